@@ -31,6 +31,7 @@ type (
 
 // Write receives a file in bounded memory. The state of the file after a failure
 // depends on the cause:
+//
 //   - If the stream broke, the bytes that arrived stay. The next Write can continue
 //     the file: its offset must be the file's size, and it must have a sha256.
 //   - After any other failure (more or fewer bytes than declared, a wrong hash, a

@@ -104,8 +104,9 @@ func (f files) NewFile(path, sddl string) (platform.WriteFile, error) {
 	return &openFile{file: os.NewFile(uintptr(handle), path), path: path}, nil
 }
 
-// KeepsACL is false only under Wine, which is detected by Wine's own function
-// (ntdll's wine_get_version): no user's setting changes the result.
+// KeepsACL reports whether the file system keeps access lists. It returns false only under
+// Wine, which it detects by Wine's own function (ntdll's wine_get_version), so that no user's
+// setting changes the result.
 func (files) KeepsACL() bool { return simulated() != "wine" }
 
 // securityOf returns the security attributes of a new file; nil if sddl is

@@ -10,9 +10,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// An Error is a failed Win32 call. errors.Is matches only the error of package
-// fault that it corresponds to, so that one failure has one meaning; errors.As
-// finds the code.
+// An Error is a failed Win32 call. If its code corresponds to an error of
+// package fault, errors.Is matches only that error, so that one failure has one
+// meaning. errors.As finds the code.
 type Error struct {
 	Code syscall.Errno
 	kind error
@@ -30,9 +30,9 @@ func (e *Error) Unwrap() error {
 	return e.kind
 }
 
-// failed wraps err with the attempted operation; nil stays nil. A Win32 code
-// anywhere in err (also within os.PathError and the like) determines the kind
-// of error.
+// failed wraps err with the attempted operation; it returns nil if err is nil.
+// A Win32 code anywhere in err (also within os.PathError and the like)
+// determines the kind of error.
 func failed(err error, format string, args ...any) error {
 	if err == nil {
 		return nil

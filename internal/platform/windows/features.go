@@ -9,8 +9,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// features manages Windows' optional features through dism.exe: its API needs a
-// session of seconds as well, and a DLL that not every edition has.
+// features manages Windows' optional features through dism.exe. DISM's API
+// needs a DLL that not every edition has, and its session takes seconds as
+// well.
 type features struct {
 	dism      string // full path
 	processes platform.Processes
@@ -20,7 +21,7 @@ type features struct {
 const (
 	dismElevation = 740
 	dismReboot    = 3010
-	// ERROR_CBS… 0x800f080c: the name is not that of a feature.
+	// ERROR_CBS… 0x800f080c: no feature has this name.
 	dismUnknownFeature = 0x800f080c
 )
 
@@ -30,7 +31,7 @@ func (f features) State(ctx context.Context, name string) (platform.FeatureState
 	if err != nil {
 		return "", err
 	}
-	if strings.TrimSpace(output.text) == "" { // Wine's dism.exe, which does nothing
+	if strings.TrimSpace(output.text) == "" { // Wine's dism.exe does nothing and prints nothing
 		return "", fmt.Errorf("%s: dism.exe printed nothing: %w", what, fault.ErrNotSupported)
 	}
 	state, ok := parseFeatureState(output.text)

@@ -24,7 +24,7 @@ const (
 	shareAll = windows.FILE_SHARE_READ | windows.FILE_SHARE_WRITE | windows.FILE_SHARE_DELETE
 	// oneWriter denies a second writer, which would corrupt the file, and allows reading and renaming.
 	oneWriter = windows.FILE_SHARE_READ | windows.FILE_SHARE_DELETE
-	// itself makes a call open folders too, and a link instead of its target.
+	// itself makes a call open folders too, and open a link itself instead of its target.
 	itself = windows.FILE_FLAG_BACKUP_SEMANTICS | windows.FILE_FLAG_OPEN_REPARSE_POINT
 )
 
@@ -84,7 +84,7 @@ func (f files) List(path string) ([]platform.FileInfo, error) {
 	var found windows.Win32finddata
 	search, err := windows.FindFirstFile(pattern, &found)
 	if errors.Is(err, windows.ERROR_FILE_NOT_FOUND) {
-		return nil, nil // the root of an empty volume does not even have an entry "."
+		return nil, nil // the root of an empty volume has no entries, not even "."
 	}
 	if err != nil {
 		return nil, failed(err, "list %s", path)
@@ -114,7 +114,7 @@ func (f files) List(path string) ([]platform.FileInfo, error) {
 }
 
 // entry adds the file's identity to a search result. If the file cannot be opened at all (pagefile.sys), entry
-// returns the search result alone; a file that was deleted since is skipped.
+// returns the search result alone. If the file was deleted after the search, it is skipped.
 func (f files) entry(path string, found windows.Win32finddata) (platform.FileInfo, error) {
 	info, err := f.Stat(path)
 	switch {
@@ -171,7 +171,8 @@ func (f files) Create(path string, mode platform.CreateMode) (platform.WriteFile
 	return file, nil
 }
 
-// orFolder returns fault.ErrIsDirectory for a folder, for which Windows reports "access denied".
+// orFolder returns fault.ErrIsDirectory if path is a folder, since Windows then only reports "access denied".
+// Otherwise it returns err.
 func (f files) orFolder(path string, err error) error {
 	if !errors.Is(err, windows.ERROR_ACCESS_DENIED) && !errors.Is(err, windows.ERROR_FILE_EXISTS) {
 		return err
@@ -193,7 +194,7 @@ func (f files) Rename(from, to string, replace bool) error {
 	what := fmt.Sprintf("rename %s to %s", from, to)
 	if from == to {
 		_, err := f.Stat(from)
-		return failed(err, "%s", what) // some systems delete a file that replaces itself
+		return failed(err, "%s", what) // some systems delete a file that is renamed to its own name
 	}
 	from16, err := windows.UTF16PtrFromString(from)
 	if err != nil {
@@ -262,7 +263,8 @@ func (f files) MakeFolder(path string) error {
 	if err == nil {
 		return nil
 	}
-	// For C:\ Windows reports "access denied", for other existing folders "exists already".
+	// If path is the root of a drive, such as C:\, Windows reports "access denied". For other existing folders it
+	// reports "exists already".
 	if info, statErr := f.Stat(path); statErr == nil && info.Folder {
 		return nil
 	}
@@ -288,7 +290,7 @@ func (f files) FreeBytes(path string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	// The call needs an existing folder; the future file need not exist.
+	// The call needs an existing folder, but path may be a file that does not exist yet.
 	folder := path
 	for {
 		info, err := f.Stat(folder)
@@ -309,8 +311,8 @@ func (f files) FreeBytes(path string) (int64, error) {
 	return int64(min(free, 1<<63-1)), failed(err, "get the free space of %s", path)
 }
 
-// clean converts an absolute path with either slash to Windows' own form. It refuses paths that depend on a working
-// directory or a drive's current folder.
+// clean converts an absolute path with either slash to Windows' own form. It refuses paths that depend on the
+// working directory or on a drive's current folder.
 func clean(path string) (string, error) {
 	cleaned := filepath.Clean(filepath.FromSlash(path))
 	if !filepath.IsAbs(cleaned) {
@@ -342,7 +344,7 @@ type openFile struct {
 func (f *openFile) Read(p []byte) (int, error) {
 	n, err := f.file.Read(p)
 	if err == io.EOF {
-		return n, io.EOF // unwrapped, since readers compare it
+		return n, io.EOF // not wrapped, since readers compare it with io.EOF
 	}
 	return n, failed(err, "read %s", f.path)
 }
@@ -362,7 +364,8 @@ func (f *openFile) Sync() error {
 	return failed(windows.FlushFileBuffers(windows.Handle(f.file.Fd())), "write %s to the disk", f.path)
 }
 
-// SetModified uses the handle that wrote the file: the system then does not change the time when that is closed.
+// SetModified uses the handle that wrote the file, so that the system does not change the time when that handle is
+// closed.
 func (f *openFile) SetModified(t time.Time) error {
 	written := windows.NsecToFiletime(t.UnixNano())
 	return failed(windows.SetFileTime(windows.Handle(f.file.Fd()), nil, nil, &written), "set the time of %s", f.path)

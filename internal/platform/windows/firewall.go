@@ -13,8 +13,8 @@ import (
 const firewallKey = `HKLM\SYSTEM\CurrentControlSet\Services\SharedAccess\Parameters\FirewallPolicy\FirewallRules`
 
 // firewall reads the rules from the registry, since netsh.exe prints in the
-// machine's language, and writes them with netsh.exe, since the running
-// firewall does not read its registry keys.
+// machine's language. It writes them with netsh.exe, since the running firewall
+// does not notice changes of its registry keys.
 type firewall struct {
 	netsh     string // full path
 	processes platform.Processes
@@ -131,8 +131,8 @@ func addArguments(rule platform.FirewallRule) ([]string, error) {
 	return args, nil
 }
 
-// checkRuleName refuses names with a special meaning for netsh.exe: all matches
-// every rule, and a bar ends a field.
+// checkRuleName refuses names with a special meaning for netsh.exe: the name
+// "all" matches every rule, and a bar ends a field.
 func checkRuleName(name string) error {
 	if name == "" || strings.EqualFold(name, "all") || strings.ContainsAny(name, "|\"") {
 		return fmt.Errorf("firewall rule name %q: it must not be empty or \"all\", and have no bar or quotation "+

@@ -42,7 +42,7 @@ func parseRule(text string) (platform.FirewallRule, bool) {
 		case name == "LPort" || strings.HasPrefix(name, "LPort2_"):
 			ports = append(ports, value)
 		case name == "RA4" || name == "RA6" || strings.HasPrefix(name, "RA42") || strings.HasPrefix(name, "RA62"):
-			addresses = appendNew(addresses, value) // LocalSubnet is in both lists
+			addresses = appendNew(addresses, value) // LocalSubnet is in the lists of IPv4 and of IPv6
 		}
 	}
 	rule.Ports = strings.Join(ports, ",")

@@ -12,9 +12,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform"
 )
 
-// hcsQueries returns queries for a compute system's properties, to be tried in this order until one
-// succeeds: resource usage with processes, then resource usage alone, for a VM, whose processes the
-// machine does not know.
+// hcsQueries returns queries for a compute system's properties, which are tried in this order until
+// one succeeds. The first requests resource usage and processes. The second requests resource usage
+// alone, for a VM: the machine does not know the processes in it.
 func hcsQueries() []string {
 	return []string{`{"PropertyTypes":["Statistics","ProcessList"]}`, `{"PropertyTypes":["Statistics"]}`}
 }

@@ -15,8 +15,8 @@ import (
 )
 
 // compute calls the Host Network Service and the Host Compute Service through their DLLs.
-// Microsoft's hcsshim does the same, but with its log library and other code it alone exceeds the
-// size limit of the agent.
+// Microsoft's hcsshim does the same, but hcsshim alone, with its log library and other code,
+// exceeds the size limit of the agent.
 type compute struct{}
 
 // schema2 requests objects as documents of schema 2.
@@ -53,7 +53,7 @@ func (compute) NetworkObjects(ctx context.Context, kind platform.NetworkKind) ([
 	return objects, nil
 }
 
-// hcnName returns a kind's name as it appears in the names of the functions.
+// hcnName returns the name of a kind as the names of the DLL's functions contain it.
 func hcnName(kind platform.NetworkKind) string {
 	switch kind {
 	case platform.HNSNetworks:
@@ -84,8 +84,8 @@ func (d dll) networkObject(kind, id string) ([]byte, error) {
 	return d.properties("HcnQuery"+kind+"Properties", handle, schema2)
 }
 
-// dll is a system DLL with functions that return an HRESULT and, in their last
-// argument, a text about a failure.
+// dll is a system DLL. Its functions return an HRESULT, and put a text about a failure into their
+// last argument.
 type dll struct{ name string }
 
 // list calls a function that lists the objects that match a query.
@@ -113,9 +113,8 @@ func (d dll) properties(function string, handle uintptr, query string) ([]byte, 
 	return freed(document), withDetail(err, told)
 }
 
-// call calls a function. The memory that the arguments point to neither moves
-// nor is freed before the call is over, if they are converted in the call
-// itself.
+// call calls a function. If an argument converts a pointer to uintptr in the call expression
+// itself, the memory that it points to neither moves nor is freed before the call is over.
 //
 //go:uintptrescapes
 func (d dll) call(function string, args ...uintptr) error {
@@ -136,7 +135,7 @@ func resultError(hr uint32) error {
 		hr &= 0xffff
 	}
 	e := &Error{Code: syscall.Errno(hr), kind: kindOf(syscall.Errno(hr))}
-	switch windows.Handle(hr) { // the type of these constants
+	switch windows.Handle(hr) { // windows.Handle is the type of these constants
 	case windows.HCN_E_NETWORK_NOT_FOUND, windows.HCN_E_ENDPOINT_NOT_FOUND, windows.GCN_E_NETCOMPARTMENT_NOT_FOUND,
 		windows.HCS_E_SYSTEM_NOT_FOUND, windows.HCS_E_SYSTEM_ALREADY_STOPPED, windows.Handle(windows.ERROR_NOT_FOUND):
 		e.kind = fault.ErrNotExist
@@ -144,8 +143,8 @@ func resultError(hr uint32) error {
 	return e
 }
 
-// withDetail adds the service's text to an error. A text without an error is
-// not a failure.
+// withDetail adds the service's text to an error. If err is nil, it returns nil, even if there is
+// a text.
 func withDetail(err error, detail *uint16) error {
 	if text := freed(detail); err != nil && len(text) > 0 {
 		return fmt.Errorf("%w: %s", err, text)

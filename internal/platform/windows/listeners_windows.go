@@ -52,7 +52,7 @@ func listenerTable(family uint32) ([]byte, error) {
 		switch code := syscall.Errno(result); code {
 		case 0:
 			return table, nil
-		case windows.ERROR_INSUFFICIENT_BUFFER: // size is now the needed size; it may grow meanwhile
+		case windows.ERROR_INSUFFICIENT_BUFFER: // size is now the needed size; the table may grow before the next call
 			size += size / 4
 		default:
 			return nil, code

@@ -11,7 +11,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// holderLimit is how much of a lock file is read as its holder, in bytes.
+// holderLimit is how many bytes of a lock file are read as the description of its holder.
 const holderLimit = 4 << 10
 
 // lockedByte is the one byte of a lock file that is locked. It is far beyond the content, since
@@ -23,7 +23,8 @@ func (f files) Lock(path string, holder []byte) (platform.Unlocker, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Not shared for deletion: a lock file that could be deleted could be held twice.
+	// Do not share the file for deletion: if it could be deleted, two processes could hold the
+	// lock.
 	handle, err := open(path, windows.GENERIC_READ|windows.GENERIC_WRITE,
 		windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE, windows.OPEN_ALWAYS, windows.FILE_ATTRIBUTE_NORMAL)
 	if err != nil {
@@ -34,7 +35,7 @@ func (f files) Lock(path string, holder []byte) (platform.Unlocker, error) {
 		1, 0, lockedByte())
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING) {
 		defer file.Close()
-		held, _ := io.ReadAll(io.LimitReader(file, holderLimit)) // optional: the error is complete without it
+		held, _ := io.ReadAll(io.LimitReader(file, holderLimit)) // an error is ignored: the holder is optional
 		return nil, &fault.LockedError{Path: path, Holder: held}
 	}
 	if err != nil {

@@ -64,8 +64,8 @@ func (m machine) Facts(ctx context.Context) (platform.Facts, error) {
 		Elevated:      windows.GetCurrentProcessToken().IsElevated(),
 		Simulated:     simulated(),
 		Time:          time.Now(),
-		// False if a hypervisor is already running; Hyper-V's services show
-		// that to the caller.
+		// The value is false if a hypervisor is already running; the caller can
+		// detect that by Hyper-V's services.
 		Virtualization: windows.IsProcessorFeaturePresent(windows.PF_VIRT_FIRMWARE_ENABLED),
 	}, nil
 }
@@ -93,10 +93,10 @@ func (m machine) build() string {
 	return build + "." + revision
 }
 
-// bootID combines the counter that Windows keeps of its boots (and the kubelet
-// reports) with the start time of the Service Control Manager's process. The
-// counter alone is missing under Wine and if prefetching is off; the process
-// begins once per boot on both.
+// bootID combines two values: the counter that Windows keeps of its boots
+// (which the kubelet also reports), and the start time of the Service Control
+// Manager's process. The counter is missing under Wine, and if prefetching is
+// off. The process begins once per boot on Windows and under Wine.
 func (m machine) bootID(ctx context.Context) (string, error) {
 	list, err := m.processes.List(ctx)
 	if err != nil {
@@ -150,8 +150,8 @@ func (machine) Reboot(ctx context.Context, reason string) error {
 	}
 	if simulated() == "wine" {
 		// Wine's InitiateSystemShutdownEx reports success and does nothing.
-		// This ends the prefix; the program that owns the prefix starts it
-		// again.
+		// ExitWindowsEx ends all processes of the Wine prefix; the program that
+		// owns the prefix starts them again.
 		const force = windows.EWX_REBOOT | windows.EWX_FORCE
 		return failed(windows.ExitWindowsEx(force, windows.SHTDN_REASON_MAJOR_OTHER), what)
 	}
@@ -193,7 +193,7 @@ func (machine) BroadcastEnvironment(ctx context.Context) error {
 		if ok == 0 && code(err) != 0 && code(err) != windows.ERROR_TIMEOUT {
 			return err
 		}
-		return nil // a window that does not respond is not this call's failure
+		return nil // a window that does not respond is no error of this call
 	})
 }
 
@@ -205,8 +205,8 @@ func systemDrive() string {
 	return strings.ToUpper(folder[:2])
 }
 
-// architecture returns the machine's own architecture, which an emulated
-// program does not have.
+// architecture returns the machine's own architecture, even if this program is
+// emulated.
 func architecture() string {
 	const amd64, arm64 = 0x8664, 0xaa64 // IMAGE_FILE_MACHINE_…
 	var process, native uint16

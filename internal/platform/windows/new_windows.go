@@ -29,8 +29,8 @@ func New() *platform.Platform {
 	}
 }
 
-// systemFile returns the full path of a program of Windows: a name alone would
-// be searched on a PATH that users edit.
+// systemFile returns the full path of a program of Windows. With the name
+// alone, Windows would search a PATH that users can edit.
 func systemFile(name string) string {
 	folder, err := windows.GetSystemDirectory()
 	if err != nil {

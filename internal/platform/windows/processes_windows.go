@@ -14,7 +14,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// processes are the running processes; run_windows.go starts new ones.
+// processes lists and opens the running processes; run_windows.go starts new ones.
 type processes struct{}
 
 func (processes) List(ctx context.Context) ([]platform.Process, error) {
@@ -41,9 +41,9 @@ func (processes) List(ctx context.Context) ([]platform.Process, error) {
 	}
 }
 
-// processTable is one snapshot of all processes with their times and memory,
-// which needs no rights on them. It is a slice of integers, so that it is
-// aligned and the garbage collector does not mistake its contents for pointers.
+// processTable returns one snapshot of all processes with their times and memory. It needs no
+// rights on the processes. The snapshot is a slice of integers, so that it is aligned and the
+// garbage collector does not mistake its contents for pointers.
 func processTable() ([]uint64, error) {
 	size := uint32(256 << 10)
 	for {
@@ -80,7 +80,7 @@ func processOf(raw *windows.SYSTEM_PROCESS_INFORMATION, text []uint64) platform.
 	}
 }
 
-// timeOf converts 100 ns since 1601 to a time, and 0 to the zero time.
+// timeOf converts ticks of 100 ns since 1601 to a time, and 0 to the zero time.
 func timeOf(ticks int64) time.Time {
 	if ticks == 0 {
 		return time.Time{}
@@ -89,12 +89,12 @@ func timeOf(ticks int64) time.Time {
 	return time.Unix(0, stamp.Nanoseconds())
 }
 
-// textBuffer is large enough for a command line after its description, which
-// has a length of 16 bits, and for a path of 32,767 characters.
+// textBuffer is large enough for a path of 32,767 characters, and for a command line (whose
+// length is a number of 16 bits) after its header.
 const textBuffer = uint32(unsafe.Sizeof(windows.NTUnicodeString{})) + 1<<16
 
-// startedWith returns a process's executable and command line, if access is
-// allowed.
+// startedWith returns a process's executable and command line. A text to which access is
+// denied is empty.
 func startedWith(pid uint32, text []uint64) (image, commandLine string) {
 	handle, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, pid)
 	if err != nil {
@@ -121,7 +121,7 @@ func startedWith(pid uint32, text []uint64) (image, commandLine string) {
 func (processes) Open(pid uint32) (platform.ProcessHandle, error) {
 	handle, err := windows.OpenProcess(windows.SYNCHRONIZE|windows.PROCESS_TERMINATE, false, pid)
 	if errors.Is(err, windows.ERROR_ACCESS_DENIED) {
-		handle, err = windows.OpenProcess(windows.SYNCHRONIZE, false, pid) // sufficient to wait
+		handle, err = windows.OpenProcess(windows.SYNCHRONIZE, false, pid) // this right suffices to wait
 	}
 	if errors.Is(err, windows.ERROR_INVALID_PARAMETER) {
 		return nil, fmt.Errorf("open process %d: %w", pid, fault.ErrNotExist)
@@ -131,7 +131,7 @@ func (processes) Open(pid uint32) (platform.ProcessHandle, error) {
 	}
 	h := &processHandle{pid: pid, handle: handle}
 	if h.ended() {
-		// It has ended; an open handle of another process keeps its PID in use.
+		// The process has ended, but an open handle of another process keeps its PID in use.
 		return nil, errors.Join(fmt.Errorf("open process %d: %w", pid, fault.ErrNotExist), h.Close())
 	}
 	return h, nil
@@ -161,7 +161,7 @@ func (h *processHandle) Wait(ctx context.Context) error {
 	})
 	defer func() {
 		if !stop() {
-			<-signalled // the event is closed next
+			<-signalled // wait for the goroutine, since the event is closed next
 		}
 	}()
 	event, err := windows.WaitForMultipleObjects([]windows.Handle{h.handle, cancelled}, false, windows.INFINITE)

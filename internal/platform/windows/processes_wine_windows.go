@@ -6,15 +6,17 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// commandLineInMemory reads the command line from a process's own memory, where
-// Windows puts it. Wine 8 has no other way to get it.
+// commandLineInMemory reads the command line from the process's own memory,
+// where Windows and Wine store it. Under Wine 8 there is no other way to get
+// it.
 func commandLineInMemory(pid uint32) string {
 	process, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION|windows.PROCESS_VM_READ, false, pid)
 	if err != nil {
 		return ""
 	}
 	defer windows.CloseHandle(process)
-	// Integers, since addresses of another process are not pointers here.
+	// Addresses of another process are integers here, since Go must not treat
+	// them as pointers.
 	var (
 		basic  [unsafe.Sizeof(windows.PROCESS_BASIC_INFORMATION{}) / 8]uint64
 		block  [unsafe.Sizeof(windows.PEB{}) / 8]uint64
@@ -32,7 +34,7 @@ func commandLineInMemory(pid uint32) string {
 		!readMemory(process, block[paramsAt], unsafe.Pointer(&params), unsafe.Sizeof(params)) {
 		return ""
 	}
-	text := make([]uint16, uint16(params[lineAt])/2) // its length in bytes precedes it
+	text := make([]uint16, uint16(params[lineAt])/2) // the field before the text's address holds its length in bytes
 	if len(text) == 0 || !readMemory(process, params[textAt], unsafe.Pointer(&text[0]), 2*uintptr(len(text))) {
 		return ""
 	}

@@ -91,7 +91,7 @@ func (registryKeys) List(key string) ([]platform.RegistryValue, []string, error)
 	for _, name := range names {
 		value, err := readValue(open, name)
 		if errors.Is(err, registry.ErrNotExist) {
-			continue // deleted since
+			continue // the key was deleted after it was listed
 		}
 		if err != nil {
 			return nil, nil, failed(err, "read registry value %s\\%s", key, name)
@@ -126,14 +126,14 @@ func splitKey(key string) (registry.Key, string, error) {
 		fault.ErrNotExist)
 }
 
-// readValue reads any type, even if the length of the data does not fit its
-// type, which Windows allows and package registry reports as an error.
+// readValue reads a value of any type. The length of the data may not fit the
+// type: Windows allows that, but package registry returns an error for it.
 func readValue(key registry.Key, name string) (platform.RegistryValue, error) {
 	data := make([]byte, 256)
 	for {
 		n, kind, err := key.GetValue(name, data)
 		if errors.Is(err, registry.ErrShortBuffer) {
-			data = make([]byte, max(n, 2*len(data))) // it may grow meanwhile
+			data = make([]byte, max(n, 2*len(data))) // the value may grow between the calls
 			continue
 		}
 		if err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// outputGrace is how long the output of a command may stay open after its end,
-// for example because a child continues to write.
+// outputGrace is how long the output of a command may stay open after the
+// command has ended, for example because a child continues to write.
 const outputGrace = 2 * time.Second
 
 func (processes) Run(ctx context.Context, c platform.Command) (int, error) {
@@ -36,7 +36,7 @@ func (processes) Run(ctx context.Context, c platform.Command) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	defer job.close() // ends everything that the command has left running
+	defer job.close() // ends all processes that the command has left running
 
 	cmd := command(ctx, path, c, job)
 	if err := start(cmd, c.Stdin, job); err != nil {
@@ -61,15 +61,15 @@ func command(ctx context.Context, path string, c platform.Command, job job) *exe
 	if cmd.Dir == "" {
 		cmd.Dir = profile()
 	}
-	cmd.Env = append(os.Environ(), c.Environment...) // of duplicates, the last one wins
+	cmd.Env = append(os.Environ(), c.Environment...) // if a name occurs twice, the last value wins
 	cmd.Stdout, cmd.Stderr = c.Stdout, c.Stderr
 	cmd.Cancel = job.kill
 	cmd.WaitDelay = outputGrace
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		HideWindow: true,
-		// Suspended until it is in the job, so that no child can escape.
-		// Without a window it has its own console, so that no Ctrl-C reaches
-		// it.
+		// The process is suspended until it is in the job, so that no child can
+		// escape. CREATE_NO_WINDOW gives it a console of its own without a
+		// window, so that no Ctrl-C reaches it.
 		CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NO_WINDOW,
 	}
 	if isCommandShell(path) {
@@ -85,8 +85,8 @@ func isCommandShell(path string) bool { return strings.EqualFold(filepath.Base(p
 func start(cmd *exec.Cmd, stdin io.Reader, job job) error {
 	var input io.WriteCloser
 	if stdin != nil {
-		// cmd.Stdin is not used: Wait would wait for the reader, which may be a
-		// terminal without further input.
+		// cmd.Stdin is not used, because cmd.Wait would then wait for the
+		// reader, which may be a terminal that sends no more input.
 		pipe, err := cmd.StdinPipe()
 		if err != nil {
 			return err
@@ -104,7 +104,7 @@ func start(cmd *exec.Cmd, stdin io.Reader, job job) error {
 	}
 	if input != nil {
 		go func() {
-			_, _ = io.Copy(input, stdin) // a command need not read all of it
+			_, _ = io.Copy(input, stdin) // an error is ignored: a command need not read all of its input
 			_ = input.Close()
 		}()
 	}
@@ -119,8 +119,9 @@ func ignoreExit(err error) error {
 	return err
 }
 
-// job is a set of processes that end together: when it is killed, when its
-// handle is closed, or when this process ends, which closes it too.
+// job is a set of processes that end together. They end when the job is killed,
+// when its handle is closed, or when this process ends, which closes the
+// handle.
 type job struct{ handle windows.Handle }
 
 func newJob() (job, error) {
@@ -154,8 +155,8 @@ func (j job) adopt(process *os.Process) error {
 func (j job) kill() error { return windows.TerminateJobObject(j.handle, 1) }
 func (j job) close()      { windows.CloseHandle(j.handle) }
 
-// resume lets every thread of a suspended process run. os/exec closes the
-// handle of its only thread, so only the native call remains.
+// resume lets every thread of a suspended process run. It needs this native
+// call, since os/exec has closed the handle of the process's only thread.
 func resume(process windows.Handle) error {
 	proc := windows.NewLazySystemDLL("ntdll.dll").NewProc("NtResumeProcess")
 	if err := proc.Find(); err != nil {
@@ -168,7 +169,8 @@ func resume(process windows.Handle) error {
 }
 
 // findProgram converts a name to a full path. It also reads the machine's PATH
-// from the registry, since the PATH of this process is as old as sshd.
+// from the registry, since this process got its PATH from sshd, and that PATH
+// is as old as sshd's process.
 func findProgram(name string) (string, error) {
 	if filepath.IsAbs(filepath.FromSlash(name)) {
 		path := filepath.FromSlash(name)
@@ -183,7 +185,7 @@ func findProgram(name string) (string, error) {
 	for _, list := range []string{os.Getenv("PATH"), machinePath()} {
 		for _, folder := range filepath.SplitList(list) {
 			if !filepath.IsAbs(folder) {
-				continue // relative to the working directory
+				continue // skip folders that are relative to the working directory
 			}
 			if found := withExtension(filepath.Join(folder, name)); found != "" {
 				return found, nil
@@ -234,5 +236,5 @@ func profile() string {
 			return home
 		}
 	}
-	return filepath.Dir(systemFile("x")) // LocalSystem may have none
+	return filepath.Dir(systemFile("x")) // LocalSystem may have no profile
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// service is an open handle, and the calls on it.
+// service is an open handle to a service, with methods for the calls that need the handle.
 type service struct {
 	name   string
 	handle windows.Handle
@@ -37,7 +37,7 @@ func openService(name string, access uint32) (service, error) {
 	defer windows.CloseServiceHandle(manager)
 	handle, err := windows.OpenService(manager, name16, access)
 	if errors.Is(err, windows.ERROR_INVALID_NAME) {
-		err = windows.ERROR_SERVICE_DOES_NOT_EXIST // a name that no service can have
+		err = windows.ERROR_SERVICE_DOES_NOT_EXIST // no service can have this name
 	}
 	return service{name: name, handle: handle}, failed(err, "open service %s", name)
 }
@@ -104,8 +104,8 @@ func enumerate(ctx context.Context, manager windows.Handle) ([]platform.ServiceS
 	}
 }
 
-// dependents returns the services that need this one, directly or through others, in the order in
-// which they would have to be stopped. That is how Windows lists them.
+// dependents returns the services that depend on this one, directly or through others, in the
+// order in which they would have to be stopped. Windows lists them in this order.
 func (s service) dependents(state uint32) ([]string, error) {
 	buffer := make([]byte, 4<<10)
 	for {
@@ -128,14 +128,14 @@ func (s service) dependents(state uint32) ([]string, error) {
 	}
 }
 
-// directDependents returns the services in all whose own configuration names this one as a
-// dependency.
+// directDependents returns those of the services in `all` whose own configuration names this
+// service as a dependency.
 func directDependents(name string, all []string) ([]string, error) {
 	var direct []string
 	for _, dependent := range all {
 		s, err := openService(dependent, windows.SERVICE_QUERY_CONFIG)
 		if errors.Is(err, fault.ErrNoService) {
-			continue // deleted since
+			continue // the service was deleted after it was listed
 		}
 		if err != nil {
 			return nil, err
@@ -214,7 +214,7 @@ func (s service) recovery() (*platform.Recovery, error) {
 	return recovery, nil
 }
 
-// configure changes the settings of a service that have a value in config.
+// configure changes those settings of a service that have a value in config.
 func (s service) configure(config platform.ServiceConfig) error {
 	texts, err := config16(config)
 	if err != nil {
@@ -269,7 +269,7 @@ func (s service) setRecovery(recovery platform.Recovery) error {
 	err := windows.ChangeServiceConfig2(s.handle, windows.SERVICE_CONFIG_FAILURE_ACTIONS,
 		(*byte)(unsafe.Pointer(&info)))
 	if unknownLevel(err) {
-		return nil // Wine; Config does not report it either
+		return nil // Wine does not support this part; Config does not report it either
 	}
 	return failed(err, "set the recovery actions of service %s", s.name)
 }
@@ -280,8 +280,8 @@ func unknownLevel(err error) bool {
 	return errors.Is(err, windows.ERROR_INVALID_LEVEL) || errors.Is(err, windows.ERROR_CALL_NOT_IMPLEMENTED)
 }
 
-// texts16 are a configuration's texts as the SCM expects them: nil means
-// "unchanged", and for CreateService "the default".
+// texts16 holds a configuration's texts as the SCM expects them. A nil text means "unchanged",
+// and for CreateService "the default".
 type texts16 struct {
 	name, displayName, commandLine, account, dependencies *uint16
 }
@@ -317,7 +317,7 @@ func config16(config platform.ServiceConfig) (texts16, error) {
 	return texts, nil
 }
 
-// multiString joins names, each ended by a zero, and adds a final zero.
+// multiString joins names. It adds a zero after each name, and one more at the end.
 func multiString(names []string) ([]uint16, error) {
 	var list []uint16
 	for _, name := range names {

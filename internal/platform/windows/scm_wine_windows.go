@@ -14,21 +14,21 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// Wine's Service Control Manager (8.0) is incomplete. It does not notice that a
-// service's process has ended, and it stores dependencies in the registry
-// without acting on them. This file adds what callers of package platform may
-// rely on; Windows never runs this code.
+// Wine's Service Control Manager (8.0) is incomplete. It does not notice that a service's process has ended,
+// and it stores dependencies in the registry without acting on them. This file adds the behaviour on which
+// callers of package platform may rely; Windows never runs this code.
 
 const servicesKey = `HKLM\SYSTEM\CurrentControlSet\Services\`
 
-// wineHoldManager opens the Service Control Manager once and never closes it.
-// When one thread of a process closes the last handle to it while another opens
-// one, Wine's RPC invalidates the new handle with the old: invalid handle.
+// wineHoldManager opens the Service Control Manager once and never closes that handle. Otherwise one thread of
+// a process may close the last handle while another thread opens a new one. Wine's RPC would then invalidate
+// the new handle together with the old one, and report "invalid handle".
 func wineHoldManager() {
 	_, _ = windows.OpenSCManager(nil, nil, windows.SC_MANAGER_CONNECT) // the next call reports the error
 }
 
-// withEndedProcess returns status, or the status that Windows would report if the service's process has ended.
+// withEndedProcess returns status. If the service's process has ended, it returns the status that Windows
+// would report instead.
 func withEndedProcess(status platform.ServiceStatus) platform.ServiceStatus {
 	if status.State == platform.Stopped || status.PID == 0 || runs(status.PID) {
 		return status
@@ -54,8 +54,8 @@ func wineDependencies(name string) ([]string, error) {
 	return value.Strings, err
 }
 
-// wineKeepingDependencies calls change, which under Wine removes a service's dependencies, and then
-// sets the new dependencies in config, or restores the old ones if it has none.
+// wineKeepingDependencies calls change. Under Wine, that call removes the service's dependencies, so the
+// function then sets the dependencies in config, or the old ones if config has none.
 func wineKeepingDependencies(config platform.ServiceConfig, change func(platform.ServiceConfig) error) error {
 	needed, err := wineDependencies(config.Name)
 	if err != nil {
@@ -90,7 +90,7 @@ func wineDependents(name string) ([]string, error) {
 	return dependents, nil
 }
 
-// wineStoppable refuses to stop a service if Windows would refuse.
+// wineStoppable returns an error if Windows would refuse to stop the service.
 func (s services) wineStoppable(ctx context.Context, name string) error {
 	status, err := s.Status(ctx, name)
 	if err != nil {
@@ -126,7 +126,7 @@ func (s services) wineStartNeeded(ctx context.Context, name string) error {
 	}
 	for _, dependency := range needed {
 		if strings.HasPrefix(dependency, "+") {
-			continue // a load order group
+			continue // the name of a load order group, not of a service
 		}
 		status, err := s.Status(ctx, dependency)
 		switch {

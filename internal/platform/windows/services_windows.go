@@ -16,10 +16,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// services is the Service Control Manager. It calls advapi32 itself, since
-// package mgr fails for a whole configuration if one part of it cannot be read,
-// as under Wine. No handle outlives a call, since an open handle keeps a
-// deleted service alive.
+// services is the Service Control Manager. It calls advapi32 itself: if one part of a
+// configuration cannot be read, as under Wine, package mgr returns an error for the whole
+// configuration. No handle outlives a call, since Windows keeps a deleted service as long as a
+// handle to it is open.
 type services struct {
 	wine bool // see scm_wine_windows.go
 }
@@ -120,8 +120,8 @@ func (services) Create(_ context.Context, config platform.ServiceConfig) error {
 	s := service{name: config.Name, handle: handle}
 	defer s.close()
 	if err := s.configureExtras(config); err != nil {
-		// A partly configured service is worse than none: creating it again
-		// would fail.
+		// Delete the partly configured service: otherwise the next attempt to create it would
+		// fail.
 		return errors.Join(err, failed(windows.DeleteService(handle), "remove service %s again", config.Name))
 	}
 	return nil
@@ -171,8 +171,7 @@ func (s services) Start(ctx context.Context, name string, args ...string) error 
 			return fmt.Errorf("start service %s: %w", name, err)
 		}
 	}
-	// The call returns when the process has reported to the SCM, after up to 30
-	// s.
+	// The call returns when the process has reported to the SCM, which may take up to 30 s.
 	return untilDone(ctx, "start service "+name, func() error {
 		defer open.close()
 		return startFailure(startUnlocked(ctx, func() error {
@@ -233,8 +232,7 @@ func (s service) stop() error {
 	if !errors.Is(err, windows.ERROR_SERVICE_CANNOT_ACCEPT_CTRL) {
 		return err
 	}
-	// The service may be stopping already, or cannot be stopped now because it
-	// is starting.
+	// The service may be stopping already. Or it is starting, and cannot be stopped now.
 	now, statusErr := s.state()
 	switch {
 	case statusErr != nil:

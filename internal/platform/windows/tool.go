@@ -11,7 +11,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// A ToolError is a Windows program that ended with an exit code that means
+// A ToolError reports that a Windows program ended with an exit code that means
 // failure. It keeps the whole output; Error prints the relevant part.
 type ToolError struct {
 	Path     string
@@ -25,8 +25,9 @@ func (e *ToolError) Error() string {
 		e.Path, strings.Join(e.Args, " "), e.ExitCode, uint32(e.ExitCode), e.summary())
 }
 
-// summary returns the line that follows "Error: 0x800f081f", as dism.exe prints
-// it before it names its log file, or else the last line.
+// summary returns the line after "Error: 0x800f081f". dism.exe prints this line
+// before it names its log file. If there is no such line, summary returns the
+// last line.
 func (e *ToolError) summary() string {
 	summary, isNext := "it printed nothing", false
 	for line := range strings.FieldsFuncSeq(e.Output, func(r rune) bool { return r == '\r' || r == '\n' }) {

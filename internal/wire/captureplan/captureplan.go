@@ -15,10 +15,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// Program is found on the machine's PATH.
+// Program is the name of pktmon, which Windows finds on the machine's PATH.
 const Program = "pktmon.exe"
 
-// FilterName is the prefix of the names of swdt's filters, which distinguishes them from other filters.
+// FilterName is the prefix of the names of swdt's filters. It distinguishes them from other programs' filters.
 const FilterName = "swdt-"
 
 // KeepFor is how long the packets of a capture stay on the node if no session fetches them. A session whose
@@ -29,17 +29,17 @@ const KeepFor = time.Hour
 // pktmon differ between builds of Windows.
 type Plan struct {
 	ID     string `json:"id"`
-	Holder string `json:"holder"` // user and machine that capture, for messages
-	// Filters are the arguments of each `pktmon filter add` that follow the name.
+	Holder string `json:"holder"` // the user and the machine that capture, for messages
+	// Filters are the arguments of each `pktmon filter add`, without the filter's name, which precedes them.
 	Filters [][]string `json:"filters,omitempty"`
 	Start   []string   `json:"start"` // the arguments of pktmon that begin the capture
-	// Live means that pktmon prints the packets until its process is ended. Otherwise pktmon
-	// returns at once and its driver writes the packets to the log file.
+	// Live means that pktmon itself prints the packets until its process is ended. Otherwise the pktmon process
+	// ends at once, and its driver writes the packets to the log file.
 	Live bool `json:"live,omitempty"`
 	// Blind means that this pktmon cannot report whether it captures.
 	Blind bool `json:"blind,omitempty"`
-	// Round, if it is not 0, is the time after which a log is closed and the next one begun, so that it can be
-	// fetched while the capture continues: see RoundFile.
+	// Round, if it is not 0, is the time after which a log is closed and the next one begins, so that the closed
+	// log can be fetched while the capture continues: see RoundFile.
 	Round time.Duration `json:"round,omitempty"`
 	// For is how long to capture; 0: until the session ends the capture.
 	For time.Duration `json:"for,omitempty"`
@@ -47,8 +47,8 @@ type Plan struct {
 	MaxText int64 `json:"maxText,omitempty"`
 	// Force ends a capture that another program started.
 	Force bool `json:"force,omitempty"`
-	// Fetch captures nothing: the session fetches the files that this capture left on the node, and holds the
-	// capture's lock meanwhile.
+	// Fetch means that nothing is captured: the session fetches the files that this capture left on the node, and
+	// holds the capture's lock meanwhile.
 	Fetch bool `json:"fetch,omitempty"`
 }
 
@@ -100,13 +100,13 @@ const (
 // Outcome describes the end of a capture.
 type Outcome struct {
 	Result Result `json:"result"`
-	// Reason is why it ended, or why it did not begin.
+	// Reason is the reason why the capture ended, or why it did not begin.
 	Reason string `json:"reason,omitempty"`
 	// Running is the output of `pktmon status` about another program's capture, and Filters are the lines of `pktmon
 	// filter list` that are not swdt's.
 	Running string   `json:"running,omitempty"`
 	Filters []string `json:"filters,omitempty"`
-	// Kept says which of swdt's filters remain, and why.
+	// Kept names those of swdt's filters that remain, and the reason.
 	Kept string `json:"kept,omitempty"`
 }
 
@@ -121,15 +121,15 @@ type Event struct {
 // Rounds are the rounds of a capture whose logs are closed.
 type Rounds struct {
 	Closed int `json:"closed,omitempty"`
-	// Until is the node's time just before pktmon was stopped for the last closed round: every
-	// packet of the next round is younger.
+	// Until is the node's time just before pktmon was stopped for the last closed round. Every packet of the next
+	// round is later.
 	Until time.Time `json:"until,omitzero"`
 	// Missed is the total time that pktmon was stopped between rounds.
 	Missed time.Duration `json:"missed,omitempty"`
 }
 
-// ResultFile returns the path of the kept journal of a capture whose session may not have read the
-// outcome before the next capture's journal replaced it.
+// ResultFile returns the path of a copy of a capture's journal. The copy is made if the next capture replaces the
+// journal before the capture's session may have read the outcome.
 func ResultFile(id string) string { return layout.Captures + `\` + id + ".json" }
 
 // CommandError reports that pktmon ended with an exit code other than 0.

@@ -18,13 +18,13 @@ const (
 )
 
 // call makes one gRPC call on a new connection. gRPC is HTTP/2 with the status
-// in a trailer and five bytes before each message.
+// in a trailer, and with a prefix of five bytes before each message.
 func call(conn net.Conn, method string, message []byte) ([]byte, error) {
 	framer := http2.NewFramer(conn, conn)
 	framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 	answered := make(chan outcome, 1)
-	// Reading begins before writing, since a pipe may pass nothing on until
-	// both sides use it.
+	// Start to read before writing, since a pipe may pass nothing on until both
+	// sides use it.
 	go func() {
 		var o outcome
 		o.err = o.read(framer)

@@ -27,7 +27,7 @@ type VersionInfo struct {
 	RuntimeAPIVersion string // v1
 }
 
-// Version queries the runtime at the other end of dial's connection.
+// Version queries the runtime to which dial connects.
 func Version(ctx context.Context, dial func(context.Context) (net.Conn, error)) (VersionInfo, error) {
 	reply, err := ask(ctx, dial, MethodVersion, nil)
 	if err != nil {
@@ -36,8 +36,9 @@ func Version(ctx context.Context, dial func(context.Context) (net.Conn, error)) 
 	return decodeVersion(reply)
 }
 
-// Status queries the runtime for its status, with its own configuration if
-// verbose is set, and returns the runtime.v1.StatusResponse unchanged.
+// Status queries the runtime for its status, and returns the
+// runtime.v1.StatusResponse unchanged. If verbose is set, the response includes
+// the runtime's own configuration.
 func Status(ctx context.Context, dial func(context.Context) (net.Conn, error), verbose bool) ([]byte, error) {
 	var request []byte
 	if verbose {
@@ -102,7 +103,7 @@ func decodeVersion(b []byte) (VersionInfo, error) {
 // RawCodec passes messages through gRPC as unchanged bytes.
 type RawCodec struct{}
 
-// Marshal accepts a []byte.
+// Marshal returns v, which must be a []byte.
 func (RawCodec) Marshal(v any) ([]byte, error) {
 	b, ok := v.([]byte)
 	if !ok {
@@ -111,7 +112,7 @@ func (RawCodec) Marshal(v any) ([]byte, error) {
 	return b, nil
 }
 
-// Unmarshal fills a *[]byte.
+// Unmarshal stores data in v, which must be a *[]byte.
 func (RawCodec) Unmarshal(data []byte, v any) error {
 	b, ok := v.(*[]byte)
 	if !ok {
@@ -121,5 +122,6 @@ func (RawCodec) Unmarshal(data []byte, v any) error {
 	return nil
 }
 
-// Name returns the content subtype; the runtime receives ordinary protobuf.
+// Name returns "proto" as the content subtype, so that the runtime receives
+// ordinary protobuf.
 func (RawCodec) Name() string { return "proto" }

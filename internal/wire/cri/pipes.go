@@ -9,8 +9,8 @@ import (
 // configuration names another.
 const DefaultPipe = `\\.\pipe\containerd-containerd`
 
-// Pipes returns the named pipes that an agent relays to. They are pipes of
-// container runtimes; a caller cannot name any other.
+// Pipes returns the named pipes to which an agent relays. They are pipes of
+// container runtimes; a caller cannot select any other pipe.
 func Pipes() []string { return []string{DefaultPipe, `\\.\pipe\cri-dockerd`} }
 
 // IsPipe reports whether path, with either kind of slash, is one of Pipes.

@@ -19,7 +19,8 @@ func Questions() []string {
 	}
 }
 
-// Ask calls one of Questions, with message and reply in protobuf's wire form.
+// Ask calls one of the methods of Questions. message and the reply are in
+// protobuf's wire form.
 func Ask(ctx context.Context, dial func(context.Context) (net.Conn, error), method string,
 	message []byte) ([]byte, error) {
 	if !slices.Contains(Questions(), method) {

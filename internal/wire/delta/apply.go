@@ -25,9 +25,9 @@ func Apply(ctx context.Context, old io.ReaderAt, oldSize int64, patch io.Reader,
 	return info, nil
 }
 
-// Make is Apply without the check of the hash, for callers that hash the output
-// themselves, such as when they read it back from a disk. The output is the new
-// file only if it has Info.NewSHA256.
+// Make is Apply without the check of the hash. It is for callers that hash the output themselves,
+// for example because they read it back from a disk. The output is the new file only if its hash is
+// Info.NewSHA256.
 func Make(ctx context.Context, old io.ReaderAt, oldSize int64, patch io.Reader, w io.Writer) (Info, error) {
 	counted := &countingReader{r: patch}
 	h, err := ReadHeader(counted)
@@ -58,7 +58,7 @@ type applier struct {
 
 	streams  [streamCount][]byte // compressed
 	literals *decoder
-	changes  changes // of bytes
+	changes  changes // corrections of bytes
 	words    changes
 	operands changes
 	predict  *predictor
@@ -91,8 +91,8 @@ func (a *applier) open(patch *countingReader) (err error) {
 	return a.openPredictor()
 }
 
-// openPredictor reads the layout of both executables in memory. For Small it also reads all blocks,
-// to map where they move the addresses; making the file then reads the blocks a second time.
+// openPredictor reads the layout of both executables. For Small it also reads all blocks and
+// records where they move the addresses; the blocks are then read a second time to make the file.
 func (a *applier) openPredictor() error {
 	images, err := a.stream(streamImages)
 	if err != nil {
@@ -123,9 +123,8 @@ func (a *applier) openPredictor() error {
 	return nil
 }
 
-// readStreams reads the compressed streams into memory as they arrive, so that
-// a patch that declares more bytes than it has uses no more memory than it has
-// bytes.
+// readStreams reads the compressed streams into memory as they arrive. So if a patch declares more
+// bytes than it has, it uses only as much memory as it has bytes.
 func (a *applier) readStreams(patch *countingReader) error {
 	var sizes [streamCount]uint64
 	total := uint64(0)
@@ -216,7 +215,7 @@ func (a *applier) write(part []byte) error {
 	return nil
 }
 
-// finished returns an error if any part of the patch is left.
+// finished returns an error if any part of the patch was not used.
 func (a *applier) finished() error {
 	if a.changes.more || a.words.more || a.operands.more {
 		return corrupt("it has differences beyond the end of the file")

@@ -9,7 +9,7 @@ const granule = 32
 // blockMap maps each granule of the old image to its place in the new one.
 type blockMap struct {
 	from, to image
-	moved    []int32 // new address less old
+	moved    []int32 // address in the new image minus address in the old one
 }
 
 const unknown = math.MinInt32
@@ -22,8 +22,8 @@ func newBlockMap(from, to image) *blockMap {
 	return m
 }
 
-// add records where a block's bytes moved, piece by piece of both images'
-// sections.
+// add records the new place of a block's bytes. It divides the block at the borders of both
+// images' sections.
 func (m *blockMap) add(b span) {
 	for b.n > 0 {
 		from, n := m.from.at(b.old)
@@ -36,8 +36,8 @@ func (m *blockMap) add(b span) {
 	}
 }
 
-// set records that n bytes moved. A granule moves as its first byte does; if that byte is in no
-// block, as the first of the granule's bytes that is in one.
+// set records that n bytes moved. A granule moves as far as its first byte. If no block
+// contains that byte, the granule moves as far as the first of its bytes that a block contains.
 func (m *blockMap) set(from, to, n int64) {
 	moved := int32(to - from)
 	first, last := from/granule, (from+n-1)/granule
@@ -52,7 +52,8 @@ func (m *blockMap) set(from, to, n int64) {
 	}
 }
 
-// complete lets each granule that is in no block move as the granule before it.
+// complete fills in the granules that are in no block: each moves as far as the granule before
+// it.
 func (m *blockMap) complete() {
 	moved := int32(0)
 	for g, v := range m.moved {

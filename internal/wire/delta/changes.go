@@ -61,7 +61,7 @@ func (c *changes) apply(part []byte) error {
 	return nil
 }
 
-// correct is the corrector of words and operands.
+// correct is the corrector that changes uses for words and operands.
 func (c *changes) correct(_ int, predicted uint32) (uint32, error) {
 	if c.gap > 0 {
 		if c.more {

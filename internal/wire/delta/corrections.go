@@ -50,7 +50,7 @@ func split(blocks []block, newSize int64) (parts [][]block) {
 	return parts
 }
 
-// corrections computes the corrections of one lap.
+// lapCorrections computes the corrections of one lap.
 func (d *differ) lapCorrections(ctx context.Context, blocks []block, moved *blockMap) (l corrections) {
 	p := newPredictor(d.oldImage, d.newImage, moved)
 	part := make([]byte, chunk)

@@ -50,7 +50,7 @@ func (d *decoder) full(p []byte) error {
 	return nil
 }
 
-// number reads a uvarint of at most maxSize. At the end of the stream the error
+// number reads a uvarint of at most maxSize. If the stream has ended, the error
 // is io.EOF.
 func (d *decoder) number() (int64, error) {
 	v, err := readUvarint(d)
@@ -77,7 +77,7 @@ func (d *decoder) end() error {
 	return corrupt("%s continue after the end of the file", d.what)
 }
 
-// failed adds to err the part of the patch that was being read.
+// failed adds to err the name of the stream that was being read.
 func (d *decoder) failed(err error) error { return readError(d.what, err) }
 
 var errNumberTooLong = errors.New("a number has too many bytes")

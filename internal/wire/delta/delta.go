@@ -1,38 +1,39 @@
-// Package delta makes and applies binary patches: the parts of a rebuilt
-// executable that an older build of it lacks.
+// Package delta makes and applies binary patches. A patch contains the parts of
+// a rebuilt executable that an older build of it lacks.
 //
-// Relinking moves nearly every function by a few bytes, so two builds that
-// differ in one line share almost no block at equal offsets, and yet almost
-// every byte. Diff therefore walks the new file along a displacement into the
-// old one, changes the displacement when another fits better (match.go), and
-// stores the differences along it as sparse pairs of gap and value (sparse.go).
-// That is Fast. Small continues from there: in x86-64 code it finds the
-// operands that hold addresses, and predicts their new values from the moves of
-// all blocks (predict.go).
+// Relinking moves nearly every function by a few bytes. So two builds that
+// differ in one line of source have almost no block at equal offsets in common,
+// and yet almost every byte. Diff therefore walks the new file along a
+// displacement into the old one, changes the displacement if another fits
+// better (match.go), and stores the differences as sparse pairs of gap and
+// value (sparse.go). This is the variant Fast. The variant Small does more: in
+// x86-64 code it finds the operands that hold addresses, and predicts their new
+// values from the moves of all blocks (predict.go).
 //
 // Apply is the part that runs on the node. It trusts nothing: every decision of
 // the encoder is in the patch, every number in a patch is checked, memory is
 // limited by the sizes that the header declares, and the result is valid only
-// if its SHA-256 is the header's. Files of the applying part import no
-// compressor.
+// if it has the SHA-256 in the header. The files of the applying part do not
+// import a compressor.
 //
 // The format is described in docs/patch-format.md.
 package delta
 
 import "fmt"
 
-// Variant is how a patch was made, and therefore how it is applied.
+// Variant is the way in which a patch was made, and therefore the way in which
+// it is applied.
 type Variant uint8
 
 const (
 	// Whole carries the new file, compressed. Diff falls back to it when the
 	// old file does not help; callers cannot request it.
 	Whole Variant = iota
-	// Fast is the anchored matcher with sparse differences; it takes the least
+	// Fast matches blocks and stores sparse differences; it takes the least
 	// time.
 	Fast
-	// Small adds the prediction of addresses in x86-64 code: fewer bytes for
-	// about twice the time. If either file has no such code, it equals Fast.
+	// Small also predicts addresses in x86-64 code. It needs fewer bytes and
+	// about twice the time. If either file has no such code, Small equals Fast.
 	Small
 )
 
@@ -59,7 +60,7 @@ type Info struct {
 // CorruptError reports that a patch is damaged, or was not made for this old
 // file.
 type CorruptError struct {
-	What string // what is wrong
+	What string // the damaged part or the contradiction
 	Err  error  // the cause, if known
 }
 

@@ -26,13 +26,13 @@ const (
 	segments       = 8       // of the new file, matched independently
 	minimumSegment = 1 << 20 // bytes
 
-	// tidyFrom is the size of files from which on freeing memory early is
-	// worthwhile.
+	// tidyFrom is the file size from which it is worthwhile to free memory
+	// early.
 	tidyFrom = 32 << 20
 )
 
-// Diff writes the patch that makes new of old. The same files and variant
-// result in the same patch, whatever the number of workers.
+// Diff writes the patch that makes the file new from the file old. The same
+// files and variant result in the same patch, whatever the number of workers.
 func Diff(ctx context.Context, old, new []byte, w io.Writer, o Options) (Info, error) {
 	if int64(len(old)) > maxSize || int64(len(new)) > maxSize {
 		return Info{}, fmt.Errorf("make a patch: files of %d and %d bytes are larger than %d", len(old),
@@ -92,7 +92,7 @@ func (d *differ) run(ctx context.Context) error {
 	if err := d.encodeCorrections(ctx); err != nil {
 		return err
 	}
-	d.tidy() // nor is the map of blocks
+	d.tidy() // the map of blocks is no longer needed either
 	return d.compress()
 }
 
@@ -129,7 +129,7 @@ func (d *differ) bounds() []int {
 	return bounds
 }
 
-// each runs n pieces of work on the workers.
+// each calls work for 0 to n-1, distributed over the workers.
 func (d *differ) each(n int, work func(i int)) {
 	var group sync.WaitGroup
 	queue := make(chan int, n)
@@ -147,7 +147,7 @@ func (d *differ) each(n int, work func(i int)) {
 	group.Wait()
 }
 
-// control encodes the blocks.
+// control encodes the positions and sizes of the blocks.
 func (d *differ) control() {
 	var skips, sizes, moves []byte
 	var last block
@@ -184,8 +184,8 @@ func (d *differ) compress() error {
 	return nil
 }
 
-// level limits the time that unrelated files take: it is better to send large
-// data than to compress it further.
+// level limits the time for unrelated files: sending large data takes less time
+// than compressing it further.
 func level(size int) zstd.EncoderLevel {
 	if size > 4<<20 {
 		return zstd.SpeedFastest
@@ -193,8 +193,9 @@ func level(size int) zstd.EncoderLevel {
 	return zstd.SpeedBetterCompression
 }
 
-// newEncoder compresses streams up to a size. For each worker, it keeps twice
-// that in memory, or twice a window.
+// newEncoder returns an encoder for streams of up to size bytes. For each
+// worker, it keeps twice that size in memory, or twice a window if that is
+// less.
 func newEncoder(w io.Writer, level zstd.EncoderLevel, workers, size int) (*zstd.Encoder, error) {
 	window := min(windowSize, max(zstd.MinWindowSize, 1<<bits.Len(uint(size))))
 	return zstd.NewWriter(w, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(workers),
@@ -221,7 +222,7 @@ func (d *differ) write(ctx context.Context, w io.Writer, h Header) error {
 	return d.writeLiterals(ctx, w)
 }
 
-// writeLiterals compresses the bytes that no block makes.
+// writeLiterals compresses the bytes of the new file that are in no block.
 func (d *differ) writeLiterals(ctx context.Context, w io.Writer) error {
 	if d.variant == Whole {
 		d.blocks = nil

@@ -21,8 +21,8 @@ const (
 
 	headerSize = len(magic) + 2 + 2*8 + 2*32
 
-	// maxSize limits the files that a patch may describe: far beyond any real
-	// size, and far below the point at which sums of positions overflow.
+	// maxSize limits the files that a patch may describe. It is far larger than
+	// any real file, and so small that sums of positions cannot overflow.
 	maxSize = 1 << 40
 )
 
@@ -62,8 +62,8 @@ func (h Header) append(to []byte) []byte {
 	return append(to, h.NewSHA256[:]...)
 }
 
-// readError distinguishes a patch that ends too early, which is corrupt, from a
-// reader that failed.
+// readError distinguishes two failures: a patch that ends too early is corrupt,
+// and a reader may fail.
 func readError(what string, err error) error {
 	var said *CorruptError
 	if errors.As(err, &said) {

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// section is a part of an executable that is loaded: size bytes of the file
-// from offset are loaded at address, followed by zeros up to span.
+// section is a part of an executable that is loaded into memory. The size bytes of the file from
+// offset on are loaded at address; zeros follow, up to span bytes in all.
 type section struct {
 	offset, size  int64
-	address, span int64 // relative to the image's lowest
+	address, span int64 // address is relative to the image's lowest address
 	code          bool  // x86-64 instructions
 }
 
-// image is the layout of an executable's parts in memory. The zero value, for
-// any other file, has no addresses.
+// image is the layout of an executable's parts in memory. The zero value describes a file that
+// is no such executable: it has no addresses.
 type image struct {
 	sections          []section // by offset, without overlap
 	span              int64     // greater than every address
@@ -45,7 +45,7 @@ func newImage(sections []section) image {
 	return m
 }
 
-// valid checks the assumptions of all arithmetic with addresses.
+// valid checks the properties that all arithmetic with addresses relies on.
 func (m image) valid(fileSize int64) bool {
 	if len(m.sections) > maxSections || m.span > maxSpanPerByte*fileSize+maxSpanBeyond || m.span > 1<<31-1 {
 		return false
@@ -61,8 +61,8 @@ func (m image) valid(fileSize int64) bool {
 	return true
 }
 
-// at returns the section of a position in the file, and how far it extends from
-// there. Between sections it returns nil and the distance to the next.
+// at returns the section that contains a position in the file, and the number of bytes from
+// there to its end. Between sections it returns nil and the distance to the next section.
 func (m image) at(offset int64) (*section, int64) {
 	for i := range m.sections {
 		s := &m.sections[i]

@@ -10,18 +10,19 @@ const (
 	// anchor is how many bytes of the old file one entry of the index
 	// represents.
 	anchor = 16
-	// indexStep is the distance between indexed positions of the old file. A lookup tries that many
-	// successive positions of the new file, so that one of them matches an indexed position.
+	// indexStep is the distance between indexed positions of the old file. A lookup tries
+	// indexStep successive positions of the new file, so that one of them matches an indexed
+	// position.
 	indexStep = 8
-	// maxIndexed limits the number of indexed positions, and so the index to 32 MiB: filling it
-	// takes much of the time of making a patch. For a larger file the distance between the
-	// positions is multiplied by four until they fit: that matches an edited executable of 80 MB
-	// just as well.
+	// maxIndexed limits the number of indexed positions, and so limits the index to 32 MiB:
+	// filling it takes much of the time of making a patch. For a larger file, the distance between
+	// the positions is multiplied by four until they fit. An edited executable of 80 MB is matched
+	// just as well with that distance.
 	maxIndexed = 8 << 20
 )
 
-// index finds positions of the old file at which given 16 bytes occur. It keeps only the last
-// position for each hash, which is as good as any other, since the caller compares the bytes that
+// index finds positions of the old file at which 16 given bytes occur. It keeps only the last
+// position for each hash. Any other would do as well, since the caller compares the bytes that
 // follow.
 type index struct {
 	table []uint32 // position / step + 1, and above it a tag: other bits of the hash
@@ -58,7 +59,7 @@ func (x *index) fill(ctx context.Context, part uint64, shift int) {
 		}
 		a, b := x.old.word(at), x.old.word(at+8)
 		if a == b {
-			continue // padding, which would match anything
+			continue // padding is not indexed, since it would match anything
 		}
 		h := hash16(a, b)
 		if h>>shift != part {

@@ -1,7 +1,7 @@
 package delta
 
-// masked is a file in which some bytes count as zero for matching: the operands of its
-// instructions, which change whenever anything moves.
+// masked is a file in which some bytes count as zero for matching. These are the
+// operands of its instructions, which change whenever code or data moves.
 type masked struct {
 	data []byte
 	mask bitmap

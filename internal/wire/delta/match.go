@@ -5,16 +5,17 @@ import "context"
 const (
 	window = 32 // bytes scored at once
 
-	goodScore = 20 // of a window: below it, the matcher looks for something better
-	keepScore = 8  // of a window: below it, the matcher gives up the displacement
-	gain      = 4  // how many bytes better another displacement must be, over two windows
+	goodScore = 20 // out of a window's bytes: if fewer are equal, the matcher looks for a better displacement
+	keepScore = 8  // out of a window's bytes: if fewer are equal, the matcher gives up the displacement
+	gain      = 4  // number of bytes by which another displacement must be better, over two windows
 
-	// maxPastBest is how many bytes the search for a border continues after the best position so
-	// far.
+	// maxPastBest is how many bytes beyond the best position so far the search for a border
+	// continues.
 	maxPastBest = 128
 	// refineMaxPastBest is the same limit for refine, which searches again by the unmasked bytes.
 	refineMaxPastBest = 512
-	// Lookups in the index are limited, since each reads eight of its lines, which are in no cache.
+	// The number of look-ups in the index is limited, since each reads eight cache lines of the
+	// index that are in no cache.
 	minimumLooks = 4096
 	bytesPerLook = 256
 
@@ -114,10 +115,10 @@ type walk struct {
 	done         []block
 	from         int
 	looks        int // look-ups in the index
-	floor        int // end of the last block made
+	floor        int // end of the last closed block
 	to           int
 	open         bool
-	start        int // of the open block
+	start        int // beginning of the open block
 	displacement int
 }
 

@@ -5,10 +5,10 @@ import "encoding/binary"
 const operandSize = 4
 
 // scanner finds operands that hold addresses in x86-64 code: the targets of
-// calls and jumps, and memory that instructions address relative to themselves.
-// It does not disassemble: it looks for the bytes that precede such operands
-// and checks that the operand points into the image. A false match costs a few
-// bytes of the patch; both sides make the same mistakes.
+// calls and jumps, and memory operands relative to rip. It does not
+// disassemble: it looks for the bytes that precede such operands and checks
+// that the operand points into the image. A false match costs a few bytes of
+// the patch, and no more: Diff and Apply make the same mistakes.
 type scanner struct {
 	kinds             [256]byte
 	span              int64
@@ -31,9 +31,9 @@ func newScanner(m image) *scanner {
 	return s
 }
 
-// next returns the position of the first operand in code at or after from,
-// which is loaded at address, and the address it holds; ok is false if there is
-// none.
+// next returns the position of the first operand in code at or after the
+// position from, and the address that the operand holds. The byte at from is
+// loaded at address. ok is false if there is no operand.
 func (s *scanner) next(code []byte, from int, address int64) (at int, target int64, ok bool) {
 	for i := from; i+operandSize < len(code); i++ {
 		kind := s.kinds[code[i]]

@@ -6,7 +6,7 @@ import (
 	"debug/pe"
 )
 
-// parseImage returns where an executable's parts are loaded. For anything but
+// parseImage returns where an executable's parts are loaded. If the file is not
 // an x86-64 executable with code, it returns the zero image.
 func parseImage(file []byte) image {
 	sections := peSections(file)
@@ -69,8 +69,8 @@ func elfSections(file []byte) (sections []section) {
 	return dropEmpty(sections)
 }
 
-// dropEmpty removes sections that have no bytes in the file, which would
-// overlap others.
+// dropEmpty removes sections that have no bytes in the file, since they would
+// overlap other sections.
 func dropEmpty(sections []section) (rest []section) {
 	for _, s := range sections {
 		if s.size == 0 {

@@ -3,8 +3,8 @@ package delta
 import "encoding/binary"
 
 const (
-	// laps is how many times the predictor forgets what it learned on the way
-	// through the new file, so that the laps can be processed in parallel.
+	// laps is the number of parts into which the new file is divided. The predictor forgets what
+	// it learned at the beginning of each, so that the laps can be processed in parallel.
 	laps = 8
 
 	learnedBits = 15
@@ -20,8 +20,7 @@ type predictor struct {
 	operands *operands // nil in Fast
 }
 
-// corrector turns a prediction into the right value; at is its place in the
-// part.
+// corrector turns a prediction into the right value. at is the position of the value in the part.
 type corrector func(at int, predicted uint32) (uint32, error)
 
 // newPredictor predicts operands if moved is not nil.
@@ -69,10 +68,10 @@ func (p *predictor) part(part []byte, old, new int64, word, operand corrector) e
 	return nil
 }
 
-// words predicts aligned words of four bytes in data: addresses and their lower
-// halves, offsets into tables. Things that lie together move together, so a
-// word grows by as much as the previous word of nearly the same value; a word
-// that is not an address learns not to change.
+// words predicts aligned words of four bytes in data: addresses and their lower halves, and
+// offsets into tables. Things that are close together move together. So words expects that a word
+// grows by as much as the previous word of nearly the same value. For values that are not
+// addresses, it learns that they do not change.
 type words []grown
 
 type grown struct {
@@ -108,7 +107,7 @@ func (w words) correct(data []byte, old int64, base int, word corrector) error {
 }
 
 // operands predicts the new addresses in code from the block map. If an earlier prediction for the
-// same target was wrong, it predicts the place that the correction showed.
+// same target was wrong, it predicts the address to which that prediction was corrected.
 type operands struct {
 	moved   *blockMap
 	scanner *scanner

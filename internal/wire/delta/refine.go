@@ -1,7 +1,7 @@
 package delta
 
-// refine adjusts the ends and beginnings of blocks by the unmasked bytes, since
-// masked operands match anything.
+// refine adjusts the ends and beginnings of blocks by the unmasked bytes, since a masked operand
+// matches any other.
 func refine(old, new []byte, blocks []block) []block {
 	end := 0 // of the previous block
 	kept := blocks[:0]
@@ -28,9 +28,9 @@ func refine(old, new []byte, blocks []block) []block {
 	return kept
 }
 
-// reach returns by how many bytes it is worth extending a block: up to the position at which the
-// equal bytes exceed the different ones most. room and other are the bytes available in the two
-// files.
+// reach returns by how many bytes it is worthwhile to extend a block: up to the position at
+// which the number of equal bytes exceeds that of different bytes most. room and other are the
+// numbers of bytes available in the two files.
 func reach(room, other int, agrees func(k int) bool) (n int) {
 	score, best := 0, 0
 	for k := 1; k <= min(room, other) && score > best-refineMaxPastBest; k++ {

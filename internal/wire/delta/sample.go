@@ -9,15 +9,14 @@ const (
 	// sampleStep is the distance between the positions of the old file that are sampled. Wherever
 	// the files agree, a window of that many positions of the new file contains one of them.
 	sampleStep = 4096
-	// samples is how many windows of the new file are tried, and sampleHits how many must agree. If
-	// the files share an eighth, the least for which a patch is worthwhile, 64 windows agree. Of
-	// relinked programs three windows in four agree, of programs in different languages one in
-	// forty.
+	// samples is how many windows of the new file are tried, and sampleHits how many of them must agree. If the
+	// files share an eighth of their bytes, the least for which a patch is worthwhile, 64 windows agree. For
+	// relinked programs three windows in four agree; for programs in different languages, one in forty.
 	samples    = 512
 	sampleHits = 24
-	// Of the first fewSamples windows, 16 are expected to agree if the files share an eighth. If
-	// fewer than fewHits agree, the other windows are not tried: of a million pairs of files that
-	// share an eighth, seven have so few.
+	// If the files share an eighth, 16 of the first fewSamples windows are expected to agree. If fewer than fewHits
+	// agree, the other windows are not tried. Among a million pairs of files that share an eighth, this wrongly
+	// happens for seven.
 	fewSamples = samples / 4
 	fewHits    = 3
 	// smallestSample is the size below which files are not sampled.
@@ -52,8 +51,8 @@ func resemble(ctx context.Context, old, new []byte) bool {
 	return false
 }
 
-// known is a position of the old file, in steps counted from 1, with bits of its hash: reading the file itself costs
-// more than everything else.
+// known is a position of the old file, in steps counted from 1, with some bits of the hash of its bytes. The bits
+// avoid reads of the file, which cost more than everything else.
 type known struct{ step, tag uint32 }
 
 // sample returns 1 if the window contains the bytes at any position in the table, and otherwise 0.

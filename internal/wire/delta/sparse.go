@@ -5,13 +5,14 @@ import (
 	"math/bits"
 )
 
-// sparse encodes a list of items of which few need a value. It stores each value and, separately,
-// the number of items before it that need none, since the two compress far better apart.
+// sparse encodes a list of items, few of which need a value. It stores each value and,
+// separately, the number of items before it that need none, since values and numbers compress far
+// better apart.
 type sparse struct {
 	gaps   []byte // uvarints
 	values []byte
 
-	right int // items that needed no value since the last one
+	right int // items without a value since the last item with one
 }
 
 // put appends a byte after the items counted in right.

@@ -1,7 +1,7 @@
 package delta
 
-// The streams of a patch other than Whole, in their order in the patch. The
-// literals follow, up to its end.
+// These are the streams of a patch, in their order in the patch, for every variant but
+// Whole. The literals follow the streams and extend to the patch's end.
 const (
 	streamSkips       = iota // literal bytes before each block
 	streamSizes              // of the blocks
@@ -10,7 +10,7 @@ const (
 	streamValues             // see differences
 	streamImages             // how both files are loaded
 	streamWordGaps           // words predicted correctly before each wrong one
-	streamWordErrors         // corrections of the wrong ones
+	streamWordErrors         // corrections of the words predicted wrongly
 	streamOperandGaps        // the same for operands, in Small
 	streamOperandErrors
 	streamCount

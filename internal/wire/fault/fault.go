@@ -11,7 +11,7 @@ import (
 // These errors are returned wrapped with the operation that failed. Callers decide with errors.Is; the text is for
 // users.
 var (
-	ErrNotExist   = fs.ErrNotExist   // no such file, key, value or process
+	ErrNotExist   = fs.ErrNotExist   // no such file, key, value or process exists
 	ErrExist      = fs.ErrExist      // it exists already
 	ErrPermission = fs.ErrPermission // access denied; also: deleting or replacing a running executable
 
@@ -26,7 +26,7 @@ var (
 	ErrServiceDisabled = errors.New("the service is disabled")        // Start
 	ErrServiceDeleting = errors.New("the service is marked for deletion")
 	ErrDependents      = errors.New("running services depend on it") // Stop
-	// Start: the process failed or did not answer the SCM
+	// Start returns it if the process failed or did not report to the SCM.
 	ErrStartFailed  = errors.New("the service did not start")
 	ErrNotSupported = errors.New("not supported on this machine")
 )

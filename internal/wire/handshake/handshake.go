@@ -27,7 +27,7 @@ const (
 var ErrRefused = errors.New("the other side is not swdt, or wants another agent")
 
 // NoAgentError is returned by Dial if no agent responds. Output is the beginning of the text that
-// the node printed instead of the handshake, by which the caller classifies the failure.
+// the node printed instead of the handshake; the caller classifies the failure by it.
 type NoAgentError struct {
 	Output []byte
 	Err    error // how the stream ended
@@ -36,7 +36,7 @@ type NoAgentError struct {
 func (e *NoAgentError) Error() string { return fmt.Sprintf("no agent answered: %v", e.Err) }
 func (e *NoAgentError) Unwrap() error { return e.Err }
 
-// HashMismatchError is returned by Dial if the agent has another hash than the expected one.
+// HashMismatchError is returned by Dial if the agent does not have the expected hash.
 type HashMismatchError struct{ Want, Got string }
 
 func (e *HashMismatchError) Error() string {

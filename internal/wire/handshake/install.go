@@ -11,22 +11,23 @@ import (
 // writes and FindInstalled finds.
 const InstallArgument = "install"
 
-// installedMark begins that line, which the output of a login shell may surround.
+// installedMark is the beginning of that line. The output of a login shell may precede and follow the line.
 const installedMark = "swdt-agent install: "
 
 // Installed is the report of an agent that was started with InstallArgument.
 type Installed struct {
-	Path string `json:"path,omitempty"` // where it is now
+	Path string `json:"path,omitempty"` // where the agent is now
 	// Kept means that this very agent was installed already, in a safe place: nothing was changed.
 	Kept bool `json:"kept,omitempty"`
-	// MovedAside is the new path of a folder of swdt's that another account could change.
+	// MovedAside is the new path of a folder with swdt's name that was moved aside because another account could
+	// change it.
 	MovedAside string `json:"movedAside,omitempty"`
 
-	Failure FailureKind `json:"failure,omitempty"` // empty: it is installed
-	Message string      `json:"message,omitempty"` // of a failure
+	Failure FailureKind `json:"failure,omitempty"` // empty if the agent is installed
+	Message string      `json:"message,omitempty"` // describes the failure
 }
 
-// FailureKind is why an agent could not install itself.
+// FailureKind is the reason why an agent could not install itself.
 type FailureKind string
 
 const (
@@ -36,7 +37,7 @@ const (
 	Failed     FailureKind = "failed"  // any other failure
 )
 
-// PrintInstalled writes the line.
+// PrintInstalled writes the line that reports i.
 func PrintInstalled(w io.Writer, i Installed) error {
 	text, err := json.Marshal(i)
 	if err != nil {
@@ -63,8 +64,8 @@ func afterMark(text string) (rest string, ok bool) {
 	return rest, ok
 }
 
-// parseInstalled reads one line's JSON; ok is false if no agent has written it. It decodes each line into a new
-// value, since json.Unmarshal keeps the fields that it read before an error.
+// parseInstalled reads the JSON of one line. ok is false if no agent has written the line. Each line is decoded into
+// a new value, since json.Unmarshal keeps the fields that it read before an error.
 func parseInstalled(text string) (i Installed, ok bool) {
 	if json.Unmarshal([]byte(text), &i) != nil {
 		return Installed{}, false

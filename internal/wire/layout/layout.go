@@ -11,29 +11,30 @@ const (
 	// RootSDDL is the owner and protected access list of the folders that `swdt join` makes for Kubernetes. Root has
 	// its own: see package custody.
 	RootSDDL = "O:BAD:PAI(A;OICI;FA;;;BA)(A;OICI;FA;;;SY)"
-	// Agents has one folder for each agent, named by its hash.
+	// Agents contains one folder for each agent; the agent's hash is the folder's name.
 	Agents = Root + `\agent`
 	// AgentName is the executable in each agent's folder.
 	AgentName = "swdt-agent.exe"
-	// LockFile is locked by the one swdt that may change the node.
+	// LockFile is the file that swdt locks while it may change the node, so that only one swdt does.
 	LockFile = Root + `\lock`
-	// Journals has the journal of the transaction in flight, and of those whose outcome no swdt has collected yet.
+	// Journals holds the journal of the transaction in flight, and the journals of transactions whose outcome no swdt
+	// has collected yet.
 	Journals = Root + `\journal`
-	// HashCache remembers the SHA-256 of files by size, time and file id.
+	// HashCache stores the SHA-256 of files by size, time and file id.
 	HashCache = Root + `\hashes.json`
 	// JoinRecord lists what `swdt join` put on the machine, for `swdt reset` and for the next run to continue from.
 	JoinRecord = Root + `\join.json`
 	// JoinConfiguration contains a bootstrap token while kubeadm runs.
 	JoinConfiguration = Root + `\join.yaml`
-	// Trace has what `swdt trace` changed, and the state before.
+	// Trace holds the settings that `swdt trace` changed, and their state before.
 	Trace = Root + `\trace`
 	// TraceRecord is the list of these changes.
 	TraceRecord = Trace + `\record.json`
 	// GuardianService is the one-shot service that owns a transaction.
 	GuardianService = "swdt-guardian"
-	// Scratch has the output of Windows programs that `swdt diag` fetches.
+	// Scratch holds the output of Windows programs, which `swdt diag` fetches.
 	Scratch = Root + `\diag`
-	// Captures has the packets of the latest capture, its lock and its journal.
+	// Captures holds the packets of the latest capture, its lock and its journal.
 	Captures       = Root + `\capture`
 	CaptureLock    = Captures + `\lock`
 	CaptureJournal = Captures + `\journal.json`
@@ -41,8 +42,8 @@ const (
 	CaptureService = "swdt-capture"
 )
 
-// BinarySDDL is the owner and access list of a binary that a service runs, if it replaces no file from which it could
-// take them: every account may run it, and only administrators may change it.
+// BinarySDDL is the owner and access list of a new binary that a service runs. It is used if there is no replaced
+// file whose owner and list it could get. Every account may run the binary, and only administrators may change it.
 const BinarySDDL = "O:BAD:P(A;;FA;;;SY)(A;;FA;;;BA)(A;;0x1200a9;;;BU)"
 
 // Agent returns the path of the agent with this hash (64 hex digits, SHA-256).
@@ -60,13 +61,12 @@ func Before(path string) string { return path + ".swdt-before" }
 // Undo returns the path of the old binary during a transaction.
 func Undo(destination string) string { return destination + ".swdt-undo" }
 
-// Aside returns the path to which a binary is moved that obstructs a transaction and still runs, so that Windows
-// neither deletes nor replaces it. name is unique: the transaction's ID, and the role of the binary in it.
+// Aside returns the path to which a transaction moves a binary that is in its way. Such a binary still runs, so
+// Windows neither deletes nor replaces it. name is unique: the transaction's ID, and the role of the binary in it.
 func Aside(destination, name string) string { return destination + ".swdt-stale-" + name }
 
-// IsLeftover reports whether path is a leftover beside destination: a staged or partially sent
-// binary, which only an interrupted push leaves, or a binary that was moved aside because it still
-// ran.
+// IsLeftover reports whether path is a leftover beside destination. A leftover is a staged or partially sent binary,
+// which only an interrupted push leaves, or a binary that was moved aside because it still ran.
 func IsLeftover(destination, path string) bool {
 	rest, ok := strings.CutPrefix(strings.ToLower(path), strings.ToLower(destination)+".swdt-")
 	return ok && rest != "old" && rest != "undo" && rest != "before"

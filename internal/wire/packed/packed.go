@@ -39,7 +39,7 @@ func parts(message any) (plain, packed *[]byte) {
 }
 
 // Server is an interceptor that packs the messages of a stream. An interceptor that inspects
-// messages must be inside it, so that it receives them unpacked.
+// messages must be inside Server, so that it sees them before they are packed.
 func Server(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	return handle(server, &sender{ServerStream: stream})
 }
@@ -49,8 +49,8 @@ type sender struct {
 	buffer []byte
 }
 
-// SendMsg packs the message's bytes into the stream's buffer. It can reuse the buffer for the next
-// message, since gRPC no longer uses it when SendMsg returns.
+// SendMsg packs the message's bytes into the stream's buffer. It reuses the buffer for each
+// message, since gRPC no longer uses it when SendMsg of the stream has returned.
 func (s *sender) SendMsg(message any) error {
 	if plain, packed := parts(message); plain != nil && len(*plain) >= least {
 		if need := snappy.MaxEncodedLen(len(*plain)); len(s.buffer) < need {
@@ -91,7 +91,7 @@ func (r *receiver) RecvMsg(message any) error {
 	return nil
 }
 
-// unpack limits the size that the block declares, since unpacking
+// unpack decompresses a block. It first checks the size that the block declares, since it
 // allocates that much memory.
 func unpack(block []byte) ([]byte, error) {
 	size, err := snappy.DecodedLen(block)

@@ -49,8 +49,9 @@ func kinds() []kind {
 
 const reasonLocked = "LOCKED"
 
-// ToStatus returns the error that a server sends for err: nil for nil, a status
-// unchanged, else a status with err's text and, if known, its kind.
+// ToStatus returns the error that a server sends for err. It returns nil for
+// nil, and a status unchanged. For any other error it returns a status with
+// err's text and, if known, its kind.
 func ToStatus(err error) error {
 	if err == nil {
 		return nil
@@ -82,9 +83,9 @@ func with(code codes.Code, err error, reason string, metadata map[string]string)
 	return s.Err()
 }
 
-// FromStatus converts the error that a client received into the error that the
-// server had: it has the same text, and the same results of errors.Is and
-// errors.As.
+// FromStatus converts the error that a client received into an error like the
+// one that the server had: it has the same text, and errors.Is and errors.As
+// give the same results.
 func FromStatus(err error) error {
 	if err == nil {
 		return nil
@@ -135,5 +136,5 @@ func (e *Error) Error() string {
 // Unwrap lets errors.Is and errors.As find the kind of failure.
 func (e *Error) Unwrap() error { return e.is }
 
-// GRPCStatus lets status.Code see the code that was received.
+// GRPCStatus makes the received code available to status.Code.
 func (e *Error) GRPCStatus() *status.Status { return e.status }

@@ -1,6 +1,7 @@
-// Package tracerecord is the record that `swdt trace` keeps on a node: which services log more than before, what was
-// changed for that, and the state before. It is written before each change, so that a later swdt can identify the
-// changes, and so that commands that compare a node with a wanted state (push, join) see the node without the trace.
+// Package tracerecord describes the record that `swdt trace` keeps on a node. The record lists the services that log
+// more than before, the changes that were made for that, and the state before. It is written before each change, so
+// that a later swdt can identify the changes. With it, commands that compare a node with a wanted state (push, join)
+// see the node as it is without the trace.
 package tracerecord
 
 import (
@@ -33,8 +34,8 @@ type Service struct {
 	CommandLine Change `json:"commandLine"`
 	// Config is the service's configuration file; nil: it is unchanged.
 	Config *File `json:"config,omitempty"`
-	// Earlier is the trace that this one is about to replace: until On is set, the node may still have it. Before is
-	// the same in both.
+	// Earlier is the trace that this one is about to replace. Until On is set, the node may still have the earlier
+	// trace. Before is the same in both.
 	Earlier *Service `json:"earlier,omitempty"`
 }
 
@@ -102,7 +103,7 @@ func (r Record) Encode() ([]byte, error) {
 	return append(content, '\n'), nil
 }
 
-// CommandLine returns a service's command line without the trace's change. is is the present
+// CommandLine returns a service's command line without the trace's change. The parameter is holds the present
 // command line; traced reports whether the two differ.
 func (r Record) CommandLine(service, is string) (plain string, traced bool) {
 	for _, s := range r.all() {
@@ -114,9 +115,9 @@ func (r Record) CommandLine(service, is string) (plain string, traced bool) {
 	return is, false
 }
 
-// Untraced returns the path of a copy of a configuration file as it is without the trace. content is
-// the file's present content; traced reports whether the trace has changed it. If traced is true
-// and kept is empty, the file did not exist before the trace.
+// Untraced returns the path of a copy of a configuration file without the trace's changes. content is the file's
+// present content; traced reports whether the trace has changed it. If traced is true and kept is empty, the file
+// did not exist before the trace.
 func (r Record) Untraced(path string, content []byte) (kept string, traced bool) {
 	for _, s := range r.all() {
 		if s.Config == nil || !samePath(s.Config.Path, path) || s.Config.Before == s.Config.After ||
@@ -136,8 +137,8 @@ type named struct {
 	Service
 }
 
-// all returns the recorded services, and for a service whose trace was about to be replaced also
-// the earlier trace.
+// all returns the recorded services. If a service's trace was about to be replaced, all also returns its earlier
+// trace.
 func (r Record) all() (all []named) {
 	for name, s := range r.Services {
 		all = append(all, named{name, s})
@@ -153,7 +154,7 @@ func samePath(a, b string) bool {
 	return strings.EqualFold(slashed(a), slashed(b))
 }
 
-// OnError refuses a change that would lose what the trace must restore.
+// OnError reports that swdt refuses a change that would lose data that the trace must restore.
 type OnError struct {
 	Service string
 	What    string // the thing to be changed
@@ -167,7 +168,8 @@ func (e *OnError) Error() string {
 		e.What, e.Service, e.Since.UTC().Format("2006-01-02 15:04 UTC"), e.By, e.Service)
 }
 
-// Refuse returns the error for a change of something that the trace has changed.
+// Refuse returns an *OnError if the trace has changed the thing that the caller is about to change, and nil
+// otherwise.
 func (r Record) Refuse(service, what string) error {
 	s := r.Services[strings.ToLower(service)]
 	return &OnError{Service: service, What: what, By: s.By, Since: s.Since}

@@ -16,11 +16,12 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/cri"
 )
 
-// MethodStats is the call whose reply grows with the node's containers.
+// MethodStats is a call whose reply grows with the number of the node's
+// containers.
 const MethodStats = "/runtime.v1.RuntimeService/ListContainerStats"
 
-// Median returns the median duration of that many consecutive calls with an
-// empty request. The reply's bytes are received and not decoded.
+// Median returns the median duration of `calls` consecutive calls with an empty
+// request. It receives the bytes of each reply, but does not decode them.
 func Median(ctx context.Context, conn grpc.ClientConnInterface, method string, calls int) (time.Duration, error) {
 	var took []time.Duration
 	for range calls {
@@ -38,7 +39,7 @@ func Median(ctx context.Context, conn grpc.ClientConnInterface, method string, c
 	return took[len(took)/2], nil
 }
 
-// Direction in which bytes pass.
+// Direction is the direction in which bytes pass.
 type Direction byte
 
 const (
@@ -46,7 +47,8 @@ const (
 	ToServer   Direction = 'u'
 )
 
-// Block is how many bytes the server confirms at a time when it receives them.
+// Block is the number of bytes that the server receives before it confirms
+// them.
 const Block = 4 << 20
 
 // ServeBulk is the server of Bulk; it runs until the connection ends.
@@ -69,9 +71,9 @@ func ServeBulk(conn net.Conn) {
 	}
 }
 
-// Bulk passes blocks in one direction and returns the rate in bytes a second.
-// The first block, during which windows open and buffers are allocated, does
-// not count.
+// Bulk passes blocks in one direction and returns the rate in bytes per second.
+// The first block does not count, since windows open and buffers are allocated
+// meanwhile.
 func Bulk(conn net.Conn, direction Direction, blocks int) (float64, error) {
 	if _, err := conn.Write([]byte{byte(direction)}); err != nil {
 		return 0, err
