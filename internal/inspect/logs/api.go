@@ -51,11 +51,11 @@ func (e *QueryDisabledError) Error() string {
 
 // api reads one node's logs through the API server.
 //
-// It requests files by their names, which every kubelet serves. NodeLogQuery, kubelet's
-// query for the log of a service, would find the log itself, but it knows only three names
-// for it, not kubelet.err.log, and accepts neither a time nor a number of lines for a file.
-// It is used only for messages that are not in a file: those that a service logs to Windows'
-// Application log.
+// It requests files by their names, which every kubelet serves. NodeLogQuery is kubelet's
+// query for the log of a service. It would find the log by itself, but it searches for only
+// three file names, which do not include kubelet.err.log. For a file, it accepts neither a
+// time nor a number of lines. It is used only for messages that are not in a file: the
+// messages that a service logs to Windows' Application log.
 type api struct {
 	kubelet Kubelet
 	node    string
@@ -104,7 +104,7 @@ func ShowByAPI(ctx context.Context, kubelet Kubelet, node string, o Options, m *
 	return errors.Join(a.errs...)
 }
 
-// begin starts to read one log, in parallel with the other logs.
+// begin starts to read one log. The logs are read in parallel.
 func (a *api) begin(ctx context.Context, read reading, in *Input) {
 	a.running.Go(func() {
 		defer in.Close(ctx)
@@ -112,7 +112,8 @@ func (a *api) begin(ctx context.Context, read reading, in *Input) {
 	})
 }
 
-// failed stores the error of one log, if err is one. The other logs are read further.
+// failed stores err, the error of one log, unless it is nil. Reading the other logs
+// continues.
 func (a *api) failed(err error) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -148,9 +149,9 @@ func (a *api) source(ctx context.Context, name string) ([]reading, error) {
 	return all, nil
 }
 
-// places returns the patterns of a source's files below the served folder, with slashes.
-// For a service that is not in the table, these are the usual files, and query is the
-// service for NodeLogQuery if none of them exists.
+// places returns the patterns of a source's files below the served folder, with slashes. For
+// a service that is not in the table, the patterns are those of a service's usual files.
+// query is the service's name, which NodeLogQuery gets if none of these files exists.
 func places(name string) (patterns []string, query string, err error) {
 	var all []string
 	switch known, ok := tableEntry(name); {
@@ -236,12 +237,12 @@ func (a *api) list(ctx context.Context, folder string) ([]string, error) {
 }
 
 const (
-	firstPart = 64 << 10 // the size in bytes of the first part that is read of a file's end
+	firstPart = 64 << 10 // the size in bytes of the first part that is read from a file's end
 	lastPart  = 64 << 20 // the last such part; if it has too few lines, the whole file is read
 )
 
-// file sends the last lines of a file. It reads a part of the file's end, and then larger
-// parts, until a part has enough lines.
+// file sends the last lines of a file. It reads ever larger parts of the file's end, until a
+// part has enough lines.
 func (a *api) file(ctx context.Context, source, file string, in *Input) error {
 	wanted := a.options.Tail
 	if wanted < 0 || a.options.picks() || !a.options.Since.IsZero() {
@@ -281,8 +282,9 @@ func (a *api) part(ctx context.Context, file, byteRange string, limit int) ([]by
 	return text, nil
 }
 
-// isWide reports whether a file is UTF-16, which only its beginning shows. A part of such a
-// file is not usable, since it may begin in the middle of a character.
+// isWide reports whether a file is UTF-16, which only the beginning of the file shows.
+// Another part of such a file is not usable, since the part may begin in the middle of a
+// character.
 func (a *api) isWide(ctx context.Context, file string, text []byte, whole bool) (wide bool, err error) {
 	if !whole {
 		if text, err = a.part(ctx, file, "bytes=0-"+strconv.Itoa(logline.MarkSize-1), logline.MarkSize); err != nil {
@@ -303,8 +305,8 @@ func lineStart(text []byte, lines int) int {
 	return from
 }
 
-// lastLines returns the offset at which the last wanted lines begin, and whether text has
-// that many. The very last byte ends a line and does not begin one.
+// lastLines returns the offset at which the last lines begin, wanted lines in all, and
+// whether text has so many lines. The last byte of text never begins a line.
 func lastLines(text []byte, wanted int64) (from int, found bool) {
 	end := max(0, len(text)-1)
 	for {
@@ -328,8 +330,8 @@ func (a *api) read(ctx context.Context, source, file string, in *Input) error {
 	return a.send(ctx, source, file, body, a.options.Tail, in)
 }
 
-// send converts a log's bytes to records, and sends the last ones that the options select.
-// The node's time zone is unknown: a time without a zone counts as UTC.
+// send converts a log's bytes to records, and sends the last of the records that the options
+// select. The node's time zone is unknown: a time without a zone counts as UTC.
 func (a *api) send(ctx context.Context, source, file string, from io.Reader, last int, in *Input) error {
 	windowsPath := served + strings.ReplaceAll(file, "/", `\`)
 	if strings.HasPrefix(file, "pods/") {

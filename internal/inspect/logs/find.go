@@ -43,7 +43,8 @@ func (e *UnknownSourceError) Error() string {
 		`pod/NAMESPACE/NAME[/CONTAINER], file:C:\… or event:CHANNEL`, e.Name, strings.Join(names, ", "))
 }
 
-// CheckName finds the mistakes in a source's name that need no node.
+// CheckName returns an error for mistakes in a source's name that can be found without a
+// node.
 func CheckName(name string) error {
 	switch {
 	case name == "":
@@ -71,10 +72,10 @@ func IsEvent(name string) (channel string, ok bool) { return strings.CutPrefix(n
 // finder looks for logs on one node.
 type finder struct {
 	node    *node.Node
-	podLogs string // the containers' log folder; "": it was not read yet
+	podLogs string // the containers' log folder; "": the setting was not read yet
 }
 
-// Find returns the files of the sources: those that exist, and those that a service is
+// Find returns the files of the sources: existing files, and files that a service is
 // configured to write.
 func Find(ctx context.Context, n *node.Node, names []string) ([]Found, error) {
 	all, _, err := find(ctx, n, names)

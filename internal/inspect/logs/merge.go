@@ -11,11 +11,12 @@ const (
 	// reorderDelay is the time that a line of a followed log waits for earlier lines of
 	// other logs.
 	reorderDelay = 300 * time.Millisecond
-	// maxSilence is the maximum time that a log that sends nothing delays the other followed
-	// logs.
+	// maxSilence is the maximum time for which a log that sends nothing delays the other
+	// followed logs.
 	maxSilence = 5 * time.Second
 	// maxWaiting is the number of batches of one log that may wait for other logs. It bounds
-	// the memory: a log with so many batches is not read further until one is released.
+	// the memory: if so many batches of a log wait, the log is not read further until one of
+	// them is released.
 	maxWaiting = 4
 )
 
@@ -30,7 +31,7 @@ type Merger struct {
 	ended  chan struct{} // closed when Run has ended
 
 	inputs map[*Input]struct{} // the inputs that are not closed
-	behind map[*Input]struct{} // the inputs that must send a record before any is released
+	behind map[*Input]struct{} // the inputs that must send a record before any record is released
 	ready  inputs              // the inputs with waiting records
 	joined int
 }
@@ -50,16 +51,16 @@ func NewMerger(follow bool, sink Sink) *Merger {
 	}
 }
 
-// Input is one log, or represents a node whose logs are not known yet.
+// Input stands for one log, or for a node whose logs are not known yet.
 type Input struct {
 	merger *Merger
 	credit chan struct{}
 
-	// Only the merger's goroutine uses these:
+	// Only the merger's goroutine uses the following fields.
 	number  int // the inputs are numbered in the order in which they joined
 	batches []batch
 	key     time.Time // the sort key of the first waiting record; it never decreases
-	live    bool      // the merger does not wait for it: it has caught up, or was silent too long
+	live    bool      // the merger does not wait for this input: it has caught up, or was silent too long
 	heard   time.Time
 }
 
@@ -183,8 +184,9 @@ func (m *Merger) handle(e event, now time.Time) {
 	}
 }
 
-// advance updates the sort key for the input's first record. A line without a time sorts
-// with the line before it, or if there is none, by the time of its arrival.
+// advance updates the sort key for the input's first record. A line without a time gets the
+// sort key of the line before it. If there is no line before it, its sort key is the time of
+// its arrival.
 func (in *Input) advance() {
 	first := in.batches[0]
 	switch {
@@ -198,8 +200,8 @@ func (in *Input) advance() {
 // idleInterval is the time until release runs again if no record is waiting.
 const idleInterval = time.Hour
 
-// release passes to the sink the waiting records that are older than every record still to
-// arrive. It returns the time after which it must run again.
+// release passes those waiting records to the sink that are older than every record that can
+// still arrive. It returns the duration after which it must run again.
 func (m *Merger) release(now time.Time) (next time.Duration, err error) {
 	m.skipSilent(now)
 	released := false

@@ -32,9 +32,9 @@ type Nodes struct {
 	Reporter     func(config.Document) ui.Reporter
 }
 
-// Merge reads the logs of all nodes concurrently, without a limit of their number, since a
-// node that waited for its turn would delay the lines of the others. It returns each node's
-// result, and the error with which merging ended.
+// Merge reads the logs of all nodes concurrently. The number of nodes is not limited, since
+// a node that waited for its turn would delay the lines of the other nodes. Merge returns
+// each node's result, and the error with which merging ended.
 func (n Nodes) Merge(ctx context.Context, o Options, sink Sink) ([]fleet.Result[struct{}], error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -55,7 +55,7 @@ func (n Nodes) Merge(ctx context.Context, o Options, sink Sink) ([]fleet.Result[
 	}()
 	err := merger.Run(ctx)
 	if err != nil {
-		cancel() // stdout is closed, or ctx has ended, which the readers report
+		cancel() // stdout is closed, or ctx has ended; the readers report the end of ctx
 	}
 	results := <-reading
 	if errors.Is(err, context.Canceled) {

@@ -9,10 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// Pattern is a regular expression that lines must match. The node does not evaluate it, but
-// searches for words, of which every match contains at least one. Thus the node sends few
-// lines that do not match, and your machine matches the lines that it receives. Support for
-// regular expressions would make the agent too large for its benefit.
+// Pattern is a regular expression that lines must match. The node does not evaluate the
+// expression, but searches for words. Every match contains at least one of these words. Thus
+// the node sends few lines that do not match, and your machine applies the expression to the
+// lines that it receives. Support for regular expressions would make the agent too large for
+// its benefit.
 type Pattern struct {
 	re         *regexp.Regexp
 	words      [][]byte // empty: the node cannot filter
@@ -95,9 +96,9 @@ func (n *needs) words(re *syntax.Regexp) ([]string, bool) {
 	return nil, false
 }
 
-// literal leaves out words that the node compares in another way than a regular
-// expression: letters beyond ASCII without regard to case. (The Kelvin sign and the long s
-// are not found if case is ignored.)
+// literal leaves out words that the node compares differently from a regular expression:
+// words with letters beyond ASCII, if case is ignored. (The Kelvin sign and the long s are
+// not found if case is ignored.)
 func (n *needs) literal(re *syntax.Regexp) ([]string, bool) {
 	word := string(re.Rune)
 	folds := re.Flags&syntax.FoldCase != 0
@@ -110,7 +111,8 @@ func (n *needs) literal(re *syntax.Regexp) ([]string, bool) {
 	return []string{word}, true
 }
 
-// best returns the words of one part of a sequence: the part whose shortest word is longest.
+// best returns the words of one part of a sequence. It chooses the part whose shortest word
+// is longer than the shortest words of the other parts.
 func (n *needs) best(parts []*syntax.Regexp) (best []string, ok bool) {
 	longest, folds := 0, n.foldsCase
 	chosen := folds

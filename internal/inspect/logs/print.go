@@ -11,8 +11,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Printer writes records to stdout, as lines for people or as records for tools. It is a
-// Sink.
+// Printer is a Sink that writes records to stdout, as lines for people or as records for
+// tools.
 type Printer struct {
 	out     *bufio.Writer
 	options PrintOptions
@@ -25,11 +25,11 @@ type PrintOptions struct {
 	Story      *ui.Story        // suspended while lines are printed
 	Colour     bool
 	Timestamps bool
-	Nodes      bool // the node's name before each line
-	Sources    bool // the source's name before each line
+	Nodes      bool // reports whether the node's name is before each line
+	Sources    bool // reports whether the source's name is before each line
 }
 
-// NewPrinter returns a printer to out, which it flushes.
+// NewPrinter returns a Printer that writes to out, and flushes out.
 func NewPrinter(out *bufio.Writer, o PrintOptions) *Printer { return &Printer{out: out, options: o} }
 
 // Verbatim reports whether lines can be printed without parsing them, since the output has
@@ -85,7 +85,7 @@ func stamp(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// Line is a record for tools.
+// Line is a record in the form that is printed for tools.
 type Line struct {
 	Time     string         `json:"time"`
 	Node     string         `json:"node"`
@@ -140,8 +140,8 @@ func (p *Printer) byLevel(level logline.Level, text string) string {
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
 }
 
-// whole prints a text of whole lines. Nearly always the whole text is plain, and is written
-// in one piece.
+// whole prints a text that consists of whole lines. Nearly always the text is plain, and
+// whole writes it in one piece.
 func (p *Printer) whole(text []byte) error {
 	shown := ui.NewPrintableWriter(p.out)
 	if _, err := shown.Write(text); err != nil {

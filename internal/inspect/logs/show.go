@@ -16,19 +16,19 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// rescanInterval is the time between two searches for new logs, of a restarted container
-// or of a service that had not logged before.
+// rescanInterval is the time between two searches for new logs, such as the log of a
+// restarted container or of a service that had not logged before.
 const rescanInterval = 2 * time.Second
 
 // maxLogs is the maximum number of logs of a node that are read at the same time, since each
-// needs its own call. maxFiles is the maximum number of files, by the node's file IDs, whose
-// positions are kept.
+// needs its own call. maxFiles is the maximum number of files whose positions are kept, by
+// the node's file IDs.
 const (
 	maxLogs  = 4096
 	maxFiles = 4096
 )
 
-// TooManyError is returned for a node with more than maxLogs logs.
+// TooManyError reports a node with more than maxLogs logs.
 type TooManyError struct{ Found int }
 
 func (e *TooManyError) Error() string {
@@ -88,7 +88,7 @@ func Show(ctx context.Context, n *node.Node, o Options, m *Merger, in *Input, re
 	return errors.Join(s.errs...)
 }
 
-// begin starts to read all logs, after it has checked that the named ones exist.
+// begin checks that the named logs exist, and starts to read all logs.
 func (s *show) begin(ctx context.Context, names []string) error {
 	files, named := split(names)
 	found, none, err := find(ctx, s.node, files)
@@ -120,7 +120,7 @@ func (s *show) begin(ctx context.Context, names []string) error {
 	return nil
 }
 
-// warnOf warns about named sources without a log, if other sources have logs.
+// warnOf prints a warning for named sources without a log, if other sources have logs.
 func (o Options) warnOf(none []*NothingError, reporter ui.Reporter) {
 	if o.Follow || len(o.Sources) == 0 {
 		return
@@ -141,7 +141,7 @@ func split(names []string) (files, channels []string) {
 	return files, channels
 }
 
-// file starts to read one file, in parallel with the other logs.
+// file starts to read one file. The logs are read in parallel.
 func (s *show) file(ctx context.Context, file File, o Options, known func() []*agentv1.TailPlace) {
 	s.read[strings.ToLower(file.Path)] = true
 	in := s.merger.Add(ctx)
@@ -158,8 +158,8 @@ func (s *show) file(ctx context.Context, file File, o Options, known func() []*a
 type fileID struct{ volume, index uint64 }
 
 // owns reports whether a followed file is read under this path and no other. After a
-// rotation a pattern finds a file as new, under its new name, although its lines were
-// read already.
+// rotation, a pattern also matches the new name of a file whose lines were already read
+// under its old name.
 func (s *show) owns(file File, at *agentv1.TailPlace) bool {
 	if !s.options.Follow || at.GetIndex() == 0 { // not every file system numbers its files
 		return true
@@ -187,7 +187,7 @@ func (s *show) owns(file File, at *agentv1.TailPlace) bool {
 // positions are the positions up to which one followed file was read.
 type positions struct {
 	last   *agentv1.TailPlace
-	before *agentv1.TailPlace // the last position before the file was truncated, if it was; else nil
+	before *agentv1.TailPlace // the last position before the file was truncated; nil: the file was not truncated
 }
 
 func (p *positions) add(at *agentv1.TailPlace) {
@@ -198,7 +198,8 @@ func (p *positions) add(at *agentv1.TailPlace) {
 }
 
 // followed returns the positions up to which logs were read. A new file that begins like one
-// of these logs is a copy, which a rotation made before it truncated the log.
+// of these logs is a copy of the log. A rotation makes such a copy before it truncates the
+// log.
 func (s *show) followed() (all []*agentv1.TailPlace) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -221,8 +222,8 @@ func (s *show) verbatim(o Options) func() bool {
 	return func() bool { return !s.several.Load() }
 }
 
-// reconnecting runs work; while logs are followed, it runs it again after a lost
-// connection.
+// reconnecting runs work. If logs are followed, it runs work again each time after the
+// connection was lost.
 func (s *show) reconnecting(ctx context.Context, work func(context.Context) error) error {
 	if !s.options.Follow {
 		return work(ctx)
@@ -230,7 +231,7 @@ func (s *show) reconnecting(ctx context.Context, work func(context.Context) erro
 	return s.node.Reconnecting(ctx, s.reporter, work)
 }
 
-// failed stores the error of one log. The other logs are read further.
+// failed stores the error of one log. Reading the other logs continues.
 func (s *show) failed(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil {
 		return
@@ -242,7 +243,7 @@ func (s *show) failed(ctx context.Context, err error) {
 		s.reporter.Warn("%v; this log is no longer followed", err) // warn now, since other logs may continue for hours
 	}
 	if ofNode && slices.ContainsFunc(s.errs, ofConnection) {
-		return // all logs of a node are lost at once
+		return // the connection is lost for all logs of the node at once
 	}
 	s.errs = append(s.errs, err)
 }
@@ -255,7 +256,7 @@ func ofConnection(err error) bool {
 	return errors.As(err, &lost) || errors.As(err, &unreachable)
 }
 
-// rescan adds logs that appear later, and reads them from their beginning.
+// rescan finds logs that were created after the start, and reads them from their beginning.
 func (s *show) rescan(ctx context.Context, names []string) {
 	files, _ := split(names)
 	fromStart := s.options
@@ -303,7 +304,7 @@ func (s *show) channels(ctx context.Context, names []string) ([]events.Channel, 
 	return reader.Channels(names)
 }
 
-// channel starts to read one event channel, in parallel with the other logs.
+// channel starts to read one event channel. The logs are read in parallel.
 func (s *show) channel(ctx context.Context, channel events.Channel) {
 	in := s.merger.Add(ctx)
 	s.running.Go(func() {

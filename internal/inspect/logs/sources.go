@@ -11,8 +11,8 @@ type Source struct {
 	// Paths are patterns of further files: * matches any text within a name. All files
 	// that exist belong to the source.
 	Paths []string
-	// Pods are the pods that replace the services in some clusters: namespace/name, with
-	// the * of Paths.
+	// Pods are the pods that replace the services in some clusters: namespace/name,
+	// with * as in Paths.
 	Pods []string
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Tailer reads logs on a node: its Files client.
+// Tailer reads logs on a node. The node's Files client implements it.
 type Tailer interface {
 	Tail(context.Context, *agentv1.TailRequest, ...grpc.CallOption) (grpc.ServerStreamingClient[agentv1.TailReply],
 		error)
@@ -47,12 +47,13 @@ type tail struct {
 	reporter ui.Reporter
 	place    *agentv1.TailPlace // the position up to which the file was read; nil: nothing was read
 	owns     func(*agentv1.TailPlace) bool
-	known    func() []*agentv1.TailPlace // positions in logs of which this may be a copy; nil: none
+	known    func() []*agentv1.TailPlace // positions in those logs of which this file may be a copy; nil: none
 }
 
 // read sends the file's lines to the merger. It returns at the end of the file or, if the
-// file is followed, when ctx ends, and also if the file is already read under another name.
-// When it is called again after an error, it continues at its position.
+// file is followed, when ctx ends. It also returns if the file is already read under another
+// name. If read is called again after an error, it continues at the position up to which the
+// file was read.
 func (t *tail) read(ctx context.Context, node Tailer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -94,9 +95,10 @@ func (t *tail) read(ctx context.Context, node Tailer) error {
 }
 
 // request returns the request for the file, with the filters that the node can apply. Only
-// your machine can determine the last of the matching lines, and whether a container's line
-// matches, since the line may be in pieces, only one of which has the word. The node
-// recognises such lines in any file; for pods it does not filter at all.
+// your machine can determine the last of the matching lines. Only your machine can also
+// determine whether a container's line matches, since the line may be split into pieces, and
+// only one of them may have the word. The node recognises such lines in any file; in the logs
+// of pods, it does not filter at all.
 func request(file File, o Options) *agentv1.TailRequest {
 	r := &agentv1.TailRequest{Path: file.Path, Lines: int64(o.Tail), Follow: o.Follow}
 	if o.Tail < 0 || o.picks() {
@@ -112,7 +114,7 @@ func request(file File, o Options) *agentv1.TailRequest {
 }
 
 // last returns the number of last lines to keep on your machine, or everyLine. The node can
-// return the last lines, but not the last matching ones.
+// return the last lines, but not the last matching lines.
 func (o Options) last() int {
 	if o.picks() {
 		return o.Tail
@@ -144,7 +146,7 @@ type lines struct {
 // everyLine, as a number of last lines, means all lines.
 const everyLine = -1
 
-// newLines returns lines that keep the last matching lines until all stored ones have
+// newLines returns a converter that keeps the last matching lines until all stored lines have
 // arrived.
 func newLines(file File, o Options, last int) *lines {
 	l := &lines{file: file, options: o, zone: time.UTC, pieces: map[string][]byte{}}
@@ -180,7 +182,7 @@ func (l *lines) reply(ctx context.Context, r *agentv1.TailReply, in *Input) erro
 }
 
 // passes reports whether data can be passed on without parsing its lines. The lines of
-// containers cannot, since the container runtime adds a prefix to each.
+// containers must be parsed, since the container runtime adds a prefix to each line.
 func (l *lines) passes(data []byte) bool {
 	if len(data) == 0 || l.verbatim == nil || !l.verbatim() || len(l.pieces) > 0 {
 		return false
@@ -229,7 +231,7 @@ func (l *lines) split(data []byte) (records []Record, err error) {
 	return records, nil
 }
 
-// cut returns the record of the unfinished last line, as if it ended here.
+// cut returns the record of the unfinished last line, as if the line ended here.
 func (l *lines) cut() (records []Record) {
 	if len(l.rest) > 0 {
 		records = l.line(nil, l.rest, time.Now().In(l.zone))
@@ -239,8 +241,8 @@ func (l *lines) cut() (records []Record) {
 }
 
 // unfinished returns the records of a container's lines of which only the first pieces have
-// arrived. If the last output of a container has no newline, the runtime writes it as such a
-// piece.
+// arrived. If the last output of a container has no newline, the runtime writes this output
+// as a first piece without a last one.
 func (l *lines) unfinished() (records []Record) {
 	for _, stream := range []string{"stdout", "stderr"} {
 		if held, ok := l.pieces[stream]; ok {
@@ -263,8 +265,8 @@ func (l *lines) release() []Record {
 	return l.keep.take()
 }
 
-// line appends the record of a line if it is wanted. A line without time or level, such as
-// one of a stack trace, gets those of the line before it.
+// line appends the record of a line if it is wanted. A line without time or level, such as a
+// line of a stack trace, gets the time and level of the line before it.
 func (l *lines) line(to []Record, text []byte, now time.Time) []Record {
 	if l.skips(text) {
 		return to
@@ -310,9 +312,9 @@ func (l *lines) add(to []Record, line logline.Line) []Record {
 	return to
 }
 
-// skips reports whether a line can be skipped by its text alone: it does not match, and
-// neither time nor level is filtered. A container's line is not skipped, since the next
-// one may continue it.
+// skips reports whether a line can be skipped because its text does not match. It returns
+// false if lines are also filtered by time or level. It returns false for a container's line
+// too, since the next line may continue it.
 func (l *lines) skips(text []byte) bool {
 	o := l.options
 	if o.Grep == nil || o.Level != logline.Unknown || !o.Since.IsZero() || !o.Until.IsZero() || len(l.pieces) > 0 {

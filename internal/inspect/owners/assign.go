@@ -44,7 +44,7 @@ type assignment struct {
 	shims    map[uint32]shim
 }
 
-// shim has the containerd namespace and the ID from a shim's command line.
+// shim has the containerd namespace and the ID that are on a shim's command line.
 type shim struct{ namespace, id string }
 
 // table applies all rules to the facts and returns the resulting table.
@@ -203,7 +203,7 @@ func (a *assignment) container(c *runtimev1.Container) Container {
 	return out
 }
 
-// podsOfShims returns the pods that are on the command lines of shims, by their IDs.
+// podsOfShims returns the pods whose IDs are on the command lines of shims.
 func (a *assignment) podsOfShims() []Pod {
 	pods := []Pod{}
 	for _, pid := range sortedPIDs(a.shims) {

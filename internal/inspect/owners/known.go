@@ -17,7 +17,8 @@ func serviceNames() []string {
 
 // runtimeFolders returns the default folders of a runtime's programs, of the programs
 // that it starts for pods, and of the files of HostProcess containers. Processes of
-// programs in them belong to the runtime. The caller adds the service's own folder.
+// programs in these folders belong to the runtime. The caller adds the folder of the
+// service's own program.
 func runtimeFolders() []string {
 	return []string{
 		`C:\Program Files\containerd\`, `C:\ProgramData\containerd\`, `C:\opt\cni\bin\`, `C:\hpc\`, `C:\C\`,
@@ -40,8 +41,9 @@ func isBelow(image string, folders []string) bool {
 		func(folder string) bool { return strings.HasPrefix(image, strings.ToLower(folder)) })
 }
 
-// folderOf returns the folder of a program with a backslash at its end; for a program in
-// a folder "bin" the parent of that. It returns "" for the root of a drive.
+// folderOf returns the folder of a program, with a backslash at its end. If that folder
+// is called "bin", it returns the parent folder. It returns "" if the result would be
+// the root of a drive.
 func folderOf(program string) string {
 	folder := program[:strings.LastIndexAny(program, `\/`)+1]
 	if above, ok := strings.CutSuffix(strings.ToLower(folder), `\bin\`); ok {

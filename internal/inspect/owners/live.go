@@ -40,7 +40,7 @@ func (w *Live) Begin(names []string) {
 	}
 }
 
-// Watch shows the table of one node again and again until ctx ends. If the connection is
+// Watch shows the table of one node repeatedly until ctx ends. If the connection is
 // lost, Watch reconnects.
 func (w *Live) Watch(ctx context.Context, n *node.Node, pipe string, interval time.Duration, r ui.Reporter) error {
 	observer := NewObserver(n, Options{Pipe: pipe, Window: interval})
@@ -61,7 +61,8 @@ func (w *Live) Watch(ctx context.Context, n *node.Node, pipe string, interval ti
 	})
 }
 
-// leaveScreen draws the next table below the messages about the connection.
+// leaveScreen makes the next table be drawn below the messages about the
+// connection.
 func (w *Live) leaveScreen() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

@@ -20,7 +20,7 @@ const DefaultWindow = time.Second
 
 // Options are the options of an Observer.
 type Options struct {
-	Pipe   string        // of the container runtime; default containerd's
+	Pipe   string        // pipe of the container runtime; default: containerd's pipe
 	Window time.Duration // default DefaultWindow
 }
 
@@ -43,8 +43,8 @@ func NewObserver(n *node.Node, o Options) *Observer {
 }
 
 // Observe waits for Options.Window, and returns the table of the moment after it. CPU usage
-// is the mean since the previous Observe; the first Observe samples the processes before it
-// waits, too.
+// is the mean since the previous Observe. The first Observe also samples the processes
+// before it waits.
 func (o *Observer) Observe(ctx context.Context) (Table, error) {
 	if len(o.before.processes) == 0 {
 		first, err := o.sample(ctx)
@@ -103,8 +103,9 @@ func (o *Observer) services(ctx context.Context) ([]*agentv1.ServiceStatus, []st
 	return reply.GetServices(), folders, nil
 }
 
-// runtime asks the container runtime for its pods and containers. It returns an error as
-// part of the answer, and the table then lists it as a gap.
+// runtime asks the container runtime for its pods and containers. If the runtime does not
+// answer, the error is a part of the returned answer, and the table lists the error as a
+// gap.
 func (o *Observer) runtime(ctx context.Context) runtimeAnswer {
 	answer, err := askRuntime(ctx, o.node, o.options.Pipe)
 	var silent *criclient.SilentError

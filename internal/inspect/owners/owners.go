@@ -5,10 +5,11 @@
 //   - owners.go: the table
 //   - observe.go: asks the node
 //   - runtime.go: asks its container runtime
-//   - assign.go: assigns each process to its owner; all rules, which ask nothing
-//   - tree.go: processes by parent and session, neither of which is always reliable
+//   - assign.go: assigns each process to its owner; it has all rules, and sends no
+//     requests
+//   - tree.go: processes by parent and session; neither is always reliable
 //   - known.go: services and folders of a node; the tables to extend
-//   - report.go, rows.go, live.go: what `swdt ps` prints, once or repeatedly
+//   - report.go, rows.go, live.go: print the output of `swdt ps`, once or repeatedly
 package owners
 
 import (
@@ -31,7 +32,7 @@ type Table struct {
 	// that is being created.
 	Unsettled []Orphan  `json:"unsettled"`
 	Others    []Process `json:"others"`
-	// Gaps are the questions that had no answer. If the runtime did not answer, pods
+	// Gaps are the requests that were not answered. If the runtime did not answer, pods
 	// are known only from the command lines of shims, and orphaned shims cannot be
 	// distinguished from others.
 	Gaps []string `json:"gaps"`
@@ -58,7 +59,7 @@ func (p Pod) Path() string {
 	return p.Namespace + "/" + p.Name
 }
 
-// Container is a container of a pod. One that has exited has no processes.
+// Container is a container of a pod. A container that has exited has no processes.
 type Container struct {
 	Name      string    `json:"name"`
 	ID        string    `json:"id"`
@@ -87,7 +88,7 @@ type Orphan struct {
 // Process is a process of Windows.
 type Process struct {
 	PID       uint32 `json:"pid"`
-	ParentPID uint32 `json:"parentPid"` // Windows may have reused the number since
+	ParentPID uint32 `json:"parentPid"` // Windows may have reused this number after the parent exited
 	Name      string `json:"name"`
 	Image     string `json:"image"`
 	// Started is nil if access to the process is denied.

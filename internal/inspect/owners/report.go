@@ -69,13 +69,13 @@ func NewReport(results []fleet.Result[Table], s Selection) Report {
 	return report
 }
 
-// OrphansError is returned by a check that found unowned processes.
+// OrphansError reports that a check found unowned processes.
 type OrphansError struct{ Nodes []string } // each with the number of its unowned processes
 
 func (e *OrphansError) Error() string { return strings.Join(e.Nodes, "; ") }
 
-// Check returns an *OrphansError if a node has unowned processes, and another error if that
-// is unknown for a node.
+// Check returns an *OrphansError if a node has unowned processes. It returns another error
+// if it is unknown whether a node has unowned processes.
 func (l Report) Check() error {
 	var found, unknown []string
 	for _, n := range l.Nodes {

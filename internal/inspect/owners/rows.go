@@ -50,7 +50,7 @@ func columns() []livetable.Column[row] {
 		return func(a, b row) int { return cmp.Compare(weight(b), weight(a)) }
 	}
 	return []livetable.Column[row]{
-		{Name: "owner"}, // the order in which they are listed
+		{Name: "owner"}, // sorts by the order in which owners are listed
 		{Name: "cpu", Compare: number(func(p *Process) float64 {
 			if p.Cores == nil {
 				return 0
@@ -64,7 +64,8 @@ func columns() []livetable.Column[row] {
 	}
 }
 
-// program returns the process's name, or a word that sorts last if there is none.
+// program returns the process's name. If the row has no process, it returns a word that
+// sorts last.
 func (r row) program() string {
 	if r.process == nil {
 		return "~"

@@ -29,8 +29,8 @@ type runtimeAnswer struct {
 	err        error             // why the runtime did not answer
 }
 
-// askRuntime lists all pods and containers. For each that runs, it also gets the process ID
-// of the first process, which only the verbose status contains.
+// askRuntime lists all pods and containers. For each running pod and container, it also
+// gets the process ID of the first process, which only the verbose status contains.
 func askRuntime(ctx context.Context, n criproxy.Node, pipe string) (answer runtimeAnswer, err error) {
 	client, err := criclient.Open(ctx, n, pipe, criclient.Options{Limit: criclient.AnswerLimit})
 	if err != nil {

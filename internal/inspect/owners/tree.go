@@ -48,9 +48,10 @@ func newTree(s sample) tree {
 	return t
 }
 
-// parent returns the parent of a process if it still runs. Windows keeps only the
-// parent's process id, and may give it to another process after the parent has exited.
-// That process is younger than the child, which no parent is.
+// parent returns the parent of a process if it still runs. Windows keeps only the parent's
+// process id, and may give it to another process after the parent has exited. parent
+// detects that process by its start time: it is younger than the child, and a parent never
+// is.
 func (t tree) parent(p *agentv1.Process) (*agentv1.Process, bool) {
 	parent, ok := t.processes[p.GetParentPid()]
 	if !ok || parent == p {
@@ -67,7 +68,7 @@ func (t tree) parent(p *agentv1.Process) (*agentv1.Process, bool) {
 // returns true, and the descendants of these.
 func (t tree) below(pid uint32, stop func(uint32) bool) []uint32 {
 	all := []uint32{pid}
-	seen := map[uint32]bool{pid: true} // of two processes with the same start time, each may seem the other's parent
+	seen := map[uint32]bool{pid: true} // with equal start times, two processes may each seem the parent of the other
 	for i := 0; i < len(all); i++ {
 		for _, child := range t.children[all[i]] {
 			if !seen[child] && !stop(child) {
