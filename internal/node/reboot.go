@@ -26,8 +26,8 @@ func (n *Node) AwaitReboot(ctx context.Context, oldBootID string) error {
 	return awaitBoot(ctx, oldBootID, n.bootID)
 }
 
-// bootID asks the agent for the boot id, over a new connection if the old one has
-// broken.
+// bootID asks the agent for the boot id. If the old connection has broken, it makes a new
+// one.
 func (n *Node) bootID(ctx context.Context) (string, error) {
 	reply, err := n.Machine.Facts(ctx, &agentv1.FactsRequest{})
 	if err == nil {
@@ -71,8 +71,8 @@ func awaitBoot(ctx context.Context, old string, ask func(context.Context) (strin
 	}.Wait(ctx)
 }
 
-// isDistrust reports whether err has a cause that waiting cannot remove: a host key, a key
-// file or a secret.
+// isDistrust reports whether err has a cause that waiting cannot remove: a wrong host key,
+// key file or secret.
 func isDistrust(err error) bool {
 	var changed *ssh.HostKeyChangedError
 	var unknown *ssh.HostKeyUnknownError

@@ -15,8 +15,8 @@ func restorePauses() []time.Duration {
 	return []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second}
 }
 
-// restoring makes one of the callers that find the connection broken reconnect, for
-// all of them.
+// restoring coordinates the callers that find the connection broken: one of them reconnects
+// for all.
 type restoring struct {
 	mutex    sync.Mutex
 	turn     chan struct{} // held by the caller that connects
@@ -49,10 +49,10 @@ func (r *restoring) count(add int) int {
 	return r.made
 }
 
-// Reconnecting calls work. If work returns a *LostError, it reconnects and calls work
-// again; any other result it returns. It tries to reconnect without a limit of time, unless
-// the cause is hopeless or ctx ends: it is for work that continues until the user ends it.
-// Several goroutines may use it at the same time.
+// Reconnecting calls work. If work returns a *LostError, Reconnecting connects to the node
+// again and calls work again; it returns any other result. It tries to reconnect until it
+// succeeds, the cause is hopeless, or ctx ends: it is for work that continues until the
+// user ends it. Several goroutines may use it at the same time.
 func (n *Node) Reconnecting(ctx context.Context, r ui.Reporter, work func(context.Context) error) error {
 	for {
 		before := n.restoring.count(0)

@@ -11,12 +11,13 @@ import (
 )
 
 // restricted remembers, by host key, the machines on which this user has restricted
-// the agent's folder to administrators. Every user may create folders in
-// C:\ProgramData, and the agent's hash is no secret: on any other machine, the file at
-// the agent's path may be a trap, and must not be run.
+// the agent's folder to administrators. On any other machine the file at the agent's
+// path may be a trap and must not be run: every user may create folders in
+// C:\ProgramData, and the agent's hash is not secret.
 type restricted struct{ file string }
 
-// mostRestricted bounds the file: each sandbox has a new key of its own.
+// mostRestricted bounds the entries of the file, which grows since each sandbox has a
+// new host key.
 const mostRestricted = 1000
 
 func newRestricted(file string) restricted {
@@ -41,8 +42,8 @@ func (r restricted) read() (hostKeys []string) {
 	return hostKeys
 }
 
-// add appends a machine. If two swdt do so at once, one entry may be lost, which costs
-// the next contact an installation.
+// add appends a machine. If two swdt do so at once, one entry may be lost; the next
+// contact then installs the agent again.
 func (r restricted) add(hostKey string) error {
 	if r.file == "" {
 		return errors.New("there is no cache folder")

@@ -104,11 +104,11 @@ func (c *caller) explain(ctx context.Context, l *link, err error) error {
 	return err
 }
 
-// errHungUp replaces io.EOF, which a reader of a stream would take for its regular end.
+// errHungUp replaces io.EOF, which would look like the regular end of a stream to its reader.
 var errHungUp = errors.New("the other side has closed it")
 
-// lostError returns a *LostError. It waits up to a second for the agent's end, so that the error
-// has the agent's last output.
+// lostError returns a *LostError. It waits up to a second for the agent to end, so that the
+// error has the agent's last output.
 func (c *caller) lostError(l *link, err error) error {
 	limit := time.NewTimer(time.Second)
 	defer limit.Stop()

@@ -12,9 +12,9 @@ type Reading struct {
 	At             time.Time
 }
 
-// Speed stores the latest reading, also after the connection has ended, since the link of
-// the next connection is most likely the same. The zero value has no reading. It is safe
-// for concurrent use.
+// Speed stores the latest reading. It keeps the reading after the connection has ended,
+// since the next connection most likely uses the same link. The zero value has no
+// reading. It is safe for concurrent use.
 type Speed struct {
 	mu     sync.Mutex
 	latest Reading

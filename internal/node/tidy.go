@@ -14,8 +14,8 @@ import (
 // tidyTime bounds optional work.
 const tidyTime = 15 * time.Second
 
-// tidy removes the agents of other versions after an installation. If that fails, the
-// agent is used all the same.
+// tidy removes the agents of other versions after an installation. A failure of tidy does
+// not prevent the use of the new agent.
 func (n *Node) tidy(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, tidyTime)
 	defer cancel()
@@ -24,7 +24,7 @@ func (n *Node) tidy(ctx context.Context) {
 	}
 }
 
-// prune removes other agents, except the one that the guardian runs: the service that
+// prune removes other agents, except the guardian's. The guardian is the service that
 // carries out a transaction even without a connection. Windows refuses to remove an agent
 // that is running.
 func (n *Node) prune(ctx context.Context) error {

@@ -39,7 +39,8 @@ func check(message proto.Message) *Error {
 	return checkRequired(message)
 }
 
-// required returns the fields whose empty value is not valid. Range skips empty fields.
+// required returns the fields whose empty value is not valid. Range does not visit
+// empty fields, so it cannot check them.
 func required(message proto.Message) []protoreflect.Name {
 	switch message.(type) {
 	case *agentv1.HashReply, *agentv1.PatchReply:
@@ -107,7 +108,7 @@ func wellKnown(descriptor protoreflect.MessageDescriptor, problem string) *Error
 	return &Error{Field: string(descriptor.Name()), Problem: problem}
 }
 
-// longestTime is above every duration that a node can have measured.
+// longestTime is longer than any duration that a node can have measured.
 const longestTime = 200 * 365 * 24 * time.Hour
 
 func checkDuration(d *durationpb.Duration) string {
@@ -126,7 +127,8 @@ func checkTime(t *timestamppb.Timestamp) string {
 	return ""
 }
 
-// related checks a reply against its request.
+// related checks a reply against its request. It knows only some kinds of reply; all
+// others pass.
 func related(request, reply any) *Error {
 	switch asked := request.(type) {
 	case *agentv1.ListFilesRequest:

@@ -46,8 +46,8 @@ func (e *Error) Error() string {
 		e.Method, e.Field, e.Problem, layout.Agents)
 }
 
-// incoming is a reply that is to be decoded and checked. It replaces the message in
-// gRPC, whose own errors would hide the type of this package's.
+// incoming is a reply before it is decoded and checked. gRPC gets it instead of the
+// message, because gRPC's own errors would hide the type of this package's errors.
 type incoming struct {
 	message proto.Message
 	refused *Error
@@ -121,7 +121,7 @@ func stream(ctx context.Context, d *grpc.StreamDesc, cc *grpc.ClientConn, method
 type receiver struct {
 	grpc.ClientStream
 	method string
-	last   string // the reply that ends the stream; empty: more may follow
+	last   string // the reply that ended the stream; empty: more may follow
 }
 
 func (r *receiver) RecvMsg(to any) error {
@@ -137,8 +137,8 @@ func (r *receiver) RecvMsg(to any) error {
 	return in.result(r.method, err)
 }
 
-// ending names the content that makes a reply the last one of its stream; "" for any
-// other reply.
+// ending returns the content that makes a reply the last one of its stream. For any
+// other reply it returns "".
 func ending(message any) string {
 	switch m := message.(type) {
 	case *agentv1.RunReply:

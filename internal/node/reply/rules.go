@@ -21,11 +21,11 @@ type rule struct {
 	most int
 }
 
-// list is the rule of a repeated field with at most most elements.
+// list returns the rule of a repeated field that has up to most elements.
 func list(most int, element rule) rule { return rule{value: element.value, most: most} }
 
-// anything accepts every value. A field of a message type has it too: the message's own
-// fields have rules.
+// anything accepts every value. It is also the rule of a field that holds a message, whose
+// own fields have rules.
 var anything = rule{}
 
 // Bounds on lengths, in bytes.
@@ -34,7 +34,7 @@ const (
 	longText   = 64 << 10
 	hugeText   = 1 << 20
 	longestBin = 16 << 20
-	// largestFile is above the size of any file on Windows, in bytes.
+	// largestFile is more than the size of any file on Windows, in bytes.
 	largestFile = 1 << 56
 )
 
@@ -193,8 +193,8 @@ var rules = sync.OnceValue(func() map[string]rule {
 	}
 })
 
-// byFullName has the rules by the names that descriptors hold, so that a look-up makes
-// no string: a reply can have a hundred thousand fields.
+// byFullName has the rules by the full names that descriptors hold. A look-up then makes
+// no new string, which matters since a reply can have a hundred thousand fields.
 var byFullName = sync.OnceValue(func() map[protoreflect.FullName]rule {
 	named := map[protoreflect.FullName]rule{}
 	for name, rule := range rules() {
@@ -203,7 +203,8 @@ var byFullName = sync.OnceValue(func() map[protoreflect.FullName]rule {
 	return named
 })
 
-// ruleOf returns a field's rule. A field without one is a bool or a message: see the test.
+// ruleOf returns a field's rule. A field without a rule is a bool, an enum or a message;
+// the test verifies that.
 func ruleOf(field protoreflect.FieldDescriptor) rule { return byFullName()[field.FullName()] }
 
 // ------------------------------------------------------------ kinds of values
@@ -236,7 +237,8 @@ func isControl(r rune) bool {
 	return r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029'
 }
 
-// word is one of swdt's own names, or a kind with its number, such as "state 9".
+// word is a name that swdt itself defines, or the word for an unknown value with its
+// number, such as "state 9".
 var word = rule{value: func(v protoreflect.Value) string {
 	s := v.String()
 	plain := func(r rune) bool {
@@ -289,7 +291,8 @@ var path = rule{value: func(v protoreflect.Value) string {
 	return ""
 }}
 
-// nameProblem returns why Windows cannot have a file of this name; "" if it can.
+// nameProblem returns the reason why Windows cannot have a file of this name; "" if it
+// can.
 func nameProblem(name string) string {
 	switch {
 	case name == "":

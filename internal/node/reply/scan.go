@@ -7,9 +7,10 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// scan checks an encoded message without decoding it. It counts the elements, since an
-// element of two bytes on the wire takes hundreds in memory. It refuses a field that
-// the contract does not have, since both sides are of one build.
+// scan checks an encoded message without decoding it. It bounds the number of
+// elements, since an element that takes two bytes on the wire takes hundreds in
+// memory. It refuses a field that the contract does not have: swdt and the agent are
+// of the same build.
 func scan(data []byte, message protoreflect.MessageDescriptor) *Error {
 	fields := message.Fields()
 	var counts map[protoreflect.FieldNumber]int

@@ -9,8 +9,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/node"
 )
 
-// Administrators is the access list of a file that Administrators own, and that only
-// Administrators and SYSTEM can access; nothing is inherited.
+// Administrators is the access list of a file that belongs to Administrators and that
+// only Administrators and SYSTEM can access. The file inherits nothing from its folder.
 const Administrators = "O:BAD:PAI(A;;FA;;;BA)(A;;FA;;;SY)"
 
 // Restrict gives a file or folder an access list that grants access to Administrators
@@ -54,9 +54,9 @@ func Restricted(ctx context.Context, n *node.Node, path string) (bool, error) {
 	return facts.GetSimulated() == "wine", nil
 }
 
-// isRestricted reports whether Administrators or SYSTEM own the file, and exactly these
-// two accounts have access, each all of it. Windows may list the two in either order,
-// and writes well-known SIDs and rights as letters.
+// isRestricted reports whether the owner is Administrators or SYSTEM, and whether
+// exactly these two accounts have access, both full access. Windows may list the two in
+// either order, and may write well-known SIDs and rights as letters.
 func isRestricted(sddl string) bool {
 	owner, list := splitSDDL(sddl)
 	if !isAdministrators(owner) && !isSystem(owner) {
@@ -64,7 +64,7 @@ func isRestricted(sddl string) bool {
 	}
 	flags, entries, _ := strings.Cut(list, "(")
 	if !strings.Contains(flags, "P") {
-		return false // the folder's access list would be inherited
+		return false // an unprotected list also inherits the entries of the folder
 	}
 	var administrators, system bool
 	for _, entry := range strings.Split(strings.TrimSuffix(entries, ")"), ")(") {

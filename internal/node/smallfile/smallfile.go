@@ -17,11 +17,11 @@ import (
 const (
 	// largest is the maximum size of a file, in bytes.
 	largest = 4 << 20
-	// unfinished is the suffix of a file that does not have its final name yet.
+	// unfinished is the suffix of the temporary file that has the new content until it is renamed.
 	unfinished = ".swdt-new"
 )
 
-// Read returns a file's content; fault.ErrNotExist if there is no such file.
+// Read returns a file's content. If there is no such file, the error is fault.ErrNotExist.
 func Read(ctx context.Context, n *node.Node, path string) ([]byte, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -47,8 +47,8 @@ func Read(ctx context.Context, n *node.Node, path string) ([]byte, error) {
 
 // Replace replaces the file's content. A reader finds either the old content or the new. The new
 // file has the owner and access list of sddl from its first moment on; if sddl is empty, the folder
-// determines them. No other account has a handle on it: Replace removes a file that already has the
-// temporary name.
+// determines them. Replace first removes any file that has the temporary name, so that no other
+// account has a handle on the new file.
 func Replace(ctx context.Context, n *node.Node, path string, content []byte, sddl string) error {
 	beside := path + unfinished
 	if err := write(ctx, n, beside, content, sddl); err != nil {

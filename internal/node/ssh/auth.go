@@ -21,13 +21,13 @@ type login struct {
 	options  Options
 	watchdog *watchdog
 
-	key      ssh.Signer // the one key to try; nil: the keys of the hop, the SSH agent and ~/.ssh
+	key      ssh.Signer // the only key to try; nil: the keys of the hop, the SSH agent and ~/.ssh
 	keyName  string
-	password *string // the one password to try
-	own      bool    // the hop is the target itself: it uses nothing but key or password, if set
+	password *string // the only password to try
+	own      bool    // this hop is the target: if key or password is set, only that is used
 
 	tried, accepts, skipped []string
-	failure                 error // of a wanted key that could not be decrypted
+	failure                 error // of a configured key that could not be decrypted
 	typed                   string
 	closers                 []func() error
 }
@@ -36,7 +36,7 @@ func (l *login) account() string { return l.hop.user + "@" + l.hop.address() }
 
 func (l *login) close() {
 	for _, f := range l.closers {
-		f() // an SSH agent's connection: nothing is lost
+		f() // closes the connection to an SSH agent; its error does not matter
 	}
 }
 
@@ -55,14 +55,14 @@ func (l *login) methods(ctx context.Context) []ssh.AuthMethod {
 	return append(methods, l.passwordMethods(ctx)...)
 }
 
-// note is called before each attempt, with the methods that the machine accepts.
+// note is called before each attempt. It records the methods that the machine accepts.
 func (l *login) note(c *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
 	l.accepts = c.AllowedMethods
 	return nil, nil // continue with the next method
 }
 
-// refusedMethods lists the credentials of the node file that were not tried because the machine
-// does not accept their method.
+// refusedMethods lists the credentials of the node file whose method the machine does not
+// accept. They were not tried.
 func (l *login) refusedMethods() []string {
 	takes := func(methods ...string) bool {
 		return slices.ContainsFunc(methods, func(m string) bool { return slices.Contains(l.accepts, m) })
@@ -92,10 +92,9 @@ func (l *login) signers(ctx context.Context) []ssh.Signer {
 	return set.signers
 }
 
-// addUsual adds the keys that the ssh command would offer: the keys configured for this
-// host, and, unless IdentitiesOnly is set, those of the SSH agent and the default keys;
-// each once. With an encrypted key that the SSH agent has too, the agent signs, so that no
-// passphrase is needed.
+// addUsual adds the keys that the ssh command would offer, each once: the keys configured for
+// this host and, unless IdentitiesOnly is set, the keys of the SSH agent and the default keys.
+// If the SSH agent has an encrypted key too, the agent signs, so that no passphrase is needed.
 func (l *login) addUsual(ctx context.Context, set *signerSet) {
 	held := l.agentSigners(ctx)
 	for _, path := range l.hop.identityFiles {
@@ -132,7 +131,8 @@ func (l *login) addFile(ctx context.Context, set *signerSet, path string, held [
 	}
 }
 
-// lazily offers an encrypted key and asks for its passphrase when the machine wants it.
+// lazily returns a signer for an encrypted key. It asks for the passphrase only if the machine
+// accepts the key.
 func (l *login) lazily(ctx context.Context, k *keyFile) ssh.Signer {
 	return &lockedSigner{public: k.public, unlock: func() (ssh.Signer, error) {
 		l.watchdog.pause()
@@ -154,7 +154,7 @@ func (l *login) agentSigners(ctx context.Context) []ssh.Signer {
 	}
 	keys, end, err := agentKeys(ctx, socket)
 	if err != nil {
-		if socket != defaultAgent { // on Windows a missing agent is usual
+		if socket != defaultAgent { // on Windows it is usual that no agent runs
 			l.skipped = append(l.skipped, "the SSH agent ("+err.Error()+")")
 		}
 		return nil
@@ -211,7 +211,7 @@ func (s *signerSet) add(signer ssh.Signer, name string) {
 
 // -------------------------------------------------------------- passwords
 
-// passwordMethods returns both methods by which servers accept a password.
+// passwordMethods returns the two methods by which a server may accept a password.
 func (l *login) passwordMethods(ctx context.Context) []ssh.AuthMethod {
 	if l.own && l.password != nil {
 		return []ssh.AuthMethod{

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// A peer that has not answered for deadAfter counts as dead; a keep-alive request is sent
-// every aliveEvery. deadAfter is generous, since answers queue behind bulk data on a slow
+// A keep-alive request is sent every aliveEvery. If no answer arrives for deadAfter, the
+// peer counts as dead. deadAfter is long, since answers queue behind bulk data on a slow
 // link.
 const (
 	aliveEvery = 15 * time.Second
@@ -26,7 +26,7 @@ type Client struct {
 	client  *ssh.Client
 	chain   []*ssh.Client
 	done    chan struct{} // closed when the connection has ended
-	further further       // besides this one
+	further further       // the further connections to the same machine
 
 	mu  sync.Mutex
 	err error // why the connection ended
@@ -93,8 +93,9 @@ func (c *Client) keepAlive() {
 // errDead is the cause if the machine has stopped answering.
 var errDead = errors.New("the machine no longer answers")
 
-// watch calls ask at intervals of every. It returns an error if a call of ask takes longer
-// than maxSilence, and nil when the connection has ended for another reason.
+// watch calls ask repeatedly, with the pause every between calls. It returns an error if a
+// call of ask takes longer than maxSilence, and nil when the connection has ended for
+// another reason.
 func watch(done <-chan struct{}, every, maxSilence time.Duration, ask func() error) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -137,8 +138,8 @@ func (c *Client) SFTP(ctx context.Context) (*sftp.Client, error) {
 		if err := s.RequestSubsystem("sftp"); err != nil {
 			return err
 		}
-		// Server 2019's sshd fails on writes beyond 100 KiB; the default of
-		// 32 KiB a packet with many in flight is as fast.
+		// Server 2019's sshd fails on writes beyond 100 KiB. Packets of the default size
+		// (32 KiB) are as fast if many are sent at once.
 		client, err = sftp.NewClientPipe(out, in, sftp.UseConcurrentWrites(true))
 		return err
 	})
@@ -165,8 +166,8 @@ func (c *Client) open(ctx context.Context, begin func(*ssh.Session) error) (*ssh
 }
 
 // openHere opens a session channel and begins something on it. The SSH library does not
-// support contexts, so it works in a goroutine, and a session that comes too late is
-// closed.
+// support contexts, so a goroutine does the work. If the session opens after ctx has
+// ended, it is closed.
 func (c *Client) openHere(ctx context.Context, begin func(*ssh.Session) error) (*ssh.Session, error) {
 	type result struct {
 		session *ssh.Session

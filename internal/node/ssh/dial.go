@@ -13,9 +13,9 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Dial connects to the target over all hops of its route. ctx bounds the dialing, not
-// the connection. The error is one of this package's types, wrapped in a JumpError for
-// a jump host, or ctx's own if it was cancelled.
+// Dial connects to the target over all hops of its route. ctx bounds the dialing, not the
+// connection. The error is of a type of this package, wrapped in a JumpError if a jump host
+// failed. If ctx was cancelled, it is ctx's error.
 func Dial(ctx context.Context, target Target, opts Options) (*Client, error) {
 	opts, err := opts.complete()
 	if err != nil {
@@ -55,8 +55,8 @@ func dial(ctx context.Context, target Target, opts Options) (*Client, error) {
 	return newClient(chain, hops[len(hops)-1].address(), d.hostKey), nil
 }
 
-// withJumpHost wraps err in a JumpError that names the jump host h, unless h is the target (own)
-// or err already names a jump host.
+// withJumpHost returns err wrapped in a JumpError that names the jump host h. It returns err
+// unchanged if h is the target (own) or if err already names a jump host.
 func withJumpHost(err error, h hop, own bool) error {
 	var jump *JumpError
 	if own || errors.As(err, &jump) {
@@ -88,7 +88,7 @@ type dialer struct {
 
 func (d *dialer) close() {
 	for _, f := range d.closers {
-		f() // an SSH agent's connection: nothing is lost
+		f() // closes the connection to an SSH agent; its error does not matter
 	}
 }
 
@@ -128,8 +128,8 @@ func (d *dialer) signer(ctx context.Context, k *keyFile, last hop) (ssh.Signer, 
 	})
 }
 
-// fromAgent returns the key if the SSH agent has it, so that no passphrase is needed; else
-// nil.
+// fromAgent returns the SSH agent's signer for the key, so that no passphrase is needed; nil if
+// the agent does not have the key.
 func (d *dialer) fromAgent(ctx context.Context, k *keyFile, last hop) ssh.Signer {
 	socket := agentSocket(last, d.options)
 	if socket == "" {
@@ -143,7 +143,7 @@ func (d *dialer) fromAgent(ctx context.Context, k *keyFile, last hop) ssh.Signer
 	return signerOf(keys, k.public)
 }
 
-// connect makes the connection to one hop, through the last client of chain.
+// connect makes the connection to one hop. It dials through the last client of chain.
 func (d *dialer) connect(ctx context.Context, h hop, chain []*ssh.Client, before []hop, own bool) (*ssh.Client, error) {
 	via := ""
 	if len(before) > 0 {
@@ -165,8 +165,7 @@ func (d *dialer) connect(ctx context.Context, h hop, chain []*ssh.Client, before
 	if !errors.As(err, &mismatch) || mismatch.Pinned == "" {
 		return client, err
 	}
-	// A machine has several host keys; the pinned one may differ from the one that it
-	// prefers to show.
+	// A machine has several host keys. It may first show another one than the pinned one.
 	for _, algorithms := range otherFamilies(mismatch.Type) {
 		if client, err := attempt(algorithms); err == nil {
 			return client, nil
@@ -322,7 +321,7 @@ func (w *watchdog) pause() {
 	w.timer.Stop()
 }
 
-// resume starts the full limit again, since the other side was waiting as well.
+// resume restarts the limit from zero, since the other side was waiting as well.
 func (w *watchdog) resume() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -339,7 +338,7 @@ func (w *watchdog) expired() bool {
 	return w.did
 }
 
-// unhurried is a Prompter that pauses the watchdog while the user answers.
+// unhurried is a Prompter that pauses the watchdog until the user has answered.
 type unhurried struct {
 	Prompter
 	dog *watchdog

@@ -192,7 +192,7 @@ type HostKeyChangedError struct {
 	Type        string
 	Fingerprint string
 	Known       []KnownKey // the lines of known_hosts with other keys
-	Pinned      string     // the node file's key, if that differs
+	Pinned      string     // the fingerprint in the node file, if the key does not match it; else ""
 	Revoked     bool       // the line in Known revokes this key
 }
 

@@ -15,17 +15,17 @@ import (
 type further struct {
 	dial func(context.Context) (*Client, error)
 
-	mu      sync.Mutex // held while dialing: two sessions refused at once need a connection each
+	mu      sync.Mutex // held while dialing: two sessions that are refused at once need a connection each
 	closed  bool
 	clients []*Client
 }
 
-// mostFurther bounds the connections: SFTP, the agent, its bulk channel and its
-// relays at once.
+// mostFurther bounds the further connections: one each for SFTP, the agent, its bulk
+// channel and its relays.
 const mostFurther = 4
 
-// open opens a session on a further connection that has room for one, or on a new one.
-// why is the error with which the machine refused it on the first connection.
+// open opens a session on a further connection that has room for one, or on a new
+// further connection. why is the error of the refused session on the first connection.
 func (f *further) open(ctx context.Context, hostKey string, begin func(*ssh.Session) error,
 	why error) (*ssh.Session, error) {
 	f.mu.Lock()
@@ -52,7 +52,7 @@ func (f *further) open(ctx context.Context, hostKey string, begin func(*ssh.Sess
 	return c.openHere(ctx, begin)
 }
 
-// close closes all further connections. None is made afterwards.
+// close closes all further connections. After that, no new one is made.
 func (f *further) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -39,17 +39,17 @@ func newHostKeys(o Options, pinned string) (*hostKeys, error) {
 	return h, nil
 }
 
-// algorithms lists the known key algorithms of the host first, so that the host shows one
-// of those keys if it has one. The others follow in ssh's order of preference, since users
-// know the fingerprint that ssh shows. If the host now has only a key of another type, it
-// shows that key, and is detected as changed.
+// algorithms returns the algorithms to offer to the host. Those of the host's known keys
+// are first, so that the host shows a known key if it has one. The others follow in ssh's
+// order of preference, since users know the fingerprint that ssh shows. If the host now
+// has only a key of another type, it shows that key, and is detected as changed.
 func (h *hostKeys) algorithms(address string) []string {
 	var known []string
 	if h.pinned == "" {
 		known = h.db.HostKeyAlgorithms(address)
 	}
 	if slices.ContainsFunc(known, isCertificate) {
-		return known // a plain key is not one that the authority has signed
+		return known // the authority has not signed any plain key, so plain keys are not offered
 	}
 	for _, algorithm := range slices.Concat(keyFamilies()...) {
 		if !slices.Contains(known, algorithm) {
@@ -70,7 +70,7 @@ func keyFamilies() [][]string {
 	}
 }
 
-// otherFamilies returns the families without the type of the key that was shown.
+// otherFamilies returns all families except that of the key that was shown.
 func otherFamilies(shown string) [][]string {
 	if shown == ssh.KeyAlgoRSA {
 		shown = ssh.KeyAlgoRSASHA512
@@ -78,7 +78,7 @@ func otherFamilies(shown string) [][]string {
 	return slices.DeleteFunc(keyFamilies(), func(family []string) bool { return slices.Contains(family, shown) })
 }
 
-// check returns nil for a trusted key, which the user may have accepted just now.
+// check returns nil if the key is trusted. It may ask the user to accept an unknown key.
 func (h *hostKeys) check(ctx context.Context, address string, remote net.Addr, key ssh.PublicKey) error {
 	err := h.db.HostKeyCallback()(address, remote, key)
 	var revoked *xknownhosts.RevokedError

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Keyring keeps the user's input in memory: unlocked keys and passwords. All connections
-// of a command share one, so that no prompt appears twice, neither for the second node
-// nor after a reboot.
+// Keyring keeps the secrets that the user typed in memory: unlocked keys and passwords.
+// All connections of a command share one Keyring, so that no prompt appears twice,
+// neither for the second node nor after a reboot.
 type Keyring struct {
 	mu        sync.Mutex
 	keys      map[string]ssh.Signer
@@ -20,8 +20,8 @@ func NewKeyring() *Keyring {
 	return &Keyring{keys: map[string]ssh.Signer{}, passwords: map[string]string{}}
 }
 
-// key returns the key of that file, which unlock unlocks at the first call. While one
-// caller unlocks it, others wait for the result instead of asking too.
+// key returns the key in the file at path. The first call unlocks it with unlock.
+// Meanwhile other callers wait for the result instead of asking too.
 func (k *Keyring) key(path string, unlock func() (ssh.Signer, error)) (ssh.Signer, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

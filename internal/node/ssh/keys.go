@@ -16,7 +16,7 @@ import (
 // passphraseTries is how often the user may enter a passphrase.
 const passphraseTries = 3
 
-// keyFile is a private key that has been read, and may be encrypted.
+// keyFile is a private key that was read from a file. It may be encrypted.
 type keyFile struct {
 	path   string
 	pem    []byte
@@ -73,8 +73,8 @@ func readPublicKey(path string) ssh.PublicKey {
 	return public
 }
 
-// unlock decrypts the key with the passphrase from its source, or with one that it
-// asks for.
+// unlock decrypts the key with the passphrase from the configured source or, if there is
+// none, from the user's answer to a prompt.
 func (k *keyFile) unlock(ctx context.Context, passphrase Secret, prompt Prompter) (ssh.Signer, error) {
 	if passphrase != nil {
 		secret, err := passphrase()

@@ -59,8 +59,8 @@ func (c *Client) Start(ctx context.Context, command string) (*Process, error) {
 }
 
 // closedOnce lets several goroutines write to a channel's stdin and close it, which
-// x/crypto/ssh does not synchronise: the end of file is sent when no write is under way.
-// A blocked write ends with the channel.
+// x/crypto/ssh does not synchronise. It sends the end of file only when no write is
+// under way. A blocked write ends with the channel.
 type closedOnce struct {
 	io.WriteCloser
 
@@ -81,7 +81,7 @@ func (c *closedOnce) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.writing--; c.closed && c.writing == 0 {
-		_ = c.WriteCloser.Close() // no caller waits for it any more
+		_ = c.WriteCloser.Close() // the close was delayed until now, so no caller can get its error
 	}
 	return n, err
 }

@@ -23,14 +23,14 @@ type hop struct {
 	host           string // name or address to connect to
 	port           int
 	user           string
-	identityFiles  []string // of the SSH config; may not exist
+	identityFiles  []string // from the SSH config; the files may not exist
 	identitiesOnly bool     // do not offer the SSH agent's other keys
 	identityAgent  string   // socket of the SSH agent; empty: the environment's
 }
 
 func (h hop) address() string { return net.JoinHostPort(h.host, strconv.Itoa(h.port)) }
 
-// maxHops ends a ProxyJump that leads in a circle.
+// maxHops bounds the route, since a ProxyJump may lead in a circle.
 const maxHops = 8
 
 // route lists the hops to the target.
@@ -60,7 +60,7 @@ func route(target Target, o Options) ([]hop, error) {
 	return append(before, last), nil
 }
 
-// sshConfig is ~/.ssh/config; a nil file means that there is none.
+// sshConfig is ~/.ssh/config. file is nil if there is no such file.
 type sshConfig struct {
 	file *ssh_config.Config
 	home string
@@ -82,9 +82,9 @@ func readConfig(o Options) (sshConfig, error) {
 	return sshConfig{file: file, home: o.HomeDir}, nil
 }
 
-// withoutConditions replaces the conditions of Match blocks that the parser refuses, so
-// that these blocks match nothing (exec runs commands; the parser does not know user and
-// localuser). A file that works for ssh must not stop swdt.
+// withoutConditions makes some Match blocks match nothing: those whose conditions the
+// parser refuses (exec runs commands; the parser does not support user and localuser). A
+// file that works for ssh must not stop swdt.
 func withoutConditions(data []byte) []byte {
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	for i, line := range lines {
@@ -105,7 +105,8 @@ func (c sshConfig) get(alias, key string) string {
 	if c.file == nil {
 		return ""
 	}
-	// The only error is an Include with a condition, which cannot be evaluated.
+	// Get fails only if the config has an Include with a condition, which cannot be
+	// evaluated.
 	value, _ := c.file.Get(alias, key)
 	return value
 }
@@ -118,7 +119,8 @@ func (c sshConfig) getAll(alias, key string) []string {
 	return values
 }
 
-// hop resolves host[:port] by the config; setting names the place where it was written.
+// hop resolves host[:port] by the config. setting names the setting that contains it,
+// for errors.
 func (c sshConfig) hop(hostPort, setting string) (hop, error) {
 	alias, port, err := v1alpha1.HostPort(hostPort)
 	if err != nil {
@@ -149,8 +151,8 @@ func (c sshConfig) hop(hostPort, setting string) (hop, error) {
 	return h, nil
 }
 
-// jumps lists the hops of a ProxyJump. According to the config, another jump host may be
-// before the first of them.
+// jumps lists the hops of a ProxyJump. The config may put another jump host before the
+// first of them, which is then listed too.
 func (c sshConfig) jumps(proxyJump string, most int) ([]hop, error) {
 	if proxyJump == "" || strings.EqualFold(proxyJump, "none") {
 		return nil, nil
@@ -199,7 +201,7 @@ func localUser() string {
 	if err != nil {
 		return DefaultUser
 	}
-	// Windows: DOMAIN\name
+	// On Windows, Username is DOMAIN\name.
 	return current.Username[strings.LastIndex(current.Username, `\`)+1:]
 }
 

@@ -24,15 +24,15 @@ type Target struct {
 	// HostKey is the fingerprint (SHA256:…) of the only acceptable host key;
 	// known_hosts is then ignored.
 	HostKey string
-	// ProxyJump is [user@]host[:port], several with commas; empty: the SSH
-	// config's; "none": none.
+	// ProxyJump is [user@]host[:port], or several of them separated by commas. Empty:
+	// the value in the SSH config. "none": no jump host.
 	ProxyJump string
 }
 
 // DefaultUser is the login name if none is configured.
 const DefaultUser = "Administrator"
 
-// A Secret is read only when it is needed.
+// Secret reads a secret. It is called only when the secret is needed.
 type Secret func() (string, error)
 
 // Options are the settings that targets share.
@@ -43,19 +43,19 @@ type Options struct {
 	Keyring *Keyring
 	// AcceptNewHostKey trusts hosts that known_hosts does not have, and adds them.
 	AcceptNewHostKey bool
-	// KnownHosts, Config: empty is known_hosts and config in HomeDir/.ssh.
+	// KnownHosts and Config are files; empty: known_hosts and config in HomeDir/.ssh.
 	KnownHosts string
 	Config     string
 	HomeDir    string
 	LookupEnv  func(name string) (string, bool)
-	// Timeout bounds each hop's TCP connection and each hop's handshake. Time
-	// that a person takes to answer does not count.
+	// Timeout bounds the TCP connection and the handshake of each hop, each
+	// separately. The time that a person takes to answer a prompt does not count.
 	Timeout time.Duration
 	// Warn receives problems that do not stop the connection; nil: none are reported.
 	Warn func(format string, args ...any)
 }
 
-// DefaultTimeout is long enough for a node that is busy booting.
+// DefaultTimeout is long enough for a node that is still booting.
 const DefaultTimeout = 20 * time.Second
 
 // Prompter asks the person at the terminal. Implementations are safe for

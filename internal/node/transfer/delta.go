@@ -16,10 +16,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/delta"
 )
 
-// headStart is how long the measurement of a link may take before the patch is begun
-// without its result. A link that answers sooner may be too fast for any patch; on such
-// a link the comparison would compete with the measurement for your machine's
-// processors, and spoil it. So then the patch waits for the whole measurement.
+// headStart is how long the measurement of a link may take before making the patch begins without
+// its result. A link that answers sooner may be too fast for any patch. On such a link, making the
+// patch at the same time would take processor time from the measurement and distort it, so it
+// waits for the whole measurement.
 const headStart = 30 * time.Millisecond
 
 // errWhole reports that sending the whole file is faster than a patch.
@@ -87,19 +87,19 @@ func Prepare(ctx context.Context, n *node.Node, file File) error {
 	return err
 }
 
-// likely returns the way of sending that should be the fastest, and the estimate on which
-// that is based.
+// likely returns the way of sending that is expected to be the fastest. It also returns the
+// estimate that this is based on.
 func (d *difference) likely(link node.Reading) (way, estimate) {
 	estimate := d.depot.estimate(d.file)
 	return estimate.choose(d.pair(), link, func(v delta.Variant) bool { return d.depot.made(d.key(v)) }), estimate
 }
 
-// straightAway is the largest size of an existing patch that is sent over a link of unknown
-// speed: measuring the link would take as many bytes.
+// straightAway is the largest existing patch that is sent over a link of unknown speed, in bytes.
+// To measure the link would take as many bytes.
 const straightAway = 256 << 10
 
-// choose returns the patch to send, or errWhole. While the link is measured, it starts
-// the patch that suits most links.
+// choose returns the patch to send, or errWhole. It starts to make the Fast patch, which suits
+// most links, while the link is still being measured.
 func (d *difference) choose(ctx context.Context) (patch, error) {
 	early, giveUp := context.WithCancel(ctx)
 	defer giveUp()
@@ -146,8 +146,8 @@ type made struct {
 	err   error
 }
 
-// fast makes the patch of variant Fast, which suits most links, in a goroutine that begin
-// starts.
+// fast returns begin, which starts a goroutine that makes the patch of variant Fast, and a channel
+// for the result. That variant suits most links.
 func (d *difference) fast(ctx context.Context) (begin func(), ended <-chan made) {
 	result := make(chan made, 1)
 	begin = sync.OnceFunc(func() {
@@ -232,6 +232,6 @@ func (d *difference) apply(ctx context.Context, p patch, part, destination strin
 	return sent, nil
 }
 
-// patchChunk is how much of a patch one message carries: little, so that the node
-// applies the beginning while the rest is on its way.
+// patchChunk is the size of the part of a patch that one message carries. It is small, so that the
+// node applies the first parts while the rest is on its way.
 const patchChunk = 64 << 10

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// wholeAtOnce bounds the nodes that receive whole files at the same time. More would
-	// share the same uplink: none would finish earlier, and all hold memory.
+	// wholeAtOnce bounds the nodes that receive whole files at the same time. More nodes would share the
+	// same uplink: none would finish earlier, and each send holds memory.
 	wholeAtOnce = 16
 	// largestDiff bounds the memory of a diff, which holds both files.
 	largestDiff = 1 << 30
@@ -34,9 +34,9 @@ const (
 	guessesKept = 16
 )
 
-// Depot is the state that the sends of a run share, for any number of nodes: your
-// machine's store of files, the patches that were made, the cost of making them, and a
-// bound on uploads. Keep one for as long as swdt runs. It is safe for concurrent use.
+// Depot is the state that the sends of a run share, for any number of nodes: your machine's store of
+// files, the patches that were made, the cost of making them, and a bound on uploads. Keep one Depot for
+// as long as swdt runs. It is safe for concurrent use.
 type Depot struct {
 	store   *blobs.Store
 	costs   costs
@@ -49,7 +49,7 @@ type Depot struct {
 	order   []patchKey
 	keeping map[string]chan struct{}
 	guesses map[string]estimate // by the SHA-256 of the file to send
-	ahead   map[string]guess    // the same
+	ahead   map[string]guess    // by the SHA-256 of the file to send
 }
 
 // NewDepot returns a Depot that uses the store.
@@ -71,10 +71,9 @@ func (d *Depot) RecordInstalled(program, sha string) {
 	}
 }
 
-// Ahead makes the patch that a Send of the file will use if the node has the build that the last
-// push left. Callers use it while they wait for something else, such as the connection to the node.
-// If the node has another build, only your machine's time is lost: a Send with another base cancels
-// Ahead.
+// Ahead makes the patch that a Send of the file will use if the node has the build that the last push
+// left. Callers use it while they wait for something else, such as the connection to the node. If the
+// node has another build, only time of your machine is lost: a Send with another base cancels Ahead.
 func (d *Depot) Ahead(ctx context.Context, file File) {
 	base := d.costs.installed(file.Label)
 	if base == "" || base == file.SHA256 || !file.worthComparing() || !d.store.Has(base) {
@@ -88,14 +87,14 @@ func (d *Depot) Ahead(ctx context.Context, file File) {
 	_, _ = d.patch(ctx, patchKey{base, file.SHA256, delta.Fast}, file) // a Send that wants it sees the error
 }
 
-// guess is the base for which Ahead has begun a patch.
+// guess records the base from which Ahead is making a patch.
 type guess struct {
 	base   string
 	giveUp context.CancelFunc
 }
 
-// cancelAhead cancels the patch that Ahead has begun for a file, unless its base is this one. An
-// empty base cancels it in any case.
+// cancelAhead cancels the patch that Ahead has begun for a file, unless that patch has this base. With an
+// empty base it always cancels the patch.
 func (d *Depot) cancelAhead(file, base string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -127,9 +126,8 @@ func (d *Depot) estimate(file File) estimate {
 	return guess
 }
 
-// Keep stores a copy of a file, since the next build will differ little from it: this file,
-// or a file made from it, is on a node. If several nodes need the same file, one copy is
-// made.
+// Keep stores a copy of a file. It is called when a node has this file, or a file made from it, since the
+// next build will differ little from it. If several nodes need the same file, one copy is made.
 func (d *Depot) Keep(ctx context.Context, file File) error {
 	d.mu.Lock()
 	done, ok := d.keeping[file.SHA256]
@@ -184,7 +182,7 @@ type patch struct {
 	info  delta.Info
 }
 
-// making is a patch that is being made, or was made, for all sends that want it.
+// making is a patch that is being made, or was made. It serves all sends that need the patch.
 type making struct {
 	done    chan struct{}
 	cancel  context.CancelFunc
@@ -194,9 +192,8 @@ type making struct {
 	err     error
 }
 
-// patch returns the patch from a base in the store to the file. The first call makes it,
-// and other calls wait for the result. The making is cancelled when no call waits for it
-// any more.
+// patch returns the patch from a base in the store to the file. The first call starts to make it; other
+// calls wait for the same result. If no call waits for the patch any more, its making is cancelled.
 func (d *Depot) patch(ctx context.Context, key patchKey, file File) (patch, error) {
 	m := d.join(ctx, key, file)
 	select {
@@ -212,8 +209,8 @@ func (d *Depot) patch(ctx context.Context, key patchKey, file File) (patch, erro
 	}
 }
 
-// begun returns a patch that was made or is being made; false if there is none, or it
-// fails.
+// begun returns a patch that exists or is being made. It returns false if there is no such patch, or if
+// making it fails.
 func (d *Depot) begun(ctx context.Context, key patchKey, file File) (patch, bool) {
 	d.mu.Lock()
 	_, ok := d.patches[key]
@@ -233,7 +230,7 @@ func (d *Depot) made(key patchKey) bool {
 	return ok && (m.chosen || m.ended() && m.err == nil)
 }
 
-// choose records that a patch, which may still be in the making, will be needed.
+// choose records that a patch will be needed. The patch may still be in the making.
 func (d *Depot) choose(key patchKey) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -319,13 +316,13 @@ func (k patchKey) hashes() (old, new [sha256.Size]byte, err error) {
 	return old, new, nil
 }
 
-// verifyBase verifies the hash of a base after a patch from it has failed. The store removes a
-// damaged base: the next push would fail because of it too.
+// verifyBase verifies the hash of a base after a patch from it has failed. If the base is damaged, the
+// store removes it: otherwise the next push would fail because of it too.
 func (d *Depot) verifyBase(ctx context.Context, base string) {
 	_, _ = d.store.Path(ctx, base)
 }
 
-// diff computes a patch. One runs at a time: each uses all processors, and the memory of
+// diff computes a patch. Only one diff runs at a time, since each uses all processors and the memory of
 // two files.
 func (d *Depot) diff(ctx context.Context, key patchKey, file File) (patch, error) {
 	select {
@@ -352,8 +349,8 @@ func (d *Depot) diff(ctx context.Context, key patchKey, file File) (patch, error
 	}
 	d.diffs.Add(1)
 	var out bytes.Buffer
-	// Neither file is hashed again, which would delay the push: if one is damaged, the
-	// node detects that the result is not the announced file.
+	// Neither file is hashed again, which would delay the push. If one of them is damaged, the node
+	// detects that the result is not the announced file.
 	info, err := delta.Diff(ctx, old.Bytes, content, &out, delta.Options{
 		Variant: key.variant, OldSHA256: &oldHash, NewSHA256: &newHash,
 	})
@@ -366,8 +363,8 @@ func (d *Depot) diff(ctx context.Context, key patchKey, file File) (patch, error
 	return patch{bytes: out.Bytes(), took: took, info: info}, nil
 }
 
-// read reads both files concurrently, since that mostly waits for the kernel. It copies the
-// new file into memory, since a linker may already be writing it again.
+// read reads both files concurrently, since reading mostly waits for the kernel. It copies the new file
+// into memory, since a linker may already be writing that file again.
 func (d *Depot) read(base, path string) (old blobs.Content, content []byte, err error) {
 	var both errgroup.Group
 	both.Go(func() (err error) {

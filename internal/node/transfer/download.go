@@ -47,9 +47,9 @@ func Download(ctx context.Context, n *node.Node, remote, local string, r ui.Repo
 	return c.result, c.downloadFile(ctx, info, remote, local)
 }
 
-// localName returns the local path for remote, as scp does: inside local if that is a
-// folder or ends in a slash, else local itself. A folder that ends in a slash is made;
-// any other must exist.
+// localName returns the local path for remote by scp's rules: inside local if local is a folder or
+// ends in a slash, otherwise local itself. If local ends in a slash and does not exist, localName
+// makes that folder. The parent of any other path must exist if a file is copied to it.
 func localName(local, remote string, folder bool) (string, error) {
 	if local == "" {
 		return "", errors.New("the local path is empty: use . for this folder")
@@ -165,7 +165,7 @@ type download struct {
 	remote, local string
 	hash          *agentv1.HashReply
 	part          *os.File // of the file, beside it
-	own           bool     // no later copy may continue the part
+	own           bool     // this part has a name of its own, so no later copy may continue it
 }
 
 // run downloads the file's bytes into a part, verifies it, and renames it to the file's
@@ -224,14 +224,14 @@ func (d *download) receive(ctx context.Context) error {
 		return err
 	}
 	right, err := d.verify(ctx)
-	if err == nil && !right && have > 0 { // the part was of another file: once more from the start
+	if err == nil && !right && have > 0 { // the part was of another file: download once more from the start
 		if err := d.from(ctx, 0); err != nil {
 			return err
 		}
 		right, err = d.verify(ctx)
 	}
 	if err == nil && !right {
-		d.own = true // no copy may continue it
+		d.own = true // no copy may continue the part
 		err = &RemoteChangedError{Path: d.remote}
 	}
 	return err
@@ -257,8 +257,8 @@ func (e *RemoteChangedError) Error() string {
 		e.Path)
 }
 
-// from writes the bytes that the node sends of the file into the part, from offset on and up to the
-// size that the node announced. So it copies a growing log as it was when its hash was computed.
+// from writes the bytes of the file that the node sends into the part, from offset up to the size
+// that the node announced. So a log that grows is copied as it was when its hash was computed.
 func (d *download) from(ctx context.Context, offset int64) error {
 	if err := d.part.Truncate(offset); err != nil {
 		return err

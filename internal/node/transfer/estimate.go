@@ -16,25 +16,25 @@ const (
 	assumedFastDiff  = 500e6 // bytes per second, of both files together
 	assumedSmallDiff = 375e6
 	assumedFastPart  = 1.0 / 200 // size of a patch, as a part of the new file
-	largestPart      = 0.03      // bound on a measured part: one odd build predicts little about the next
+	largestPart      = 0.03      // upper bound of a measured part, since one odd build predicts little about the next
 	assumedGain      = 0.4       // size of Small's patch, as a part of Fast's
-	assumedApply     = 250e6     // bytes per second that the node makes from a patch, and verifies
+	assumedApply     = 250e6     // bytes of the new file per second that the node makes from a patch and verifies
 	assumedPlain     = 250e6     // bytes per second sent uncompressed, if the link is fast enough
 	assumedCompress  = 250e6     // bytes per second sent compressed, if the link is fast enough
-	assumedRatio     = 0.35      // size of a program after zstd's fastest level, as a part
+	assumedRatio     = 0.35      // size of a program after zstd's fastest level, as a part of its size
 
 	// filesKnown bounds the programs with remembered patch sizes.
 	filesKnown = 64
-	// bound is the factor by which a send must have taken longer than the link alone
-	// for the difference to have another cause.
+	// bound is a factor. A send that took longer than bound times the time of the link alone was
+	// slowed by something other than the link.
 	bound = 1.2
-	// nearly is the factor by which compressing may take longer and still be chosen,
-	// since other users share the link.
+	// nearly is a factor. Compressing is chosen if it takes less than nearly times as long as
+	// sending uncompressed, since other users share the link.
 	nearly = 1.1
 )
 
-// rates are measured speeds in bytes per second: of the processors on both sides, of
-// SSH, of the node's disk. 0: not measured yet.
+// rates are measured speeds in bytes per second, of the processors on both sides, of SSH and of the
+// node's disk, and the ratio of compressing. 0: not measured yet.
 type rates struct {
 	Fast     float64 `json:"fast"`  // both files together
 	Small    float64 `json:"small"` // both files together
@@ -57,7 +57,7 @@ type costs struct {
 	rates rates
 	parts parts
 	files map[string]program // by the program's name
-	order []string           // of those, least recently used first
+	order []string           // the names in files, least recently used first
 }
 
 // program has the measurements of one program.
@@ -80,7 +80,7 @@ func (c *costs) of(name string) estimate {
 	return estimate{c.rates, c.files[name].or(c.parts)}
 }
 
-// installed returns the build of a program that the last push left on a node.
+// installed returns the SHA-256 of the build of a program that the last push left on a node.
 func (c *costs) installed(name string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +103,7 @@ func (c *costs) recordInstalled(name, sha string) bool {
 
 func (r rates) diff(v delta.Variant) float64 {
 	fast := cmp.Or(r.Fast, assumedFastDiff)
-	if v == delta.Small { // unless measured, derived from Fast: the same files, on the same machine
+	if v == delta.Small { // if not measured, derived from the rate of Fast: the same files on the same machine
 		return cmp.Or(r.Small, fast*assumedSmallDiff/assumedFastDiff)
 	}
 	return fast
@@ -124,7 +124,7 @@ func (p parts) of(v delta.Variant) float64 {
 	return fast
 }
 
-// recordDiff records the cost of making a patch. In repeated pushes of one program, each patch
+// recordDiff records the cost of making a patch. When one program is pushed repeatedly, each patch
 // costs about the same as the last one.
 func (c *costs) recordDiff(v delta.Variant, name string, oldSize, newSize, patchSize int64, took time.Duration) {
 	rate := float64(oldSize+newSize) / max(took.Seconds(), 1e-6)
@@ -159,8 +159,7 @@ func (c *costs) touch(name string) program {
 	return c.files[name]
 }
 
-// merge merges a measurement into a known value; the latest measurement has the most
-// weight.
+// merge merges a new measurement into a known value. The latest measurement has the most weight.
 func merge(known *float64, seen float64) {
 	if *known == 0 {
 		*known = seen
@@ -168,9 +167,8 @@ func merge(known *float64, seen float64) {
 	*known = (*known + 3*seen) / 4
 }
 
-// recordWhole records how long sending all bytes took. If the time was hardly longer than the
-// link alone needs, it only shows that the processors and disks are no slower than the
-// link.
+// recordWhole records how long sending all bytes took. If the time was hardly longer than the time
+// of the link alone, it only shows that the processors and disks are at least as fast as the link.
 func (c *costs) recordWhole(plain, sent int64, compressed bool, link node.Reading, took time.Duration) {
 	if plain < informative || took <= 0 {
 		return
@@ -220,8 +218,8 @@ func (w way) String() string {
 // pair has the sizes of the old and the new file, in bytes.
 type pair struct{ old, new int64 }
 
-// available reports which patches cost nothing more, because they exist or are already
-// being made.
+// available reports whether a patch of the variant costs nothing more to make, because it exists or
+// is already being made.
 type available func(delta.Variant) bool
 
 // choose returns the fastest way to send a file: usually the whole file on a fast link, a
@@ -241,9 +239,8 @@ func (e estimate) choose(p pair, link node.Reading, made available) way {
 	return best
 }
 
-// worthSmall reports whether to make the smaller patch too, now that the size of the fast
-// one is known: whether the smaller patch saves more time on the link than your machine
-// needs to make it.
+// worthSmall reports whether to make the Small patch too, once the size of the Fast one is known.
+// It is worth it if the Small patch saves more time on the link than your machine needs to make it.
 func (e estimate) worthSmall(p pair, fastPatch int64, link node.Reading) bool {
 	if link.BytesPerSecond == 0 {
 		return false
@@ -284,9 +281,9 @@ func secondsOn(bytes float64, link node.Reading) float64 {
 	return bytes / link.BytesPerSecond
 }
 
-// decay moves slow measurements of the ways that were not taken towards the assumptions.
-// Otherwise a way that was slow once, on a busy machine, would never be taken and measured
-// again.
+// decay moves the speeds of the ways that were not taken towards the assumptions, if they were
+// measured as slower. Otherwise a way that was slow once, on a busy machine, would never be taken
+// and measured again.
 func (c *costs) decay(taken way) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,30 +10,31 @@ import (
 )
 
 const (
-	// firstProbe is enough to distinguish a slow link from a fast one. The others are
-	// sent on fast links only, and distinguish those.
+	// firstProbe is enough to distinguish a slow link from a fast one. The larger probes
+	// are sent on fast links only, and distinguish those from each other.
 	firstProbe  = 64 << 10
 	secondProbe = 512 << 10
 	thirdProbe  = 2 << 20
-	// againWithin is how long firstProbe may take to be repeated: TCP starts slowly,
-	// and a processor may have been busy.
+	// If firstProbe takes less than againWithin, it is sent again: TCP starts slowly, and a
+	// processor may have been busy.
 	againWithin = 25 * time.Millisecond
-	// fastProbe is how long firstProbe may take, beyond the round trip, on a link that
-	// deserves the second probe (one of 16 MB/s). fasterProbe is the same for the second
-	// and third (40 MB/s).
+	// A link on which firstProbe takes less than fastProbe, beyond the round trip, is fast
+	// enough for the second probe (16 MB/s). fasterProbe is the same limit for the second
+	// probe and the third (40 MB/s).
 	fastProbe   = 4 * time.Millisecond
 	fasterProbe = 12 * time.Millisecond
 	// probeTime is the time without an answer after which a link counts as slow.
 	probeTime = 500 * time.Millisecond
-	// probePart bounds a probe to one part in so many of the bytes to send.
+	// A probe after the first is sent only if the file is at least probePart times as
+	// large.
 	probePart = 16
 	// readingAge is how long a reading is valid.
 	readingAge = time.Minute
 )
 
 // link returns a reading of the link to the node: a recent one, or else a new measurement,
-// which is short if few bytes are to be sent. It calls quick when the link turns out not to
-// be slow, before it sends longer probes.
+// which is short if few bytes are to be sent. If the measurement shows that the link is not
+// slow, link calls quick before it sends longer probes.
 func (s *sending) link(ctx context.Context, bytes int64, quick func()) node.Reading {
 	if reading, ok := s.recentReading(); ok {
 		return reading
@@ -57,7 +58,7 @@ func (s *sending) recentReading() (node.Reading, bool) {
 // compress them.
 type probe struct {
 	*sending
-	most   int64 // bytes of one probe, beyond the first
+	most   int64 // bound on the size of a probe after the first
 	quick  func()
 	stream interface {
 		Send(*agentv1.ProbeRequest) error
@@ -97,16 +98,16 @@ func (p *probe) run(ctx context.Context) node.Reading {
 		took, err = p.ask(size)
 	}
 	if err == nil && size == secondProbe && thirdProbe <= p.most && took-reading.RoundTrip < fasterProbe {
-		// The rest of such times is mostly process switches: the difference of the two
-		// times is what the additional bytes take.
+		// Most of the rest of both times is process switches. So the difference of the two
+		// times is the time of the additional bytes.
 		lead, size = took, thirdProbe-secondProbe
 		took, err = p.ask(thirdProbe)
 	}
 	if err != nil {
 		return slow()
 	}
-	reading.RoundTrip = min(reading.RoundTrip, took) // the first probe found a busy processor
-	// A time shorter than the lead's would leave no meaningful rest.
+	reading.RoundTrip = min(reading.RoundTrip, took) // the empty probe can have taken longer if a processor was busy
+	// took could be as short as lead; the difference must stay a meaningful time.
 	took = max(took-min(lead, took), took/4, time.Microsecond)
 	reading.BytesPerSecond = float64(size) / took.Seconds()
 	return reading

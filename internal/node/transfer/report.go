@@ -12,7 +12,7 @@ type CopyReport struct {
 	Nodes []NodeCopies `json:"nodes"`
 }
 
-// NodeCopies is the part of one node.
+// NodeCopies is the result for one node.
 type NodeCopies struct {
 	fleet.Outcome // its result: changed, unchanged or failed
 	CopyResult
@@ -32,7 +32,8 @@ func NewCopyReport(results []fleet.Result[CopyResult]) CopyReport {
 	return report
 }
 
-// WriteText writes a line for each node; a node that failed is left to the error.
+// WriteText writes a line for each node that did not fail; the command's error
+// reports the others.
 func (r CopyReport) WriteText(w *ui.Page) error {
 	for _, n := range r.Nodes {
 		if n.Error != "" {

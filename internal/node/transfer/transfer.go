@@ -47,8 +47,8 @@ type File struct {
 	// Bases are files on the node from which this one may differ little, the likeliest
 	// first.
 	Bases []Base
-	// Absent reports that the node has no part of an earlier try, so that Send need not
-	// look for one.
+	// Absent reports that an earlier Send left no part on the node, so that this Send
+	// need not look for one.
 	Absent bool
 }
 
@@ -108,9 +108,9 @@ func (r Result) And(next Result) Result {
 }
 
 // Send brings the file to destination, in a folder that exists or is made. The bytes go
-// to destination.part first, where the next Send continues after a broken connection;
-// destination itself only ever has the whole file, whose hash was verified on the node's
-// disk.
+// to destination.part first; if the connection breaks, the next Send continues that
+// part. destination itself never has an incomplete file: it gets its name after its hash
+// was verified on the node's disk.
 func Send(ctx context.Context, n *node.Node, file File, destination string, r ui.Reporter) (Result, error) {
 	return send(ctx, n, file, Part(destination), destination, r)
 }
@@ -127,7 +127,7 @@ func send(ctx context.Context, n *node.Node, file File, part, destination string
 	return result, err
 }
 
-// Part returns the path of a file's bytes until all of them have arrived.
+// Part returns the path that a file has until all of its bytes have arrived.
 func Part(destination string) string { return destination + ".part" }
 
 func (s *sending) run(ctx context.Context, part, destination string) (Result, error) {
@@ -145,8 +145,8 @@ func (s *sending) run(ctx context.Context, part, destination string) (Result, er
 		if err == nil || connectionLost(err) || ctx.Err() != nil {
 			return result, err
 		}
-		// Sending all bytes is the remedy for every problem of the patch or its base; a
-		// problem of the disk will show again.
+		// Sending all bytes works whatever is wrong with the patch or its base. A
+		// problem of the disk will occur again there.
 		s.reporter.Debug("%s: sending all of it: %v", s.file.Label, err)
 		if !errors.Is(err, errWhole) {
 			defer s.depot.verifyBase(ctx, base.SHA256)
@@ -164,9 +164,9 @@ func (s *sending) run(ctx context.Context, part, destination string) (Result, er
 	return result, nil
 }
 
-// rename gives the file its name. A restricted file is staged, so its name belongs to
-// swdt: an existing file of that name that cannot be replaced, since another account has
-// it open, is removed.
+// rename gives the file its name. A name whose file has an SDDL belongs to swdt. So if a
+// file of that name cannot be replaced, since another account has it open, rename
+// removes it.
 func (s *sending) rename(ctx context.Context, part, destination string) error {
 	request := &agentv1.RenameRequest{From: part, To: destination, Replace: true}
 	_, err := s.node.Files.Rename(ctx, request)

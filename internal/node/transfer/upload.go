@@ -24,12 +24,13 @@ type CopyResult struct {
 	Unchanged int   `json:"unchanged"` // files that were already at the destination
 	Skipped   int   `json:"skipped"`   // links and other things that are not files
 	SizeBytes int64 `json:"sizeBytes"`
-	SentBytes int64 `json:"sentBytes"` // over the link
+	SentBytes int64 `json:"sentBytes"` // bytes sent over the link
 }
 
-// Upload copies a local file or folder to the node as cp -r does: into remote if that is
-// a folder or ends in a slash, else as remote. It skips a file that is already there,
-// continues one that was interrupted, and verifies each before it gets its final name.
+// Upload copies a local file or folder to the node as cp -r does: into remote if remote
+// is a folder or ends in a slash, otherwise to the path remote. It skips a file that is
+// already there, continues an interrupted one, and verifies each file before the file
+// gets its final name.
 func Upload(ctx context.Context, n *node.Node, local, remote string, r ui.Reporter) (CopyResult, error) {
 	info, err := os.Stat(local)
 	if err != nil {

@@ -17,17 +17,18 @@ import (
 )
 
 const (
-	// chunkSize is how much one message carries: enough that messages cost nothing,
-	// little enough to stay responsive on a slow link.
+	// chunkSize is the size of the part of a file that one message carries. It is large enough
+	// that the cost of messages does not matter, and small enough to stay responsive on a slow
+	// link.
 	chunkSize = 512 << 10
-	// informative is the size from which a send yields a measurement of the speed of
-	// sending, and justifies a measurement of the link.
+	// informative is the smallest send whose time is recorded as a measurement of sending, and
+	// for which measuring the link is worthwhile. In bytes.
 	informative = 2 << 20
-	// longTime is how long a transfer may take on the channel of all other calls.
+	// longTime is how long a transfer may take on the channel that all other calls share.
 	longTime = 2 * time.Second
-	// longRest is the size that may take that long on a link that was not measured.
+	// longRest bounds, in bytes, a transfer on that channel if the link was not measured.
 	longRest = 16 << 20
-	// window of the compressor; it bounds the memory of both sides.
+	// window is the window of the compressor, in bytes. It bounds the memory on both sides.
 	window = 4 << 20
 )
 
@@ -81,7 +82,7 @@ func (u *upload) run(ctx context.Context) error {
 		if err == nil || connectionLost(err) || ctx.Err() != nil {
 			return err
 		}
-		// The part belonged to another file: upload everything from the start.
+		// The part was of another file: send everything from the start.
 		u.reporter.Debug("%s: the earlier part is of no use: %v", u.sending.file.Label, err)
 	}
 	return u.from(ctx, 0)
@@ -228,7 +229,7 @@ type messages struct {
 func (m *messages) Write(p []byte) (int, error) {
 	total := len(p)
 	for len(p) > 0 {
-		if m.pending == nil { // gRPC may keep a message until it is on the wire
+		if m.pending == nil { // gRPC may still use an earlier message's buffer, so this message gets a new one
 			m.pending = make([]byte, 0, chunkSize)
 		}
 		n := min(len(p), chunkSize-len(m.pending))
@@ -255,7 +256,8 @@ func (m *messages) flush() error {
 	return err
 }
 
-// connectionLost reports whether the connection has broken, so that only a new one helps.
+// connectionLost reports whether the connection has broken, so that only a new connection
+// helps.
 func connectionLost(err error) bool {
 	var gone *node.LostError
 	return errors.As(err, &gone)

@@ -30,13 +30,13 @@ type Result struct {
 	PatchBytes int64  `json:"patchBytes"`
 	Variant    string `json:"variant"`
 	NewSHA256  string `json:"newSha256"`
-	// DiffSeconds is from opening the files to the patch's last byte.
+	// DiffSeconds is the time from opening the files until the patch is complete.
 	DiffSeconds float64 `json:"diffSeconds,omitempty"`
-	// ApplySeconds is from opening the patch to the last, verified byte of the new
-	// file.
+	// ApplySeconds is the time from opening the patch until the new file is complete and
+	// verified.
 	ApplySeconds float64 `json:"applySeconds,omitempty"`
-	// PeakMemoryBytes is the most that this process had in memory, the files
-	// themselves included, before the check that --verify adds.
+	// PeakMemoryBytes is the most memory that this process had, including the files themselves,
+	// before --verify applies the patch.
 	PeakMemoryBytes int64 `json:"peakMemoryBytes"`
 }
 
@@ -114,8 +114,8 @@ func Diff(ctx context.Context, oldPath, newPath string, o Options) (Result, erro
 	return result, nil
 }
 
-// unfinished is a temporary file beside its destination. finish renames it to the
-// destination, which may be a file that is being read.
+// unfinished is a temporary file beside its destination. finish renames it to the destination,
+// even if another program is reading the file there.
 type unfinished struct{ *os.File }
 
 // createBeside creates a temporary file beside path, or in the system's temporary folder if
@@ -196,8 +196,8 @@ func applyPatch(ctx context.Context, oldPath, patchPath, out string) (delta.Info
 	return info, nil
 }
 
-// peakMemory returns the most memory that this process ever had, in bytes: on Linux as the kernel
-// counts it, elsewhere the memory that Go obtained from the system.
+// peakMemory returns the most memory that this process ever had, in bytes. On Linux the kernel
+// counts it; on other systems it is the memory that Go obtained from the system.
 func peakMemory() int64 {
 	if status, err := os.ReadFile("/proc/self/status"); err == nil {
 		for line := range strings.Lines(string(status)) {
