@@ -15,15 +15,15 @@ import (
 // DefaultParallel is the number of nodes that Run works on at a time.
 const DefaultParallel = 10
 
-// Result is the result of the work on one node. With an error, Value has what is known
-// about the node.
+// Result is the result of the work on one node. If Err is not nil, Value has only the part of
+// the result that is known.
 type Result[T any] struct {
 	Document config.Document
 	Value    T
 	Err      error
 }
 
-// Name of the node.
+// Name returns the node's name.
 func (r Result[T]) Name() string { return r.Document.Node.Metadata.Name }
 
 // Run does the work on every node, at most parallel (0: DefaultParallel) at a time, and
@@ -77,7 +77,7 @@ func guarded[T any](ctx context.Context, doc config.Document,
 	return work(ctx, doc)
 }
 
-// PanicError is a bug of swdt's that occurred in one node's work.
+// PanicError reports a bug of swdt that made the work on one node panic.
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -99,7 +99,8 @@ type Failure struct {
 	Err  error
 }
 
-// Failures returns an *Error that names every node that failed and why, or nil.
+// Failures returns an *Error with every node that failed and the reason, or nil if no node
+// failed.
 func Failures[T any](results []Result[T]) error {
 	e := &Error{Total: len(results)}
 	for _, r := range results {

@@ -111,7 +111,7 @@ func (s *folders) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 // folderDifferences are the folders that differ from the wanted state.
 type folderDifferences struct {
 	missing    []string
-	readable   []string // with credentials, and readable by others; existing or not
+	readable   []string // folders with credentials that others can read, or that are missing and must be restricted when made
 	changeable []string // existing, and changeable by ordinary accounts
 }
 
@@ -151,8 +151,8 @@ func (s *folders) compare(ctx context.Context, n *node.Node) (f folderDifference
 	return f, nil
 }
 
-// changers returns the ordinary accounts that may change a file, or the content of a
-// folder. Wine keeps no access lists.
+// changers returns the ordinary accounts that may change a file, or the content of a folder.
+// On Wine, which keeps no access lists, it returns none.
 func changers(ctx context.Context, n *node.Node, path string) ([]string, error) {
 	acl, err := n.Files.GetACL(ctx, &agentv1.GetACLRequest{Path: path})
 	if err != nil {

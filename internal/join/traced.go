@@ -34,9 +34,9 @@ func compareRegistration(ctx context.Context, n *node.Node, wanted *agentv1.Serv
 	return is, registrationChange(is, wanted), nil
 }
 
-// underTrace returns the configuration with which a service is registered as wanted
-// while a trace keeps its command line. In is, it replaces the traced command line by
-// the one without the trace.
+// underTrace returns wanted or, if a trace has changed the service's command line, a copy of
+// wanted with the traced command line: registering that copy keeps the trace. underTrace also
+// changes is: it replaces the traced command line by the one without the trace.
 func underTrace(ctx context.Context, n *node.Node, is *agentv1.ServiceReply, wanted *agentv1.ServiceConfig) (*agentv1.ServiceConfig, error) {
 	name, now := wanted.GetName(), is.GetConfig().GetCommandLine()
 	r, err := traces(ctx, n)

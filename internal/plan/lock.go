@@ -58,8 +58,8 @@ func (e *BusyError) Error() string {
 
 func (e *BusyError) Unwrap() error { return e.Err }
 
-// Holder returns the text by which others that find the node locked identify this user,
-// machine, command and start time.
+// Holder returns a text with this user, machine, command and start time. Other users who find
+// the node locked see it.
 func Holder(command string) string {
 	name := "someone"
 	if u, err := user.Current(); err == nil {

@@ -28,7 +28,7 @@ type Change struct {
 // Outcome is the result of a step that was applied.
 type Outcome struct {
 	Message        string // beyond the change's summary; usually empty
-	RebootRequired bool   // takes effect, or the next step can run, only after a reboot
+	RebootRequired bool   // the change takes effect, or the next step can run, only after a reboot
 }
 
 // Step is one idempotent change of a node.
@@ -45,14 +45,14 @@ type Step interface {
 type Needs interface{ Needs() []string }
 
 // Follows is implemented by steps that become necessary because another step changed
-// something: a restart after a change of the service's configuration. Such a step is
-// compared with the node again right before its turn, if it was needed at first or one
-// of the steps that it follows made a change.
+// something. An example is a restart after a change of the service's configuration. Such a
+// step is compared with the node again right before its turn, if it was needed at first or
+// one of the steps that it follows made a change.
 type Follows interface {
 	// Follows names those steps.
 	Follows() []string
-	// FollowUp is the summary of the work after a change of one of them, for a plan in
-	// which the present node needs nothing; empty if none is expected.
+	// FollowUp is the summary of this step's work after one of those steps has made a change. A
+	// plan shows it if the step itself needs nothing yet; empty if no work is expected.
 	FollowUp() string
 }
 
@@ -61,7 +61,7 @@ type Undoable interface {
 	Step
 	// PlanUndo returns which of the step's changes the node still has.
 	PlanUndo(ctx context.Context, n *node.Node) (Change, error)
-	// Undo undoes them.
+	// Undo undoes the changes that PlanUndo found.
 	Undo(ctx context.Context, n *node.Node, r ui.Reporter) (Outcome, error)
 }
 

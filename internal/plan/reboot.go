@@ -10,7 +10,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/node"
 )
 
-// rebootTimeout is long enough for a Windows that finishes features while it
+// rebootTimeout is long enough for Windows to finish the installation of features while it
 // boots.
 const rebootTimeout = 20 * time.Minute
 

@@ -11,7 +11,7 @@ type State string
 const (
 	OK             State = "ok"             // nothing to do
 	Changed        State = "changed"        // done
-	Failed         State = "failed"         // tried, or could not even be compared
+	Failed         State = "failed"         // tried without success, or could not even be compared
 	Skipped        State = "skipped"        // needed, but not tried: a dry run, or something before it failed
 	RebootRequired State = "rebootRequired" // done, and takes effect after a reboot that was not allowed
 )

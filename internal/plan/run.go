@@ -17,7 +17,7 @@ import (
 type Options struct {
 	// DryRun plans and changes nothing.
 	DryRun bool
-	// AllowReboot lets a step that needs it reboot the node.
+	// AllowReboot lets a step reboot the node if the step needs a reboot.
 	AllowReboot bool
 	// Ordered reports that each step needs all previous steps. Otherwise a step is
 	// tried even if a previous step failed, unless its Needs names that step.
@@ -25,8 +25,8 @@ type Options struct {
 	// Around is called once a change is needed and the node is locked. It calls apply,
 	// for example while the node is drained. nil: apply is called directly.
 	Around func(ctx context.Context, apply func(context.Context) error) error
-	// Holder identifies who changes the node, for the error of another swdt that tries
-	// to. Empty: the user and your machine.
+	// Holder identifies who changes the node. Another swdt that tries to change the node names
+	// it in its error. Empty: the user and your machine.
 	Holder string
 	// AwaitReboot returns once the node answers with a boot id other than bootID. Nil:
 	// node.AwaitReboot.
@@ -38,7 +38,7 @@ const dryRun = "dry run"
 
 // Run plans every step before it applies the first. If a step cannot be compared with the
 // node, Run changes nothing. Otherwise it locks the node and applies the needed steps in
-// order. It returns one result for each step, in their order, also with an error.
+// order. It returns one result for each step, in the order of steps, also with an error.
 func Run(ctx context.Context, n *node.Node, steps []Step, opts Options, r ui.Reporter) ([]StepResult, error) {
 	run := &runner{node: n, steps: steps, opts: opts, reporter: r, results: make([]StepResult, len(steps)),
 		errs: make([]error, len(steps))}
@@ -201,7 +201,7 @@ func (run *runner) failures() error {
 	return failed
 }
 
-// skipRest gives the needed steps from index from on, which are not tried, the reason why.
+// skipRest records the reason why the needed steps from index from on are not tried.
 func (run *runner) skipRest(from int, why string) {
 	for i := from; i < len(run.steps); i++ {
 		if run.results[i].State == Skipped {
@@ -210,7 +210,7 @@ func (run *runner) skipRest(from int, why string) {
 	}
 }
 
-// explain gives a reason to the skipped steps that do not have one yet.
+// explain records a reason for the skipped steps that do not have a reason yet.
 func (run *runner) explain(why string) {
 	for i := range run.results {
 		if run.results[i].State == Skipped && run.results[i].Message == dryRun {
@@ -219,7 +219,7 @@ func (run *runner) explain(why string) {
 	}
 }
 
-// abandon marks the steps that were never compared.
+// abandon marks the steps from index from on as skipped, since they were never compared.
 func (run *runner) abandon(from int, why string) {
 	run.skipRest(0, "nothing was changed")
 	for i := from; i < len(run.steps); i++ {
@@ -265,7 +265,8 @@ func (run *runner) anyOf(names []string, state State) bool {
 	})
 }
 
-// missing returns the first of the step's needs that has not succeeded.
+// missing returns the name of the first step that step i needs and that has not succeeded, or
+// "".
 func (run *runner) missing(i int) string {
 	needs, ok := run.steps[i].(Needs)
 	if !ok {

@@ -40,8 +40,8 @@ func chocolateySteps(packages []string, installerURL string) []plan.Step {
 	return steps
 }
 
-// chocolatey is the node's Chocolatey. The steps share it, since choco takes seconds to
-// answer, so that each question is asked once.
+// chocolatey is the node's Chocolatey. choco takes seconds to answer, so the steps share one
+// chocolatey, which asks each question once.
 type chocolatey struct {
 	installed map[string]string // version by lower-case name; nil: not asked yet
 }

@@ -121,7 +121,8 @@ func protocol(name string) string {
 	return name
 }
 
-// profiles returns the names of profiles, sorted; for "any", all three.
+// profiles returns the sorted names of the profiles in a list. For "any" it returns all three
+// profiles.
 func profiles(names string) []string {
 	if emptyForAny(names) == "" {
 		return []string{"domain", "private", "public"}
@@ -150,8 +151,8 @@ func emptyForAny(text string) string {
 }
 
 // address turns 10.0.0.0/255.255.255.0, the registry's format, into 10.0.0.0/24, and a
-// network of one address into that address. A range or a keyword (LocalSubnet) is
-// compared by its letters.
+// network of one address into that address. It returns a range or a keyword (LocalSubnet) in
+// lower case.
 func address(text string) string {
 	host, mask, hasMask := strings.Cut(text, "/")
 	ip, err := netip.ParseAddr(host)
@@ -171,7 +172,8 @@ func address(text string) string {
 	return netip.PrefixFrom(ip, bits).Masked().String()
 }
 
-// maskBits parses 24 or 255.255.255.0.
+// maskBits returns the number of bits of a mask such as 24 or 255.255.255.0, and false if it
+// is not a mask.
 func maskBits(mask string, ip netip.Addr) (int, bool) {
 	if prefix, err := netip.ParsePrefix(ip.String() + "/" + mask); err == nil {
 		return prefix.Bits(), true

@@ -85,7 +85,8 @@ func (s *hostsFile) entries() []*agentv1.HostsEntry {
 	return entries
 }
 
-// sameAddress compares addresses, so that ::1 is 0:0:0:0:0:0:0:1.
+// sameAddress reports whether two addresses are equal, even if they are written differently:
+// ::1 equals 0:0:0:0:0:0:0:1.
 func sameAddress(a, b string) bool {
 	left, leftErr := netip.ParseAddr(a)
 	right, rightErr := netip.ParseAddr(b)

@@ -25,14 +25,15 @@ const (
 )
 
 // remoteDesktop turns Remote Desktop on or off, as Windows' own settings do: it sets the
-// value that allows connections, the firewall group and, for on, starts a service. In
-// most set-ups Windows starts that service by itself; if it is not running, it is set to
-// start at boot. Off does not touch the service, which refuses connections by itself.
+// registry value that allows connections, and the firewall group. To turn Remote Desktop on,
+// it also starts a service. In most set-ups Windows starts that service by itself; if the
+// service is not running, the step sets it to start at boot. To turn Remote Desktop off, the
+// step leaves the service as it is, since the service then refuses connections.
 type remoteDesktop struct{ enable bool }
 
 func (s remoteDesktop) Name() string { return "Remote Desktop" }
 
-// remoteDesktopDifferences are the parts that differ from the wanted state.
+// remoteDesktopDifferences reports which parts differ from the wanted state.
 type remoteDesktopDifferences struct {
 	registry, stopped, firewall bool
 }
@@ -107,8 +108,8 @@ func (s remoteDesktop) compare(ctx context.Context, n *node.Node) (d remoteDeskt
 	return d, err
 }
 
-// firewallDiffers returns false on a Windows without rules for Remote Desktop: it has
-// nothing to turn on.
+// firewallDiffers reports whether a rule for Remote Desktop differs from the wanted state. It
+// returns false if Windows has no such rule, since there is nothing to turn on.
 func (s remoteDesktop) firewallDiffers(ctx context.Context, n *node.Node) (bool, error) {
 	reply, err := n.Firewall.List(ctx, &agentv1.ListFirewallRulesRequest{})
 	if err != nil {
@@ -134,7 +135,8 @@ func (s remoteDesktop) startService(ctx context.Context, n *node.Node) error {
 	if _, err := n.Services.Configure(ctx, config); err != nil {
 		return fmt.Errorf("set the service %s to start at boot: %w", termService, err)
 	}
-	// It runs although disabled: only its start type was wrong.
+	// A service can run although it is disabled. Then only its start type was wrong, so
+	// ErrServiceRunning is not a failure.
 	_, err := n.Services.Start(ctx, &agentv1.StartServiceRequest{Name: termService})
 	if err != nil && !errors.Is(err, fault.ErrServiceRunning) {
 		return fmt.Errorf("start the service %s: %w", termService, err)

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// authorizedKeysFile is the file that Win32-OpenSSH reads for members of
-	// Administrators, instead of those in their profiles.
+	// authorizedKeysFile is the file that Win32-OpenSSH reads for members of Administrators,
+	// instead of the files in their profiles.
 	authorizedKeysFile = `C:\ProgramData\ssh\administrators_authorized_keys`
 	// authorizedKeysSDDL is the access list that sshd requires.
 	authorizedKeysSDDL = smallfile.Administrators
@@ -66,7 +66,7 @@ func (s *sshKeys) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.
 	return plan.Outcome{}, smallfile.Replace(ctx, n, authorizedKeysFile, state.merged(), authorizedKeysSDDL)
 }
 
-// keysState is the present file, and the keys that it lacks.
+// keysState is the present authorized_keys file, and the wanted keys that the file lacks.
 type keysState struct {
 	exists, secure bool
 	content        []byte
@@ -126,7 +126,7 @@ func (s keysState) merged() []byte {
 // publicKey is one line of an authorized_keys file.
 type publicKey struct {
 	line string
-	blob string // type and key: two lines with the same are the same key
+	blob string // type and key: two lines with equal blobs have the same key
 	key  ssh.PublicKey
 	note string // the comment
 }

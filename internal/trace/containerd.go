@@ -14,8 +14,8 @@ import (
 
 const (
 	containerdExe = "containerd.exe"
-	// containerdLog is the log file for a containerd without --log-file: as a service,
-	// it would log nowhere.
+	// containerdLog is the log file for a containerd without --log-file, which would log nowhere
+	// as a service.
 	containerdLog = `C:\var\log\containerd\containerd.log`
 	// newConfig is the smallest configuration that every containerd since 1.3 reads.
 	newConfig = "version = 2\n"
@@ -42,7 +42,7 @@ func containerdConfig(commandLine string) (string, error) {
 }
 
 // containerdWithLevel returns the state with the wished level in the configuration and, if the
-// command line has a level, also there, since the command line takes precedence.
+// command line has a level, in the command line too, since the command line takes precedence.
 func containerdWithLevel(base logSettings, wish tracerecord.Wish, version string) (logSettings, error) {
 	over := map[string]any{"debug": map[string]any{"level": wish.Level}}
 	if wish.OTLP != "" {

@@ -17,7 +17,7 @@ import (
 // much it logs.
 type logSettings struct {
 	CommandLine string
-	Config      []byte // of its configuration file
+	Config      []byte // the content of the service's configuration file
 	Exists      bool   // the file exists
 }
 
@@ -36,7 +36,7 @@ func (s logSettings) stopgap() bool { return s.Exists && string(s.Config) == new
 type observed struct {
 	logSettings
 	service *agentv1.ServiceReply
-	path    string // of the configuration file; empty: the service has none
+	path    string // path of the configuration file; empty: the service has no configuration file
 }
 
 // look reads the state of the service from the node. If the service does not exist, the

@@ -18,7 +18,7 @@ import (
 type off struct {
 	*subject
 	options Options
-	next    *off // the step after it, if any
+	next    *off // the step after this one; nil: there is none
 }
 
 func (s *off) Name() string { return s.name + " log" }
@@ -146,7 +146,7 @@ func switchOff(ctx context.Context, n *node.Node, restorations []restoration, r 
 	return nil
 }
 
-// putBack restores the configuration file and the command line, and does not restart the
+// putBack restores the configuration file and the command line. It does not restart the
 // service.
 func (s *off) putBack(ctx context.Context, n *node.Node, entry tracerecord.Service, is observed,
 	was logSettings) error {
@@ -159,8 +159,8 @@ func (s *off) putBack(ctx context.Context, n *node.Node, entry tracerecord.Servi
 	return s.putFileBack(ctx, n, entry, was)
 }
 
-// putFileBack restores only the configuration file. A service that no longer exists needs
-// no more.
+// putFileBack restores only the configuration file. It is for a service that no longer
+// exists, which needs nothing else.
 func (s *off) putFileBack(ctx context.Context, n *node.Node, entry tracerecord.Service, was logSettings) error {
 	if entry.Config == nil {
 		return s.forget(ctx, n, entry)

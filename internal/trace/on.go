@@ -21,7 +21,7 @@ import (
 type on struct {
 	*subject
 	options Options
-	next    *on // the step after it, if any
+	next    *on // the step after this one; nil: there is none
 }
 
 func (s *on) Name() string { return s.name + " log" }
@@ -214,7 +214,7 @@ func (s *on) write(ctx context.Context, n *node.Node, d decision) (tracerecord.S
 	if err != nil {
 		return tracerecord.Service{}, fmt.Errorf("read the node's clock: %w", err)
 	}
-	by, _, _ := strings.Cut(s.options.Holder, ",") // the process is not of interest later
+	by, _, _ := strings.Cut(s.options.Holder, ",") // the process id is of no use later
 	entry := tracerecord.Service{
 		Wish: s.options.wish(s.name), Since: facts.GetTime().AsTime().Truncate(time.Second), By: by,
 		CommandLine: tracerecord.Change{Before: d.base.CommandLine, After: d.wanted.CommandLine},

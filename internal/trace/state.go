@@ -19,8 +19,8 @@ type place int
 
 const (
 	without place = iota // as before the trace
-	with                 // as swdt trace on left it
-	halfway              // file and command line differ in that: a transaction never leaves this state
+	with                 // as `swdt trace on` left it
+	halfway              // only one of file and command line is as before the trace; a transaction never leaves this state
 	between              // something other than swdt trace has changed it
 )
 
@@ -43,9 +43,10 @@ func where(entry tracerecord.Service, is logSettings) (tracerecord.Service, plac
 	return entry, between
 }
 
-// isHalfway reports whether the file and the command line each have one of their two
-// recorded states. where calls it last, so the two are then not from the same side of the
-// change. An interrupted restore without restarts (Options.NoRestart) leaves that state.
+// isHalfway reports whether the file and the command line each have one of their two recorded
+// states. where has already found that the two are not both from before the change, nor both
+// from after it. A restore without restarts (Options.NoRestart) that was interrupted leaves
+// them so.
 func isHalfway(entry tracerecord.Service, is logSettings) bool {
 	if entry.Config == nil {
 		return false

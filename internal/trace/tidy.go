@@ -9,9 +9,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/tracerecord"
 )
 
-// tidy removes the files that an interrupted command staged beside a configuration file,
-// and the copy that a transaction keeps for a rollback, since trace keeps its own copy
-// elsewhere. It does not remove a file with any other content.
+// tidy removes the files that an interrupted command staged beside a configuration file. It
+// also removes the copy that a transaction keeps for a rollback, since trace keeps its own
+// copy elsewhere. It does not remove a file whose content does not come from the trace.
 func tidy(ctx context.Context, n *node.Node, entry tracerecord.Service) error {
 	if entry.Config == nil {
 		return nil

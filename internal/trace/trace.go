@@ -6,13 +6,13 @@
 //     remains of an earlier run
 //   - status.go: which services are traced
 //
-// A change is one transaction of package swap, even for both services: configuration file
-// and command lines change together while the services are stopped. If the services are not
-// healthy afterwards, everything is rolled back; if that is because of one of two services,
-// the other is then changed alone. The guardian on the node carries the transaction out,
-// even if the connection breaks. The previous state is copied and recorded (trace/record)
-// before the transaction begins. So the node always has either the recorded state from
-// before or the recorded state from after, and the next command finds out which.
+// A change is one transaction of package swap, even for both services: configuration file and
+// command lines change together while the services are stopped. If the services are not
+// healthy afterwards, everything is rolled back. If only one of two services has caused the
+// rollback, the other service is then changed alone. The guardian on the node carries the
+// transaction out, even if the connection breaks. The previous state is copied and recorded
+// (trace/record) before the transaction begins. So the node always has either the recorded
+// state from before or the recorded state from after, and the next command finds out which.
 package trace
 
 import (
@@ -37,21 +37,21 @@ func Services() []string { return []string{Containerd, Kubelet} }
 
 // Options select what is changed. Zero fields have defaults.
 type Options struct {
-	// Services are some of Services(). Empty: all of them that the node has.
+	// Services are some of Services(). Empty: every one of them that exists on the node.
 	Services []string
 	// ContainerdLevel is debug, the default, or trace.
 	ContainerdLevel string
 	// KubeletVerbosity is kubelet's --v. Default DefaultVerbosity.
 	KubeletVerbosity string
-	// OTLP is the address to which containerd sends spans: http://collector:4318. Empty:
-	// it sends none.
+	// OTLP is the address to which containerd sends spans, such as http://collector:4318. Empty:
+	// containerd sends no spans.
 	OTLP string
-	// Force continues although the service was changed since On: On takes the present
-	// state as the one for Off to restore, and Off restores the state from before On.
+	// Force continues although the service was changed since On: On records the present state as
+	// the state that Off will restore, and Off restores the state from before On.
 	Force bool
-	// NoRestart makes Off restart no service, for callers that stop them anyway.
+	// NoRestart makes Off restart no service, for callers that stop the services anyway.
 	NoRestart bool
-	// Spec is the node file's, for its health checks.
+	// Spec is spec.kubernetes of the node file, which has the health checks.
 	Spec v1alpha1.Kubernetes
 	// Holder identifies who changes the node.
 	Holder string
@@ -105,8 +105,8 @@ type subject struct {
 	// config returns the path of the service's configuration, from its command line;
 	// nil: the service needs none.
 	config func(commandLine string) (string, error)
-	// withLevel returns the state in which the service logs as wished, from the state without
-	// the trace. It does not contact the node.
+	// withLevel returns the state in which the service logs as wished. base is the state without
+	// the trace. withLevel does not contact the node.
 	withLevel func(base logSettings, wish tracerecord.Wish, version string) (logSettings, error)
 	// level returns the log level of a state, in words.
 	level func(logSettings) string

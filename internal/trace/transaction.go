@@ -103,8 +103,8 @@ func (c change) component() *agentv1.SwapComponent {
 	return component
 }
 
-// health returns the service's health check: the node file's if it has this service, else
-// the default.
+// health returns the service's health check: the one in the node file if it has this service
+// with a timeout, otherwise the default one.
 func (c change) health() v1alpha1.Health {
 	for _, p := range c.options.Spec.Provisioners {
 		if strings.EqualFold(p.Name, c.name) && p.Health != nil && p.Health.Timeout != nil {
