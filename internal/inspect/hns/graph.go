@@ -21,7 +21,7 @@ type Group struct {
 	Endpoints []Vertex
 }
 
-// Vertex is an endpoint with the name of its pod.
+// Vertex is an endpoint, with the name of the endpoint's pod.
 type Vertex struct {
 	Endpoint Endpoint
 	Pod      string // "" if there is none, or it is unknown

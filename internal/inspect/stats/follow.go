@@ -11,11 +11,11 @@ type Row struct {
 	Key      Key
 	Point    Point
 	Limit    float64
-	Computed *float64 // cores; nil if the series is too young
+	Computed *float64 // cores; nil if the series is too short
 	Age      time.Duration
 	Verdicts []Verdict
-	// Checked has the rules that could judge the sample: the series is long enough, and has
-	// the numbers that the rules compare.
+	// Checked has the rules that could judge the sample. For these rules, the series is long
+	// enough and has the numbers that the rules compare.
 	Checked Checked
 }
 
@@ -28,8 +28,8 @@ func (r Row) Difference() (float64, bool) {
 	return Cores(*r.Point.Reported)/(*r.Computed) - 1, true
 }
 
-// Faults returns the verdicts that mark wrong numbers, which excludes those of notes (see
-// Rule.Note).
+// Faults returns the verdicts that mark wrong numbers. It leaves out the verdicts of notes
+// (see Rule.Note).
 func (r Row) Faults() []Verdict {
 	var faults []Verdict
 	for _, v := range r.Verdicts {
@@ -49,13 +49,14 @@ const mostSeries = 1 << 16
 // goroutine at a time may use it.
 type Follower struct {
 	tolerance float64
-	rules     []Rule // created once, since there are many samples to judge
+	rules     []Rule // created only once, since there are many samples to judge
 	tracks    map[Key]*track
 	latest    map[peerKey]*track // the latest series of caller 0 of each container
 	groups    map[groupKey]*group
 }
 
-// DefaultTolerance is the default for the relative difference that rates may have.
+// DefaultTolerance is the default of the largest relative difference between rates that is
+// accepted.
 const DefaultTolerance = 0.2
 
 // NewFollower returns a Follower without series.
@@ -87,7 +88,7 @@ type groupKey struct {
 type group struct {
 	moved       time.Time // when a timestamp of any container last moved
 	by          Container
-	movedOthers time.Time // when one of a container other than the one in by last moved
+	movedOthers time.Time // when a timestamp of a container other than the field by last moved
 	swept       time.Time
 }
 
@@ -195,8 +196,8 @@ func (k peerKey) other() peerKey {
 	return k
 }
 
-// forget removes the series that have no sample since the given time: their containers are
-// gone.
+// forget removes the series without a sample since the given time, since their containers
+// are gone.
 func (f *Follower) forget(since time.Time) {
 	for key, t := range f.tracks {
 		if t.seen.Before(since) {

@@ -12,8 +12,8 @@ const (
 	lag = 20 * time.Second
 	// brief is the minimum time between two samples for a meaningful rate.
 	brief = 100 * time.Millisecond
-	// quanta is the number of steps of the counter that must all be multiples of Tick for
-	// the verdict. So many exclude a coincidence.
+	// quanta is the number of steps of the counter that must all be multiples of Tick for the
+	// verdict. It is large enough to exclude a coincidence.
 	quanta = 8
 	// History is the length of a series that must be kept to judge it.
 	History = staleAfter + RateWindow
@@ -31,8 +31,8 @@ type Window struct {
 	// OthersMoved is when (by this machine's clock) the timestamp of another container last
 	// moved, in the answers of the same source to the same caller.
 	OthersMoved time.Time
-	// Peer is the series of the same container from the other source, up to now: from
-	// Summary if Source is CRI, and from CRI if it is Summary.
+	// Peer is the series of the same container from the other source, up to now. If Source is
+	// CRI, the other source is Summary, and the reverse.
 	Peer []Point
 }
 
@@ -70,7 +70,8 @@ func checked(w Window, rules []Rule) Checked {
 	return all
 }
 
-// Verdicts returns the verdicts of the rules in the set, which the sample could have got.
+// Verdicts returns the verdicts of the rules in the set. The sample could have got each of
+// these verdicts.
 func (c Checked) Verdicts() []Verdict {
 	var all []Verdict
 	for i, v := range Verdicts() {
@@ -173,12 +174,13 @@ func backwards(w Window) bool {
 	if cores == 0 {
 		cores = manyCores
 	}
-	// After a restart the counter cannot exceed the time of all processors since then.
+	// After a restart, the counter cannot exceed the time of all processors since the
+	// restart.
 	between := max(last.Received.Sub(before.Received), last.Taken.Sub(before.Taken)) + Tick
 	return float64(*last.Counter) > float64(between)*cores
 }
 
-// ticksASecond returns the cores that n ticks of the counter can add to a rate over one
+// ticksASecond returns by how many cores n ticks of the counter can raise a rate over one
 // second.
 func ticksASecond(n int) float64 { return float64(n) * Tick.Seconds() }
 
@@ -240,8 +242,9 @@ func stale(w Window) bool {
 	return frozen || idle && rated
 }
 
-// disagree reports whether the rates of the runtime and the kubelet differ too much. Then
-// the samples of both get the verdict, since the two series do not show which one is right.
+// disagree reports whether the rates of the runtime and the kubelet differ too much. If they
+// do, the samples of both sources get the verdict, since the two series do not show which
+// source is right.
 func disagree(w Window) bool {
 	if len(w.Peer) == 0 {
 		return false
@@ -259,7 +262,8 @@ func disagree(w Window) bool {
 }
 
 // steady returns the computed rate, and whether the rate was nearly constant for the time
-// lag. A cached rate, which may be that old, is comparable only then.
+// lag. Only a nearly constant rate can be compared with a cached rate, which may be as old as
+// lag.
 func steady(points []Point, tolerance float64) (float64, bool) {
 	rate, ok := Computed(points)
 	if !ok {

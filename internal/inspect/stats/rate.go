@@ -11,13 +11,14 @@ const (
 	// apart is the minimum time between two samples whose difference is compared. Over less
 	// time, the difference may be only the effect of ticks.
 	apart = 500 * time.Millisecond
-	// manyCores is more than any node has. It is used if a node's cores are not known.
+	// manyCores is larger than the number of cores of any node. It is used if the number
+	// of a node's cores is not known.
 	manyCores = 1024
 )
 
 // Computed returns the rate in cores at the last point, from the counter's difference to
-// the latest point that is at least RateWindow older. It returns false if the series is
-// younger than that, or if the counter went back since then.
+// the latest point that is at least RateWindow older. It returns false if there is no such
+// point, or if the counter went back after that point.
 func Computed(points []Point) (cores float64, ok bool) {
 	return rateOver(points, RateWindow)
 }
@@ -51,14 +52,14 @@ func rateOver(points []Point, window time.Duration) (float64, bool) {
 // apart.
 type step struct {
 	span    time.Duration
-	advance uint64 // of the counter, in nanoseconds
+	advance uint64 // increase of the counter, in nanoseconds
 }
 
 func (s step) cores() float64 { return float64(s.advance) / float64(s.span) }
 
 // stepsBack visits the steps before the last point, the latest first, until they cover the
-// window. Whole reports whether they do. The visits end early if the counter is missing or
-// goes back, or if visit returns false.
+// window. The result whole reports whether the visited steps cover it. The visits end
+// early if the counter is missing or goes back, or if visit returns false.
 func stepsBack(points []Point, window time.Duration, visit func(step) bool) (whole bool) {
 	if len(points) == 0 {
 		return false

@@ -1,6 +1,6 @@
-// Package stats compares the reported CPU usage of containers with the usage computed
-// from their CPU time: it has the model of samples, the computed rate, and the verdicts on
-// samples that cannot be true. It uses neither clocks nor connections.
+// Package stats compares the reported CPU usage of containers with the usage computed from
+// their CPU time: it has the model of samples, the computed rate, and the verdicts on
+// samples that cannot be true. The package uses neither clocks nor connections.
 //
 //   - stats.go: samples, readings, series
 //   - rate.go: cores computed from the counter
@@ -47,8 +47,8 @@ func (c Container) Path() string {
 	return path
 }
 
-// Sample is the part of one answer about one container. A number that the answer lacks is
-// nil, which differs from 0.
+// Sample is the part of one answer that describes one container. If the answer lacks a
+// number, the number is nil, not 0.
 type Sample struct {
 	Container Container
 	Taken     time.Time // by the node's clock
@@ -62,7 +62,7 @@ type Sample struct {
 type Reading struct {
 	Node     string
 	Source   Source
-	Caller   int       // 0 is the watch itself; the others only ask at the same moments
+	Caller   int       // 0 is the watch itself; the other callers only ask at the same moments
 	Received time.Time // by this machine's clock
 	Latency  time.Duration
 	Cores    float64 // of the node; 0: not known

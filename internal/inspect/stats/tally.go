@@ -77,8 +77,8 @@ func (s *sourceTally) add(row Row) {
 // The ratio of an idle container is arbitrary, since a single tick changes it much.
 const worthDividing = 0.005
 
-// mostKept is the number of values at which thinned drops every second one. Half as many
-// are enough for a distribution.
+// mostKept is the number of values at which thinned drops every second one. The values that
+// remain are enough for a distribution.
 const mostKept = 1 << 16
 
 // thinned keeps every value of a short watch. Of a longer watch it keeps every second value,
@@ -147,11 +147,12 @@ type SourceSummary struct {
 	Samples    int     `json:"samples"`
 	// Reported is the number of samples with a rate.
 	Reported int `json:"reported"`
-	// Ratio is reported/computed, of samples that have both if the container is not idle.
+	// Ratio is reported/computed, of the samples that have both rates and whose container is
+	// not idle.
 	Ratio          Distribution `json:"ratio"`
 	LatencySeconds Distribution `json:"latencySeconds"`
-	// Verdicts is the number of samples that got each verdict, PerMinute the number per
-	// minute. A single answer has no number per minute.
+	// Verdicts has the number of samples that got each verdict. PerMinute has the same
+	// number per minute; it is empty if there was only a single answer.
 	Verdicts  map[Verdict]int     `json:"verdicts"`
 	PerMinute map[Verdict]float64 `json:"perMinute"`
 }

@@ -61,8 +61,8 @@ func New() *Exporter {
 	return e
 }
 
-// Add counts a reading and its verdicts. It keeps the rows of caller 0 among those that a
-// Follower returned for the reading.
+// Add counts a reading and its verdicts. rows are those that a Follower returned for the
+// reading. Add keeps those of caller 0.
 func (e *Exporter) Add(r stats.Reading, rows []stats.Row) {
 	source := string(r.Source)
 	if r.Err != "" {

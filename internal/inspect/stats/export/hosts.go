@@ -10,9 +10,9 @@ import (
 )
 
 // OnlyHosts returns a handler that refuses requests whose host is neither an IP address,
-// nor localhost, nor one of names. The name of a malicious web page can resolve to
-// 127.0.0.1, so that the page, in a browser on this machine, could read the answers of this
-// server (DNS rebinding). Such a request names the page's host.
+// nor localhost, nor in names. The name of a malicious web page can resolve to 127.0.0.1,
+// so that the page, in a browser on this machine, could read the answers of this server
+// (DNS rebinding). The host of such a request is the host of the web page.
 func OnlyHosts(names []string, handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := hostOf(r.Host)

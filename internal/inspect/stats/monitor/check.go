@@ -8,8 +8,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/stats"
 )
 
-// Check counts the samples that got one of the wanted verdicts, and keeps the first of these
-// for each verdict.
+// Check counts the samples that got one of the wanted verdicts. For each verdict, it keeps
+// the first such sample.
 type Check struct {
 	wanted  []stats.Verdict
 	first   map[stats.Verdict]stats.Row
@@ -50,8 +50,8 @@ func (f *Check) unchecked() []stats.Verdict {
 		func(v stats.Verdict) bool { return slices.Contains(checked, v) || f.count[v] > 0 })
 }
 
-// FailedError is returned by a check that found a wanted verdict, or that saw no sample to
-// which a wanted verdict could apply.
+// FailedError reports that a check found a wanted verdict, or that no sample could have got
+// a wanted verdict.
 type FailedError struct{ Text string }
 
 func (e *FailedError) Error() string { return e.Text }
@@ -92,7 +92,7 @@ func notChecked(verdicts []stats.Verdict) string {
 	return strings.Join(parts, "; ")
 }
 
-// paragraph describes the findings to a person who did not see the watch.
+// paragraph returns a description of the findings for a person who did not see the watch.
 func (f *Check) paragraph() string {
 	var parts []string
 	for _, rule := range stats.Rules() {

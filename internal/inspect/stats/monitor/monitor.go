@@ -3,7 +3,7 @@
 //
 //   - monitor.go: the nodes and clusters that are watched
 //   - show.go: prints, records and checks each answer
-//   - check.go: the verdicts that make a check fail
+//   - check.go: counts the verdicts that make a check fail
 //   - print.go, table.go: the output for people and for tools
 package monitor
 
@@ -50,11 +50,11 @@ type Observer interface {
 	Reading(stats.Reading) error
 }
 
-// ErrEnough is returned by an Observer that ends the watch.
+// ErrEnough is the error that an Observer returns to end the watch.
 var ErrEnough = errors.New("seen enough")
 
-// OneAtATime returns an Observer that the watches of several nodes can share. It makes one
-// call of to at a time.
+// OneAtATime returns an Observer that the watches of several nodes can share. It calls the
+// methods of to one at a time.
 func OneAtATime(to Observer) Observer { return &oneAtATime{to: to} }
 
 type oneAtATime struct {
@@ -161,7 +161,7 @@ func Node(ctx context.Context, n *node.Node, doc config.Document, o Options, to 
 	if err := to.Node(known); err != nil {
 		return err
 	}
-	ui.Done(r) // otherwise its live line would remain within the table
+	ui.Done(r) // otherwise the live line of r would remain within the table
 	return poll.Run(ctx, o.poll(known.Name, askers...), to.Reading)
 }
 

@@ -19,8 +19,8 @@ type Printer interface {
 	end() error
 }
 
-// NewTable returns a live table on a terminal. It is sorted by the column of Columns that
-// sort names, unless keys choose another column.
+// NewTable returns a live table on a terminal. sort is the name of the column (see
+// Columns) by which the table is sorted, unless keys choose another column.
 func NewTable(out io.Writer, sort string, keys *livetable.Keys) Printer {
 	t := newTable(out, sort)
 	t.keys = keys
@@ -33,8 +33,8 @@ func NewRecords(write func(Sample) error) Printer { return &recordRows{write} }
 // NewCSV returns a printer of comma-separated values with a header.
 func NewCSV(out io.Writer) Printer { return &csvRows{out: csv.NewWriter(out)} }
 
-// NewLines returns a printer of one line for each sample, with its caller if callers is
-// set.
+// NewLines returns a printer that prints one line for each sample. If callers is true,
+// the line names the caller.
 func NewLines(out io.Writer, callers bool) Printer { return &textRows{out: out, callers: callers} }
 
 // Sample is a record of `swdt stats watch`. Missing numbers are null.
@@ -132,7 +132,7 @@ func orEmpty[T float64 | uint64](v *T) string {
 // textRows prints a line for each sample.
 type textRows struct {
 	out     io.Writer
-	callers bool // print the caller of each sample
+	callers bool // reports whether to print the caller of each sample
 	widest  int
 }
 

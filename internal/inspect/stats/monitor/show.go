@@ -62,8 +62,8 @@ func (w *Show) Reading(r stats.Reading) error {
 	return nil
 }
 
-// complain warns of a source that fails, once each time it begins to fail. It ignores the
-// additional callers, which get the same errors as the first one.
+// complain prints a warning for a source that fails, once each time the source begins to
+// fail. It ignores the additional callers, which get the same errors as the first one.
 func (w *Show) complain(r stats.Reading) {
 	if r.Caller != 0 {
 		return

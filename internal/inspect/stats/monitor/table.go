@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	// redrawEvery is the minimum time between two drawings, which a person can still follow.
+	// redrawEvery is the minimum time between two drawings of the table, so that a person
+	// can follow it.
 	redrawEvery = 500 * time.Millisecond
 	// endedAfter is the time for which a container stays in the table after its last sample.
 	endedAfter = time.Minute
@@ -81,8 +82,9 @@ func (t *table) rows(r stats.Reading, rows []stats.Row) error {
 	return t.draw()
 }
 
-// forget removes the ended containers of the reading's node and source. It removes none for
-// a reading with an error, since that does not show which containers have ended.
+// forget removes the ended containers of the reading's node and source. If the reading has
+// an error, it removes none, since such a reading does not show which containers have
+// ended.
 func (t *table) forget(r stats.Reading) {
 	for id, s := range t.series {
 		key := s.last.Key
@@ -115,11 +117,11 @@ func (t *table) draw() error {
 	return t.screen.Draw(text.String(), wanted.Footer...)
 }
 
-// Columns returns the names of the columns that the live table is sorted by.
+// Columns returns the names of the columns by which the live table can be sorted.
 func Columns() []string { return livetable.Names(columns()) }
 
-// columns returns the columns that the table can be sorted by. Of equal rows, those with
-// faults are first.
+// columns returns the columns by which the table can be sorted. Among equal rows, rows
+// with faults come first.
 func columns() []livetable.Column[*tableRow] {
 	number := func(of func(stats.Row) float64) func(a, b *tableRow) int {
 		return func(a, b *tableRow) int { return cmp.Compare(of(b.last), of(a.last)) }

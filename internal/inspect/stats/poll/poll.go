@@ -11,8 +11,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/stats"
 )
 
-// maxAnswerTime is the maximum time for an answer. If the interval is longer, the interval is the
-// maximum.
+// maxAnswerTime is the maximum time for an answer, unless the interval is longer: then the
+// interval is the maximum time.
 const maxAnswerTime = 10 * time.Second
 
 // Asker is a source of statistics on one node. It is safe for concurrent use.
@@ -35,7 +35,7 @@ type Options struct {
 	Keep func(stats.Container) bool
 }
 
-// UnansweredError is returned if a source does not answer the first request. Run does not
+// UnansweredError reports that a source did not answer the first request. Run does not
 // retry, since later requests would fail for the same reason.
 type UnansweredError struct {
 	Source stats.Source

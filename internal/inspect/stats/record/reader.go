@@ -13,8 +13,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/stats"
 )
 
-// largestFrame is many times the size of Writer's frames. A larger frame is not of a
-// recording.
+// largestFrame is the largest size in bytes of a frame that is read. It is many times the
+// size of Writer's frames, so a larger frame does not belong to a recording.
 const largestFrame = 64 << 20
 
 // Recording describes the recordings in a file.

@@ -65,6 +65,6 @@ type reading struct {
 	Samples  []sample     `json:"s,omitempty"`
 }
 
-// sample is [container, taken, reported, counter, memory]; a number that the answer lacks
-// is null.
+// sample is [container, taken, reported, counter, memory]; if the answer lacks a number,
+// the number is null.
 type sample [5]*int64

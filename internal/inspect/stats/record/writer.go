@@ -16,9 +16,11 @@ import (
 )
 
 const (
-	// frameEvery is the maximum time of readings that a kill of the program can lose.
+	// frameEvery is the maximum time span of readings that are lost if the program is
+	// killed.
 	frameEvery = 5 * time.Second
-	// frameBytes is the size of lines that completes a frame, however short their time is.
+	// frameBytes is the size of the pending lines at which a frame is written, even before
+	// frameEvery is over.
 	frameBytes = 1 << 20
 )
 
@@ -84,7 +86,8 @@ func toTheEnd(file *os.File) (end int, err error) {
 // AddNode records the facts about a node.
 func (w *Writer) AddNode(facts NodeFacts) error { return w.line(line{Node: &facts}) }
 
-// Add records a reading. It is in the file after frameEvery, if readings keep arriving.
+// Add records a reading. The reading is in the file after frameEvery, if further readings
+// arrive.
 func (w *Writer) Add(r stats.Reading) error {
 	w.fresh = false
 	recorded := reading{

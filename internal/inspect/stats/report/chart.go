@@ -11,11 +11,11 @@ import (
 const (
 	chartWidth  = 720
 	chartHeight = 180
-	// Space for the labels, which are larger on a small screen.
+	// left, bottom and top are the space for the labels, which are larger on a small screen.
 	left   = 84
 	bottom = 28
 	top    = 16
-	// mostPoints is the approximate maximum of points of a line. More points than the
+	// mostPoints is the approximate maximum number of points of a line. More points than the
 	// picture has pixels would not be visible.
 	mostPoints = 600
 )

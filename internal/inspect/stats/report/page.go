@@ -12,7 +12,8 @@ import (
 //go:embed report.html
 var page string
 
-// Page writes the page of recording a, with recording b beside it (nil: none).
+// Page writes the page of recording a, with recording b beside recording a
+// unless b is nil.
 func Page(w io.Writer, a Recorded, b *Recorded) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"counts": counts, "ms": milliseconds, "ratio": ratio,

@@ -112,8 +112,8 @@ func sortByUse(charts []*chart) {
 	})
 }
 
-// worthDrawing returns the charts of the page in their given order. Up to half of them are
-// those with the most faults; the others are the busiest.
+// worthDrawing returns the charts of the page in their given order. Up to half of the
+// returned charts are the charts with the most faults; the others are the busiest.
 func worthDrawing(charts []*chart) []*chart {
 	if len(charts) <= mostCharts {
 		return charts
@@ -198,7 +198,7 @@ func (c *chart) add(row stats.Row) {
 	c.faults += len(faults)
 	c.limit = row.Limit
 	if row.Key.Caller != 0 && len(faults) == 0 {
-		return // the lines show caller 0; of other callers, only faults are marked
+		return // the lines show caller 0; for other callers, only faults are marked
 	}
 	p := chartPoint{
 		at: row.Point.Received, computed: row.Computed, memory: row.Point.Memory, caller: row.Key.Caller,

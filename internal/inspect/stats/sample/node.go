@@ -22,9 +22,9 @@ type Processes interface {
 // clockStep is the maximum time by which a process may seem older than its container.
 const clockStep = 2 * time.Second
 
-// Node is the source that asks Windows for the process of each container, whose PID the
-// container runtime reports. If a container has several processes, its numbers are those of
-// this process alone.
+// Node is the source that asks Windows for the process of each container. The container
+// runtime reports the PID of this process. If a container has several processes, the
+// numbers are those of this process alone.
 type Node struct {
 	runtime   Runtime
 	processes Processes
@@ -80,9 +80,9 @@ func (n *Node) Ask(ctx context.Context) ([]stats.Sample, float64, error) {
 	return samples, n.cores, nil
 }
 
-// isOlder reports whether a process is older than the container, and so is another process
-// with the same PID. For a container with Hyper-V isolation, the runtime reports a PID of
-// its virtual machine.
+// isOlder reports whether a process is older than the container. Such a process is not the
+// container's process, but another one with the same PID. For a container with Hyper-V
+// isolation, the runtime reports a PID of its virtual machine.
 func isOlder(p *agentv1.Process, c *runtimev1.Container) bool {
 	return p.GetStarted() != nil && time.Unix(0, c.GetCreatedAt()).Sub(p.GetStarted().AsTime()) > clockStep
 }

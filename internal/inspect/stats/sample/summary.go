@@ -12,7 +12,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/stats"
 )
 
-// limitsEvery is the maximum age of the pods' CPU limits.
+// limitsEvery is the age of the pods' CPU limits at which they are read again.
 const limitsEvery = time.Minute
 
 // Summary is the source that asks the kubelet, through the API server.
@@ -26,8 +26,8 @@ type Summary struct {
 	read   time.Time
 }
 
-// NewSummary returns a source that asks the kubelet of a node, which is named as in the
-// cluster and has this number of cores (0: not known).
+// NewSummary returns a source that asks the kubelet of a node. node is the name of the
+// Node object, and cores is the node's number of cores (0: not known).
 func NewSummary(c *cluster.Cluster, node string, cores float64) *Summary {
 	return &Summary{cluster: c, node: node, cores: cores}
 }
@@ -54,8 +54,8 @@ func (s *Summary) Ask(ctx context.Context) ([]stats.Sample, float64, error) {
 	return samples, s.cores, nil
 }
 
-// sampleOf returns the sample of a container. The summary has no IDs; the container's
-// start distinguishes it from the container before a restart.
+// sampleOf returns the sample of a container. The summary has no IDs; the time of the
+// container's start distinguishes the container from the one before a restart.
 func sampleOf(pod statsv1alpha1.PodReference, c statsv1alpha1.ContainerStats, limits map[string]float64) stats.Sample {
 	of := stats.Container{ID: started(c.StartTime), Namespace: pod.Namespace, Pod: pod.Name, Name: c.Name}
 	sample := stats.Sample{
