@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// Safe access lists, for the creation of a file or folder. Only SYSTEM and Administrators have access, nothing is
-// inherited. The owner is SYSTEM: no ordinary user can set that, and no version of swdt before these lists set it, so
-// it also marks files that were restricted from their creation on.
+// Safe access lists, for the creation of a file or folder. Only SYSTEM and Administrators have
+// access, and nothing is inherited. The owner is SYSTEM: no ordinary user can set that owner, and
+// no version of swdt before these lists set it. So the owner also marks files that were restricted
+// from their creation on.
 const (
 	SafeFolder = "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
 	SafeFile   = "O:SYD:P(A;;FA;;;SY)(A;;FA;;;BA)"
@@ -27,8 +28,8 @@ const (
 // Rights is a file's access mask.
 type Rights uint32
 
-// The rights to a file. For a folder some bits have another meaning, which the comment behind them
-// names.
+// The rights to a file. If a bit has another meaning for a folder, the comment behind the bit names
+// that meaning.
 const (
 	ReadData        Rights = 0x1 // list
 	WriteData       Rights = 0x2 // add a file
@@ -57,7 +58,7 @@ const (
 type Entry struct {
 	Deny      bool
 	Rights    Rights
-	Account   string // a SID; two letters for well-known ones, as SDDL has them
+	Account   string // a SID; for a well-known SID its two letters in SDDL
 	Files     bool   // OI: inherited by files
 	Folders   bool   // CI: inherited by folders
 	Once      bool   // NP: not inherited any further
@@ -287,10 +288,11 @@ func (e Entry) String() string {
 	return "(" + kind + ";" + flags + ";" + rights + ";;;" + e.Account + ")"
 }
 
-// Access lists of folders that hold programs which SYSTEM runs, or their settings. Every account may read both. In a
-// Programs folder only administrators can change anything, at any depth. A Shared folder is the parent of such a
-// folder: ordinary accounts cannot change the folder itself, and its contents inherit the access that Windows Server
-// gives to a folder in the root of a drive.
+// Access lists of folders that hold programs of SYSTEM or the settings of such programs. Every
+// account may read both. In a Programs folder only administrators can change anything, at any
+// depth. A Shared folder is the parent of a Programs folder: ordinary accounts cannot change the
+// Shared folder itself, and its contents inherit the access that Windows Server gives to a folder
+// in the root of a drive.
 const (
 	Programs = "O:BAD:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;BU)"
 	Shared   = Programs + "(A;CIIO;LC;;;BU)(A;CIIO;DC;;;BU)(A;OICIIO;FA;;;CO)"
@@ -319,8 +321,9 @@ func Trusted(account string) bool {
 	return account == System || account == Administrators || account == trustedInstaller
 }
 
-// Exclusive reports whether a trusted account owns the file and no other account has any access to it, not even to
-// read, nor would inherit any to new files in it.
+// Exclusive reports whether a trusted account owns the file and no other account has any access to
+// it, not even to read. If the file is a folder, no other account may inherit access to new files
+// in it either.
 func (l List) Exclusive() bool {
 	if !Trusted(l.Owner) || !l.HasList || l.NoLimits {
 		return false

@@ -1,5 +1,5 @@
-// Package commandline writes and parses command lines as Windows programs do,
-// which receive one string and not a list.
+// Package commandline writes and parses command lines as Windows programs do. Such a program
+// receives its command line as one string, not as a list of arguments.
 // https://learn.microsoft.com/cpp/c-language/parsing-c-command-line-arguments
 package commandline
 

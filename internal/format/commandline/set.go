@@ -22,11 +22,10 @@ func arguments(line string) []argument {
 	return all
 }
 
-// Set returns the command line with another value for a program's flag, under
-// any of the flag's names, and otherwise unchanged. It does not change the
-// flags of a program that only wraps it. If the flag is missing, it appends it
-// under its first name, with an equal sign. ok is false if the command line
-// does not have the program.
+// Set returns the command line with another value for a program's flag, under any of the flag's
+// names. The rest stays unchanged, as do the flags of a program that only wraps this one. If the
+// flag is missing, Set appends it under the first of the names, with an equal sign. ok is false if
+// the command line does not have the program.
 func Set(line, program, value string, names ...string) (changed string, ok bool) {
 	all := arguments(line)
 	at := indexOfProgram(all, program)

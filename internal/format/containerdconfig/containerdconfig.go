@@ -1,6 +1,6 @@
-// Package containerdconfig makes the configuration of a containerd from the one
-// that this containerd generates (`containerd.exe config default`) and the
-// values that the node file sets.
+// Package containerdconfig makes the configuration of a containerd. It merges the values that the
+// node file sets into the configuration that this containerd generates (`containerd.exe config
+// default`).
 //
 // The key of a value depends on containerd's version: 2.0 split the CRI plugin,
 // 2.1 made a list of the folder of CNI plugins, 2.3 made plugins of the
@@ -18,7 +18,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// Wishes are the values to set. Empty ones leave containerd's own.
+// Wishes are the values to set. An empty field leaves containerd's own value.
 type Wishes struct {
 	PauseImage string
 	CNIBinDir  string
@@ -62,7 +62,7 @@ func Merge(defaults []byte, w Wishes) ([]byte, Info, error) {
 		return nil, Info{}, err
 	}
 	info := Info{ConfigVersion: version, Warnings: warnings(config, user, version)}
-	delete(user, "version") // the rest of the file does not have that version
+	delete(user, "version") // the merged configuration keeps the version of the defaults
 	for _, wish := range places(w) {
 		if err := wish.set(config); err != nil {
 			return nil, Info{}, err
@@ -90,7 +90,7 @@ func Equal(a, b []byte) bool {
 	return reflect.DeepEqual(left, right)
 }
 
-// byteOrderMark is how Notepad and PowerShell 5.1 begin a UTF-8 file. A
+// byteOrderMark is the beginning of a UTF-8 file that Notepad or PowerShell 5.1 has written. A
 // containerd before 2.0 skips it.
 const byteOrderMark = "\ufeff"
 

@@ -33,7 +33,7 @@ func Overlay(config []byte, over map[string]any, header string) ([]byte, error) 
 	return out.Bytes(), nil
 }
 
-// Text returns the text value of a key; empty if it has none, or if the
+// Text returns the text value of a key. It returns "" if the key has no text value, or if the
 // configuration is not TOML.
 func Text(config []byte, path ...string) string {
 	var value any
@@ -93,7 +93,7 @@ func formatted(value any) string {
 		return "a table"
 	}
 	text, err := json.Marshal(value)
-	if err != nil { // such as infinity
+	if err != nil { // JSON has no infinity, for example
 		return fmt.Sprint(value)
 	}
 	return string(text)

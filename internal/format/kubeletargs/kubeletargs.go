@@ -10,9 +10,9 @@
 //     kubelet.registerWithTaints
 //  4. the node file's kubelet.extraArgs
 //
-// A flag with different values in 3 and 4 is an error: neither may be lost silently. A flag of
-// kubeadm's that this kubelet no longer supports is left out, since kubeadm wrote it for an older
-// one; such a flag in the node file is an error.
+// A flag with different values in 3 and 4 is an error: neither value may be lost silently. If this
+// kubelet no longer supports a flag of kubeadm-flags.env, the flag is left out, since kubeadm wrote
+// it for an older kubelet. Such a flag in the node file is an error.
 package kubeletargs
 
 import (
@@ -51,12 +51,11 @@ type Wish struct {
 	// KubeletExe and LogRunnerExe are paths on the node. Default: the constants.
 	KubeletExe   string
 	LogRunnerExe string
-	// LogRunner makes kube-log-runner.exe write kubelet's log to LogFile.
-	// Without it, kubelet below 1.26 writes its own log beside LogFile, and a
-	// newer one has none.
+	// LogRunner makes kube-log-runner.exe write kubelet's log to LogFile. Without it, a kubelet
+	// below 1.26 writes its own log beside LogFile, and a newer kubelet writes no log.
 	LogRunner bool
 	LogFile   string
-	// KubeadmFlags are those of kubeadm-flags.env, from ParseKubeadmFlags.
+	// KubeadmFlags are the flags of kubeadm-flags.env, from ParseKubeadmFlags.
 	KubeadmFlags map[string]string
 	// ExtraArgs, NodeLabels and RegisterWithTaints are spec.kubernetes.kubelet's.
 	ExtraArgs          map[string]string
@@ -109,8 +108,8 @@ func CommandLine(w Wish) (string, error) {
 
 type flag struct{ name, value string }
 
-// flags returns all of kubelet's flags except --windows-service: those that
-// every node has in their usual order, then the others by name.
+// flags returns all of kubelet's flags except --windows-service. The flags that every node has come
+// first, in their usual order, then the others by name.
 func (w Wish) flags(minor int) ([]flag, error) {
 	fields, err := w.fields(minor)
 	if err != nil {
@@ -151,9 +150,8 @@ func (w Wish) base(minor int) []flag {
 		{"kubeconfig", `C:\etc\kubernetes\kubelet.conf`},
 		{"cert-dir", `C:\var\lib\kubelet\pki`},
 		{"container-runtime-endpoint", RuntimeEndpoint},
-		// Windows has none of these. A flag overrides kubelet's configuration
-		// and its drop-ins, so swdt sets no others that users may want to set
-		// there.
+		// These turn off features that Windows does not have. swdt sets no other flag that users
+		// may want to set in kubelet's configuration or its drop-ins, since a flag overrides both.
 		{"cgroups-per-qos", "false"},
 		{"enforce-node-allocatable", ""},
 		{"resolv-conf", ""},

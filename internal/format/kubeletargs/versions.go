@@ -77,8 +77,8 @@ func Refused(version string, flags []string) (all []Refusal) {
 	return all
 }
 
-// checkLabel rejects labels that kubelet refuses to set on its node: labels of
-// Kubernetes' own that nodes may not set.
+// checkLabel rejects a label that kubelet refuses to set on its node. Such a label belongs to
+// Kubernetes itself, and nodes may not set it.
 func checkLabel(key string) error {
 	namespace, _, prefixed := strings.Cut(key, "/")
 	if !prefixed || !isWithin(namespace, "kubernetes.io") && !isWithin(namespace, "k8s.io") {

@@ -55,7 +55,7 @@ type Line struct {
 	Partial bool   // CRI: the next line continues the container's line
 }
 
-// byteOrderMark is how some programs begin a UTF-8 file.
+// byteOrderMark is the beginning of the UTF-8 files of some programs.
 const byteOrderMark = "\ufeff"
 
 // IsCRI reports whether a line has the form of the CRI log format.
@@ -138,15 +138,15 @@ func isKlog(line []byte) bool {
 func jsonLevel(line []byte) Level {
 	for _, key := range []string{`"level":`, `"lvl":`, `"severity":`} {
 		_, value, _ := bytes.Cut(line, []byte(key))
-		// Python puts a space there. A value that is not text is another kind
-		// of level.
+		// Python puts a space before the value. A value without quotes, such as a number, is
+		// another kind of level.
 		if value, ok := bytes.CutPrefix(bytes.TrimLeft(value, " "), []byte(`"`)); ok {
 			value, _, _ = bytes.Cut(value, []byte(`"`))
 			return ParseLevel(string(value))
 		}
 	}
-	// Kubernetes's own JSON has a verbosity for information, and an error's
-	// text for an error.
+	// Kubernetes's own JSON has no level: an information has a verbosity, and an error has the text
+	// of the error.
 	switch {
 	case bytes.Contains(line, []byte(`"v":`)):
 		return Info

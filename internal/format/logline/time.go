@@ -6,9 +6,8 @@ import "time"
 // JSON line may have a few fields before it.
 const searched = 160
 
-// Time returns when a line was logged. It takes what the line leaves out, its
-// year or its time zone, from now: the present time in the zone of the machine
-// that wrote it.
+// Time returns when a line was logged. If the line has no year or no time zone, Time takes it from
+// now, which is the present time in the zone of the machine that wrote the line.
 func Time(line []byte, now time.Time) (time.Time, bool) {
 	s := scanner{text: line[:min(len(line), searched)]}
 	if t, ok := s.klog(now); ok {
@@ -39,7 +38,8 @@ func Time(line []byte, now time.Time) (time.Time, bool) {
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }
 
-// scanner reads the numbers and separators of a time. If an expected one is missing, it sets bad.
+// scanner reads the numbers and separators of a time. If an expected number or separator is
+// missing, it sets bad.
 type scanner struct {
 	text []byte
 	at   int

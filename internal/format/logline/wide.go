@@ -10,7 +10,7 @@ import (
 // MarkSize is the size of the byte order mark of a text in UTF-16, in bytes.
 const MarkSize = 2
 
-// Wide is a text in UTF-16, as PowerShell 5.1 redirects output to files.
+// Wide is UTF-16, the encoding in which PowerShell 5.1 redirects output to files.
 type Wide struct{ BigEndian bool }
 
 // Mark returns the encoding of a text that begins so; ok is false if it is not
@@ -28,8 +28,8 @@ func Mark(first []byte) (w Wide, ok bool) {
 	return Wide{}, false
 }
 
-// Narrow appends raw as UTF-8 and returns how much of it was used: it leaves
-// half of a character for the next call, unless all is set.
+// Narrow appends raw to the slice to, as UTF-8, and returns how many bytes of raw it used. It
+// leaves half of a character for the next call, unless all is set.
 func (w Wide) Narrow(to, raw []byte, all bool) (text []byte, used int) {
 	unit := func(at int) rune {
 		if w.BigEndian {
@@ -55,7 +55,7 @@ func (w Wide) Narrow(to, raw []byte, all bool) (text []byte, used int) {
 	return to, used
 }
 
-// Length returns how many bytes of UTF-16 a text in UTF-8 was.
+// Length returns the length that a text in UTF-8 had in UTF-16, in bytes.
 func (Wide) Length(text []byte) int64 {
 	units := 0
 	for _, r := range string(text) {
@@ -73,7 +73,7 @@ func Text(from io.Reader) io.Reader { return &reader{from: from} }
 
 const (
 	readerBlock = 32 << 10 // bytes of UTF-16
-	widest      = 3        // bytes that two become at most
+	widest      = 3        // most bytes of UTF-8 that two bytes of UTF-16 become
 )
 
 // reader reads a log and detects its encoding.

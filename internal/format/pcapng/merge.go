@@ -92,8 +92,8 @@ type head struct {
 	packet Packet
 }
 
-// advance reads a source's next packet, or removes the source: after its last
-// packet, and if it cannot be read any further.
+// advance reads a source's next packet. It removes the source after the last packet, or if the
+// source cannot be read any further.
 func (m *Merger) advance(i int) (err error) {
 	h := &m.heads[i]
 	if h.packet, err = h.Reader.Next(); err == nil {

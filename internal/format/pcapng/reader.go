@@ -33,8 +33,8 @@ func NewReader(r io.Reader) *Reader { return &Reader{from: bufio.NewReaderSize(r
 // Interface returns the interface that a packet of this reader refers to.
 func (r *Reader) Interface(index int) Interface { return r.interfaces[index].Interface }
 
-// Next returns the next packet, io.EOF after the last one. Its data is valid
-// until the next call.
+// Next returns the next packet, or io.EOF after the last one. The packet's data is valid until the
+// next call.
 func (r *Reader) Next() (Packet, error) {
 	for {
 		kind, body, err := r.block()
@@ -135,7 +135,8 @@ func (r *Reader) addInterface(body []byte) error {
 	return err
 }
 
-// resolution decodes the units per second: a negative power of ten, or of two.
+// resolution returns how many units of time a second has. code is a negative exponent of two if its
+// highest bit is set, or else of ten.
 func resolution(code byte) (perSecond uint64, ok bool) {
 	power := code & 0x7f
 	if code&0x80 != 0 {

@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// Writer writes one section, times in nanoseconds. Each block is one Write, so
-// that a reader at the other end of a pipe has everything that was written.
+// Writer writes one section, with times in nanoseconds. Each block is one Write, so that a reader
+// at the other end of a pipe has everything that was written.
 type Writer struct {
 	to         io.Writer
 	interfaces int

@@ -9,7 +9,7 @@ const (
 	linesAfter = 1000
 )
 
-// afterForm is the meaning of a line that follows from earlier lines.
+// afterForm is the meaning that earlier lines give to a line.
 type afterForm int
 
 const (
@@ -99,7 +99,7 @@ func (s *scan) redactElement(begin, start int, k kind) int {
 	if tag == indentation(s.text) && s.begins {
 		until.over = linesOfText
 	}
-	if start == len(s.text) && until.text == "" { // it may contain elements
+	if start == len(s.text) && until.text == "" { // the element may contain others
 		s.names = append(s.names, nameMark{at: max(0, begin-1), lines: 3, kind: password})
 		s.named, s.namedKind = 3, password
 	}
@@ -110,7 +110,7 @@ func (s *scan) redactElement(begin, start int, k kind) int {
 	if start == end && closed || closed && harmless(s.text[start:end], k) {
 		return 0
 	}
-	if until.over == 0 && !closed || end == len(s.text) && until.over == 0 { // it may be within quotes
+	if until.over == 0 && !closed || end == len(s.text) && until.over == 0 { // the element may be within quotes
 		end, closed = s.valueEnd(start, terminator{by: endsEscapedOrQuoted})
 		if !hasText(s.text[start:end]) {
 			return 0

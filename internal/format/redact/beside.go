@@ -56,8 +56,8 @@ func (s *scan) redactNeighbour(at, end int) int {
 
 func endsWord(c byte) bool { return isSpace(c) || c == '"' || c == '\'' || c == '<' || c == '>' }
 
-// suspicion returns the minimum length of a random word beside this word that
-// makes it a secret; 0 if this word does not suggest one.
+// suspicion returns the minimum length that a random word beside this word must have to be
+// redacted; 0 if this word does not suggest a secret.
 func suspicion(word []byte) int {
 	if len(word) > 12 {
 		return 0

@@ -2,7 +2,7 @@ package redact
 
 import "bytes"
 
-// farBack is how many bytes before an option the name of its program is searched.
+// farBack is how many bytes before an option are searched for the name of its program.
 const farBack = 400
 
 // commandOption redacts the value of an option that is secret only for some programs: docker login -p.
@@ -76,7 +76,7 @@ func (s *scan) isPassword(begin int, name []byte) bool {
 	return false
 }
 
-// runs reports whether a program, and a command of it, precede a place in the line.
+// runs reports whether a program, and one of its commands, precede a place in the line.
 func (s *scan) runs(begin int, program, command string) bool {
 	before := s.text[max(0, begin-farBack):begin]
 	at := wordIn(before, program)

@@ -63,7 +63,7 @@ func (s *scan) pastTag(begin, spaced, start int) int {
 func (s *scan) redactText(begin, spaced, start int, k kind) int {
 	value, until := start, terminator{by: endsPlain}
 	if k == header && s.isTOML(begin, spaced, start) && isNumber(bytes.TrimSpace(s.text[start:])) {
-		k = password // of no header
+		k = password // the number is not the value of a header
 	}
 	quoted, slashes := s.quote(start)
 	around := s.around(begin, spaced)
@@ -340,8 +340,8 @@ func nextField(text []byte) int {
 	return len(text)
 }
 
-// isLiteral reports whether a value is an unquoted JSON value, or one in a list of TOML: the character that ends it
-// belongs to the document, and stays.
+// isLiteral reports whether a value is an unquoted value of JSON or of a list of TOML. The
+// character that ends such a value belongs to the document and must stay.
 func (s *scan) isLiteral(separated, at int) bool {
 	if separated < 2 {
 		return false

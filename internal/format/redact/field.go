@@ -1,7 +1,7 @@
 package redact
 
-// reference handles a value that is itself a name: {"name": "DB_PASSWORD", "value": "…"} in JSON, YAML and XML, -Name
-// DB_PASSWORD -Value … in commands.
+// reference handles a value that is itself the name of another value: {"name": "DB_PASSWORD",
+// "value": "…"} in JSON, YAML and XML, -Name DB_PASSWORD -Value … in commands.
 func (s *scan) reference(begin int, name []byte, b behind) int {
 	start, ok := s.referred(begin, name, b)
 	if !ok {
@@ -103,8 +103,8 @@ func endsName(c byte) bool {
 	return isSpace(c) || c == '<' || c == ',' || c == '"' || c == '\'' || c == '}'
 }
 
-// isNamed reports whether a field with this name, such as value, has the value of the secret name
-// in an earlier field.
+// isNamed reports whether a field with this name, such as value, holds the secret that an earlier
+// field has named.
 func (s *scan) isNamed(name []byte) bool {
 	return s.named > 0 && (isValueName(name) || isOneOf(name, "string", "String", "data", "Data"))
 }

@@ -93,7 +93,7 @@ func (p *parts) dropLast() {
 	p.length = p.begins[p.count]
 }
 
-// trimDigits removes the number at the end of PASSWORD1.
+// trimDigits removes the number at the end of a name such as PASSWORD1.
 func (p *parts) trimDigits() {
 	for p.length > 0 && isDigit(p.text[p.length-1]) {
 		p.length--
@@ -181,7 +181,7 @@ func secretLetters(name string) bool {
 	return false
 }
 
-// wholeName returns the kind of names whose kind is not that of their ending; the bool is
+// wholeName returns the kind of a name that has another kind than its ending suggests; the bool is
 // false for any other name.
 func wholeName(name string) (kind, bool) {
 	switch name {
@@ -266,8 +266,8 @@ func (e ending) of(plural bool) kind {
 	return several
 }
 
-// endingOf returns the kind of a name by its ending; to add an ending, add it to those of its last letter. The name
-// is in lower case and without its separators.
+// endingOf returns the kind of a name by its ending. To add an ending, add it to the endings with
+// the same last letter. The name is in lower case and without its separators.
 func endingOf(name []byte, plural bool) kind {
 	switch name[len(name)-1] {
 	case 'd':

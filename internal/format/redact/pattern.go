@@ -86,8 +86,8 @@ func fits(part string, text []byte) bool {
 	return true
 }
 
-// reach returns how far a star matches: to a space, or to the quote that ends a
-// text, which has backslashes if the text is inside another.
+// reach returns how far a star matches: up to a space, or up to the quote that ends a text. If the
+// text is inside another text, that quote has backslashes before it.
 func reach(text []byte) int {
 	for i, c := range text {
 		switch {

@@ -36,8 +36,9 @@ type Redactor struct {
 	patterns []pattern
 }
 
-// New returns a Redactor of all known kinds of secrets and of text that matches one of the patterns: literal text in
-// which * stands for any characters except spaces and ", and ? for one character that is not a space.
+// New returns a Redactor of all known kinds of secrets and of text that matches one of the
+// patterns. A pattern is literal text in which * stands for any characters except spaces and ", and
+// ? for one character that is not a space.
 func New(patterns []string) (*Redactor, error) {
 	if len(patterns) > MaxPatterns {
 		return nil, fmt.Errorf("%d patterns are more than %d", len(patterns), MaxPatterns)

@@ -4,7 +4,7 @@ import "bytes"
 
 // span is a part of the text that is redacted.
 type span struct {
-	from   int // where the reason for the redaction begins, such as its name
+	from   int // where the reason for the redaction begins, such as the name of the secret
 	start  int
 	end    int
 	open   bool       // it may continue behind the end of this text

@@ -10,7 +10,8 @@ const (
 	overlap = 4 << 10
 	// keyLines limits the lines of a private key.
 	keyLines = 400
-	// strayLines are lines without any of the key, between two of its lines, that are treated as unrelated.
+	// strayLines is how many lines without a part of the key may come between two of its lines.
+	// They are treated as unrelated.
 	strayLines = 3
 )
 
@@ -32,8 +33,8 @@ type Stream struct {
 
 	key    int // remaining lines of a private key; 0: not in a key
 	stray  int
-	public int // the same for a certificate or similar block
-	block  int // indentation of a name with the deeper lines as its value; -1: none
+	public int // remaining lines of a certificate or similar block
+	block  int // indentation of a name whose value is the lines that are indented deeper; -1: none
 
 	option []byte // the beginning of the last line, if that was an item and a secret's option
 	kind   kind   // the kind of its value
@@ -72,7 +73,7 @@ func (s *Stream) Next(data []byte) []byte {
 	return s.out
 }
 
-// join avoids copying if nothing was held.
+// join returns held and line as one slice. It does not copy if nothing was held.
 func join(held, line []byte) []byte {
 	if len(held) == 0 {
 		return line
@@ -92,7 +93,7 @@ func (s *Stream) End() []byte {
 }
 
 // wholeText handles a complete line. If the line is a field called value, wholeText delays it until
-// the next line shows whether that has its name.
+// the next line shows whether it has the name of the value.
 func (s *Stream) wholeText(text []byte) {
 	if len(s.delayed) > 0 {
 		k := namesSecret(text)

@@ -285,8 +285,8 @@ func (s *scan) quote(at int) (quote byte, slashes int) {
 	return 0, 0
 }
 
-// around returns the end of the quoted text that a name begins, as in "NAME=value"; the result is
-// empty if the name begins no quoted text.
+// around returns the end of the quoted text that begins with a name, as in "NAME=value"; the result
+// is empty if the name is not at the beginning of a quoted text.
 func (s *scan) around(begin, separated int) (until terminator) {
 	name := bytes.TrimRight(s.text[begin:max(begin, separated-1)], " \t=:")
 	if n := len(name); n > 0 && isQuote(name[n-1]) || !s.beginsLine(begin) && s.text[separated-1] != '=' {
@@ -305,7 +305,7 @@ func (s *scan) around(begin, separated int) (until terminator) {
 	}
 	if end, _ := s.valueEnd(separated, found); end == len(s.text) && s.ends || at >= 0 &&
 		(isWord(s.text[at]) || s.text[at] == found.quote) {
-		return until // it does not begin a text
+		return until // the quote does not begin a text
 	}
 	return found
 }
@@ -384,8 +384,8 @@ func isLineEnd(c byte) bool { return c == '\r' || c == '\n' }
 
 func endsEscaped(c byte) bool { return c == '<' || c == '&' }
 
-// opensLine reports whether a name is the first of its line, as in a
-// configuration, and not a quoted text.
+// opensLine reports whether a name is the first text of its line, as in a configuration, and does
+// not begin a longer text in quotes.
 func (s *scan) opensLine(begin int) bool {
 	if !s.begins {
 		return false

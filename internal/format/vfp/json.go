@@ -72,7 +72,7 @@ func countOf(value any) (uint64, bool) {
 
 func trimmed(printed string) string { return strings.TrimSpace(strings.TrimPrefix(printed, "\ufeff")) }
 
-// several are objects; a single one may be without a list around it.
+// several is a list of objects; in the JSON, a single object may be without a list around it.
 type several[T any] []T
 
 func (s *several[T]) UnmarshalJSON(data []byte) error {

@@ -1,7 +1,6 @@
-// Package vfp parses the output of vfpctrl.exe: the tool of the virtual
-// filtering platform, which carries out policies and load balancing at the
-// ports of Hyper-V's virtual switch. It prints text for people or, with
-// `/format 1`, JSON, which not every build supports.
+// Package vfp parses the output of vfpctrl.exe, the tool of the virtual filtering platform. The
+// platform carries out policies and load balancing at the ports of Hyper-V's virtual switch.
+// vfpctrl prints text for people or, with `/format 1`, JSON. Not every build supports JSON.
 package vfp
 
 import (
@@ -19,7 +18,7 @@ type Port struct {
 
 // Counters are the counters of a port in one direction.
 type Counters struct {
-	Direction string // Out: from the port's machine or container into the switch; In
+	Direction string // Out (from the port's machine or container into the switch) or In
 	Values    []Value
 }
 

@@ -49,10 +49,11 @@ func (f format) read(text []byte) (parsed []byte, root *value, ok bool) {
 	return repaired, root, ok
 }
 
-// Redact redacts the secrets in a text: those that redact.Redactor finds, and, if the text is a document, those that
-// its structure shows. A document stays a document in which only values change, except values that look as if they
-// continued beyond their end. parsed reports whether Redact has parsed the structure: it has not if the text is not a
-// document, or is larger than Largest and not JSON.
+// Redact redacts the secrets in a text: those that redact.Redactor finds and, if the text is a
+// document, those that its structure shows. The result for a document is a document in which only
+// values differ; values that look as if they continued beyond their end may be an exception. parsed
+// reports whether Redact has used the structure: it has not if the text is not a document, if it is
+// larger than Largest and not JSON, or if the result would not be a document.
 func Redact(r *redact.Redactor, text []byte) (clean []byte, parsed bool) {
 	if len(text) > Largest {
 		return redactLarge(r, text, Largest)
@@ -64,7 +65,7 @@ func Redact(r *redact.Redactor, text []byte) (clean []byte, parsed bool) {
 	}
 	repaired, after, ok := f.read(clean)
 	if !ok || !sameStructure(before, after) {
-		before, _ = f.parse(text) // formats may keep their last parse
+		before, _ = f.parse(text) // parse again, since a format may keep its last parse
 		return redactValues(r, f, text, before, clean)
 	}
 	if !mark(after, "") {
@@ -77,9 +78,9 @@ func Redact(r *redact.Redactor, text []byte) (clean []byte, parsed bool) {
 }
 
 // redactValues redacts each value of a document separately. It is used when a scan of the
-// document's lines has mistaken a part of the document for a part of a value. If a scan of the
-// result still finds a secret, redactValues returns otherwise, the result of the first scan: a
-// leaked secret is worse than a damaged document.
+// document's lines has mistaken a part of the document for a part of a value. The parameter
+// otherwise is the result of that scan. redactValues returns it if a scan of its own result still
+// finds a secret: a leaked secret is worse than a damaged document.
 func redactValues(r *redact.Redactor, f format, text []byte, root *value,
 	otherwise []byte) (clean []byte, parsed bool) {
 	mark(root, "")
@@ -231,8 +232,8 @@ func each(v *value, visit func(*value)) {
 	}
 }
 
-// secretFields returns the fields of an object that are secret as a whole: the data of a Secret, the private numbers of a
-// JSON Web Key.
+// secretFields returns the fields of an object that are secret as a whole: the data of a Secret, or
+// the private numbers of a JSON Web Key.
 func secretFields(object *value) []string {
 	switch {
 	case !object.object:

@@ -51,8 +51,8 @@ func tomlValue(node *unstable.Node) *value {
 	return v
 }
 
-// quoteMarks quotes the marks that a scan of lines put in place of numbers, since TOML has no bare words. Its pattern
-// also matches texts and comments, in which it does not change a mark.
+// quoteMarks quotes the marks that a scan of lines put in place of numbers, since TOML has no bare
+// words. Its pattern also matches texts and comments, and leaves the marks in them unchanged.
 func quoteMarks(text []byte) []byte {
 	token := regexp.MustCompile(`(?s)'''.*?'''|"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*|\b` +
 		redact.Mark + `\b`)

@@ -8,9 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// yamlFormat writes a new document, since a YAML node knows where it begins but
-// not where it ends. It does so only if the document has a secret that the scan
-// of its lines has not found.
+// yamlFormat writes a new document, since a YAML node has the position of its beginning but not of
+// its end. It does so only if the document has a secret that the scan of its lines has not found.
 func yamlFormat() format {
 	var documents []*yaml.Node
 	nodes := map[*value]*yaml.Node{}
