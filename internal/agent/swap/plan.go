@@ -15,8 +15,8 @@ type Machine struct {
 	Platform *platform.Platform
 	// Executable is the agent's own path on the node, which the guardian runs.
 	Executable string
-	// Hashes are the hashes of the node's files that the session knows already; nil: load the
-	// hashes that are saved on the node.
+	// Hashes are the hashes of the node's files that the session has already computed or
+	// loaded; nil: load the hashes that are saved on the node.
 	Hashes *hashcache.Cache
 }
 
@@ -46,8 +46,8 @@ type Component struct {
 	PreviousSHA256 string `json:"previousSha256,omitempty"`
 	// Service is the Windows service to restart; empty: none.
 	Service string `json:"service,omitempty"`
-	// DependsOn are services that must run before this one, in addition to
-	// those that the SCM knows.
+	// DependsOn are services that must run before this one, in addition to the dependencies
+	// that are registered with the SCM.
 	DependsOn []string `json:"dependsOn,omitempty"`
 	// CommandLine is the service's new command line; empty: unchanged.
 	CommandLine string `json:"commandLine,omitempty"`

@@ -68,7 +68,7 @@ func (s services) Config(_ context.Context, name string) (platform.ServiceConfig
 	if err != nil {
 		return platform.ServiceConfig{}, err
 	}
-	// Wine does not know all levels; unreadable parts are left out.
+	// Wine does not support all levels of information; parts that cannot be read are left out.
 	if config.Description, err = open.description(); err != nil && !unknownLevel(err) {
 		return config, failed(err, "read the description of service %s", name)
 	}

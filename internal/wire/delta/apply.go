@@ -10,9 +10,9 @@ import (
 // Apply writes the new file that patch makes of the old one. It reads the old file in parts and
 // holds neither the old nor the new file in memory. The output is the new file only if Apply
 // returns no error, since the hash is known only at the end. Apply does not read the parts of the
-// old file that the patch does not need. So a caller that must know beforehand whether the old file
-// is the right one compares its hash with the header's. If the patch itself is at fault, the error
-// is a *CorruptError.
+// old file that the patch does not need, and so does not check the old file as a whole. To find out
+// beforehand whether the old file is the right one, a caller compares its hash with the one in the
+// header. If the patch itself is at fault, the error is a *CorruptError.
 func Apply(ctx context.Context, old io.ReaderAt, oldSize int64, patch io.Reader, w io.Writer) (Info, error) {
 	sum := sha256.New()
 	info, err := Make(ctx, old, oldSize, patch, io.MultiWriter(sum, w))

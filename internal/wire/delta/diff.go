@@ -18,7 +18,8 @@ import (
 type Options struct {
 	Variant Variant
 	Workers int
-	// The SHA-256 of the files, if the caller knows them already.
+	// OldSHA256 and NewSHA256 are the SHA-256 of the files. If one is nil, Diff
+	// computes it.
 	OldSHA256, NewSHA256 *[32]byte
 }
 

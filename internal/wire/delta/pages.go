@@ -11,9 +11,9 @@ const (
 	pageSlots = 64
 )
 
-// pages reads the old file through a small cache, since blocks are short and
-// close to each other, and a system call for each would take longer than
-// everything else.
+// pages reads the old file through a small cache. The blocks are short and
+// close to each other, so that a system call for each block would take longer
+// than all other work.
 type pages struct {
 	file  io.ReaderAt
 	size  int64

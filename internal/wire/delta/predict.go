@@ -10,10 +10,9 @@ const (
 	learnedBits = 15
 )
 
-// predictor predicts the new values of words of data and operands of code that
-// depend on addresses, for each part of a block. Making and applying a patch
-// walk in the same way: the predictions depend only on the old file, the
-// blocks, the images and the corrections so far.
+// predictor predicts the new values of words of data and operands of code that depend on
+// addresses, for each part of a block. Diff and Apply make the same predictions, since these
+// depend only on the old file, the blocks, the images and the corrections so far.
 type predictor struct {
 	old, new image
 	words    words
