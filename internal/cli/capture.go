@@ -151,7 +151,7 @@ func (o *captureOptions) complete(format string) error {
 	return nil
 }
 
-// conditions returns the conditions that a captured packet must meet, from the flags.
+// conditions reads the conditions that a captured packet must meet from the flags into o.wanted.
 func (o *captureOptions) conditions() (err error) {
 	if o.wanted.Addresses, err = each("ip", o.ips, capture.ParseAddress); err != nil {
 		return err
@@ -171,7 +171,7 @@ func (o *captureOptions) conditions() (err error) {
 	return nil
 }
 
-// each reads the values of a flag.
+// each parses the values of a flag, and names the flag in its error.
 func each[T any](flag string, texts []string, parse func(string) (T, error)) (all []T, err error) {
 	for _, text := range texts {
 		value, err := parse(text)
@@ -193,7 +193,7 @@ func parsePort(text string) (uint16, error) {
 
 // parseMegabytes reads 512MB or 2GB. pktmon counts in megabytes.
 func parseMegabytes(text string) (int64, error) {
-	const megabyte, most = 1 << 20, 1 << 20 // a terabyte
+	const megabyte, most = 1 << 20, 1 << 20 // most is in megabytes: a terabyte
 	upper := strings.ToUpper(strings.TrimSpace(text))
 	factor := int64(1)
 	number, ok := strings.CutSuffix(upper, "MB")

@@ -126,7 +126,7 @@ func checkPlaces(from, to place) error {
 	return nil
 }
 
-// onNode keeps the node that is named before the colon, or all nodes.
+// onNode returns the node that is named before the colon, or all nodes for anyNode.
 func onNode(documents []config.Document, name string) ([]config.Document, error) {
 	for _, document := range documents {
 		if document.Node.Metadata.Name == name {
@@ -139,8 +139,8 @@ func onNode(documents []config.Document, name string) ([]config.Document, error)
 	return config.Select(documents, []string{name}, "")
 }
 
-// localPath returns the local path for one node's copy: path itself, or a folder per
-// node below it if there are several nodes.
+// localPath returns the local path for one node's copy: path itself, or, if there are
+// several nodes, a folder below path that has the node's name.
 func localPath(path string, document config.Document, several bool) (string, error) {
 	if !several {
 		return path, nil

@@ -116,7 +116,7 @@ type criProxy struct {
 	listener net.Listener
 	node     *node.Node
 	reporter ui.Reporter
-	folder   string // of the socket, if it was made for this proxy alone
+	folder   string // the socket's folder, if it was made for this proxy alone
 }
 
 func (a *app) runCRIProxy(ctx context.Context, o *criProxyOptions, args []string) error {
@@ -199,7 +199,7 @@ func closeAll(ctx context.Context, proxies map[string]*criProxy) {
 			p.node.Leave(ctx)
 		}
 		if p.folder != "" {
-			_ = os.RemoveAll(p.folder) // a folder that remains is in the folder for temporary files
+			_ = os.RemoveAll(p.folder) // if this fails, the system cleans up: it is a temporary folder
 		}
 	}
 }

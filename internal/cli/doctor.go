@@ -154,7 +154,7 @@ func (a *app) runDoctor(ctx context.Context, o *doctorOptions) error {
 	}
 	failed := fleet.Failures(results)
 	if failed != nil && len(results) == 1 && a.inText() {
-		return failed // the error already has everything that the report would have
+		return failed // the error already contains everything that the report would contain
 	}
 	if err := a.printDoctor(o, nodes); err != nil && failed == nil {
 		return err

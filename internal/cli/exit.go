@@ -77,7 +77,7 @@ func (e *exitError) Unwrap() error { return e.err }
 type InterruptedError = interrupt.Error
 
 // Interruptible returns a context that ends at Ctrl-C. If the command does not end soon
-// after that, exit is called.
+// after that, it calls exit.
 func Interruptible(parent context.Context, exit func(code int)) (ctx context.Context, stop func()) {
 	return interrupt.Context(parent, func() { exit(exitInterrupted) })
 }
@@ -155,7 +155,7 @@ func (a *app) message(err error) string {
 	found := errors.As(err, &several)
 	joined, ok := err.(interface{ Unwrap() []error })
 	switch {
-	case ok && err != error(several) && (found || errors.As(err, &exit)): // each of them has its own message
+	case ok && err != error(several) && (found || errors.As(err, &exit)): // err joins several errors, each with its own message
 		return a.messages(joined.Unwrap())
 	case found:
 		return a.failures(several)

@@ -25,7 +25,7 @@ type output struct {
 	// records reports whether documents are printed one by one as they arrive, instead
 	// of one document at the end.
 	records bool
-	// modes are the documents that the command prints instead with certain flags.
+	// modes are the documents that the command prints instead if certain flags are set.
 	modes []mode
 	// wide reports whether -o wide prints more columns.
 	wide bool
@@ -160,8 +160,8 @@ func (p *printer) declaredType(document any, records bool) error {
 	return fmt.Errorf("print the result: the command does not declare a %s; this is a mistake in swdt, please report it", got)
 }
 
-// records prints documents as they arrive: each as a line of JSON, a YAML document, or
-// a line with the selection of -o jsonpath.
+// records prints documents as they arrive. The format of -o decides what a document becomes:
+// a line of JSON, a YAML document, or a line with the fields that -o jsonpath selects.
 type records struct {
 	printer *printer
 	out     io.Writer

@@ -33,8 +33,8 @@ func (o *rowFlags) complete(columns []string) error {
 	return usagef("--sort %s: use %s", o.Sort, ui.Alternatives(columns))
 }
 
-// tableKeys returns the keys of a table on stdout, and a context that q ends. The keys are
-// nil if no user can type them. The caller must end the keys.
+// tableKeys returns the keys of a table on stdout, and a context that ends when the user types
+// q. The keys are nil if no user can type them. The caller must call End of the keys.
 func (a *app) tableKeys(ctx context.Context, columns []string, sort string) (context.Context, *livetable.Keys) {
 	terminal, ok := a.streams.In.(*os.File)
 	if !ok || !a.inText() || a.global.readsStdin() || !isTerminal(terminal) || !a.canDraw(a.streams.Out) {

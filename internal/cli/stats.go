@@ -34,7 +34,7 @@ not explain, and a stale one.`
 	return cmd
 }
 
-// statsOptions are the sources to ask, the number of callers and the interval.
+// statsOptions are the flags that the commands of stats share.
 type statsOptions struct {
 	sources   []string
 	interval  time.Duration

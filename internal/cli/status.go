@@ -45,7 +45,7 @@ func (a *app) runStatus(ctx context.Context) error {
 	})
 	failed := fleet.Failures(results)
 	if failed != nil && len(results) == 1 && a.inText() {
-		return failed // the error already has everything that the result would have
+		return failed // the error already contains everything that the result would contain
 	}
 	for _, result := range results {
 		for i := range result.Value.Components {

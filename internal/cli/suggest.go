@@ -2,10 +2,10 @@ package cli
 
 import "strings"
 
-// closest returns the candidate that the user most probably meant, or "". Of several
-// it returns the longest, since omitting a letter is the most common slip.
+// closest returns the candidate that the user most probably meant, or "". If several are
+// equally close, it returns the longest, since omitting a letter is the most common slip.
 func closest(typed string, candidates []string) string {
-	best, distance := "", 2 // one slip; in words longer than 3, two, such as swapped letters
+	best, distance := "", 2 // one slip; words longer than 3 letters may have two, such as swapped letters
 	if len(typed) > 3 {
 		distance = max(3, len(typed)/3+1)
 	}

@@ -81,8 +81,8 @@ func (a *app) vmDocuments() ([]config.Document, error) {
 	return vms, nil
 }
 
-// vmTargets returns the VMs to work on: those of the node files, or, if none is named,
-// the existing ones that -n names.
+// vmTargets returns the VMs to work on: the VMs of the node files, or, if no node file is
+// named, the existing VMs that -n names.
 func (a *app) vmTargets(machines *vm.Machines) ([]config.Document, error) {
 	if err := a.global.validate(); err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ type (
 	vmAction func(ctx context.Context, machines *vm.Machines, name string, r ui.Reporter) (vm.Report, error)
 )
 
-// onVMs does the work on every VM, side by side, and prints what was done.
+// onVMs does the work on every VM, on several at the same time, and prints the results.
 func (a *app) onVMs(ctx context.Context, documents []config.Document, work vmWork) error {
 	story := a.newStory()
 	results := a.eachVM(ctx, story, documents, work)

@@ -16,7 +16,7 @@ import (
 // bootLimit is the time that --wait gives a guest to start, unless --timeout is set.
 const bootLimit = 15 * time.Minute
 
-// startOptions say whether a VM is started, and whether to wait for its guest.
+// startOptions select whether to start a VM, and whether to wait for its guest.
 type startOptions struct{ start, wait bool }
 
 func (o *startOptions) addWaitFlag(cmd *cobra.Command) {
@@ -185,17 +185,17 @@ another, unless the node file sets it.`,
 	return cmd
 }
 
-// stopOptions say how to end a VM.
+// stopOptions select how to end a VM.
 type stopOptions struct{ vm.StopOptions }
 
-// stop is a vmAction.
+// stop ends one VM. It is a vmAction.
 func (o *stopOptions) stop(
 	ctx context.Context, machines *vm.Machines, name string, r ui.Reporter,
 ) (vm.Report, error) {
 	return machines.Stop(ctx, name, o.StopOptions, r)
 }
 
-// addForceFlag adds the flag that ends a VM without its guest.
+// addForceFlag adds --force, which ends or resets a VM without asking its guest.
 func addForceFlag(cmd *cobra.Command, force *bool, what string) {
 	cmd.Flags().BoolVar(force, "force", false, what)
 }

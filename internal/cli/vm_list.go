@@ -35,7 +35,7 @@ as busy.`,
 	}
 }
 
-// listVMs prints the VMs of these names, or all.
+// listVMs prints the VMs with these names, or all VMs if there are no names.
 func (a *app) listVMs(
 	ctx context.Context, machines *vm.Machines, write func(vm.Reports, *ui.Page) error, names ...string,
 ) error {
@@ -114,7 +114,7 @@ func (a *app) runVMCheck(ctx context.Context) error {
 	return nil
 }
 
-// completeVMs completes the names of VMs, those that exist and those of node files, for -n.
+// completeVMs completes -n with the names of the VMs that exist and of the VMs in node files.
 func (a *app) completeVMs(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 	var names []string
 	if machines, err := a.machines(); err == nil {

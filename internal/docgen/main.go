@@ -1,7 +1,7 @@
 // Command docgen writes the reference pages under docs/reference from the code:
-// the commands from their own help, the node file from its schema; and beside it,
-// under docs/rules, doctor's rules. It also draws the picture in
-// docs/architecture.md from the rules of imports.
+// the commands from their own help, and the node file from its schema. It also writes
+// doctor's rules under docs/rules, and draws the picture in docs/architecture.md from
+// the rules of imports.
 package main
 
 import (
@@ -168,7 +168,7 @@ func nodeFilePage() ([]byte, error) {
 	return page.Bytes(), nil
 }
 
-// rows writes a row for every field below s, a group's own before its fields.
+// rows writes a row for every field below s. The row of a group comes before those of its fields.
 func (s *schema) rows(page *bytes.Buffer, path string) {
 	names := make([]string, 0, len(s.Properties))
 	for name := range s.Properties {

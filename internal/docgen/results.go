@@ -15,8 +15,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/cli"
 )
 
-// resultPages are the schema of each command's document, by file name, and the page
-// that lists them.
+// resultPages returns pages by file name: the schema of each command's document, and the
+// page that lists the schemas.
 func resultPages() (map[string][]byte, error) {
 	pages := map[string][]byte{}
 	var page bytes.Buffer

@@ -2,8 +2,8 @@
 // from its media without a question, and those around a generalised image.
 //
 // The files are typed values that encoding/xml marshals, so that no value can become
-// markup. Every value that a user writes is checked before, by a rule of its own; what
-// passes no rule is refused by an error that names the field.
+// markup. Each value that a user writes is first checked by a rule for its field. A value
+// that breaks its rule is refused by an error that names the field.
 //
 //   - answer.go: the options, and the three files
 //   - release.go: the releases of Windows, and how their answers differ
@@ -26,15 +26,15 @@ const (
 	SysprepFile     = "sysprep.xml"
 )
 
-// Options are the answers. A file that needs one of them refuses its zero value, unless
-// the field's comment gives a default.
+// Options are the answers. If a file needs an answer, the zero value is an error, unless the
+// field's comment gives a default.
 type Options struct {
 	Release Release
 	// Core reports whether the edition is a Server Core, which has no Server Manager.
 	Core bool
 	// Index is the image of install.wim, from 1.
 	Index int
-	// Language is the one of the media, such as en-US; another makes Setup ask.
+	// Language is the language of the media, such as en-US. Setup asks if it is another one.
 	Language string
 	// Keyboard is the input locale, such as de-DE or 0407:00000407; "": the language's.
 	Keyboard string
@@ -42,17 +42,16 @@ type Options struct {
 	UserLocale string
 	// ComputerName is the NetBIOS name: 1 to 15 of A–Z, a–z, 0–9 and -.
 	ComputerName string
-	// TimeZone is Windows' name of it, such as W. Europe Standard Time; "": UTC.
+	// TimeZone is Windows' name of the time zone, such as W. Europe Standard Time; "": UTC.
 	TimeZone string
-	// Password is the one of the built-in Administrator.
+	// Password is the password of the built-in Administrator.
 	Password Password
 	// ProductKey is five groups of five characters; "" for evaluation media.
 	ProductKey string
 	// DriverFolder is a folder in the root of the CD with the answer file; Setup searches
-	// it and those below for drivers. "": no drivers.
+	// this folder and the folders below it for drivers. "": no drivers.
 	DriverFolder string
-	// FirstLogon runs once, when the Administrator logs on for the first time, which he
-	// does by himself.
+	// FirstLogon runs once, at the first logon of the Administrator, which is automatic.
 	FirstLogon []Command
 	// RemoteDesktop allows Remote Desktop, in the firewall too.
 	RemoteDesktop bool

@@ -46,14 +46,14 @@ func named(name string) component {
 	}
 }
 
-// added is the attribute of elements of lists.
+// added holds the attribute that each element of a list has.
 type added struct {
 	Action string `xml:"wcm:action,attr"`
 }
 
 func add() added { return added{Action: "add"} }
 
-// keyed are the attributes of elements of lists that have a key.
+// keyed holds the attributes of an element of a list whose elements have keys.
 type keyed struct {
 	added
 	Key string `xml:"wcm:keyValue,attr"`

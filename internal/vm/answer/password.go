@@ -13,10 +13,10 @@ import (
 	"unicode/utf8"
 )
 
-// Password is a password of Windows. No verb of fmt, log or encoding prints it, also if it
-// is a field of another value; only Reveal returns it.
+// Password is a password of Windows. No verb of fmt, log or encoding prints it, not even if
+// it is a field of another value; only Reveal returns it.
 type Password struct {
-	text *string // a pointer, since fmt prints those of inner values as addresses
+	text *string // a pointer, since fmt prints a pointer in an inner value as an address
 }
 
 const hidden = "[password]"
@@ -125,8 +125,8 @@ type secret struct {
 	PlainText bool   `xml:"PlainText"`
 }
 
-// in returns the password as Setup reads it in an element of this name. It is no
-// protection, but keeps the text from a person's eyes.
+// in returns the password as Setup reads it in an element of this name. This form protects
+// nothing, but a person cannot read the text at a glance.
 func (p Password) in(element string) secret { return secret{Value: encode(p.Reveal(), element)} }
 
 // encode returns base64 of the UTF-16LE of the password and the element's name.

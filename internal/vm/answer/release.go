@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Release is a release of Windows. Its text is the one in node files.
+// Release is a release of Windows, written as in node files.
 type Release string
 
 const (
@@ -19,8 +19,8 @@ const (
 // Releases lists the releases that this package writes answers for.
 func Releases() []Release { return []Release{Server2019, Server2022, Server2025, Windows11} }
 
-// client reports whether the release is none for servers: it then has no Server Manager,
-// and asks for a user at its first start.
+// client reports whether the release is a Windows for desktops. Such a release has no Server
+// Manager, and asks for a user at its first start.
 func (r Release) client() bool { return r == Windows11 }
 
 func (r Release) check() error {

@@ -48,7 +48,7 @@ type synchronousCommand struct {
 	Path        string `xml:"Path"`
 }
 
-// privateNetwork makes the first network private before it is seen: rules of the firewall
+// privateNetwork makes the first network private before Windows sees it. The firewall's rules
 // for private networks then apply, and Windows does not ask.
 func privateNetwork() deployment {
 	return deployment{component: named("Microsoft-Windows-Deployment"), Commands: []synchronousCommand{{
@@ -75,7 +75,7 @@ type firewallGroup struct {
 	Profile string `xml:"Profile"`
 }
 
-// remoteDesktop names the group by its resource, since its name depends on the language.
+// remoteDesktop names the firewall group by its resource, since the group's name depends on the language.
 func remoteDesktop() firewallGroup {
 	return firewallGroup{keyed: addKeyed("RemoteDesktop"), Active: true, Group: "@FirewallAPI.dll,-28752",
 		Profile: "all"}

@@ -106,8 +106,8 @@ func checkLocale(field, value string) error {
 
 var productKey = regexp.MustCompile(`^([0-9A-Z]{5}-){4}[0-9A-Z]{5}$`)
 
-// CheckProductKey returns an error for a text without the form of a key; "" is none. The
-// error does not repeat the text.
+// CheckProductKey returns an error for a text without the form of a key; "" is valid, and
+// means no key. The error does not repeat the text.
 func CheckProductKey(key string) error {
 	if key != "" && !productKey.MatchString(key) {
 		return errors.New("productKey: write five groups of five characters A–Z and 0–9 with - between them, " +
@@ -146,5 +146,5 @@ func checkCommands(commands []Command) error {
 	return nil
 }
 
-// control reports whether a character is a control, or none that XML can hold.
+// control reports whether a character is a control character, or one that XML cannot hold.
 func control(r rune) bool { return unicode.IsControl(r) || r == 0xfffe || r == 0xffff }

@@ -2,7 +2,7 @@ package answer
 
 import "strconv"
 
-// Partitions of disk 0, in their order. Windows' own is extended over the rest.
+// Partitions of disk 0, in their order. The partition of Windows is extended over the rest.
 const (
 	systemPartition   = 1
 	reservedPartition = 2

@@ -41,14 +41,14 @@ type Options struct {
 	Keys []string
 	// Drivers holds the drivers, in folders of any names; nil: none.
 	Drivers fs.FS
-	// OpenSSH is the MSI or the zip of Win32-OpenSSH. The zero File: Windows' own, which
-	// needs internet before Server 2025.
+	// OpenSSH is the MSI or the zip of Win32-OpenSSH. The zero File: the OpenSSH of Windows,
+	// for which releases before Server 2025 need internet.
 	OpenSSH File
 	// Agent is the MSI of QEMU's guest agent; the zero File: none.
 	Agent File
-	// End says how the script ends; "": the machine stays on.
+	// End selects how the script ends; "": the machine stays on.
 	End firstboot.End
-	// Time is the one of all files. The same options and time give the same bytes.
+	// Time is the time of all files. The same options and time give the same bytes.
 	Time time.Time
 }
 

@@ -19,7 +19,7 @@ const (
 	agentFile    = "guest-agent.msi"
 )
 
-// content are the files of the CD, but the drivers.
+// content holds the files of the CD, except for the drivers.
 type content struct {
 	texts []struct {
 		name    string
@@ -88,7 +88,7 @@ func (o Options) content() (*content, error) {
 	return c, errors.Join(problems...)
 }
 
-// openSSH chooses the way to OpenSSH: the given file, else the one of Windows.
+// openSSH chooses the source of OpenSSH: the given file, or else Windows itself.
 func (o Options) openSSH(script *firstboot.Options, c *content) error {
 	switch {
 	case !o.OpenSSH.absent():

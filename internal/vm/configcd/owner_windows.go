@@ -2,5 +2,5 @@ package configcd
 
 import "io/fs"
 
-// ownFolder is not asked on Windows.
+// ownFolder returns true: it is not called on Windows.
 func ownFolder(fs.FileInfo) bool { return true }

@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 )
 
-// Wipe removes the CD's file, and what a Write that was killed has left beside it. It
-// writes zeros over them first, which hides the password from whoever reads the disk
-// later, as far as the file system overwrites in place: one that copies on write, an SSD
-// or a backup can keep the old content. A file that is absent is no error; call Wipe as
-// soon as the VM has no CD any more.
+// Wipe removes the CD's file, and the files that a killed Write has left beside it. It
+// first writes zeros over them, so that a later reader of the disk does not find the
+// password. This works only if the file system overwrites in place: a file system that
+// copies on write, an SSD or a backup can keep the old content. A file that is absent is no
+// error. Call Wipe as soon as the VM has no CD any more.
 func Wipe(path string) error {
 	unfinished, err := filepath.Glob(globbed(path) + ".*.new")
 	if err != nil {
@@ -51,7 +51,7 @@ func wipe(path string) error {
 		return nil
 	case err != nil:
 		return err
-	case !info.Mode().IsRegular(): // a link's target is none of ours
+	case !info.Mode().IsRegular(): // remove a link, and leave its target alone
 		return os.Remove(path)
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)

@@ -3,8 +3,8 @@
 //
 // An [Image] is a tree of files that exists in memory; the contents are read when the
 // image is written, from first to last and only once. The same tree with the same time
-// gives the same bytes. An image never fails half way for its own limits: the call that
-// adds what a disc cannot hold returns an error that names the file.
+// gives the same bytes. A write never fails half way because of a limit: if a disc cannot
+// hold a file, the call that adds it returns an error that names the file.
 //
 //   - disc.go: the tree, and what is added to it
 //   - names.go: names of Joliet and of level 1
@@ -68,8 +68,8 @@ type entry struct {
 	at [views]place
 }
 
-// New returns an empty image. The label has 1 to 16 of A–Z, 0–9 and _. The time is the
-// one of all files, in UTC; its year is from 1900 to 2155.
+// New returns an empty image. The label has 1 to 16 of A–Z, 0–9 and _. All files get the
+// time stamp, in UTC; its year is from 1900 to 2155.
 func New(label string, stamp time.Time) (*Image, error) {
 	if label == "" || len(label) > 16 || strings.Trim(label, levelOne) != "" {
 		return nil, fmt.Errorf("the disc's label %q: write 1 to 16 of the characters A–Z, 0–9 and _", label)
@@ -90,7 +90,7 @@ func (i *Image) Add(file string, content []byte) error {
 }
 
 // AddReader puts a file of a known size on the disc. The reader is read when the image is
-// written, which therefore can happen once; it must give exactly so many bytes.
+// written, so the image can be written only once. The reader must return exactly size bytes.
 func (i *Image) AddReader(file string, size int64, content io.Reader) error {
 	return i.add(file, size, func() (io.ReadCloser, error) { return io.NopCloser(content), nil })
 }
@@ -130,8 +130,8 @@ func (i *Image) AddFile(to string, files fs.FS, file string) error {
 	return i.add(to, info.Size(), func() (io.ReadCloser, error) { return openRegular(files, file) })
 }
 
-// openRegular opens a file that was a regular one when it was added; anything else that
-// has its name by now is an error.
+// openRegular opens a file that was a regular file when it was added. It returns an error if
+// the name leads to anything else now.
 func openRegular(files fs.FS, name string) (io.ReadCloser, error) {
 	file, err := files.Open(name)
 	if err != nil {
@@ -183,7 +183,7 @@ func (i *Image) add(file string, size int64, open func() (io.ReadCloser, error))
 	return nil
 }
 
-// makeFolder returns the folder of a path, and makes what is missing of it.
+// makeFolder returns the folder at a path, and makes the folders that are missing.
 func (i *Image) makeFolder(folder string) (*entry, error) {
 	at := i.root
 	if folder == "." {
@@ -213,7 +213,7 @@ func (i *Image) makeFolder(folder string) (*entry, error) {
 	return at, nil
 }
 
-// child makes an entry, which is a file as long as nothing else is set.
+// child makes an entry. It is a file until the caller sets folder.
 func (i *Image) child(parent *entry, file string) (*entry, error) {
 	name := path.Base(file)
 	if err := checkPath(file); err != nil {

@@ -12,14 +12,14 @@ const (
 	views
 )
 
-// place is where an entry's content is in one view. Both views share the files' contents.
+// place is the position of an entry's content in one view. Both views share the files' contents.
 type place struct {
 	sector uint32
 	length uint32 // of a folder's records, in bytes; files have a size
 	number uint16 // of a folder, in the path table
 }
 
-// layout is where everything is.
+// layout is the position of everything in the image.
 type layout struct {
 	folders [views][]*entry // in the order of the path tables
 	files   []*entry

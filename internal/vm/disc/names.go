@@ -16,11 +16,11 @@ const (
 	maxName = 64
 	// joliet lists the characters that Joliet refuses, beside controls.
 	joliet = `*?:\;/`
-	// windows lists those that Windows refuses too.
+	// windows lists further characters that Windows refuses.
 	windows = `<>|"`
 )
 
-// checkPath returns an error if Joliet or Windows has no such path.
+// checkPath returns an error if Joliet or Windows does not permit a path.
 func checkPath(file string) error {
 	names := strings.Split(file, "/")
 	switch {
@@ -73,8 +73,8 @@ func split(name string) (base, extension string) {
 	return name, ""
 }
 
-// byParts orders names as both standards do: by the part before the dot, then by the one
-// behind it.
+// byParts orders names as both standards do: by the part before the last dot, then by the part
+// after it.
 func byParts(a, b string) int {
 	aBase, aExtension := split(a)
 	bBase, bExtension := split(b)
@@ -82,8 +82,8 @@ func byParts(a, b string) int {
 }
 
 // shorten gives every child of a folder its name of level 1: eight characters, a dot and
-// three for files, eight for folders. Of names that became the same, the later ones get a
-// number at their end.
+// three for files, eight for folders. If several names become the same, all but the first get
+// a number at their end.
 func (e *entry) shorten() {
 	slices.SortFunc(e.children, func(a, b *entry) int { return byParts(a.name, b.name) })
 	taken, next := map[string]bool{}, map[string]int{}
@@ -108,7 +108,7 @@ func (e *entry) shorten() {
 	}
 }
 
-// d returns the first characters of text, in the characters of level 1.
+// d returns the beginning of text, with only the characters that level 1 permits.
 func d(text string, length int) string {
 	var out strings.Builder
 	for _, r := range strings.ToUpper(text) {

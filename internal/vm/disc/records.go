@@ -116,8 +116,8 @@ func (i *Image) record(e *entry, view int, id []byte) []byte {
 // recordLength returns the length of a directory record, which is even.
 func recordLength(identifier int) int { return (33 + identifier + 1) / 2 * 2 }
 
-// identifier returns an entry's name in a view. Level 1 demands a version behind those of
-// files; Joliet's have none, as on the discs that other programs make.
+// identifier returns an entry's name in a view. Level 1 demands a version after the name of a
+// file; Joliet names have none here, as on the discs that other programs make.
 func identifier(e *entry, view int) []byte {
 	switch {
 	case view == supplementary:

@@ -9,8 +9,8 @@ import (
 )
 
 // WriteTo writes the image, front to back, and returns the number of bytes. It reads each
-// file once. A file that has another size than it was added with is an error that names
-// it.
+// file once. If the size of a file has changed since it was added, the error names the
+// file.
 func (i *Image) WriteTo(w io.Writer) (int64, error) {
 	l := i.lay()
 	out := &stream{w: bufio.NewWriterSize(w, 1<<16)}

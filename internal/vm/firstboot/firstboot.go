@@ -3,9 +3,9 @@
 // installation left of the password, and reports each stage over the first serial port,
 // which needs no network, driver or agent.
 //
-// The script is made of fixed parts (stages/*.ps1) and of a head with the values of the
-// options, each checked, and quoted by package powershell. No part is changed by a value,
-// and the script holds no secret: the public keys are a file beside it.
+// The script consists of fixed parts (stages/*.ps1) and of a head with the values of the
+// options. Each value is checked, and quoted by package powershell. No value changes a part,
+// and the script holds no secret: the public keys are in a file beside it.
 //
 //   - firstboot.go: the options, the script, the command that finds and runs it
 //   - stages.go: the stages and their order
@@ -34,8 +34,8 @@ type OpenSSH string
 const (
 	// BuiltIn enables the server that Windows Server 2025 has.
 	BuiltIn OpenSSH = "builtin"
-	// Capability downloads Microsoft's from Windows Update: it needs internet, and on
-	// Server 2019 it is 7.7.
+	// Capability downloads Microsoft's OpenSSH from Windows Update. This needs internet, and
+	// on Server 2019 it installs OpenSSH 7.7.
 	Capability OpenSSH = "capability"
 	// Installer runs the MSI of Win32-OpenSSH on the CD.
 	Installer OpenSSH = "msi"
@@ -43,21 +43,21 @@ const (
 	Archive OpenSSH = "zip"
 )
 
-// End says how the script ends when all stages succeeded. After a failure the machine always goes
+// End selects how the script ends if all stages succeed. After a failure the machine always goes
 // on, so that a person can look at it.
 type End string
 
 const (
 	// Stay leaves the machine running, with a locked screen.
 	Stay End = "stay"
-	// ShutDown removes the SSH host keys, for sshd to make others at its next start, and
-	// shuts down.
+	// ShutDown removes the SSH host keys, so that sshd makes new ones at its next start, and
+	// shuts the machine down.
 	ShutDown End = "shutdown"
-	// Generalize does so too, and runs sysprep before.
+	// Generalize runs sysprep first, and then does the same as ShutDown.
 	Generalize End = "generalize"
 )
 
-// Options say what the script does. Files and folders are names in the root of the CD
+// Options select what the script does. Files and folders are names in the root of the CD
 // that the script itself is on.
 type Options struct {
 	OpenSSH     OpenSSH
@@ -158,7 +158,7 @@ func (o Options) check() error {
 	return errors.Join(problems...)
 }
 
-// find runs the script from whatever drive it is on, and reports if it is on none.
+// find runs the script from the drive that has it, and reports on the serial port if none has it.
 const find = `foreach ($d in [IO.DriveInfo]::GetDrives()) { if ($d.IsReady) { ` +
 	`$f = Join-Path $d.Name '` + FileName + `'; if (Test-Path -LiteralPath $f) { & $f; exit $LASTEXITCODE } } }
 $p = New-Object IO.Ports.SerialPort COM1; $p.Open()

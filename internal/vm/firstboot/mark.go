@@ -13,7 +13,7 @@ const (
 	Begun  State = "begin"
 	Passed State = "ok"
 	Failed State = "error"
-	// Warned is a failure that leaves the machine of use.
+	// Warned is a failure after which the machine is still usable.
 	Warned State = "warn"
 	// Exited ends the script: no other mark follows.
 	Exited State = "exit"

@@ -10,7 +10,7 @@ import (
 type stage struct {
 	name string
 	file string // of stages/, without the extension
-	// required stages decide whether the machine is of use. If another fails, its mark is
+	// required stages decide whether the machine is usable. If another stage fails, its mark is
 	// Warned, and the script still ends with 0.
 	required bool
 	// last stages run only if nothing required has failed, since they take away the
@@ -73,7 +73,7 @@ func boolean(value bool) string {
 	return "$false"
 }
 
-// part returns a file of stages/; the tests hold that each that is named exists.
+// part returns the content of a file of stages/. A test checks that each named file exists.
 func part(name string) string {
 	content, _ := parts.ReadFile("stages/" + name + ".ps1")
 	return string(content)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Cause says why an installation ended without success.
+// Cause is the reason why an installation ended without success.
 type Cause string
 
 const (

@@ -197,7 +197,7 @@ func (w *watcher) reportMarks(marks []Mark) {
 	}
 }
 
-// estimate returns how long the rest took the last time, from a stage on.
+// estimate returns how long an earlier installation took from a stage to the end.
 func (w *watcher) estimate(stage Stage) string {
 	var rest time.Duration
 	for _, s := range Stages()[slices.Index(Stages(), stage):] {
@@ -209,7 +209,7 @@ func (w *watcher) estimate(stage Stage) string {
 	return fmt.Sprintf(" (about %s to the end, as last time)", rest.Round(time.Second))
 }
 
-// orNil keeps a nil *Failure from becoming an error that is not nil.
+// orNil returns a nil error for a nil *Failure, which as an error would not be nil.
 func orNil(failure *Failure) error {
 	if failure == nil {
 		return nil

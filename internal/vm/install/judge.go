@@ -19,7 +19,7 @@ const (
 	mostResets = 10
 )
 
-// limit returns how long a stage may take with an accelerator. Others report five to
+// limit returns how long a stage may take with an accelerator. Users report five to
 // thirty minutes for the whole installation.
 func (s Stage) limit() time.Duration {
 	return map[Stage]time.Duration{
@@ -28,16 +28,16 @@ func (s Stage) limit() time.Duration {
 	}[s]
 }
 
-// stall returns for how long the disk and the screen may both rest in a stage.
+// stall returns how long both the disk and the screen may stay unchanged in a stage.
 func (s Stage) stall() time.Duration {
 	if s == Copy {
 		return 5 * time.Minute
 	}
-	return 15 * time.Minute // Windows prepares devices for minutes behind one picture
+	return 15 * time.Minute // Windows prepares devices for minutes while the screen does not change
 }
 
-// judge concludes the stage from signs. It does nothing but think: its caller looks
-// and acts.
+// judge concludes the stage from signs. It only decides: its caller observes the VM and
+// acts.
 type judge struct {
 	options   Options
 	stage     Stage
@@ -55,7 +55,7 @@ func newJudge(options Options, now time.Time) *judge {
 	return &judge{options: options, stage: Boot, entered: now, moved: now, durations: map[Stage]time.Duration{}}
 }
 
-// look takes signs in. end reports success.
+// look updates the stage from new signs. end reports that the installation has succeeded.
 func (j *judge) look(signs Signs, now time.Time) (end bool, failure *Failure) {
 	if signs.Written != j.seen.Written || signs.Loaded != j.seen.Loaded || signs.Screen != j.seen.Screen ||
 		signs.Resets != j.seen.Resets || len(signs.Marks) != len(j.seen.Marks) {
@@ -101,7 +101,7 @@ func (j *judge) enter(stage Stage, now time.Time) {
 }
 
 // wantsKey reports whether it is time to press a key at the CD's prompt: only before
-// the first sign of Setup, since a key pressed later would answer a question of it.
+// the first sign of Setup, since a later key would answer a question of Setup.
 func (j *judge) wantsKey(now time.Time) bool {
 	if j.stage != Boot || j.seen.Resets > 0 || j.pressed >= keyPresses*j.options.Slowness {
 		return false
@@ -143,7 +143,7 @@ func (j *judge) scriptFailed() bool {
 	return false
 }
 
-// late returns what it means that a stage's time is over.
+// late returns the cause of a failure if the time of the stage is over.
 func (j *judge) late() Cause {
 	switch j.stage {
 	case Boot:
@@ -157,7 +157,7 @@ func (j *judge) late() Cause {
 	return TooSlow
 }
 
-// stalled returns what it means that nothing moves.
+// stalled returns the cause of a failure if neither disk nor screen changes.
 func (j *judge) stalled() Cause {
 	if j.stage == Copy && j.seen.Written < prepared {
 		return SetupStopped

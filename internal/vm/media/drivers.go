@@ -57,7 +57,7 @@ func (e *DriverError) Error() string {
 
 // Drivers returns the folders with drivers for a version of Windows, which virtio-win calls
 // 2k19, 2k22, 2k25, w10 or w11, sorted by driver. It returns a *DriverError if there are
-// none. All file names are such that files of these names can be made on any system.
+// none. Files with these names can be made on any system.
 func Drivers(fsys fs.FS, version string) ([]DriverFolder, error) {
 	tree, err := driverTree(fsys)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 type Sum struct {
 	SHA256 string `json:"sha256"` // in lower case
 	// Known is the name of the evaluation medium that has this hash; "" if it is not one
-	// of those that swdt knows. Media of a volume licence and refreshed ones are not known,
-	// and may be as good.
+	// of those that swdt knows. swdt knows no media of volume licences and no refreshed
+	// media, which may be just as good.
 	Known string `json:"known"`
 }
 
@@ -25,7 +25,7 @@ type Sum struct {
 type knownMedium struct{ name, sha256 string }
 
 // knownMedia returns the evaluation media in English whose hashes two public projects agree
-// on, as of August 2026; that of Windows Server 2019 comes from one.
+// on, as of August 2026. The hash of Windows Server 2019 comes from only one project.
 func knownMedia() []knownMedium {
 	return []knownMedium{
 		{"Windows Server 2025 evaluation, en-us, 26100.32230",

@@ -117,7 +117,7 @@ func (p plan) flash() []string {
 			"file": file(filesOf(p.Machine).vars(), nil)})...)
 }
 
-// disk returns the disk with its whole chain. "backing" is never left to the header.
+// disk returns the disk with its whole chain. "backing" is always set, so QEMU never reads it from a header.
 func (p plan) disk() []string {
 	n := node{"node-name": "disk0", "driver": "qcow2", "discard": "unmap", "backing": nil,
 		"file": file(filesOf(p.Machine).disk(), node{"discard": "unmap"})}

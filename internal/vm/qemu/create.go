@@ -170,8 +170,8 @@ func (d *Driver) clean(ctx context.Context, m vm.Machine, s started) error {
 	return os.RemoveAll(filesOf(m).run())
 }
 
-// outside reports whether a recorded folder is one that makeSockets can have made: nothing
-// else may be removed by a record's word.
+// outside reports whether makeSockets can have made a recorded folder. swdt removes no other
+// folder that a record names.
 func outside(folder string) bool {
 	name := filepath.Base(folder)
 	parent := filepath.Base(filepath.Dir(folder))

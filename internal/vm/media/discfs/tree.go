@@ -16,7 +16,7 @@ const (
 	MaxEntries     = 1 << 16
 	maxDepth       = 64
 	maxNameBytes   = 16 << 20 // of all names together
-	maxFolderBytes = 64 << 20 // of the data of all folders together, with names that do not count
+	maxFolderBytes = 64 << 20 // of the data of all folders together, including names that are not counted
 )
 
 // Format reads the structures of one file system.
@@ -226,9 +226,8 @@ func (f *FS) read(entry Entry) (*folder, error) {
 	return read, nil
 }
 
-// admit holds a list against the rules for names, against the limits of the tree, and
-// against the lists before: a folder that has two places makes a loop, or a tree of endless
-// size.
+// admit checks a list against the rules for names, the limits of the tree, and the earlier
+// lists: a folder that has two places makes a loop, or a tree of endless size.
 func (f *FS) admit(id int64, children []Child) error {
 	names := make(map[string]bool, len(children))
 	entries, nameBytes := f.entries, f.nameBytes

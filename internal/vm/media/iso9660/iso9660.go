@@ -1,6 +1,6 @@
 // Package iso9660 reads images with the file system ISO 9660, which the driver disc
-// virtio-win has. It reads the names of the Joliet extension, as Windows does, and without
-// it the plain ones. It does not read Rock Ridge names.
+// virtio-win has. It reads the names of the Joliet extension, as Windows does, or the plain
+// names if an image has no Joliet. It does not read Rock Ridge names.
 //
 //   - iso9660.go: Open, the volume descriptors
 //   - directory.go: the records of folders

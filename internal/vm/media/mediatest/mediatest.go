@@ -1,6 +1,6 @@
-// Package mediatest makes images of discs for tests: with the tools of Debian, small ones
-// like Windows installation media and like virtio-win; and sector by sector, hostile ones
-// that no tool makes.
+// Package mediatest makes images of discs for tests. The tools of Debian make small images
+// like Windows installation media and like virtio-win. Hostile images, which no tool makes,
+// are written sector by sector.
 //
 //   - mediatest.go: the tools, and the images that they make
 //   - sparse.go: images in memory
@@ -46,7 +46,7 @@ func run(t testing.TB, output io.Writer, tool string, args ...string) {
 	}
 }
 
-// Write writes files below folder, whose paths are the keys.
+// Write writes files below folder. The keys of files are their paths.
 func Write(t testing.TB, folder string, files map[string]string) {
 	t.Helper()
 	for name, content := range files {

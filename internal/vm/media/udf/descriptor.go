@@ -50,7 +50,7 @@ func nameOf(tag uint16) string {
 }
 
 // readDescriptor reads the descriptor in a sector and verifies its tag. block is the position
-// that the tag must state. With wanted, the tag must be one of them.
+// that the tag must state. If wanted is not empty, it lists the tags that are accepted.
 func readDescriptor(image *discfs.Image, sector int64, block uint32, wanted ...uint16) ([]byte, error) {
 	name := "volume descriptor"
 	if len(wanted) > 0 {
@@ -116,7 +116,7 @@ func crc(data []byte) uint16 {
 }
 
 // text decodes OSTA CS0: a byte that states 8 or 16 bits for each character, then these. It
-// returns "" for text in an unknown form, which no name may be.
+// returns "" for text in an unknown form; "" is not permitted as a name.
 func text(data []byte) string {
 	if len(data) == 0 {
 		return ""

@@ -126,8 +126,8 @@ type descriptors struct {
 	partitions map[uint16][]byte
 }
 
-// openSequence reads a volume descriptor sequence, of which extent holds the length in bytes
-// and the first sector.
+// openSequence reads a volume descriptor sequence. extent holds the sequence's length in bytes
+// and its first sector.
 func openSequence(image *discfs.Image, extent []byte) (*volume, error) {
 	found := descriptors{
 		at:         int64(binary.LittleEndian.Uint32(extent[4:])) * discfs.SectorSize,
@@ -226,8 +226,8 @@ func (v *volume) readFileSet(at []byte) error {
 	return nil
 }
 
-// sector returns the sector on the image of a block of the partition. It refuses blocks
-// that count and block put outside of the partition.
+// sector returns the sector on the image of a block of the partition. It returns an error if
+// any of the count blocks from block on is outside of the partition.
 func (v *volume) sector(block uint32, count int64) (int64, error) {
 	if int64(block)+count > v.length {
 		return 0, discfs.Damage((v.start+int64(block))*discfs.SectorSize,

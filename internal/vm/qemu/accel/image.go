@@ -30,8 +30,8 @@ const (
 // UEFI does: it identifies the CPU, initialises the FPU, and uses SSE and a stack.
 //
 // Two kinds of broken KVM were seen. One executes a whole BIOS in real and protected mode
-// and hangs in long mode. The other, which emulates all modes but long mode, reaches that
-// and stops at the first instruction of the FPU before it.
+// and hangs in long mode. The other emulates all modes except long mode: it would reach long
+// mode, but already stops at the first FPU instruction, which comes earlier.
 func image() []byte {
 	rom := make([]byte, imageSize)
 	const gdt, gdtr, real, protected, long = 0x100, 0x140, 0x200, 0x300, 0x400

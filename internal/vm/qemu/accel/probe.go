@@ -13,8 +13,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
-// Try runs the firmware with an accelerator and a model of CPU. It returns why that did
-// not work, or "". An error means that the probe itself failed.
+// Try runs the firmware with an accelerator and a CPU model. It returns the reason why the
+// firmware did not work, or "". An error means that the probe itself failed.
 func (p Prober) Try(ctx context.Context, accelerator, cpu string) (string, error) {
 	folder, err := os.MkdirTemp("", "swdt-probe-")
 	if err != nil {

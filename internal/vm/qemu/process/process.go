@@ -2,8 +2,8 @@
 //
 // A number in a file proves nothing: the process may have ended, and another one may have
 // its number. So a process is believed only if its command line has a mark that nothing
-// else has, such as a VM's UUID, and it is ended through a handle that was opened before
-// that was checked.
+// else has, such as a VM's UUID. It is ended through a handle that was opened before the
+// mark was checked.
 //
 //   - process.go: find, end
 //   - process_linux.go, process_bsd.go, process_windows.go: the system's part
