@@ -37,8 +37,8 @@ type ServiceStatus struct {
 	// (ERROR_SERVICE_SPECIFIC_ERROR), SpecificExitCode is the service's own code.
 	ExitCode         uint32
 	SpecificExitCode uint32
-	// SharedProcess is set if the service runs in a process with others
-	// (svchost), which does not end with the service.
+	// SharedProcess is set if the service shares its process with other
+	// services (svchost). Such a process does not end with the service.
 	SharedProcess bool
 }
 

@@ -32,14 +32,14 @@ func (b bitmap) setFour(at int) {
 	b[at>>3+1] |= byte(v >> 8)
 }
 
-// eight returns the bits of the eight bytes at at.
+// eight returns the bits of the eight bytes that begin at position at.
 func (b bitmap) eight(at int) byte {
 	return byte(binary.LittleEndian.Uint16(b[at>>3:]) >> (at & 7))
 }
 
 func (b bitmap) has(at int) bool { return b[at>>3]>>(at&7)&1 != 0 }
 
-// spread returns eight bytes, of which each is 0xff if its bit of b is set, and otherwise 0.
+// spread returns eight bytes. Each is 0xff if its bit of b is set, and otherwise 0.
 func spread(b byte) uint64 {
 	x := uint64(b) * everyByte & 0x8040201008040201
 	return nonzeroBytes(x) >> 7 * 0xff

@@ -1,7 +1,7 @@
 // Package handshake exchanges the first messages between swdt and its agent on the
 // agent's stdin and stdout, before gRPC uses the same stream:
 //
-//	agent → swdt   "SWDT-AGENT/1\n"           magic; what a shell printed before it is skipped
+//	agent → swdt   "SWDT-AGENT/1\n"           magic; swdt skips a shell's output before it
 //	agent → swdt   64 hex digits, "\n"        SHA-256 of the agent's own executable
 //	swdt  → agent  "SWDT/1\n"                 the hash is the expected one: continue with gRPC
 //
