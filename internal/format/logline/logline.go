@@ -145,8 +145,8 @@ func jsonLevel(line []byte) Level {
 			return ParseLevel(string(value))
 		}
 	}
-	// Kubernetes's own JSON has no level: an information has a verbosity, and an error has the text
-	// of the error.
+	// Kubernetes's own JSON has no level: an informational line has a verbosity, and the line of an
+	// error has the error's text.
 	switch {
 	case bytes.Contains(line, []byte(`"v":`)):
 		return Info

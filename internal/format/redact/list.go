@@ -104,7 +104,7 @@ func (s *scan) listed(begin, at int, k kind) int {
 // withinText reports whether the quote at a place ends a text that began earlier.
 func (s *scan) withinText(at int, quote byte, slashes int) bool {
 	if !s.begins || quote != '"' {
-		return false // the text began in an earlier piece, or the quote is an apostrophe, which often begins nothing
+		return false // its beginning is not in this piece; an apostrophe often has no beginning
 	}
 	odd, before := false, 0
 	for _, c := range s.text[:at] {

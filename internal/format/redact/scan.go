@@ -13,9 +13,10 @@ type span struct {
 	quote  []byte     // surrounds the mark
 }
 
-// terminator is the end of a value.
+// terminator describes the end of a value: a character, a quote or a text. The zero value means that
+// there is no value to end.
 type terminator struct {
-	by      func(byte) bool // nil: not inside a value
+	by      func(byte) bool // the value ends at such a character
 	quote   byte            // or at this quote, behind that many backslashes
 	slashes int
 	text    string // or at this text

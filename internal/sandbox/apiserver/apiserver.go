@@ -6,8 +6,8 @@
 // The API server is generic. It stores an object as plain JSON, by resource,
 // namespace and name; get, list, create, update, patch, delete and watch work
 // for every resource of the table in resources.go and for those that a test
-// adds. The server needs Kubernetes' Go types for two purposes only: strategic merge patches, and
-// some resources that have a behaviour of their own:
+// adds. Types of Kubernetes matter for two things only: strategic merge patches
+// need them, and some resources have a behaviour of their own:
 //
 //   - bootstrap-token Secrets expire and sign cluster-info (bootstrap.go)
 //   - certificate signing requests of nodes are approved and signed (csr.go)

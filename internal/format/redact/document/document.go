@@ -51,9 +51,9 @@ func (f format) read(text []byte) (parsed []byte, root *value, ok bool) {
 
 // Redact redacts the secrets in a text: those that redact.Redactor finds and, if the text is a
 // document, those that its structure shows. The result for a document is a document in which only
-// values differ; values that look as if they continued beyond their end may be an exception. parsed
-// reports whether Redact has used the structure: it has not if the text is not a document, if it is
-// larger than Largest and not JSON, or if the result would not be a document.
+// values differ, unless a value looks as if it continued beyond its end. parsed reports whether
+// Redact has used the structure: it has not if the text is not a document, if it is larger than
+// Largest and not JSON, or if the result would not be a document.
 func Redact(r *redact.Redactor, text []byte) (clean []byte, parsed bool) {
 	if len(text) > Largest {
 		return redactLarge(r, text, Largest)

@@ -13,9 +13,9 @@ import (
 const deepestCut = 32
 
 // redactLarge redacts a JSON document that is too large to be parsed at once. It parses one group
-// of members of a list or object after another; a group has up to most bytes. It returns false
-// for any other document, of which only the lines were scanned. An object larger than a group,
-// which no Secret can be, is not treated as one object.
+// of members of a list or object after another; most is the largest group, in bytes. It
+// returns false for any other document, of which only the lines were scanned. An object larger than
+// a group, which no Secret can be, is not treated as one object.
 func redactLarge(r *redact.Redactor, text []byte, most int) (clean []byte, ok bool) {
 	clean = r.Bytes(text)
 	c := cutter{text: clean, most: most}
