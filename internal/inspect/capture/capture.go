@@ -53,8 +53,8 @@ type Options struct {
 	Fetched func(Round) error
 	Folder  string // for the files that Fetched receives
 
-	// Stop ends the capture when Stop is closed. If it is nil, only the time limit ends
-	// the capture.
+	// Closing Stop ends the capture. If Stop is nil, only the time limit ends the
+	// capture.
 	Stop <-chan struct{}
 	// Packet receives the packets of a live capture.
 	Packet func(Packet) error

@@ -83,8 +83,8 @@ type fetcher struct {
 	last       int // number of the last round that was fetched
 }
 
-// fetchAll fetches each round after the round is closed. When the channel closed has no more
-// rounds, fetchAll fetches the rest: the round that the end of the capture has closed, and a
+// fetchAll fetches each round after the round is closed. When no more rounds arrive on
+// closed, fetchAll fetches the rest: the round that the end of the capture has closed, and a
 // round that the node's guardian did not report because the guardian ended early.
 func (f *fetcher) fetchAll(ctx context.Context, closed <-chan captureplan.Rounds) error {
 	for {

@@ -57,7 +57,7 @@ func (s *showing) read(ctx context.Context, to io.Writer) error {
 		}
 	}()
 	// seen and all are positions in the file. They are not numbers of received
-	// bytes, since a UTF-16 file has more bytes than arrive.
+	// bytes, since fewer bytes arrive than a UTF-16 file has.
 	seen, all := int64(0), int64(-1)
 	for all < 0 || seen < all {
 		select {

@@ -53,7 +53,7 @@ func (p *Profile) Set(name string) error {
 // Type returns the allowed values, for a flag's usage text.
 func (p *Profile) Type() string { return "quick|network|full" }
 
-// of returns that one of the three values that belongs to profile p.
+// of returns quick, network or full: the value for profile p.
 func of[T any](p Profile, quick, network, full T) T { return [...]T{quick, network, full}[p] }
 
 // Defaults of Options.

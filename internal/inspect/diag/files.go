@@ -103,7 +103,8 @@ func namedFiles(line string) (paths []string) {
 	return paths
 }
 
-// read stores a part of a file of the node: it begins at offset and has at most most bytes.
+// read stores a part of a file of the node. The part begins at offset; most is its maximum
+// number of bytes.
 func (t *Task) read(ctx context.Context, record FileRecord, path string, offset, most int64) error {
 	if record.Raw {
 		ctx = unredacted(ctx)

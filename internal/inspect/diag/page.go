@@ -19,9 +19,8 @@ var page string
 const dataMark = "{{data}}"
 
 const (
-	// pageLog is the maximum number of bytes of a log in the page: the end of the log.
-	// pageTable is that of a table: the beginning of the table. The files beside the page
-	// are complete.
+	// The page has the end of each log, up to pageLog bytes, and the beginning of each
+	// table, up to pageTable bytes. The files beside the page are complete.
 	pageLog   = 96 << 10
 	pageTable = 256 << 10
 	// pageNode and pageAll bound the total bytes of logs and tables in the page, for one
@@ -117,8 +116,9 @@ type part struct {
 	cut  bool
 }
 
-// readPart reads at most most bytes of a file: its beginning or, if end is true, its end,
-// which then starts at the beginning of a line.
+// readPart reads a part of a file; most is the maximum number of bytes. The part is the
+// end of the file if end is true, from the beginning of a line on, and otherwise the
+// beginning of the file.
 func readPart(file string, most int64, end bool) (p part, err error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -111,8 +111,8 @@ func (n *needs) literal(re *syntax.Regexp) ([]string, bool) {
 	return []string{word}, true
 }
 
-// best returns the words of one part of a sequence. It chooses the part whose shortest word
-// is longer than the shortest words of the other parts.
+// best returns the words of one part of a sequence. It compares the shortest word of each
+// part, and chooses the part in which this word is longest.
 func (n *needs) best(parts []*syntax.Regexp) (best []string, ok bool) {
 	longest, folds := 0, n.foldsCase
 	chosen := folds

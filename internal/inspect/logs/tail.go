@@ -96,9 +96,9 @@ func (t *tail) read(ctx context.Context, node Tailer) error {
 
 // request returns the request for the file, with the filters that the node can apply. Only
 // your machine can determine the last of the matching lines. Only your machine can also
-// determine whether a container's line matches, since the line may be split into pieces, and
-// only one of them may have the word. The node recognises such lines in any file; in the logs
-// of pods, it does not filter at all.
+// determine whether a container's line matches, since the line may be split into pieces, of
+// which perhaps only one has the word. The node recognises such lines in any file; in the
+// logs of pods, it does not filter at all.
 func request(file File, o Options) *agentv1.TailRequest {
 	r := &agentv1.TailRequest{Path: file.Path, Lines: int64(o.Tail), Follow: o.Follow}
 	if o.Tail < 0 || o.picks() {
@@ -242,7 +242,7 @@ func (l *lines) cut() (records []Record) {
 
 // unfinished returns the records of a container's lines of which only the first pieces have
 // arrived. If the last output of a container has no newline, the runtime writes this output
-// as a first piece without a last one.
+// as a first piece that no last piece follows.
 func (l *lines) unfinished() (records []Record) {
 	for _, stream := range []string{"stdout", "stderr"} {
 		if held, ok := l.pieces[stream]; ok {
