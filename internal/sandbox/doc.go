@@ -12,5 +12,6 @@
 // Up, Status and Down manage such processes, each in a state folder of its own. A process holds a
 // lock on its folder until it ends. So swdt reliably distinguishes a running sandbox from the state
 // that a crash left behind, and never signals an unrelated process that got the same process ID.
+//
 // Serve is the same server in the caller's process, for tests.
 package sandbox

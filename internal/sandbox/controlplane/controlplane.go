@@ -39,7 +39,7 @@ type Options struct {
 type ControlPlane struct {
 	layout    layout
 	ports     *ports
-	running   context.Context // all processes end when it ends
+	running   context.Context // all processes end with this context
 	stop      context.CancelFunc
 	processes []*process
 	died      chan struct{} // closed when a process has ended by itself
