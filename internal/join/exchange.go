@@ -74,8 +74,8 @@ func replacesContainerd(found push.NodeResult) bool {
 	})
 }
 
-// removeExchanged removes the files that transactions leave beside config.toml: the
-// previous one, and one that an interrupted run has staged.
+// removeExchanged removes the files that transactions leave beside config.toml: the previous
+// config.toml, and a new one that an interrupted run has staged.
 func removeExchanged(ctx context.Context, n *node.Node) error {
 	list, err := n.Files.List(ctx, &agentv1.ListFilesRequest{Path: folderOf(containerdToml)})
 	if errors.Is(err, fault.ErrNotExist) {

@@ -165,7 +165,8 @@ func (r *record) folder(path string) bool {
 // pending reports whether a service must be restarted.
 func (r *record) pending(name string) bool { return containsFold(r.Restart, name) }
 
-// addRestart records that services must be restarted, after those recorded before.
+// addRestart records that services must be restarted. It adds them after the services that
+// are already recorded.
 func (r *record) addRestart(names ...string) {
 	for _, name := range names {
 		if !r.pending(name) {

@@ -49,7 +49,7 @@ type Needs interface{ Needs() []string }
 // step is compared with the node again right before its turn, if it was needed at first or
 // one of the steps that it follows made a change.
 type Follows interface {
-	// Follows names those steps.
+	// Follows returns the names of the steps that this step follows.
 	Follows() []string
 	// FollowUp is the summary of this step's work after one of those steps has made a change. A
 	// plan shows it if the step itself needs nothing yet; empty if no work is expected.

@@ -251,8 +251,8 @@ func (run *runner) compare(ctx context.Context, step Step) (Change, error) {
 	return change, nil
 }
 
-// followsChange reports whether a step that needed nothing follows one that has since
-// made a change.
+// followsChange reports whether step i needed nothing at first, but follows a step that has
+// made a change since then.
 func (run *runner) followsChange(i int) bool {
 	following, ok := run.steps[i].(Follows)
 	return ok && run.results[i].State == OK && run.anyOf(following.Follows(), Changed)

@@ -51,8 +51,8 @@ func endOfProgram(commandLine, destination string) int {
 // sameNameElsewhere returns the file of a command line that has the same name as the file at
 // destination but is in another folder. It returns "" if the command line contains
 // destination itself, or no file of that name. (A wrapper may have the path in its own
-// configuration.) It also returns "" for command lines with % or ~, whose paths only the node
-// can resolve.
+// configuration.) It also returns "" for a command line with % or ~, since only the node can
+// resolve the paths in it.
 func sameNameElsewhere(commandLine, destination string) string {
 	if endOfProgram(commandLine, destination) >= 0 || strings.ContainsAny(commandLine, "%~") {
 		return ""

@@ -39,7 +39,7 @@ type component struct {
 	state       *agentv1.ComponentState
 	change      change
 	commandLine string             // to register; empty: unchanged
-	traces      tracerecord.Record // what swdt trace changed on the node
+	traces      tracerecord.Record // the changes that `swdt trace` made on the node
 	staged      string             // path on the node; empty: nothing is staged
 	sha256      string             // of the staged file
 	joined      bool               // a component of swdt join: it has no provisioner, so there is no source to compare with

@@ -11,7 +11,7 @@ import (
 //
 //	kubelet  a1b2c3 → d4e5f6  83.6 MB (sent 0.2 MB)  build 4.1s  push 0.4s  down 0.6s  healthy 1.8s
 //
-// built is how long its build took; 0 if it was not built.
+// built is the duration of the component's build; 0 if nothing was built.
 func (c *ComponentResult) Line(built time.Duration) string {
 	cells := []string{c.Name, c.hashes()}
 	switch c.Action {

@@ -3,12 +3,12 @@
 // them in one transaction (package swap, on the node). It follows the transaction to its end,
 // across lost connections.
 //
-//   - push.go: `swdt kubernetes` from beginning to end; decide.go: what differs
+//   - push.go: `swdt kubernetes` from beginning to end; decide.go: the differences
 //   - stage.go: new binaries to the node; companion.go: files that go with them
 //   - follow.go: the transaction
 //   - cluster.go: the node as the API server sees it, before and after
 //   - pending.go: transactions that an earlier, interrupted push left
-//   - rollback.go, status.go: the commands of those names
+//   - rollback.go, status.go: the commands `swdt rollback` and `swdt status`
 //   - result.go, text.go: the results, and how they are printed
 package push
 

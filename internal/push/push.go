@@ -158,8 +158,8 @@ func (w *work) inspect(ctx context.Context) (*agentv1.InspectReply, error) {
 	return reply, w.seeTraces(ctx)
 }
 
-// seeTraces reads what swdt trace has changed, if a component's command line could
-// change.
+// seeTraces reads the record of the changes that `swdt trace` has made. It does so only if
+// the command line of a component could change.
 func (w *work) seeTraces(ctx context.Context) error {
 	if !slices.ContainsFunc(w.components, func(c *component) bool { return c.spec.Args != nil }) {
 		return nil

@@ -22,9 +22,9 @@ type SourceProblem struct {
 func (p *SourceProblem) Error() string { return p.Component + ": " + p.String() }
 func (p *SourceProblem) Unwrap() error { return p.err }
 
-// LookAtSources looks for the local binaries of the components in only, or of all
-// components if only is empty, and returns the missing ones. It does not read the binaries,
-// and does not check those that are downloaded.
+// LookAtSources looks for the local binaries of the components in only, or of all components
+// if only is empty, and returns the missing ones. It does not read the binaries, and does not
+// check binaries that are downloaded.
 func LookAtSources(doc config.Document, only []string) (problems []*SourceProblem) {
 	for i, p := range doc.Node.Spec.Kubernetes.Provisioners {
 		if len(only) > 0 && !named(only, p.Name) {

@@ -16,8 +16,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// stageTries is how often a connection may break while binaries are sent. Each try
-// continues where the last one stopped.
+// stageTries is the number of times that swdt tries to send a binary if the connection
+// breaks. Each try continues where the last one stopped.
 const stageTries = 4
 
 // stage sends every binary that differs to the folder of its destination, while the services

@@ -289,8 +289,8 @@ func canonicalVersion(version string) string {
 	return strings.Join(parts, ".")
 }
 
-// run runs a program on the node. It returns a *command.FailedError for an exit code
-// other than those listed.
+// run runs a program on the node. It returns a *command.FailedError if the exit code is not
+// in good.
 func run(ctx context.Context, n *node.Node, path string, arguments []string, good ...int) (powershell.Output, error) {
 	var stdout, stderr strings.Builder
 	code, err := command.Run(ctx, n.Processes, &agentv1.RunCommand{Path: path, Args: arguments},

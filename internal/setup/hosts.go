@@ -45,8 +45,8 @@ func (s *hostsFile) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (pla
 	return plan.Outcome{}, nil
 }
 
-// missing returns the entries whose name does not have exactly the wanted address in the
-// hosts file.
+// missing returns each wanted entry whose name has, in the hosts file, no address, another
+// one, or more than one.
 func (s *hostsFile) missing(ctx context.Context, n *node.Node) ([]*agentv1.HostsEntry, error) {
 	reply, err := n.Settings.GetHosts(ctx, &agentv1.GetHostsRequest{})
 	if err != nil {

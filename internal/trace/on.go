@@ -152,7 +152,7 @@ func (s *on) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outco
 	return plan.Outcome{}, switchOn(ctx, n, []*turn{{on: s, decision: d}}, r)
 }
 
-// turn is a service whose log level is to be raised, and the decision about it.
+// turn is a service that must log more, and the decision about it.
 type turn struct {
 	*on
 	decision

@@ -121,8 +121,8 @@ func wantedFeatures(spec v1alpha1.Kubernetes) []string {
 	return []string{containersFeature}
 }
 
-// Features returns the states of the named features, without those that this Windows does
-// not have.
+// Features returns the states of the named features, without the features that this Windows
+// does not have.
 func (l Looker) Features(ctx context.Context, names ...string) (map[string]platform.FeatureState, error) {
 	states := map[string]platform.FeatureState{}
 	for _, name := range names {

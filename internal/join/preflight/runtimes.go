@@ -13,8 +13,8 @@ import (
 
 const containerdService = "containerd"
 
-// servicesThatMatter returns, in lower case, the services whose command lines or presence
-// the checks read.
+// servicesThatMatter returns the names, in lower case, of the services that the checks read:
+// their command lines, or whether they exist.
 func servicesThatMatter() []string {
 	return slices.Concat([]string{kubeletService, containerdService}, dockers(), distributions())
 }

@@ -171,8 +171,8 @@ const (
 	// early is the time for which a file must stay unchanged to be read in advance, so that its
 	// hash is known when the file counts as written.
 	early = 50 * time.Millisecond
-	// reportBrokenAfter is how long a file may be missing or broken before that is
-	// reported.
+	// reportBrokenAfter is the time for which a file may be missing or broken before swdt
+	// reports it.
 	reportBrokenAfter = 2 * time.Second
 
 	fileSafety = 2 * time.Second        // interval between looks at the files if notifications work
