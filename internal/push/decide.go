@@ -42,7 +42,7 @@ type component struct {
 	traces      tracerecord.Record // the changes that `swdt trace` made on the node
 	staged      string             // path on the node; empty: nothing is staged
 	sha256      string             // of the staged file
-	joined      bool               // a component of swdt join: it has no provisioner, so there is no source to compare with
+	joined      bool               // added by addJoined: it has no provisioner, so no source to compare with
 
 	result  *ComponentResult
 	err     error
