@@ -155,7 +155,7 @@ func (a *app) message(err error) string {
 	found := errors.As(err, &several)
 	joined, ok := err.(interface{ Unwrap() []error })
 	switch {
-	case ok && err != error(several) && (found || errors.As(err, &exit)): // err joins several errors, each with its own message
+	case ok && err != error(several) && (found || errors.As(err, &exit)): // a join of errors, each with its message
 		return a.messages(joined.Unwrap())
 	case found:
 		return a.failures(several)

@@ -11,16 +11,16 @@
 //   - machine.go: the part of a VM's record that drivers need
 //   - store.go, record.go, names.go, own_*.go: your VMs' folders and records
 //   - lock.go: one command at a time works on a VM
-//   - machines.go, plan.go, keys.go: a VM is planned, made and deleted
-//   - run.go: it is started and stopped
+//   - machines.go, plan.go, keys.go: plan, make and delete a VM
+//   - run.go: start and stop a VM
 //   - look.go, reach.go: snapshots, screens; the way to the guest for all other commands
 //   - report.go: results of commands
 //
 // # Trust
 //
 // Other users of your machine can neither read nor plant anything in the store: its
-// folders are yours alone, or not used. A node file is only as trusted as the commands
-// that you run with it: no name in it leads out of the store. A guest is hostile: it
+// folders belong to you alone, or swdt does not use them. A node file is only as trusted as
+// the commands that you run with it: no name in it leads out of the store. A guest is hostile: it
 // cannot lead swdt to your own machine, and once its host key was seen, no other guest or
 // program is taken for it.
 package vm

@@ -12,8 +12,8 @@ import (
 )
 
 // Driver runs VMs by one virtualisation. All methods take the VM's record; the caller
-// holds the VM's lock. A method that changes something leaves the VM as it was if it
-// fails, or says in its error what remains. Contexts bound every method.
+// holds the VM's lock. If a method that changes something fails, it leaves the VM as it was,
+// or its error names the remains. Contexts bound every method.
 type Driver interface {
 	// Name is the driver's name in node files and records.
 	Name() string
@@ -40,16 +40,16 @@ type Driver interface {
 	Kill(ctx context.Context, m Machine) error
 	// Restart resets the VM, as its reset button does. ErrStopped.
 	Restart(ctx context.Context, m Machine) error
-	// Status reports whether the VM runs. It is true at any moment, also after the
-	// death of swdt, of the VM's process, or of your machine.
+	// Status reports whether the VM runs. The result is correct at any moment, also after
+	// swdt, the VM's process or your machine has crashed.
 	Status(ctx context.Context, m Machine) (Status, error)
 
-	// Save records the VM's disk, firmware variables and TPM, and of a running VM also
-	// its memory, under a name. ErrAbsent; ErrSnapshotExists; ErrUnsupported for a
+	// Save records the VM's disk, firmware variables and TPM under a name, and also the
+	// memory if the VM runs. ErrAbsent; ErrSnapshotExists; ErrUnsupported for a
 	// running VM without the capability LiveSnapshots.
 	Save(ctx context.Context, m Machine, name string) error
-	// Restore brings a snapshot back. A snapshot with memory leaves the VM running, one
-	// without leaves it stopped; the VM's present state is lost. ErrNoSnapshot.
+	// Restore brings a snapshot back. The VM then runs if the snapshot has memory, and is
+	// stopped otherwise. The VM's present state is lost. ErrNoSnapshot.
 	Restore(ctx context.Context, m Machine, name string) error
 	// Snapshots lists the snapshots, the oldest first.
 	Snapshots(ctx context.Context, m Machine) ([]Snapshot, error)
@@ -64,7 +64,7 @@ type Driver interface {
 	// SendKeys presses keys one after the other; each is a combination in QEMU's names,
 	// such as "ret" or "ctrl-alt-delete". ErrStopped.
 	SendKeys(ctx context.Context, m Machine, keys []string) error
-	// Consoles returns where a person can look at the VM. ErrStopped.
+	// Consoles returns the addresses at which a person can look at the VM. ErrStopped.
 	Consoles(ctx context.Context, m Machine) ([]Console, error)
 }
 
@@ -87,7 +87,7 @@ const (
 	Stopped State = "stopped"
 	Running State = "running"
 	Paused  State = "paused"  // by a panic of the guest, a full disk, or a person
-	Crashed State = "crashed" // its process died without being asked
+	Crashed State = "crashed" // its process ended unexpectedly
 )
 
 // Status is a VM's state with its circumstances.
@@ -99,7 +99,7 @@ type Status struct {
 	Since time.Time `json:"since"`
 	// PID is the process on your machine; 0 if there is none.
 	PID int `json:"pid"`
-	// Accelerator is the one in use: kvm, hvf, whpx or tcg; empty if it is not known.
+	// Accelerator is the accelerator in use: kvm, hvf, whpx or tcg; empty if it is not known.
 	Accelerator string `json:"accelerator"`
 }
 
@@ -115,7 +115,7 @@ type Snapshot struct {
 type Address struct {
 	IP     netip.Addr `json:"ip"`
 	Source string     `json:"source"` // configured, guest agent, neighbour table, DHCP lease, forward
-	// Port is the port to reach the guest's SSH server at; 22 unless it is forwarded.
+	// Port is the port of the guest's SSH server at this address; 22 unless it is forwarded.
 	Port int `json:"port"`
 }
 

@@ -44,9 +44,9 @@ func writeKeys(folder, name string) error {
 // maxKnownHosts is far larger than a file with the keys of one VM, in bytes.
 const maxKnownHosts = 64 << 10
 
-// pin makes a VM's known host keys those of its present address, which may have another
-// port than when the keys were seen. It reports whether there are any. If there are none,
-// the key of the first contact is to be trusted; otherwise, only these.
+// pin assigns the VM's known host keys to its present address, whose port may have changed
+// since the keys were seen. It reports whether the VM has known keys. If it has some, only
+// these are to be trusted; otherwise, the key of the first contact is.
 func pin(path, address string) (bool, error) {
 	text, err := readSmall(path, maxKnownHosts)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -76,7 +76,8 @@ func (s *Store) lock(ctx context.Context, name, command string, limit time.Durat
 	return l, nil
 }
 
-// sign writes the holder for the others' messages. A failure only makes these poorer.
+// sign writes the holder into the lock, for the messages of other commands. After a failure,
+// these messages only lack the holder.
 func (l *lock) sign(h Holder) {
 	text, err := json.Marshal(h)
 	if err != nil {
@@ -92,9 +93,9 @@ func (l *lock) unlock() {
 	_ = l.file.Close()
 }
 
-// remove unlocks and removes the lock's file, of a VM that is gone.
+// remove unlocks, and removes the file of the lock. Its VM must have been deleted.
 func (l *lock) remove() {
-	_ = os.Remove(l.path) // Windows keeps it, which harms nothing
+	_ = os.Remove(l.path) // Windows refuses this for an open file, which does no harm
 	l.unlock()
 }
 

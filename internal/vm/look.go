@@ -27,8 +27,8 @@ func explained(name string, err error) error {
 	return fmt.Errorf("VM %s: %w", name, err)
 }
 
-// looked calls look with a complete VM's record and driver, holding the VM's lock, and
-// explains the error.
+// looked calls look with the record and the driver of a complete VM. It holds the VM's lock
+// meanwhile, and adds the remedy to the error.
 func (s *Machines) looked(ctx context.Context, name string, look func(Record, Driver) error) error {
 	_, err := s.with(ctx, name, func(record Record, driver Driver) (Report, error) {
 		return Report{}, explained(name, look(record, driver))
@@ -56,7 +56,7 @@ func (s *Machines) SendKeys(ctx context.Context, name string, keys []string) err
 	return s.looked(ctx, name, func(record Record, driver Driver) error { return driver.SendKeys(ctx, record.Machine, keys) })
 }
 
-// Consoles returns where a person can look at the VM.
+// Consoles returns the addresses at which a person can look at the VM.
 func (s *Machines) Consoles(ctx context.Context, name string) (all []Console, err error) {
 	err = s.looked(ctx, name, func(record Record, driver Driver) (err error) {
 		all, err = driver.Consoles(ctx, record.Machine)

@@ -7,8 +7,8 @@ type Machine struct {
 	Name    string `json:"name"`    // unique among your VMs
 	UUID    string `json:"uuid"`    // marks the VM's processes
 	Driver  string `json:"driver"`  // qemu, simulated, hyperv, libvirt
-	// Folder holds everything of this VM; an absolute path. It is not part of the
-	// file, which lies in it.
+	// Folder is the absolute path of the folder that holds everything of this VM. It is not
+	// part of the record's file, since that file is in the folder.
 	Folder string `json:"-"`
 
 	CPUs     int      `json:"cpus"`
@@ -25,10 +25,10 @@ type Machine struct {
 	Accelerator string `json:"accelerator"`
 }
 
-// Image says what is on the disk of a new VM.
+// Image selects the content of the disk of a new VM.
 type Image struct {
-	// Base is the disk image that the VM's own disk is laid over, which is never
-	// written; an absolute path. Empty: the disk is empty.
+	// Base is the absolute path of the disk image that the VM's own disk is laid over. The
+	// image is never written. Empty: the disk is empty.
 	Base string `json:"base"`
 	// Key identifies a golden image by everything that went into it; empty for a disk
 	// image of the user's.

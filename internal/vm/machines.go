@@ -12,7 +12,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
-// cleanLimit bounds the removal of what a failed creation has made.
+// cleanLimit bounds the removal of the remains of a failed creation.
 const cleanLimit = 30 * time.Second
 
 // Machines are your VMs: their records and the drivers that run them. Each method that
@@ -23,8 +23,8 @@ type Machines struct {
 	command string
 }
 
-// NewMachines returns the VMs of a store. command is the command line that other
-// processes read in their errors while this one works on a VM.
+// NewMachines returns the VMs of a store. command is the command line of this process. If
+// another process finds a VM busy, its error names that command line.
 func NewMachines(store *Store, command string, drivers ...Driver) *Machines {
 	return &Machines{store: store, drivers: drivers, command: command}
 }
@@ -61,11 +61,11 @@ func (e *CheckError) Error() string {
 type Plan struct {
 	Record   Record
 	Problems []finding.Problem // of your machine
-	Command  []string          // that starts the VM; nil: the driver does not know it
+	Command  []string          // the command that starts the VM; nil if the driver has none
 	Exists   bool
 }
 
-// Plan returns what Create would make of a node's spec.machine. It changes nothing.
+// Plan returns the VM that Create would make from a node's spec.machine. It changes nothing.
 func (s *Machines) Plan(ctx context.Context, document config.Document) (Plan, error) {
 	r, err := s.planned(ctx, document)
 	if err != nil {
@@ -147,8 +147,8 @@ func checked(problems []finding.Problem, r ui.Reporter) error {
 	return nil
 }
 
-// make makes a VM that does not exist. If it fails, nothing of the VM remains, or the
-// error says what.
+// make makes a VM that does not exist. If it fails, it removes everything of the VM, or its
+// error names the remains.
 func (s *Machines) make(ctx context.Context, driver Driver, record Record, r ui.Reporter) error {
 	r.Step("making VM %s", record.Name)
 	r.Debug("making its folder %s", record.Folder)
@@ -175,7 +175,7 @@ func (s *Machines) make(ctx context.Context, driver Driver, record Record, r ui.
 	return err
 }
 
-// discard removes a VM, which is ended first if it runs. The caller holds its lock.
+// discard removes a VM, and first ends it if it runs. The caller holds the VM's lock.
 func (s *Machines) discard(ctx context.Context, record Record, r ui.Reporter) error {
 	driver, err := s.driver(record.Driver)
 	if err != nil {

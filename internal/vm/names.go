@@ -28,8 +28,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// isPlain reports whether a name is a folder's name everywhere: without capitals, which
-// some file systems do not distinguish, without a dot at the end, which Windows removes,
+// isPlain reports whether every system permits a name for a folder: it is without capitals,
+// which some file systems do not distinguish, without a dot at the end, which Windows removes,
 // and not the name of one of Windows' devices.
 func isPlain(name string) bool {
 	plain := regexp.MustCompile(`^[a-z0-9]([a-z0-9._-]{0,46}[a-z0-9_-])?$`)

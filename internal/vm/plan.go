@@ -26,9 +26,9 @@ func (e *NoMachineError) Error() string {
 	return fmt.Sprintf("node %s is no VM of swdt's: its node file has no spec.machine; `swdt config init` shows how to write one", e.Node)
 }
 
-// planned turns spec.machine into the record of a VM that does not exist yet. It makes
-// nothing but the choice of identifiers and ports. The error is a *config.Error if the
-// node file is wrong about your machine, such as about a file that is missing.
+// planned turns spec.machine into the record of a VM that does not exist yet. It only
+// chooses identifiers and ports, and makes nothing. The error is a *config.Error if the node
+// file does not fit your machine, such as if it names a file that is missing.
 func (s *Machines) planned(ctx context.Context, document config.Document) (Record, error) {
 	name, spec := document.Node.Metadata.Name, document.Node.Spec.Machine
 	if spec == nil {
@@ -201,7 +201,7 @@ func newUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// newMAC returns a random address of QEMU's range that none of the others has.
+// newMAC returns a random MAC address of QEMU's range that none of the other VMs has.
 func newMAC(others []Found) string {
 	for {
 		var b [3]byte
@@ -213,7 +213,7 @@ func newMAC(others []Found) string {
 	}
 }
 
-// differences returns what of a VM is not as a new plan for it says, in sentences.
+// differences returns sentences that describe how a VM differs from a new plan for it.
 func differences(made, plan Record) (all []string) {
 	compare := func(what, is, wanted string) {
 		if is != wanted {

@@ -53,7 +53,7 @@ func NewPlans(results []fleet.Result[Plan]) Plans {
 	return plans
 }
 
-// WriteText writes what would be made. join quotes a command for the user's shell.
+// WriteText writes the VMs that would be made. join quotes a command for the user's shell.
 func (p Plans) WriteText(page *ui.Page, join func([]string) string) error {
 	for _, plan := range p.VMs {
 		if plan.Error != "" {
@@ -267,7 +267,7 @@ func (p Pressed) WriteText(w io.Writer) error {
 	return err
 }
 
-// WriteDetails writes each VM with what it is made of and how to log in.
+// WriteDetails writes each VM with its parts and with the way to log in.
 func (r Reports) WriteDetails(w io.Writer) error {
 	for i, vm := range r.VMs {
 		if i > 0 {

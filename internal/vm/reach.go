@@ -110,8 +110,9 @@ func ownAddresses() (own []netip.Addr) {
 }
 
 // usable returns the addresses at which swdt may look for a guest, the best first. A guest
-// chooses what its agent says and which addresses it uses: it must not lead swdt to your
-// machine, where another program may listen. Only the forwarded port is there.
+// chooses the addresses that it uses and that its agent reports, so it must not lead swdt to
+// your machine, where another program may listen. The only address of your machine that is
+// kept is the forwarded port.
 func usable(all []Address, forwarded int, own []netip.Addr) []Address {
 	all = slices.DeleteFunc(slices.Clone(all), func(a Address) bool {
 		ip := a.IP.Unmap()
@@ -123,7 +124,7 @@ func usable(all []Address, forwarded int, own []netip.Addr) []Address {
 	rank := func(a Address) int {
 		known := slices.Index([]string{"forward", "configured", "DHCP lease", "neighbour table"}, a.Source)
 		if known < 0 {
-			known = 10 // what the guest says comes last
+			known = 10 // the addresses that the guest reports come last
 		}
 		if !a.IP.Unmap().Is4() {
 			known += 100

@@ -96,8 +96,8 @@ func readSmall(path string, limit int64) ([]byte, error) {
 	return text, err
 }
 
-// writeRecord replaces the record in a folder. The folder may still be a new VM's staging
-// folder, which is not r's.
+// writeRecord replaces the record in a folder. The folder may be the staging folder of a new
+// VM, and then differs from r.Folder.
 func writeRecord(folder string, r Record) error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err == nil {

@@ -38,7 +38,7 @@ type Report struct {
 	// Result is ok, changed, unchanged or failed.
 	Result string `json:"result"`
 	Error  string `json:"error"`
-	// Message says what was done; empty if nothing was asked for.
+	// Message describes the change; empty for a command that only reports.
 	Message string `json:"message"`
 	State   State  `json:"state"`
 	// Reason explains the states paused, crashed, incomplete, busy and damaged.
@@ -46,7 +46,7 @@ type Report struct {
 	Since  *time.Time `json:"since"` // when it started; null unless it runs
 	PID    int        `json:"pid"`
 	Driver string     `json:"driver"`
-	// Accelerator is the one in use.
+	// Accelerator is the accelerator in use.
 	Accelerator string `json:"accelerator"`
 	// Address is host:port of the guest's SSH server, empty if it is not known.
 	Address   string    `json:"address"`
@@ -77,7 +77,7 @@ func (r Reports) Names() (names []string) {
 	return names
 }
 
-// report returns what the record alone knows.
+// report returns a report with only the values that the record has.
 func (r Record) report() Report {
 	return Report{
 		Name: r.Name, Result: ok, State: Stopped, Driver: r.Driver, CPUs: r.CPUs, Memory: r.Memory, Disk: r.Disk, Image: r.Image.Base,
@@ -161,7 +161,8 @@ func (s *Machines) changed(ctx context.Context, record Record, message string) R
 	return report
 }
 
-// began is like changed for a VM that runs now: its message also says how, and where.
+// began is like changed for a VM that runs now. Its message also names the accelerator, the
+// process and the address.
 func (s *Machines) began(ctx context.Context, record Record, message string) Report {
 	report := s.changed(ctx, record, message)
 	words := []string{report.Accelerator, "process " + number(report.PID)}
@@ -173,7 +174,7 @@ func (s *Machines) began(ctx context.Context, record Record, message string) Rep
 	return report
 }
 
-// look fills in what the driver knows. The caller holds the VM's lock.
+// look fills in the values that the driver reports. The caller holds the VM's lock.
 func (s *Machines) look(ctx context.Context, record Record, report *Report) {
 	driver, err := s.driver(record.Driver)
 	if err != nil {
@@ -198,8 +199,8 @@ func (s *Machines) look(ctx context.Context, record Record, report *Report) {
 // the VM as busy.
 const listPatience = 500 * time.Millisecond
 
-// List reports the VMs of these names, or all VMs if there are none. It is the truth at
-// the time of the call, also about VMs that are not complete.
+// List reports the VMs with these names, or all VMs if no name is given. It looks at the VMs
+// at the time of the call, also at those that are not complete.
 func (s *Machines) List(ctx context.Context, names ...string) ([]Report, error) {
 	all, err := s.store.All()
 	if err != nil {

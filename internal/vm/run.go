@@ -13,7 +13,7 @@ import (
 // StopLimit is the time that a guest has to shut down by default.
 const StopLimit = 3 * time.Minute
 
-// startTries bounds the starts if other processes take the chosen ports meanwhile.
+// startTries bounds how often a start is tried if other processes take the chosen ports.
 const startTries = 5
 
 // IncompleteError reports a VM whose creation was interrupted.
@@ -37,7 +37,7 @@ func (e *IgnoredError) Error() string {
 
 func (e *IgnoredError) Unwrap() error { return e.Err }
 
-// with calls work with a complete VM's record and driver, holding the VM's lock.
+// with calls work with the record and the driver of a complete VM, and holds the VM's lock meanwhile.
 func (s *Machines) with(ctx context.Context, name string, work func(Record, Driver) (Report, error)) (Report, error) {
 	if err := CheckName(name); err != nil {
 		return Report{}, err
@@ -106,8 +106,8 @@ func (s *Machines) start(ctx context.Context, record Record, driver Driver, r ui
 	return Report{}, fmt.Errorf("start VM %s: other programs took its ports %d times; try again", record.Name, startTries)
 }
 
-// movePorts gives new ports to the forwards whose ports other programs have, and writes
-// the record if there are any.
+// movePorts gives new ports to the forwards whose ports other programs use. If there are any
+// such forwards, it writes the record.
 func (s *Machines) movePorts(record *Record) (moved bool, err error) {
 	var fixed error
 	again := func(f Forward) bool {
@@ -134,9 +134,9 @@ func (s *Machines) movePorts(record *Record) (moved bool, err error) {
 	return true, writeRecord(record.Folder, *record)
 }
 
-// StopOptions say how to end a VM.
+// StopOptions select how to end a VM.
 type StopOptions struct {
-	// Force ends it at once, as a power cut does.
+	// Force ends the VM at once, as a power cut does.
 	Force bool
 	// Limit is the time that the guest has to shut down; 0: StopLimit.
 	Limit time.Duration

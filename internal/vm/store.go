@@ -15,10 +15,11 @@ import (
 )
 
 const (
-	// lockFolder holds the locks, beside the VMs' folders, since these are removed.
+	// lockFolder holds the locks. It is beside the VMs' folders, since a VM's folder can be
+	// removed while its lock is held.
 	lockFolder = ".locks"
-	// newPrefix begins the names of folders that are not complete VMs yet, and
-	// gonePrefix of those that are no VMs any more. No VM's folder begins with a dot.
+	// newPrefix begins the names of the folders of VMs that are being made, and gonePrefix
+	// the names of the folders of deleted VMs. No VM's folder begins with a dot.
 	newPrefix, gonePrefix = ".new", ".gone"
 )
 
@@ -82,7 +83,7 @@ func (s *Store) lockPath(name string) string {
 	return filepath.Join(s.root, lockFolder, folderName(name))
 }
 
-// Get returns the record of a VM: ErrUnknown, if there is none.
+// Get returns the record of a VM, or ErrUnknown if there is none.
 func (s *Store) Get(name string) (Record, error) {
 	if err := CheckName(name); err != nil {
 		return Record{}, err
@@ -167,8 +168,8 @@ func (s *Store) add(r Record, fill func(folder string) error) error {
 	return nil
 }
 
-// remove removes a VM's folder. The folder ceases to be a VM's at once: if the removal is
-// interrupted, the next one clears the rest.
+// remove removes a VM's folder. It first renames the folder, so that the VM is gone at once. If
+// the removal is interrupted, the next removal clears the rest.
 func (s *Store) remove(folder string) error {
 	s.clear()
 	gone := filepath.Join(s.root, fmt.Sprintf("%s-%d-%d", gonePrefix, os.Getpid(), time.Now().UnixNano()))
@@ -181,7 +182,7 @@ func (s *Store) remove(folder string) error {
 	return nil
 }
 
-// clear removes what interrupted removals left. Two that remove the same do no harm.
+// clear removes the remains of interrupted removals. Several processes may do so at once.
 func (s *Store) clear() {
 	left, err := filepath.Glob(filepath.Join(s.root, gonePrefix+"-*"))
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 	vxlanPort     = 4789
 )
 
-// Connection is one that a cluster needs, with its use in words.
+// Connection is a connection that a cluster needs, with its use in words.
 type Connection struct {
 	Use string
 	Packet
@@ -31,10 +31,10 @@ type Connection struct {
 // Sides are the ends of the connections of a VM that is a node.
 type Sides struct {
 	VM          netip.Addr
-	VMInterface string // of your machine, towards the VM: the bridge
+	VMInterface string // your machine's interface towards the VM: the bridge
 	Peer        netip.Addr
 	PeerName    string // the control plane's container
-	PeerBridge  string // of your machine, towards the peer
+	PeerBridge  string // your machine's interface towards the peer
 	APIServerOf bool   // reports whether the peer has the API server
 }
 
@@ -84,7 +84,7 @@ func (f *Firewall) Problems(connections []Connection) []finding.Problem {
 	return problems
 }
 
-// dropped names what does not pass.
+// dropped names the packets that do not pass.
 func (v Verdict) dropped() string {
 	if v.Answer {
 		return "the answers"

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// DockerSocket is where Docker's engine answers.
+// DockerSocket is the path of the socket at which Docker's engine answers.
 const DockerSocket = "/var/run/docker.sock"
 
 // ErrNoDockerNetwork means that Docker has no network of that name.
@@ -37,8 +37,8 @@ const (
 	largestDockerText = 4 << 20 // bytes of an answer
 )
 
-// LookUp asks Docker's engine behind a Unix socket for a network. Docker answers only
-// root and the group docker.
+// LookUp asks Docker's engine at a Unix socket about a network. Docker answers only root and
+// the members of the group docker.
 func LookUp(ctx context.Context, socket, name string) (DockerNetwork, error) {
 	ctx, cancel := context.WithTimeout(ctx, dockerTimeout)
 	defer cancel()
@@ -121,7 +121,7 @@ func (n DockerNetwork) ControlPlane(cluster string) (name string, address netip.
 }
 
 // FreeAddress returns the highest address of the subnet that is neither Docker's nor in
-// taken. Docker gives out addresses from the lowest on.
+// taken. Docker itself assigns the lowest free address.
 func (n DockerNetwork) FreeAddress(taken []netip.Addr) (netip.Addr, error) {
 	used := map[netip.Addr]bool{n.Gateway: true, n.Subnet.Addr(): true}
 	for _, a := range n.Containers {

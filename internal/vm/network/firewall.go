@@ -20,7 +20,7 @@ type chainID struct{ table, name string }
 
 // chain is an ordered list of rules.
 type chain struct {
-	policy string // of a chain that the kernel calls: ACCEPT or DROP; else "-"
+	policy string // ACCEPT or DROP if the kernel itself calls the chain; else "-"
 	rules  []rule
 }
 
@@ -44,7 +44,7 @@ func (p Packet) String() string {
 	return fmt.Sprintf("%s from %s to %s, port %d", strings.ToUpper(p.Protocol), p.From, p.To, p.Port)
 }
 
-// Verdict is the fate of a connection at a firewall.
+// Verdict is the decision of a firewall about a connection.
 type Verdict struct {
 	// Passes reports whether the packet is forwarded.
 	Passes bool

@@ -14,7 +14,7 @@ type Tap struct {
 	Owner  int // the user ID that may open it without root's rights
 }
 
-// Missing returns what Make would do, a line each; none if the tap is as wanted.
+// Missing returns the steps that Make would take, a line each; none if the tap is as wanted.
 func (t Tap) Missing() ([]string, error) {
 	if err := errors.Join(validInterface(t.Name), validInterface(t.Bridge)); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (t Tap) Remove() error {
 	return nil
 }
 
-// isOurs returns an error if an interface of the tap's name is something else.
+// isOurs returns an error if the interface with the tap's name is something else.
 func (t Tap) isOurs(link netlink.Link) error {
 	tap, ok := link.(*netlink.Tuntap)
 	switch {

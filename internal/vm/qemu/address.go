@@ -25,9 +25,9 @@ const (
 // sshPort is the port of the guest's SSH server.
 const sshPort = 22
 
-// Addresses returns the forwarded SSH port, the configured address, the one that your
-// machine's kernel knows for the MAC address, and what the guest agent reports, in this
-// order: the guest's own word counts least.
+// Addresses returns the forwarded SSH port, the configured address, the addresses that your
+// machine's kernel has seen at the MAC address, and those that the guest agent reports, in
+// this order: the guest itself is trusted least.
 func (d *Driver) Addresses(ctx context.Context, m vm.Machine) ([]vm.Address, error) {
 	now, err := d.running("find the addresses", m)
 	if err != nil {
@@ -61,7 +61,7 @@ func (d *Driver) Addresses(ctx context.Context, m vm.Machine) ([]vm.Address, err
 	return all, nil
 }
 
-// agentAddresses returns what the guest agent reports; nothing if there is none. A guest
+// agentAddresses returns the addresses that the guest agent reports; nil if there is no agent. A guest
 // cannot pass an address of your machine off as its own.
 func (d *Driver) agentAddresses(ctx context.Context, m vm.Machine, now found) []netip.Addr {
 	bounded, cancel := context.WithTimeout(ctx, answerLimit)

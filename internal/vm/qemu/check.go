@@ -14,8 +14,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/qemu/firmware"
 )
 
-// The first QEMU with everything that the driver uses, of which screenshots as PNG came
-// last.
+// The first version of QEMU with everything that the driver uses. Screenshots as PNG were
+// added last.
 const oldestMajor, oldestMinor = 7, 1
 
 // freeDisk is how many bytes a new VM needs at least: its overlay and firmware grow.
@@ -80,7 +80,7 @@ func (d *Driver) checkAccelerator(ctx context.Context, m vm.Machine) []finding.P
 		return []finding.Problem{problem(check, finding.Error, "QEMU cannot run a test program",
 			"reinstall it; "+installQEMU, err.Error())}
 	case choice.Name == accel.TCG && m.Accelerator == accel.TCG:
-		return nil // it was asked for
+		return nil // the user chose emulation
 	case choice.Name == accel.TCG && m.Accelerator != "":
 		return []finding.Problem{problem(check, finding.Error, "the accelerator "+m.Accelerator+" does not work",
 			choice.Remedy, choice.Reason)}

@@ -40,7 +40,7 @@ func (p plan) netdev() map[string]any {
 	return map[string]any{"type": "user", "id": "net0", "hostfwd": forwards}
 }
 
-// devices returns those that all VMs have.
+// devices returns the devices that all VMs have.
 func (p plan) devices() []string {
 	var args []string
 	for _, d := range []device{

@@ -11,7 +11,7 @@
 // run/pid is written by QEMU, which removes it when it ends in order. So a number without
 // its process means a crash, and after a reboot of your machine it means nothing.
 //
-// Errors say what failed inside an action; the caller adds the action and the VM's name.
+// Errors name the step that failed; the caller adds the action and the VM's name.
 //
 // Trust: the guest, its agent's replies, and the image that a disk is laid over are
 // hostile. QEMU never takes the format or a backing file from an image's header, and runs
@@ -19,11 +19,11 @@
 //
 //   - driver.go: the driver and its programs
 //   - files.go: the paths of a VM, and where its sockets are
-//   - record.go: what is written about a VM and about its process
-//   - create.go, disk.go: disks are made and removed
+//   - record.go: the records of a VM and of its process
+//   - create.go, disk.go: make and remove disks
 //   - commandline.go, devices.go: QEMU's command line
-//   - start.go, tpm.go: processes are started
-//   - stop.go: … and ended
+//   - start.go, tpm.go: start processes
+//   - stop.go: end processes
 //   - status.go: the state of a VM
 //   - snapshot.go, live.go: snapshots of stopped and running VMs
 //   - look.go, address.go: screenshots, keys, consoles, addresses
@@ -182,7 +182,7 @@ const toolLimit = 5 * time.Minute
 // maxOutput bounds how much of a program's output is kept, in bytes.
 const maxOutput = 256 << 10
 
-// run runs a program to its end and returns its output. An error has what it printed.
+// run runs a program to its end and returns its output. An error contains the output.
 func run(ctx context.Context, path string, args ...string) (string, error) {
 	bounded, cancel := context.WithTimeout(ctx, toolLimit)
 	defer cancel()
@@ -212,8 +212,8 @@ func (l *limited) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// environment returns the variables that QEMU's programs need. Others, such as passwords
-// for nodes, are kept from processes that a guest may break into.
+// environment returns the variables that QEMU's programs need. A guest may break into these
+// processes, so they get no other variables, such as passwords for nodes.
 func environment() []string {
 	var kept []string
 	for _, name := range []string{"PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "XDG_RUNTIME_DIR"} {

@@ -46,8 +46,8 @@ type sockets struct{ folder string }
 
 func (s sockets) in(name string) string { return filepath.Join(s.folder, name) }
 
-// control is for commands that take long, look for the others: QEMU serves one client a
-// socket.
+// control returns the socket for commands that take long, and look the one for other commands:
+// QEMU serves one client per socket.
 func (s sockets) control() string { return s.in("qmp.sock") }
 func (s sockets) look() string    { return s.in("look.sock") }
 func (s sockets) agent() string   { return s.in("qga.sock") }
@@ -114,8 +114,8 @@ func shortFolders() []string {
 	return append(folders, "/tmp/swdt-"+strconv.Itoa(os.Getuid()))
 }
 
-// makePrivate makes a folder that only this user can enter. A folder of another user, or a
-// link that one may have put there, is refused.
+// makePrivate makes a folder that only this user can enter. It refuses a folder or a link that
+// another user may have put there.
 func makePrivate(path string) error {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err

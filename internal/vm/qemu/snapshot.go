@@ -17,8 +17,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm"
 )
 
-// tagOf returns the name of a snapshot inside the images: names may be any text, tags may
-// not look like qemu-img's numbers or options.
+// tagOf returns the tag that names a snapshot inside the images. A name may be any text, but a
+// tag must not look like a number or an option of qemu-img.
 func tagOf(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return "swdt-" + hex.EncodeToString(sum[:8])
@@ -31,7 +31,7 @@ func (f files) snapshotTPM(tag string) string { return filepath.Join(f.snapshots
 const maxName = 200
 
 // Save records a VM. The record is written last: an interrupted Save leaves no snapshot,
-// and the next one of the same name removes its remains.
+// and the next Save of the same name removes its remains.
 func (d *Driver) Save(ctx context.Context, m vm.Machine, name string) error {
 	err := d.save(ctx, m, name)
 	if err != nil {
@@ -94,7 +94,7 @@ func (d *Driver) saveStopped(ctx context.Context, m vm.Machine, tag string) (err
 	return errors.Join(recoverTPM(m), copyTPM(f.tpm(), f.snapshotTPM(tag)))
 }
 
-// removeStopped removes the parts of a snapshot that exist, of a stopped VM.
+// removeStopped removes the parts of a stopped VM's snapshot that exist.
 func (d *Driver) removeStopped(ctx context.Context, m vm.Machine, tag string) error {
 	if _, err := base(m); err != nil {
 		return err
@@ -200,8 +200,8 @@ func (d *Driver) Snapshots(_ context.Context, m vm.Machine) ([]vm.Snapshot, erro
 	return all, nil
 }
 
-// RemoveSnapshot frees a snapshot's space. Its record goes first: the rest is then only
-// space, which a second Save of that name frees.
+// RemoveSnapshot frees a snapshot's space. It removes the record first. If it is interrupted
+// then, the rest only takes space, which a second Save of that name frees.
 func (d *Driver) RemoveSnapshot(ctx context.Context, m vm.Machine, name string) error {
 	_, now, err := d.saved(m, name)
 	f, tag := filesOf(m), tagOf(name)

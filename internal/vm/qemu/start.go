@@ -31,8 +31,8 @@ func (d *Driver) Start(ctx context.Context, m vm.Machine) error {
 	return d.start(ctx, m, "", nil)
 }
 
-// start starts the VM. If load is given, it is called before the VM executes. An empty
-// accelerator is chosen.
+// start starts the VM. If load is not nil, start calls it before the VM executes. If
+// accelerator is empty, start chooses one.
 func (d *Driver) start(ctx context.Context, m vm.Machine, accelerator string,
 	load func(context.Context, *qmp.Client) error,
 ) error {
@@ -230,8 +230,8 @@ func answered(ctx context.Context, p plan, ended <-chan struct{}) (client *qmp.C
 	return client, err
 }
 
-// explain adds to a failed start what QEMU has logged, and finds the port that another
-// process has.
+// explain adds the messages that QEMU has logged to the error of a start, and detects whether
+// another process uses a forwarded port.
 func explain(p plan, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err

@@ -73,7 +73,7 @@ func (d *Driver) running(action string, m vm.Machine) (found, error) {
 // is very busy.
 const answerLimit = 10 * time.Second
 
-// Status reports the VM's state from its files, its process and QEMU's own word.
+// Status reports the VM's state from its files, its process and QEMU's answer.
 func (d *Driver) Status(ctx context.Context, m vm.Machine) (vm.Status, error) {
 	now, err := d.find(m)
 	if err != nil {
@@ -112,7 +112,7 @@ func (d *Driver) paused(ctx context.Context, now found) (string, error) {
 	return pauses(state), err
 }
 
-// runState returns QEMU's word for what it does.
+// runState returns the run state that QEMU reports.
 func runState(ctx context.Context, client *qmp.Client) (string, error) {
 	var result struct {
 		Status string `json:"status"`

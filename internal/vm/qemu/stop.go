@@ -78,7 +78,7 @@ func (d *Driver) shutDown(ctx context.Context, m vm.Machine, now found) error {
 	}
 }
 
-// ask asks the guest to shut down: its agent if there is one, else by the power button.
+// ask asks the guest to shut down: through its agent if there is one, else by the power button.
 func (d *Driver) ask(ctx context.Context, now found, client *qmp.Client) error {
 	agent, err := openAgent(ctx, now, client)
 	if err == nil {

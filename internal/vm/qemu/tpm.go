@@ -16,8 +16,8 @@ import (
 
 // Folders of a TPM's state while a snapshot is restored.
 const (
-	newTPM = "tpm.new" // not yet in its place
-	oldTPM = "tpm.old" // no longer
+	newTPM = "tpm.new" // the new state, before it is in its place
+	oldTPM = "tpm.old" // the old state, until the new one is in its place
 )
 
 // tpmLimit bounds the start and the end of swtpm, which need some milliseconds.
@@ -37,7 +37,7 @@ func (d *Driver) startTPM(ctx context.Context, p plan) (int, error) {
 	if err := makePrivate(f.tpm()); err != nil {
 		return 0, err
 	}
-	// Paths relative to the VM's folder: swtpm knows no escape for a comma.
+	// The paths are relative to the VM's folder, since swtpm cannot escape a comma in a path.
 	args := append([]string{"socket", "--tpm2", "--terminate", "--tpmstate", "dir=tpm,mode=0600",
 		"--ctrl", "type=unixio,mode=0600,path=" + p.sockets.tpm()}, tpmPID(p.Machine)...)
 	ended, pid, err := spawn(f.tpmLog(), p.Folder, path, args...)
@@ -60,8 +60,8 @@ func (d *Driver) startTPM(ctx context.Context, p plan) (int, error) {
 	return pid, err
 }
 
-// endTPM ends the VM's TPM after its QEMU. swtpm follows by itself; if it does not, it is
-// asked, then killed.
+// endTPM ends the VM's TPM after its QEMU. swtpm should end by itself. If it does not, endTPM
+// sends SIGTERM, then SIGKILL.
 func endTPM(ctx context.Context, m vm.Machine, s started) error {
 	if s.TPM == 0 || s.Boot != process.BootID() {
 		return nil
@@ -108,8 +108,8 @@ func copyTPM(from, to string) error {
 	return nil
 }
 
-// restoreTPM replaces the state of a TPM by a copy of another. Wherever it is interrupted,
-// recoverTPM finds either state.
+// restoreTPM replaces the state of a TPM by a copy of another. If it is interrupted at any
+// point, recoverTPM finds one of the two states.
 func restoreTPM(m vm.Machine, from string) error {
 	f := filesOf(m)
 	if err := errors.Join(recoverTPM(m), os.RemoveAll(f.in(newTPM))); err != nil {

@@ -186,7 +186,7 @@ func (d *Driver) change(ctx context.Context, operation string, m vm.Machine, how
 	return write(m, s)
 }
 
-// end makes the VM stopped.
+// end sets the state to stopped.
 func (s *state) end() error {
 	s.State, s.Since = vm.Stopped, time.Time{}
 	return nil

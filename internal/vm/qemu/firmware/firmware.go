@@ -53,7 +53,7 @@ func (e *MissingError) Error() string {
 		kind, len(e.Unusable), e.Folders, e.Remedy())
 }
 
-// Remedy says how to install the firmware.
+// Remedy returns the commands that install the firmware.
 func (e *MissingError) Remedy() string {
 	return "install it: `sudo apt-get install ovmf` on Debian and Ubuntu, `sudo dnf install edk2-ovmf` on Fedora"
 }
@@ -91,8 +91,8 @@ func Folders(config, qemu string) []string {
 	return folders
 }
 
-// Find returns the first firmware in the order of the descriptors' names that fits. A
-// descriptor hides those of the same name in later folders. *MissingError.
+// Find returns the first firmware that fits, in the order of the descriptors' names. A
+// descriptor hides descriptors of the same name in later folders. *MissingError.
 func Find(folders []string, want Want) (Firmware, error) {
 	found, err := list(folders)
 	if err != nil {
@@ -129,7 +129,7 @@ func list(folders []string) (map[string]string, error) {
 // maxDescriptor bounds a descriptor in bytes.
 const maxDescriptor = 1 << 20
 
-// load reads a descriptor, and returns why it does not fit.
+// load reads a descriptor. If it does not fit, the error is the reason.
 func load(path string, want Want) (Firmware, error) {
 	file, err := os.Open(path)
 	if err != nil {

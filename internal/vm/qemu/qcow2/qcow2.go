@@ -1,9 +1,9 @@
 // Package qcow2 reads the header of a QEMU disk image, to decide whether the image may be
 // used at all.
 //
-// An image is a program for QEMU: its header can name a backing file or a data file, any
-// path of your machine or a URL, which QEMU then opens with your rights and shows to the
-// guest. So the header is read here, by code that opens nothing, before QEMU sees the
+// QEMU does what an image's header requests: the header can name a backing file or a data
+// file, by any path of your machine or a URL. QEMU opens that file with your rights and shows
+// it to the guest. So the header is read here, by code that opens nothing, before QEMU sees the
 // image.
 package qcow2
 
@@ -25,7 +25,7 @@ const (
 	extendedL2   = 1 << 4
 )
 
-// MaxDisk bounds a disk that swdt accepts, in bytes: 64 TiB, as Hyper-V has it.
+// MaxDisk bounds a disk that swdt accepts, in bytes: 64 TiB, the limit of Hyper-V.
 const MaxDisk = 64 << 40
 
 // ErrUnsafe is returned for an image that leads QEMU to other files.
@@ -55,7 +55,7 @@ type header struct {
 	RefcountOrder, Length uint32
 }
 
-// headerV2 is how many bytes of header version 2 has.
+// headerV2 is the length of the header in version 2 of the format, in bytes.
 const headerV2 = 72
 
 // Standalone checks that an image consists of its one file, and returns the bytes that

@@ -1,4 +1,4 @@
-// Package qmp speaks QEMU's machine protocol: newline-delimited JSON over a Unix socket,
+// Package qmp is a client of QEMU's machine protocol: newline-delimited JSON over a Unix socket,
 // with a greeting, commands, and events in between.
 //
 // Each read is bounded: a message by its size, a command by its context or
@@ -68,7 +68,7 @@ type Client struct {
 }
 
 // Dial connects to the socket at a path, and negotiates. Another client of the same
-// socket delays the greeting until it has gone.
+// socket delays the greeting until that client disconnects.
 func Dial(ctx context.Context, path string) (*Client, error) {
 	bounded, cancel := context.WithTimeout(ctx, CommandLimit)
 	defer cancel()
@@ -173,7 +173,7 @@ func (c *Client) forget(id int) {
 	delete(c.waiting, id)
 }
 
-// send writes a request. A QEMU that reads nothing is given up with the context.
+// send writes a request. If QEMU reads nothing, send fails when ctx ends.
 func (c *Client) send(ctx context.Context, request []byte) error {
 	deadline, _ := ctx.Deadline()
 	if err := ctx.Err(); err != nil {

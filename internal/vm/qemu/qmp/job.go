@@ -13,7 +13,7 @@ import (
 // written to a slow disk.
 const jobLimit = 30 * time.Minute
 
-// dismissLimit bounds the removal of a job that has ended, also if its context has.
+// dismissLimit bounds the removal of a job that has ended, even if the context has ended too.
 const dismissLimit = 10 * time.Second
 
 // jobState is one row of query-jobs.
