@@ -15,17 +15,18 @@ import (
 	"github.com/swdt-dev/swdt/internal/wait"
 )
 
-// pollInterval is how often a wait looks again. Waits poll and do not watch: a watch must
-// be started again whenever the server or a proxy ends it, and one request a second is no
-// load for an API server.
+// pollInterval is the time between two requests of a wait. Waits poll instead of watching:
+// a watch must be restarted whenever the server or a proxy ends it, and one request a
+// second is no load for an API server.
 const pollInterval = time.Second
 
-// Wanted is the state that AwaitNode waits for. Every other field implies Registered.
+// Wanted is the state that AwaitNode waits for. Every other field implies that Registered
+// is wanted too.
 type Wanted struct {
 	Registered  bool
 	Ready       bool
 	LeaseAfter  time.Time // a lease renewed after this, by the node's clock
-	Allocatable bool      // CPU and memory for pods, more than none
+	Allocatable bool      // the node reports more than 0 CPU and memory for pods
 	Labels      map[string]string
 	Taints      []corev1.Taint
 }
@@ -63,8 +64,8 @@ func (w Wanted) missing(n Node) []string {
 type NodeWaitError struct {
 	Name    string
 	Missing []string // the wanted parts that it does not have
-	Last    Node     // the last state seen
-	Asked   error    // why the last request failed
+	Last    Node     // the last state of the node that was seen
+	Asked   error    // the error of the last request, if it failed
 	After   time.Duration
 	Err     error
 }
@@ -89,13 +90,13 @@ func (e *NodeWaitError) remedy() string {
 	return "see " + remedy.KubectlCommand("describe", "node", e.Last.Name)
 }
 
-// AwaitNode waits until the node has the wanted state or ctx ends, and returns the node. It
-// reports each new state that it waits for. It continues while the API server is
-// temporarily unreachable; rejected credentials or missing permissions end the wait. If the
-// wait fails, the error is a *NodeWaitError.
+// AwaitNode waits until the node has the wanted state, and returns the node. It reports
+// each new state that it waits for. It continues while the API server is temporarily
+// unreachable. If ctx ends first, the error is a *NodeWaitError. Rejected credentials or a
+// missing permission end the wait at once, with their own error.
 func (c *Cluster) AwaitNode(ctx context.Context, name string, want Wanted, report func(state string)) (Node, error) {
 	last, reported := Node{Name: name}, ""
-	var asked error // the error of the last look that was not cut short
+	var asked error // the error of the last request that ctx did not interrupt
 	err := wait.Condition{
 		Name:     "node " + name,
 		Interval: pollInterval,

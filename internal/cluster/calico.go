@@ -33,7 +33,7 @@ type Calico struct {
 type IPPool struct {
 	Name  string `json:"name"`
 	CIDR  string `json:"cidr"`
-	IPIP  string `json:"ipip,omitempty"`  // Always, CrossSubnet, Never; Windows cannot
+	IPIP  string `json:"ipip,omitempty"`  // Always, CrossSubnet, Never; Windows does not support IPIP
 	VXLAN string `json:"vxlan,omitempty"` // Always, CrossSubnet, Never
 }
 
@@ -75,8 +75,9 @@ func (f *Calico) readInstallation(o *unstructured.Unstructured) {
 	f.ServiceCIDRs, _, _ = unstructured.NestedStringSlice(o.Object, "spec", "serviceCIDRs")
 }
 
-// strictAffinity reads the setting from Calico's own API (ipamconfigurations), which newer
-// versions have, else from the resource of older versions (ipamconfigs).
+// strictAffinity reads the setting from Calico's own API (ipamconfigurations). Older
+// versions of Calico do not have that API; for them it reads the older resource
+// (ipamconfigs).
 func (c *Cluster) strictAffinity(ctx context.Context) (bool, error) {
 	for _, kept := range []schema.GroupVersionResource{
 		{Group: "projectcalico.org", Version: "v3", Resource: "ipamconfigurations"},

@@ -13,15 +13,15 @@ import (
 
 // Skew is the difference of the API server's clock from this machine's.
 type Skew struct {
-	// Offset, added to this machine's time, gives the server's.
+	// Offset is the server's time minus this machine's.
 	Offset time.Duration `json:"offset"`
-	// Uncertainty is the possible error of the offset: half of the round trip, and the
-	// half second that a Date header omits.
+	// Uncertainty is the possible error of the offset: half of the round trip, plus half
+	// a second since a Date header has whole seconds.
 	Uncertainty time.Duration `json:"uncertainty"`
 }
 
-// ClockSkew compares the API server's clock with this machine's, by the Date header of an
-// answer. The answer may be an error.
+// ClockSkew compares the API server's clock with this machine's. It uses the Date header
+// of an answer, even if the answer is an error.
 func (c *Cluster) ClockSkew(ctx context.Context) (Skew, error) {
 	const doing = "ask the API server for the time"
 	if c.config == nil {
@@ -36,8 +36,8 @@ func (c *Cluster) ClockSkew(ctx context.Context) (Skew, error) {
 	if err != nil {
 		return Skew{}, fmt.Errorf("%s: %w", doing, err)
 	}
-	// Two requests: the first makes the connection, whose handshakes are part of its
-	// round trip, so the second is shorter and more precise.
+	// Make two requests. The first also makes the connection, whose handshakes lengthen
+	// its round trip; so the second is shorter and more precise.
 	var skew Skew
 	for range 2 {
 		if skew, err = askTime(client, request); err != nil {
@@ -68,7 +68,8 @@ func askTime(client *http.Client, request *http.Request) (Skew, error) {
 	return Skew{Offset: server.Sub(local), Uncertainty: dateResolution/2 + trip/2}, nil
 }
 
-// baseURL returns the server's URL, also if the kubeconfig has only host:port.
+// baseURL returns the server's URL. If the kubeconfig has only host:port, it adds the
+// scheme.
 func (c *Cluster) baseURL() string {
 	if strings.Contains(c.server, "://") {
 		return strings.TrimSuffix(c.server, "/")

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	_ "k8s.io/client-go/plugin/pkg/client/auth/oidc" // kubeconfigs with auth-provider: oidc
+	_ "k8s.io/client-go/plugin/pkg/client/auth/oidc" // registers the auth-provider oidc of kubeconfigs
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
@@ -24,14 +24,13 @@ type Options struct {
 	// Kubeconfig is a path. Default: the files of KUBECONFIG, merged, else
 	// ~/.kube/config.
 	Kubeconfig string
-	// Context of the kubeconfig. Default: its current one.
+	// Context is the name of a context of the kubeconfig. Default: the current one.
 	Context string
 	// Timeout bounds each request. Default 15 s.
 	Timeout time.Duration
 }
 
-// Cluster is an API server with the user's credentials. It keeps no connection that must
-// be closed.
+// Cluster is an API server with the user's credentials. It need not be closed.
 type Cluster struct {
 	server  string
 	config  *rest.Config // nil if there are only clients, as in tests
@@ -52,8 +51,8 @@ func Open(o Options) (*Cluster, error) {
 	return FromConfig(config)
 }
 
-// Contexts lists the contexts of a kubeconfig, by kubectl's rules if the name is
-// empty. A kubeconfig that cannot be read has none.
+// Contexts lists the contexts of a kubeconfig. If kubeconfig is empty, kubectl's rules
+// select the files. If the files cannot be read, the list is empty.
 func Contexts(kubeconfig string) []string {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
@@ -78,7 +77,7 @@ func load(o Options) (*rest.Config, error) {
 	return config, nil
 }
 
-// why explains a usual mistake in the kubeconfigs; it returns "" for any other error.
+// why explains a common mistake in the kubeconfigs. If it finds none, it returns "".
 func why(files []string) string {
 	missing := 0
 	for _, file := range files {
@@ -110,7 +109,7 @@ func FromConfig(config *rest.Config) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "swdt"
 	config.QPS, config.Burst = 50, 100
-	config.WarningHandler = rest.NoWarnings{} // which client-go would write to stderr by itself
+	config.WarningHandler = rest.NoWarnings{} // client-go would otherwise write the server's warnings to stderr
 	config.Wrap(evictionsAnswerAtOnce)
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -129,13 +128,14 @@ func FromClients(server string, client kubernetes.Interface, custom dynamic.Inte
 	return &Cluster{server: server, client: client, dynamic: custom}
 }
 
-// Server returns the API server's URL as in the kubeconfig.
+// Server returns the API server's URL as the kubeconfig has it.
 func (c *Cluster) Server() string { return c.server }
 
 // Endpoint returns the API server's host:port.
 func (c *Cluster) Endpoint() string { return endpoint(c.server) }
 
-// Clientset returns client-go's client, for requests that this package does not have.
+// Clientset returns client-go's client, for requests that this package does not make
+// itself.
 func (c *Cluster) Clientset() kubernetes.Interface { return c.client }
 
 // Version returns the API server's version, such as v1.36.3.
@@ -150,7 +150,7 @@ func (c *Cluster) Version(ctx context.Context) (string, error) {
 
 func endpoint(server string) string {
 	u, err := url.Parse(server)
-	if err != nil || u.Host == "" { // the short form, host:port
+	if err != nil || u.Host == "" { // the kubeconfig may have just host:port
 		return server
 	}
 	if u.Port() != "" {

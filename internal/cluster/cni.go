@@ -12,7 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CNI has the pod networks that the cluster's API objects show; there may be several.
+// CNI has the pod networks that were detected by the cluster's API objects. There may be
+// several.
 type CNI struct {
 	Calico  *Calico  `json:"calico,omitempty"`
 	Flannel *Flannel `json:"flannel,omitempty"`
@@ -37,8 +38,8 @@ type Antrea struct {
 	WindowsDaemonSets []string `json:"windowsDaemonSets,omitempty"`
 }
 
-// CNI looks for the networks that are known to work with Windows nodes. It is not an error
-// if the cluster lacks a resource.
+// CNI looks for the networks that are known to work with Windows nodes. If the cluster
+// lacks a resource, that is not an error.
 func (c *Cluster) CNI(ctx context.Context) (CNI, error) {
 	list, err := c.client.AppsV1().DaemonSets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -85,7 +86,8 @@ func (c *Cluster) flannel(ctx context.Context, sets []appsv1.DaemonSet) (*Flanne
 	return nil, nil
 }
 
-// Flannel's own defaults on Linux, which apply if its ConfigMap does not set them.
+// The defaults that flannel has on Linux. They apply if the ConfigMap does not set the
+// field.
 const (
 	flannelVNI  = 1
 	flannelPort = 8472
@@ -129,8 +131,8 @@ func onWindows(sets []appsv1.DaemonSet, name string) []string {
 	return found
 }
 
-// forWindows reports whether a pod is meant for Windows nodes: by its operating system, its
-// node selector, or its node affinity.
+// forWindows reports whether a pod is meant for Windows nodes, according to its operating
+// system, its node selector, or its node affinity.
 func forWindows(p corev1.PodSpec) bool {
 	if p.OS != nil {
 		return p.OS.Name == corev1.Windows

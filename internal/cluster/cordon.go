@@ -12,7 +12,7 @@ import (
 // swdt's own cordon.
 const cordonAnnotation = "swdt.dev/cordoned"
 
-// cordon marks a node as unschedulable. It reports whether the cordon is swdt's, of this
+// cordon marks a node as unschedulable. It reports whether swdt made the cordon, in this
 // run or an earlier one.
 func (c *Cluster) cordon(ctx context.Context, name string) (bool, error) {
 	ours := false
@@ -31,8 +31,9 @@ func (c *Cluster) cordon(ctx context.Context, name string) (bool, error) {
 	return ours && err == nil, err
 }
 
-// Uncordon removes the cordon of a Drain of this run or an earlier one, and reports whether
-// there was one. A cordon that swdt did not make stays. A missing node has no cordon.
+// Uncordon removes a cordon that Drain made, in this run or an earlier one, and reports
+// whether there was one. A cordon that swdt did not make stays. If the node does not exist,
+// Uncordon returns false and no error.
 func (c *Cluster) Uncordon(ctx context.Context, name string) (bool, error) {
 	changed, err := c.changeNode(ctx, name, "uncordon node "+name, func(n *corev1.Node) map[string]any {
 		if _, ours := n.Annotations[cordonAnnotation]; !ours {

@@ -1,6 +1,6 @@
-// Package cluster makes all of swdt's requests to a Kubernetes API server: Nodes and waits
-// for them, bootstrap tokens, draining, and the facts that show before a join whether it
-// can succeed. It is the only package that uses client-go.
+// Package cluster makes all of swdt's requests to a Kubernetes API server. It reads Nodes
+// and waits for them, makes bootstrap tokens, drains nodes, and collects the facts that
+// show before a join whether it can succeed. It is the only package that uses client-go.
 //
 // Errors name the attempted action. Their kinds are ConfigError (no usable kubeconfig),
 // UnreachableError (no answer), UnauthorizedError and ForbiddenError (a refusal).

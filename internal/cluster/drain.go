@@ -22,11 +22,11 @@ import (
 // DrainOptions are the options of kubectl drain that swdt supports.
 type DrainOptions struct {
 	Timeout        time.Duration  // default 5 minutes
-	GracePeriod    *time.Duration // of every pod; nil: each pod's own
+	GracePeriod    *time.Duration // the grace period of every pod; nil: each pod's own
 	DeleteEmptyDir bool           // evict pods even if they lose emptyDir volumes
 	Force          bool           // evict pods even if no controller would recreate them
-	// Usable reports whether the node works although the change on it failed with err,
-	// so that WhileDrained uncordons it. nil: it does not work.
+	// Usable reports whether the node works although the change failed with err; if so,
+	// WhileDrained uncordons the node. nil: the node does not work after any failed change.
 	Usable func(err error) bool
 }
 
@@ -39,15 +39,15 @@ type Reporter interface {
 
 // Drained is the result of a drain.
 type Drained struct {
-	Cordoned bool  `json:"cordoned"` // by swdt, now or in an earlier run: Uncordon undoes it
+	Cordoned bool  `json:"cordoned"` // swdt cordoned the node, now or in an earlier run; Uncordon undoes that
 	Evicted  []Pod `json:"evicted,omitempty"`
 }
 
 // Drain cordons a machine's node and evicts its pods through the Eviction API, respecting
-// PodDisruptionBudgets, until they are gone or the timeout has passed. Pods of DaemonSets,
-// mirror pods and pods that have ended are not evicted. If Drain fails, it removes its own
-// cordon. For a node that does not exist, it does nothing. If the Node is another machine
-// of the same name, the error is an *OtherMachineError, and nothing was changed.
+// PodDisruptionBudgets, until the pods are gone or the timeout has passed. It does not evict pods
+// of DaemonSets, mirror pods and pods that have ended. If Drain fails, it removes its own cordon.
+// If the node does not exist, Drain does nothing. If the Node belongs to another machine of the
+// same name, the error is an *OtherMachineError, and nothing was changed.
 //
 // It does not use kubectl's drain package, which would add kubectl's whole command line
 // and cannot report which budget forbids an eviction.
@@ -63,7 +63,7 @@ func (c *Cluster) Drain(ctx context.Context, m Machine, o DrainOptions, r Report
 	if err := m.check(n); err != nil {
 		return Drained{}, err
 	}
-	if _, err := c.podsToEvict(ctx, name, o); err != nil { // before anything changes
+	if _, err := c.podsToEvict(ctx, name, o); err != nil { // check this before anything changes
 		return Drained{}, err
 	}
 	r.Step("cordon node %s", name)
@@ -80,7 +80,7 @@ func (c *Cluster) Drain(ctx context.Context, m Machine, o DrainOptions, r Report
 
 // evict evicts the pods of a cordoned node.
 func (c *Cluster) evict(ctx context.Context, name string, o DrainOptions, r Reporter) ([]Pod, error) {
-	// Again, since pods may have been scheduled just before the cordon.
+	// List the pods again, since some may have been scheduled just before the cordon.
 	pods, err := c.podsToEvict(ctx, name, o)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (c *Cluster) evict(ctx context.Context, name string, o DrainOptions, r Repo
 	return e.evicted, err
 }
 
-// takeBackCordon removes swdt's cordon after a drain has failed, also if ctx has ended.
+// takeBackCordon removes swdt's cordon after a drain has failed, even if ctx has ended.
 func (c *Cluster) takeBackCordon(ctx context.Context, name string, done Drained, because error) (Drained, error) {
 	if !done.Cordoned {
 		return done, because
@@ -116,7 +116,7 @@ type eviction struct {
 	began    time.Time
 	leaving  map[types.UID]*leaving
 	evicted  []Pod
-	failed   error // of the last round, unless it was cut short
+	failed   error // the error of the last round that ctx did not interrupt
 	reported string
 }
 
@@ -124,15 +124,15 @@ type eviction struct {
 type leaving struct {
 	pod      *corev1.Pod
 	accepted bool      // its eviction was accepted
-	next     time.Time // when to request it again, if it was not
+	next     time.Time // when to request the eviction again, if it was refused
 	refused  string    // the API server's reason
 }
 
-// evictionRetry is the time after which a refused eviction is requested again: a budget
-// needs another pod to become ready first, which takes seconds.
+// evictionRetry is the time after which a refused eviction is requested again. A budget refuses
+// until another pod is ready, which takes seconds.
 const evictionRetry = 5 * time.Second
 
-// run requests evictions and looks which pods are left, until no pod is left or the drain's
+// run requests evictions and checks which pods are left, until no pod is left or the drain's
 // timeout has passed.
 func (e *eviction) run(ctx context.Context) error {
 	err := wait.Condition{
@@ -152,10 +152,10 @@ func (e *eviction) run(ctx context.Context) error {
 	return e.blocked(ctx, e.failed)
 }
 
-// errPodsLeft is the state of a drain whose pods have not all left yet.
+// errPodsLeft is the state of a drain while some pods have not left yet.
 var errPodsLeft = errors.New("pods are left")
 
-// round requests the evictions that are due and looks which pods are left.
+// round requests the evictions that are due and checks which pods are left.
 func (e *eviction) round(ctx context.Context) error {
 	if len(e.leaving) == 0 {
 		return nil
@@ -167,7 +167,7 @@ func (e *eviction) round(ctx context.Context) error {
 	if denied(err) {
 		return wait.Stop(err)
 	}
-	if ctx.Err() == nil { // else err only reports that the time is over
+	if ctx.Err() == nil { // if ctx has ended, err only reports that
 		e.failed = err
 	}
 	if len(e.leaving) > 0 {
@@ -193,10 +193,10 @@ func (e *eviction) ask(ctx context.Context) error {
 func (e *eviction) request(ctx context.Context, l *leaving) error {
 	err := e.cluster.client.PolicyV1().Evictions(l.pod.Namespace).Evict(ctx, evictionOf(l.pod, e.options))
 	switch {
-	case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err): // a conflict: another pod now has this name
+	case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err): // conflict: another pod has taken the name
 		l.accepted, l.refused = true, ""
-	case apierrors.IsTooManyRequests(err), // a budget forbids it
-		apierrors.IsInternalError(err), // several budgets cover it
+	case apierrors.IsTooManyRequests(err), // a budget forbids the eviction
+		apierrors.IsInternalError(err), // several budgets cover the pod
 		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		l.next, l.refused = time.Now().Add(evictionRetry), refusal(err)
 	default:
@@ -214,7 +214,7 @@ func refusal(err error) string {
 	return err.Error()
 }
 
-// evictionOf returns the request to evict this very pod, not one that took its name.
+// evictionOf returns the request to evict exactly this pod, and no later pod of the same name.
 func evictionOf(p *corev1.Pod, o DrainOptions) *policyv1.Eviction {
 	options := &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(p.UID))}
 	if o.GracePeriod != nil {
@@ -227,7 +227,7 @@ func evictionOf(p *corev1.Pod, o DrainOptions) *policyv1.Eviction {
 	}
 }
 
-// look removes the pods from the list that have ended or no longer exist.
+// look removes from the list the pods that have ended or no longer exist.
 func (e *eviction) look(ctx context.Context) error {
 	pods, err := e.cluster.PodsOn(ctx, e.node)
 	if err != nil {
@@ -299,8 +299,8 @@ func (e *eviction) ordered() []*leaving {
 	})
 }
 
-// evictionsAnswerAtOnce prevents client-go from repeating refused evictions by itself: it
-// would sleep up to a hundred seconds in one call, while other pods wait for their turn.
+// evictionsAnswerAtOnce prevents client-go from retrying refused evictions by itself. It would
+// sleep up to a hundred seconds in one call, while other pods wait to be evicted.
 func evictionsAnswerAtOnce(next http.RoundTripper) http.RoundTripper { return noRetryAfter{next} }
 
 type noRetryAfter struct{ next http.RoundTripper }
@@ -316,14 +316,14 @@ func (i noRetryAfter) RoundTrip(r *http.Request) (*http.Response, error) {
 // WrappedRoundTripper gives client-go access to the wrapped round tripper.
 func (i noRetryAfter) WrappedRoundTripper() http.RoundTripper { return i.next }
 
-// DrainBlockedError reports pods that did not leave in time. If swdt had cordoned the node,
-// the node accepts pods again.
+// DrainBlockedError reports pods that did not leave in time. If swdt had cordoned the node, it has
+// removed the cordon.
 type DrainBlockedError struct {
 	Node    string
 	After   time.Duration
 	Pods    []BlockedPod
 	Evicted []Pod // the pods that have left
-	Err     error // of the last request, if it is the cause
+	Err     error // the error of the last request, if that is the cause
 }
 
 func (e *DrainBlockedError) Error() string {

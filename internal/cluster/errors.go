@@ -18,7 +18,7 @@ import (
 type ConfigError struct {
 	Files   []string // the paths that were tried
 	Context string   // the requested context
-	Why     string   // in plain words; empty: Err is printed
+	Why     string   // an explanation in plain words; if it is empty, Err is printed
 	Err     error
 }
 
@@ -38,7 +38,7 @@ func (e *ConfigError) Error() string {
 }
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// NothingThere reports whether no kubeconfig exists at all, as opposed to a wrong one.
+// NothingThere reports whether no kubeconfig exists at all. It is false for a wrong one.
 func (e *ConfigError) NothingThere() bool { return clientcmd.IsEmptyConfig(e.Err) }
 
 // UnreachableError reports an API server that did not answer, or whose answer cannot be
@@ -54,7 +54,8 @@ func (e *UnreachableError) Error() string {
 }
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// remedy distinguishes another cluster's server from one that does not answer.
+// remedy returns the remedy for the likely cause, such as a kubeconfig of another cluster,
+// a wrong address, or a server that does not answer.
 func (e *UnreachableError) remedy() string {
 	var (
 		authority   x509.UnknownAuthorityError
@@ -88,7 +89,8 @@ func (e *UnauthorizedError) Error() string {
 }
 func (e *UnauthorizedError) Unwrap() error { return e.Err }
 
-// ForbiddenError reports that the API server knows the user, who lacks a permission.
+// ForbiddenError reports that the API server accepts the user's credentials, but the user
+// lacks a permission.
 type ForbiddenError struct {
 	Doing   string
 	Missing Permission

@@ -20,17 +20,17 @@ import (
 	bootstrap "k8s.io/cluster-bootstrap/token/api"
 )
 
-// ClusterInfo is the data that a joining node reads from the cluster before it trusts it:
-// ConfigMap cluster-info in kube-public.
+// ClusterInfo is ConfigMap cluster-info in kube-public. A joining node reads it before it
+// trusts the cluster.
 type ClusterInfo struct {
 	Exists bool   `json:"exists"`
-	Server string `json:"server,omitempty"` // the API server's URL in it
-	// CACertHashes of the CA in it, sha256:….
+	Server string `json:"server,omitempty"` // the API server's URL in the ConfigMap
+	// CACertHashes are the hashes (sha256:…) of the CA certificates in the ConfigMap.
 	CACertHashes []string `json:"caCertHashes,omitempty"`
-	// SignedFor has the ids of the tokens with which the ConfigMap is signed.
+	// SignedFor has the ids of the tokens for which the ConfigMap has a signature.
 	SignedFor []string `json:"signedFor,omitempty"`
-	// Anonymous reports whether the ConfigMap can be read without credentials, as
-	// kubeadm does at first.
+	// Anonymous reports whether the ConfigMap can be read without credentials. kubeadm
+	// reads it so at first.
 	Anonymous bool `json:"anonymous"`
 }
 
@@ -64,7 +64,7 @@ func (c *Cluster) clusterInfo(ctx context.Context) (ClusterInfo, error) {
 	}
 	for _, cluster := range config.Clusters { // there is only one
 		info.Server = cluster.Server
-		if len(cluster.CertificateAuthorityData) == 0 { // kubeadm reports this case itself
+		if len(cluster.CertificateAuthorityData) == 0 { // kubeadm itself reports a missing CA
 			continue
 		}
 		info.CACertHashes, err = PublicKeyHashes(cluster.CertificateAuthorityData)
@@ -75,8 +75,8 @@ func (c *Cluster) clusterInfo(ctx context.Context) (ClusterInfo, error) {
 	return info, nil
 }
 
-// anonymousReads reports whether cluster-info can be read without credentials. Without a
-// rest.Config it cannot find out, and returns true.
+// anonymousReads reports whether cluster-info can be read without credentials. If there
+// is no rest.Config, it cannot test that, and returns true.
 func (c *Cluster) anonymousReads(ctx context.Context) (bool, error) {
 	if c.config == nil {
 		return true, nil
@@ -108,7 +108,7 @@ func (c *Cluster) KubeletConfig(ctx context.Context) (KubeletConfig, error) {
 	return KubeletConfig{Exists: ok, Content: content}, err
 }
 
-// configMap returns a ConfigMap's data, and whether it exists.
+// configMap returns a ConfigMap's data. It also reports whether the ConfigMap exists.
 func (c *Cluster) configMap(ctx context.Context, namespace, name string) (map[string]string, bool, error) {
 	m, err := c.client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -122,10 +122,10 @@ func (c *Cluster) configMap(ctx context.Context, namespace, name string) (map[st
 }
 
 // CACertHashes returns the hashes of the cluster's CA certificates in the format of
-// kubeadm's discovery, sha256:…. They are those of the certificates in cluster-info, with
-// which kubeadm compares them; the connection is the one that the kubeconfig trusts. The
-// kubeconfig's own CA may be that of a proxy before the API server, so it is used only if
-// there is no cluster-info.
+// kubeadm's discovery, sha256:…. It hashes the certificates in cluster-info, since
+// kubeadm compares the hashes with those. The request uses a connection that the
+// kubeconfig trusts. The kubeconfig's own CA may be that of a proxy in front of the API
+// server, so it is used only if there is no cluster-info.
 func (c *Cluster) CACertHashes(ctx context.Context) ([]string, error) {
 	info, err := c.clusterInfo(ctx)
 	if err != nil || len(info.CACertHashes) > 0 {
@@ -164,7 +164,8 @@ func PublicKeyHashes(bundle []byte) ([]string, error) {
 	return found, nil
 }
 
-// PublicKeyHash returns a certificate's hash, as kubeadm pins a CA: sha256:….
+// PublicKeyHash returns the hash of a certificate's public key in the format with which
+// kubeadm pins a CA: sha256:….
 func PublicKeyHash(certificate *x509.Certificate) string {
 	sum := sha256.Sum256(certificate.RawSubjectPublicKeyInfo)
 	return "sha256:" + hex.EncodeToString(sum[:])

@@ -31,8 +31,8 @@ func KubeletMaySet(label string) bool {
 	return true
 }
 
-// SetLabels gives a node these labels and leaves its other labels. It reports whether any
-// of them was missing or different.
+// SetLabels gives a node these labels and keeps its other labels. It reports whether any
+// of the given labels was missing or different.
 func (c *Cluster) SetLabels(ctx context.Context, name string, labels map[string]string) (bool, error) {
 	doing := "label node " + name
 	return c.changeNode(ctx, name, doing, func(n *corev1.Node) map[string]any {
@@ -49,8 +49,8 @@ func (c *Cluster) SetLabels(ctx context.Context, name string, labels map[string]
 	})
 }
 
-// SetTaints gives a node these taints and leaves its other taints. It reports whether any
-// of them was missing or different.
+// SetTaints gives a node these taints and keeps its other taints. It reports whether any
+// of the given taints was missing or different.
 func (c *Cluster) SetTaints(ctx context.Context, name string, taints []corev1.Taint) (bool, error) {
 	doing := "taint node " + name
 	return c.changeNode(ctx, name, doing, func(n *corev1.Node) map[string]any {
@@ -62,8 +62,8 @@ func (c *Cluster) SetTaints(ctx context.Context, name string, taints []corev1.Ta
 	})
 }
 
-// mergeTaints adds wanted to the present taints. Two taints with the same key and effect
-// are the same taint.
+// mergeTaints adds wanted to the present taints. A wanted taint replaces a present one
+// with the same key and effect.
 func mergeTaints(present, wanted []corev1.Taint) (all []corev1.Taint, changed bool) {
 	all = slices.Clone(present)
 	for _, w := range wanted {
@@ -78,9 +78,9 @@ func mergeTaints(present, wanted []corev1.Taint) (all []corev1.Taint, changed bo
 	return all, changed
 }
 
-// changeNode applies the patch that change returns for a node; nil means no patch. If
-// another client changed the node meanwhile, it retries. A patch, unlike an update, does
-// not touch fields that only a newer server knows.
+// changeNode calls change with a node and applies the patch that change returns; nil
+// means that no patch is needed. If another client changed the node meanwhile, it
+// retries. A patch, unlike an update, does not touch fields that only a newer server has.
 func (c *Cluster) changeNode(ctx context.Context, name, doing string,
 	change func(*corev1.Node) map[string]any) (changed bool, err error) {
 	nodes := c.client.CoreV1().Nodes()
@@ -114,7 +114,7 @@ func unlessChanged(patch map[string]any, n *corev1.Node) map[string]any {
 	return patch
 }
 
-// nodeError is fail with the permission for a request about one node.
+// nodeError calls fail with the permission for a request about one node.
 func (c *Cluster) nodeError(doing, verb, name string, err error) error {
 	return c.fail(doing, Permission{Verb: verb, Resource: "nodes", Name: name}, err)
 }

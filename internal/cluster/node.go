@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Node is a Node object and its lease, as the API server has them.
+// Node is a Node object and its lease, as the API server returned them.
 type Node struct {
 	Name    string    `json:"name"`
 	Exists  bool      `json:"exists"`
@@ -38,7 +38,7 @@ type Node struct {
 	Taints      []corev1.Taint       `json:"taints,omitempty"`
 	Allocatable Resources            `json:"allocatable"`
 
-	// LeaseRenewed is the kubelet's last renewal of the lease, by the node's clock. Zero
+	// LeaseRenewed is when the kubelet last renewed the lease, by the node's clock. Zero
 	// if there is no lease.
 	LeaseRenewed time.Time `json:"leaseRenewed,omitzero"`
 }
@@ -123,8 +123,8 @@ func (n Node) Condition(kind string) (Condition, bool) {
 	return n.Conditions[at], true
 }
 
-// State returns the node's state in one line: Ready, or the reason why it is not, and any
-// pressure.
+// State returns the node's state in one line: Ready, or the reason why it is not ready;
+// whether it is cordoned; and other conditions that are true, such as a pressure.
 func (n Node) State() string {
 	if !n.Exists {
 		return "not registered"
@@ -152,7 +152,8 @@ func (n Node) readiness() string {
 	return "NotReady" + because(ready)
 }
 
-// because returns a condition's reason and message, as far as it has them.
+// because returns a condition's reason and message. It omits the one that the condition
+// lacks.
 func because(c Condition) string {
 	s := ""
 	if c.Reason != "" {

@@ -18,10 +18,11 @@ func (e *LogsDisabledError) Error() string {
 		"set enableSystemLogHandler: true and enableDebuggingHandlers: true in the kubelet's configuration", e.Node)
 }
 
-// NodeLogs asks a node's kubelet, through the API server, for a file or folder
-// under its /var/log (a folder is returned as HTML), or for the logs that query selects,
-// which needs NodeLogQuery. byteRange is an HTTP Range; empty: all. If the file does not
-// exist, apierrors.IsNotFound is true for the error.
+// NodeLogs requests logs from a node's kubelet, through the API server. It returns a
+// file or folder under the node's /var/log (a folder is returned as HTML), or the logs
+// that query selects, for which the kubelet needs NodeLogQuery. byteRange is an HTTP
+// Range; empty: all. If the file does not exist, apierrors.IsNotFound is true for the
+// error.
 func (c *Cluster) NodeLogs(ctx context.Context, node, file string, query url.Values, byteRange string) (io.ReadCloser,
 	error) {
 	doing := "read the logs of node " + node + " through the API server"

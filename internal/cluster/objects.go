@@ -13,11 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The functions below return objects as the API server has them, for users who search for
+// The functions below return objects as the API server has them, for code that searches for
 // the cause of a node's problem.
 
-// pageSize is the number of objects that one request returns, so that a caller that only
-// scans the objects need not have all of them in memory.
+// pageSize is the number of objects that one request returns. With pages, a caller that
+// only scans the objects does not hold all of them in memory.
 const pageSize = 500
 
 // Pages lists objects in pages, and calls take with one page at a time.
@@ -36,7 +36,7 @@ func Pages[L metav1.ListInterface](ctx context.Context, list func(context.Contex
 	}
 }
 
-// NodeObject returns a Node object. For a missing one the error is a *NoNodeError.
+// NodeObject returns a Node object. If it does not exist, the error is a *NoNodeError.
 func (c *Cluster) NodeObject(ctx context.Context, name string) (*corev1.Node, error) {
 	node, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -64,8 +64,9 @@ func (c *Cluster) RuntimeClasses(ctx context.Context) ([]nodev1.RuntimeClass, er
 	return list.Items, nil
 }
 
-// EventsAbout returns the newest events, limited to most: those about a node or its pods,
-// and those that its kubelet reported about pods that no longer exist. The newest is last.
+// EventsAbout returns the newest events, at most most of them: events about a node or its
+// pods, and events that its kubelet reported about pods that no longer exist. The newest is
+// last.
 func (c *Cluster) EventsAbout(ctx context.Context, node string, pods []*corev1.Pod, most int) ([]corev1.Event, error) {
 	here := map[Pod]bool{}
 	for _, p := range pods {
@@ -99,7 +100,8 @@ func LastSeen(e corev1.Event) time.Time {
 	return e.CreationTimestamp.Time
 }
 
-// Waiting returns the reasons why containers of a pod wait, such as "app: ErrImagePull: …".
+// Waiting returns the reasons why containers of a pod are waiting, such as "app:
+// ErrImagePull: …".
 func Waiting(p *corev1.Pod) (all []string) {
 	for _, c := range containerStatuses(p) {
 		if waiting := c.State.Waiting; waiting != nil {

@@ -22,7 +22,7 @@ func (p Pod) String() string { return p.Namespace + "/" + p.Name }
 
 func podOf(p *corev1.Pod) Pod { return Pod{Namespace: p.Namespace, Name: p.Name} }
 
-// BlockedPod is a pod that does not leave, with the reason.
+// BlockedPod is a pod that does not leave the node, with the reason.
 type BlockedPod struct {
 	Pod
 	Budgets []string `json:"budgets,omitempty"` // the PodDisruptionBudgets that cover it
@@ -87,9 +87,9 @@ func (c *Cluster) podsToEvict(ctx context.Context, node string, o DrainOptions) 
 	return toEvict, nil
 }
 
-// stays reports whether a drain leaves a pod on the node: it has ended, it is a DaemonSet's
-// pod, which would be recreated at once on the same node, cordoned or not, or it is a
-// mirror pod, which the API server cannot end.
+// stays reports whether a drain leaves a pod on the node. It does so if the pod has ended;
+// if it belongs to a DaemonSet, which would recreate it at once on the same node, even a
+// cordoned one; or if it is a mirror pod, which the API server cannot end.
 func (c *Cluster) stays(ctx context.Context, p *corev1.Pod) (bool, error) {
 	if _, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
 		return true, nil
@@ -102,7 +102,7 @@ func (c *Cluster) stays(ctx context.Context, p *corev1.Pod) (bool, error) {
 		return false, nil
 	}
 	_, err := c.client.AppsV1().DaemonSets(p.Namespace).Get(ctx, owner.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) { // an orphan, which no controller would recreate
+	if apierrors.IsNotFound(err) { // the pod is an orphan, which no controller would recreate
 		return false, nil
 	}
 	return true, c.fail("look for the DaemonSet of pod "+podOf(p).String(),
@@ -113,10 +113,10 @@ func ended(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-// wouldLose returns a text about what an eviction of the pod would lose for good; "" if it
-// loses nothing or the options allow it.
+// wouldLose describes what would be lost for good if the pod were evicted. It returns "" if
+// nothing would be lost, or if the options allow the loss.
 func wouldLose(p *corev1.Pod, o DrainOptions) string {
-	if p.DeletionTimestamp != nil { // already being deleted
+	if p.DeletionTimestamp != nil { // the pod is already being deleted
 		return ""
 	}
 	owner := metav1.GetControllerOf(p)
@@ -130,8 +130,8 @@ func wouldLose(p *corev1.Pod, o DrainOptions) string {
 	return ""
 }
 
-// budgets returns the names of the PodDisruptionBudgets that cover a pod. If they cannot be
-// read it returns none, since the names only add to another error.
+// budgets returns the names of the PodDisruptionBudgets that cover a pod. If it cannot read
+// them, it returns no names, since they are only details of another error.
 func (c *Cluster) budgets(ctx context.Context, p *corev1.Pod) []string {
 	list, err := c.client.PolicyV1().PodDisruptionBudgets(p.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Machine is a machine that is about to change, as seen from the machine itself.
+// Machine is a machine that is about to change, with the facts that the machine itself
+// reports.
 type Machine struct {
 	Node string // the name of its Node object
 	UUID string // its system UUID; "" if it does not report one
@@ -19,8 +20,8 @@ func (m Machine) check(n Node) error {
 	return nil
 }
 
-// OtherMachineError reports that the cluster's Node of the machine's name is a
-// different machine.
+// OtherMachineError reports that the Node with the machine's name belongs to another
+// machine.
 type OtherMachineError struct{ Node, UUID, Machine string }
 
 func (e *OtherMachineError) Error() string {
@@ -29,9 +30,9 @@ func (e *OtherMachineError) Error() string {
 		e.Node, e.UUID, e.Machine)
 }
 
-// SameMachine compares the system UUIDs of two machines, such as the one that a node
-// reports and the one in a Node object. known reports whether both UUIDs are available;
-// same implies it.
+// SameMachine compares the system UUIDs of two machines, such as the UUID that a node
+// reports and the UUID in a Node object. known reports whether both UUIDs are
+// available. If known is false, same is false too.
 func SameMachine(a, b string) (same, known bool) {
 	known = a != "" && b != ""
 	return known && strings.EqualFold(a, b), known

@@ -14,7 +14,7 @@ import (
 // node.
 func (c *Cluster) StatsSummary(ctx context.Context, node string) (*statsv1alpha1.Summary, error) {
 	doing := "read the statistics of node " + node
-	// Stream, since client-go's Do drops the API server's message from the answer.
+	// Use Stream, since client-go's Do drops the API server's message from the answer.
 	body, err := c.client.CoreV1().RESTClient().Get().
 		Resource("nodes").Name(node).SubResource("proxy").Suffix("stats/summary").Stream(ctx)
 	switch {

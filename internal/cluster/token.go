@@ -17,8 +17,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wait"
 )
 
-// Labels and annotations that distinguish swdt's tokens and name their node. The node's
-// name is an annotation, since it may be longer than a label's value.
+// Labels and annotations that mark a token as swdt's and name its node. The node's name is
+// in an annotation, since it may be longer than a label's value.
 const (
 	tokenOwnerLabel     = "app.kubernetes.io/managed-by"
 	tokenOwner          = "swdt"
@@ -34,7 +34,7 @@ type TokenOptions struct {
 	TTL  time.Duration // default 15 minutes
 }
 
-// Token is a bootstrap token. Only Value returns its secret; a Token that is printed,
+// Token is a bootstrap token. Only Value returns its secret. A Token that is printed,
 // logged or marshalled shows only its id.
 type Token struct {
 	id, secret string
@@ -58,8 +58,9 @@ func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 // LogValue returns the id, for slog.
 func (t Token) LogValue() slog.Value { return slog.StringValue(t.String()) }
 
-// MintToken makes a short-lived bootstrap token for one node, and returns once the cluster
-// accepts it: when cluster-info is signed with it. After an error no token remains.
+// MintToken makes a short-lived bootstrap token for one node. It returns when the cluster
+// accepts the token: when cluster-info has a signature for it. After an error no token
+// remains.
 func (c *Cluster) MintToken(ctx context.Context, o TokenOptions) (Token, error) {
 	if o.TTL == 0 {
 		o.TTL = 15 * time.Minute
@@ -71,10 +72,10 @@ func (c *Cluster) MintToken(ctx context.Context, o TokenOptions) (Token, error) 
 	secret := tokenSecret(t, o.Node)
 	_, err = c.client.CoreV1().Secrets(secret.Namespace).Create(ctx, secret, metav1.CreateOptions{})
 	var refused apierrors.APIStatus
-	if errors.As(err, &refused) { // so no token was made
+	if errors.As(err, &refused) { // the server refused the request, so there is no token
 		return Token{}, c.mintFailed(o.Node, err)
 	}
-	if err != nil { // the token may exist, and only the answer was lost
+	if err != nil { // the token may exist, if only the answer was lost
 		err = c.mintFailed(o.Node, err)
 	} else {
 		err = c.awaitSignature(ctx, t)
@@ -90,8 +91,8 @@ func (c *Cluster) mintFailed(node string, err error) error {
 		Permission{Verb: "create", Resource: "secrets", Namespace: metav1.NamespaceSystem}, err)
 }
 
-// takeBack deletes a token that cannot be used, also if ctx has ended. It returns because,
-// with a failure to delete the token added.
+// takeBack deletes a token that cannot be used, even if ctx has ended. It returns because,
+// with the error of the deletion added if that fails.
 func (c *Cluster) takeBack(ctx context.Context, t Token, because error) error {
 	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterCancel)
 	defer cancel()
@@ -105,8 +106,8 @@ func (c *Cluster) takeBack(ctx context.Context, t Token, because error) error {
 // afterCancel bounds the clean-up after cancelled work.
 const afterCancel = 3 * time.Second
 
-// now returns the API server's time, by which tokens expire. If the server does not report
-// its time, it returns this machine's.
+// now returns the API server's time, which decides when tokens expire. If the server does
+// not report its time, it returns this machine's.
 func (c *Cluster) now(ctx context.Context) time.Time {
 	skew, err := c.ClockSkew(ctx)
 	if err != nil || skew.Offset.Abs() <= skew.Uncertainty {
@@ -195,7 +196,8 @@ func (*NoClusterInfoError) Error() string {
 		"on a control plane of kubeadm: kubeadm init phase bootstrap-token"
 }
 
-// DeleteToken removes the token's Secret. A missing one is not an error.
+// DeleteToken removes the token's Secret. If there is no such Secret, that is not an
+// error.
 func (c *Cluster) DeleteToken(ctx context.Context, t Token) error {
 	return c.deleteToken(ctx, bootstraptoken.BootstrapTokenSecretName(t.id), metav1.DeleteOptions{})
 }

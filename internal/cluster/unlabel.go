@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// RemoveLabels removes labels from a node, by their keys. It returns whether the node had
+// RemoveLabels removes labels from a node, by their keys. It reports whether the node had
 // any of them.
 func (c *Cluster) RemoveLabels(ctx context.Context, name string, keys []string) (bool, error) {
 	return c.changeNode(ctx, name, "take labels off node "+name, func(n *corev1.Node) map[string]any {
@@ -24,8 +24,8 @@ func (c *Cluster) RemoveLabels(ctx context.Context, name string, keys []string) 
 	})
 }
 
-// RemoveTaints removes taints from a node, whatever their values. It returns whether the
-// node had any of them.
+// RemoveTaints removes taints from a node, by their keys and effects; their values do not
+// matter. It reports whether the node had any of them.
 func (c *Cluster) RemoveTaints(ctx context.Context, name string, taints []corev1.Taint) (bool, error) {
 	return c.changeNode(ctx, name, "take taints off node "+name, func(n *corev1.Node) map[string]any {
 		left := slices.DeleteFunc(slices.Clone(n.Spec.Taints), func(has corev1.Taint) bool {

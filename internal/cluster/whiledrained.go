@@ -14,19 +14,18 @@ type Drainer interface {
 	Uncordon(ctx context.Context, name string) (bool, error)
 }
 
-// Bounds of the call that uncordons a node: after Ctrl-C the prompt must return
-// within a second.
+// Bounds of the call that uncordons a node. The second one applies after Ctrl-C, since the prompt
+// must return within a second.
 const (
 	uncordonTimeout            = 15 * time.Second
 	uncordonTimeoutInterrupted = 400 * time.Millisecond
 )
 
 // WhileDrained drains a machine's node, calls change and uncordons the node, even if ctx ends before.
-// If the drain fails, as it does for another machine's Node of the same name, WhileDrained
-// returns that error and does not call change. If change
-// fails, the node stays cordoned, with a warning that names the remedy, unless o.Usable
-// accepts the error. If change succeeds but the node cannot be uncordoned, the error is a
-// *CordonedError. A cordon that swdt did not make stays.
+// If the drain fails, WhileDrained returns its error and does not call change; the drain also fails
+// if the Node of that name belongs to another machine. If change fails, the node stays cordoned, with
+// a warning that names the remedy, unless o.Usable accepts the error. If change succeeds but the node
+// cannot be uncordoned, the error is a *CordonedError. A cordon that swdt did not make stays.
 func WhileDrained(ctx context.Context, c Drainer, m Machine, o DrainOptions, r Reporter, change func(context.Context) error) error {
 	r.Step("draining %s", m.Node)
 	done, err := c.Drain(ctx, m, o, r)
@@ -52,7 +51,7 @@ func WhileDrained(ctx context.Context, c Drainer, m Machine, o DrainOptions, r R
 	return failed
 }
 
-// uncordonAnyway uncordons a node also if ctx has ended.
+// uncordonAnyway uncordons a node, even if ctx has ended.
 func uncordonAnyway(ctx context.Context, c Drainer, name string) error {
 	limit := uncordonTimeout
 	if ctx.Err() != nil {
@@ -69,7 +68,7 @@ func uncordonAnyway(ctx context.Context, c Drainer, name string) error {
 // CordonedError reports a node that swdt cordoned and did not uncordon.
 type CordonedError struct {
 	Node string
-	Err  error // of the attempt to uncordon it; nil: the node may not work, so there was none
+	Err  error // the error of uncordoning; nil: swdt did not try, since the node may not work
 }
 
 func (e *CordonedError) Error() string {

@@ -4,7 +4,8 @@
 //
 // # Where a component comes from
 //
-// Its source in the node file, or else the place where its project publishes that version:
+// A component comes from its source in the node file. Without a source, it comes from the place where its project
+// publishes that version:
 //
 //	containerd   https://github.com/containerd/containerd/releases/download/v1.7.12/containerd-1.7.12-windows-amd64.tar.gz
 //	kubelet, …   https://dl.k8s.io/v1.36.3/bin/windows/amd64/kubelet.exe
@@ -12,18 +13,17 @@
 //
 // # Mirrors
 //
-// A mirror, which is a URL or a folder, replaces every URL: no other host is contacted. The
-// file at https://dl.k8s.io/v1.36.3/bin/x.exe is looked for as
-// MIRROR/dl.k8s.io/v1.36.3/bin/x.exe, the layout of wget --mirror (a port is part of the
-// host's name, after a +), then as MIRROR/x.exe; its checksum beside it. The second form
-// holds one version only.
+// A mirror is a URL or a folder. It replaces every URL: no other host is contacted. swdt looks for the file at
+// https://dl.k8s.io/v1.36.3/bin/x.exe first as MIRROR/dl.k8s.io/v1.36.3/bin/x.exe, which is the layout of wget
+// --mirror (a port is part of the host's name, after a +), then as MIRROR/x.exe. It looks for the checksum beside
+// the file. The second form can hold only one version.
 //
 // # Checksums
 //
-// The node file's sha256 takes precedence. Otherwise a published file is verified by the
-// checksum published beside it. Without one it is refused, except in a mirror that is a
-// folder, which is trusted like any other local file. A warning reports a file that came
-// over plain http and was not verified by anything that came another way.
+// The node file's sha256 takes precedence. Otherwise a published file is verified by the checksum published
+// beside it. A file without a checksum is refused, unless the mirror is a folder: such a mirror is trusted like
+// any other local file. A warning reports a file that came over plain http if no checksum from another channel
+// verified it.
 package artifact
 
 import (
@@ -57,15 +57,14 @@ type Wish struct {
 	// Source is the path or URL of an executable or a .tar.gz, or the path of a folder.
 	// Default: the place where the component's project publishes this version.
 	Source string
-	// SHA256 of the file at Source or of the published file, hexadecimal. Default for a
-	// published file: the checksum published beside it.
+	// SHA256 of the file at Source, or of the published file, hexadecimal. Default for a published file: the
+	// checksum published beside it.
 	SHA256 string
 	// Arch is the node's processor as GOARCH. Default amd64.
 	Arch string
 	// Mirror is a URL or a folder that replaces every URL.
 	Mirror string
-	// Field of the node file that has Source, for errors:
-	// spec.kubernetes.kubelet.source.
+	// Field is the field of the node file that has Source, for errors: spec.kubernetes.kubelet.source.
 	Field string
 }
 
@@ -78,15 +77,14 @@ type File struct {
 // Set is a component's files.
 type Set struct {
 	Files   []File // the component's main program first
-	Version string // without v; empty if Wish had none
+	Version string // without v; empty if the Wish had none
 	From    string // the URL or path of its source, for people
 }
 
 // Options configure a Store; zero fields have defaults.
 type Options = source.Options
 
-// Store resolves wishes for a run, each once for any number of nodes. It is safe for
-// concurrent use.
+// Store resolves the wishes of a run, each once for any number of nodes. It is safe for concurrent use.
 type Store struct {
 	options Options
 	sources *source.Set
@@ -108,8 +106,8 @@ func Resolve(ctx context.Context, wish Wish, r ui.Reporter) (Set, error) {
 	return NewStore(Options{}).Resolve(ctx, wish, r)
 }
 
-// Resolve returns the files of a component. It does not use the network if the cache has
-// them and their checksum is known.
+// Resolve returns the files of a component. If the cache has them and their checksum is known, it does not use
+// the network.
 func (s *Store) Resolve(ctx context.Context, wish Wish, r ui.Reporter) (Set, error) {
 	wish.Version = strings.TrimPrefix(wish.Version, "v")
 	wish.SHA256 = strings.ToLower(wish.SHA256)

@@ -16,11 +16,11 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// checksumLimit is above the size of any file of checksums, in bytes.
+// checksumLimit is larger than any file of checksums, in bytes.
 const checksumLimit = 1 << 20
 
-// checksum returns the hash of the file at a place, from the published file of checksums
-// beside it.
+// checksum returns the hash of the file at a place. It reads the hash from the file of
+// checksums that is published beside it.
 func (s *Store) checksum(ctx context.Context, at place, ending string, r ui.Reporter) (string, error) {
 	beside := at.withSuffix(ending)
 	file, err := s.file(ctx, beside, source.Request{MaxSize: checksumLimit}, r)
@@ -28,7 +28,7 @@ func (s *Store) checksum(ctx context.Context, at place, ending string, r ui.Repo
 		return "", err
 	}
 	text := []byte{}
-	if file.Size <= checksumLimit { // a local one may be of any size
+	if file.Size <= checksumLimit { // a local file of checksums may be of any size
 		if text, err = os.ReadFile(file.Path); err != nil {
 			return "", fmt.Errorf("read %s: %w", beside, err)
 		}
@@ -48,8 +48,8 @@ func baseName(at place) string {
 	return path.Base(at.String())
 }
 
-// parseChecksum finds a file's hash in text, which is the hash alone or lines of sha256sum:
-// the hash, spaces, perhaps a *, and the file's name.
+// parseChecksum finds the hash of the file called name in text. The text is the hash alone,
+// or lines of sha256sum: the hash, spaces, perhaps a *, and the file's name.
 func parseChecksum(text, name string) (string, bool) {
 	for line := range strings.Lines(text) {
 		hash, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -64,10 +64,10 @@ func parseChecksum(text, name string) (string, bool) {
 	return "", false
 }
 
-// A file published under a version never changes. So a checksum with which a file was
-// verified once is not requested again while that file is in the cache: a second run works
-// without the network. That applies to places with the version in their names;
-// MIRROR/kubelet.exe may be another file tomorrow.
+// A file that was published under a version never changes. So once a file was verified with
+// a checksum, that checksum is not requested again while the file is in the cache, and a
+// second run works without the network. This applies only to places whose names contain the
+// version; MIRROR/kubelet.exe may be another file tomorrow.
 
 // remembered returns the checksum of a place, if its file is in the cache.
 func (s *Store) remembered(w Wish, at place) (string, bool) {

@@ -10,9 +10,9 @@ import (
 type MissingError struct {
 	What   string   // such as kubelet 1.36.3 for windows/amd64
 	Looked []string // the places, each with its answer
-	Mirror bool     // they are places in a mirror
-	Field  string   // of the node file, which can name another source
-	Err    error    // the last server's answer; nil if no server was asked
+	Mirror bool     // the places are in a mirror
+	Field  string   // the field of the node file that can name another source
+	Err    error    // the error of the last server; nil if no server was asked
 }
 
 func (e *MissingError) Error() string {
@@ -38,7 +38,7 @@ func (e *AbsentError) Error() string {
 
 func (e *AbsentError) Unwrap() error { return fs.ErrNotExist }
 
-// ChecksumError reports a file that differs from the published one.
+// ChecksumError reports a file whose hash differs from the published checksum.
 type ChecksumError struct {
 	File, Got       string
 	Published, Want string // the checksum's place, and its value

@@ -46,8 +46,9 @@ func (s *Store) pick(ctx context.Context, w Wish, folder string, r ui.Reporter) 
 	return files, nil
 }
 
-// program returns a file, or an error if it is not an executable for Windows. in is the
-// archive that the file comes from; without it, an error would name a file of the cache.
+// program returns a file, or an error if it is not an executable for Windows. If the
+// file comes from an archive, in is that archive, for errors: otherwise they would name
+// a file of the cache.
 func (s *Store) program(ctx context.Context, name, url, hash, in string, r ui.Reporter) (File, error) {
 	binary, err := s.sources.Obtain(ctx, source.Request{URL: url, SHA256: hash, Executable: true}, r)
 	var no *source.NotExecutableError

@@ -19,7 +19,7 @@ import (
 // got is the source of a component, on this machine.
 type got struct {
 	from    string // for people
-	folder  string // its path, if it is a folder; else
+	folder  string // its path, if it is a folder; otherwise binary is set
 	url     place
 	binary  source.Binary
 	archive bool // binary is a .tar.gz
@@ -77,7 +77,8 @@ func (s *Store) find(ctx context.Context, w Wish, where published, r ui.Reporter
 	return got{}, missing
 }
 
-// rank returns 0 for a place whose file is in the cache with a known checksum, else 1.
+// rank returns 0 if the file of the place is in the cache and its checksum is known, otherwise
+// 1.
 func (s *Store) rank(w Wish, at place, ending string) int {
 	if _, ok := s.remembered(w, at.withSuffix(ending)); ok {
 		return 0
@@ -90,7 +91,7 @@ func (s *Store) verified(ctx context.Context, w Wish, at place, ending string, r
 	switch {
 	case w.SHA256 != "":
 		return s.obtain(ctx, at, w.SHA256, r)
-	case ending == "": // a source of the user's, which may not have a checksum
+	case ending == "": // a user's own source, which may have no checksum
 		found, err = s.obtain(ctx, at, "", r)
 	case at.local():
 		return s.besideLocal(ctx, at, ending, r)

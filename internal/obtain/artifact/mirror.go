@@ -18,12 +18,12 @@ type place string
 
 func (p place) local() bool { return source.IsLocal(string(p)) }
 
-// plain reports whether the place is on plain http, where other hosts on the network path
-// can change the content.
+// plain reports whether the place is on plain http, where attackers on the network path can
+// change the content.
 func (p place) plain() bool { return strings.HasPrefix(strings.ToLower(string(p)), "http://") }
 
-// withSuffix returns the place of the file whose name has this suffix in addition. A URL's
-// query stays at its end.
+// withSuffix returns the place of the file whose name has the additional suffix ending. A
+// URL's query stays at its end.
 func (p place) withSuffix(ending string) place {
 	if p.local() {
 		return p + place(ending)
@@ -36,8 +36,8 @@ func (p place) withSuffix(ending string) place {
 	return place(u.String())
 }
 
-// String returns the place for messages: without password, and without query, which may
-// have tokens.
+// String returns the place for messages. It omits the password and the query, which may
+// contain tokens.
 func (p place) String() string {
 	if p.local() {
 		return string(p)
@@ -50,8 +50,8 @@ func (p place) String() string {
 	return u.String()
 }
 
-// CheckMirror returns the problems of a mirror that can be found without contacting it; no
-// mirror is valid.
+// CheckMirror returns the problems of a mirror that can be found without contacting it. An
+// empty mirror is valid.
 func CheckMirror(mirror string) error {
 	switch {
 	case mirror == "":
@@ -84,18 +84,18 @@ func mirrorURL(mirror string) (*url.URL, error) {
 	return base, nil
 }
 
-// places returns the places at which to look for the file of a URL: the URL itself or, with
-// a mirror, only the two places in the mirror.
+// places returns the places at which to look for the file of a URL. Without a mirror that
+// is the URL itself; with one, only the two places in the mirror.
 func places(at, mirror string) ([]place, error) {
 	if mirror == "" {
 		return []place{place(at)}, nil
 	}
 	u, err := url.Parse(at)
 	if err != nil || u.Host == "" {
-		// err would repeat it with its password
+		// err would repeat the URL with its password
 		return nil, errors.New("not a valid URL: write it as https://host/path/file.exe")
 	}
-	host := strings.ReplaceAll(u.Host, ":", "+") // Windows has no colons in names
+	host := strings.ReplaceAll(u.Host, ":", "+") // names of Windows files cannot contain a colon
 	deep, flat := path.Join(host, path.Join("/", u.Path)), path.Base(u.Path)
 	if source.IsLocal(mirror) {
 		folder, _, err := source.Request{URL: mirror}.LocalPath()

@@ -5,7 +5,8 @@ import "fmt"
 // published is the place at which a project publishes one of its files.
 type published struct {
 	url string
-	// checksum is the suffix of its checksum's URL.
+	// checksum is the suffix that is added to the file's URL to get the URL of
+	// its checksum.
 	checksum string
 }
 
@@ -27,7 +28,8 @@ func (w Wish) published() (published, error) {
 	return published{}, fmt.Errorf("swdt does not know where %s is published: set %s", w.Component, w.field())
 }
 
-// programs returns the component's files, of which the first is required.
+// programs returns the names of the component's files. Only the first file is
+// required.
 func (w Wish) programs() []string {
 	if w.Component == Containerd {
 		return []string{"containerd.exe", "containerd-shim-runhcs-v1.exe", "ctr.exe"}
@@ -35,7 +37,7 @@ func (w Wish) programs() []string {
 	return []string{string(w.Component) + ".exe"}
 }
 
-// field returns the name of the field of Source in errors.
+// field returns the name that errors use for the field of Source.
 func (w Wish) field() string {
 	if w.Field == "" {
 		return "its source"

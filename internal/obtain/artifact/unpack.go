@@ -21,14 +21,14 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// limits bound the unpacked size of one file and of all files of an archive, in bytes: many
-// times the size of real ones.
+// limits bound the unpacked size of one file, and of all files of an archive, in bytes.
+// They are many times the sizes of real archives.
 type limits struct{ file, total int64 }
 
 const remedyArchive = "download it again, or name another source"
 
-// unpack extracts a component's programs from an archive into the cache, where their names
-// are their hashes.
+// unpack extracts a component's programs from an archive into the cache, which names files
+// by their hashes.
 func (s *Store) unpack(ctx context.Context, w Wish, g got, r ui.Reporter) ([]File, error) {
 	store, err := s.blobs()
 	if err != nil {
@@ -57,9 +57,10 @@ func (s *Store) unpack(ctx context.Context, w Wish, g got, r ui.Reporter) ([]Fil
 	return files, nil
 }
 
-// content returns the hashes of an archive's programs by their names; the cache then has
-// all of them. It stores the result, so that the next run need not unpack. Only one swdt at
-// a time unpacks an archive: a file that another swdt is reading must not be replaced.
+// content returns the hashes of an archive's programs by the programs' names. Afterwards
+// the cache has all of these programs. content stores the hashes too, so that the next run
+// need not unpack. Only one swdt at a time unpacks an archive: a file that another swdt is
+// reading must not be replaced.
 func (s *Store) content(ctx context.Context, store *blobs.Store, w Wish, g got,
 	r ui.Reporter) (map[string]string, error) {
 	index, err := s.cached("archives", g.binary.SHA256+"-"+string(w.Component)+".json")
@@ -148,7 +149,7 @@ func extractFrom(ctx context.Context, store *blobs.Store, file io.Reader, wanted
 	for {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
-			// The archive ends before the file, which has a checksum at its end.
+			// Read the rest of the archive, since its checksum is at its end.
 			_, err = io.Copy(io.Discard, bounded)
 			return content, err
 		}
@@ -191,7 +192,7 @@ func (e *diskError) Error() string { return e.err.Error() }
 
 // keep writes a file into the store under the hash of its content.
 func keep(ctx context.Context, store *blobs.Store, content io.Reader) (string, error) {
-	temporary, err := os.CreateTemp(store.Folder(), "unpacked-*.new") // the store removes it if keep cannot
+	temporary, err := os.CreateTemp(store.Folder(), "unpacked-*.new") // if it stays, the store removes it later
 	if err != nil {
 		return "", &diskError{err}
 	}
@@ -205,7 +206,7 @@ func keep(ctx context.Context, store *blobs.Store, content io.Reader) (string, e
 		_ = os.Remove(temporary.Name())
 		return "", err
 	}
-	if _, err := store.Path(ctx, hash); err == nil { // the store has it already; it may be in use
+	if _, err := store.Path(ctx, hash); err == nil { // the store has the file already; another swdt may be using it
 		_ = os.Remove(temporary.Name())
 		return hash, nil
 	}

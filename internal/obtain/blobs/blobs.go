@@ -1,6 +1,6 @@
-// Package blobs is your machine's store of files by their SHA-256: all downloads, and every
-// binary that was pushed. So the store usually has the file that is on a node, and a push
-// only has to send the difference to it.
+// Package blobs is your machine's store of files by their SHA-256. It has all downloads, and
+// every binary that was pushed. So the store usually has the file that is on a node, and a
+// push only has to send the difference between that file and the new one.
 //
 //	<folder>/<sha256>        a file, written under another name first
 //	<folder>/<sha256>.used   empty; its time is when the file was last used
@@ -27,10 +27,10 @@ import (
 )
 
 const (
-	// DefaultLimit is how many bytes are kept: some fifty builds of a kubelet.
+	// DefaultLimit is how many bytes are kept, enough for about fifty builds of a kubelet.
 	DefaultLimit = 4 << 30
-	// grace is how long a file stays after its use, whatever the limit: another swdt
-	// may have obtained its path a moment ago.
+	// grace is how long a file stays after its last use, even if the store exceeds its limit:
+	// another swdt may have obtained the file's path a moment ago.
 	grace = 10 * time.Minute
 )
 
@@ -65,14 +65,14 @@ func OpenDefault() (*Store, error) {
 // ErrNotHeld means that the store does not have a file, or that its copy is damaged.
 var ErrNotHeld = errors.New("not in the cache")
 
-// Folder returns the store's folder. Callers may keep files of their own in it, under names
-// that are not hashes.
+// Folder returns the store's folder. Callers may keep their own files in it, under names that
+// are not hashes.
 func (s *Store) Folder() string { return s.folder }
 
 func (s *Store) path(hash string) string { return filepath.Join(s.folder, hash) }
 
-// IsSHA256 reports whether text is a SHA-256 in lower-case hexadecimal, and so safe
-// as part of a file's name.
+// IsSHA256 reports whether text is a SHA-256 in lower-case hexadecimal. Such a text is safe as
+// part of a file's name.
 func IsSHA256(text string) bool { return valid(text) }
 
 func valid(hash string) bool {
@@ -124,8 +124,9 @@ func (c Content) Close() {
 
 // Read returns the content of the file with this hash, unverified. The caller must detect a
 // wrong content by itself, and then call RemoveDamaged. If there is no such file, the error is
-// ErrNotHeld. If the system supports that, the content is mapped from the file: the store
-// only renames and removes whole files. No process may truncate the file meanwhile.
+// ErrNotHeld. Where the system supports it, the content is mapped from the file; that is safe
+// because the store only renames and removes whole files. No process may truncate the file
+// meanwhile.
 func (s *Store) Read(hash string) (Content, error) {
 	if !valid(hash) {
 		return Content{}, ErrNotHeld
@@ -181,8 +182,8 @@ func (s *Store) Put(ctx context.Context, path, hash string) error {
 	return err
 }
 
-// copy copies a file into the folder without hashing it: a wrong content is detected when
-// the file is used.
+// copy copies a file into the folder without hashing it. A wrong content is detected when the
+// file is used.
 func (s *Store) copy(ctx context.Context, path, hash string) (temporary string, err error) {
 	from, err := os.Open(path)
 	if err != nil {
@@ -193,7 +194,7 @@ func (s *Store) copy(ctx context.Context, path, hash string) (temporary string, 
 	if err != nil {
 		return "", err
 	}
-	_, err = io.Copy(to, from) // on Linux without going through this process
+	_, err = io.Copy(to, from) // on Linux the kernel copies, without going through this process
 	err = errors.Join(err, to.Close(), context.Cause(ctx))
 	if err != nil {
 		_ = os.Remove(to.Name())
@@ -202,30 +203,30 @@ func (s *Store) copy(ctx context.Context, path, hash string) (temporary string, 
 	return to.Name(), nil
 }
 
-// Adopt moves the file at path, on the same volume and with this verified hash, into the
-// store. It returns the file's new path.
+// Adopt moves the file at path into the store, and returns its new path. The file must be on
+// the same volume, and its hash must have been verified.
 func (s *Store) Adopt(ctx context.Context, path, hash string) (string, error) {
 	if !valid(hash) {
 		return "", fmt.Errorf("keep %s: %q is no SHA-256", path, hash)
 	}
 	blob := s.path(hash)
 	if err := os.Rename(path, blob); err != nil {
-		// On Windows a file that another swdt is reading cannot be replaced; it
-		// is the same file.
+		// On Windows a file that another swdt is reading cannot be replaced. If the store has
+		// the file already, that is the same file.
 		if !s.Has(hash) {
 			return "", fmt.Errorf("keep a file in the cache: %w", err)
 		}
 		_ = os.Remove(path)
 	}
 	s.touch(hash)
-	_ = s.evict(ctx) // until the next time, more is kept than should be
+	_ = s.evict(ctx) // if this fails, the store exceeds its limit until the next eviction
 	return blob, nil
 }
 
 func (s *Store) stamp(hash string) string { return s.path(hash) + stampEnding }
 
-// touch records the use of a file. It does not change the file's own time, which callers
-// that have its path may compare.
+// touch records the use of a file. It does not change the file's own time: callers that have
+// the file's path may compare that time.
 func (s *Store) touch(hash string) {
 	now := s.now()
 	if os.Chtimes(s.stamp(hash), now, now) == nil {

@@ -28,8 +28,8 @@ type held struct {
 	used time.Time
 }
 
-// evict removes the least recently used files until the others are within the limit, but no
-// file used within grace.
+// evict removes the least recently used files until the rest is within the limit. It never
+// removes a file that was used within grace.
 func (s *Store) evict(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -37,8 +37,8 @@ func (s *Store) evict(ctx context.Context) error {
 	if _, total, err := s.list(); err != nil || total <= s.limit {
 		return err
 	}
-	// One swdt at a time: two would remove twice the excess. The lock is never held for
-	// long.
+	// Only one swdt evicts at a time: two would remove twice the excess. Each holds the
+	// lock only briefly.
 	unlock, err := lockedfile.MutexAt(filepath.Join(s.folder, ".lock")).Lock()
 	if err != nil {
 		return fmt.Errorf("lock the cache: %w", err)
@@ -54,7 +54,7 @@ func (s *Store) evict(ctx context.Context) error {
 			return nil
 		}
 		if os.Remove(s.path(oldest.hash)) != nil {
-			continue // on Windows, while it is being read
+			continue // on Windows the file cannot be removed while it is being read
 		}
 		_ = os.Remove(s.stamp(oldest.hash))
 		total -= oldest.size
@@ -72,7 +72,7 @@ func (s *Store) list() (all []held, total int64, err error) {
 	for _, entry := range entries {
 		info, err := entry.Info()
 		if err != nil || !info.Mode().IsRegular() {
-			continue // removed a moment ago
+			continue // the file was removed a moment ago
 		}
 		if strings.HasSuffix(entry.Name(), temporaryEnding) && s.now().Sub(info.ModTime()) > abandoned {
 			_ = os.Remove(s.path(entry.Name()))

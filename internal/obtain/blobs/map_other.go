@@ -2,5 +2,6 @@
 
 package blobs
 
-// mapFile reads the file into memory: on this system a mapped file could not be removed.
+// mapFile reads the file into memory. On this system, a mapped file could not be
+// removed.
 func mapFile(path string) (Content, error) { return readFile(path) }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapFile returns a file's content without copying it: if the system has it in memory and
-// the reader reads all of it once, copying would be half the work.
+// mapFile returns a file's content without copying it. If the system has the content in
+// memory and the reader reads all of it once, a copy would be half of the work.
 func mapFile(path string) (Content, error) {
 	file, err := os.Open(path)
 	if err != nil {

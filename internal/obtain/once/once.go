@@ -1,5 +1,5 @@
-// Package once does a piece of work once for all callers that request it, including those
-// that request it while it is under way.
+// Package once does a piece of work once for all callers that request it. That includes
+// callers that request it while it is under way.
 package once
 
 import (
@@ -21,9 +21,10 @@ type entry[V any] struct {
 	value V
 }
 
-// Do returns the result of the work for a key, which may be an earlier one. If the work
-// fails, or reports that its value must not be kept, the next caller does it again. A
-// caller that waits for another's work can be cancelled by ctx; its error is ctx's cause.
+// Do returns the result of the work for a key; an earlier call may have produced it. If
+// the work fails, or reports that its value must not be kept, the next caller does it
+// again. A caller that waits for another caller's work stops waiting when its ctx ends;
+// its error is ctx's cause.
 func (m *Map[K, V]) Do(ctx context.Context, key K, work func() (value V, keep bool, err error)) (V, error) {
 	var none V
 	e := m.entry(key)

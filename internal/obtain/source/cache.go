@@ -59,18 +59,18 @@ type record struct {
 	LastModified string `json:"lastModified,omitempty"`
 	// SHA256 of the complete file; empty while there is only a part.
 	SHA256 string `json:"sha256,omitempty"`
-	// Total is the size of the complete file, 0 if the server did not report it.
+	// Total is the size of the complete file; 0 if the server did not report it.
 	Total int64 `json:"total,omitempty"`
 }
 
-// slot is a URL's place in the cache. The lock is held until release.
+// slot is a URL's place in the cache. It holds the URL's lock until release.
 type slot struct {
 	cache   cache
 	base    string
 	release func()
 }
 
-// slot waits until this swdt may use the URL: another swdt may be downloading it.
+// slot waits until no other swdt is downloading the URL, and then locks the URL.
 func (c cache) slot(ctx context.Context, url string, waiting func()) (*slot, error) {
 	sum := sha256.Sum256([]byte(url)) // a URL can hold secrets and any character
 	base := filepath.Join(c.folder, "urls", hex.EncodeToString(sum[:]))
@@ -84,7 +84,7 @@ func (c cache) slot(ctx context.Context, url string, waiting func()) (*slot, err
 // Lock waits until no other swdt on this machine holds the lock file, and then holds it
 // until release. If that takes more than a second, it calls waiting.
 func Lock(ctx context.Context, path string, waiting func()) (release func(), err error) {
-	if ctx.Err() != nil { // otherwise the file would be made after Lock has returned
+	if ctx.Err() != nil { // after ctx has ended, the file must not be made
 		return nil, context.Cause(ctx)
 	}
 	type locked struct {
@@ -96,7 +96,7 @@ func Lock(ctx context.Context, path string, waiting func()) (release func(), err
 		release, err := lockedfile.MutexAt(path).Lock()
 		turn <- locked{release, err}
 	}()
-	abandon := func() { // the lock cannot be waited for with a context
+	abandon := func() { // waiting for the lock does not stop when ctx ends, so a goroutine waits
 		if l := <-turn; l.err == nil {
 			l.release()
 		}
@@ -117,8 +117,8 @@ func Lock(ctx context.Context, path string, waiting func()) (release func(), err
 
 func (s *slot) part() string { return s.base + ".part" }
 
-// load returns the record of the URL; the zero record if there is none, or an invalid
-// one.
+// load returns the record of the URL. If there is no record, or an invalid one, it
+// returns the zero record.
 func (s *slot) load() record {
 	var r record
 	data, err := os.ReadFile(s.base + ".json")

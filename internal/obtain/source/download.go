@@ -18,8 +18,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// newClient returns a client for large downloads: it has no overall timeout, since their
-// duration is unknown, but bounds on everything before the first byte.
+// newClient returns a client for large downloads. It has no overall timeout, since the
+// duration of a download is unknown. It bounds everything before the first byte.
 func newClient() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
@@ -28,7 +28,7 @@ func newClient() *http.Client {
 			TLSHandshakeTimeout:   20 * time.Second,
 			ResponseHeaderTimeout: time.Minute,
 			ForceAttemptHTTP2:     true,
-			DisableCompression:    true, // lengths and ranges are those of the file
+			DisableCompression:    true, // keeps lengths and ranges those of the file itself
 		},
 		CheckRedirect: checkRedirect,
 	}
@@ -49,9 +49,9 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// download gets a URL into the cache and returns the file's path there. It makes no request
-// if the cache has the wanted hash, and one short request if the server reports that the
-// file has not changed.
+// download gets a URL into the cache and returns the file's path there. If the cache has a
+// file with the wanted hash, it makes no request. If the server reports that the file has
+// not changed, it makes one short request.
 func (s *Set) download(ctx context.Context, u *url.URL, wanted string, most int64, r ui.Reporter) (string, error) {
 	limits, err := s.options.Limits.complete(os.LookupEnv)
 	if err != nil {
@@ -116,7 +116,7 @@ func (d *download) run(ctx context.Context) (string, error) {
 // errPartUseless means that the server cannot continue where the part ends.
 var errPartUseless = errors.New("the server cannot continue the download")
 
-// conditional returns the headers of a request that the server answers with the file only
+// conditional returns the headers of a conditional request: the server sends the file only
 // if it has changed.
 func conditional(known record) http.Header {
 	header := http.Header{}
@@ -128,8 +128,9 @@ func conditional(known record) http.Header {
 	return header
 }
 
-// resuming returns the headers of a request for the bytes that the part lacks. It returns
-// none if there is no strong validator, which would guarantee that the file is the same.
+// resuming returns the headers of a request for the bytes that the part lacks. Without a
+// strong validator, it returns none: nothing would guarantee that the part and the rest
+// belong to the same file.
 func (d *download) resuming() http.Header {
 	header := http.Header{}
 	size := d.place.partSize()
@@ -142,8 +143,8 @@ func (d *download) resuming() http.Header {
 	return header
 }
 
-// strong returns the validator that counts as changing with every byte of the file: a
-// strong ETag, else Last-Modified; "" if there is neither.
+// strong returns a validator that changes whenever a byte of the file changes: a strong
+// ETag, else Last-Modified. If there is neither, it returns "".
 func (r record) strong() string {
 	if r.ETag != "" && !strings.HasPrefix(r.ETag, "W/") {
 		return r.ETag
@@ -151,8 +152,8 @@ func (r record) strong() string {
 	return r.LastModified
 }
 
-// request makes one GET request and stores the body in the cache. unchanged is the path to
-// return if the server answers 304 (not modified).
+// request makes one GET request and stores the body in the cache. If the server answers 304
+// (not modified), it returns unchanged, which is a path.
 func (d *download) request(ctx context.Context, header http.Header, unchanged string) (string, error) {
 	ctx, watch := newWatchdog(ctx, d.limits)
 	defer watch.stop()
@@ -201,13 +202,13 @@ func (d *download) failed(ctx context.Context, err error) error {
 	}
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
-		err = wrapped.Err // it repeats the URL with its query
+		err = wrapped.Err // the outer error would repeat the URL with its query
 	}
 	return fmt.Errorf("download %s: %w: check the URL, the network and the proxy settings", shown(d.url), err)
 }
 
-// receive appends the body to the part, which already has have bytes, and moves the
-// complete part into the blobs.
+// receive appends the body to the part and moves the complete part into the blobs. have is
+// the number of bytes that the part already has.
 func (d *download) receive(ctx context.Context, response *http.Response, have int64, watch *watchdog) (string, error) {
 	now := record{ETag: response.Header.Get("ETag"), LastModified: response.Header.Get("Last-Modified")}
 	if response.ContentLength >= 0 {
@@ -216,8 +217,8 @@ func (d *download) receive(ctx context.Context, response *http.Response, have in
 	if d.limits.Size > 0 && now.Total > d.limits.Size {
 		return "", d.tooLarge(now.Total)
 	}
-	// The part and its record must match at every moment: there is no part while the
-	// record belongs to another file.
+	// The part and its record must match at every moment: the part of another file is
+	// removed before the new record is written.
 	if have == 0 {
 		if err := d.place.dropPart(); err != nil {
 			return "", err
@@ -270,8 +271,8 @@ func (d *download) append(ctx context.Context, body io.Reader, have, total int64
 	return nil
 }
 
-// tooLarge removes the part and returns the error for a file beyond the limit; size 0 means
-// unknown.
+// tooLarge removes the part and returns the error for a file beyond the limit. size is in
+// bytes; 0 means unknown.
 func (d *download) tooLarge(size int64) error {
 	return errors.Join(&TooLargeError{URL: shown(d.url), Size: size, Limit: d.limits.Size}, d.place.dropPart())
 }
@@ -283,7 +284,7 @@ func (d *download) finish(ctx context.Context, now record) (string, error) {
 		return "", fmt.Errorf("verify the download: %w", err)
 	}
 	if d.wanted != "" && hash != d.wanted {
-		// It must not be continued: it is not the wanted file.
+		// The part must not be continued, since it is not the wanted file.
 		if err := d.place.dropPart(); err != nil {
 			return "", err
 		}
@@ -301,8 +302,8 @@ type writeError struct{ err error }
 
 func (e *writeError) Error() string { return e.err.Error() }
 
-// copyBody copies like io.Copy, but distinguishes a failed read from a failed write. It
-// calls each with the number of bytes of every read.
+// copyBody copies like io.Copy, but distinguishes a failed read from a failed write. After
+// every read it calls each with the number of bytes.
 func copyBody(w io.Writer, r io.Reader, each func(n int64)) (int64, error) {
 	buffer := make([]byte, 256<<10)
 	var total int64
@@ -324,7 +325,8 @@ func copyBody(w io.Writer, r io.Reader, each func(n int64)) (int64, error) {
 	}
 }
 
-// contentRangeStart returns the first position of "bytes 10-99/100".
+// contentRangeStart returns the first position of a Content-Range header: 10 for "bytes
+// 10-99/100".
 func contentRangeStart(header string) (int64, bool) {
 	rest, ok := strings.CutPrefix(header, "bytes ")
 	first, _, dash := strings.Cut(rest, "-")

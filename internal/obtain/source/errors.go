@@ -9,7 +9,7 @@ import (
 // FileError is returned for a local path that does not name a readable file.
 type FileError struct {
 	Path   string
-	What   string // does not exist, is a folder, …
+	What   string // the problem, such as "does not exist" or "is a folder"
 	Remedy string
 	Err    error // may be nil
 }
@@ -17,7 +17,7 @@ type FileError struct {
 func (e *FileError) Error() string { return e.Path + " " + e.What + ": " + e.Remedy }
 func (e *FileError) Unwrap() error { return e.Err }
 
-// ChangingError is returned for a file that is being written.
+// ChangingError is returned for a file that another program is still writing.
 type ChangingError struct{ Path string }
 
 func (e *ChangingError) Error() string {

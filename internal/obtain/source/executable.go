@@ -17,8 +17,8 @@ const (
 	remedyWhole = "build or download it again"
 )
 
-// machineOf returns the processor (as GOARCH) that a Windows executable is for. For any
-// other file it returns "", or an error if the file must be an executable.
+// machineOf returns the processor (as GOARCH) that a Windows executable is for. If the file is
+// not a Windows executable, it returns "", or an error if executable is true.
 func machineOf(r io.ReaderAt, size int64, executable bool, name string) (string, error) {
 	head := make([]byte, min(size, 512))
 	if _, err := r.ReadAt(head, 0); err != nil && size > 0 && err != io.EOF {
@@ -64,7 +64,7 @@ func wholeProgram(image *pe.File, size int64, name string) error {
 	return nil
 }
 
-// imageEnd returns the end of the last part of the file that its headers describe.
+// imageEnd returns the offset at which the file must at least end, according to its headers.
 func imageEnd(image *pe.File) int64 {
 	var end int64
 	for _, section := range image.Sections {
@@ -72,7 +72,7 @@ func imageEnd(image *pe.File) int64 {
 			end = max(end, int64(section.Offset)+int64(section.Size))
 		}
 	}
-	signature := directory(image, pe.IMAGE_DIRECTORY_ENTRY_SECURITY) // whose address is an offset in the file
+	signature := directory(image, pe.IMAGE_DIRECTORY_ENTRY_SECURITY) // its address is an offset in the file
 	return max(end, int64(signature.VirtualAddress)+int64(signature.Size))
 }
 

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// Limits bound a download, since the server determines its size and speed. A zero field
-// means its default, a negative one no limit.
+// Limits bound a download, since the server determines its size and speed. 0 in a field means the
+// default of the field; a negative value means no limit.
 type Limits struct {
 	// Size is the maximum size of a file, in bytes. Default 1 GiB, many times the largest binary.
 	Size int64
-	// Stall is how long a download may receive nothing. Default 1 minute.
+	// Stall is how long a download may go on without receiving data. Default 1 minute.
 	Stall time.Duration
 	// Rate is the minimum average in a period of twice Stall, in bytes per second.
 	// Default 1 KiB/s.
@@ -38,7 +38,7 @@ func defaultLimits() Limits {
 	return Limits{Size: 1 << 30, Stall: time.Minute, Rate: 1 << 10, Total: 2 * time.Hour}
 }
 
-// complete fills in unset fields, from the environment and from the defaults.
+// complete sets the fields that are 0, from the environment or else from the defaults.
 func (l Limits) complete(lookup func(string) (string, bool)) (Limits, error) {
 	var of Limits
 	err := errors.Join(

@@ -29,7 +29,8 @@ func IsLocal(sourceURL string) bool {
 	return !ok || scheme == "file"
 }
 
-// LocalPath returns the requested file on your machine; local is false for a download.
+// LocalPath returns the path of the requested file on your machine. local is false if
+// the request is a download.
 func (r Request) LocalPath() (path string, local bool, err error) {
 	where, err := locate(r)
 	return where.path, err == nil && where.url == nil, err
@@ -52,7 +53,7 @@ func locate(request Request) (location, error) {
 	case scheme == "http" || scheme == "https":
 		u, err := url.Parse(request.URL)
 		if err != nil || u.Host == "" {
-			// err would repeat it with its password
+			// err would repeat the URL with its password
 			return location{}, errors.New("sourceURL is not a valid URL: write it as https://host/path/file.exe")
 		}
 		return location{url: u}, nil
@@ -61,7 +62,8 @@ func locate(request Request) (location, error) {
 		request.URL, scheme)
 }
 
-// cutScheme splits scheme://rest. One letter is a drive, not a scheme.
+// cutScheme splits scheme://rest. A single letter before the colon is a drive, not a
+// scheme.
 func cutScheme(text string) (scheme, rest string, ok bool) {
 	scheme, rest, ok = strings.Cut(text, "://")
 	if !ok || len(scheme) < 2 || strings.ContainsAny(scheme, `/\`) {
@@ -70,8 +72,9 @@ func cutScheme(text string) (scheme, rest string, ok bool) {
 	return strings.ToLower(scheme), rest, true
 }
 
-// filePath returns the path in file://rest on an operating system: file:///k/x,
-// file:///C:/k/x, file://C:/k/x, file://localhost/k/x, file://server/share/x.
+// filePath returns the path that rest of file://rest means on the operating system
+// goos: file:///k/x, file:///C:/k/x, file://C:/k/x, file://localhost/k/x,
+// file://server/share/x.
 func filePath(rest, goos string) (string, error) {
 	path, err := url.PathUnescape(strings.ReplaceAll(rest, `\`, "/"))
 	if err != nil {
@@ -109,8 +112,8 @@ func hasDrive(path string) bool {
 	return 'a' <= letter && letter <= 'z'
 }
 
-// shown returns a URL for messages: without password, and without query, which may have
-// tokens.
+// shown returns a URL for messages. It omits the password and the query, which may
+// contain tokens.
 func shown(u *url.URL) string {
 	bare := *u
 	bare.User, bare.RawQuery, bare.Fragment = nil, "", ""

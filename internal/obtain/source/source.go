@@ -1,6 +1,6 @@
-// Package source obtains the binaries to push: from a path, a file:// or an http(s)://
-// URL, into a local file with a known SHA-256 and kind of executable. Downloads are
-// resumed, verified and kept in a cache that several runs of swdt share.
+// Package source obtains the binaries to push. It turns a path, a file:// URL or an
+// http(s):// URL into a local file whose SHA-256 and kind of executable are known.
+// Downloads are resumed, verified and kept in a cache that several runs of swdt share.
 package source
 
 import (
@@ -24,12 +24,12 @@ import (
 
 // Request is a wanted binary.
 type Request struct {
-	// URL is a path, file:// or http(s):// URL, as config.Document.Resolve returns it:
-	// variables and ~ are expanded.
+	// URL is a path, a file:// URL or an http(s):// URL, as config.Document.Resolve returns
+	// it: variables and ~ are expanded.
 	URL string
-	// SHA256 that the binary must have, hexadecimal; empty: any.
+	// SHA256 is the hash that the binary must have, hexadecimal; empty: any.
 	SHA256 string
-	// MaxSize is a tighter bound for a download than the limits, in bytes. 0: the limits.
+	// MaxSize bounds a download in addition to the limits, in bytes. 0: only the limits.
 	MaxSize int64
 	// Executable requires a complete Windows program, not a DLL or another kind of
 	// file.
@@ -42,8 +42,8 @@ type Binary struct {
 	Size     int64
 	Modified time.Time
 	SHA256   string // lower-case hexadecimal
-	// Machine is the processor it is for, as GOARCH; empty if the file is not a Windows
-	// executable.
+	// Machine is the processor that the binary is built for, as GOARCH; empty if the file
+	// is not a Windows executable.
 	Machine string
 }
 
@@ -51,11 +51,11 @@ type Binary struct {
 type Options struct {
 	Cache string       // default: swdt in the user's cache folder
 	HTTP  *http.Client // default: proxy from the environment, no overall timeout
-	// Limits of downloads; unset ones are read from the environment.
+	// Limits are the limits of downloads; unset ones are read from the environment.
 	Limits Limits
 }
 
-// Set obtains binaries for a run, each once for any number of nodes. It is safe for
+// Set obtains the binaries of a run, each once for any number of nodes. It is safe for
 // concurrent use.
 type Set struct {
 	options Options
@@ -182,7 +182,7 @@ func regular(path string) (fs.FileInfo, error) {
 }
 
 // Look checks that a requested local file exists, without reading it. The error is a
-// *FileError, or about the URL itself. Look does not check downloads.
+// *FileError, or reports a wrong URL. Look does not check downloads.
 func (r Request) Look() error {
 	where, err := locate(r)
 	if err != nil || where.url != nil {
@@ -202,8 +202,8 @@ func read(ctx context.Context, path string, before fs.FileInfo, executable bool,
 	if _, err := io.Copy(hash, &contextReader{ctx, file}); err != nil {
 		return Binary{}, fmt.Errorf("read %s: %w", path, err)
 	}
-	// Judge the program only once it is known that the file did not change: an
-	// incomplete file is not a bad one.
+	// Report problems of the program only if the file did not change meanwhile: a file that
+	// is not completely written yet is not a bad program.
 	after, err := os.Stat(path)
 	if err != nil || after.Size() != before.Size() || !after.ModTime().Equal(before.ModTime()) {
 		return Binary{}, &ChangingError{Path: path}
@@ -218,7 +218,7 @@ func read(ctx context.Context, path string, before fs.FileInfo, executable bool,
 	}, nil
 }
 
-// For checks that the binary runs on a node with this processor (GOARCH).
+// For returns an error if a node with this processor (GOARCH) cannot run the binary.
 func (b Binary) For(architecture string) error {
 	if architecture == "" || b.Machine == "" || b.Machine == architecture {
 		return nil
@@ -226,7 +226,7 @@ func (b Binary) For(architecture string) error {
 	return &MachineError{Name: filepath.Base(b.Path), Got: b.Machine, Want: architecture}
 }
 
-// Unchanged checks that the file is still the one that was hashed.
+// Unchanged returns an error if the file is no longer the one that was hashed.
 func (b Binary) Unchanged() error {
 	info, err := os.Stat(b.Path)
 	if err != nil || info.Size() != b.Size || !info.ModTime().Equal(b.Modified) {

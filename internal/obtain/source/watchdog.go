@@ -33,7 +33,7 @@ type watchdog struct {
 	stalled *time.Timer
 	slow    *time.Timer
 	total   *time.Timer
-	window  atomic.Int64 // bytes since slow was set
+	window  atomic.Int64 // bytes received since the timer slow was set
 	cancel  context.CancelCauseFunc
 }
 
@@ -61,7 +61,7 @@ func (w *watchdog) begin() {
 }
 
 // period returns the time over which the rate is measured. It is longer than Stall, so that
-// a stall is detected as a stall, not as a low rate.
+// a stall is reported as a stall, not as a low rate.
 func (w *watchdog) period() time.Duration { return 2 * w.limits.Stall }
 
 // measure cancels a request that has received too few bytes in the last period.
@@ -82,7 +82,7 @@ func (w *watchdog) alive(n int64) {
 }
 
 func (w *watchdog) stop() {
-	w.cancel(nil) // first: measure may set its timer once more, without effect
+	w.cancel(nil) // cancel first: a running measure may set its timer once more, but without effect
 	w.stalled.Stop()
 	w.slow.Stop()
 	w.total.Stop()
