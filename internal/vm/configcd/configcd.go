@@ -3,9 +3,9 @@
 // and OpenSSH.
 //
 // The CD holds the password of the Administrator, in a form that anyone can decode. Its
-// file therefore belongs to its user alone (mode 0600, from its first byte), lies in a
-// folder that no other user can write, and is removed by [Wipe] when the installation has
-// ended; the script removes the copies inside the guest. The CD is never a part of a
+// file therefore belongs to its user alone (mode 0600, from its first byte), and is in a
+// folder that no other user can write. [Wipe] removes it when the installation has ended;
+// the script removes the copies inside the guest. The CD is never a part of a
 // golden image or of a snapshot.
 //
 //   - configcd.go: the options, and the file

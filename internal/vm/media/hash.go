@@ -50,7 +50,7 @@ func Known(sha256 string) string {
 }
 
 // Hash computes the SHA-256 of an ISO of size bytes, and compares it with those of the media
-// that are known. It reports the bytes read to progress, and leaves its end to the caller.
+// that are known. It adds the bytes read to progress, which the caller ends.
 // It stops with the cause of ctx.
 func Hash(ctx context.Context, r io.ReaderAt, size int64, progress ui.Progress) (Sum, error) {
 	hash, buffer := sha256.New(), make([]byte, 1<<20)
