@@ -29,7 +29,7 @@ import (
 // Document is one validated node of a node file, with its defaults.
 type Document struct {
 	Node v1alpha1.Node
-	// File is the path as the user gave it or as swdt found it; - for stdin.
+	// File is the path that the user gave or that swdt found; "-" means stdin.
 	File string
 	// Line is the first line of the document.
 	Line int
@@ -39,18 +39,18 @@ type Document struct {
 	// setup` does because of a field that may have had another meaning in the swdt
 	// that the file was written for.
 	OtherMeanings []string
-	// KnownHosts is the file with this node's host key, if the node has one of its own; "":
-	// that of the user. AcceptNewHostKey reports whether the file has no key yet, so that
-	// the one of the first contact is added to it.
+	// KnownHosts is the file with this node's host key, if the node has a file of its own.
+	// If it is "", the user's known_hosts is used. AcceptNewHostKey reports whether the
+	// file has no key yet; the host key of the first contact is then added to it.
 	KnownHosts       string
 	AcceptNewHostKey bool
 
-	nameLine int            // line of its name
+	nameLine int            // line of the node's name
 	lines    map[string]int // by field path
 }
 
-// Problem returns a problem with a field of this node that was found later than by reading
-// the file, with the field's file and line.
+// Problem returns a problem with a field of this node, with the field's file and line. It
+// is for problems that are found after the file was read.
 func (d Document) Problem(field, what, remedy string) Problem {
 	return Problem{File: d.File, Line: lineOf(field, d.lines), Field: field, What: what, Remedy: remedy}
 }
@@ -65,8 +65,8 @@ func (d Document) RuntimePipe() string {
 	return v1alpha1.ContainerdPipe
 }
 
-// Error holds every problem of the node files. When it is returned, swdt has not contacted
-// any machine; the exit code is 2.
+// Error holds every problem of the node files. If a command returns it, swdt has not
+// contacted any machine; the exit code is 2.
 type Error struct {
 	Problems []Problem
 }
@@ -82,8 +82,8 @@ func (e *Error) Error() string {
 
 // Problem is an error in the node files or, in a warning, a possible improvement.
 type Problem struct {
-	File   string `json:"file"`  // "": not about a file (but about a flag or the default lookup)
-	Line   int    `json:"line"`  // 0: about the whole file, which could not be read
+	File   string `json:"file"`  // "": the problem is not in a file, but in a flag or the default lookup
+	Line   int    `json:"line"`  // 0: the problem is the whole file, which could not be read
 	Field  string `json:"field"` // spec.kubernetes.provisioners[1].destination; may be empty
 	What   string `json:"what"`
 	Remedy string `json:"remedy"`

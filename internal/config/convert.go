@@ -11,12 +11,12 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 )
 
-// Convert turns node files of older swdts into today's format: kind: Config, kind: Node
-// with kubernetes.deploys, and kind: Cluster with its spec.workload. The result
-// does what the older swdt did with the file, which is not always what the same
-// words mean today. Documents in today's format stay as they are. Comments at the top
-// list the fields that changed their meaning and those that have no place in a node
-// file. The file's name is for messages. The error is an *Error.
+// Convert turns node files of older swdts into today's format. The older formats are kind:
+// Config, kind: Node with kubernetes.deploys, and kind: Cluster with its spec.workload.
+// The new file does what the older swdt did with the old file; the same words sometimes
+// have another meaning today. Documents in today's format stay as they are. Comments at
+// the top list the fields whose meaning has changed, and the fields for which a node file
+// has no place. file is the name for messages. The error is an *Error.
 func Convert(file string, r io.Reader) ([]byte, error) {
 	data, problem := read(file, r)
 	if problem != nil {
@@ -91,7 +91,7 @@ func convertCluster(root *yaml.Node) string {
 	}
 	version := workload("kubernetesVersion")
 	if version == nil {
-		version = o.take("spec", "version") // earliest form of the format
+		version = o.take("spec", "version") // the earliest form of the format has version here
 	}
 	return o.write(o.object(
 		"apiVersion", apiVersion,
@@ -144,11 +144,11 @@ func convertOriginal(root *yaml.Node) string {
 }
 
 // older is a document to convert, without aliases. It records which values the conversion
-// has taken, so that the result can list the others.
+// has taken, so that the result can list the values that were not taken.
 type older struct {
 	root     *yaml.Node
 	taken    map[*yaml.Node]bool
-	comments map[*yaml.Node]string // of the key above a value
+	comments map[*yaml.Node]string // the comment above each value's key
 	meanings []string              // fields that have another meaning today
 }
 
@@ -172,8 +172,8 @@ func (o *older) takeFrom(n *yaml.Node, path ...string) *yaml.Node {
 	return value
 }
 
-// takeEnableRDP takes the value unless it is false: with false, the older swdt left Remote
-// Desktop as it was.
+// takeEnableRDP takes the value unless it is false. The older swdt did nothing for false,
+// so the field must then stay unset.
 func (o *older) takeEnableRDP(path ...string) *yaml.Node {
 	value := o.take(path...)
 	if !isFalse(value) {
@@ -184,8 +184,8 @@ func (o *older) takeEnableRDP(path ...string) *yaml.Node {
 	return nil
 }
 
-// takeProvisioners takes the fields that a provisioner still has. The older swdt
-// always replaced the file, regardless of overwrite.
+// takeProvisioners takes the fields that a provisioner still has today. It drops
+// overwrite: false, since the older swdt replaced the file even then.
 func (o *older) takeProvisioners(path ...string) *yaml.Node {
 	list := find(o.root, path...)
 	if list == nil || list.Kind != yaml.SequenceNode {
@@ -208,7 +208,7 @@ func (o *older) takeProvisioners(path ...string) *yaml.Node {
 			"overwrite", overwrite,
 		)
 		if provisioner == nil {
-			continue // left reports the value, whatever it is
+			continue // left lists the value, since it is not taken
 		}
 		provisioner.HeadComment = item.HeadComment
 		items.Content = append(items.Content, provisioner)
@@ -226,8 +226,8 @@ func destination(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// write returns the new document. Its header lists the fields that changed their meaning
-// and the older fields that it lacks.
+// write returns the new document. Its header lists the fields whose meaning has changed,
+// and the older fields that the new document lacks.
 func (o *older) write(document *yaml.Node) string {
 	var out bytes.Buffer
 	out.WriteString("# Written by `swdt config convert` from an older file.\n")
@@ -291,8 +291,8 @@ func isFalse(n *yaml.Node) bool {
 	return n != nil && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!bool" && n.Decode(&b) == nil && !b
 }
 
-// object returns a mapping of key, value, key, value…, without the values that are nil or
-// empty mappings. It returns nil if the mapping would be empty.
+// object returns a mapping of the pairs, which are key, value, key, value…. It omits
+// values that are nil or empty mappings. If no pair is left, it returns nil.
 func (o *older) object(pairs ...any) *yaml.Node {
 	mapping := &yaml.Node{Kind: yaml.MappingNode}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -350,8 +350,8 @@ func flattened(n *yaml.Node, budget *int) *yaml.Node {
 	return &plain
 }
 
-// mergeInto adds the pairs of a mapping, or of each mapping in a list, unless their keys
-// are already set.
+// mergeInto adds the pairs of source to a mapping, except for keys that the mapping
+// already has. source is a mapping or a list of mappings.
 func mergeInto(mapping, source *yaml.Node) {
 	if source.Kind == yaml.SequenceNode {
 		for _, one := range source.Content {

@@ -11,12 +11,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxNodes limits how far aliases of aliases can expand.
+// maxNodes bounds the number of YAML nodes, since aliases of aliases can expand without end.
 const maxNodes = 50_000
 
-// decoder fills the types of api/v1alpha1 from YAML, strictly, and records the line of
-// each field. The yaml package's own decoding stops at the first wrong key, loses line
-// numbers, and guesses types: here, version: 1.30 is the text "1.30" and not the number 1.3.
+// decoder fills the types of api/v1alpha1 from YAML, strictly, and records the line of each
+// field. The yaml package's own decoding stops at the first wrong key, loses line numbers,
+// and guesses types. This decoder reads version: 1.30 as the text "1.30", not as the number
+// 1.3.
 type decoder struct {
 	file     string
 	chunk    chunk
@@ -76,7 +77,7 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
 			v.SetString(n.Value)
 		}
 	default:
-		// a new field type has no decoding; every test reaches this
+		// There is no decoding for a new field type. Every test reaches this line.
 		panic("config: no decoding for " + v.Type().String())
 	}
 }
@@ -104,9 +105,9 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 	})
 }
 
-// unknownField reports an unknown field by its name, unless a part of the name may be a
-// secret, as in a password without a space after its colon, or a password in the place of a
-// field.
+// unknownField reports an unknown field by its name. It omits the name if a part of it may
+// be a secret, such as a password without a space after its colon, or a password in the
+// place of a field.
 func (d *decoder) unknownField(n *yaml.Node, path, key string, known []string) {
 	lower := strings.ToLower(key)
 	switch field := fieldWithoutSpace(key + " "); {
@@ -204,7 +205,7 @@ func (d *decoder) sequence(n *yaml.Node, v reflect.Value, path string) {
 			d.problem(item, field, "is empty", "write the item or remove the dash")
 		}
 		d.value(item, element, field)
-		v.Set(reflect.Append(v, element)) // also if it is wrong, so that the indices in paths stay right
+		v.Set(reflect.Append(v, element)) // append even a wrong element, so that the indices in paths stay right
 	}
 }
 
@@ -244,7 +245,7 @@ func (d *decoder) textOrList(n *yaml.Node, into textOrList, path string) {
 	}
 }
 
-// anything decodes a value whose fields swdt does not define, such as one of
+// anything decodes a value whose fields swdt does not define, such as a field of
 // KubeletConfiguration.
 func (d *decoder) anything(n *yaml.Node, v reflect.Value, path string) {
 	var value any
@@ -284,8 +285,8 @@ func (d *decoder) text(n *yaml.Node, into encoding.TextUnmarshaler, path string)
 	}
 }
 
-// isScalar reports whether n is a scalar on one line, including a number, which can be read
-// as text. If not, it records a problem.
+// isScalar reports whether n is a scalar on one line. A number counts too, since it can be
+// read as text. If n is not a scalar, isScalar records a problem.
 func (d *decoder) isScalar(n *yaml.Node, path, wanted string) bool {
 	switch {
 	case n.Kind != yaml.ScalarNode:
@@ -310,8 +311,7 @@ func (d *decoder) wrongType(n *yaml.Node, path, wanted string) {
 	d.problem(n, path, "is "+describe(n), remedy)
 }
 
-// warnOfComment warns about a password that YAML reads as a comment, since it begins with
-// #.
+// warnOfComment warns if a password begins with #, since YAML reads it as a comment.
 func (d *decoder) warnOfComment(n *yaml.Node, path string) {
 	if n.Kind != yaml.ScalarNode || !strings.HasSuffix(path, "assword") {
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 )
 
-// fields are the fields of a struct, by their name in YAML.
+// fields are the fields of a struct, by their names in YAML.
 type fields struct {
 	names []string
 	index map[string]int
@@ -32,8 +32,8 @@ func knownFields() map[string]bool {
 	return names
 }
 
-// fieldHomes returns the parents of each field of the node file: username belongs under
-// spec.credentials.
+// fieldHomes returns the parents under which each field of the node file belongs: for
+// username, that is spec.credentials.
 func fieldHomes() map[string][]string {
 	homes := map[string][]string{}
 	var collect func(t reflect.Type, path string)

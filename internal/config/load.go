@@ -17,12 +17,12 @@ import (
 // Stdin is the source name for standard input.
 const Stdin = "-"
 
-// maxSize is far larger than any node file, so that swdt does not read a whole binary
-// that was named by mistake.
+// maxSize is far larger than any node file. It prevents that swdt reads a whole
+// binary that was named by mistake.
 const maxSize = 1 << 20
 
-// DefaultSource returns the node file to use if the user names none: swdt.yaml in the
-// working folder, else ~/.config/swdt/config.yaml. The error is an *Error.
+// DefaultSource returns the node file that is used if the user names none: swdt.yaml
+// in the working folder, else ~/.config/swdt/config.yaml. The error is an *Error.
 func DefaultSource() (string, error) {
 	candidates := []string{"swdt.yaml"}
 	if home, err := localfile.Home(); err == nil {
@@ -43,9 +43,10 @@ func DefaultSource() (string, error) {
 	}}}
 }
 
-// Load reads every node of the sources: files, folders (their *.yaml and *.yml,
-// sorted) and - for stdin. The nodes have their defaults and are valid;
-// otherwise the error is an *Error with every problem of every source.
+// Load reads every node of the sources. A source is a file, a folder (its *.yaml and
+// *.yml files are read, sorted by name), or "-", which means stdin. The nodes have
+// their defaults and are valid. Otherwise the error is an *Error with every problem
+// of every source.
 func Load(sources []string, stdin io.Reader) ([]Document, error) {
 	var documents []Document
 	texts, problems := readAll(sources, stdin)
@@ -64,7 +65,7 @@ func Load(sources []string, stdin io.Reader) ([]Document, error) {
 	return documents, nil
 }
 
-// source is the text of a file.
+// source is a node file's name and text.
 type source struct {
 	file string
 	data []byte
@@ -89,7 +90,7 @@ func expand(sources []string) ([]string, []Problem) {
 	var problems []Problem
 	for _, name := range sources {
 		if info, err := os.Stat(name); name == Stdin || err != nil || !info.IsDir() {
-			files = append(files, name) // read explains why it cannot be read
+			files = append(files, name) // the later read reports why the file cannot be read
 			continue
 		}
 		inside, problem := filesIn(name)

@@ -12,7 +12,7 @@ import (
 type format int
 
 const (
-	otherFormat   format = iota // today's, or not a file of any swdt
+	otherFormat   format = iota // today's format, or not a file of any swdt
 	configFormat                // kind: Config, the earliest format of the original swdt
 	deploysFormat               // kind: Node with kubernetes.deploys
 	clusterFormat               // kind: Cluster, of the original swdt's fork
@@ -37,16 +37,17 @@ func olderFormat(root *yaml.Node) format {
 	return otherFormat
 }
 
-// isOurs reports whether a document's API group is this project's, in any version, or
-// missing.
+// isOurs reports whether a document's API group is this project's, in any version. A
+// document without an API version counts too.
 func isOurs(apiVersion *yaml.Node) bool {
 	group, _, _ := strings.Cut(v1alpha1.APIVersion, "/")
 	return apiVersion == nil || strings.HasPrefix(apiVersion.Value, group+"/")
 }
 
-// otherMeanings warns about fields that had another meaning in the original swdt, whose
-// last format has the same kind and version as today's. A file with a field that the
-// original does not know was written for this swdt.
+// otherMeanings warns about fields that had another meaning in the original swdt. The
+// last format of the original has the same kind and version as today's. If a file has a
+// field that the original does not define, the file was written for this swdt, and
+// there is no warning.
 func otherMeanings(file string, c chunk, root *yaml.Node) []string {
 	key, value := findPair(root, "spec", "setup", "enableRDP")
 	if !isFalse(value) || !onlyOriginalFields(root) {

@@ -13,7 +13,8 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 )
 
-// maxProblems limits the problems of one file: more than this do not help the user.
+// maxProblems bounds the problems that are reported for one file. More problems do not help
+// the user.
 const maxProblems = 100
 
 // parse reads all documents of one file. It also returns documents that are readable
@@ -72,11 +73,11 @@ func (c chunk) lineNumber(within int) int {
 
 // splitDocuments splits a file at its --- lines, which cannot occur elsewhere in YAML. So a
 // document that does not parse does not hide the problems of the next one, and the search
-// for a bad line has to parse only this document.
+// for a bad line has to parse only one document.
 func splitDocuments(data string) []chunk {
 	var chunks []chunk
 	current := chunk{first: 1}
-	begun := false // set after a line other than comments and %directives
+	begun := false // true after the first line that is neither a comment nor a %directive
 	number := 0
 	for line := range strings.SplitAfterSeq(data, "\n") {
 		number++
@@ -113,8 +114,8 @@ func parseYAML(file string, c chunk) (*yaml.Node, *Problem) {
 	return document.Content[0], nil
 }
 
-// decodeDocument decodes a document into a node. It returns nil if the document is of
-// another kind; it does not check such a document any further.
+// decodeDocument decodes a document into a node. If the document is of another kind,
+// decodeDocument does not check it any further and returns nil for the node.
 func decodeDocument(file string, c chunk, root *yaml.Node) (*Document, []Problem) {
 	if problem := checkKind(file, c, root); problem != nil {
 		return nil, []Problem{*problem}
@@ -202,7 +203,8 @@ func child(mapping *yaml.Node, key string) *yaml.Node {
 	return value
 }
 
-// pair returns the key with this name in a mapping, and its value; nil if there is none.
+// pair returns the key called name in a mapping, and its value. If there is no such key,
+// both are nil.
 func pair(mapping *yaml.Node, name string) (key, value *yaml.Node) {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == name {
@@ -212,8 +214,8 @@ func pair(mapping *yaml.Node, name string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// toUTF8 converts the text of Windows editors to UTF-8 without a byte order mark. It also
-// accepts UTF-16.
+// toUTF8 converts the text that Windows editors write, including UTF-16, to UTF-8 without a
+// byte order mark.
 func toUTF8(data []byte) (string, error) {
 	switch {
 	case bytes.HasPrefix(data, []byte{0xff, 0xfe}):
@@ -228,8 +230,8 @@ func toUTF8(data []byte) (string, error) {
 	return oneLineEnd(string(data)), nil
 }
 
-// oneLineEnd replaces the other line ends of YAML by \n, so that line numbers are the
-// same as the parser's.
+// oneLineEnd replaces all other line ends that YAML allows by \n, so that line numbers are
+// the same as the parser's.
 func oneLineEnd(text string) string {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 }

@@ -13,10 +13,11 @@ import (
 )
 
 // Resolve turns a path of the node file (sourceURL, privateKey, a secret's file) into a
-// path that can be opened on this machine. It expands $VAR and ${VAR}, replaces a leading
-// ~ by the home folder, and resolves a relative path from the node file's folder (the
-// working folder for stdin). A variable that is not set stays as it is written, so that a
-// later error from opening the path shows it. In URLs, only variables change.
+// path that can be opened on this machine. It expands $VAR and ${VAR}, and replaces a
+// leading ~ by the home folder. A relative path is relative to the node file's folder, or
+// to the working folder if the node file is stdin. A variable that is not set stays as it
+// is written, so that the later error of opening the path shows it. In a URL, only
+// variables are expanded.
 func (d Document) Resolve(path string) string {
 	expanded := expandVariables(path)
 	if expanded == "" || strings.Contains(expanded, "://") {

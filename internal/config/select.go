@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Select returns the documents that --node and --selector select, in their order. If both
-// are empty, it returns all documents; if both are given, those that match both. The
-// selector has kubectl's syntax: labels k=v, k==v, k!=v, k, !k, separated by commas. The
-// error is an *Error.
+// Select returns the documents that match --node and --selector, in the order of
+// documents. If only one of the two is given, only that one must match; if both are
+// empty, all documents match. The selector has kubectl's syntax: labels k=v, k==v, k!=v,
+// k, !k, separated by commas. The error is an *Error.
 func Select(documents []Document, names []string, selector string) ([]Document, error) {
 	problems := unknownNames(documents, names)
 	requirements, found := parseSelector(selector)
@@ -88,8 +88,8 @@ func parseTerm(term string) requirement {
 	return requirement{key: strings.TrimSpace(key), not: not}
 }
 
-// fits reports whether the labels meet all requirements. As in Kubernetes, labels without
-// the key k match k!=v.
+// fits reports whether the labels meet all requirements. As in Kubernetes, a node without
+// the label k meets k!=v.
 func fits(labels map[string]string, requirements []requirement) bool {
 	for _, r := range requirements {
 		value, has := labels[r.key]

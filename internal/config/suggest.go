@@ -15,8 +15,9 @@ func suggest(unknown string, known []string) string {
 	return "known here: " + strings.Join(known, ", ")
 }
 
-// suggestField returns the remedy for an unknown field. If the field is known under another
-// parent, its indentation is probably wrong; otherwise it is the remedy of suggest.
+// suggestField returns the remedy for an unknown field. If a field of that name is known
+// under another parent, the indentation is probably wrong, and the remedy names that
+// parent. Otherwise it is the remedy of suggest.
 func suggestField(unknown string, known []string) string {
 	homes := fieldHomes()[unknown]
 	if closest(unknown, known) != "" || len(homes) == 0 || slices.Contains(homes, "") {
@@ -35,7 +36,8 @@ func closest(unknown string, known []string) string {
 		if strings.EqualFold(name, unknown) {
 			return name
 		}
-		// Any two names of two letters are at most two edits apart.
+		// A name must need fewer edits than it has letters: any two names of two letters
+		// are at most two edits apart.
 		d := editDistance(strings.ToLower(unknown), strings.ToLower(name))
 		if d < distance && d < min(len(unknown), len(name)) {
 			best, distance = name, d
@@ -44,8 +46,8 @@ func closest(unknown string, known []string) string {
 	return best
 }
 
-// otherNames maps names that users may expect, or that fields had in earlier tools and
-// formats, in lower case, to today's names.
+// otherNames maps other names of fields, in lower case, to today's names. They are names
+// that users may expect, or names in earlier tools and formats.
 func otherNames() map[string]string {
 	return map[string]string{
 		"address":        "hostname",

@@ -21,7 +21,7 @@ func explainSyntax(c chunk, parseError error) Problem {
 			return *slip
 		}
 	}
-	// The parser quotes parts of the file, which may be secret: leave them out.
+	// Remove what the parser quotes from the file, which may be secret.
 	message := regexp.MustCompile(`^yaml: (line \d+: )?|'[^']*'`).ReplaceAllString(parseError.Error(), "")
 	return Problem{Line: number, What: "this is not valid YAML: " + message,
 		Remedy: "see this line and the one above it"}
@@ -44,7 +44,7 @@ func firstBadLine(c chunk) int {
 	good, total := 0, len(c.lines) // the first good lines parse; the whole text does not
 	for parsed < budget {
 		bad := total
-		for good+1 < bad && parsed < budget { // bisect until bad is the line after good
+		for good+1 < bad && parsed < budget { // bisect until bad is good+1
 			if middle := (good + bad) / 2; fails(middle) {
 				bad = middle
 			} else {
@@ -65,8 +65,8 @@ func firstBadLine(c chunk) int {
 	return c.lineNumber(good + 1)
 }
 
-// slips returns the explanations, the most certain first. Each checks the bad line, or
-// the line above it, and returns nil if it finds nothing.
+// slips returns functions that each look for one common mistake, the most certain first.
+// Each checks the bad line, or the line above it, and returns nil if it finds nothing.
 func slips() []func(c chunk, number int) *Problem {
 	return []func(chunk, int) *Problem{
 		conflictMarker, tabIndent, badEscape, strayColon, noSpaceAfterColon, noSpaceAfterDash,

@@ -2,14 +2,14 @@ package ui
 
 import "encoding/json"
 
-// Event writes a value as one line of JSON, for tools that read the story. It writes nothing
-// to a story for people.
+// Event writes a value as one line of JSON, for tools that read the story. If the story is
+// for people, Event writes nothing.
 func (s *Story) Event(value any) {
 	if !s.options.JSON {
 		return
 	}
 	line, err := json.Marshal(value)
-	if err != nil { // a bug of swdt, which must not end the work
+	if err != nil { // an error is a bug of swdt, which must not end the work
 		s.line(levelWarn, "", "report an event: "+err.Error())
 		return
 	}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Size formats bytes for people, in powers of 1000 as disks and links are sold: 0 B,
-// 999 B, 83.6 MB.
+// Size formats a number of bytes for people: 0 B, 999 B, 83.6 MB. Units are powers
+// of 1000, as for disks and links.
 func Size(bytes int64) string {
 	if bytes < 1000 {
 		return fmt.Sprintf("%d B", bytes)
@@ -39,7 +39,7 @@ func Seconds(d time.Duration) string {
 	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// Age formats the time that a state has lasted, in one unit: 12s, 5m, 3h, 4d.
+// Age formats the time since a state began, in one unit: 12s, 5m, 3h, 4d.
 func Age(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -54,7 +54,8 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// Hash shortens a SHA-256 to the digits that distinguish two builds at a glance.
+// Hash shortens a SHA-256 to its first digits, enough to distinguish two builds at a
+// glance.
 func Hash(sha256 string) string {
 	if sha256 == "" {
 		return "-"

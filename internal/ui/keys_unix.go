@@ -4,8 +4,8 @@ package ui
 
 import "golang.org/x/sys/unix"
 
-// KeyAtATime makes reads return at each key, which is not shown. Unlike raw mode, it
-// keeps Ctrl-C a signal and does not change newlines.
+// KeyAtATime makes each read return after one key, which the terminal does not show.
+// Unlike raw mode, it keeps Ctrl-C a signal and does not change newlines.
 func KeyAtATime(fd int) error {
 	mode, err := unix.IoctlGetTermios(fd, getTermios)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// LineWriter is a stream to which several nodes write whole lines.
+// LineWriter writes to a stream that several nodes share. It writes whole lines.
 type LineWriter struct {
 	mutex sync.Mutex
 	w     io.Writer

@@ -10,13 +10,13 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// live is the bottom of a terminal: one line for each node with its current step. mpb moves
-// the cursor; this package writes the lines.
+// live is the bottom part of a terminal. It has one line for each node with the node's
+// current step. mpb moves the cursor; this package writes the lines.
 type live struct {
 	w io.Writer
 
 	mutex     sync.Mutex
-	container *mpb.Progress // nil while no live line was shown
+	container *mpb.Progress // nil until a live line is shown
 	lines     []*liveLine
 	ended     bool
 }
@@ -34,7 +34,7 @@ func (l *live) write(line []byte) bool {
 	return err == nil
 }
 
-// show makes a line visible.
+// show makes a line visible on the terminal.
 func (l *live) show(line *liveLine) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -62,7 +62,7 @@ func (l *live) hide(line *liveLine) {
 	}
 }
 
-// suspend removes all lines while f uses the terminal itself.
+// suspend removes all lines while f uses the terminal.
 func (l *live) suspend(f func()) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Page writes a command's result for people. Its text passes a PrintableWriter, and the
-// page alone decides whether there are colours.
+// Page writes a command's result for people. Its text passes a PrintableWriter. Only the
+// page decides whether there are colours.
 type Page struct {
-	// Wide reports whether the command may print all its columns (-o wide).
+	// Wide reports whether the result has all its columns (-o wide).
 	Wide bool
 	// Rewrite returns the text to print instead; nil: unchanged. It receives the text of
 	// one call of Write.
@@ -63,8 +63,9 @@ func (c *colourist) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Colours are marked with Unicode noncharacters, which a Page replaces: text that only
-// looks like a colour stays text, and a page without colours removes the marks.
+// Colours are marked with Unicode noncharacters, which a Page replaces by colours. So
+// text that merely looks like a colour sequence stays text. A page without colours
+// removes the marks.
 const (
 	markBad  = "\ufdd0"
 	markWarn = "\ufdd1"

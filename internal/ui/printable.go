@@ -10,16 +10,16 @@ import (
 	"unicode/utf8"
 )
 
-// Printable returns text as one line that a terminal only displays: it replaces
-// characters that move the cursor, set the title, change colours or reverse the writing
-// direction, and line ends too, by Go escapes (\x1b, \u202e), and bytes that are not
-// UTF-8 by U+FFFD.
+// Printable returns text as one line without anything that controls a terminal. It replaces
+// these characters by Go escapes (\x1b, \u202e): characters that move the cursor, set the
+// title, change colours or reverse the writing direction, and line ends. It replaces bytes
+// that are not UTF-8 by U+FFFD.
 func Printable(text string) string {
 	return strings.ReplaceAll(PrintableLines(text), "\n", `\n`)
 }
 
-// PrintableLines is Printable for text of several lines: it keeps the line ends, and
-// turns each CR LF into an LF.
+// PrintableLines is like Printable, but for text of several lines: it keeps the line ends,
+// and turns each CR LF into an LF.
 func PrintableLines(text string) string {
 	if indexOdd([]byte(text)) == len(text) {
 		return text
@@ -38,14 +38,15 @@ func obeyed(r rune) bool {
 	switch {
 	case r < ' ':
 		return r != '\n' && r != '\t'
-	case r >= 0x7f && r < 0xa0: // DEL, and C1 controls: U+009B begins a sequence, as ESC [ does
+	case r >= 0x7f && r < 0xa0: // DEL, and C1 controls, of which U+009B begins a sequence as ESC [ does
 		return true
 	}
 	return r == 0x061c || r == 0x200e || r == 0x200f || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
-// PrintableWriter writes text that a terminal only displays: see PrintableLines. All text
-// for people that may come from a node, a cluster or a file passes a PrintableWriter.
+// PrintableWriter removes from text anything that controls a terminal: see PrintableLines.
+// All text for people that may come from a node, a cluster or a file passes a
+// PrintableWriter.
 type PrintableWriter struct {
 	w       io.Writer
 	pending []byte // the start of an incomplete character, or a CR that an LF may follow
@@ -96,8 +97,8 @@ func (p *PrintableWriter) Flush() error {
 	return err
 }
 
-// appendPrintable appends the printable form of text to clean. It returns the rest of text
-// that cannot be converted before more text arrives.
+// appendPrintable appends the printable form of text to clean. It returns as rest the end
+// of text that it can only convert after more text has arrived.
 func appendPrintable(clean, text []byte) (whole, rest []byte) {
 	for len(text) > 0 {
 		plain := indexOdd(text)
@@ -129,9 +130,10 @@ func appendEscaped(clean []byte, r rune) []byte {
 	return append(clean, quoted[1:len(quoted)-1]...)
 }
 
-// indexOdd returns the offset of the first byte that may not be plain text or a line end:
-// a control character, or the beginning of a non-ASCII character, which must be decoded to
-// distinguish it from a control. It returns the length if all bytes are plain.
+// indexOdd returns the offset of the first byte that may be neither plain text nor a line
+// end. Such a byte is a control character, or begins a non-ASCII character, which must be
+// decoded to distinguish it from a control. If there is no such byte, indexOdd returns the
+// length of text.
 func indexOdd(text []byte) int {
 	i := 0
 	for ; i+8 <= len(text); i += 8 {

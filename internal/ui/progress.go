@@ -17,8 +17,8 @@ type counter struct {
 	done  int64
 	ended time.Time
 
-	// The rate is that of the last few seconds: a link's speed changes, and the
-	// first megabytes only fill buffers.
+	// rate and eta use only the samples of the last few seconds: a link's speed changes, and
+	// the first megabytes only fill buffers.
 	window []sample
 }
 

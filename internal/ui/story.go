@@ -11,15 +11,15 @@ import (
 
 // StoryOptions configure a Story.
 type StoryOptions struct {
-	// Terminal reports whether w is a terminal: steps and progress are then live lines
-	// that disappear; otherwise every step is a line.
+	// Terminal reports whether w is a terminal. On a terminal, steps and progress are live
+	// lines that disappear. Otherwise every step is written as a line.
 	Terminal bool
 	// JSON writes each line as {"time","level","node","message"}.
 	JSON bool
 	// Verbose reports details too.
 	Verbose bool
-	// Rewrite returns a message as printed; node is empty for a message of the command
-	// itself. nil: unchanged.
+	// Rewrite returns the text to print for a message. node is empty if the message is about
+	// the command itself. nil: messages are not changed.
 	Rewrite func(node, message string) string
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
@@ -33,7 +33,7 @@ type Story struct {
 
 	mutex sync.Mutex
 	w     io.Writer
-	ended bool // reports whether End was called, after which no live step is shown
+	ended bool // End was called, so no live step is shown any more
 }
 
 // NewStory returns a story on w. End must be called before anything else writes to w.
@@ -43,13 +43,13 @@ func NewStory(w io.Writer, options StoryOptions) *Story {
 	}
 	s := &Story{options: options, w: w}
 	if options.Terminal && !options.JSON {
-		s.live = newLive(Raw(w)) // its lines are already printable
+		s.live = newLive(Raw(w)) // the live lines are already printable
 	}
 	return s
 }
 
-// Node returns the reporter of one node, whose name is in each line. An empty name means the
-// command itself.
+// Node returns the reporter of one node, whose name is in each line. With an empty name, it
+// returns the reporter of the command itself.
 func (s *Story) Node(name string) Reporter {
 	r := &reporter{story: s, node: name}
 	if s.live != nil {
@@ -139,8 +139,8 @@ func (s *Story) write(line []byte) {
 	_, _ = s.w.Write(line) // if stderr fails, the error cannot be reported
 }
 
-// reporter writes every line immediately. During a long step it reports every
-// reportEvery that the step continues, since a program without new lines seems to hang.
+// reporter writes every line immediately. During a long step it writes a line every
+// reportEvery, since a program without output seems to hang.
 type reporter struct {
 	story *Story
 	node  string
@@ -164,7 +164,7 @@ func (r *reporter) Step(format string, args ...any) {
 	}
 }
 
-// still reports that the step continues.
+// still reports that the step is still running.
 func (r *reporter) still() {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

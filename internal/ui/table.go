@@ -21,8 +21,8 @@ func Table(w io.Writer, header []string, rows [][]string) error {
 	return Lines(w, all)
 }
 
-// TableOr is like Table, but without rows it writes the line nothing, since a header alone
-// would not show whether anything was checked.
+// TableOr is like Table. If there are no rows, it writes the line nothing instead, since a
+// header alone would not show whether anything was checked.
 func TableOr(w io.Writer, nothing string, header []string, rows [][]string) error {
 	if len(rows) == 0 {
 		_, err := fmt.Fprintln(w, nothing)
@@ -31,8 +31,8 @@ func TableOr(w io.Writer, nothing string, header []string, rows [][]string) erro
 	return Table(w, header, rows)
 }
 
-// Lines writes rows with their columns aligned, two spaces apart; empty cells at the end
-// of a row take no room. A cell is Printable: it has one line.
+// Lines writes rows with their columns aligned, two spaces apart. Empty cells at the end
+// of a row are omitted. Each cell is made Printable, so it has one line.
 func Lines(w io.Writer, rows [][]string) error {
 	var widths []int
 	printable := make([][]string, len(rows))

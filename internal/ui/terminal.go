@@ -9,9 +9,10 @@ import (
 )
 
 // Terminal is a stream that a person reads. All text written to it passes a
-// PrintableWriter, so that no text controls the terminal, whatever its source. Two things
-// write to Raw instead: swdt's own control sequences, around text that is Printable, and
-// programs that the user runs and that own the terminal meanwhile.
+// PrintableWriter, so that no text controls the terminal, whatever its source. Only two
+// things are written to Raw instead: swdt's own control sequences, around text that is
+// Printable, and the output of programs that the user runs and that use the terminal
+// meanwhile.
 type Terminal struct {
 	file *os.File
 
@@ -32,7 +33,7 @@ func guarded(w io.Writer) io.Writer {
 	return &Terminal{file: file, shown: NewPrintableWriter(file)}
 }
 
-// Write shows text.
+// Write writes text through the PrintableWriter.
 func (t *Terminal) Write(text []byte) (int, error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -42,8 +43,8 @@ func (t *Terminal) Write(text []byte) (int, error) {
 // File returns the terminal itself, for its size and its modes.
 func (t *Terminal) File() *os.File { return t.file }
 
-// Raw returns the stream without the PrintableWriter: the file of a Terminal, or any other
-// writer itself.
+// Raw returns the stream without the PrintableWriter. For a Terminal that is its file; any
+// other writer is returned unchanged.
 func Raw(w io.Writer) io.Writer {
 	if t, ok := w.(*Terminal); ok {
 		return t.file

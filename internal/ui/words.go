@@ -5,7 +5,8 @@ import (
 	"unicode"
 )
 
-// Words returns a state of the JSON output, such as rolledBack, for people: "rolled back".
+// Words returns a state of the JSON output as words for people: "rolled back" for
+// rolledBack.
 func Words(state string) string {
 	var b strings.Builder
 	for i, r := range state {
@@ -17,7 +18,7 @@ func Words(state string) string {
 	return b.String()
 }
 
-// Alternatives joins words as in a sentence: text, json or yaml.
+// Alternatives joins words as in a sentence: "text, json or yaml".
 func Alternatives(all []string) string {
 	if len(all) < 2 {
 		return strings.Join(all, "")

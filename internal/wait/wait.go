@@ -1,9 +1,9 @@
-// Package wait waits for conditions that only polling can establish.
+// Package wait waits for conditions that can only be detected by polling.
 //
-// A [Condition] names what is waited for, says how to look at it and how often. When
-// time is over, the error says what was waited for, for how long, and the last state
-// that was seen. [For] is the pause between two looks, for loops that are more than a
-// wait.
+// A [Condition] has a name, a function that checks whether it holds, and the pause
+// between two checks. If the condition does not hold in time, the error has the
+// condition's name, the duration of the wait, and the last state that was seen. [For]
+// is a pause that ends with a context, for loops that do more than wait.
 package wait
 
 import (
@@ -13,26 +13,28 @@ import (
 	"time"
 )
 
-// Condition is a state that something else brings about, without a notification.
+// Condition is a state that something else establishes without a notification.
 type Condition struct {
-	// Name says what is waited for, behind "wait for": "the sandbox to end".
+	// Name is the text after "wait for" in errors, such as "the sandbox to end".
 	Name string
-	// Interval is the pause between two looks.
+	// Interval is the pause between two calls of Look.
 	Interval time.Duration
-	// MaxInterval, if it is longer than Interval, is what the pause grows to: each is
-	// twice the one before.
+	// MaxInterval is the longest pause. If it is longer than Interval, each pause is
+	// twice the one before, up to MaxInterval.
 	MaxInterval time.Duration
-	// Limit bounds the wait; 0: only the context does.
+	// Limit bounds the wait; 0: only the context bounds it.
 	Limit time.Duration
-	// Look returns nil if the condition holds, else the state that it found instead. A
-	// state in [Stop] ends the wait. Look's context ends with the wait.
+	// Look returns nil if the condition holds, otherwise the present state as an
+	// error. An error that [Stop] returned ends the wait. The context of Look ends
+	// with the wait.
 	Look func(ctx context.Context) error
-	// Pending, if set, is called after each look that is followed by another.
+	// Pending, if set, is called with the state after each call of Look except the
+	// last one.
 	Pending func(state error)
 }
 
-// Wait looks until the condition holds. It looks at least once. It returns what Look
-// gave to Stop, or an *Error if time is over.
+// Wait calls Look, at least once, until the condition holds. If Look returns
+// Stop(err), Wait returns err. If the time is over, Wait returns an *Error.
 func (c Condition) Wait(ctx context.Context) error {
 	begun := time.Now()
 	bounded, cancel := ctx, func() {}
@@ -49,7 +51,7 @@ func (c Condition) Wait(ctx context.Context) error {
 		} else if errors.As(state, &end) {
 			return end.err
 		}
-		if bounded.Err() == nil || last == nil { // else state may only say that the look was cut short
+		if bounded.Err() == nil || last == nil { // otherwise state may only report that Look was interrupted
 			last = state
 		}
 		if bounded.Err() == nil && c.Pending != nil {
@@ -64,10 +66,11 @@ func (c Condition) Wait(ctx context.Context) error {
 	}
 }
 
-// Stop returns a state for which waiting on is useless. err must not be nil.
+// Stop returns a state that ends the wait, since more waiting would not help. err must
+// not be nil.
 func Stop(err error) error { return &stop{err} }
 
-// StopIf returns Stop(err) if useless is true, and err as it is otherwise.
+// StopIf returns Stop(err) if useless is true, otherwise err itself.
 func StopIf(useless bool, err error) error {
 	if useless {
 		return Stop(err)
@@ -79,17 +82,17 @@ type stop struct{ err error }
 
 func (s *stop) Error() string { return s.err.Error() }
 
-// Error says that a condition did not hold before its time was over.
+// Error reports that a condition did not hold before the time was over.
 type Error struct {
 	Name  string        // of the condition
 	After time.Duration // since the wait began
-	Last  error         // the state that was seen last
+	Last  error         // the last state that was seen
 	Err   error         // why the wait ended: context.DeadlineExceeded or the context's cause
 }
 
 func (e *Error) Error() string {
 	text := fmt.Sprintf("wait for %s: given up after %s", e.Name, e.After.Round(100*time.Millisecond))
-	if e.Err != context.DeadlineExceeded { // a cause that wraps it says more
+	if e.Err != context.DeadlineExceeded { // a cause that wraps DeadlineExceeded has more information
 		text += ": " + e.Err.Error()
 	}
 	if !isContextError(e.Last) {
@@ -98,20 +101,20 @@ func (e *Error) Error() string {
 	return text
 }
 
-// isContextError reports whether a state only says that its look was cut short, or
-// that there was none.
+// isContextError reports whether a state has no information about the condition: Look
+// was interrupted, or was never called.
 func isContextError(state error) bool {
-	// one that wraps it says what was cut short
+	// An error that wraps a context error reports what was interrupted.
 	return state == nil || state == context.DeadlineExceeded || state == context.Canceled
 }
 
-// Unwrap returns why the wait ended and the state that was seen last.
+// Unwrap returns the reason why the wait ended and the last state that was seen.
 func (e *Error) Unwrap() []error {
 	return []error{e.Err, e.Last}
 }
 
-// For waits for d, or returns ctx's error if that ends before. It does not wait if d
-// is not positive.
+// For waits for d. If ctx ends first, it returns ctx's error. If d is not positive, it
+// does not wait.
 func For(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()

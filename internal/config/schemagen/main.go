@@ -4,7 +4,7 @@
 //	go run ./internal/config/schemagen api/v1alpha1
 //
 // schema.go derives the parts of the schema that follow from the types. rules.go adds the
-// rules that are only in the validation: patterns, choices and fields that exclude each
+// rules that only the validation has: patterns, choices and fields that exclude each
 // other.
 package main
 

@@ -2,8 +2,9 @@ package main
 
 import "github.com/swdt-dev/swdt/api/v1alpha1"
 
-// rules returns the parts of the schema that do not follow from the types, by type or by
-// type and field. Go's regexp and JavaScript's must both understand the patterns.
+// rules returns the parts of the schema that do not follow from the types. The keys name a
+// type, or a type and a field. Both Go's regexp and JavaScript's must understand the
+// patterns.
 func rules() map[string]object {
 	const (
 		host    = `^[^\s@/]*$`
@@ -112,7 +113,7 @@ func set(property string) object {
 	}
 }
 
-// without matches an object that has a property, but not another one that it needs.
+// without matches an object that has property but not needed, which property requires.
 func without(needed, property string) object {
 	return object{"allOf": []any{set(property), object{"not": set(needed)}}}
 }

@@ -41,8 +41,8 @@ func generate(folder string) ([]byte, error) {
 }
 
 type generator struct {
-	comments map[string]string // by Type and Type.Field, Go names
-	rules    map[string]object // by Type.field, YAML name
+	comments map[string]string // the keys are Type and Type.Field, with Go names
+	rules    map[string]object // the keys are Type and Type.field, with YAML names of fields
 	used     map[string]bool
 }
 
@@ -111,7 +111,7 @@ func (g generator) value(t reflect.Type) object {
 	case reflect.Int:
 		return object{"type": "integer"}
 	case reflect.String:
-		// version: 1.29 is read as text, exactly as it is written.
+		// A value such as version: 1.29 is read as text, exactly as it is written.
 		return object{"type": []string{"string", "number", "boolean"}}
 	}
 	panic("schemagen: no schema for " + t.String())

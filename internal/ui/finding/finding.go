@@ -1,6 +1,7 @@
-// Package finding has the type of all findings, and prints them: ordered by severity, with
+// Package finding has the type of all findings, and prints them, ordered by severity, with
 // the evidence and the remedy. The checks before a join, the rules of the doctor and the
-// collectors of a bundle all return a Finding; the report that lists it adds its origin.
+// collectors of a bundle all return a Finding. The report that lists the finding adds its
+// origin.
 //
 //   - finding.go: a finding and its severity
 //   - origin.go: findings with the check or rule that made them, as in -o json
@@ -14,7 +15,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Finding is a fault that was found, or a hint.
+// Finding is a detected fault, or a hint.
 type Finding struct {
 	Severity Severity `json:"severity"`
 	What     string   `json:"what"`
@@ -22,7 +23,7 @@ type Finding struct {
 	Remedy   string   `json:"remedy"`
 }
 
-// New returns a finding with its evidence and text, and neither severity nor remedy.
+// New returns a finding with its evidence and text. It has no severity and no remedy yet.
 func New(evidence, what string, args ...any) Finding {
 	return Finding{What: fmt.Sprintf(what, args...), Evidence: evidence}
 }
@@ -51,7 +52,7 @@ const (
 // Severities returns all severities, the worst first.
 func Severities() []Severity { return []Severity{Error, Warning, Info} }
 
-// AtLeast reports whether s is as bad as other, or worse.
+// AtLeast reports whether s is as severe as other, or more severe.
 func (s Severity) AtLeast(other Severity) bool { return s.Compare(other) <= 0 }
 
 // Compare orders severities, the worst first.

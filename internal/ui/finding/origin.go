@@ -2,13 +2,13 @@ package finding
 
 import "slices"
 
-// Side is the part that has a problem: the node, the cluster or your machine.
+// Side is the place of a problem: the node, the cluster or your machine.
 type Side string
 
 const (
 	OnNode    Side = "node"
 	OnCluster Side = "cluster"
-	OnMachine Side = "machine" // yours
+	OnMachine Side = "machine" // your machine
 )
 
 // Problem is a finding of a check before a join, or before a VM is made.
@@ -32,7 +32,8 @@ type Found interface{ severity() Severity }
 
 func (f Finding) severity() Severity { return f.Severity }
 
-// Sort sorts findings by severity, the worst first, and keeps the order of equal ones.
+// Sort sorts findings by severity, the worst first. Findings of the same severity keep
+// their order.
 func Sort[F Found](all []F) {
 	slices.SortStableFunc(all, func(a, b F) int { return a.severity().Compare(b.severity()) })
 }

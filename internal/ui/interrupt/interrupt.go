@@ -1,5 +1,5 @@
-// Package interrupt ends a command at Ctrl-C: its context first, and the process soon
-// after.
+// Package interrupt ends a command at Ctrl-C. It ends the command's context first, and soon
+// after that the process.
 package interrupt
 
 import (
@@ -16,14 +16,14 @@ type Error struct{ Signal string }
 
 func (e *Error) Error() string { return "interrupted (" + e.Signal + ")" }
 
-// endWithin is the time that a command has to end after Ctrl-C. After it, or at a second
-// Ctrl-C, the process ends immediately. The node needs no more, since its guardian finishes
-// a transaction in flight.
+// endWithin is the time that a command has to end after Ctrl-C. After that time, or at a
+// second Ctrl-C, the process ends immediately. The node needs no more time, since its
+// guardian finishes a running transaction.
 const endWithin = 900 * time.Millisecond
 
 // Context returns a context that ends with an *Error at the first Ctrl-C or termination
-// signal. If the process does not end by itself within endWithin, exit is called. stop
-// releases the signals.
+// signal. If the process has not ended within endWithin, exit is called. stop releases the
+// signals.
 func Context(parent context.Context, exit func()) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
@@ -60,17 +60,18 @@ func obeySignals(signals <-chan os.Signal, done <-chan struct{}, cancel context.
 	exit()
 }
 
-// firstSignal lets a command that called Gracefully take the first Ctrl-C: the command then
-// ends by itself, with a result. Context handles the second signal as if it were the first.
+// firstSignal lets a command that called Gracefully handle the first Ctrl-C: the command
+// then ends by itself, with a result. Context handles the second signal as if it were the
+// first.
 type firstSignal struct {
 	mu      sync.Mutex
-	claimed chan struct{} // nil: no command takes it
+	claimed chan struct{} // nil: no command handles the first signal
 }
 
 type firstSignalKey struct{}
 
-// Gracefully returns a channel that the first Ctrl-C closes, instead of ending ctx. If ctx
-// does not derive from Context, the channel is nil, and so it never closes.
+// Gracefully returns a channel. The first Ctrl-C closes that channel instead of ending ctx.
+// If ctx does not derive from Context, the channel is nil, so it never closes.
 func Gracefully(ctx context.Context) <-chan struct{} {
 	first, ok := ctx.Value(firstSignalKey{}).(*firstSignal)
 	if !ok {
@@ -82,8 +83,8 @@ func Gracefully(ctx context.Context) <-chan struct{} {
 	return first.claimed
 }
 
-// unclaimed returns a channel that receives the signals that no command takes, until done is
-// closed.
+// unclaimed returns a channel of the signals that Context must handle: all signals, except
+// one that a command handles. It stops when done is closed.
 func (f *firstSignal) unclaimed(signals <-chan os.Signal, done <-chan struct{}) <-chan os.Signal {
 	rest := make(chan os.Signal, cap(signals))
 	go func() {

@@ -13,7 +13,7 @@ import (
 
 // Keys reads the keys that a person types at a live table. The terminal delivers each key
 // immediately and does not show it; Ctrl-C remains a signal on systems that have signals.
-// Nil Keys read nothing.
+// A nil *Keys reads nothing.
 type Keys struct {
 	terminal *os.File
 	view     *View
@@ -28,17 +28,17 @@ type Keys struct {
 	ended   bool
 }
 
-// KeyOptions connect the keys with the command that shows the table.
+// KeyOptions connect the keys to the command that shows the table.
 type KeyOptions struct {
-	// Quit is the cause with which q ends the command's context.
+	// Quit becomes the cause of the command's context when the key q ends it.
 	Quit error
 	// Begun is called when the keys begin to read the terminal. After that, the command must
 	// not ask a question there.
 	Begun func()
 }
 
-// NewKeys returns the keys of a table that is sorted and filtered by view, and the context
-// that q ends. The caller must call End.
+// NewKeys returns the keys of a table that view sorts and filters. It also returns a context
+// that the key q ends. The caller must call End.
 func NewKeys(ctx context.Context, terminal *os.File, view *View, o KeyOptions) (context.Context, *Keys) {
 	ctx, stop := context.WithCancelCause(ctx)
 	return ctx, &Keys{terminal: terminal, view: view, ctx: ctx, stop: stop, options: o}
@@ -71,7 +71,8 @@ func (k *Keys) Begin(redraw func()) {
 		k.options.Begun()
 		k.redraw = redraw
 		k.restore = sync.OnceFunc(func() { _ = term.Restore(int(k.terminal.Fd()), before) })
-		// Restore the terminal as soon as ctx ends, since a second Ctrl-C may end the process.
+		// Restore the terminal as soon as ctx ends: a second Ctrl-C may end the process at
+		// once.
 		context.AfterFunc(k.ctx, k.restore)
 		go k.read()
 	})
@@ -92,7 +93,7 @@ func (k *Keys) End() {
 	}
 }
 
-// Quit returns the error of a command that q has ended, or nil if q was not pressed.
+// Quit returns the error of a command that the key q has ended; nil if q was not pressed.
 func (k *Keys) Quit() error {
 	if k == nil {
 		return nil

@@ -19,8 +19,9 @@ type Choice struct {
 	Reverse bool // set only by keys
 }
 
-// Column is a property by which rows are sorted: numbers in descending order, names in
-// natural order. Without Compare, rows keep the order in which they are listed.
+// Column is a property by which rows can be sorted. Numbers are sorted in descending
+// order, names in natural order. Without Compare, rows keep the order in which they
+// are listed.
 type Column[R any] struct {
 	Name    string
 	Compare func(a, b R) int

@@ -10,8 +10,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Screen is a part of a terminal that is redrawn. It writes control sequences of its own,
-// and escapes those in the text.
+// Screen is a part of a terminal that is redrawn. It writes its own control sequences,
+// and escapes any in the text.
 type Screen struct {
 	out   io.Writer
 	size  func() (width, height int)
@@ -63,7 +63,7 @@ func (s *Screen) Draw(text string, footer ...string) error {
 	return err
 }
 
-// fitting returns the part of a line that fits a terminal of that width.
+// fitting returns as much of the line as fits into width columns.
 func fitting(line string, width int) string {
 	line = ui.Printable(line)
 	if runes := []rune(line); len(runes) > width {

@@ -35,7 +35,8 @@ type Current struct {
 	Footer []string
 }
 
-// Current returns the current order and filter of v; for a nil View, the order by sort.
+// Current returns the current order and filter of v. For a nil View, it returns the order
+// by sort and no filter.
 func (v *View) Current(sort string) Current {
 	if v == nil {
 		return Current{Choice: Choice{Sort: sort}}
@@ -45,15 +46,15 @@ func (v *View) Current(sort string) Current {
 	return Current{Choice{Sort: v.sort, Reverse: v.reverse, Filter: v.filter}, v.footer()}
 }
 
-// End removes the footer.
+// End removes the footer. It is called when keys are no longer read.
 func (v *View) End() {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	v.ended = true
 }
 
-// Mark returns a header with an arrow at the column by which rows are sorted. titles has
-// the titles of columns that differ from their names.
+// Mark returns a header with an arrow at the column by which rows are sorted. titles maps
+// the name of a column to its title in the header, if the two differ.
 func (v *View) Mark(header []string, titles map[string]string) []string {
 	if v == nil {
 		return header

@@ -1,4 +1,5 @@
-// Package remedy writes command lines of swdt and of kubectl that a person can paste.
+// Package remedy writes commands of swdt and of kubectl that a person can paste into a
+// shell.
 //
 // A text that proposes a command contains it in backquotes: "see why: `swdt logs
 // kubelet`". Inside them the command is quoted for a POSIX shell. It names no node and no
@@ -31,9 +32,9 @@ func commandOf(program string, args []string) string {
 	return "`" + POSIX.Join(append([]string{program}, args...)) + "`"
 }
 
-// Rewrite replaces each command in text with the result of line for its arguments, the first
-// of which is Swdt or Kubectl. Text after the command in the same backquotes, such as a
-// redirection, stays.
+// Rewrite replaces each command in text by the result of line. line gets the arguments of
+// the command; the first one is Swdt or Kubectl. Text after the command in the same
+// backquotes, such as a redirection, stays.
 func Rewrite(text string, line func(args []string) string) string {
 	return quoted().ReplaceAllStringFunc(text, func(whole string) string {
 		args, rest, ok := split(whole[1 : len(whole)-1])
@@ -44,8 +45,8 @@ func Rewrite(text string, line func(args []string) string) string {
 	})
 }
 
-// Commands returns the arguments of each command in text, the first of which is
-// Swdt or Kubectl.
+// Commands returns the arguments of each command in text. The first argument is Swdt or
+// Kubectl.
 func Commands(text string) (all [][]string) {
 	Rewrite(text, func(args []string) string {
 		all = append(all, args)

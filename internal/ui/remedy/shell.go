@@ -10,9 +10,9 @@ import (
 type Shell int
 
 const (
-	// POSIX are sh, bash, zsh and others that support $'…'.
+	// POSIX stands for sh, bash, zsh and other shells that support $'…'.
 	POSIX Shell = iota
-	// Windows are PowerShell and cmd.
+	// Windows stands for PowerShell and cmd.
 	Windows
 )
 
@@ -53,8 +53,7 @@ func (s Shell) plain(r rune) bool {
 // unprintable reports whether r cannot be in single quotes inside backquotes on one line.
 func unprintable(r rune) bool { return r < ' ' || r == 0x7f || r == '`' || r == '\uFFFD' }
 
-// escape writes an argument as $'…', with every byte that is not printable ASCII
-// as an escape.
+// escape returns an argument as $'…'. It escapes every byte that is not printable ASCII.
 func escape(arg string) string {
 	var b strings.Builder
 	b.WriteString("$'")

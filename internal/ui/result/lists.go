@@ -6,9 +6,9 @@ import (
 	"reflect"
 )
 
-// withLists returns a copy of document in which no list and no map is nil, so that
-// -o json prints [] and {} and never null for them. It copies the targets of pointers
-// too, since a document may share memory with code that still runs.
+// withLists returns a copy of document in which no list and no map is nil, so that -o
+// json prints [] and {} and never null for them. It also copies what pointers refer
+// to, since a document may share memory with code that still runs.
 func withLists(document any) any {
 	if document == nil {
 		return nil
@@ -19,7 +19,8 @@ func withLists(document any) any {
 	return filled.Interface()
 }
 
-// fillLists replaces the nil lists and maps in v. Nothing else refers to v yet.
+// fillLists replaces the nil lists and maps in v by empty ones. No other value refers
+// to v yet.
 func fillLists(v reflect.Value) {
 	if writesItself(v.Type()) {
 		return

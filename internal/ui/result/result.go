@@ -29,18 +29,18 @@ const (
 	JSONPath = "jsonpath"
 )
 
-// Namer is a document whose -o name lists objects other than its nodes.
+// Namer is a document for which -o name lists objects other than its nodes.
 type Namer interface {
 	Names() []string // KIND/NAME
 }
 
-// Writer writes documents in one format: JSON unless Format says another.
+// Writer writes documents in one format. The default of Format is JSON.
 type Writer struct {
 	Format string
-	Path   *jsonpath.JSONPath // of the format JSONPath
+	Path   *jsonpath.JSONPath // the selection for the format JSONPath
 }
 
-// Write writes one document; JSON takes several lines.
+// Write writes one document. It writes JSON indented, on several lines.
 func (w Writer) Write(out io.Writer, document any) error {
 	if w.Format == Name {
 		return writeNames(out, document)
@@ -48,8 +48,8 @@ func (w Writer) Write(out io.Writer, document any) error {
 	return w.encode(out, document, "  ")
 }
 
-// WriteRecord writes one of several documents, with a single call of out.Write: as a line
-// of JSON, a YAML document, or a line with the selection of a JSONPath.
+// WriteRecord writes one of several documents, with a single call of out.Write. It writes
+// a line of JSON, a YAML document, or a line with the values that a JSONPath selects.
 func (w Writer) WriteRecord(out io.Writer, record any) error {
 	var text bytes.Buffer
 	if w.Format == YAML {
@@ -160,7 +160,7 @@ func nodeNames(document any) (all []string) {
 	return all
 }
 
-// plain returns document as the generic values that its JSON decodes to.
+// plain returns document as generic values: those that decoding its JSON gives.
 func plain(document any) (value any, err error) {
 	text, err := json.Marshal(document)
 	if err == nil {
