@@ -15,15 +15,15 @@ const (
 // DefaultPort is the SSH port if the hostname has none.
 const DefaultPort = 22
 
-// knownService has the settings of a service for which the node file need not have
-// any.
+// knownService has the settings that swdt knows for a service, so that the node
+// file need not have them.
 type knownService struct {
 	dependsOn []string
 	health    Health
 }
 
-// knownServices returns everything that depends on a service's name, by its
-// name in lower case.
+// knownServices returns everything that depends on a service's name. The keys are
+// names in lower case.
 func knownServices() map[string]knownService {
 	return map[string]knownService{
 		"containerd": {health: Health{CRIPipe: `\\.\pipe\containerd-containerd`}},

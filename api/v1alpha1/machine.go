@@ -104,7 +104,7 @@ type MachinePort struct {
 	Host int `yaml:"host,omitempty"`
 }
 
-// guestPorts are the ports of services that a port's name can stand for.
+// guestPorts returns the VM's default ports by the names of their services.
 func guestPorts() map[string]int {
 	return map[string]int{"ssh": 22, "rdp": 3389, "winrm": 5985, "kubelet": 10250}
 }

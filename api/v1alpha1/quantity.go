@@ -25,8 +25,8 @@ func units() []struct {
 	}
 }
 
-// UnmarshalText reads a quantity. A part of a byte is an error, and so is a quantity that
-// is negative or has more than 63 bits.
+// UnmarshalText reads a quantity. It refuses a fraction of a byte, a negative quantity,
+// and one that needs more than 63 bits.
 func (q *Quantity) UnmarshalText(text []byte) error {
 	wrong := fmt.Errorf("%.40q is not a size such as 8Gi or 512Mi", text)
 	for _, unit := range units() {

@@ -51,7 +51,7 @@ func Validate(n *Node) []Problem {
 	return p
 }
 
-// Warnings returns the problems that do not prevent use.
+// Warnings returns the problems that do not prevent the use of the node file.
 func Warnings(n *Node) []Problem {
 	var p problems
 	if n.Spec.Credentials.Password != "" {

@@ -152,8 +152,8 @@ func validateSpan(p *problems, field string, d *Duration, zero bool) {
 	}
 }
 
-// validateOrder rejects services that wait for each other, the known
-// dependencies included.
+// validateOrder rejects services that wait for each other. It includes the
+// known dependencies.
 func validateOrder(p *problems, field string, provisioners []Provisioner) {
 	index := map[string]int{}
 	for i, provisioner := range provisioners {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// ErrClaimed is returned for a file that another claim holds.
+// ErrClaimed is returned for a file that is already claimed.
 var ErrClaimed = errors.New("another swdt is writing it")
 
 // NoRoomError reports that something does not fit on a disk.
@@ -20,8 +20,9 @@ func (e *NoRoomError) Error() string {
 		e.Folder, float64(e.Need)/1e6, float64(e.Free)/1e6)
 }
 
-// Fits returns a *NoRoomError if the disk of a folder has no room for so many bytes. If
-// the free space is unknown it returns nil: the write will then fail.
+// Fits returns a *NoRoomError if the disk of a folder has less free space than bytes.
+// If the free space is unknown, it returns nil; if there is no room, the later write
+// then fails.
 func Fits(folder string, bytes int64) error {
 	free, err := free(folder)
 	if err == nil && bytes > free {

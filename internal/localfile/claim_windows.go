@@ -9,7 +9,7 @@ import (
 )
 
 // Claim opens a file for reading and writing, and makes it if it is missing. Until
-// the file is closed no other Claim of it succeeds, in any process: the error is
+// the file is closed, no other Claim of it succeeds, in any process: the error is
 // ErrClaimed. The file may be renamed and removed meanwhile.
 func Claim(path string) (*os.File, error) {
 	name, err := windows.UTF16PtrFromString(path)

@@ -9,9 +9,10 @@ import (
 	"runtime"
 )
 
-// Home returns the user's home folder, always an absolute path: the environment's, else
-// the account's. A relative path would make files of the current folder, which others may
-// have written, look like the user's own.
+// Home returns the user's home folder, always as an absolute path. It uses the
+// environment's value, else the account's. With a relative path, files in the current
+// folder, which other users may have written, would be used as if they were the user's
+// own.
 func Home() (string, error) {
 	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
 		return home, nil

@@ -45,8 +45,8 @@ func Replace(path string, content []byte) error {
 	})
 }
 
-// ReplaceBy replaces the file's content, as Replace does, by what a function writes. If
-// the function fails, the file stays as it was.
+// ReplaceBy replaces the file's content, as Replace does, with the bytes that the
+// function write writes. If write fails, the file stays unchanged.
 func ReplaceBy(path string, write func(io.Writer) error) error {
 	beside, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.new")
 	if err != nil {
@@ -68,8 +68,9 @@ func ReplaceBy(path string, write func(io.Writer) error) error {
 // Private is the mode of a new file that may hold secrets: only its owner has access.
 const Private fs.FileMode = 0o600
 
-// Create makes, or empties, a file that may hold secrets of a node, such as packets or
-// samples. A new file is Private; an existing one keeps its mode, which its owner chose.
+// Create makes a file that may hold secrets of a node, such as packets or samples, or
+// empties an existing one. A new file has the mode Private; an existing file keeps the
+// mode that its owner chose.
 func Create(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, Private)
 }
