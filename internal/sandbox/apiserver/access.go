@@ -104,9 +104,9 @@ func nodeMay(r Request) bool {
 
 func forbidden(r Request) error {
 	if r.Resource == "" {
-		//lint:ignore ST1005 as the real one says it
-		return apierrors.NewForbidden(schema.GroupResource{}, "",
-			fmt.Errorf("User %q cannot %s path %q", r.User, r.Verb, r.Path))
+		//lint:ignore ST1005 the real API server has this text
+		text := fmt.Errorf("User %q cannot %s path %q", r.User, r.Verb, r.Path)
+		return apierrors.NewForbidden(schema.GroupResource{}, "", text)
 	}
 	where := "at the cluster scope"
 	if r.Namespace != "" {

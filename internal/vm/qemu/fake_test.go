@@ -2,6 +2,7 @@ package qemu_test
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -203,7 +204,7 @@ func (f *fake) serveAgent(listener net.Listener) {
 				Execute   string
 				Arguments struct{ ID int64 }
 			}
-			_ = json.Unmarshal([]byte(strings.TrimLeft(lines.Text(), "\xff")), &request)
+			_ = json.Unmarshal(bytes.TrimPrefix(lines.Bytes(), []byte{0xff}), &request)
 			switch request.Execute {
 			case "guest-sync-delimited":
 				_, _ = fmt.Fprintf(conn, "\xff{\"return\": %d}\n", request.Arguments.ID)

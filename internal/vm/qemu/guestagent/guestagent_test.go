@@ -2,6 +2,7 @@ package guestagent
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -53,7 +54,7 @@ func serve(conn net.Conn, answer func(string, int64, io.Writer)) {
 			Execute   string         `json:"execute"`
 			Arguments map[string]any `json:"arguments"`
 		}
-		if json.Unmarshal([]byte(strings.TrimLeft(lines.Text(), "\xff")), &request) != nil {
+		if json.Unmarshal(bytes.TrimPrefix(lines.Bytes(), []byte{0xff}), &request) != nil {
 			return
 		}
 		id, _ := request.Arguments["id"].(float64)
