@@ -13,9 +13,22 @@ import (
 // memory.
 func nodes() []string { return []string{"disk0", "vars"} }
 
+// dialForJobs connects to a running VM, and ends the jobs of a swdt that was killed: the
+// caller holds the VM's lock, so no other swdt waits for them.
+func dialForJobs(ctx context.Context, now found) (*qmp.Client, error) {
+	client, err := qmp.Dial(ctx, sockets{now.started.Sockets}.control())
+	if err != nil {
+		return nil, err
+	}
+	if err := client.EndJobs(ctx); err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	return client, nil
+}
+
 // saveLive saves a running VM with its memory.
 func (d *Driver) saveLive(ctx context.Context, now found, tag string) error {
-	client, err := qmp.Dial(ctx, sockets{now.started.Sockets}.control())
+	client, err := dialForJobs(ctx, now)
 	if err != nil {
 		return err
 	}
@@ -50,7 +63,7 @@ func (d *Driver) restoreLive(ctx context.Context, m vm.Machine, now found, recor
 	}
 	tag := tagOf(record.Name)
 	if now.qemu != nil && now.started.Accelerator == record.Accelerator {
-		client, err := qmp.Dial(ctx, sockets{now.started.Sockets}.control())
+		client, err := dialForJobs(ctx, now)
 		if err != nil {
 			return err
 		}
@@ -77,7 +90,7 @@ func loadJob(ctx context.Context, client *qmp.Client, tag string) error {
 
 // removeLive removes a snapshot of a running VM.
 func (d *Driver) removeLive(ctx context.Context, now found, tag string) error {
-	client, err := qmp.Dial(ctx, sockets{now.started.Sockets}.control())
+	client, err := dialForJobs(ctx, now)
 	if err != nil {
 		return err
 	}

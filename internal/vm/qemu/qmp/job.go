@@ -61,9 +61,41 @@ func (c *Client) RunJob(ctx context.Context, command, id string, arguments map[s
 	return dismissed
 }
 
+// EndJobs waits until the jobs that another client has left have ended, and dismisses them.
+// QEMU refuses a new job with the id of one that was not dismissed.
+func (c *Client) EndJobs(ctx context.Context) error {
+	return wait.Condition{
+		Name: "earlier jobs of QEMU to end", Interval: 10 * time.Millisecond, MaxInterval: 250 * time.Millisecond,
+		Limit: jobLimit, Look: c.dismissEnded,
+	}.Wait(ctx)
+}
+
+// dismissEnded dismisses the jobs that have ended; the error names one that runs.
+func (c *Client) dismissEnded(ctx context.Context) (running error) {
+	jobs, err := c.jobs(ctx)
+	if err != nil {
+		return wait.Stop(err)
+	}
+	for _, j := range jobs {
+		if j.Status != "concluded" {
+			running = fmt.Errorf("job %s is %s", j.ID, j.Status)
+			continue
+		}
+		if err := c.Run(ctx, "job-dismiss", map[string]any{"id": j.ID}, nil); err != nil {
+			return wait.Stop(err)
+		}
+	}
+	return running
+}
+
+func (c *Client) jobs(ctx context.Context) (jobs []jobState, err error) {
+	err = c.Run(ctx, "query-jobs", nil, &jobs)
+	return jobs, err
+}
+
 func (c *Client) job(ctx context.Context, id string) (jobState, error) {
-	var jobs []jobState
-	if err := c.Run(ctx, "query-jobs", nil, &jobs); err != nil {
+	jobs, err := c.jobs(ctx)
+	if err != nil {
 		return jobState{}, err
 	}
 	for _, j := range jobs {

@@ -240,6 +240,29 @@ func TestJobs(t *testing.T) {
 	}
 }
 
+// Jobs of a client that has gone are dismissed once they have ended.
+func TestJobsThatAnotherClientLeft(t *testing.T) {
+	var dismissed []string
+	looks := 0
+	c := client(t, func(command string, arguments map[string]any) string {
+		if command == "job-dismiss" {
+			dismissed = append(dismissed, arguments["id"].(string))
+			return `{"return": {}, "id": $ID}` + "\n"
+		}
+		looks++
+		return map[int]string{
+			1: `{"return": [{"id": "a", "status": "concluded"}, {"id": "b", "status": "running"}], "id": $ID}`,
+			2: `{"return": [{"id": "b", "status": "concluded"}], "id": $ID}`,
+		}[looks] + "\n"
+	})
+	if err := c.EndJobs(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a", "b"}, dismissed); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // A job whose context ends is canceled and dismissed.
 func TestACanceledJobIsRemoved(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
