@@ -42,8 +42,8 @@ func DefaultDependsOn(name string) []string {
 	return knownServices()[strings.ToLower(name)].dependsOn
 }
 
-// DefaultHealth returns the check for a service whose file has none, with every
-// duration set. For an unknown service, only the settle time matters.
+// DefaultHealth returns the health check of a service for which the node file sets none. All
+// durations are set. For an unknown service there is neither a URL nor a pipe to check.
 func DefaultHealth(name string) Health {
 	health := knownServices()[strings.ToLower(name)].health
 	health.Settle = &Duration{DefaultSettle}

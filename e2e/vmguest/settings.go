@@ -43,8 +43,8 @@ type settings struct {
 	// DHCP.
 	Address string `json:"address,omitempty"`
 	Gateway string `json:"gateway,omitempty"`
-	// Restart selects what restarts when Windows restarts: computer (default) or, quicker, windows
-	// alone.
+	// Restart selects how the guest restarts if the simulated Windows does: computer (the default)
+	// restarts the whole VM; windows restarts only the simulated Windows, which is quicker.
 	Restart string `json:"restart,omitempty"`
 }
 

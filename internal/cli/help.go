@@ -23,7 +23,7 @@ func forNodes(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// examples formats pairs of arguments and their descriptions.
+// examples formats examples: pairs alternates the arguments of a command and their description.
 func examples(pairs ...string) string {
 	width := 0
 	for i := 0; i < len(pairs); i += 2 {

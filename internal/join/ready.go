@@ -34,7 +34,7 @@ func (s *ready) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	if err != nil || s.options.Cluster == nil {
 		return plan.Change{}, err
 	}
-	if !r.Joined { // this step follows the join
+	if !r.Joined { // before the join there is nothing to wait for; FollowUp names this step in the plan
 		return plan.Change{}, nil
 	}
 	name, err := s.nodeName(ctx, n)

@@ -18,7 +18,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// States of a VM beside those of its driver.
+// States of a VM in addition to those of its driver.
 const (
 	Incomplete State = "incomplete" // its creation was interrupted
 	Busy       State = "busy"       // another swdt works on it

@@ -13,8 +13,8 @@ import (
 // files wraps the machine's files: it judges those below the root before each use.
 type files struct{ all platform.Files }
 
-// whole judges a path and every folder above it, up to the root. For a path outside the root it
-// returns nil.
+// whole returns an error unless the path and every folder above it, up to the root, are swdt's.
+// For a path outside the root it returns nil.
 func (f files) whole(path string) error { return f.judgeEach(below(path)) }
 
 // parents judges the folders above a path, up to the root.

@@ -62,9 +62,8 @@ func (t *transaction) stopUpTo(ctx context.Context, service string) error {
 	return nil
 }
 
-// startedBefore reports whether the process of a service that this process
-// started is older than a moment. It returns false if the process's age is
-// unknown.
+// startedBefore reports whether the service's process started before the given moment. This
+// transaction has started the service. If the start time is unknown, it returns false.
 func (t *transaction) startedBefore(ctx context.Context, service string, moment time.Time) (bool, error) {
 	processes, err := t.Platform.Processes.List(ctx)
 	if err != nil {

@@ -247,8 +247,8 @@ func mixed(text []byte) bool {
 	return digit && (capital || small) || capital && small && len(text) >= 20
 }
 
-// isBody reports whether a line looks like a key's, without the key's
-// beginning: 64 or 76 characters of base64 and nothing else.
+// isBody reports whether a line looks like one from the middle of a key: exactly 64 or 76
+// characters of base64.
 func isBody(line []byte) bool {
 	if len(line) != 64 && len(line) != 76 || !isBase64(line) {
 		return false

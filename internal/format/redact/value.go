@@ -346,8 +346,8 @@ func (s *scan) valueEnd(begin int, until terminator) (end int, closed bool) {
 	return at, s.ends && until.over == 0
 }
 
-// unescaped returns the end of a value before the backslashes of the quote that
-// ends it.
+// unescaped returns the end of a value. If the value ends at a quote, the backslashes that escape
+// this quote are not part of the value.
 func (s *scan) unescaped(begin, end int) int {
 	if s.text[end] == '"' || s.text[end] == '\'' {
 		return begin + len(bytes.TrimRight(s.text[begin:end], `\`))

@@ -135,7 +135,7 @@ func (f *facts) owns(s Service) bool {
 	return slices.ContainsFunc(f.own.Services, func(name string) bool { return strings.EqualFold(name, s.Name) })
 }
 
-// isBelow reports whether a path is a folder or within it.
+// isBelow reports whether path equals folder or is below it.
 func isBelow(path, folder string) bool {
 	path, folder = clean(path), clean(folder)
 	return path == folder || strings.HasPrefix(path, folder+`\`)

@@ -281,9 +281,9 @@ func secondsOn(bytes float64, link node.Reading) float64 {
 	return bytes / link.BytesPerSecond
 }
 
-// decay moves the speeds of the ways that were not taken towards the assumptions, if they were
-// measured as slower. Otherwise a way that was slow once, on a busy machine, would never be taken
-// and measured again.
+// decay adjusts the speeds of the ways that this transfer did not take. A measured speed that is
+// below the assumed one moves towards it. Otherwise a way that was slow once, on a busy machine,
+// would never be taken and measured again.
 func (c *costs) decay(taken way) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -124,7 +124,7 @@ func (c Content) Close() {
 
 // Read returns the content of the file with this hash, unverified. The caller must detect a
 // wrong content by itself, and then call RemoveDamaged. If there is no such file, the error is
-// ErrNotHeld. Where the system supports it, the content is mapped from the file; that is safe
+// ErrNotHeld. The content is mapped from the file if the system supports that, which is safe
 // because the store only renames and removes whole files. No process may truncate the file
 // meanwhile.
 func (s *Store) Read(hash string) (Content, error) {

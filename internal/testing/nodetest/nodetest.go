@@ -154,7 +154,7 @@ func (n *Node) use(stream net.Conn) error {
 	}
 	n.t.Cleanup(func() { rpc.Close() })
 	if again := n.rpc.swap(rpc); again {
-		return nil // the clients stay the same, as those of a real node do
+		return nil // the clients now use the new connection, as those of a real node
 	}
 	n.Node.Machine = agentv1.NewMachineClient(&n.rpc)
 	n.Node.Services = agentv1.NewServicesClient(&n.rpc)

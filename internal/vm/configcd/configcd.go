@@ -41,8 +41,8 @@ type Options struct {
 	Keys []string
 	// Drivers holds the drivers, in folders of any names; nil: none.
 	Drivers fs.FS
-	// OpenSSH is the MSI or the zip of Win32-OpenSSH. The zero File: the OpenSSH of Windows,
-	// for which releases before Server 2025 need internet.
+	// OpenSSH is the MSI or the zip of Win32-OpenSSH. If it is the zero File, the VM uses the
+	// OpenSSH of Windows, which Windows before Server 2025 downloads from the internet.
 	OpenSSH File
 	// Agent is the MSI of QEMU's guest agent; the zero File: none.
 	Agent File

@@ -39,7 +39,7 @@ func (p *predictor) forget() {
 	}
 }
 
-// lap returns the lap that contains a block.
+// lap returns the lap in which a block begins.
 func lap(b span, newSize int64) int64 { return b.new * laps / max(newSize, 1) }
 
 // part replaces the predictable values of a part of a block by their corrected

@@ -84,6 +84,3 @@ func (p *Process) Ended(ctx context.Context, limit time.Duration) error {
 		},
 	}.Wait(ctx)
 }
-
-// maxArguments bounds the command line that is read, in bytes.
-const maxArguments = 256 << 10
