@@ -343,7 +343,8 @@ metadata: {name: b, labels: {app: web}}
 }
 
 func TestAPodLivesOutItsGrace(t *testing.T) {
-	f := start(t, apiserver.Options{PodGrace: 50 * time.Millisecond})
+	// A watch that is slower than the grace would see the deletion alone.
+	f := start(t, apiserver.Options{PodGrace: 3 * time.Second})
 	f.plant(t, "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {nodeName: node-n}")
 	pods := f.client.CoreV1().Pods("default")
 	w, err := pods.Watch(t.Context(), metav1.ListOptions{})
@@ -359,9 +360,9 @@ func TestAPodLivesOutItsGrace(t *testing.T) {
 		pod, ok := event.Object.(*corev1.Pod)
 		switch {
 		case !ok:
-			t.Error("ok is false, want true")
+			t.Fatalf("event %s has a %T, not a pod", event.Type, event.Object)
 		case event.Type != wanted:
-			t.Errorf("event.Type is %v, want %v", event.Type, wanted)
+			t.Fatalf("event %s, want %s", event.Type, wanted)
 		case (wanted == watch.Modified) != (pod.DeletionTimestamp != nil &&
 			event.Type == watch.Modified):
 			t.Errorf("(wanted == watch.Modified) is %v, want %v", (wanted == watch.Modified),

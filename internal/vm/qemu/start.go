@@ -54,6 +54,10 @@ func (d *Driver) start(ctx context.Context, m vm.Machine, accelerator string,
 	if now.qemu != nil {
 		return vm.ErrRunning
 	}
+	// A QEMU that was killed a moment ago may still lock its disks.
+	if err := process.AwaitEnding(ctx, now.last); err != nil {
+		return err
+	}
 	if err := d.clean(ctx, m, now.started); err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ type found struct {
 	reason  string
 	started started
 	qemu    *process.Process // nil unless it runs
+	last    int              // the process that its file names; 0 if none of this boot
 }
 
 // find looks at a VM's files and its process.
@@ -42,6 +43,7 @@ func (d *Driver) find(m vm.Machine) (found, error) {
 	if err != nil || pid == 0 {
 		return now, err
 	}
+	now.last = pid
 	if now.qemu = processOf(m, pid); now.qemu != nil {
 		now.state = vm.Running
 		return now, nil

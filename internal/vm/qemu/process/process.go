@@ -77,8 +77,34 @@ func (p *Process) Ended(ctx context.Context, limit time.Duration) error {
 		Name: fmt.Sprintf("process %d to end", p.PID), Interval: 5 * time.Millisecond,
 		MaxInterval: 100 * time.Millisecond, Limit: limit,
 		Look: func(context.Context) error {
-			if p.Alive() {
+			switch {
+			case p.Alive():
 				return errors.New("it runs")
+			case ending(p.PID):
+				return errors.New("it has not closed its files")
+			}
+			return nil
+		},
+	}.Wait(ctx)
+}
+
+// endingLimit bounds the wait for a process that is ending. The system closes its files in
+// milliseconds.
+const endingLimit = 10 * time.Second
+
+// AwaitEnding waits while the process with a number is ending. Such a process has no command
+// line any more, so it cannot be found, but its files may still be open and locked. Nothing
+// is done to it, so another process with this number costs time alone.
+func AwaitEnding(ctx context.Context, pid int) error {
+	if pid <= 1 {
+		return nil
+	}
+	return wait.Condition{
+		Name: fmt.Sprintf("process %d to end", pid), Interval: 5 * time.Millisecond,
+		MaxInterval: 100 * time.Millisecond, Limit: endingLimit,
+		Look: func(context.Context) error {
+			if ending(pid) {
+				return errors.New("it has not closed its files")
 			}
 			return nil
 		},

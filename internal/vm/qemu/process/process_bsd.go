@@ -25,3 +25,6 @@ func arguments(pid int) []string {
 	}
 	return words[1:]
 }
+
+// ending returns false: this system does not show it.
+func ending(int) bool { return false }

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"strconv"
@@ -20,4 +21,19 @@ func arguments(pid int) []string {
 		return nil
 	}
 	return strings.Split(string(line), "\x00")
+}
+
+// ending reports whether a process has given up its memory, and with it its command line, but
+// has not ended yet: it is no zombie.
+func ending(pid int) bool {
+	if arguments(pid) != nil {
+		return false
+	}
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return false
+	}
+	// The state follows the name in parentheses, which may itself have any character.
+	_, state, _ := bytes.Cut(stat[max(0, bytes.LastIndexByte(stat, ')')):], []byte(" "))
+	return len(state) > 0 && state[0] != 'Z' && state[0] != 'X'
 }

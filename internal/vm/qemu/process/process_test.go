@@ -78,3 +78,14 @@ func TestTheBootIsKnown(t *testing.T) {
 		t.Error("the kernel has no release")
 	}
 }
+
+// TestAnEndingProcessIsAwaited: a process that is killed gives up its command line first and
+// its files later. After AwaitEnding, its locks are free.
+func TestAnEndingProcessIsAwaited(t *testing.T) {
+	if err := AwaitEnding(t.Context(), os.Getpid()); err != nil {
+		t.Errorf("a process that runs is not ending: %v", err)
+	}
+	if err := AwaitEnding(t.Context(), 0); err != nil {
+		t.Errorf("no process: %v", err)
+	}
+}

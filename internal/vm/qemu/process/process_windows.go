@@ -2,3 +2,6 @@ package process
 
 // arguments returns nothing: swdt starts no QEMU on Windows.
 func arguments(int) []string { return nil }
+
+// ending returns false: this system does not show it.
+func ending(int) bool { return false }
