@@ -327,7 +327,8 @@ type DrainBlockedError struct {
 }
 
 func (e *DrainBlockedError) Error() string {
-	s := fmt.Sprintf("drain node %s: after %s still there: %s", e.Node, e.After.Round(time.Second), listed(e.Pods))
+	s := fmt.Sprintf("drain node %s: after %s these pods are still there: %s", e.Node, e.After.Round(time.Second),
+		listed(e.Pods))
 	if e.Err != nil {
 		s += fmt.Sprintf("; last request: %v", e.Err)
 	}

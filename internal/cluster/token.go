@@ -192,8 +192,8 @@ func (e *UnsignedError) Error() string {
 type NoClusterInfoError struct{}
 
 func (*NoClusterInfoError) Error() string {
-	return "read ConfigMap cluster-info in kube-public: there is none; " +
-		"on a control plane of kubeadm: kubeadm init phase bootstrap-token"
+	return "read ConfigMap kube-public/cluster-info: it does not exist; " +
+		"on a control plane that kubeadm made, run `kubeadm init phase bootstrap-token`"
 }
 
 // DeleteToken removes the token's Secret. If there is no such Secret, that is not an

@@ -91,9 +91,9 @@ type ChangedError struct {
 }
 
 func (e *ChangedError) Error() string {
-	return fmt.Sprintf("%s is not as swdt trace left it:\n  %s\nput that back, or use --force: `off --force` "+
-		"restores what was there before the trace and leaves a changed file beside it as *.swdt-old, `on --force` "+
-		"takes the change for what is to be restored",
+	return fmt.Sprintf("%s is not as swdt trace left it:\n  %s\nundo these changes, or use --force: `off --force` "+
+		"restores the settings from before the trace and keeps a changed file as *.swdt-old; `on --force` "+
+		"keeps the changes and restores them at the end of the trace",
 		e.Service, strings.Join(e.Differences, "\n  "))
 }
 

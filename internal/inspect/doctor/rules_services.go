@@ -31,14 +31,14 @@ func serviceRules() []Rule {
 			look:   runs("containerd", finding.Error),
 		},
 		{
-			ID: "kube-proxy-service", Title: "kube-proxy runs, if it is a service", Severity: finding.Error,
+			ID: "kube-proxy-service", Title: "kube-proxy runs (if it is installed as a service)", Severity: finding.Error,
 			Needs: services, Link: docsDebug,
 			Means:  "Load balancers do not follow changes of Services: pods connect to addresses that no longer exist.",
 			Remedy: "find why it stopped: `swdt logs kube-proxy --tail 50`; then `swdt exec -- net start kube-proxy`",
 			look:   runsIfThere("kube-proxy"),
 		},
 		{
-			ID: "csi-proxy-service", Title: "csi-proxy runs, if it is a service", Severity: finding.Warning,
+			ID: "csi-proxy-service", Title: "csi-proxy runs (if it is installed as a service)", Severity: finding.Warning,
 			Needs:  services,
 			Means:  "CSI drivers that use it cannot mount volumes: pods with such volumes do not start.",
 			Remedy: "`swdt exec -- net start csi-proxy`", look: runsIfThere("csi-proxy"),

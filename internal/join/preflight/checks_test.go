@@ -128,7 +128,7 @@ func plantedOnMachine() map[string]planted {
 		"pending reboot": {machine(func(m *platform.Facts) { m.PendingReboot = []string{"Windows Update"} }),
 			[]string{"pending-reboot error: Windows Update"}},
 		"name of a PC": {named("win_1"),
-			[]string{`hostname error: the machine's name, in lower case, is no name for a node: "win_1"`}},
+			[]string{`hostname error: the machine's name, in lower case, is not a valid node name: "win_1"`}},
 		"long name":      {named(strings.Repeat("a", 64)), []string{"hostname error: 64 characters"}},
 		"longest name":   {named(strings.Repeat("a", 63)), nil},
 		"name with dots": {named("win.example.com"), nil},

@@ -206,7 +206,7 @@ func lookAtHostname(f *facts) []finding.Finding {
 		return nil
 	}
 	return []finding.Finding{{
-		Severity: finding.Error, What: fmt.Sprintf("%s is no name for a node: %q", what, name),
+		Severity: finding.Error, What: fmt.Sprintf("%s is not a valid node name: %q", what, name),
 		Evidence: fmt.Sprintf("%d characters", len(name)), Remedy: remedy,
 	}}
 }

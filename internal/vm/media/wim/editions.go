@@ -73,9 +73,11 @@ func parseImages(text []byte, count int) ([]Image, error) {
 	if err := decoder.Decode(&parsed); err != nil {
 		return nil, broken(position, "the list of editions is no XML document: %v", err)
 	}
-	if len(parsed.Images) != count || count > maxImages {
-		return nil, broken(44, "the header states %d editions, and their list has %d, of at most %d",
-			count, len(parsed.Images), maxImages)
+	if count > maxImages {
+		return nil, broken(44, "the header states %d editions: swdt reads at most %d", count, maxImages)
+	}
+	if len(parsed.Images) != count {
+		return nil, broken(44, "the header states %d editions, but the list names %d", count, len(parsed.Images))
 	}
 	images := make([]Image, 0, count)
 	taken := map[int]bool{}
