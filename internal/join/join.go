@@ -7,6 +7,7 @@
 // creates there (record.go), before it creates it; Reset removes only recorded things.
 //
 //   - run.go: the checks, then the steps; and the steps of a reset
+//   - prepare.go: the steps before the join itself, also for a machine that becomes an image
 //   - folders.go, binaries.go: folders and programs
 //   - containerdconfig.go, containerd.go, crictl.go, exchange.go: containerd
 //   - surroundings.go: features, PATH, hosts file, firewall
@@ -102,23 +103,7 @@ func Steps(doc config.Document, o Options) ([]plan.Step, error) {
 }
 
 func (j *joining) steps() []plan.Step {
-	return []plan.Step{
-		featuresStep(j),
-		&folders{j},
-		containerdFiles(j),
-		&containerdConfig{j},
-		&containerdService{j},
-		&crictlConfig{j},
-		kubernetesFiles(j),
-		pathStep(j),
-		hostsStep(j),
-		firewallStep(j),
-		&kubeletConfig{j},
-		&kubeletService{j},
-		&kubeadmJoin{j},
-		&kubelet{j},
-		&ready{j},
-	}
+	return append(j.preparation(), &kubeadmJoin{j}, &kubelet{j}, &ready{j})
 }
 
 func newJoining(doc config.Document, o Options) *joining {
@@ -142,11 +127,29 @@ func newJoining(doc config.Document, o Options) *joining {
 // needs. It contacts neither the node nor the cluster.
 func Validate(doc config.Document, o Options) error {
 	spec := doc.Node.Spec.Kubernetes
+	return problemsOf(doc, func(missing func(field, what, remedy string)) {
+		checkVersions(spec, missing)
+		if o.Cluster == nil {
+			checkWithoutCluster(spec.Join, missing)
+		}
+	})
+}
+
+// problemsOf returns a *config.Error with the fields of spec.kubernetes that check finds
+// missing; nil if there are none.
+func problemsOf(doc config.Document, check func(missing func(field, what, remedy string))) error {
 	var problems []config.Problem
-	missing := func(field, what, remedy string) {
+	check(func(field, what, remedy string) {
 		problems = append(problems, config.Problem{File: doc.File, Line: doc.Line, Field: "spec.kubernetes." + field,
 			What: what, Remedy: remedy})
+	})
+	if len(problems) > 0 {
+		return &config.Error{Problems: problems}
 	}
+	return nil
+}
+
+func checkVersions(spec v1alpha1.Kubernetes, missing func(field, what, remedy string)) {
 	if spec.Version == "" {
 		missing("version", "is missing", "write the version of Kubernetes to install, such as 1.36.3")
 	}
@@ -154,13 +157,6 @@ func Validate(doc config.Document, o Options) error {
 		missing("containerd.version", "is missing",
 			"write the version of containerd to install, such as 1.7.12, or its source")
 	}
-	if o.Cluster == nil {
-		checkWithoutCluster(spec.Join, missing)
-	}
-	if len(problems) > 0 {
-		return &config.Error{Problems: problems}
-	}
-	return nil
 }
 
 func checkWithoutCluster(join v1alpha1.Join, missing func(field, what, remedy string)) {

@@ -20,6 +20,7 @@ type joining struct {
 	doc     config.Document
 	options Options
 	reset   ResetOptions
+	image   bool // the machine becomes an image, and does not join
 	spec    v1alpha1.Kubernetes
 
 	sets  map[artifact.Component]artifact.Set // resolved in this run
@@ -52,8 +53,9 @@ func (j *joining) machine(ctx context.Context, n *node.Node) (*agentv1.FactsRepl
 }
 
 // nodeName returns the name of the Node object, determined once.
+// The machines of an image have a name each, so there it is empty.
 func (j *joining) nodeName(ctx context.Context, n *node.Node) (name string, err error) {
-	if j.node == "" {
+	if j.node == "" && !j.image {
 		j.node, err = n.ObjectName(ctx, j.spec.Join)
 	}
 	return j.node, err

@@ -48,7 +48,7 @@ func (j *joining) wantedKubelet(ctx context.Context, n *node.Node) (*agentv1.Ser
 		}
 	}
 	commandLine, err := kubeletargs.CommandLine(kubeletargs.Wish{
-		Version: j.spec.Version, NodeName: name, NodeIP: j.spec.Join.NodeIP, LogRunner: true,
+		Version: j.spec.Version, NodeName: name, NodeIP: j.nodeIP(), LogRunner: true,
 		KubeadmFlags: flags, ExtraArgs: j.spec.Kubelet.ExtraArgs, NodeLabels: labels,
 		RegisterWithTaints: j.spec.Kubelet.RegisterWithTaints,
 		ConfigDropIn:       len(j.spec.Kubelet.ConfigPatch) > 0,
@@ -63,6 +63,15 @@ func (j *joining) wantedKubelet(ctx context.Context, n *node.Node) (*agentv1.Ser
 		CommandLine: commandLine, StartType: string(platform.StartAuto), Dependencies: []string{containerdName},
 		Recovery: recovery(time.Hour, restartIn, restartIn, restartIn),
 	}, nil
+}
+
+// nodeIP returns the node's address that kubelet reports; the machines of an image have none
+// in common.
+func (j *joining) nodeIP() string {
+	if j.image {
+		return ""
+	}
+	return j.spec.Join.NodeIP
 }
 
 func (s *kubeletService) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
