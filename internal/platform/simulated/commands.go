@@ -32,6 +32,7 @@ func builtinCommands() map[string]command {
 		"hcsdiag":    hcsdiagMain,
 		"pktmon":     pktmonMain,
 		"vfpctrl":    vfpctrlMain,
+		"sysprep":    sysprepMain,
 		"svchost":    func(context.Context, *Process) int { return 0 },
 	}
 }
@@ -140,6 +141,10 @@ func (s *cmdShell) run(ctx context.Context, line string) int {
 		return s.cd(argv[1:])
 	case "del", "erase":
 		return s.del(argv[1:])
+	case "rmdir", "rd":
+		return s.rmdir(argv[1:])
+	case "start":
+		return s.external(ctx, withoutFlags(argv[1:]))
 	case "mkdir", "md":
 		for _, path := range argv[1:] {
 			if err := s.p.Platform.Files.MakeFolder(s.absolute(path)); err != nil {
@@ -247,6 +252,34 @@ func (s *cmdShell) del(args []string) int {
 		}
 	}
 	return 0
+}
+
+// rmdir removes folders with everything in them. As Windows' command, it goes on after a file
+// that it cannot remove, and its exit code does not tell.
+func (s *cmdShell) rmdir(args []string) int {
+	for _, path := range withoutFlags(args) {
+		s.removeTree(s.absolute(path))
+	}
+	return 0
+}
+
+func (s *cmdShell) removeTree(path string) {
+	if list, err := s.p.Platform.Files.List(path); err == nil {
+		for _, f := range list {
+			s.removeTree(f.Path)
+		}
+	}
+	if err := s.p.Platform.Files.Remove(path); err != nil {
+		fmt.Fprintf(s.p.Stderr, "%s\r\nAccess is denied.\r\n", path)
+	}
+}
+
+// withoutFlags returns the arguments without those that begin the list with a slash.
+func withoutFlags(args []string) []string {
+	for len(args) > 0 && strings.HasPrefix(args[0], "/") {
+		args = args[1:]
+	}
+	return args
 }
 
 func (s *cmdShell) cd(args []string) int {

@@ -24,6 +24,7 @@ func (c component) serveCRI() (func(), error) {
 	}
 	options.Workload.Images = append(options.Workload.Images, m.options.Images...)
 	options.Ended, options.Removed = m.systemEnded, &m.removed
+	options.Pulled, options.Offline = &m.pulled, !m.options.Internet
 	server := criserver.NewServer(options)
 	m.spawn(func() { _ = server.Serve(listener) })
 	m.spawn(func() {

@@ -87,6 +87,32 @@ func (v machineView) Reboot(ctx context.Context, reason string) error {
 	})
 }
 
+// shutDown switches the machine off, Options.RebootDelay later.
+func (p *process) shutDown(reason string) error {
+	m := p.m
+	return p.do(OpReboot, reason, func() error {
+		current := m.boot
+		m.later(m.options.RebootDelay, current.ctx, func() { m.switchOff(current) })
+		return nil
+	})
+}
+
+// switchOff ends the boot `current` in an orderly way. It does nothing if that boot has ended
+// already.
+func (m *Machine) switchOff(current *boot) {
+	m.mu.Lock()
+	if m.closed || m.boot != current {
+		m.mu.Unlock()
+		return
+	}
+	m.powerOff()
+	m.disk.syncAll()
+	m.mu.Unlock()
+	if m.options.OnShutdown != nil {
+		m.options.OnShutdown()
+	}
+}
+
 func (v machineView) BroadcastEnvironment(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -80,6 +80,7 @@ func (m *Machine) installFiles() {
 	}
 	m.putProgram(systemFolder+`\WindowsPowerShell\v1.0\powershell.exe`,
 		BinarySpec{Name: "powershell", Version: "5.1.20348.2700"})
+	m.putProgram(sysprepExe, BinarySpec{Name: "sysprep", Version: "10.0.20348.2700"})
 	m.putProgram(systemFolder+`\OpenSSH\sshd.exe`, BinarySpec{Name: "sshd", Version: "8.1.0.1"})
 	m.putFile(HostsFile, []byte("# Copyright (c) 1993-2009 Microsoft Corp.\r\n#\r\n# This is a sample HOSTS file used "+
 		"by Microsoft TCP/IP for Windows.\r\n#\r\n"+
@@ -111,6 +112,8 @@ func (m *Machine) installRegistry() {
 	_ = m.registry.set(memoryKey, platform.RegistryValue{Name: "PagingFiles", Type: platform.RegistryMultiString,
 		Strings: []string{`?:\pagefile.sys`}})
 	text(hardwareKey, "LastConfig", newUUID())
+	text(machineGUIDKey, machineGUID, strings.Trim(newUUID(), "{}"))
+	text(setupStateKey, imageState, imageComplete)
 	expand(environmentKey, "Path",
 		`%SystemRoot%\system32;%SystemRoot%;%SystemRoot%\System32\Wbem;%SYSTEMROOT%\System32\WindowsPowerShell\v1.0\;%SYSTEMROOT%\System32\OpenSSH\`)
 	expand(environmentKey, "ComSpec", `%SystemRoot%\system32\cmd.exe`)

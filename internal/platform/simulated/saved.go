@@ -10,6 +10,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/format/access"
 	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
 )
 
 // savedVersion must be increased when a change of saved makes older code misread it.
@@ -28,6 +29,8 @@ type saved struct {
 	Features map[string]platform.FeatureState
 	Firewall []platform.FirewallRule
 	Packages map[string]string // Chocolatey's
+	Events   []LoggedEvent
+	Images   []criserver.Image // that containerd has pulled
 }
 
 type savedFile struct {
@@ -54,7 +57,7 @@ type savedService struct {
 }
 
 // Save writes the state that a machine keeps on its disk: files, registry, services, features,
-// firewall and installed packages. Options.Saved reads it. Nothing that runs is saved; the
+// firewall, installed packages, event logs and pulled images. Options.Saved reads it. Nothing that runs is saved; the
 // machine may be up meanwhile, and waits only while the state is collected.
 func (m *Machine) Save(w io.Writer) error {
 	m.mu.Lock()
@@ -73,6 +76,7 @@ func (m *Machine) save() *saved {
 		Features: map[string]platform.FeatureState{},
 		Firewall: append([]platform.FirewallRule(nil), m.firewall...),
 		Packages: maps.Clone(m.choco.installed),
+		Events:   append([]LoggedEvent(nil), m.events...), Images: m.pulled.Images(),
 	}
 	for _, name := range sortedKeys(m.services) {
 		if service := m.services[name]; !service.deleting {
@@ -169,6 +173,13 @@ func (m *Machine) restore(s *saved) {
 	}
 	m.firewall = s.Firewall
 	maps.Copy(m.choco.installed, s.Packages)
+	m.events = nil
+	for _, e := range s.Events {
+		m.logEvent(e)
+	}
+	for _, image := range s.Images {
+		m.pulled.Add(image)
+	}
 }
 
 // restore returns the file with everything below it.

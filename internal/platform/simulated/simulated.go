@@ -15,7 +15,7 @@
 // Files: processes in process.go, the disk in files.go and handles.go, the SCM
 // in services.go and lifecycle.go, programs in program.go, the contents of a
 // fresh machine in preset.go, what it keeps while it is off in saved.go, faults in
-// operation.go. Time is package time's,
+// operation.go; sysprep in sysprep.go. Time is package time's,
 // so a Machine created inside a testing/synctest bubble uses its clock.
 package simulated
 
@@ -80,19 +80,28 @@ type Options struct {
 	// caller), BootDelay how long the machine is then down. Default 5 ms each;
 	// negative: none.
 	StartDelay, StopDelay, ExitDelay, RebootDelay, BootDelay time.Duration
-	// Saved is the state of an earlier machine, which replaces Hostname and Preset.
+	// Saved is the state of an earlier machine, which replaces Preset and, unless that machine was
+	// generalised, Hostname.
 	Saved *Saved
 	// OnRestart is called when a requested restart has switched the machine off. The caller then
 	// saves its state, restarts the computer that it runs on, and creates it anew. OnRestart must
 	// not wait for Close. Nil: the machine boots by itself.
 	OnRestart func()
+	// OnShutdown is called when a requested shutdown has switched the machine off, which then stays
+	// off. OnShutdown must not wait for Close. Nil: nothing is called.
+	OnShutdown func()
 	// Log receives the events of the machine; nil: none.
 	Log *slog.Logger
 }
 
 func (o Options) withDefaults() Options {
 	if o.Saved != nil {
-		o.Hostname, o.Preset = o.Saved.state.Hostname, o.Saved.state.Preset
+		o.Preset = o.Saved.state.Preset
+		if !o.Saved.Generalized() {
+			o.Hostname = o.Saved.state.Hostname
+		} else if o.Hostname == "" {
+			o.Hostname = randomHostname()
+		}
 	}
 	if o.Hostname == "" {
 		o.Hostname = "win-node"
@@ -160,6 +169,8 @@ type Machine struct {
 	ended map[string]bool
 	// removed records the pods and images that containerd was asked to remove.
 	removed criserver.Removed
+	// pulled has the images that containerd was asked to pull.
+	pulled criserver.Pulled
 
 	hook       func(Operation) Verdict
 	intruder   func(Operation)
@@ -213,6 +224,7 @@ func New(o Options) *Machine {
 	m.install()
 	if o.Saved != nil {
 		m.restore(o.Saved.state)
+		m.specialize()
 	}
 	m.start(true)
 	m.awaitServices()

@@ -68,12 +68,15 @@ func (m *Machine) logServiceCrash(service string) {
 	})
 }
 
-// wevtutilMain imitates wevtutil.exe with el (list channels), qe (query events) and
-// epl (export events to a file).
+// wevtutilMain imitates wevtutil.exe with el (list channels), qe (query events), epl (export
+// events to a file) and cl (clear a channel).
 func wevtutilMain(_ context.Context, p *Process) int {
 	if len(p.Args) == 1 && p.Args[0] == "el" {
 		fmt.Fprint(p.Stdout, strings.Join(eventChannels(), "\r\n")+"\r\n")
 		return 0
+	}
+	if len(p.Args) == 2 && p.Args[0] == "cl" {
+		return p.clearEvents(p.Args[1])
 	}
 	if len(p.Args) < 2 || p.Args[0] != "qe" && p.Args[0] != "epl" {
 		fmt.Fprint(p.Stderr, "Windows Events Command Line Utility: invalid command.\r\n")

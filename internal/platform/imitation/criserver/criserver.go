@@ -25,12 +25,19 @@ type Options struct {
 	Ended func(id string) bool
 	// Removed records the pods and images that were removed; nil: the record ends with the server.
 	Removed *Removed
+	// Pulled has the images that were pulled; nil: they end with the server.
+	Pulled *Pulled
+	// Offline reports that no registry can be reached.
+	Offline bool
 }
 
 // NewServer returns a server of the runtime; the caller serves it.
 func NewServer(o Options) *grpc.Server {
 	if o.Removed == nil {
 		o.Removed = &Removed{}
+	}
+	if o.Pulled == nil {
+		o.Pulled = &Pulled{}
 	}
 	refuse := func() error {
 		if o.Unhealthy {
@@ -55,7 +62,9 @@ func NewServer(o Options) *grpc.Server {
 		}),
 	)
 	runtimev1.RegisterRuntimeServiceServer(server, &runtimeService{Options: o, rates: newRates(o.Version)})
-	runtimev1.RegisterImageServiceServer(server, &imageService{workload: o.Workload, removed: o.Removed})
+	runtimev1.RegisterImageServiceServer(server, &imageService{
+		workload: o.Workload, removed: o.Removed, pulled: o.Pulled, offline: o.Offline,
+	})
 	return server
 }
 

@@ -15,6 +15,12 @@ type Removed struct {
 	ids map[string]bool
 }
 
+func (r *Removed) forget(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.ids, id)
+}
+
 func (r *Removed) add(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,7 +58,8 @@ func (s *runtimeService) RemovePodSandbox(_ context.Context, request *runtimev1.
 
 // images returns the images that were not removed.
 func (s *imageService) images() []Image {
-	return slices.DeleteFunc(slices.Clone(s.workload.Images), func(i Image) bool { return s.removed.Has(i.ID) })
+	all := append(slices.Clone(s.workload.Images), s.pulled.Images()...)
+	return slices.DeleteFunc(all, func(i Image) bool { return s.removed.Has(i.ID) })
 }
 
 // RemoveImage accepts an image's id or its tag.

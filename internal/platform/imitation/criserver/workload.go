@@ -46,6 +46,7 @@ type Image struct {
 	Size      uint64
 	OS        string // default windows
 	OSVersion string // 10.0.20348.2700; empty: the image does not have it
+	Digest    string // name@sha256:…; empty: it was not pulled by this server
 }
 
 // Example returns a small workload on a Windows Server 2022: a pod that uses a fifth of a core, the
@@ -186,6 +187,8 @@ type imageService struct {
 	runtimev1.UnimplementedImageServiceServer
 	workload Workload
 	removed  *Removed
+	pulled   *Pulled
+	offline  bool
 }
 
 func (s *imageService) ListImages(context.Context, *runtimev1.ListImagesRequest) (
@@ -233,7 +236,11 @@ func (s *imageService) ImageStatus(_ context.Context, request *runtimev1.ImageSt
 }
 
 func (i Image) image() *runtimev1.Image {
-	return &runtimev1.Image{Id: "sha256:" + i.ID, RepoTags: []string{i.Tag}, Size: i.Size}
+	image := &runtimev1.Image{Id: "sha256:" + i.ID, RepoTags: []string{i.Tag}, Size: i.Size}
+	if i.Digest != "" {
+		image.RepoDigests = []string{i.Digest}
+	}
+	return image
 }
 
 // spec returns the part of the OCI image configuration that swdt reads.
