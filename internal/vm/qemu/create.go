@@ -157,9 +157,10 @@ func pattern(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// clean removes the sockets and the TPM's process of a VM whose QEMU has ended.
+// clean removes the sockets and the TPM's process of a VM whose QEMU has ended, and waits for
+// its logs.
 func (d *Driver) clean(ctx context.Context, m vm.Machine, s started) error {
-	if err := endTPM(ctx, m, s); err != nil {
+	if err := errors.Join(endTPM(ctx, m, s), endLogs(ctx, m, s)); err != nil {
 		return err
 	}
 	if s.Sockets != "" && s.Sockets != filesOf(m).run() && outside(s.Sockets) {

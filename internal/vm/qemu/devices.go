@@ -57,14 +57,15 @@ func (p plan) devices() []string {
 	return args
 }
 
-// control returns the sockets, and the log of the serial port.
+// control returns the sockets, and the log of the serial port: QEMU's standard output, which spawn
+// leads to a log with a limit.
 func (p plan) control() []string {
 	args := []string{"-vnc", "unix:" + commas(p.sockets.vnc())}
 	for _, s := range []struct{ id, path, more string }{
 		{"control", p.sockets.control(), ""},
 		{"look", p.sockets.look(), ""},
 		{"agent", p.sockets.agent(), ""},
-		{"serial", p.sockets.serial(), ",logappend=off,logfile=" + commas(filesOf(p.Machine).serialLog())},
+		{"serial", p.sockets.serial(), ",logappend=on,logfile=/dev/stdout"},
 	} {
 		args = append(args, "-chardev", "socket,id="+s.id+",server=on,wait=off,path="+commas(s.path)+s.more)
 	}

@@ -8,6 +8,9 @@
 //	tpm/         the state of the TPM                       serial.log   the serial port
 //	run/         pid, sockets, how it was started           qemu.log     QEMU's own messages
 //
+// A log is what its VM wrote since the last start; if it grows too large, its earlier part is
+// in a second file (serial.log.1), and what came before is gone.
+//
 // run/pid is written by QEMU, which removes it when it ends in order. So a number without
 // its process means a crash, and after a reboot of your machine it means nothing.
 //
@@ -23,6 +26,7 @@
 //   - create.go, disk.go: make and remove disks
 //   - commandline.go, devices.go: QEMU's command line
 //   - start.go, tpm.go: start processes
+//   - logs.go: logs with a limit
 //   - stop.go: end processes
 //   - status.go: the state of a VM
 //   - snapshot.go, live.go: snapshots of stopped and running VMs
@@ -62,7 +66,10 @@ type Options struct {
 }
 
 // Driver runs VMs with QEMU. It implements vm.Driver.
-type Driver struct{ options Options }
+type Driver struct {
+	options   Options
+	serialLog int // maxSerialLog, but in tests
+}
 
 var _ vm.Driver = (*Driver)(nil)
 
@@ -83,7 +90,7 @@ func New(o Options) *Driver {
 			o.Cache = filepath.Join(cache, "swdt")
 		}
 	}
-	return &Driver{o}
+	return &Driver{options: o, serialLog: maxSerialLog}
 }
 
 // Name is the driver's name in node files and records.

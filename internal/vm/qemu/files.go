@@ -36,7 +36,8 @@ func (f files) started() string   { return filepath.Join(f.run(), "started.json"
 // all lists everything that the driver makes in a VM's folder, except for staging folders.
 func (f files) all() []string {
 	return []string{
-		f.run(), f.snapshots(), f.vars(), f.tpm(), f.in(oldTPM), f.in(newTPM), f.made(), f.serialLog(), f.log(), f.tpmLog(),
+		f.run(), f.snapshots(), f.vars(), f.tpm(), f.in(oldTPM), f.in(newTPM), f.made(),
+		f.serialLog(), f.serialLog() + olderLog, f.log(), f.log() + olderLog, f.tpmLog(), f.tpmLog() + olderLog,
 		f.claim(), f.disk(),
 	}
 }

@@ -13,11 +13,27 @@ const guestUp = "SWDT guest is up\n"
 
 // guestDisk returns a qcow2 image with a UEFI program that acts as the guest: it reports
 // on the serial port that it runs, waits for the power button, and powers off.
-func guestDisk(t *testing.T) string {
+func guestDisk(t *testing.T) string { return bootDisk(t, guestProgram()) }
+
+// floodDisk returns a qcow2 image with a hostile guest, which writes to its serial port without
+// end.
+func floodDisk(t *testing.T) string {
+	return bootDisk(t, efi([]byte{
+		0x66, 0xba, com1 & 0xff, com1 >> 8, // mov dx, com1
+		0xb0, 'x', // mov al, 'x'
+		0xee, 0xeb, 0xfd, // next: out dx, al; jmp next
+	}))
+}
+
+// com1 is the address of the first serial port.
+const com1 = 0x3f8
+
+// bootDisk returns a qcow2 image with a UEFI program.
+func bootDisk(t *testing.T, program []byte) string {
 	t.Helper()
 	folder := t.TempDir()
 	raw, image := filepath.Join(folder, "guest.raw"), filepath.Join(folder, "guest.qcow2")
-	if err := os.WriteFile(raw, floppy(guestProgram()), 0o600); err != nil {
+	if err := os.WriteFile(raw, floppy(program), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	tool(t, "qemu-img", "convert", "-f", "raw", "-O", "qcow2", raw, image)
@@ -34,13 +50,11 @@ func tool(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// guestProgram is a UEFI application, a PE32+ file with one section of code.
+// guestProgram is the program of guestDisk.
 func guestProgram() []byte {
 	const (
-		headers, alignment = 0x200, 0x1000
-		status, enable     = 0x600, 0x602 // q35's power management ports, as OVMF places them
-		control            = 0x604
-		com1               = 0x3f8
+		status, enable = 0x600, 0x602 // q35's power management ports, as OVMF places them
+		control        = 0x604
 	)
 	var code []byte
 	emit := func(bytes ...byte) { code = append(code, bytes...) }
@@ -57,7 +71,12 @@ func guestProgram() []byte {
 	emit(0x66, 0xb8, 0x00, 0x20, 0x66, 0xef, 0xeb, 0xfe) // mov ax, sleep; out dx, ax; loop for ever
 	binary.LittleEndian.PutUint32(code[3:], uint32(len(code)-7))
 	emit([]byte(guestUp)...)
+	return efi(code)
+}
 
+// efi returns a UEFI application, a PE32+ file with one section of code.
+func efi(code []byte) []byte {
+	const headers, alignment = 0x200, 0x1000
 	file := make([]byte, headers+512)
 	le := binary.LittleEndian
 	copy(file, "MZ")

@@ -28,6 +28,8 @@ type started struct {
 	Version     string    `json:"version"` // of QEMU
 	Accelerator string    `json:"accelerator"`
 	TPM         int       `json:"tpm"` // the process of its TPM; 0: none
+	// Logs has the process that writes each log, by the log's path.
+	Logs map[string]int `json:"logs"`
 }
 
 // snapshot is written after everything else of a snapshot, and removed first.

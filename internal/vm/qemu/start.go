@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -117,6 +118,7 @@ func (d *Driver) prepare(ctx context.Context, m vm.Machine, accelerator string) 
 	}
 	record := started{
 		Boot: process.BootID(), Since: time.Now(), Sockets: place.folder, Accelerator: choice.Name,
+		Logs: map[string]int{},
 	}
 	return plan{
 		Machine: m, machineType: hardware.Machine, accelerator: choice.Name, firmware: uefi,
@@ -144,8 +146,9 @@ func (d *Driver) launch(ctx context.Context, p plan, record *started,
 		return err
 	}
 	if p.Firmware.TPM {
-		pid, err := d.startTPM(ctx, p)
-		record.TPM = pid
+		tpm, err := d.startTPM(ctx, p)
+		record.TPM = tpm.pid
+		maps.Copy(record.Logs, tpm.logs)
 		if err := errors.Join(err, writeRecord(f.started(), record)); err != nil {
 			return err
 		}
@@ -155,13 +158,15 @@ func (d *Driver) launch(ctx context.Context, p plan, record *started,
 		return err
 	}
 	// QEMU makes the other files itself, with a mask that keeps other users out.
-	ended, _, err := spawn(f.log(), "", path, p.arguments()...)
+	logs := output{out: f.serialLog(), maxOut: d.serialLog, messages: f.log(), maxMessages: maxLog}
+	program, err := spawn(p.Machine, logs, path, p.arguments()...)
+	maps.Copy(record.Logs, program.logs)
 	if err != nil {
 		return err
 	}
 	bounded, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	client, err := answered(bounded, p, ended)
+	client, err := answered(bounded, p, program.ended)
 	if err != nil {
 		return explain(p, err)
 	}
@@ -188,30 +193,58 @@ func (d *Driver) launch(ctx context.Context, p plan, record *started,
 	return nil
 }
 
-// spawn starts a program that outlives swdt, in a session of its own, with its output in a
-// log. The channel is closed once it has ended.
-func spawn(log, folder, path string, args ...string) (<-chan struct{}, int, error) {
-	if err := os.Remove(log); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, 0, err
+// output has the logs of a program: of its standard output, and of its messages.
+type output struct {
+	out, messages       string
+	maxOut, maxMessages int // bytes a file
+}
+
+// spawned is a program that outlives swdt.
+type spawned struct {
+	ended <-chan struct{} // closed once it has ended and its logs are complete
+	pid   int
+	logs  map[string]int // the processes that write its logs
+}
+
+// spawn starts a program that outlives swdt, in a session of its own.
+func spawn(m vm.Machine, o output, path string, args ...string) (spawned, error) {
+	s := spawned{logs: map[string]int{}}
+	var writers []*exec.Cmd
+	open := func(log string, limit int) (*os.File, error) {
+		in, writer, err := startLog(m, log, limit)
+		if err == nil {
+			writers, s.logs[log] = append(writers, writer), writer.Process.Pid
+		}
+		return in, err
 	}
-	out, err := os.OpenFile(log, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, localfile.Private)
+	messages, err := open(o.messages, o.maxMessages)
 	if err != nil {
-		return nil, 0, err
+		return s, err
 	}
-	defer out.Close()
+	defer messages.Close()
+	out := messages
+	if o.out != o.messages {
+		if out, err = open(o.out, o.maxOut); err != nil {
+			return s, err
+		}
+		defer out.Close()
+	}
 	// Files and sockets of the program are private from their first moment.
 	cmd := exec.Command("/bin/sh", append([]string{"-c", `umask 077; exec "$0" "$@"`, path}, args...)...)
-	cmd.Stdout, cmd.Stderr, cmd.Env, cmd.Dir = out, out, environment(), folder
+	cmd.Stdout, cmd.Stderr, cmd.Env, cmd.Dir = out, messages, environment(), m.Folder
 	process.Detach(cmd)
 	if err := cmd.Start(); err != nil {
-		return nil, 0, fmt.Errorf("start %s: %w", filepath.Base(path), err)
+		return s, fmt.Errorf("start %s: %w", filepath.Base(path), err)
 	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = cmd.Wait() // its log has the reason
+		for _, c := range append([]*exec.Cmd{cmd}, writers...) {
+			_ = c.Wait() // its log has the reason
+		}
 	}()
-	return ended, cmd.Process.Pid, nil
+	s.ended, s.pid = ended, cmd.Process.Pid
+	return s, nil
 }
 
 // errEnded is returned if QEMU ends while it starts.

@@ -28,28 +28,29 @@ func tpmPID(m vm.Machine) []string { return []string{"--pid", "file=run/" + m.UU
 
 // startTPM starts the VM's TPM, which ends with QEMU's connection, and returns its
 // process.
-func (d *Driver) startTPM(ctx context.Context, p plan) (int, error) {
+func (d *Driver) startTPM(ctx context.Context, p plan) (spawned, error) {
 	path, err := program(d.options.TPM, installTPM)
 	if err != nil {
-		return 0, err
+		return spawned{}, err
 	}
 	f := filesOf(p.Machine)
 	if err := makePrivate(f.tpm()); err != nil {
-		return 0, err
+		return spawned{}, err
 	}
 	// The paths are relative to the VM's folder, since swtpm cannot escape a comma in a path.
 	args := append([]string{"socket", "--tpm2", "--terminate", "--tpmstate", "dir=tpm,mode=0600",
 		"--ctrl", "type=unixio,mode=0600,path=" + p.sockets.tpm()}, tpmPID(p.Machine)...)
-	ended, pid, err := spawn(f.tpmLog(), p.Folder, path, args...)
+	log := output{out: f.tpmLog(), messages: f.tpmLog(), maxMessages: maxLog}
+	tpm, err := spawn(p.Machine, log, path, args...)
 	if err != nil {
-		return 0, err
+		return tpm, err
 	}
 	// A connection would end it, so only the socket's file is looked at.
 	err = wait.Condition{
 		Name: "the TPM to start", Interval: 5 * time.Millisecond, MaxInterval: 50 * time.Millisecond, Limit: tpmLimit,
 		Look: func(context.Context) error {
 			select {
-			case <-ended:
+			case <-tpm.ended:
 				return wait.Stop(fmt.Errorf("start the TPM: swtpm ended at once: %s", lastLines(f.tpmLog())))
 			default:
 			}
@@ -57,7 +58,7 @@ func (d *Driver) startTPM(ctx context.Context, p plan) (int, error) {
 			return err
 		},
 	}.Wait(ctx)
-	return pid, err
+	return tpm, err
 }
 
 // endTPM ends the VM's TPM after its QEMU. swtpm should end by itself. If it does not, endTPM

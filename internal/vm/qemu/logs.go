@@ -1,0 +1,87 @@
+package qemu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/localfile"
+	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/qemu/process"
+)
+
+// A guest decides how much it writes to its serial port, and how often QEMU warns about it. QEMU
+// has no limit for either, and swdt does not run all the time. So both go through a pipe to
+// keepLog, which keeps the last part of a log in two files: LOG, and LOG.1 with what came before.
+// It is a shell and a cat, which end with QEMU.
+const (
+	// maxSerialLog and maxLog bound each of the two files of a log, in bytes: those of the serial
+	// port, and those of a program's own messages.
+	maxSerialLog = 32 << 20
+	maxLog       = 1 << 20
+	// olderLog is the end of the name of the older file.
+	olderLog = ".1"
+)
+
+// keepLog is a script for sh. Its $0 is the path of the log, and $1 the limit in blocks of 512
+// bytes. The kernel ends a cat that reaches the limit, by a signal: the status is above 128. It
+// then loses what cat has read but not written, at most a buffer. The end of the input ends the
+// script, and so does a full disk: then QEMU continues without a log.
+const keepLog = `umask 077; ulimit -c 0; ulimit -f "$1"; ` +
+	`while cat >"$0"; [ $? -gt 128 ]; do mv -f "$0" "$0` + olderLog + `"; done`
+
+// logMark is in the command line of the process that writes a log, and of no other process.
+func logMark(path string) []string { return []string{keepLog, path} }
+
+// startLog starts the process that writes a log of at most limit bytes a file. The log of an
+// earlier run is removed. The returned end of the pipe is for the program whose log it is; the
+// caller closes its own copy.
+func startLog(m vm.Machine, path string, limit int) (*os.File, *exec.Cmd, error) {
+	for _, old := range []string{path, path + olderLog} {
+		if err := os.Remove(old); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, nil, err
+		}
+	}
+	if err := os.WriteFile(path, nil, localfile.Private); err != nil { // its errors have a path
+		return nil, nil, err
+	}
+	out, in, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer out.Close()
+	words := append([]string{"-c"}, logMark(path)...)
+	cmd := exec.Command("/bin/sh", append(words, strconv.Itoa(limit/512), m.UUID)...)
+	cmd.Stdin, cmd.Env = out, environment()
+	process.Detach(cmd)
+	if err := cmd.Start(); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("start the writer of %s: %w", path, err), in.Close())
+	}
+	return in, cmd, nil
+}
+
+// logsLimit bounds the wait for the last bytes of logs. The disk may be slow.
+const logsLimit = 5 * time.Second
+
+// endLogs waits until the logs of programs that have ended are complete. Writers that are still at
+// work end by themselves.
+func endLogs(ctx context.Context, m vm.Machine, s started) error {
+	if s.Boot != process.BootID() {
+		return nil
+	}
+	f := filesOf(m)
+	for _, path := range []string{f.serialLog(), f.log(), f.tpmLog()} {
+		writer := process.Find(s.Logs[path], logMark(path)...)
+		if writer == nil {
+			continue
+		}
+		if err := writer.Ended(ctx, logsLimit); err != nil && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
