@@ -26,30 +26,23 @@ const readyTimeout = 2 * time.Minute
 
 // swapInCluster swaps the binaries of a node that serves a cluster. If Drain is
 // set, the node's pods leave before the swap. Afterwards the node must be Ready.
-func (w *work) swapInCluster(ctx context.Context) error {
+func (w *work) swapInCluster(ctx context.Context, files *staging) error {
 	if w.options.Cluster == nil {
-		return w.swap(ctx)
+		return w.swap(ctx, files)
 	}
 	before, err := w.object(ctx)
 	if err != nil {
-		w.unstage(ctx, err)
 		return err
 	}
 	if !before.Exists || w.options.Drain == nil {
-		return w.swapAndAwait(ctx, before)
+		return w.swapAndAwait(ctx, files, before)
 	}
 	options := *w.options.Drain
 	options.Usable = func(err error) bool { return ctx.Err() != nil || takenBack(err) }
-	drained := false
 	machine := MachineOf(ctx, w.node, before.Name)
-	err = cluster.WhileDrained(ctx, w.options.Cluster, machine, options, w.reporter, func(ctx context.Context) error {
-		drained = true
-		return w.swapAndAwait(ctx, before)
+	return cluster.WhileDrained(ctx, w.options.Cluster, machine, options, w.reporter, func(ctx context.Context) error {
+		return w.swapAndAwait(ctx, files, before)
 	})
-	if !drained {
-		w.unstage(ctx, err)
-	}
-	return err
 }
 
 // takenBack reports whether err means that all old binaries of the node run again.
@@ -60,11 +53,11 @@ func takenBack(err error) bool {
 
 // swapAndAwait swaps the binaries. If the cluster has a Node object for the machine, it then
 // waits until that Node is Ready.
-func (w *work) swapAndAwait(ctx context.Context, before cluster.Node) error {
-	if err := w.swap(ctx); err != nil || !before.Exists {
+func (w *work) swapAndAwait(ctx context.Context, files *staging, before cluster.Node) error {
+	if err := w.swap(ctx, files); err != nil || !before.Exists {
 		return err
 	}
-	return w.awaitReady(ctx, before)
+	return w.awaitReady(ctx, files, before)
 }
 
 // object returns the node's Node object. Its Exists is false if the cluster has no
@@ -110,7 +103,7 @@ func MachineOf(ctx context.Context, n *node.Node, name string) cluster.Machine {
 // binaries, awaitReady restores the old ones. A node that was not Ready before the push does
 // not have to become Ready, since the cause may be another one: the new kubelet only has to
 // renew the node's lease.
-func (w *work) awaitReady(ctx context.Context, before cluster.Node) error {
+func (w *work) awaitReady(ctx context.Context, files *staging, before cluster.Node) error {
 	started, err := w.kubeletStarted(ctx)
 	if err != nil {
 		return err
@@ -134,7 +127,7 @@ func (w *work) awaitReady(ctx context.Context, before cluster.Node) error {
 		}
 		return nil
 	case errors.As(err, &vain) && ctx.Err() == nil:
-		return w.takeBack(ctx, err)
+		return w.takeBack(ctx, files, err)
 	}
 	return fmt.Errorf("the new binaries run, but swdt cannot determine whether node %s is Ready: %w", before.Name, err)
 }
@@ -157,9 +150,9 @@ func (w *work) kubeletStarted(ctx context.Context) (time.Time, error) {
 
 // takeBack puts the previous binaries back although the transaction itself
 // succeeded. A component that is new has no previous binary and stays.
-func (w *work) takeBack(ctx context.Context, why error) error {
+func (w *work) takeBack(ctx context.Context, files *staging, why error) error {
 	var names []string
-	for _, c := range w.components {
+	for _, c := range files.components {
 		if c.change == changeBinary {
 			names = append(names, c.spec.Name)
 		}

@@ -39,23 +39,23 @@ func sumOf(content []byte) string {
 
 // stageCompanions asks the caller for the files that belong to the staged binaries, and
 // writes each one beside its destination.
-func (w *work) stageCompanions(ctx context.Context) error {
+func (w *work) stageCompanions(ctx context.Context, files *staging) error {
 	if w.options.Companions == nil {
 		return nil
 	}
-	staged := map[string]string{}
-	for _, c := range w.components {
+	paths := map[string]string{}
+	for _, c := range files.components {
 		if c.change == changeBinary {
-			staged[c.spec.Name] = c.staged
+			paths[c.spec.Name] = c.path
 		}
 	}
-	companions, err := w.options.Companions(ctx, staged)
+	companions, err := w.options.Companions(ctx, paths)
 	if err != nil {
 		return err
 	}
 	for _, c := range companions {
 		part := c.swap()
-		w.companions = append(w.companions, part) // before Replace, so that a half-written file is removed too
+		files.companions = append(files.companions, part) // before Replace, so that a half-written file is removed too
 		if err := smallfile.Replace(ctx, w.node, part.GetStaged(), c.After, smallfile.Administrators); err != nil {
 			return err
 		}
@@ -64,8 +64,8 @@ func (w *work) stageCompanions(ctx context.Context) error {
 }
 
 // unstageCompanions removes the companions of a transaction that did not begin.
-func (w *work) unstageCompanions(ctx context.Context) {
-	for _, c := range w.companions {
+func (w *work) unstageCompanions(ctx context.Context, files *staging) {
+	for _, c := range files.companions {
 		if err := smallfile.Remove(ctx, w.node, c.GetStaged()); err != nil {
 			w.reporter.Warn("could not remove a file that was staged on the node: %v", err)
 		}

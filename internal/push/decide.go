@@ -1,17 +1,16 @@
 package push
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/types/known/durationpb"
-
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/api/v1alpha1"
-	"github.com/swdt-dev/swdt/internal/node/transfer"
 	"github.com/swdt-dev/swdt/internal/obtain/source"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/tracerecord"
 )
 
@@ -26,109 +25,97 @@ const (
 	changeCreate
 )
 
+// changes reports whether the transaction has a part for the component.
 func (c change) changes() bool { return c >= changeRestart }
+
+// swaps reports whether the transaction puts another file at the destination.
+func (c change) swaps() bool { return c >= changeBinary }
 
 func (c change) action() Action {
 	return [...]Action{ActionUnchanged, ActionSkipped, ActionRestarted, ActionReplaced, ActionCreated}[c]
 }
 
-// component is one binary in the course of a push.
-type component struct {
-	spec        v1alpha1.Provisioner
+// difference is a component whose change is decided.
+type difference struct {
+	seen
 	binary      source.Binary
-	state       *agentv1.ComponentState
 	change      change
-	commandLine string             // to register; empty: unchanged
-	traces      tracerecord.Record // the changes that `swdt trace` made on the node
-	staged      string             // path on the node; empty: nothing is staged
-	sha256      string             // of the staged file
-	joined      bool               // added by addJoined: it has no provisioner, so no source to compare with
-
-	result  *ComponentResult
-	err     error
-	settled bool // the result's action is final
+	commandLine string // to register; empty: unchanged
 }
 
-func newComponent(spec v1alpha1.Provisioner) *component {
-	return &component{spec: spec, result: &ComponentResult{
-		Name: spec.Name, Destination: spec.Destination, Version: Version{Wanted: spec.Version},
-		Transfer: &transfer.Result{Method: transfer.MethodNone}, LogLines: []string{},
-	}}
+// differences are the decisions about all components of a push.
+type differences []*difference
+
+// needed reports whether the push must change the node.
+func (all differences) needed() bool {
+	return slices.ContainsFunc(all, func(d *difference) bool { return d.change.changes() })
 }
 
-func (c *component) inspect() *agentv1.InspectComponent {
-	return &agentv1.InspectComponent{
-		Name: c.spec.Name, Destination: c.spec.Destination, Service: c.spec.Name, VersionArgs: c.versionArgs(),
+// decideAll compares each component with its binary.
+func (w *work) decideAll(now view, binaries []source.Binary) (differences, error) {
+	var all differences
+	for i, c := range now.components {
+		if err := c.fail(binaries[i].For(now.facts.GetArchitecture())); err != nil {
+			return nil, err
+		}
+		d, err := c.decide(binaries[i], now.traces, w.options.Force)
+		if err != nil {
+			return nil, c.fail(err)
+		}
+		if text := c.otherFile(); text != "" {
+			w.reporter.Warn("%s: %s", c.spec.Name, text)
+			c.addMessage(text)
+		}
+		if err := c.fail(w.checkVersionInPlace(d)); err != nil {
+			return nil, err
+		}
+		all = append(all, d)
 	}
+	return all, nil
 }
 
-// versionArgs returns the arguments that make the binary report its version. An unknown
-// binary might do anything, so it is only run if the node file wants a version.
-func (c *component) versionArgs() []string {
-	known := []string{"kubelet", "containerd", "kube-proxy"}
-	if c.spec.Version == "" && !slices.Contains(known, strings.ToLower(c.spec.Name)) {
-		return nil
+// decide compares the wanted state with the one on the node.
+func (c seen) decide(binary source.Binary, traces tracerecord.Record, force bool) (*difference, error) {
+	if err := c.usable(binary); err != nil {
+		return nil, err
 	}
-	return []string{"--version"}
-}
-
-// see records the state of the component on the node.
-func (c *component) see(state *agentv1.ComponentState) {
-	c.state = state
-	c.result.PreviousSHA256 = state.GetSha256()
-	c.result.Version.Before = state.GetVersion()
-	if state.GetServiceExists() {
-		c.result.Service = serviceOf(state.GetService())
+	commandLine, err := c.newCommandLine(traces)
+	if err != nil {
+		return nil, err
 	}
-}
-
-func (c *component) addMessage(message string) {
-	if c.result.Message != "" {
-		message = c.result.Message + "; " + message
-	}
-	c.result.Message = message
-}
-
-// decide compares the wanted state with the one on the node, and sets the change.
-func (c *component) decide(force bool) error {
-	if err := c.usable(); err != nil {
-		return err
-	}
-	if err := c.decideCommandLine(); err != nil {
-		return err
-	}
-	same := c.state.GetExists() && c.state.GetSha256() == c.binary.SHA256
+	d := &difference{seen: c, binary: binary, commandLine: commandLine}
+	same := c.state.GetExists() && c.state.GetSha256() == binary.SHA256
 	switch {
 	case !c.state.GetExists():
-		c.change = changeCreate
+		d.change = changeCreate
 	case !same && c.spec.Overwrite != nil && !*c.spec.Overwrite:
-		c.change = changeSkipped
+		d.change = changeSkipped
 		c.result.SHA256 = c.state.GetSha256()
 		c.addMessage("the file on the node differs, and overwrite is false")
 	case !same:
-		c.change = changeBinary
-	case c.commandLine != "":
-		c.change = changeRestart
+		d.change = changeBinary
+	case commandLine != "":
+		d.change = changeRestart
 		c.addMessage("the service's arguments change")
 	case c.state.GetOutdated():
-		c.change = changeRestart
+		d.change = changeRestart
 		c.addMessage("its process was older than the file")
 	case force && c.state.GetServiceExists():
-		c.change = changeRestart
+		d.change = changeRestart
 	}
-	if c.change == changeSkipped && c.state.GetOutdated() {
+	if d.change == changeSkipped && c.state.GetOutdated() {
 		c.addMessage("its process is older than that file, and is not restarted either")
 	}
-	if c.change.changes() && !c.state.GetServiceExists() {
+	if d.change.changes() && !c.state.GetServiceExists() {
 		c.addMessage(fmt.Sprintf("there is no service %s: the file is placed and nothing is restarted", c.spec.Name))
 	}
-	return nil
+	return d, nil
 }
 
 // otherFile returns a hint if the push has no effect: either the component's service runs
 // another file than the one at the destination, or a service of another name runs the
 // component's file. Otherwise it returns "".
-func (c *component) otherFile() string {
+func (c seen) otherFile() string {
 	if by := c.state.GetRunBy(); len(by) > 0 {
 		return fmt.Sprintf("service %s runs this file; did you mean name: %s?", by[0], by[0])
 	}
@@ -144,9 +131,9 @@ func (c *component) otherFile() string {
 }
 
 // usable returns an error if the destination cannot be replaced.
-func (c *component) usable() error {
+func (c seen) usable(binary source.Binary) error {
 	if c.state.GetFolder() {
-		file := path.Base(strings.ReplaceAll(c.binary.Path, `\`, "/"))
+		file := path.Base(strings.ReplaceAll(binary.Path, `\`, "/"))
 		return fmt.Errorf("%s is a folder on the node: destination must name the file, such as %s\\%s",
 			c.spec.Destination, strings.TrimRight(c.spec.Destination, `\`), file)
 	}
@@ -156,63 +143,53 @@ func (c *component) usable() error {
 	return nil
 }
 
-func (c *component) decideCommandLine() error {
-	c.commandLine = ""
+// newCommandLine returns the command line to register for the component's service; empty: the
+// present one stays.
+func (c seen) newCommandLine(traces tracerecord.Record) (string, error) {
 	if c.spec.Args == nil || !c.state.GetServiceExists() {
-		return nil
+		return "", nil
 	}
-	registered, traced := c.traces.CommandLine(c.spec.Name, c.state.GetServiceConfig().GetCommandLine())
+	registered, traced := traces.CommandLine(c.spec.Name, c.state.GetServiceConfig().GetCommandLine())
 	wanted, err := withArgs(registered, c.spec.Destination, c.spec.Args)
 	if err != nil || wanted == registered {
-		return err
+		return "", err
 	}
 	if traced {
-		return c.traces.Refuse(c.spec.Name, "its command line")
+		return "", traces.Refuse(c.spec.Name, "its command line")
 	}
-	c.commandLine = wanted
+	return wanted, nil
+}
+
+// checkDependencies reports a component's dependsOn services that the node does not have:
+// such a name is probably a mistake, and Windows would then not wait for the service that was
+// meant.
+func (w *work) checkDependencies(ctx context.Context, all differences) error {
+	if !all.needed() {
+		return nil
+	}
+	for _, c := range all {
+		for _, name := range c.spec.DependsOn {
+			if all.haveService(name) {
+				continue
+			}
+			_, err := w.node.Services.Get(ctx, &agentv1.GetServiceRequest{Name: name})
+			switch {
+			case errors.Is(err, fault.ErrNoService):
+				text := fmt.Sprintf("dependsOn names %s, but the node has no such service: correct the name, or remove it", name)
+				w.reporter.Warn("%s: %s", c.spec.Name, text)
+				c.addMessage(text)
+			case err != nil:
+				return fmt.Errorf("look at the service %s, which %s is to wait for: %w", name, c.spec.Name, err)
+			}
+		}
+	}
 	return nil
 }
 
-// swap returns the component's part of the transaction.
-func (c *component) swap() *agentv1.SwapComponent {
-	s := &agentv1.SwapComponent{
-		Name: c.spec.Name, Destination: c.spec.Destination,
-		Staged: c.staged, Sha256: c.sha256, PreviousSha256: c.state.GetSha256(),
-		CommandLine: c.commandLine,
-	}
-	if !c.state.GetServiceExists() {
-		return s
-	}
-	s.Service = c.spec.Name
-	s.DependsOn = c.dependsOn()
-	s.Health = &agentv1.Health{}
-	h := c.spec.Health
-	if h == nil {
-		standard := v1alpha1.DefaultHealth(c.spec.Name)
-		h = &standard
-	}
-	if !h.None {
-		s.Health.HttpGet, s.Health.CriPipe = h.HTTPGet, h.CRIPipe
-	}
-	s.Health.Timeout = duration(h.Timeout)
-	s.Settle, s.StopTimeout = duration(h.Settle), duration(h.StopTimeout)
-	return s
-}
-
-func (c *component) dependsOn() []string {
-	names := slices.Clone(c.spec.DependsOn)
-	for _, name := range v1alpha1.DefaultDependsOn(c.spec.Name) {
-		if !slices.ContainsFunc(names, func(given string) bool { return strings.EqualFold(given, name) }) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// duration converts d. If d is nil, it returns nil, which means the agent's default.
-func duration(d *v1alpha1.Duration) *durationpb.Duration {
-	if d == nil {
-		return nil
-	}
-	return durationpb.New(d.Duration)
+// haveService reports whether name is a component of the push whose service exists on the
+// node.
+func (all differences) haveService(name string) bool {
+	return slices.ContainsFunc(all, func(d *difference) bool {
+		return strings.EqualFold(d.spec.Name, name) && d.state.GetServiceExists()
+	})
 }

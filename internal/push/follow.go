@@ -17,28 +17,21 @@ import (
 
 // swap runs the transaction with every component that differs, and records its
 // outcome in the result.
-func (w *work) swap(ctx context.Context) error {
-	plan := &agentv1.SwapPlan{Holder: w.options.Holder}
-	for _, c := range w.components {
-		if c.change.changes() {
-			plan.Components = append(plan.Components, c.swap())
-		}
-	}
-	plan.Components = append(plan.Components, w.companions...)
+func (w *work) swap(ctx context.Context, files *staging) error {
 	f := &following{work: w}
-	outcome, err := f.run(ctx, plan)
-	w.underway = err != nil && f.begun
+	outcome, err := f.run(ctx, files.plan(w.options.Holder))
+	files.handedOver = err == nil || f.begun
+	for _, c := range files.components {
+		c.uncertain = err != nil && f.begun && c.change.changes()
+	}
 	switch {
 	case cutShort(ctx, err) && f.begun:
 		return &InterruptedError{Err: context.Cause(ctx)}
 	case err != nil:
-		if !f.begun {
-			w.unstage(ctx, err)
-		}
 		return err
 	}
 	w.acknowledge(ctx, f.id)
-	return w.accept(ctx, outcome)
+	return w.accept(ctx, files, outcome)
 }
 
 // acknowledge lets the node forget an outcome that was reported. If it fails, the
@@ -217,9 +210,9 @@ func (f *following) find(transactions []*agentv1.Transaction) *agentv1.Transacti
 }
 
 // accept records the outcome in the result.
-func (w *work) accept(ctx context.Context, outcome *agentv1.SwapOutcome) error {
+func (w *work) accept(ctx context.Context, files *staging, outcome *agentv1.SwapOutcome) error {
 	for _, o := range outcome.GetComponents() {
-		for _, c := range w.components {
+		for _, c := range files.components {
 			if c.spec.Name == o.GetName() && c.change.changes() {
 				c.accept(o)
 				c.result.cause = o.GetName() == outcome.GetFailedComponent()
@@ -233,43 +226,17 @@ func (w *work) accept(ctx context.Context, outcome *agentv1.SwapOutcome) error {
 	if w.options.Healthy != nil {
 		w.options.Healthy()
 	}
-	for _, c := range w.components {
+	for _, c := range files.components {
 		if !c.settled {
 			c.result.Action, c.settled = c.change.action(), true
 		}
 	}
-	w.askVersions(ctx)
+	w.askVersions(ctx, files)
 	return nil
 }
 
-// askVersions asks the new binaries, which already run, for their versions. It only warns
-// about an unexpected version: with Strict, checkStagedVersions has found it before the swap.
-func (w *work) askVersions(ctx context.Context) {
-	var asked []*component
-	request := &agentv1.InspectRequest{}
-	for _, c := range w.components {
-		if c.change == changeBinary || c.change == changeCreate {
-			asked = append(asked, c)
-			request.Components = append(request.Components, c.inspect())
-		}
-	}
-	if len(asked) == 0 {
-		return
-	}
-	reply, err := w.node.Swap.Inspect(ctx, request)
-	if err != nil || len(reply.GetComponents()) != len(asked) {
-		w.reporter.Debug("ask the new binaries for their version: %v", err)
-		return
-	}
-	for i, c := range asked {
-		c.result.Version.After = reply.GetComponents()[i].GetVersion()
-		if !w.options.Strict {
-			_ = w.checkVersion(c) // warns
-		}
-	}
-}
-
-func (c *component) accept(o *agentv1.ComponentOutcome) {
+// accept records the component's part of the outcome.
+func (c *staged) accept(o *agentv1.ComponentOutcome) {
 	c.settled = true
 	c.result.Action = actionOf(o.GetAction())
 	if c.result.Action == "" {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 )
 
@@ -37,7 +36,7 @@ const kubeProxy = "kube-proxy"
 
 // runsOther reports whether a joined component's service names another program than the
 // one at its destination, as with a wrapper.
-func (c *component) runsOther() bool {
+func (c seen) runsOther() bool {
 	return c.joined && c.state.GetServiceExists() &&
 		endOfProgram(c.state.GetServiceConfig().GetCommandLine(), c.spec.Destination) < 0
 }
@@ -46,13 +45,13 @@ func (c *component) runsOther() bool {
 // drops a component that is neither in the node file nor on the node. kube-proxy counts as
 // being on the node only if it is a service. If a service runs its program from another
 // folder, inspectWithJoined inspects the component there.
-func (w *work) inspectWithJoined(ctx context.Context) (*agentv1.InspectReply, error) {
-	reply, err := w.inspect(ctx)
+func (w *work) inspectWithJoined(ctx context.Context) (view, error) {
+	now, err := w.inspect(ctx)
 	if err != nil {
-		return nil, err
+		return view{}, err
 	}
 	elsewhere := false
-	for _, c := range w.components {
+	for _, c := range now.components {
 		if !c.joined || !c.state.GetServiceExists() {
 			continue
 		}
@@ -61,12 +60,12 @@ func (w *work) inspectWithJoined(ctx context.Context) (*agentv1.InspectReply, er
 		}
 	}
 	if elsewhere {
-		if reply, err = w.inspect(ctx); err != nil {
-			return nil, err
+		if now, err = w.inspect(ctx); err != nil {
+			return view{}, err
 		}
 	}
-	w.components = slices.DeleteFunc(w.components, func(c *component) bool {
+	now.components = slices.DeleteFunc(now.components, func(c seen) bool {
 		return c.joined && !c.state.GetServiceExists() && (c.spec.Name == kubeProxy || !c.state.GetExists())
 	})
-	return reply, nil
+	return now, nil
 }

@@ -3,31 +3,27 @@
 // them in one transaction (package swap, on the node). It follows the transaction to its end,
 // across lost connections.
 //
-//   - push.go: `swdt kubernetes` from beginning to end; decide.go: the differences
+// A push is a sequence of stages, and each has a type of its own that is made from the one
+// before: component, seen, difference, staging. So the parameters of a function say how far
+// the push must have come.
+//
+//   - push.go: `swdt kubernetes` from beginning to end
+//   - work.go: the components of a push, and its end; sources.go: their binaries
+//   - inspect.go: the node as it is; pending.go: transactions that an interrupted push left
+//   - decide.go: the differences; versions.go: the versions that binaries report
 //   - stage.go: new binaries to the node; companion.go: files that go with them
-//   - follow.go: the transaction
+//   - part.go: the parts of a transaction; follow.go: the transaction until its end
 //   - cluster.go: the node as the API server sees it, before and after
-//   - pending.go: transactions that an earlier, interrupted push left
 //   - rollback.go, status.go: the commands `swdt rollback` and `swdt status`
 //   - result.go, text.go: the results, and how they are printed
 package push
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
 
-	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/cluster"
-	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/transfer"
 	"github.com/swdt-dev/swdt/internal/obtain/source"
-	"github.com/swdt-dev/swdt/internal/plan"
-	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 // Options are the options of Push and Rollback; one value serves many nodes.
@@ -69,111 +65,4 @@ type Options struct {
 	Holder string
 	// Locked is set by a caller that holds the node's lock itself, and keeps it.
 	Locked bool
-}
-
-// work is one push or rollback on one node.
-type work struct {
-	node      *node.Node
-	reconnect func(context.Context) error
-	doc       config.Document
-	options   Options
-	reporter  ui.Reporter
-
-	components []*component
-	companions []*agentv1.SwapComponent // staged
-	result     *NodeResult
-	locked     bool
-	lost       bool // whether the session that held the lock has ended
-	underway   bool // a transaction began, and its outcome is unknown
-}
-
-func newWork(n *node.Node, doc config.Document, options Options, r ui.Reporter) *work {
-	if options.Sources == nil {
-		options.Sources = source.NewSet(source.Options{})
-	}
-	if options.Holder == "" {
-		options.Holder = plan.Holder("kubernetes")
-	}
-	result := newNodeResult(doc.Node.Metadata.Name)
-	result.DryRun = options.DryRun
-	return &work{
-		node: n, reconnect: n.Reconnect, doc: doc, options: options, reporter: r,
-		result: &result,
-	}
-}
-
-// choose adds the components with these names; all if names is empty.
-func (w *work) choose(names []string) error {
-	provisioners := w.doc.Node.Spec.Kubernetes.Provisioners
-	for _, name := range names {
-		if !slices.ContainsFunc(provisioners, func(p v1alpha1.Provisioner) bool {
-			return strings.EqualFold(p.Name, name)
-		}) {
-			return &UnknownComponentError{Name: name, Known: componentNames(provisioners)}
-		}
-	}
-	for _, p := range provisioners {
-		if len(names) > 0 && !named(names, p.Name) {
-			continue
-		}
-		c := newComponent(p)
-		w.components = append(w.components, c)
-		w.result.Components = append(w.result.Components, c.result)
-	}
-	return nil
-}
-
-func named(names []string, name string) bool {
-	return slices.ContainsFunc(names, func(other string) bool { return strings.EqualFold(other, name) })
-}
-
-func componentNames(provisioners []v1alpha1.Provisioner) []string {
-	names := make([]string, len(provisioners))
-	for i, p := range provisioners {
-		names[i] = p.Name
-	}
-	return names
-}
-
-// finish completes the result with the work's outcome.
-func (w *work) finish(err error) (NodeResult, error) {
-	w.noteStanding(err)
-	var back *RolledBackError
-	switch {
-	case errors.As(err, &back):
-		w.result.Result = back.result()
-		w.result.Error = err.Error()
-	case err != nil:
-		w.result.Result = Failed
-		w.result.Error = err.Error()
-		w.notDone()
-	}
-	return *w.result, err
-}
-
-// notDone sets the actions of the components that were not changed as planned, or whose
-// change is uncertain.
-func (w *work) notDone() {
-	for _, c := range w.components {
-		switch {
-		case c.settled:
-		case c.err != nil:
-			c.result.Action = ActionFailed
-			c.result.Message, c.result.cause = c.err.Error(), true
-		case w.underway && c.change.changes():
-			c.result.Action = ActionFailed
-			c.addMessage("the node was still at work on it when swdt ended")
-		default:
-			c.result.Action = ActionUnchanged
-		}
-	}
-}
-
-// fail records that this component is the reason for the push's failure.
-func (c *component) fail(err error) error {
-	if err == nil {
-		return nil
-	}
-	c.err = err
-	return fmt.Errorf("%s: %w", c.spec.Name, err)
 }

@@ -10,10 +10,10 @@ import (
 
 // settlePending looks for a transaction that an earlier, interrupted command left. It follows
 // that transaction to its end and reports the outcome, before the push begins its own
-// transaction. It returns the state of the node afterwards.
-func (w *work) settlePending(ctx context.Context, reply *agentv1.InspectReply) (*agentv1.InspectReply, error) {
+// transaction. It returns the node as it is afterwards.
+func (w *work) settlePending(ctx context.Context, now view) (view, error) {
 	resumed := false
-	for _, t := range reply.GetTransactions() {
+	for _, t := range now.transactions {
 		outcome := t.GetOutcome()
 		if outcome == nil && w.options.DryRun {
 			w.reporter.Warn("transaction %s of %s is unfinished (%s); a push would finish it first", t.GetId(),
@@ -24,7 +24,7 @@ func (w *work) settlePending(ctx context.Context, reply *agentv1.InspectReply) (
 		if outcome == nil {
 			var err error
 			if outcome, err = w.finishPending(ctx, t); err != nil {
-				return nil, err
+				return view{}, err
 			}
 			resumed = true
 		}
@@ -34,7 +34,7 @@ func (w *work) settlePending(ctx context.Context, reply *agentv1.InspectReply) (
 		}
 	}
 	if !resumed {
-		return reply, nil
+		return now, nil
 	}
 	return w.inspect(ctx)
 }

@@ -30,53 +30,60 @@ func (w *work) rollback(ctx context.Context, names []string) error {
 	if err := w.choose(names); err != nil {
 		return err
 	}
-	reply, err := w.inspect(ctx)
+	now, err := w.inspect(ctx)
 	if err != nil {
 		return err
 	}
 	defer w.unlock(ctx)
-	if _, err = w.settlePending(ctx, reply); err != nil {
+	if now, err = w.settlePending(ctx, now); err != nil {
 		return err
 	}
-	for _, c := range w.components {
-		if err := c.fail(c.decideRollback()); err != nil {
-			return err
+	kept := &staging{}
+	var all differences
+	for _, c := range now.components {
+		back, err := c.decideRollback()
+		if err != nil {
+			return c.fail(err)
 		}
+		kept.components, all = append(kept.components, back), append(all, back.difference)
 	}
-	if !w.needed() || w.options.DryRun {
-		w.planned()
+	if !all.needed() || w.options.DryRun {
+		w.planned(all)
 		return nil
 	}
 	if err := w.lock(ctx); err != nil {
 		return err
 	}
-	return w.swap(ctx)
+	return w.swap(ctx, kept)
 }
 
-// decideRollback plans the return to the previous binary. The node file's arguments
-// and version belong to the present binary and are ignored.
-func (c *component) decideRollback() error {
+// decideRollback plans the return to the previous binary, which takes the place of a staged
+// file: the node has it already, and keeps it if the transaction does not begin. The node
+// file's arguments and version belong to the present binary and are ignored.
+func (c seen) decideRollback() (*staged, error) {
 	switch {
 	case c.state.GetFolder():
-		return fmt.Errorf("%s is a folder on the node", c.spec.Destination)
+		return nil, fmt.Errorf("%s is a folder on the node", c.spec.Destination)
 	case c.state.GetPreviousPath() == "" || c.state.GetPreviousSha256() == "":
-		return errors.New("the node keeps no previous binary: swdt has not replaced it yet, or it was rolled back " +
+		return nil, errors.New("the node keeps no previous binary: swdt has not replaced it yet, or it was rolled back " +
 			"already")
 	case c.state.GetError() != "":
-		return fmt.Errorf("look at %s on the node: %s", c.spec.Destination, c.state.GetError())
+		return nil, fmt.Errorf("look at %s on the node: %s", c.spec.Destination, c.state.GetError())
 	}
-	c.staged, c.sha256 = c.state.GetPreviousPath(), c.state.GetPreviousSha256()
-	c.result.SHA256 = c.sha256
+	back := &staged{
+		difference: &difference{seen: c}, path: c.state.GetPreviousPath(), sha256: c.state.GetPreviousSha256(),
+	}
+	c.result.SHA256 = back.sha256
 	c.spec.Version, c.result.Version.Wanted = "", ""
 	c.result.Version.After = c.state.GetPreviousVersion()
 	switch {
 	case !c.state.GetExists():
-		c.change = changeCreate
-	case c.state.GetSha256() == c.sha256:
-		c.change = changeNone
+		back.change = changeCreate
+	case c.state.GetSha256() == back.sha256:
+		back.change = changeNone
 		c.addMessage("the previous binary is the same as the present one")
 	default:
-		c.change = changeBinary
+		back.change = changeBinary
 	}
-	return nil
+	return back, nil
 }

@@ -1,14 +1,69 @@
 package push
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strings"
+	"time"
 
+	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/obtain/source"
 )
+
+// obtain returns the binaries of the components, in their order.
+func (w *work) obtain(ctx context.Context) (binaries []source.Binary, err error) {
+	if err := w.lookAtSources(); err != nil {
+		return nil, err
+	}
+	for _, c := range w.components {
+		begun := time.Now()
+		binary, err := w.options.Sources.Obtain(ctx, w.request(c), w.reporter)
+		if err != nil {
+			return nil, c.fail(err)
+		}
+		c.result.Seconds.Obtain = time.Since(begun).Seconds()
+		c.result.SHA256 = binary.SHA256
+		binaries = append(binaries, binary)
+	}
+	return binaries, nil
+}
+
+func (w *work) request(c *component) source.Request { return SourceOf(w.doc, c.spec) }
+
+// SourceOf returns the request for a provisioner's binary, which is a Windows executable if
+// its destination is one.
+func SourceOf(doc config.Document, p v1alpha1.Provisioner) source.Request {
+	return source.Request{
+		URL:        doc.Resolve(p.SourceURL),
+		SHA256:     p.SHA256,
+		Executable: strings.EqualFold(filepath.Ext(p.Destination), ".exe"),
+	}
+}
+
+// Ahead reads the binaries on your machine that a push with these options will send, and
+// compares them with the binaries that the last push left on the nodes. Callers use it
+// while they wait for the connection.
+func Ahead(ctx context.Context, documents []config.Document, options Options) {
+	begun := map[source.Request]bool{}
+	for _, doc := range documents {
+		for _, p := range doc.Node.Spec.Kubernetes.Provisioners {
+			request := SourceOf(doc, p)
+			if len(options.Only) > 0 && !named(options.Only, p.Name) || begun[request] {
+				continue
+			}
+			begun[request] = true
+			options.Sources.Ahead(ctx, request, func(binary source.Binary) {
+				if options.Depot != nil && !options.DryRun {
+					options.Depot.Ahead(ctx, fileOf(p.Name, binary, options.Depot))
+				}
+			})
+		}
+	}
+}
 
 // SourceProblem is a component of a node file whose local binary cannot be read.
 type SourceProblem struct {

@@ -20,29 +20,62 @@ import (
 // breaks. Each try continues where the last one stopped.
 const stageTries = 4
 
-// stage sends every binary that differs to the folder of its destination, while the services
-// run.
-func (w *work) stage(ctx context.Context) error {
-	for _, c := range w.components {
-		if c.change != changeBinary && c.change != changeCreate {
-			continue
-		}
-		if err := c.fail(w.stageOne(ctx, c)); err != nil {
-			return err
-		}
-	}
-	return w.checkStagedVersions(ctx)
+// staging has the components of a push and the files that were sent for them. A transaction
+// exchanges these files; if none begins, unstage removes them.
+type staging struct {
+	components []*staged
+	companions []*agentv1.SwapComponent
+	handedOver bool // the transaction may have begun, so the files belong to it
 }
 
-func (w *work) stageOne(ctx context.Context, c *component) error {
-	c.staged, c.sha256 = layout.Staged(c.spec.Destination, c.binary.SHA256), c.binary.SHA256
-	w.clearLeftovers(ctx, c)
+// staged is a component whose new file is on the node.
+type staged struct {
+	*difference
+	path   string // of the new file; empty: none, the binary at the destination stays
+	sha256 string // of the new file
+}
+
+// plan returns the transaction.
+func (s *staging) plan(holder string) *agentv1.SwapPlan {
+	plan := &agentv1.SwapPlan{Holder: holder}
+	for _, c := range s.components {
+		if c.change.changes() {
+			plan.Components = append(plan.Components, c.swap())
+		}
+	}
+	plan.Components = append(plan.Components, s.companions...)
+	return plan
+}
+
+// stage sends every binary that differs to the folder of its destination, while the services
+// run. With an error, it returns the files that it has staged so far.
+func (w *work) stage(ctx context.Context, all differences) (*staging, error) {
+	files := &staging{}
+	for _, d := range all {
+		c := &staged{difference: d}
+		files.components = append(files.components, c)
+		if !d.change.swaps() {
+			continue
+		}
+		c.path, c.sha256 = layout.Staged(d.spec.Destination, d.binary.SHA256), d.binary.SHA256
+		if err := d.fail(w.send(ctx, c)); err != nil {
+			return files, err
+		}
+	}
+	if err := w.checkStagedVersions(ctx, files); err != nil {
+		return files, err
+	}
+	return files, w.stageCompanions(ctx, files)
+}
+
+func (w *work) send(ctx context.Context, c *staged) error {
+	w.clearLeftovers(ctx, c.seen, c.path)
 	w.reporter.Step("sending %s", c.spec.Name)
 	total := transfer.Result{}
 	for try := 1; ; try++ {
-		file := w.file(c)
+		file := w.file(c.difference)
 		file.Absent = try == 1 && !c.hasLeftover()
-		result, err := transfer.Send(ctx, w.node, file, c.staged, w.reporter)
+		result, err := transfer.Send(ctx, w.node, file, c.path, w.reporter)
 		total = total.And(result)
 		c.result.Transfer, c.result.Seconds.Transfer = &total, total.Seconds
 		if err == nil || !lost(err) || ctx.Err() != nil || try == stageTries {
@@ -57,15 +90,15 @@ func (w *work) stageOne(ctx context.Context, c *component) error {
 
 // file returns the component's binary, and the files on the node that are likely to
 // be similar to it.
-func (w *work) file(c *component) transfer.File {
-	file := fileOf(c.spec.Name, c.binary, w.options.Depot)
-	if c.state.GetExists() {
+func (w *work) file(d *difference) transfer.File {
+	file := fileOf(d.spec.Name, d.binary, w.options.Depot)
+	if d.state.GetExists() {
 		file.Bases = append(file.Bases, transfer.Base{
-			Path: c.spec.Destination, SHA256: c.state.GetSha256(), Size: c.state.GetSize(),
+			Path: d.spec.Destination, SHA256: d.state.GetSha256(), Size: d.state.GetSize(),
 		})
 	}
-	if c.state.GetPreviousPath() != "" {
-		file.Bases = append(file.Bases, transfer.Base{Path: c.state.GetPreviousPath(), SHA256: c.state.GetPreviousSha256()})
+	if d.state.GetPreviousPath() != "" {
+		file.Bases = append(file.Bases, transfer.Base{Path: d.state.GetPreviousPath(), SHA256: d.state.GetPreviousSha256()})
 	}
 	return file
 }
@@ -90,44 +123,31 @@ func Prepare(ctx context.Context, n *node.Node, last NodeResult, name string, bi
 }
 
 // hasLeftover reports whether an earlier push left a part of the same binary.
-func (c *component) hasLeftover() bool {
-	return slices.ContainsFunc(c.state.GetLeftovers(), func(path string) bool {
-		return samePath(path, c.staged) || samePath(path, transfer.Part(c.staged))
-	})
+func (c *staged) hasLeftover() bool {
+	return slices.ContainsFunc(c.state.GetLeftovers(), func(path string) bool { return isStaged(path, c.path) })
 }
 
-// noteStanding records which binaries the work left on the node, so that the next push can
-// begin to work before the node has answered.
-func (w *work) noteStanding(err error) {
-	if w.options.Depot == nil || w.options.DryRun {
-		return
-	}
-	for _, c := range w.components {
-		stands := c.result.SHA256
-		if err != nil {
-			stands = c.state.GetSha256()
-		}
-		if stands != "" {
-			w.options.Depot.RecordInstalled(c.spec.Name, stands)
-		}
-	}
+// isStaged reports whether path is the file staged, or the part of it that an interrupted
+// transfer left.
+func isStaged(path, staged string) bool {
+	return samePath(path, staged) || samePath(path, transfer.Part(staged))
 }
 
 // keep keeps copies of the binaries that are on the node, or soon will be, so that the next
 // build can be compared with them. The copying runs beside the transaction, and wait waits
 // for it. The copies are an optimisation: a failure to make them does not fail the push.
-func (w *work) keep(ctx context.Context) (wait func()) {
+func (w *work) keep(ctx context.Context, all differences) (wait func()) {
 	if w.options.Depot == nil {
 		return func() {}
 	}
 	var copies sync.WaitGroup
-	for _, c := range w.components {
-		if c.change == changeSkipped {
+	for _, d := range all {
+		if d.change == changeSkipped {
 			continue
 		}
 		copies.Go(func() {
-			if err := w.options.Depot.Keep(ctx, w.file(c)); err != nil {
-				w.reporter.Debug("%s: %v", c.spec.Name, err)
+			if err := w.options.Depot.Keep(ctx, w.file(d)); err != nil {
+				w.reporter.Debug("%s: %v", d.spec.Name, err)
 			}
 		})
 	}
@@ -145,24 +165,24 @@ func sendError(err error) error {
 }
 
 // tidy removes the files that interrupted pushes left. It runs if there is nothing to push.
-func (w *work) tidy(ctx context.Context) error {
-	for _, c := range w.components {
-		if len(c.state.GetLeftovers()) == 0 || w.options.DryRun {
+func (w *work) tidy(ctx context.Context, all differences) error {
+	for _, d := range all {
+		if len(d.state.GetLeftovers()) == 0 {
 			continue
 		}
 		if err := w.lock(ctx); err != nil {
 			return err
 		}
-		w.clearLeftovers(ctx, c)
+		w.clearLeftovers(ctx, d.seen, "")
 	}
 	return nil
 }
 
-// clearLeftovers removes the files of other builds that interrupted pushes left beside the
-// destination. A failure does not matter: the push does not depend on it.
-func (w *work) clearLeftovers(ctx context.Context, c *component) {
+// clearLeftovers removes the files that interrupted pushes left beside the destination, except
+// those of the file at wanted. A failure does not matter: the push does not depend on it.
+func (w *work) clearLeftovers(ctx context.Context, c seen, wanted string) {
 	for _, path := range c.state.GetLeftovers() {
-		if samePath(path, c.staged) || samePath(path, transfer.Part(c.staged)) {
+		if isStaged(path, wanted) {
 			continue
 		}
 		w.reporter.Debug("removing %s, which an interrupted push left", path)
@@ -172,64 +192,28 @@ func (w *work) clearLeftovers(ctx context.Context, c *component) {
 	}
 }
 
-// checkStagedVersions asks the new binaries for their version before anything is
-// stopped, if a wrong version is an error.
-func (w *work) checkStagedVersions(ctx context.Context) error {
-	if !w.options.Strict {
-		return nil
-	}
-	var asked []*component
-	request := &agentv1.InspectRequest{}
-	for _, c := range w.components {
-		if c.staged == "" || c.spec.Version == "" {
-			continue
-		}
-		asked = append(asked, c)
-		request.Components = append(request.Components, &agentv1.InspectComponent{
-			Name: c.spec.Name, Destination: c.staged, VersionArgs: c.versionArgs(),
-		})
-	}
-	if len(asked) == 0 {
-		return nil
-	}
-	reply, err := w.node.Swap.Inspect(ctx, request)
-	if err != nil {
-		return fmt.Errorf("ask the new binaries for their version: %w", err)
-	}
-	for i, c := range asked {
-		c.result.Version.After = reply.GetComponents()[i].GetVersion()
-		if err := c.fail(w.checkVersion(c)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// unstage removes the files that were staged for a transaction that did not begin, and takes
-// at most farewell, since the user may have pressed Ctrl-C. After a lost connection nothing
-// can be removed; the next push then uses the parts.
-func (w *work) unstage(ctx context.Context, why error) {
-	if lost(why) {
+// unstage removes the staged files after a failure, why, unless they belong to a transaction.
+// It takes at most farewell, since the user may have pressed Ctrl-C. After a lost connection
+// nothing can be removed; the next push then uses the parts.
+func (w *work) unstage(ctx context.Context, files *staging, why error) {
+	if why == nil || files.handedOver || lost(why) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
-	for _, c := range w.components {
-		if c.staged == "" || c.keepStaged() {
+	for _, c := range files.components {
+		if c.path == "" {
 			continue
 		}
-		for _, path := range []string{c.staged, transfer.Part(c.staged)} {
+		for _, path := range []string{c.path, transfer.Part(c.path)} {
 			_, err := w.node.Files.Remove(ctx, &agentv1.RemoveRequest{Path: path})
 			if err != nil && !errors.Is(err, fault.ErrNotExist) {
 				w.reporter.Warn("could not remove %s on the node, the next push will: %v", path, err)
 			}
 		}
 	}
-	w.unstageCompanions(ctx)
+	w.unstageCompanions(ctx, files)
 }
-
-// keepStaged reports whether the staged file is the kept previous binary.
-func (c *component) keepStaged() bool { return samePath(c.staged, layout.Previous(c.spec.Destination)) }
 
 // lost reports whether the connection broke, so that a new one may help.
 func lost(err error) bool {

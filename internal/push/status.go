@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/node"
@@ -102,24 +101,24 @@ func Status(ctx context.Context, n *node.Node, doc config.Document, options Stat
 		}
 	}
 	w.addJoined()
-	reply, err := w.inspectWithJoined(ctx)
+	now, err := w.inspectWithJoined(ctx)
 	if err != nil {
 		return status, err
 	}
-	status.takeFacts(reply)
-	for _, c := range w.components {
-		status.Components = append(status.Components, w.componentStatus(ctx, c, reply.GetFacts().GetTime().AsTime()))
+	status.takeFacts(now)
+	for _, c := range now.components {
+		status.Components = append(status.Components, w.componentStatus(ctx, c, now.facts.GetTime().AsTime()))
 	}
 	return status, nil
 }
 
-func (s *NodeStatus) takeFacts(reply *agentv1.InspectReply) {
-	facts := reply.GetFacts()
+func (s *NodeStatus) takeFacts(now view) {
+	facts := now.facts
 	s.OS = OS{Product: facts.GetProduct(), Build: facts.GetBuild()}
 	s.Architecture = facts.GetArchitecture()
 	s.UptimeSeconds = facts.GetUptime().AsDuration().Seconds()
 	s.PendingReboot = append(s.PendingReboot, facts.GetPendingReboot()...)
-	for _, t := range reply.GetTransactions() {
+	for _, t := range now.transactions {
 		s.Transactions = append(s.Transactions, recoveredFrom(t, t.GetOutcome()))
 		s.PendingJournal = s.PendingJournal || t.GetOutcome() == nil
 	}
@@ -127,7 +126,7 @@ func (s *NodeStatus) takeFacts(reply *agentv1.InspectReply) {
 
 // componentStatus compares a component with the node file. now is a time of the node's clock,
 // like the start time of the service's process.
-func (w *work) componentStatus(ctx context.Context, c *component, now time.Time) ComponentStatus {
+func (w *work) componentStatus(ctx context.Context, c seen, now time.Time) ComponentStatus {
 	status := ComponentStatus{
 		Name: c.spec.Name, Destination: c.spec.Destination,
 		SHA256: c.state.GetSha256(), Version: c.state.GetVersion(),
@@ -167,7 +166,7 @@ func (c *component) restartHint() string {
 
 // drift compares the component with its source, if the source is a local file or the node
 // file has the source's hash. It downloads nothing.
-func (w *work) drift(ctx context.Context, c *component) (Drift, error) {
+func (w *work) drift(ctx context.Context, c seen) (Drift, error) {
 	switch {
 	case !c.state.GetExists() && c.runsOther():
 		return DriftUnknown, errors.New("its service runs another program")
@@ -179,7 +178,7 @@ func (w *work) drift(ctx context.Context, c *component) (Drift, error) {
 		return versionDrift(c), nil
 	}
 	wanted, err := c.spec.SHA256, error(nil)
-	if request := w.request(c); wanted == "" && source.IsLocal(request.URL) {
+	if request := w.request(c.component); wanted == "" && source.IsLocal(request.URL) {
 		binary, obtainErr := w.options.Sources.Obtain(ctx, request, ui.Discard{})
 		wanted, err = binary.SHA256, obtainErr
 	}
@@ -200,7 +199,7 @@ func (w *work) drift(ctx context.Context, c *component) (Drift, error) {
 
 // versionDrift compares the versions only. There is no drift if the node file has no
 // version.
-func versionDrift(c *component) Drift {
+func versionDrift(c seen) Drift {
 	if wanted, got := c.spec.Version, c.state.GetVersion(); wanted != "" && got != "" && !sameVersion(wanted, got) {
 		return DriftVersion
 	}

@@ -15,12 +15,12 @@ import (
 // node's lock. With dryRun it only reports the transaction.
 func Settle(ctx context.Context, n *node.Node, holder string, dryRun bool, r ui.Reporter) error {
 	w := newWork(n, config.Document{}, Options{Holder: holder, DryRun: dryRun}, r)
-	reply, err := w.inspect(ctx)
+	now, err := w.inspect(ctx)
 	if err != nil {
 		return err
 	}
 	defer w.unlock(ctx)
-	_, err = w.settlePending(ctx, reply)
+	_, err = w.settlePending(ctx, now)
 	return err
 }
 
