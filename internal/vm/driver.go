@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/ui/finding"
+	"github.com/swdt-dev/swdt/internal/vm/dhcp"
 )
 
 // Driver runs VMs by one virtualisation. All methods take the VM's record; the caller
@@ -66,6 +67,15 @@ type Driver interface {
 	SendKeys(ctx context.Context, m Machine, keys []string) error
 	// Consoles returns the addresses at which a person can look at the VM. ErrStopped.
 	Consoles(ctx context.Context, m Machine) ([]Console, error)
+}
+
+// Assigner is implemented by drivers whose VMs can be on a bridge of your machine, with an
+// address that swdt has chosen.
+type Assigner interface {
+	// Assign gives the guest of a running VM its address, and returns once the guest uses
+	// it. The result has what the guest has sent until then, also with an error. The caller
+	// does not need the VM's lock: a guest takes minutes to start. ErrStopped, dhcp.ErrDeclined.
+	Assign(ctx context.Context, m Machine, lease dhcp.Lease) (dhcp.Heard, error)
 }
 
 // Capabilities are the parts of Driver that a driver has.

@@ -27,6 +27,7 @@
 //   - commandline.go, devices.go: QEMU's command line
 //   - start.go, tpm.go: start processes
 //   - logs.go: logs with a limit
+//   - assign.go: give the guest its address
 //   - stop.go: end processes
 //   - status.go: the state of a VM
 //   - snapshot.go, live.go: snapshots of stopped and running VMs
@@ -71,7 +72,10 @@ type Driver struct {
 	serialLog int // maxSerialLog, but in tests
 }
 
-var _ vm.Driver = (*Driver)(nil)
+var (
+	_ vm.Driver   = (*Driver)(nil)
+	_ vm.Assigner = (*Driver)(nil)
+)
 
 // New returns a driver. Programs that are missing are an error of the methods that need
 // them.

@@ -29,6 +29,7 @@ func (f files) serialLog() string { return f.in("serial.log") }
 func (f files) log() string       { return f.in("qemu.log") }
 func (f files) tpmLog() string    { return f.in("tpm.log") }
 func (f files) claim() string     { return f.in("start.lock") }
+func (f files) lease() string     { return f.in("lease.lock") }
 func (f files) run() string       { return f.in("run") }
 func (f files) pid() string       { return filepath.Join(f.run(), "pid") }
 func (f files) started() string   { return filepath.Join(f.run(), "started.json") }
@@ -38,7 +39,7 @@ func (f files) all() []string {
 	return []string{
 		f.run(), f.snapshots(), f.vars(), f.tpm(), f.in(oldTPM), f.in(newTPM), f.made(),
 		f.serialLog(), f.serialLog() + olderLog, f.log(), f.log() + olderLog, f.tpmLog(), f.tpmLog() + olderLog,
-		f.claim(), f.disk(),
+		f.claim(), f.lease(), f.disk(),
 	}
 }
 

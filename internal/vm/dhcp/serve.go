@@ -1,0 +1,153 @@
+package dhcp
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+const (
+	// largestFrame is the size of QEMU's largest packet, in bytes.
+	largestFrame = 4096 + 65536
+	// largestHeader bounds the header that a paravirtual card puts before each frame.
+	largestHeader = 64
+	// settleLimit is the time in which a guest that has accepted its address usually uses it. A guest
+	// tests meanwhile whether another machine has it, and may still decline.
+	settleLimit = 5 * time.Second
+)
+
+// Heard counts the frames that a guest has sent until now.
+type Heard struct {
+	Frames   int // of its network card
+	Requests int // for an address
+	// Others are addresses that the guest uses and that are not its own; at most mostOthers.
+	Others []netip.Addr
+}
+
+const mostOthers = 4
+
+// ErrDeclined means that the guest has found another machine at its address.
+var ErrDeclined = errors.New("another machine has the address")
+
+// packet is a frame with the header that the network card needs.
+type packet struct {
+	header int // bytes of the header at the beginning of data
+	data   []byte
+}
+
+// server answers one guest.
+type server struct {
+	lease Lease
+	to    io.Writer
+	heard Heard
+}
+
+// Serve answers the guest until it uses the address of the lease. Frames come from `from`
+// and go to `to`, in the form of QEMU's filters: two lengths of four bytes, big endian, of
+// the packet with its header and of the header, then the packet. The caller closes both to
+// end a blocked call. The error is an ErrDeclined if another machine has the address, and
+// that of ctx if ctx has ended.
+func Serve(ctx context.Context, lease Lease, from io.Reader, to io.Writer) (Heard, error) {
+	if err := lease.Valid(); err != nil {
+		return Heard{}, fmt.Errorf("give the guest its address: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s := server{lease: lease, to: to}
+	packets, failed := make(chan packet), make(chan error, 1)
+	go func() { failed <- readAll(ctx, from, packets) }()
+	var settled <-chan time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return s.heard, context.Cause(ctx)
+		case err := <-failed:
+			return s.heard, err
+		case <-settled:
+			return s.heard, nil
+		case p := <-packets:
+			meaning, err := s.take(p)
+			if err != nil || meaning == used {
+				return s.heard, err
+			}
+			if meaning == accepted {
+				settled = time.After(settleLimit)
+			}
+		}
+	}
+}
+
+// take handles one packet of the guest.
+func (s *server) take(p packet) (event, error) {
+	f, ok := parseFrame(p.data[p.header:], s.lease.MAC)
+	if !ok {
+		return nothing, nil
+	}
+	s.heard.Frames++
+	if message := f.message(); message != nil {
+		return s.respond(message, p.header)
+	}
+	source := f.source()
+	switch {
+	case source == s.lease.Address.Addr():
+		return used, nil
+	case source.IsValid() && len(s.heard.Others) < mostOthers && !slices.Contains(s.heard.Others, source):
+		s.heard.Others = append(s.heard.Others, source)
+	}
+	return nothing, nil
+}
+
+// respond answers a message.
+func (s *server) respond(message []byte, header int) (event, error) {
+	reply, meaning, request := s.lease.answer(message)
+	if meaning == declined {
+		return meaning, fmt.Errorf("%w: %s", ErrDeclined, s.lease.Address.Addr())
+	}
+	if reply == nil {
+		return meaning, nil
+	}
+	s.heard.Requests++
+	framed := s.lease.wrap(reply, request.IsBroadcast() || meaning == refused)
+	out := binary.BigEndian.AppendUint32(nil, uint32(header+len(framed)))
+	out = binary.BigEndian.AppendUint32(out, uint32(header))
+	out = append(out, make([]byte, header)...)
+	if _, err := s.to.Write(append(out, framed...)); err != nil {
+		return meaning, fmt.Errorf("answer the guest: %w", err)
+	}
+	return meaning, nil
+}
+
+// readAll passes the packets on until the connection or ctx ends.
+func readAll(ctx context.Context, from io.Reader, packets chan<- packet) error {
+	for {
+		p, err := readPacket(from)
+		if err != nil {
+			return fmt.Errorf("read the guest's packets: %w", err)
+		}
+		select {
+		case packets <- p:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// readPacket reads one packet.
+func readPacket(from io.Reader) (packet, error) {
+	var lengths [8]byte
+	if _, err := io.ReadFull(from, lengths[:]); err != nil {
+		return packet{}, err
+	}
+	size, header := binary.BigEndian.Uint32(lengths[:]), binary.BigEndian.Uint32(lengths[4:])
+	if size > largestFrame || header > largestHeader || header > size {
+		return packet{}, fmt.Errorf("a packet of %d bytes with a header of %d is not possible", size, header)
+	}
+	p := packet{int(header), make([]byte, size)}
+	_, err := io.ReadFull(from, p.data)
+	return p, err
+}
