@@ -26,6 +26,10 @@ func TestMain(m *testing.M) {
 		fakeQEMU(script)
 		return
 	}
+	if machine := os.Getenv(saveMark); machine != "" {
+		saveAsSwdt(machine)
+		return
+	}
 	os.Exit(m.Run())
 }
 

@@ -69,7 +69,7 @@ func (d *Driver) restoreLive(ctx context.Context, m vm.Machine, now found, recor
 		}
 		defer client.Close()
 		if err := loadJob(ctx, client, tag); err != nil {
-			return fmt.Errorf("%w; the VM is paused between two states: restore again, or end it with --force", err)
+			return fmt.Errorf("%w; %s", err, afterFailedLoad(ctx, client, err))
 		}
 		return client.Run(ctx, "cont", nil, nil)
 	}
@@ -81,6 +81,25 @@ func (d *Driver) restoreLive(ctx context.Context, m vm.Machine, now found, recor
 	return d.start(ctx, m, record.Accelerator, func(ctx context.Context, client *qmp.Client) error {
 		return loadJob(ctx, client, tag)
 	})
+}
+
+// afterFailedLoad describes in words what a failed restore has left of a running VM. QEMU pauses
+// the VM before it loads, and continues only after a success.
+func afterFailedLoad(ctx context.Context, client *qmp.Client, failure error) string {
+	var refused *qmp.Error
+	if errors.As(failure, &refused) && !refused.OfJob() {
+		return "the VM was not changed"
+	}
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerLimit)
+	defer cancel()
+	state, err := runState(after, client)
+	switch {
+	case err != nil:
+		return "`swdt vm status` shows whether the VM runs"
+	case pauses(state) == "":
+		return "the VM runs"
+	}
+	return "the VM is paused, maybe between two states: restore it again, or end it with `swdt vm stop --force`"
 }
 
 func loadJob(ctx context.Context, client *qmp.Client, tag string) error {

@@ -129,13 +129,13 @@ func pauses(state string) string {
 	case "running", "":
 		return ""
 	case "guest-panicked":
-		return "the guest has panicked; `restart` resets it"
+		return "the guest has panicked; `swdt vm restart --force` resets it"
 	case "io-error":
 		return "your disk is full, or it cannot be read; free some space, then restart the VM"
 	case "internal-error":
 		return "QEMU or the accelerator cannot execute the guest's code"
 	case "save-vm", "restore-vm", "finish-migrate", "inmigrate":
-		return "a snapshot is being saved or restored"
+		return "a snapshot is being saved or restored, or this has failed"
 	case "prelaunch":
 		return "its start has not ended"
 	case "suspended":

@@ -29,14 +29,23 @@ const maxEvents = 256
 // ErrClosed is returned once QEMU has closed the connection, as it does when it ends.
 var ErrClosed = errors.New("QEMU has closed its control socket")
 
-// Error is QEMU's refusal of a command.
+// Error is QEMU's refusal of a command, or the failure of a job.
 type Error struct {
 	Command string
 	Class   string `json:"class"` // GenericError, CommandNotFound, …
 	Desc    string `json:"desc"`
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("QEMU refuses %s: %s", e.Command, e.Desc) }
+func (e *Error) Error() string {
+	if e.OfJob() {
+		return fmt.Sprintf("QEMU's %s failed: %s", e.Command, e.Desc)
+	}
+	return fmt.Sprintf("QEMU refuses %s: %s", e.Command, e.Desc)
+}
+
+// OfJob reports whether QEMU began the command as a job, and the job failed. Otherwise QEMU refused
+// the command, and has done nothing.
+func (e *Error) OfJob() bool { return e.Class == jobFailed }
 
 // Version is QEMU's version.
 type Version struct {

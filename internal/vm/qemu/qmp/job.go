@@ -16,6 +16,9 @@ const jobLimit = 30 * time.Minute
 // dismissLimit bounds the removal of a job that has ended, even if the context has ended too.
 const dismissLimit = 10 * time.Second
 
+// jobFailed is the class of the Error of a job that failed. QEMU has no such class.
+const jobFailed = "JobFailed"
+
 // jobState is one row of query-jobs.
 type jobState struct {
 	ID     string `json:"id"`
@@ -56,7 +59,7 @@ func (c *Client) RunJob(ctx context.Context, command, id string, arguments map[s
 	case err != nil:
 		return err
 	case failure != "":
-		return &Error{Command: command, Class: "JobFailed", Desc: failure}
+		return &Error{Command: command, Class: jobFailed, Desc: failure}
 	}
 	return dismissed
 }
