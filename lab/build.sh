@@ -318,19 +318,22 @@ guest_kernel() {
 	rm -rf "$work"
 }
 
-guest_build() {
-	GOOS='' GOARCH='' go run ./guest -kernel "$lab/guest/kernel" -init "$lab/guest/init" -disk "$OUT"
+guest_build() { # FLAG
+	GOOS='' GOARCH='' go run ./guest -kernel "$lab/guest/kernel" -init "$lab/guest/init" "$1" "$OUT"
 }
 
-# guest makes the disk of the virtual machine that stands for Windows: a Linux whose only
-# program is e2e/vmguest. Go builds that program in a second if nothing changed, and its
-# bytes are the key.
+# guest makes the disk of the virtual machine that stands for Windows, a Linux whose only
+# program is e2e/vmguest, and the parts of a CD that installs it. Go builds that program in a
+# second if nothing changed, and its bytes are the key.
 guest() {
 	local key
 	guest_kernel
 	(cd .. && GOOS=linux GOARCH=amd64 go build -tags grpcnotrace -trimpath -ldflags "-s -w" -o "$lab/guest/init" ./e2e/vmguest)
-	key="2 $(basename "$lab"/guest/kernel/boot/vmlinuz-*) $(cat guest/*.go "$lab/guest/init" | sha256sum)"
-	build guest/guest.qcow2 "$key" guest_build
+	key="3 $(basename "$lab"/guest/kernel/boot/vmlinuz-*) $(cat guest/*.go "$lab/guest/init" | sha256sum)"
+	build guest/guest.qcow2 "$key" guest_build -disk
+	# The parts of the CD that imitates Windows Setup: tests make the CD of them.
+	build guest/setup-boot.img "$key" guest_build -cd-boot
+	build guest/setup-system.img "$key" guest_build -cd-system
 }
 
 service() { # NAME VERSION [FAULT]

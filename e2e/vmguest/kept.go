@@ -30,6 +30,8 @@ const stateLabel = "swdt-state"
 type kept struct {
 	Settings settings
 	HostKey  []byte // in OpenSSH's format
+	// Installation is the one that has not ended.
+	Installation installation
 }
 
 // state is the partition: two slots of half its size. A save overwrites the slot that does not hold
@@ -119,6 +121,9 @@ func (s *state) load() (k kept, windows *simulated.Saved, err error) {
 	if err := gob.NewDecoder(in).Decode(&k); err != nil {
 		return kept{}, nil, fmt.Errorf("read the guest's state: %w", err)
 	}
+	if _, err := in.Peek(1); errors.Is(err, io.EOF) { // Windows has not started yet
+		return k, nil, nil
+	}
 	windows, err = simulated.ReadSaved(in)
 	return k, windows, err
 }
@@ -154,7 +159,8 @@ func (s *state) readSlot(i int64) (number uint64, data []byte) {
 	return number, data
 }
 
-// save writes a new state. When it returns without an error, the state is on the disk.
+// save writes a new state; windows is nil if Windows has not started yet. When it returns without
+// an error, the state is on the disk.
 func (s *state) save(k kept, windows *simulated.Machine) error {
 	var data bytes.Buffer
 	// A guest without acceleration compresses slowly, and its files compress little.
@@ -162,7 +168,11 @@ func (s *state) save(k kept, windows *simulated.Machine) error {
 	if err != nil {
 		return fmt.Errorf("save the guest's state: %w", err)
 	}
-	if err := errors.Join(gob.NewEncoder(packed).Encode(k), windows.Save(packed), packed.Close()); err != nil {
+	err = gob.NewEncoder(packed).Encode(k)
+	if windows != nil {
+		err = errors.Join(err, windows.Save(packed))
+	}
+	if err := errors.Join(err, packed.Close()); err != nil {
 		return fmt.Errorf("save the guest's state: %w", err)
 	}
 	return s.write(data.Bytes())

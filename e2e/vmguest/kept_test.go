@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/testing/winsetup"
 )
 
 func newState(t *testing.T) *state {
@@ -135,4 +136,19 @@ func (c *cutDevice) WriteAt(b []byte, at int64) (int, error) {
 		err = os.ErrClosed
 	}
 	return n, err
+}
+
+// Setup saves a state before Windows has started.
+func TestStateOfAnInstallation(t *testing.T) {
+	s := newState(t)
+	want := kept{Installation: installation{
+		Phase: loggingOn, Logon: winsetup.Logon{ComputerName: "win-1", Script: "first.ps1"}, NoNetwork: true,
+	}}
+	if err := s.save(want, nil); err != nil {
+		t.Fatal(err)
+	}
+	got, windows, err := s.reopened().load()
+	if diff := cmp.Diff(want, got); diff != "" || windows != nil || err != nil {
+		t.Errorf("Windows %v, %v (-saved +loaded)\n%s", windows, err, diff)
+	}
 }

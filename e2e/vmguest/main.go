@@ -13,6 +13,9 @@
 //   - kept.go: the two slots on the disk
 //   - network.go: the address
 //   - windows.go: the simulated Windows, and when it is saved
+//   - setup.go: a boot from the CD that imitates Windows Setup
+//   - installed.go: the boots of a disk that this CD has installed, until the first logon ends
+//   - screen.go: what a person sees
 //   - guestagent.go: QEMU's guest agent
 //   - buttons.go: the power button
 package main
@@ -26,6 +29,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/sandbox"
 )
 
@@ -51,6 +55,11 @@ func boot(ctx context.Context, c *console) error {
 	if err := loadModules("/modules"); err != nil {
 		return err
 	}
+	if bootedFromCD() {
+		if err := setUp(ctx, c); err != nil {
+			return err
+		}
+	}
 	disk, err := findDisk(ctx)
 	if err != nil {
 		return err
@@ -59,13 +68,28 @@ func boot(ctx context.Context, c *console) error {
 	if err != nil {
 		return err
 	}
-	found, err := readCDs()
-	switch {
-	case err == nil:
-		kept.Settings = kept.Settings.with(found)
-	case !errors.Is(err, errNoSettings):
+	if kept.Installation.Phase != installed {
+		if err := kept.install(ctx, disk, c); err != nil {
+			return err
+		}
+	} else if err := kept.configure(); err != nil {
 		return err
 	}
+	return serve(ctx, kept, state, disk, c)
+}
+
+// configure applies the settings of a CD.
+func (k *kept) configure() error {
+	found, err := readCDs()
+	if errors.Is(err, errNoSettings) {
+		return nil
+	}
+	k.Settings = k.Settings.with(found)
+	return err
+}
+
+// serve runs Windows and its SSH server.
+func serve(ctx context.Context, kept kept, state *simulated.Saved, disk *state, c *console) (err error) {
 	if len(kept.HostKey) == 0 {
 		if _, kept.HostKey, err = sandbox.NewKey("swdt guest"); err != nil {
 			return err
@@ -81,7 +105,9 @@ func boot(ctx context.Context, c *console) error {
 	}
 	go g.watchButtons(ctx)
 	go g.serveGuestAgent(ctx)
-	go bringUpNetwork(ctx, kept.Settings, c)
+	if !kept.Installation.NoNetwork {
+		go bringUpNetwork(ctx, kept.Settings, c)
+	}
 	if err := g.save(); err != nil { // the guest must keep its host key even if it is switched off at once
 		return err
 	}

@@ -23,7 +23,7 @@ func writeInitramfs(file string, k kernel, program string) (err error) {
 	}()
 	out := bufio.NewWriter(f)
 	a := archive{out: out}
-	for _, folder := range []string{"dev", "proc", "sys", "run", "tmp", "cd", "modules"} {
+	for _, folder := range []string{"dev", "proc", "sys", "run", "tmp", "cd", "cds", "modules"} {
 		a.folder(folder)
 	}
 	// The kernel opens the console for init before anything is mounted.

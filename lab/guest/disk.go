@@ -42,6 +42,18 @@ func (b builder) writeDisk(file string) error {
 	return b.command("qemu-img", "convert", "-f", "raw", "-O", "qcow2", raw, file)
 }
 
+// writeESP writes the image of a FAT file system with the program that a UEFI firmware starts.
+func (b builder) writeESP(file, name, commandLine string) error {
+	esp, err := b.esp(name, commandLine)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(esp, file); err != nil {
+		return fmt.Errorf("write the system partition: %w", err)
+	}
+	return nil
+}
+
 // partition writes a raw disk with the system partition's image in it.
 func (b builder) partition(raw, esp string) error {
 	image, err := os.ReadFile(esp)

@@ -5,8 +5,7 @@
 //   - main.go: the steps
 //   - modules.go: the kernel's modules with those that they need
 //   - cpio.go: the initramfs
-//   - disk.go: the EFI program and the disk
-//   - setup.go: the CD that imitates Windows Setup
+//   - disk.go: the EFI program, the disk, and the parts of the CD that imitates Windows Setup
 package main
 
 import (
@@ -19,21 +18,33 @@ import (
 // commandLine is the kernel's: a dead guest ends at once, and the first serial port has its output.
 const commandLine = "console=tty0 console=ttyS0 loglevel=4 panic=-1 random.trust_cpu=on no_timer_check"
 
+// setupWord on the command line makes init imitate Windows Setup: e2e/vmguest has the same.
+const setupWord = " swdt.setup"
+
+// outputs are the files to write; "": not this one.
+type outputs struct {
+	disk   string // qcow2: an installed guest
+	boot   string // FAT: what firmware starts on the CD that imitates Windows Setup
+	system string // FAT: the system partition that this CD installs
+}
+
 func main() {
 	kernel := flag.String("kernel", "", "folder of the unpacked Debian package linux-image")
 	program := flag.String("init", "", "the program that runs as PID 1, for Linux")
 	stub := flag.String("stub", "/usr/lib/systemd/boot/efi/linuxx64.efi.stub", "systemd's EFI stub")
-	disk := flag.String("disk", "", "write the disk of an installed guest to this qcow2 file")
-	cd := flag.String("cd", "", "write the CD that installs a guest to this ISO file")
+	var o outputs
+	flag.StringVar(&o.disk, "disk", "", "write the disk of an installed guest to this qcow2 file")
+	flag.StringVar(&o.boot, "cd-boot", "", "write the boot image of the CD that imitates Windows Setup to this file")
+	flag.StringVar(&o.system, "cd-system", "", "write the system partition that this CD installs to this file")
 	flag.Parse()
-	if err := run(*kernel, *program, *stub, *disk, *cd); err != nil {
+	if err := run(*kernel, *program, *stub, o); err != nil {
 		fmt.Fprintln(os.Stderr, "guest:", err)
 		os.Exit(1)
 	}
 }
 
-func run(kernelFolder, program, stub, diskFile, cdFile string) error {
-	work, err := os.MkdirTemp(filepath.Dir(diskFile), "guest-*")
+func run(kernelFolder, program, stub string, o outputs) error {
+	work, err := os.MkdirTemp(filepath.Dir(program), "guest-*")
 	if err != nil {
 		return fmt.Errorf("make a folder for the guest's parts: %w", err)
 	}
@@ -47,8 +58,18 @@ func run(kernelFolder, program, stub, diskFile, cdFile string) error {
 		return err
 	}
 	b := builder{work: work, stub: stub, kernel: k.image, initramfs: initramfs}
-	if err := b.writeDisk(diskFile); err != nil {
-		return err
+	if o.disk != "" {
+		if err := b.writeDisk(o.disk); err != nil {
+			return err
+		}
+	}
+	if o.boot != "" {
+		if err := b.writeESP(o.boot, "boot", commandLine+setupWord); err != nil {
+			return err
+		}
+	}
+	if o.system != "" {
+		return b.writeESP(o.system, "system", commandLine)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 // button.
 func wanted() []string {
 	return []string{
-		"virtio_pci", "virtio_blk", "ahci", "sd_mod", "sr_mod", "isofs", "virtio_net", "e1000e",
+		"virtio_pci", "virtio_blk", "ahci", "sd_mod", "sr_mod", "isofs", "udf", "virtio_net", "e1000e",
 		"virtio_console", "virtio_rng", "button", "evdev",
 	}
 }

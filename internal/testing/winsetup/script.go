@@ -1,0 +1,151 @@
+package winsetup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+)
+
+// Script is the script of the first logon on its CD.
+type Script struct {
+	cd     fs.FS
+	values map[string]string // of the head's variables
+	stages []stage
+}
+
+type stage struct {
+	name     string
+	required bool
+}
+
+var (
+	headLine  = regexp.MustCompile(`(?m)^\$swdt([A-Za-z]+) = '([^'\r\n]*)'\r?$`)
+	stageLine = regexp.MustCompile(`(?m)^Invoke-Stage '([a-z0-9-]+)' \$(true|false) \{\r?$`)
+)
+
+// FindScript reads the script from the first drive that has it.
+func FindScript(m Machine, name string) (Script, error) {
+	drive, ok := m.with(name)
+	if !ok {
+		return Script{}, fmt.Errorf("no drive has the script %s", name)
+	}
+	text, err := read(drive.FS, name)
+	if err != nil {
+		return Script{}, err
+	}
+	s := Script{cd: drive.FS, values: map[string]string{}}
+	for _, line := range headLine.FindAllStringSubmatch(string(text), -1) {
+		s.values[line[1]] = line[2]
+	}
+	for _, line := range stageLine.FindAllStringSubmatch(string(text), -1) {
+		s.stages = append(s.stages, stage{name: line[1], required: line[2] == "true"})
+	}
+	if len(s.stages) == 0 || s.values["End"] == "" {
+		return Script{}, fmt.Errorf("the script %s has %d stages, and the end %q", name, len(s.stages), s.values["End"])
+	}
+	return s, nil
+}
+
+// Stays reports whether the machine stays on after the script.
+func (s Script) Stays() bool { return s.values["End"] == "stay" }
+
+// Generalizes reports whether the script makes a generalised image.
+func (s Script) Generalizes() bool { return s.values["End"] == "generalize" }
+
+// Keys returns the lines of authorized_keys that the script installs.
+func (s Script) Keys() ([]string, error) {
+	text, err := read(s.cd, s.values["KeysFile"])
+	if err != nil {
+		return nil, err
+	}
+	var keys []string
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			keys = append(keys, line)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("%s has no key", s.values["KeysFile"])
+	}
+	return keys, nil
+}
+
+// Run writes the lines that the script writes to the serial port, and reports whether all
+// required stages have succeeded. If fail is the name of a stage, that one fails.
+func (s Script) Run(fail string, print func(string)) bool {
+	var failed []string
+	for _, stage := range s.stages {
+		if len(failed) > 0 && (stage.name == "hostkeys" || stage.name == "generalize") {
+			continue
+		}
+		print("SWDT stage=" + stage.name + " begin")
+		err := s.check(stage.name)
+		if stage.name == fail {
+			err = errors.New("it fails on demand")
+		}
+		switch {
+		case err == nil:
+			print("SWDT stage=" + stage.name + " ok")
+		case stage.required:
+			failed = append(failed, stage.name)
+			print("SWDT stage=" + stage.name + " error " + err.Error())
+		default:
+			print("SWDT stage=" + stage.name + " warn " + err.Error())
+		}
+	}
+	if len(failed) > 0 {
+		print("SWDT exit=1 failed: " + strings.Join(failed, " "))
+		return false
+	}
+	print("SWDT exit=0")
+	return true
+}
+
+// check looks for what a stage needs of the CD.
+func (s Script) check(stage string) error {
+	file := map[string]string{"openssh": "OpenSSHFile", "agent": "AgentFile", "generalize": "SysprepFile"}[stage]
+	switch {
+	case stage == "keys":
+		_, err := s.Keys()
+		return err
+	case stage == "drivers":
+		return s.checkDrivers()
+	case file == "", stage == "openssh" && s.values[file] == "": // Windows has OpenSSH itself
+		return nil
+	}
+	content, err := read(s.cd, s.values[file])
+	if err != nil {
+		return err
+	}
+	if len(content) == 0 {
+		return fmt.Errorf("%s is empty", s.values[file])
+	}
+	if stage == "generalize" {
+		a, err := readAnswers(s.cd, s.values[file])
+		if err != nil {
+			return err
+		}
+		if a.component("generalize", "Microsoft-Windows-PnpSysprep") == nil {
+			return fmt.Errorf("%s has no settings to generalise", s.values[file])
+		}
+	}
+	return nil
+}
+
+func (s Script) checkDrivers() error {
+	root, ok := find(s.cd, s.values["DriverFolder"])
+	if !ok {
+		return fmt.Errorf("the CD has no folder %s", s.values["DriverFolder"])
+	}
+	found := false
+	err := fs.WalkDir(s.cd, root, func(name string, _ fs.DirEntry, err error) error {
+		found = found || strings.HasSuffix(strings.ToLower(name), ".inf")
+		return err
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("%s has no .inf file", s.values["DriverFolder"])
+	}
+	return err
+}
