@@ -22,6 +22,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/trace"
 	"github.com/swdt-dev/swdt/internal/ui/result"
 	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/golden"
 	"github.com/swdt-dev/swdt/internal/vm/media"
 )
 
@@ -109,6 +110,9 @@ func outputs() map[string]output {
 		"vm screenshot":       {document: vm.Screen{}},
 		"vm keys":             {document: vm.Pressed{}},
 		"vm image inspect":    {document: media.Report{}},
+		"vm image build":      {document: golden.Reports{}},
+		"vm image list":       {document: golden.List{}, wide: true},
+		"vm image remove":     {document: golden.Removed{}},
 
 		"config init":     yaml,
 		"config schema":   json,

@@ -153,11 +153,7 @@ func (a *app) eachVM(
 	defer cancel()
 	each := func(ctx context.Context, document config.Document) (vm.Report, error) {
 		name := document.Node.Metadata.Name
-		label := name
-		if len(documents) == 1 && a.global.logs == "text" {
-			label = ""
-		}
-		r := story.Node(label)
+		r := story.Node(a.vmLabel(documents, document))
 		defer ui.Done(r)
 		for _, warning := range document.Warnings {
 			r.Warn("%s", warning)
@@ -166,6 +162,14 @@ func (a *app) eachVM(
 		return report, a.remedied(name, explain(ctx, err))
 	}
 	return fleet.Run(ctx, documents, a.global.parallel, each)
+}
+
+// vmLabel returns the label of a VM's progress; "" if there is only one, for people.
+func (a *app) vmLabel(documents []config.Document, document config.Document) string {
+	if len(documents) == 1 && a.global.logs == "text" {
+		return ""
+	}
+	return document.Node.Metadata.Name
 }
 
 // onTargets does the work on every VM that the command line selects.

@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/vm"
-	"github.com/swdt-dev/swdt/internal/vm/media"
 )
 
 func (a *app) vmAddressCommand() *cobra.Command {
@@ -102,54 +100,4 @@ dashes.`,
 			})
 		},
 	})
-}
-
-func (a *app) vmImageCommand() *cobra.Command {
-	hash := false
-	inspect := &cobra.Command{
-		Use: "inspect FILE.iso", Short: "Show what an ISO of Windows or of virtio-win holds",
-		Long: `Shows the editions of a Windows ISO, or the drivers of a virtio-win ISO, and the
-lines of a node file that use it. It only reads the file. With --hash it compares
-the SHA-256 with those of Microsoft's evaluation media, which takes a minute.`,
-		Example: examples(
-			"vm image inspect SERVER_EVAL_x64FRE_en-us.iso", "",
-			"vm image inspect virtio-win.iso -o json", "",
-		),
-		Args:              arguments(cobra.ExactArgs(1)),
-		ValidArgsFunction: completeFiles,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.inspectISO(cmd.Context(), args[0], hash)
-		},
-	}
-	inspect.Flags().BoolVar(&hash, "hash", false, "compute the SHA-256, too")
-	return group("image", "Inspect installation media", inspect)
-}
-
-func (a *app) inspectISO(ctx context.Context, path string, hash bool) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return usagef("%v", err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return usagef("%s is not a file; name an ISO", path)
-	}
-	report := media.Report{File: path}
-	if report.Media, err = media.Inspect(file, info.Size()); err != nil {
-		return fmt.Errorf("inspect %s: %w", path, err)
-	}
-	if hash {
-		ctx, cancel := a.global.bounded(ctx)
-		defer cancel()
-		story := a.newStory()
-		progress := story.Node("").Transfer("hashing "+path, info.Size())
-		report.Sum, err = media.Hash(ctx, file, info.Size(), progress)
-		progress.End()
-		story.End()
-		if err != nil {
-			return explain(ctx, fmt.Errorf("hash %s: %w", path, err))
-		}
-	}
-	return a.print(report, report.WriteText)
 }

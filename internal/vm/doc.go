@@ -8,6 +8,7 @@
 // (names, locks, records, keys, the node file) is done once, above them.
 //
 //   - driver.go: what a driver does, its capabilities, its errors
+//   - installer.go: what a driver also does that can install Windows
 //   - machine.go: the part of a VM's record that drivers need
 //   - store.go, record.go, names.go, own_*.go: your VMs' folders and records
 //   - lock.go: one command at a time works on a VM

@@ -86,6 +86,7 @@ type Capabilities struct {
 	SecureBoot    bool          `json:"secureBoot"`
 	Screenshots   bool          `json:"screenshots"`
 	Keys          bool          `json:"keys"`
+	Installs      bool          `json:"installs"` // it is an Installer
 	Networks      []NetworkMode `json:"networks"`
 }
 

@@ -19,7 +19,7 @@ type Machine struct {
 	Image    Image    `json:"image"`
 	Network  Network  `json:"network"`
 	// Discs are the files in the VM's CD drives, in the order of the drives. Only an
-	// installation has any.
+	// installation has any, and the first start of a VM that is made from a golden image.
 	Discs []string `json:"discs"`
 	// Accelerator is kvm, hvf, whpx, tcg, or empty: the best that works.
 	Accelerator string `json:"accelerator"`
@@ -30,6 +30,9 @@ type Image struct {
 	// Base is the absolute path of the disk image that the VM's own disk is laid over. The
 	// image is never written. Empty: the disk is empty.
 	Base string `json:"base"`
+	// Vars is the absolute path of the firmware variables that a new VM gets a copy of.
+	// Empty: it gets those of a new machine.
+	Vars string `json:"vars"`
 	// Key identifies a golden image by everything that went into it; empty for a disk
 	// image of the user's.
 	Key string `json:"key"`

@@ -37,6 +37,9 @@ func (s *Machines) Drivers() (names []string) {
 	return names
 }
 
+// Driver returns the driver of a name.
+func (s *Machines) Driver(name string) (Driver, error) { return s.driver(name) }
+
 func (s *Machines) driver(name string) (Driver, error) {
 	for _, driver := range s.drivers {
 		if driver.Name() == name {
@@ -121,7 +124,7 @@ func (s *Machines) Create(ctx context.Context, document config.Document, r ui.Re
 	case !errors.Is(err, ErrUnknown):
 		return Report{}, err
 	}
-	if err := checked(driver.Check(ctx, record.Machine), r); err != nil {
+	if err := CheckProblems(driver.Check(ctx, record.Machine), r); err != nil {
 		return Report{}, err
 	}
 	if err := s.make(ctx, driver, record, r); err != nil {
@@ -130,8 +133,9 @@ func (s *Machines) Create(ctx context.Context, document config.Document, r ui.Re
 	return s.changed(ctx, record, "created: "+record.words()), nil
 }
 
-// checked returns a *CheckError for errors among the problems, and reports the others.
-func checked(problems []finding.Problem, r ui.Reporter) error {
+// CheckProblems returns a *CheckError for errors among the problems of your machine, and reports
+// the others.
+func CheckProblems(problems []finding.Problem, r ui.Reporter) error {
 	e := &CheckError{}
 	for _, p := range problems {
 		switch {

@@ -42,20 +42,30 @@ func (s *Machines) planned(ctx context.Context, document config.Document) (Recor
 		return Record{}, err
 	}
 	r := Record{Created: time.Now().UTC().Truncate(time.Second), FixedPorts: []string{}}
-	r.Machine = Machine{
-		Version: recordVersion, Name: name, UUID: newUUID(), Driver: spec.Driver, Folder: s.store.folder(name),
-		CPUs: spec.CPUs, Memory: int64(spec.Memory), Disk: int64(spec.Disk), DiskBus: DiskBus(spec.DiskBus),
-		Firmware: Firmware{SecureBoot: spec.Firmware.SecureBoot, TPM: spec.Firmware.TPM},
-		Network: Network{
-			Mode: NetworkMode(spec.Network.Mode), Adapter: Adapter(spec.Network.Adapter), MAC: newMAC(others),
-			Bridge: spec.Network.Bridge, Tap: spec.Network.Tap, Address: orAuto(spec.Network.Address), Forwards: []Forward{},
-		},
-		Discs: []string{}, Accelerator: orAuto(spec.Accelerator),
+	r.Machine = NewMachine(document, s.store.folder(name))
+	for slices.ContainsFunc(others, func(f Found) bool { return f.Record.Network.MAC == r.Network.MAC }) {
+		r.Network.MAC = newMAC()
 	}
 	if err := r.planImage(ctx, document, spec.Image); err != nil {
 		return r, err
 	}
 	return r, r.planForwards(spec.Network, others)
+}
+
+// NewMachine returns the VM that a node's spec.machine describes, with an identity of its own.
+// It has neither an image nor discs nor forwarded ports.
+func NewMachine(document config.Document, folder string) Machine {
+	spec := document.Node.Spec.Machine
+	return Machine{
+		Version: recordVersion, Name: document.Node.Metadata.Name, UUID: newUUID(), Driver: spec.Driver, Folder: folder,
+		CPUs: spec.CPUs, Memory: int64(spec.Memory), Disk: int64(spec.Disk), DiskBus: DiskBus(spec.DiskBus),
+		Firmware: Firmware{SecureBoot: spec.Firmware.SecureBoot, TPM: spec.Firmware.TPM},
+		Network: Network{
+			Mode: NetworkMode(spec.Network.Mode), Adapter: Adapter(spec.Network.Adapter), MAC: newMAC(),
+			Bridge: spec.Network.Bridge, Tap: spec.Network.Tap, Address: orAuto(spec.Network.Address), Forwards: []Forward{},
+		},
+		Discs: []string{}, Accelerator: orAuto(spec.Accelerator),
+	}
 }
 
 // orAuto returns a setting, or "" for auto.
@@ -201,16 +211,11 @@ func newUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// newMAC returns a random MAC address of QEMU's range that none of the other VMs has.
-func newMAC(others []Found) string {
-	for {
-		var b [3]byte
-		_, _ = rand.Read(b[:]) // never fails
-		mac := fmt.Sprintf("52:54:00:%02x:%02x:%02x", b[0], b[1], b[2])
-		if !slices.ContainsFunc(others, func(f Found) bool { return f.Record.Network.MAC == mac }) {
-			return mac
-		}
-	}
+// newMAC returns a random MAC address of QEMU's range.
+func newMAC() string {
+	var b [3]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return fmt.Sprintf("52:54:00:%02x:%02x:%02x", b[0], b[1], b[2])
 }
 
 // differences returns sentences that describe how a VM differs from a new plan for it.

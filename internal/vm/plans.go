@@ -185,6 +185,25 @@ func (s *Machines) Names() (names []string) {
 	return names
 }
 
+// Users returns the names of the VMs whose disks are laid over golden images, by the keys of
+// the images. A VM whose record cannot be read is an error, since it may use any of them.
+func (s *Machines) Users() (map[string][]string, error) {
+	all, err := s.store.All()
+	if err != nil {
+		return nil, err
+	}
+	users := map[string][]string{}
+	for _, found := range all {
+		if found.Err != nil {
+			return nil, found.Err
+		}
+		if key := found.Record.Image.Key; key != "" {
+			users[key] = append(users[key], found.Record.Name)
+		}
+	}
+	return users, nil
+}
+
 // SnapshotList is the list of a VM's snapshots.
 type SnapshotList struct {
 	VM        string     `json:"vm"`

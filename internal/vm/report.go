@@ -82,12 +82,12 @@ func (r Record) report() Report {
 	return Report{
 		Name: r.Name, Result: ok, State: Stopped, Driver: r.Driver, CPUs: r.CPUs, Memory: r.Memory, Disk: r.Disk, Image: r.Image.Base,
 		Network: r.Network, Created: r.Created, Folder: r.Folder, Key: r.Key(), KnownKeys: r.KnownHosts(),
-		Used: used(r.Folder), Address: r.plannedAddress(),
+		Used: Used(r.Folder), Address: r.plannedAddress(),
 	}
 }
 
-// used returns the size of all files of a folder in bytes.
-func used(folder string) (bytes int64) {
+// Used returns the size of all files of a folder on your machine's disk, in bytes.
+func Used(folder string) (bytes int64) {
 	_ = filepath.WalkDir(folder, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return nil //nolint:nilerr // a file that vanishes meanwhile uses nothing

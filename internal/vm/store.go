@@ -47,21 +47,32 @@ func OpenStore(root string) (*Store, error) {
 		}
 		root = filepath.Join(data, "swdt", "machines")
 	}
-	if err := os.MkdirAll(root, 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of VMs: %w", err)
-	}
-	root, err := filepath.EvalSymlinks(root) // the user may keep large disks elsewhere
+	root, err := OwnFolder(root)
 	if err != nil {
-		return nil, fmt.Errorf("find the folder of VMs: %w", err)
+		return nil, fmt.Errorf("open the folder of VMs: %w", err)
 	}
-	if root, err = filepath.Abs(root); err != nil {
-		return nil, fmt.Errorf("find the folder of VMs: %w", err)
+	return &Store{root}, nil
+}
+
+// OwnFolder makes a folder, if it is missing, and returns its absolute path without links: the
+// user may keep large disks elsewhere. The error is an *UnsafeError if another user can change
+// the folder.
+func OwnFolder(path string) (string, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return "", err
 	}
-	info, err := os.Lstat(root)
+	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return nil, fmt.Errorf("look at the folder of VMs: %w", err)
+		return "", err
 	}
-	return &Store{root}, checkOwn(root, info)
+	if path, err = filepath.Abs(path); err != nil {
+		return "", err
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return "", err
+	}
+	return path, checkOwn(path, info)
 }
 
 // checkOwn returns an *UnsafeError unless path is a folder that only this user can change.

@@ -12,6 +12,7 @@
 //   - content.go: the files on the CD
 //   - keys.go: the public keys
 //   - folder.go, owner_unix.go, owner_windows.go: who can reach the file
+//   - sum.go: its hash
 //   - wipe.go: its removal
 package configcd
 

@@ -197,3 +197,9 @@ func productOf(build int, server bool) (name, drivers string) {
 	}
 	return "", ""
 }
+
+// Product returns the name of an edition's version of Windows, such as Windows Server 2022, and
+// that of its folders on virtio-win, such as 2k22; "" for a version that swdt does not know.
+func Product(e Edition) (name, drivers string) {
+	return productOf(e.Build, strings.HasPrefix(e.InstallationType, "Server"))
+}

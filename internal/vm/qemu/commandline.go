@@ -132,13 +132,16 @@ func (p plan) disk() []string {
 	return append(blockdev(n), device.option()...)
 }
 
+// discNode begins the names of the nodes of CDs.
+const discNode = "cd"
+
 // maxDiscs is how many CD drives q35's SATA controller has room for beside the disk.
 const maxDiscs = 5
 
 func (p plan) discs() []string {
 	var args []string
 	for i, path := range p.Discs {
-		name := "cd" + strconv.Itoa(i)
+		name := discNode + strconv.Itoa(i)
 		args = append(args, blockdev(node{"node-name": name, "driver": "raw", "read-only": true,
 			"file": file(path, node{"read-only": true})})...)
 		args = append(args, device{"driver": "ide-cd", "id": "drive-" + name, "drive": name, "bootindex": 2 + i,

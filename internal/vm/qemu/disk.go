@@ -63,6 +63,12 @@ func (d *Driver) makeDisk(ctx context.Context, m vm.Machine, path string) error 
 // makeVars makes the variables of a VM's firmware. They are a qcow2 image, since a raw one
 // allows no snapshots.
 func (d *Driver) makeVars(ctx context.Context, m vm.Machine, template firmware.Image, path string) error {
+	if m.Image.Vars != "" {
+		if _, err := qcow2.Standalone(m.Image.Vars); err != nil {
+			return fmt.Errorf("copy the firmware variables of the image: %w", err)
+		}
+		template = firmware.Image{Path: m.Image.Vars, Format: "qcow2"}
+	}
 	err := d.image(ctx, "convert", "-f", template.Format, "-O", "qcow2", template.Path, path)
 	if err != nil {
 		return fmt.Errorf("make the firmware variables: %w", err)

@@ -31,6 +31,7 @@
 //   - stop.go: end processes
 //   - status.go: the state of a VM
 //   - snapshot.go, live.go: snapshots of stopped and running VMs
+//   - install.go: the signs of an installation, and the image of its disk
 //   - look.go, address.go: screenshots, keys, consoles, addresses
 //   - check.go, check_machine.go: what your machine lacks
 package qemu
@@ -73,8 +74,9 @@ type Driver struct {
 }
 
 var (
-	_ vm.Driver   = (*Driver)(nil)
-	_ vm.Assigner = (*Driver)(nil)
+	_ vm.Driver    = (*Driver)(nil)
+	_ vm.Assigner  = (*Driver)(nil)
+	_ vm.Installer = (*Driver)(nil)
 )
 
 // New returns a driver. Programs that are missing are an error of the methods that need
@@ -103,7 +105,7 @@ func (d *Driver) Name() string { return Name }
 // Capabilities are those of QEMU with KVM or without.
 func (d *Driver) Capabilities() vm.Capabilities {
 	return vm.Capabilities{
-		Create: true, LiveSnapshots: true, TPM: true, SecureBoot: true, Screenshots: true, Keys: true,
+		Create: true, LiveSnapshots: true, TPM: true, SecureBoot: true, Screenshots: true, Keys: true, Installs: true,
 		Networks: []vm.NetworkMode{vm.UserMode, vm.BridgeMode, vm.TapMode},
 	}
 }

@@ -34,13 +34,18 @@ func (d *Driver) Screenshot(ctx context.Context, m vm.Machine, w io.Writer) erro
 	return nil
 }
 
-// dump has QEMU write the screen into a file of the VM's folder.
+// dump returns the screen of a running VM as PNG.
 func (d *Driver) dump(ctx context.Context, m vm.Machine, now found) ([]byte, error) {
 	client, err := qmp.Dial(ctx, sockets{now.started.Sockets}.look())
 	if err != nil {
 		return nil, err
 	}
 	defer client.Close()
+	return screen(ctx, m, client)
+}
+
+// screen has QEMU write the screen into a file of the VM's folder, over a connection.
+func screen(ctx context.Context, m vm.Machine, client *qmp.Client) ([]byte, error) {
 	folder, err := os.MkdirTemp(filesOf(m).run(), "screen-")
 	if err != nil {
 		return nil, err

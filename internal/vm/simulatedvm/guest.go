@@ -50,9 +50,14 @@ func (d *Driver) Screenshot(_ context.Context, m vm.Machine, w io.Writer) error 
 	if _, err := running(m); err != nil {
 		return err
 	}
+	return draw(w, 128)
+}
+
+// draw draws a screen of one grey.
+func draw(w io.Writer, grey byte) error {
 	screen := image.NewGray(image.Rect(0, 0, 64, 48))
 	for i := range screen.Pix {
-		screen.Pix[i] = color.Gray{Y: 128}.Y
+		screen.Pix[i] = color.Gray{Y: grey}.Y
 	}
 	return png.Encode(w, screen)
 }

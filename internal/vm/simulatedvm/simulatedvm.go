@@ -4,6 +4,7 @@
 //
 //   - simulatedvm.go: the driver, and the life of a VM
 //   - snapshots.go: snapshots
+//   - install.go: an installation that is imagined
 //   - guest.go: screenshots, keys, addresses, and what a test does as the guest
 package simulatedvm
 
@@ -37,13 +38,17 @@ const (
 // Driver is the driver. The zero value is usable.
 type Driver struct {
 	// Fault, if it is set, is called before each operation that changes something, with
-	// its name: create, delete, start, stop, kill, restart, save, restore, remove. If it
+	// its name: create, delete, start, stop, kill, restart, save, restore, remove, publish. If it
 	// returns an error, the operation fails with that error and changes nothing.
 	Fault func(operation string, m vm.Machine) error
 	// Free is the number of bytes on the imagined disk of your machine; 0: no limit.
 	Free int64
 	// Findings are the results of Check.
 	Findings []finding.Problem
+	// Frames are those of installations; nil: those of Installation.
+	Frames []Frame
+	// Slow has the driver report that it emulates the processor.
+	Slow bool
 }
 
 // state is the content of a VM's file.
@@ -52,6 +57,7 @@ type state struct {
 	Since     time.Time  `json:"since"`
 	Ignores   bool       `json:"ignores"` // the guest ignores requests to shut down
 	Keys      []string   `json:"keys"`    // that were pressed
+	Resets    int        `json:"resets"`  // by Restart
 	Snapshots []snapshot `json:"snapshots"`
 }
 
@@ -59,7 +65,7 @@ func (d *Driver) Name() string { return Name }
 
 func (d *Driver) Capabilities() vm.Capabilities {
 	return vm.Capabilities{
-		Create: true, LiveSnapshots: true, TPM: true, SecureBoot: true, Screenshots: true, Keys: true,
+		Create: true, LiveSnapshots: true, TPM: true, SecureBoot: true, Screenshots: true, Keys: true, Installs: true,
 		Networks: []vm.NetworkMode{vm.UserMode, vm.BridgeMode, vm.TapMode},
 	}
 }
@@ -84,7 +90,11 @@ func (d *Driver) Create(ctx context.Context, m vm.Machine) error {
 	if err := os.MkdirAll(m.Folder, 0o700); err != nil {
 		return err
 	}
-	if err := localfile.Replace(filepath.Join(m.Folder, diskFile), nil); err != nil {
+	var content []byte
+	if base, err := os.ReadFile(m.Image.Base); err == nil {
+		content = base
+	}
+	if err := localfile.Replace(filepath.Join(m.Folder, diskFile), content); err != nil {
 		return err
 	}
 	return write(m, state{State: vm.Stopped, Ignores: ignores(m)})
@@ -98,7 +108,7 @@ func (d *Driver) Delete(ctx context.Context, m vm.Machine) error {
 	if err == nil && executes(s) {
 		return vm.ErrRunning
 	}
-	for _, name := range []string{diskFile, stateFile} {
+	for _, name := range []string{diskFile, serialFile, stateFile} {
 		if err := os.Remove(filepath.Join(m.Folder, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -112,8 +122,16 @@ func (d *Driver) Start(ctx context.Context, m vm.Machine) error {
 			return vm.ErrRunning
 		}
 		s.State, s.Since = vm.Running, time.Now()
-		return nil
+		return orMissing(os.Remove(filepath.Join(m.Folder, serialFile)))
 	})
+}
+
+// orMissing drops the error for a file that does not exist.
+func orMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 func (d *Driver) Stop(ctx context.Context, m vm.Machine) error {
@@ -138,6 +156,7 @@ func (d *Driver) Restart(ctx context.Context, m vm.Machine) error {
 		if !executes(*s) {
 			return vm.ErrStopped
 		}
+		s.Resets++
 		return nil
 	})
 }

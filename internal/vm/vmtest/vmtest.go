@@ -8,6 +8,7 @@
 //   - life.go: create, start, stop, kill, crash, delete
 //   - look.go: screenshots, keys, consoles, addresses
 //   - snapshots.go: snapshots of stopped and of running VMs
+//   - install.go: the signs of an installation, and the image of its disk
 package vmtest
 
 import (
@@ -58,6 +59,8 @@ func Run(t *testing.T, fixture func(t *testing.T) Fixture) {
 		{"Look", look},
 		{"Snapshots", snapshots},
 		{"Live snapshots", liveSnapshots},
+		{"Observed", observed},
+		{"Published", published},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, fixture(t)) })
 	}

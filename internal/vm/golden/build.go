@@ -1,0 +1,351 @@
+package golden
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/localfile"
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/answer"
+	"github.com/swdt-dev/swdt/internal/vm/configcd"
+	"github.com/swdt-dev/swdt/internal/vm/install"
+)
+
+// Options select how to build.
+type Options struct {
+	// Accelerator replaces that of the node file. "": the node file's, or the best that works. An
+	// installation without hardware acceleration must be asked for by its name, tcg.
+	Accelerator string
+}
+
+const (
+	// grown is how many bytes an installed Windows needs beside those that its edition has:
+	// the page file, logs, and what the generalisation leaves.
+	grown = 8 << 30
+	// unknownSize stands for an edition that does not say how large it is, in bytes.
+	unknownSize = 12 << 30
+	// cleanLimit bounds the removal of a build, also after Ctrl-C.
+	cleanLimit = time.Minute
+	// emulatedSlowness multiplies the limits of an installation without acceleration.
+	emulatedSlowness = 10
+)
+
+// The files of a build's folder, beside those of the driver.
+const (
+	buildFile = "build.json" // the record of its VM
+	cdFile    = "config.iso"
+)
+
+// EmulatedError reports a build that would run without hardware acceleration, which no option asks for.
+type EmulatedError struct{ Key string }
+
+func (e *EmulatedError) Error() string {
+	return "this machine has no hardware acceleration that works, so an installation of Windows takes many hours; " +
+		"`swdt vm check` shows why, and --accel tcg installs nevertheless"
+}
+
+// Build makes the golden image of a node file, unless it exists. If another swdt builds the
+// same image, Build waits for it. The error is a *BuildError if the installation fails.
+func (s *Images) Build(ctx context.Context, document config.Document, o Options, r ui.Reporter) (Report, error) {
+	c, err := s.recipeOf(ctx, document, r)
+	if err != nil {
+		return Report{}, err
+	}
+	defer c.close()
+	held, err := s.lock(ctx, c.key, lockLimit, r)
+	if err != nil {
+		return Report{}, err
+	}
+	defer held.Close()
+	return s.ensure(ctx, c, o, r)
+}
+
+// ensure builds an image that is missing. The caller holds its lock.
+func (s *Images) ensure(ctx context.Context, c *recipe, o Options, r ui.Reporter) (Report, error) {
+	made, err := s.get(c.key)
+	switch {
+	case err == nil:
+		return s.report(c, made, unchanged, "nothing to do: golden image "+c.key+" exists"), nil
+	case !errors.Is(err, ErrUnknown):
+		return Report{}, err
+	}
+	if made, err = s.build(ctx, c, o, r); err != nil {
+		return Report{}, err
+	}
+	return s.report(c, made, changed, fmt.Sprintf("golden image %s built in %s", c.key, ui.Seconds(made.total()))), nil
+}
+
+// build builds an image, in the build folder of its key.
+func (s *Images) build(ctx context.Context, c *recipe, o Options, r ui.Reporter) (Manifest, error) {
+	if err := s.discard(ctx, c.key, r); err != nil {
+		return Manifest{}, err
+	}
+	b, err := s.prepared(c, o, r)
+	if err != nil {
+		return Manifest{}, err
+	}
+	if err := b.check(ctx); err != nil {
+		return Manifest{}, err
+	}
+	made, err := b.run(ctx)
+	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
+	defer cancel()
+	if left := s.discard(clean, c.key, ui.Discard{}); left != nil {
+		return made, errors.Join(err, left)
+	}
+	return made, err
+}
+
+// build is one installation.
+type build struct {
+	*recipe
+	images      *Images
+	driver      vm.Installer
+	accelerator string
+	reporter    ui.Reporter
+}
+
+// prepared returns the build of a recipe.
+func (s *Images) prepared(c *recipe, o Options, r ui.Reporter) (*build, error) {
+	if o.Accelerator != "" {
+		c.machine.Accelerator = strings.TrimPrefix(o.Accelerator, "auto")
+	}
+	c.machine.Folder = s.buildFolder(c.key)
+	c.machine.Discs = []string{c.content.ISO, filepath.Join(c.machine.Folder, cdFile)}
+	driver, err := s.installer(c.machine.Driver)
+	return &build{recipe: c, images: s, driver: driver, reporter: r}, err
+}
+
+// check checks that your machine can build, before anything is made.
+func (b *build) check(ctx context.Context) (err error) {
+	checked := b.machine
+	checked.Discs = nil // the CD does not exist yet, and the ISO is open
+	if err := vm.CheckProblems(b.driver.Check(ctx, checked), b.reporter); err != nil {
+		return err
+	}
+	if b.accelerator, err = b.driver.BestAccelerator(ctx, b.machine); err != nil {
+		return err
+	}
+	if b.accelerator == vm.Emulated && b.machine.Accelerator != vm.Emulated {
+		return &EmulatedError{b.key}
+	}
+	if err := localfile.Fits(b.images.root, b.space()); err != nil {
+		return err
+	}
+	if b.release != answer.Server2025 && b.content.OpenSSH == "" {
+		b.reporter.Warn("%s gets its SSH server from Windows Update, which needs internet; to install without it, "+
+			"set spec.machine.image.openSSH", b.content.Windows)
+	}
+	return nil
+}
+
+// installer returns a driver that can install.
+func (s *Images) installer(name string) (vm.Installer, error) {
+	driver, err := s.machines.Driver(name)
+	if err != nil {
+		return nil, err
+	}
+	installer, ok := driver.(vm.Installer)
+	if !ok || !driver.Capabilities().Installs {
+		return nil, fmt.Errorf("%w; name a disk image with an installed Windows as spec.machine.image.disk",
+			vm.Unsupported(name, "install Windows"))
+	}
+	return installer, nil
+}
+
+// space returns how many bytes of your disk a build needs.
+func (c *recipe) space() int64 {
+	installed := c.edition.InstalledBytes
+	if installed <= 0 {
+		installed = unknownSize
+	}
+	return min(installed+grown, c.machine.Disk)
+}
+
+// run makes the VM, installs, and publishes its disk. Its caller removes the VM.
+func (b *build) run(ctx context.Context) (Manifest, error) {
+	if err := b.makeVM(ctx); err != nil {
+		return Manifest{}, fmt.Errorf("make the VM that installs: %w", err)
+	}
+	done, err := b.install(ctx)
+	if err != nil {
+		return Manifest{}, err
+	}
+	b.reporter.Step("keeping the golden image %s", b.key)
+	return b.publish(ctx, done)
+}
+
+// makeVM makes the folder of the build with its record, the CD and the disk.
+func (b *build) makeVM(ctx context.Context) error {
+	b.reporter.Step("making the VM that installs %s (%s)", b.content.Edition, b.accelerator)
+	if err := privateFolder(b.machine.Folder); err != nil {
+		return err
+	}
+	cd := filepath.Join(b.machine.Folder, cdFile)
+	if err := writeJSON(filepath.Join(b.machine.Folder, buildFile), b.machine); err != nil {
+		return err
+	}
+	key, err := lostKey()
+	if err != nil {
+		return err
+	}
+	b.cd.Time, b.cd.Keys, b.cd.Answer.Password = cdTime(), []string{key}, answer.GeneratePassword()
+	if err := configcd.Write(cd, b.cd); err != nil {
+		return err
+	}
+	return b.driver.Create(ctx, b.machine)
+}
+
+// lostKey returns a public key whose private key was never stored. The script needs one, and
+// the first start of each VM replaces it.
+func lostKey() (string, error) {
+	public, _, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return "", err
+	}
+	key, err := ssh.NewPublicKey(public)
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))), nil
+}
+
+// install starts the VM and watches it to its end.
+func (b *build) install(ctx context.Context) (install.Report, error) {
+	if err := b.driver.Start(ctx, b.machine); err != nil {
+		return install.Report{}, fmt.Errorf("start the VM that installs: %w", err)
+	}
+	observer, err := b.driver.Observe(ctx, b.machine)
+	if err != nil {
+		return install.Report{}, fmt.Errorf("watch the installation: %w", err)
+	}
+	g := &guest{driver: b.driver, machine: b.machine, observer: observer}
+	slowness := 1
+	if b.accelerator == vm.Emulated {
+		slowness = emulatedSlowness
+	}
+	done, err := install.Watch(ctx, g, install.Options{
+		EndsItself: true, Slowness: slowness, Earlier: b.images.earlier(b.content.Windows, b.accelerator),
+	}, b.reporter)
+	if err != nil {
+		err = b.failed(ctx, g, err)
+	}
+	return done, errors.Join(err, observer.Close())
+}
+
+// publish makes the image of the VM's disk. The image appears at once, whole.
+func (b *build) publish(ctx context.Context, done install.Report) (Manifest, error) {
+	if err := b.driver.Kill(ctx, b.machine); err != nil { // it has ended; this removes the rest of its run
+		return Manifest{}, fmt.Errorf("end the VM that installed: %w", err)
+	}
+	staging, err := localfile.Stage(b.images.root, newPrefix)
+	if err != nil {
+		return Manifest{}, fmt.Errorf("make the image's folder: %w", err)
+	}
+	files, err := b.driver.Publish(ctx, b.machine, staging.Path)
+	made := b.manifest(files, done)
+	if err == nil {
+		err = writeJSON(filepath.Join(staging.Path, manifestFile), made)
+	}
+	if err == nil {
+		err = os.Chmod(filepath.Join(staging.Path, manifestFile), 0o444) //nolint:gosec // the folder is private
+	}
+	if err == nil {
+		err = staging.Keep(b.images.folder(b.key))
+	}
+	if err != nil {
+		return Manifest{}, errors.Join(fmt.Errorf("keep the golden image: %w", err), staging.Remove())
+	}
+	_ = os.RemoveAll(b.images.failedFolder(b.key)) // of an earlier build
+	return made, nil
+}
+
+func (b *build) manifest(files vm.Published, done install.Report) Manifest {
+	m := Manifest{
+		Version: manifestVersion, Key: b.key, Created: time.Now().UTC().Truncate(time.Second), Content: b.content,
+		Driver: b.machine.Driver, Disk: b.machine.Disk, Bus: b.machine.DiskBus, UEFI: b.machine.Firmware,
+		Files: files, Accelerator: b.accelerator, Seconds: map[install.Stage]float64{},
+	}
+	for stage, duration := range done.Durations {
+		m.Seconds[stage] = duration.Seconds()
+	}
+	return m
+}
+
+// discard removes what a build has left: it ends the VM, wipes the CD with the password, and
+// removes the folder. The caller holds the image's lock.
+func (s *Images) discard(ctx context.Context, key string, r ui.Reporter) error {
+	folder := s.buildFolder(key)
+	m, err := s.buildMachine(key)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if _, missing := os.Lstat(folder); missing != nil {
+			return nil
+		}
+	case err != nil:
+		return fmt.Errorf("remove an interrupted build: %w; if no VM of it runs, remove %s yourself", err, folder)
+	default:
+		r.Info("removing what an interrupted build left")
+		if err := s.discardVM(ctx, m); err != nil {
+			return fmt.Errorf("remove an interrupted build: %w", err)
+		}
+	}
+	err = configcd.Wipe(filepath.Join(folder, cdFile))
+	if err := errors.Join(err, os.RemoveAll(folder)); err != nil {
+		return fmt.Errorf("remove the folder of a build: %w", err)
+	}
+	return nil
+}
+
+func (s *Images) discardVM(ctx context.Context, m vm.Machine) error {
+	driver, err := s.machines.Driver(m.Driver)
+	if err != nil {
+		return err
+	}
+	if err := driver.Kill(ctx, m); err != nil {
+		return err
+	}
+	return driver.Delete(ctx, m)
+}
+
+// buildMachine returns the VM of a build that runs or was interrupted; fs.ErrNotExist: there
+// is none.
+func (s *Images) buildMachine(key string) (vm.Machine, error) {
+	m := vm.Machine{Folder: s.buildFolder(key)}
+	file, err := os.Open(filepath.Join(m.Folder, buildFile))
+	if err != nil {
+		return m, err
+	}
+	defer file.Close()
+	err = json.NewDecoder(io.LimitReader(file, maxManifest)).Decode(&m)
+	return m, err
+}
+
+// earlier returns how long the stages of the last build of the same kind took; nil: none is
+// known.
+func (s *Images) earlier(windows, accelerator string) map[install.Stage]time.Duration {
+	var last Manifest
+	for _, m := range s.manifests() {
+		if m.Windows == windows && m.Accelerator == accelerator && m.Created.After(last.Created) {
+			last = m
+		}
+	}
+	if last.Key == "" {
+		return nil
+	}
+	return last.durations()
+}

@@ -1,0 +1,287 @@
+package golden_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/golden"
+	"github.com/swdt-dev/swdt/internal/vm/install"
+	"github.com/swdt-dev/swdt/internal/vm/media/mediatest"
+	"github.com/swdt-dev/swdt/internal/vm/simulatedvm"
+)
+
+// place is a user's folder of images, with a driver in which nothing runs.
+type place struct {
+	*golden.Images
+	driver   *simulatedvm.Driver
+	machines *vm.Machines
+	root     string
+}
+
+func newPlace(t *testing.T) place {
+	t.Helper()
+	store, err := vm.OpenStore(filepath.Join(t.TempDir(), "machines"))
+	check(t, err)
+	p := place{driver: &simulatedvm.Driver{}, root: filepath.Join(t.TempDir(), "images")}
+	p.machines = vm.NewMachines(store, "swdt test", p.driver)
+	p.Images, err = golden.Open(p.root, p.machines)
+	check(t, err)
+	return p
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// document returns the node file of a VM that is installed from an ISO, with further lines of
+// spec.machine.
+func document(t *testing.T, iso string, more ...string) config.Document {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "node.yaml")
+	text := fmt.Sprintf(`apiVersion: windows.k8s.io/v1alpha1
+kind: Node
+metadata: {name: win-1}
+spec:
+  credentials: {username: Administrator}
+  machine:
+    driver: simulated
+    image: {iso: %s%s}
+`, iso, strings.Join(more, ""))
+	check(t, os.WriteFile(path, []byte(text), 0o600))
+	documents, err := config.Load([]string{path}, strings.NewReader(""))
+	check(t, err)
+	return documents[0]
+}
+
+func (p place) build(t *testing.T, d config.Document) (golden.Report, error) {
+	t.Helper()
+	return p.Build(t.Context(), d, golden.Options{}, ui.Discard{})
+}
+
+// only checks that the folder of images has these entries, besides locks and hashes.
+func (p place) only(t *testing.T, expected ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(p.root)
+	check(t, err)
+	var names []string
+	for _, e := range entries {
+		if e.Name() != ".locks" && e.Name() != "hashes.json" {
+			names = append(names, e.Name())
+		}
+	}
+	if diff := cmp.Diff(expected, names); diff != "" {
+		t.Errorf("the folder of images (-expected +got):\n%s", diff)
+	}
+}
+
+func TestAnImageIsBuiltOnce(t *testing.T) {
+	p, d := newPlace(t), document(t, mediatest.WindowsISO(t))
+	synctest.Test(t, func(t *testing.T) {
+		report, err := p.build(t, d)
+		check(t, err)
+		if report.Result != "changed" || report.Image.Edition != "Windows Server 2022 Standard Evaluation" ||
+			report.Image.Build != "10.0.20348.587" {
+			t.Errorf("%+v", report)
+		}
+		p.only(t, report.Image.Key)
+		for _, name := range []string{"golden.disk", "manifest.json"} {
+			info, err := os.Stat(filepath.Join(report.Image.Folder, name))
+			check(t, err)
+			if info.Mode().Perm() != 0o444 {
+				t.Errorf("%s has mode %v", name, info.Mode())
+			}
+		}
+		again, err := p.build(t, d)
+		check(t, err)
+		if again.Result != "unchanged" || again.Image.Key != report.Image.Key {
+			t.Errorf("%+v", again)
+		}
+		list, err := p.List(t.Context())
+		check(t, err)
+		if len(list.Images) != 1 || list.Images[0].State != golden.Ready || list.Images[0].BuildSeconds < 3 {
+			t.Errorf("%+v", list)
+		}
+		check(t, p.Remove(t.Context(), report.Image.Key, ui.Discard{}))
+		p.only(t)
+	})
+}
+
+func TestTheKeyCoversWhatGoesIn(t *testing.T) {
+	iso, virtio := mediatest.WindowsISO(t), mediatest.VirtioISO(t, "2k22")
+	msi := filepath.Join(t.TempDir(), "OpenSSH-Win64.msi")
+	check(t, os.WriteFile(msi, []byte("msi"), 0o600))
+	p, seen := newPlace(t), map[string]string{}
+	for name, more := range map[string]string{
+		"as it is": "", "edition": ", edition: standard", "drivers": ", drivers: " + virtio, "OpenSSH": ", openSSH: " + msi,
+		"product key": ", productKey: AAAAA-BBBBB-CCCCC-DDDDD-EEEEE", "time zone": "}\n    timeZone: {W. Europe Standard Time",
+		"bus": "}\n    diskBus: {virtio", "disk": "}\n    disk: {100Gi", "TPM": "}\n    firmware: {tpm: true",
+	} {
+		more = strings.NewReplacer("{W. Europe Standard Time", "W. Europe Standard Time #", "{virtio", "virtio #", "{100Gi", "100Gi #").Replace(more)
+		plan, err := p.Plan(t.Context(), document(t, iso, more), golden.Options{}, ui.Discard{})
+		check(t, err)
+		if other, taken := seen[plan.Image.Key]; taken {
+			t.Errorf("%s: the same key as %s", name, other)
+		}
+		seen[plan.Image.Key] = name
+		again, err := p.Plan(t.Context(), document(t, iso, more), golden.Options{}, ui.Discard{})
+		check(t, err)
+		if again.Image.Key != plan.Image.Key {
+			t.Errorf("%s: the key differs each time", name)
+		}
+	}
+	p.only(t)
+}
+
+func TestAFailedInstallationIsExplained(t *testing.T) {
+	p, d := newPlace(t), document(t, mediatest.WindowsISO(t))
+	p.driver.Frames = []simulatedvm.Frame{{Written: 1, Serial: "SWDT stage=sshd error the service\x1b[2J is gone\r\n"}}
+	synctest.Test(t, func(t *testing.T) {
+		_, err := p.build(t, d)
+		var failed *golden.BuildError
+		if !errors.As(err, &failed) || failed.Cause != install.ScriptFailed {
+			t.Fatalf("got %v", err)
+		}
+		for _, words := range []string{"sshd: the service", failed.Screen, "SWDT stage=sshd error", failed.Remedy()} {
+			if !strings.Contains(err.Error(), words) {
+				t.Errorf("the error lacks %q: %v", words, err)
+			}
+		}
+		if strings.Contains(err.Error(), "\x1b") {
+			t.Error("the guest's escape sequence reaches the terminal")
+		}
+		if _, err := os.Stat(failed.Screen); err != nil {
+			t.Error(err)
+		}
+		list, err := p.List(t.Context())
+		check(t, err)
+		if len(list.Images) != 0 {
+			t.Errorf("%+v", list)
+		}
+		keys := p.Keys()
+		p.only(t, ".failed-"+keys[0])
+		p.driver.Frames = nil
+		_, err = p.build(t, d)
+		check(t, err)
+		p.only(t, keys[0])
+	})
+}
+
+// Many builds of one image at once make it once.
+func TestBuildsSideBySide(t *testing.T) {
+	p, d := newPlace(t), document(t, mediatest.WindowsISO(t))
+	results := make(chan string, 4)
+	var all sync.WaitGroup
+	for range cap(results) {
+		all.Go(func() {
+			report, err := p.Build(t.Context(), d, golden.Options{}, ui.Discard{})
+			if err != nil {
+				t.Error(err)
+			}
+			results <- report.Result
+		})
+	}
+	all.Wait()
+	close(results)
+	count := map[string]int{}
+	for result := range results {
+		count[result]++
+	}
+	if diff := cmp.Diff(map[string]int{"changed": 1, "unchanged": 3}, count); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEmulationMustBeAskedFor(t *testing.T) {
+	p, iso := newPlace(t), mediatest.WindowsISO(t)
+	p.driver.Slow = true
+	synctest.Test(t, func(t *testing.T) {
+		_, err := p.build(t, document(t, iso))
+		var refused *golden.EmulatedError
+		if !errors.As(err, &refused) {
+			t.Fatalf("got %v", err)
+		}
+		p.only(t)
+		report, err := p.Build(t.Context(), document(t, iso), golden.Options{Accelerator: "tcg"}, ui.Discard{})
+		check(t, err)
+		if report.Image.Accelerator != "tcg" {
+			t.Errorf("%+v", report)
+		}
+	})
+}
+
+// A fault at each operation of the driver leaves no VM, no CD and no image.
+func TestFaultsLeaveNothing(t *testing.T) {
+	p, d := newPlace(t), document(t, mediatest.WindowsISO(t))
+	broken := errors.New("broken")
+	for _, operation := range []string{"create", "start", "publish"} {
+		synctest.Test(t, func(t *testing.T) {
+			p.driver.Fault = func(now string, _ vm.Machine) error {
+				if now == operation {
+					return broken
+				}
+				return nil
+			}
+			if _, err := p.build(t, d); !errors.Is(err, broken) {
+				t.Errorf("%s: got %v", operation, err)
+			}
+			p.only(t)
+		})
+	}
+}
+
+// A build that was killed is listed, and the next build ends its VM and removes it.
+func TestAKilledBuildIsDiscarded(t *testing.T) {
+	p, d := newPlace(t), document(t, mediatest.WindowsISO(t))
+	synctest.Test(t, func(t *testing.T) {
+		p.driver.Fault = func(now string, m vm.Machine) error {
+			if now == "kill" || now == "delete" {
+				return errors.New("as if swdt had been killed")
+			}
+			return nil
+		}
+		p.driver.Frames = []simulatedvm.Frame{{State: vm.Paused, Reason: "its guest has panicked"}}
+		if _, err := p.build(t, d); err == nil {
+			t.Fatal("the build succeeded")
+		}
+		p.driver.Fault, p.driver.Frames = nil, nil
+		list, err := p.List(t.Context())
+		check(t, err)
+		if len(list.Images) != 1 || list.Images[0].State != golden.Interrupted {
+			t.Fatalf("%+v", list)
+		}
+		_, err = p.build(t, d)
+		check(t, err)
+	})
+	p.only(t, p.Keys()...)
+}
+
+func TestTheBuildIsBounded(t *testing.T) {
+	p, d := newPlace(t), document(t, mediatest.WindowsISO(t))
+	p.driver.Frames = []simulatedvm.Frame{{}}
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		_, err := p.build(t, d)
+		var failed *golden.BuildError
+		if !errors.As(err, &failed) || failed.Cause != install.NotBooted {
+			t.Fatalf("got %v", err)
+		}
+		if took := time.Since(begun); took > time.Hour {
+			t.Errorf("it took %s", took)
+		}
+	})
+}

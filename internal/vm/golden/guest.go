@@ -1,0 +1,110 @@
+package golden
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+
+	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/firstboot"
+	"github.com/swdt-dev/swdt/internal/vm/install"
+)
+
+const (
+	// maxMarks bounds the marks that are kept. The script sends some 40.
+	maxMarks = 1000
+	// maxLine bounds a line of the serial port, in bytes; the rest of it is dropped.
+	maxLine = 4096
+	// serialReads bounds how often one look reads the serial port.
+	serialReads = 16
+	// tailLength is how much of the serial port's end is kept for an error, in bytes.
+	tailLength = 2048
+)
+
+// guest is the VM of a build as package install watches it.
+type guest struct {
+	driver   vm.Installer
+	machine  vm.Machine
+	observer vm.Observer
+
+	read   int64 // bytes of the serial port
+	line   []byte
+	marks  []install.Mark
+	tail   []byte
+	screen []byte // the last one that was seen, as PNG
+}
+
+// Look observes the VM, then reads what it has sent before.
+func (g *guest) Look(ctx context.Context) (install.Signs, error) {
+	seen, err := g.observer.Look(ctx)
+	if err != nil {
+		return install.Signs{}, err
+	}
+	if err := g.listen(ctx); err != nil {
+		return install.Signs{}, err
+	}
+	signs := install.Signs{
+		State: seen.State, Reason: seen.Reason, Resets: seen.Resets, Loaded: seen.Loaded, Written: seen.Written,
+		Marks: g.marks,
+	}
+	if seen.Screen != nil {
+		g.screen = seen.Screen
+		sum := sha256.Sum256(seen.Screen)
+		signs.Screen = hex.EncodeToString(sum[:])
+	}
+	return signs, nil
+}
+
+// listen reads the new part of the serial port.
+func (g *guest) listen(ctx context.Context) error {
+	for range serialReads {
+		text, err := g.driver.Serial(ctx, g.machine, g.read)
+		if err != nil {
+			return err
+		}
+		g.read += int64(len(text))
+		g.hear(text)
+		if len(text) < vm.MaxSerial {
+			return nil
+		}
+	}
+	return nil // the rest follows with the next look
+}
+
+// hear adds the marks of the lines that text completes.
+func (g *guest) hear(text []byte) {
+	g.tail = append(g.tail, text...)
+	g.tail = g.tail[max(0, len(g.tail)-tailLength):]
+	for part := range bytes.Lines(text) {
+		g.line = append(g.line, part[:min(len(part), maxLine-min(maxLine, len(g.line)))]...)
+		if part[len(part)-1] != '\n' {
+			return
+		}
+		if mark, ok := firstboot.ParseMark(string(g.line)); ok && len(g.marks) < maxMarks {
+			g.marks = append(g.marks, markOf(mark))
+		}
+		g.line = g.line[:0]
+	}
+}
+
+// markOf returns a mark of the script as package install has it.
+func markOf(m firstboot.Mark) install.Mark {
+	ended := m.State == firstboot.Exited
+	return install.Mark{
+		Stage: m.Stage, Message: m.Text, Last: ended,
+		Failed: m.State == firstboot.Failed || ended && m.Code != 0,
+	}
+}
+
+// PressKey presses a key at the prompt of the CD.
+func (g *guest) PressKey(ctx context.Context, key string) error {
+	return g.driver.SendKeys(ctx, g.machine, []string{key})
+}
+
+// errNoNetwork is returned for a guest that only ends.
+var errNoNetwork = errors.New("the VM of a build is not reached over the network")
+
+// Reach is never called, since the VM ends itself.
+func (g *guest) Reach(context.Context) error { return errNoNetwork }

@@ -1,0 +1,156 @@
+package golden
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/localfile"
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/vm"
+)
+
+// manifests returns the manifests of all whole images, the oldest first.
+func (s *Images) manifests() (all []Manifest) {
+	for _, key := range s.keys("") {
+		if m, err := s.get(key); err == nil {
+			all = append(all, m)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Manifest) int { return a.Created.Compare(b.Created) })
+	return all
+}
+
+// keys returns the keys of the folders with a prefix.
+func (s *Images) keys(prefix string) (all []string) {
+	entries, err := os.ReadDir(s.root)
+	if err != nil {
+		return nil
+	}
+	for _, entry := range entries {
+		key, ok := strings.CutPrefix(entry.Name(), prefix)
+		if ok && isKey(key) && entry.IsDir() {
+			all = append(all, key)
+		}
+	}
+	return all
+}
+
+// List returns all images, also those whose builds run or were interrupted.
+func (s *Images) List(context.Context) (List, error) {
+	users, err := s.machines.Users()
+	if err != nil {
+		return List{}, err
+	}
+	list := List{Images: []Image{}}
+	for _, key := range s.keys("") {
+		image := Image{Key: key, State: Ready, Folder: s.folder(key), UsedBy: namesOf(users[key])}
+		m, err := s.get(key)
+		if err != nil {
+			image.State, image.Reason = Damaged, err.Error()
+		}
+		image.fill(m)
+		image.Size = vm.Used(image.Folder)
+		list.Images = append(list.Images, image)
+	}
+	for _, key := range s.keys(buildPrefix) {
+		image := Image{Key: key, State: Building, Folder: s.buildFolder(key), UsedBy: []string{}}
+		lock, err := localfile.Claim(filepath.Join(s.root, lockFolder, key))
+		if err == nil {
+			_ = lock.Close()
+			image.State, image.Reason = Interrupted, "its build was interrupted; `swdt vm image build` starts it anew, `swdt vm image remove "+key+"` removes it"
+		}
+		image.Size = vm.Used(image.Folder)
+		list.Images = append(list.Images, image)
+	}
+	slices.SortStableFunc(list.Images, func(a, b Image) int { return a.Created.Compare(b.Created) })
+	return list, nil
+}
+
+// namesOf returns names that are never nil, for JSON.
+func namesOf(names []string) []string { return append([]string{}, names...) }
+
+// InUseError reports an image that VMs are laid over.
+type InUseError struct {
+	Key string
+	VMs []string
+}
+
+func (e *InUseError) Error() string {
+	return fmt.Sprintf("the disks of these VMs are laid over golden image %s: %s; delete them first with `swdt vm delete -n NAME`",
+		e.Key, strings.Join(e.VMs, ", "))
+}
+
+// Removable returns an error if Remove would refuse to remove an image.
+func (s *Images) Removable(key string) error {
+	known := isKey(key) && slices.ContainsFunc([]string{"", buildPrefix, failedPrefix}, func(prefix string) bool {
+		return slices.Contains(s.keys(prefix), key)
+	})
+	if !known {
+		return fmt.Errorf("image %.40q: %w; `swdt vm image list` lists those that exist", key, ErrUnknown)
+	}
+	users, err := s.machines.Users()
+	if err != nil {
+		return err
+	}
+	if len(users[key]) > 0 {
+		return &InUseError{key, users[key]}
+	}
+	return nil
+}
+
+// Remove removes an image, and what an interrupted build of it has left. The error is an *InUseError if
+// the disk of a VM is laid over it.
+func (s *Images) Remove(ctx context.Context, key string, r ui.Reporter) error {
+	if err := s.Removable(key); err != nil {
+		return err
+	}
+	held, err := s.lock(ctx, key, removeLimit, r)
+	if err != nil {
+		return err
+	}
+	defer held.Close()
+	if err := s.Removable(key); err != nil { // a VM may have been made meanwhile
+		return err
+	}
+	r.Step("removing golden image %s", key)
+	if err := s.discard(ctx, key, r); err != nil {
+		return err
+	}
+	s.clear()
+	gone := filepath.Join(s.root, fmt.Sprintf("%s%s-%d", gonePrefix, key, time.Now().UnixNano()))
+	if err := os.Rename(s.folder(key), gone); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove image %s: %w", key, err)
+	}
+	err = errors.Join(os.RemoveAll(gone), os.RemoveAll(s.failedFolder(key)))
+	if err != nil {
+		return fmt.Errorf("remove what was image %s: %w", key, err)
+	}
+	_ = os.Remove(filepath.Join(s.root, lockFolder, key)) // Windows refuses this for an open file, which does no harm
+	return nil
+}
+
+// clear removes the remains of interrupted removals.
+func (s *Images) clear() {
+	entries, err := os.ReadDir(s.root)
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), gonePrefix) {
+			_ = os.RemoveAll(filepath.Join(s.root, entry.Name()))
+		}
+	}
+}
+
+// Keys returns the keys that Remove takes, for completion.
+func (s *Images) Keys() []string {
+	all := append(append(s.keys(""), s.keys(buildPrefix)...), s.keys(failedPrefix)...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}

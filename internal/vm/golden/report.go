@@ -1,0 +1,171 @@
+package golden
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/vm"
+)
+
+// Results of a build.
+const (
+	changed   = fleet.Changed
+	unchanged = fleet.Unchanged
+)
+
+// State is the state of an image.
+type State string
+
+const (
+	Ready       State = "ready"
+	Building    State = "building"
+	Interrupted State = "interrupted" // its build was killed
+	Damaged     State = "damaged"
+	Missing     State = "missing" // it would be built
+)
+
+// Image describes a golden image.
+type Image struct {
+	Key   string `json:"key"`
+	State State  `json:"state"`
+	// Reason explains the states interrupted and damaged.
+	Reason string `json:"reason"`
+	Content
+	Created time.Time `json:"created"` // zero unless it is ready
+	Folder  string    `json:"folder"`
+	Disk    int64     `json:"disk"` // bytes that the guest sees
+	Size    int64     `json:"size"` // bytes on your machine's disk
+	// BuildSeconds is how long its build took.
+	BuildSeconds float64 `json:"buildSeconds"`
+	Accelerator  string  `json:"accelerator"` // of the build
+	// UsedBy names the VMs whose disks are laid over it.
+	UsedBy []string `json:"usedBy"`
+}
+
+// fill adds what a manifest knows.
+func (i *Image) fill(m Manifest) {
+	i.Content, i.Created, i.Disk, i.Accelerator = m.Content, m.Created, m.Disk, m.Accelerator
+	i.BuildSeconds = m.total().Seconds()
+}
+
+// List is the result of `swdt vm image list`.
+type List struct {
+	Images []Image `json:"images"`
+}
+
+// Names returns the images as image/KEY.
+func (l List) Names() (names []string) {
+	for _, image := range l.Images {
+		names = append(names, "image/"+image.Key)
+	}
+	return names
+}
+
+// WriteText writes a table of images.
+func (l List) WriteText(w io.Writer) error {
+	var rows [][]string
+	for _, i := range l.Images {
+		made := string(i.State)
+		if i.State == Ready {
+			made = ui.Age(time.Since(i.Created)) + " ago"
+		}
+		row := []string{i.Key, firstOf(i.Edition, i.Windows), i.Build, ui.Size(i.Size), made, strings.Join(i.UsedBy, " ")}
+		if ui.IsWide(w) {
+			row = append(row, i.ISO, i.Accelerator, i.Folder)
+		}
+		rows = append(rows, row)
+	}
+	header := []string{"KEY", "WINDOWS", "BUILD", "SIZE", "MADE", "USED BY"}
+	if ui.IsWide(w) {
+		header = append(header, "ISO", "ACCELERATOR", "FOLDER")
+	}
+	if err := ui.TableOr(w, "there are no golden images; `swdt vm image build` makes one", header, rows); err != nil {
+		return err
+	}
+	for _, i := range l.Images {
+		if i.Reason == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "%s is %s: %s\n", i.Key, i.State, i.Reason); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Report is the result of a build for one node file.
+type Report struct {
+	fleet.Outcome
+	Message string `json:"message"`
+	Image   Image  `json:"image"`
+}
+
+func (s *Images) report(c *recipe, m Manifest, result, message string) Report {
+	image := Image{Key: c.key, State: Ready, Folder: s.folder(c.key), UsedBy: []string{}}
+	image.fill(m)
+	image.Size = vm.Used(image.Folder)
+	if users, err := s.machines.Users(); err == nil {
+		image.UsedBy = namesOf(users[c.key])
+	}
+	return Report{Outcome: fleet.NewOutcome(c.machine.Name, result, nil), Message: message, Image: image}
+}
+
+// Reports are the results of a build for several node files.
+type Reports struct {
+	Builds []Report `json:"builds"`
+}
+
+// NewReports returns the results of several node files.
+func NewReports(results []fleet.Result[Report]) Reports {
+	all := Reports{Builds: []Report{}}
+	for _, result := range results {
+		report := result.Value
+		if result.Err != nil {
+			report.Outcome = fleet.NewOutcome(result.Name(), fleet.Failed, result.Err)
+			report.Image.UsedBy = []string{}
+		}
+		all.Builds = append(all.Builds, report)
+	}
+	return all
+}
+
+// WriteText writes what was done for each node file that did not fail.
+func (r Reports) WriteText(w io.Writer) error {
+	for _, b := range r.Builds {
+		if b.Error != "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "%s: %s\n  %s, %s, %s\n", b.Name, b.Message, firstOf(b.Image.Edition, b.Image.Windows),
+			ui.Size(b.Image.Size), b.Image.Folder); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Removed is the result of `swdt vm image remove`.
+type Removed struct {
+	Images []string `json:"images"` // keys
+}
+
+// Names returns the images as image/KEY.
+func (r Removed) Names() (names []string) {
+	for _, key := range r.Images {
+		names = append(names, "image/"+key)
+	}
+	return names
+}
+
+// WriteText writes the removed images.
+func (r Removed) WriteText(w io.Writer) error {
+	for _, key := range r.Images {
+		if _, err := fmt.Fprintf(w, "image %s: removed\n", key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
