@@ -334,6 +334,7 @@ guest() {
 	# The parts of the CD that imitates Windows Setup: tests make the CD of them.
 	build guest/setup-boot.img "$key" guest_build -cd-boot
 	build guest/setup-system.img "$key" guest_build -cd-system
+	build guest/setup-reset.img "$key" guest_build -cd-reset
 }
 
 service() { # NAME VERSION [FAULT]

@@ -34,9 +34,7 @@ func (k *kept) install(ctx context.Context, disk *state, c *console) error {
 	c.print("installation: %s", k.Installation.Phase)
 	if k.Installation.Phase == specializing {
 		c.show(black, "", "Getting devices ready")
-		if k.Installation.Mode != winsetup.RebootLoop {
-			k.Installation.Phase = loggingOn
-		}
+		k.Installation.Phase = loggingOn
 		if err := disk.save(*k, nil); err != nil {
 			return err
 		}

@@ -229,11 +229,8 @@ func (c *console) copyWindows(ctx context.Context, m winsetup.Machine, device st
 		switch {
 		case p.Kind == "EFI":
 			err = copySystem(m, disk, p)
-		case p.Windows && plan.Mode == winsetup.Hang:
-			if err = errors.Join(fill(disk, p, copied/8), disk.Sync()); err == nil {
-				c.print("setup hangs")
-				<-ctx.Done()
-			}
+		case p.Windows && (plan.Mode == winsetup.Hang || plan.Mode == winsetup.RebootLoop):
+			err = fill(disk, p, copied/8) // these modes need no more
 		case p.Windows:
 			err = fill(disk, p, copied)
 		}
@@ -241,9 +238,12 @@ func (c *console) copyWindows(ctx context.Context, m winsetup.Machine, device st
 			return err
 		}
 	}
-	c.show(white, "Installing Windows", "Copying Windows files\nFinishing up")
 	if err := disk.Sync(); err != nil {
 		return fmt.Errorf("write the disk: %w", err)
+	}
+	if plan.Mode == winsetup.Hang {
+		c.print("setup hangs")
+		<-ctx.Done()
 	}
 	if _, err := unix.IoctlRetInt(int(disk.Fd()), unix.BLKRRPART); err != nil {
 		return fmt.Errorf("read the disk's partitions again: %w", err)

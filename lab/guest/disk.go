@@ -42,12 +42,29 @@ func (b builder) writeDisk(file string) error {
 	return b.command("qemu-img", "convert", "-f", "raw", "-O", "qcow2", raw, file)
 }
 
-// writeESP writes the image of a FAT file system with the program that a UEFI firmware starts.
+// writeESP writes the image of a FAT file system with the guest's program.
 func (b builder) writeESP(file, name, commandLine string) error {
 	esp, err := b.esp(name, commandLine)
 	if err != nil {
 		return err
 	}
+	return move(esp, file)
+}
+
+// writeResetESP writes the image of a FAT file system whose program resets the machine.
+func (b builder) writeResetESP(file string) error {
+	program := filepath.Join(b.work, "reset.efi")
+	if err := writeReset(b.stub, program); err != nil {
+		return err
+	}
+	esp, err := b.espWith("reset", program)
+	if err != nil {
+		return err
+	}
+	return move(esp, file)
+}
+
+func move(esp, file string) error {
 	if err := os.Rename(esp, file); err != nil {
 		return fmt.Errorf("write the system partition: %w", err)
 	}
@@ -82,12 +99,17 @@ func (b builder) partition(raw, esp string) error {
 	return nil
 }
 
-// esp makes the image of a FAT file system with the program that a UEFI firmware starts.
+// esp makes the image of a FAT file system with the guest's program.
 func (b builder) esp(name, commandLine string) (string, error) {
 	program, err := b.program(name, commandLine)
 	if err != nil {
 		return "", err
 	}
+	return b.espWith(name, program)
+}
+
+// espWith makes the image of a FAT file system with the program that a UEFI firmware starts.
+func (b builder) espWith(name, program string) (string, error) {
 	info, err := os.Stat(program)
 	if err != nil {
 		return "", fmt.Errorf("make the system partition: %w", err)

@@ -5,6 +5,7 @@
 //   - main.go: the steps
 //   - modules.go: the kernel's modules with those that they need
 //   - cpio.go: the initramfs
+//   - reset.go: a system partition that only resets the machine
 //   - disk.go: the EFI program, the disk, and the parts of the CD that imitates Windows Setup
 package main
 
@@ -26,6 +27,7 @@ type outputs struct {
 	disk   string // qcow2: an installed guest
 	boot   string // FAT: what firmware starts on the CD that imitates Windows Setup
 	system string // FAT: the system partition that this CD installs
+	reset  string // FAT: one that resets the machine
 }
 
 func main() {
@@ -36,6 +38,7 @@ func main() {
 	flag.StringVar(&o.disk, "disk", "", "write the disk of an installed guest to this qcow2 file")
 	flag.StringVar(&o.boot, "cd-boot", "", "write the boot image of the CD that imitates Windows Setup to this file")
 	flag.StringVar(&o.system, "cd-system", "", "write the system partition that this CD installs to this file")
+	flag.StringVar(&o.reset, "cd-reset", "", "write a system partition that resets the machine to this file")
 	flag.Parse()
 	if err := run(*kernel, *program, *stub, o); err != nil {
 		fmt.Fprintln(os.Stderr, "guest:", err)
@@ -69,7 +72,12 @@ func run(kernelFolder, program, stub string, o outputs) error {
 		}
 	}
 	if o.system != "" {
-		return b.writeESP(o.system, "system", commandLine)
+		if err := b.writeESP(o.system, "system", commandLine); err != nil {
+			return err
+		}
+	}
+	if o.reset != "" {
+		return b.writeResetESP(o.reset)
 	}
 	return nil
 }

@@ -21,6 +21,9 @@ const setupBytes = 208 << 20
 func SetupISO(t testing.TB, mode winsetup.Mode) string {
 	t.Helper()
 	boot, system := built(t, "setup-boot.img"), built(t, "setup-system.img")
+	if mode == winsetup.RebootLoop {
+		system = built(t, "setup-reset.img")
+	}
 	folder := mediatest.WindowsFolder(t)
 	mediatest.Write(t, folder, map[string]string{winsetup.ModeFile: fmt.Sprintf(`{"mode": %q}`, mode)})
 	for name, source := range map[string]string{
