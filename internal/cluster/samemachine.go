@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -21,13 +22,22 @@ func (m Machine) check(n Node) error {
 }
 
 // OtherMachineError reports that the Node with the machine's name belongs to another
-// machine.
+// machine. Its remedy depends on the command, which adds it by RemedyOtherMachine.
 type OtherMachineError struct{ Node, UUID, Machine string }
 
 func (e *OtherMachineError) Error() string {
-	return fmt.Sprintf("the cluster's node %s is a different machine from this one (system UUID %s, not %s), and is not drained: "+
-		"pass the kubeconfig of this machine's cluster, or omit --drain",
+	return fmt.Sprintf("the cluster's node %s is a different machine from this one (system UUID %s, not %s), and is not drained",
 		e.Node, e.UUID, e.Machine)
+}
+
+// RemedyOtherMachine adds a remedy to an error that is an *OtherMachineError, and returns any other
+// error as it is.
+func RemedyOtherMachine(err error, remedy string) error {
+	var other *OtherMachineError
+	if !errors.As(err, &other) {
+		return err
+	}
+	return fmt.Errorf("%w: %s", err, remedy)
 }
 
 // SameMachine compares the system UUIDs of two machines, such as the UUID that a node

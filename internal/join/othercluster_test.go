@@ -105,6 +105,9 @@ func TestAJoinDoesNotDrainANamesake(t *testing.T) {
 	var other *cluster.OtherMachineError
 	if !errors.As(err, &other) {
 		t.Errorf("error %v, want an OtherMachineError\n%s", err, table(result.Steps))
+	} else if !strings.Contains(err.Error(), "spec.kubernetes.join.nodeName") ||
+		!strings.Contains(err.Error(), "`kubectl delete node win1`") || strings.Contains(err.Error(), "kubeconfig") {
+		t.Errorf("error %q has no remedy for a join", err)
 	}
 	if n := l.isReady(); n.Cordoned || strings.Contains(namesake.story.String(), "cordon node") {
 		t.Errorf("the other machine's node was cordoned:\n%s", namesake.story)

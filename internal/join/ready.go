@@ -313,6 +313,7 @@ func (s *ready) Undo(ctx context.Context, n *node.Node, reporter ui.Reporter) (p
 	if done.Cordoned {
 		s.drained = r.Node
 	}
+	err = cluster.RemedyOtherMachine(err, "pass the kubeconfig of this machine's cluster, or `swdt reset --no-drain`")
 	return plan.Outcome{Message: evicted(len(done.Evicted))}, err
 }
 

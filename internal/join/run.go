@@ -14,6 +14,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/push"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
+	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
 // Run joins the document's machine: it makes the checks of package preflight and, if they
@@ -38,7 +39,9 @@ func Run(ctx context.Context, n *node.Node, doc config.Document, o Options, r ui
 	run := plan.Options{DryRun: o.DryRun, AllowReboot: o.AllowReboot, Ordered: true, Holder: o.Holder}
 	if o.Drain != nil && o.Cluster != nil {
 		run.Around = func(ctx context.Context, apply func(context.Context) error) error {
-			return cluster.WhileDrained(ctx, o.Cluster, push.MachineOf(ctx, n, report.NodeName), *o.Drain, r, apply)
+			err := cluster.WhileDrained(ctx, o.Cluster, push.MachineOf(ctx, n, report.NodeName), *o.Drain, r, apply)
+			return cluster.RemedyOtherMachine(err, "set spec.kubernetes.join.nodeName to a name that no machine has, or, if "+
+				"the other machine is gone, "+remedy.KubectlCommand("delete", "node", report.NodeName))
 		}
 	}
 	result.Steps, err = plan.Run(ctx, n, j.steps(), run, r)

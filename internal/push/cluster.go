@@ -40,9 +40,9 @@ func (w *work) swapInCluster(ctx context.Context, files *staging) error {
 	options := *w.options.Drain
 	options.Usable = func(err error) bool { return ctx.Err() != nil || takenBack(err) }
 	machine := MachineOf(ctx, w.node, before.Name)
-	return cluster.WhileDrained(ctx, w.options.Cluster, machine, options, w.reporter, func(ctx context.Context) error {
-		return w.swapAndAwait(ctx, files, before)
-	})
+	swap := func(ctx context.Context) error { return w.swapAndAwait(ctx, files, before) }
+	err = cluster.WhileDrained(ctx, w.options.Cluster, machine, options, w.reporter, swap)
+	return cluster.RemedyOtherMachine(err, "pass the kubeconfig of this machine's cluster, or omit --drain")
 }
 
 // takenBack reports whether err means that all old binaries of the node run again.
