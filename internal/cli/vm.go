@@ -159,7 +159,7 @@ func (a *app) eachVM(
 			r.Warn("%s", warning)
 		}
 		report, err := work(ctx, document, r)
-		return report, a.remedied(name, explain(ctx, err))
+		return report, a.remedied(name, a.withoutFile(explain(ctx, err)))
 	}
 	return fleet.Run(ctx, documents, a.global.parallel, each)
 }
@@ -201,7 +201,18 @@ func (a *app) withVM(
 	}
 	ctx, cancel := a.global.bounded(ctx)
 	defer cancel()
-	return a.remedied(name, explain(ctx, look(ctx, machines, name)))
+	return a.remedied(name, a.withoutFile(explain(ctx, look(ctx, machines, name))))
+}
+
+// withoutFile replaces the remedy of an error about a VM that does not exist, if no node file was
+// read that could describe this VM.
+func (a *app) withoutFile(err error) error {
+	var unknown *vm.UnknownError
+	if a.loaded > 0 || !errors.As(err, &unknown) {
+		return err
+	}
+	return &remediedError{"there is no VM " + unknown.Name + ", and no node file to make it from; " +
+		"`swdt vm list` lists your VMs, -c names a node file", err}
 }
 
 // vmNames returns the names of documents for a question.

@@ -45,8 +45,21 @@ func (a *app) listVMs(
 	if err != nil {
 		return explain(ctx, err)
 	}
+	for i := range list {
+		if list[i].State == vm.Absent {
+			list[i].Reason = a.absence()
+		}
+	}
 	reports := vm.Reports{VMs: list}
 	return a.print(reports, func(p *ui.Page) error { return write(reports, p) })
+}
+
+// absence explains why a VM of the command line does not exist.
+func (a *app) absence() string {
+	if a.loaded == 0 {
+		return "there is no VM of that name, and no node file to make it from"
+	}
+	return "`swdt vm create` makes it"
 }
 
 func (a *app) vmStatusCommand() *cobra.Command {
@@ -94,7 +107,7 @@ func (a *app) runVMCheck(ctx context.Context) error {
 	documents, err := a.vmDocuments()
 	if err != nil {
 		var none *config.Error
-		if _, missing := config.DefaultSource(); missing == nil || !errors.As(err, &none) || len(a.global.config) > 0 {
+		if _, missing := config.DefaultSource(); missing == nil || !errors.As(err, &none) || a.selects() {
 			return err
 		}
 		documents = nil
@@ -112,6 +125,11 @@ func (a *app) runVMCheck(ctx context.Context) error {
 		return &exitError{code: exitFinding}
 	}
 	return nil
+}
+
+// selects reports whether the command line chooses node files or nodes.
+func (a *app) selects() bool {
+	return len(a.global.config) > 0 || len(a.global.nodes) > 0 || a.global.selector != ""
 }
 
 // completeVMs completes -n with the names of the VMs that exist and of the VMs in node files.

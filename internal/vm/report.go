@@ -41,7 +41,7 @@ type Report struct {
 	// Message describes the change; empty for a command that only reports.
 	Message string `json:"message"`
 	State   State  `json:"state"`
-	// Reason explains the states paused, crashed, incomplete, busy and damaged.
+	// Reason explains the states absent, paused, crashed, incomplete, busy and damaged.
 	Reason string     `json:"reason"`
 	Since  *time.Time `json:"since"` // when it started; null unless it runs
 	PID    int        `json:"pid"`
@@ -217,7 +217,7 @@ func (s *Machines) List(ctx context.Context, names ...string) ([]Report, error) 
 	reports = slices.DeleteFunc(reports, func(r Report) bool { return r.Name == "" })
 	for _, name := range names {
 		if !slices.ContainsFunc(reports, func(r Report) bool { return r.Name == name }) {
-			reports = append(reports, Report{Name: name, Result: ok, State: Absent, Reason: "`swdt vm create` makes it"})
+			reports = append(reports, Report{Name: name, Result: ok, State: Absent})
 		}
 	}
 	return reports, nil

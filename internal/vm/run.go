@@ -23,6 +23,15 @@ func (e *IncompleteError) Error() string {
 	return fmt.Sprintf("the creation of VM %s was interrupted; `swdt vm create` makes it anew, `swdt vm delete` removes it", e.Name)
 }
 
+// UnknownError reports that there is no VM of a name. It is an ErrUnknown.
+type UnknownError struct{ Name string }
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("there is no VM %s; `swdt vm create --start` makes it, `swdt vm list` lists your VMs", e.Name)
+}
+
+func (e *UnknownError) Unwrap() error { return ErrUnknown }
+
 // IgnoredError reports a guest that did not shut down in time.
 type IgnoredError struct {
 	Name  string
@@ -43,7 +52,7 @@ func (s *Machines) with(ctx context.Context, name string, work func(Record, Driv
 		return Report{}, err
 	}
 	if _, err := s.store.Get(name); errors.Is(err, ErrUnknown) {
-		return Report{}, unknown(name) // before a lock is made for it
+		return Report{}, &UnknownError{name} // before a lock is made for it
 	}
 	held, err := s.store.lock(ctx, name, s.command, lockLimit)
 	if err != nil {
@@ -53,7 +62,7 @@ func (s *Machines) with(ctx context.Context, name string, work func(Record, Driv
 	record, err := s.store.Get(name)
 	switch {
 	case errors.Is(err, ErrUnknown):
-		return Report{}, unknown(name)
+		return Report{}, &UnknownError{name}
 	case err != nil:
 		return Report{}, err
 	case !record.Complete:
@@ -64,10 +73,6 @@ func (s *Machines) with(ctx context.Context, name string, work func(Record, Driv
 		return Report{}, err
 	}
 	return work(record, driver)
-}
-
-func unknown(name string) error {
-	return fmt.Errorf("VM %s: %w; `swdt vm create --start` makes it, `swdt vm list` lists those that exist", name, ErrUnknown)
 }
 
 // Start starts a VM and returns once it executes. A VM that runs is left as it is.
