@@ -82,6 +82,12 @@ type Options struct {
 	EndsItself bool
 	// Slowness multiplies all limits: 1 with an accelerator, about 10 without. 0 means 1.
 	Slowness int
+	// Limits replace how long stages may take, without Slowness; a stage that is absent keeps
+	// its limit.
+	Limits map[Stage]time.Duration
+	// Stall replaces how long both the disk and the screen may stay unchanged, without
+	// Slowness; 0: each stage keeps its own.
+	Stall time.Duration
 	// Earlier are the durations of an earlier installation of the same kind; nil: none
 	// is known.
 	Earlier map[Stage]time.Duration

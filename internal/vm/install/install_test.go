@@ -126,6 +126,19 @@ func TestAGoldenImageEndsByItself(t *testing.T) {
 	})
 }
 
+// A key that is pressed once Setup runs would answer its question.
+func TestKeysEndWithTheLoadOfSetup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &guest{signs: func(at time.Duration) install.Signs {
+			return install.Signs{Screen: "setup", Loaded: int64(at/time.Second) << 26} // 64 MiB a second
+		}}
+		_, _ = watch(t, g, install.Options{Slowness: 10})
+		if len(g.keys) == 0 || g.keys[len(g.keys)-1] > 4*time.Second {
+			t.Errorf("keys were pressed at %v, and 200 MiB were loaded after 4 seconds", g.keys)
+		}
+	})
+}
+
 // frozen is healthy up to a moment, and unchanged after it.
 func frozen(from time.Duration) func(time.Duration) install.Signs {
 	return func(at time.Duration) install.Signs { return healthy(min(at, from)) }
@@ -158,6 +171,18 @@ func TestFailures(t *testing.T) {
 				return install.Signs{Screen: min(at, 40*time.Second).String(), Loaded: min(int64(at/time.Second), 40) << 24}
 			},
 			cause: install.SetupStopped, stage: install.Boot, within: 6 * time.Minute,
+		},
+		"Setup sees no disk, with an own limit": {
+			signs: func(at time.Duration) install.Signs {
+				return install.Signs{Screen: min(at, 40*time.Second).String(), Loaded: min(int64(at/time.Second), 40) << 24}
+			},
+			options: install.Options{Slowness: 10, Stall: time.Minute},
+			cause:   install.SetupStopped, stage: install.Boot, within: 102 * time.Second,
+		},
+		"the CD does not boot, with an own limit": {
+			signs:   func(at time.Duration) install.Signs { return install.Signs{Screen: at.String()} },
+			options: install.Options{Slowness: 10, Limits: map[install.Stage]time.Duration{install.Boot: time.Minute}},
+			cause:   install.NotBooted, stage: install.Boot, within: 62 * time.Second,
 		},
 		"the copy hangs": {
 			signs: frozen(5 * time.Minute), cause: install.Hung, stage: install.Copy, within: 11 * time.Minute,

@@ -103,7 +103,7 @@ func (j *judge) enter(stage Stage, now time.Time) {
 // wantsKey reports whether it is time to press a key at the CD's prompt: only before
 // the first sign of Setup, since a later key would answer a question of Setup.
 func (j *judge) wantsKey(now time.Time) bool {
-	if j.stage != Boot || j.seen.Resets > 0 || j.pressed >= keyPresses*j.options.Slowness {
+	if j.stage != Boot || j.seen.Resets > 0 || j.seen.Loaded >= loaded || j.pressed >= keyPresses*j.options.Slowness {
 		return false
 	}
 	if now.Sub(j.lastPress) < time.Second {
@@ -116,7 +116,6 @@ func (j *judge) wantsKey(now time.Time) bool {
 
 // complaint returns why the installation must end, or nil.
 func (j *judge) complaint(now time.Time) *Failure {
-	slow := time.Duration(j.options.Slowness)
 	switch {
 	case j.seen.State == vm.Crashed, j.seen.State == vm.Stopped, j.seen.State == vm.Absent:
 		return j.failureAt(Ended, nil, now)
@@ -126,12 +125,28 @@ func (j *judge) complaint(now time.Time) *Failure {
 		return j.failureAt(ScriptFailed, nil, now)
 	case j.seen.Resets > mostResets && len(j.seen.Marks) == 0:
 		return j.failureAt(RebootLoop, nil, now)
-	case now.Sub(j.entered) > slow*j.stage.limit():
+	case now.Sub(j.entered) > j.limit():
 		return j.failureAt(j.late(), j.unreached, now)
-	case j.stage != Reach && now.Sub(j.moved) > slow*j.stage.stall():
+	case j.stage != Reach && now.Sub(j.moved) > j.stall():
 		return j.failureAt(j.stalled(), nil, now)
 	}
 	return nil
+}
+
+// limit returns how long the present stage may take.
+func (j *judge) limit() time.Duration {
+	if own, ok := j.options.Limits[j.stage]; ok {
+		return own
+	}
+	return time.Duration(j.options.Slowness) * j.stage.limit()
+}
+
+// stall returns how long both the disk and the screen may stay unchanged in the present stage.
+func (j *judge) stall() time.Duration {
+	if j.options.Stall > 0 {
+		return j.options.Stall
+	}
+	return time.Duration(j.options.Slowness) * j.stage.stall()
 }
 
 func (j *judge) scriptFailed() bool {
@@ -147,19 +162,27 @@ func (j *judge) scriptFailed() bool {
 func (j *judge) late() Cause {
 	switch j.stage {
 	case Boot:
-		if j.seen.Loaded >= loaded {
-			return SetupStopped
-		}
-		return NotBooted
+		return j.notCopied()
 	case Reach:
 		return Unreachable
 	}
 	return TooSlow
 }
 
+// notCopied returns the cause of a failure before Setup writes to the disk.
+func (j *judge) notCopied() Cause {
+	if j.seen.Loaded >= loaded {
+		return SetupStopped
+	}
+	return NotBooted
+}
+
 // stalled returns the cause of a failure if neither disk nor screen changes.
 func (j *judge) stalled() Cause {
-	if j.stage == Copy && j.seen.Written < prepared {
+	switch {
+	case j.stage == Boot:
+		return j.notCopied()
+	case j.stage == Copy && j.seen.Written < prepared && j.seen.Resets == 0:
 		return SetupStopped
 	}
 	return Hung
