@@ -84,7 +84,7 @@ func (c *console) runScript(m winsetup.Machine, i installation) (winsetup.Script
 	if i.Mode == winsetup.ScriptFails {
 		fail = "openssh"
 	}
-	return script, script.Run(fail, print)
+	return script, script.Run(fail, !i.NoNetwork, print)
 }
 
 // finish does what the script does after its stages: the machine stays on, or shuts down as an

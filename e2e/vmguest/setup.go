@@ -81,7 +81,13 @@ func (c *console) stopAt(ctx context.Context, err error) error {
 	}
 	c.print("%v", s)
 	c.show(white, s.Title, s.Text)
-	<-ctx.Done()
+	select {
+	case <-anyKey():
+		c.print("a key answered the screen")
+		c.show(white, s.Title, "Are you sure?")
+		<-ctx.Done()
+	case <-ctx.Done():
+	}
 	return context.Cause(ctx)
 }
 
@@ -89,19 +95,7 @@ func (c *console) stopAt(ctx context.Context, err error) error {
 func (c *console) prompted(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, promptLimit)
 	defer cancel()
-	key := make(chan struct{}, 1)
-	names, _ := filepath.Glob("/sys/class/input/event*/device/name") // the pattern is valid
-	for _, file := range names {
-		name, err := os.ReadFile(file)
-		if err != nil || !strings.Contains(string(name), "keyboard") {
-			continue
-		}
-		go func() {
-			if pressed("/dev/input/"+filepath.Base(filepath.Dir(filepath.Dir(file))), 0) == nil {
-				key <- struct{}{}
-			}
-		}()
-	}
+	key := anyKey()
 	for dots := ""; ; dots += "." {
 		c.show(black, "Press any key to boot from CD or DVD..."+dots, "")
 		select {
@@ -115,26 +109,45 @@ func (c *console) prompted(ctx context.Context) bool {
 	}
 }
 
+// anyKey returns a channel that has an element once a key of a keyboard is pressed.
+func anyKey() <-chan struct{} {
+	key := make(chan struct{}, 1)
+	names, _ := filepath.Glob("/sys/class/input/event*/device/name") // the pattern is valid
+	for _, file := range names {
+		name, err := os.ReadFile(file)
+		if err != nil || !strings.Contains(string(name), "keyboard") {
+			continue
+		}
+		go func() {
+			if pressed("/dev/input/"+filepath.Base(filepath.Dir(filepath.Dir(file))), 0) == nil {
+				select {
+				case key <- struct{}{}:
+				default:
+				}
+			}
+		}()
+	}
+	return key
+}
+
 // findHardware returns the machine, with its CDs mounted, and the device of disk 0.
 func findHardware(ctx context.Context) (m winsetup.Machine, disk string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, hardwareLimit)
 	defer cancel()
+	before := 0
 	err = wait.Condition{
 		Name: "all CD drives and disks", Interval: time.Second,
-		Look: func() func(context.Context) error {
-			before := -1
-			return func(context.Context) error {
-				found, err := filepath.Glob("/sys/block/[svh][rd]*")
-				if err != nil {
-					return wait.Stop(err)
-				}
-				if before != len(found) || before == 0 {
-					before = len(found)
-					return fmt.Errorf("found %d until now", before)
-				}
-				return nil
+		Look: func(context.Context) error {
+			found, err := filepath.Glob("/sys/block/[sv][rd]*")
+			if err != nil {
+				return wait.Stop(err)
 			}
-		}(),
+			if before != len(found) || before == 0 {
+				before = len(found)
+				return fmt.Errorf("found %d until now", before)
+			}
+			return nil
+		},
 	}.Wait(ctx)
 	if err != nil {
 		return m, "", err
@@ -229,8 +242,8 @@ func (c *console) copyWindows(ctx context.Context, m winsetup.Machine, device st
 		switch {
 		case p.Kind == "EFI":
 			err = copySystem(m, disk, p)
-		case p.Windows && (plan.Mode == winsetup.Hang || plan.Mode == winsetup.RebootLoop):
-			err = fill(disk, p, copied/8) // these modes need no more
+		case p.Windows && plan.Mode == winsetup.RebootLoop:
+			err = fill(disk, p, copied/8) // it needs no more
 		case p.Windows:
 			err = fill(disk, p, copied)
 		}

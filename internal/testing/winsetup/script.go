@@ -1,6 +1,7 @@
 package winsetup
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 // Script is the script of the first logon on its CD.
 type Script struct {
 	cd     fs.FS
+	online bool              // OpenSSH comes from Windows Update
 	values map[string]string // of the head's variables
 	stages []stage
 }
@@ -35,7 +37,7 @@ func FindScript(m Machine, name string) (Script, error) {
 	if err != nil {
 		return Script{}, err
 	}
-	s := Script{cd: drive.FS, values: map[string]string{}}
+	s := Script{cd: drive.FS, values: map[string]string{}, online: bytes.Contains(text, []byte("Add-WindowsCapability"))}
 	for _, line := range headLine.FindAllStringSubmatch(string(text), -1) {
 		s.values[line[1]] = line[2]
 	}
@@ -73,8 +75,9 @@ func (s Script) Keys() ([]string, error) {
 }
 
 // Run writes the lines that the script writes to the serial port, and reports whether all
-// required stages have succeeded. If fail is the name of a stage, that one fails.
-func (s Script) Run(fail string, print func(string)) bool {
+// required stages have succeeded. If fail is the name of a stage, that one fails; without a
+// network, a download fails.
+func (s Script) Run(fail string, network bool, print func(string)) bool {
 	var failed []string
 	for _, stage := range s.stages {
 		if len(failed) > 0 && (stage.name == "hostkeys" || stage.name == "generalize") {
@@ -82,8 +85,11 @@ func (s Script) Run(fail string, print func(string)) bool {
 		}
 		print("SWDT stage=" + stage.name + " begin")
 		err := s.check(stage.name)
-		if stage.name == fail {
+		switch {
+		case stage.name == fail:
 			err = errors.New("it fails on demand")
+		case stage.name == "openssh" && s.online && !network:
+			err = errors.New("Add-WindowsCapability failed. Error code = 0x8024402c")
 		}
 		switch {
 		case err == nil:

@@ -14,14 +14,14 @@ import (
 )
 
 // run finds and runs the script of a CD, and returns its marks.
-func run(t *testing.T, cd fs.FS, fail string) (marks []firstboot.Mark, ok bool) {
+func run(t *testing.T, cd fs.FS, fail string, network bool) (marks []firstboot.Mark, ok bool) {
 	t.Helper()
 	m := winsetup.Machine{Drives: []winsetup.Drive{{Letter: "D", FS: fstest.MapFS{}}, {Letter: "E", FS: cd}}}
 	script, err := winsetup.FindScript(m, firstboot.FileName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ok = script.Run(fail, func(line string) {
+	ok = script.Run(fail, network, func(line string) {
 		mark, known := firstboot.ParseMark(line)
 		if !known {
 			t.Errorf("%q is no mark", line)
@@ -35,7 +35,7 @@ func TestScriptReportsItsStages(t *testing.T) {
 	for _, end := range []firstboot.End{firstboot.Stay, firstboot.ShutDown, firstboot.Generalize} {
 		o := withDrivers(options(t))
 		o.End = end
-		marks, ok := run(t, configCD(t, o), "")
+		marks, ok := run(t, configCD(t, o), "", false)
 		stages := firstboot.Stages(firstboot.Options{
 			OpenSSH: firstboot.Installer, OpenSSHFile: "openssh.msi", KeysFile: "authorized_keys", DriverFolder: "drivers",
 			End: end, SysprepFile: "sysprep.xml",
@@ -55,15 +55,23 @@ func TestScriptReportsItsStages(t *testing.T) {
 // A required stage that fails ends the script with 1, and nothing is generalised.
 func TestScriptFails(t *testing.T) {
 	cd := configCD(t, options(t))
+	o := options(t)
+	o.OpenSSH = configcd.File{}
+	online := configCD(t, o)
+	if marks, ok := run(t, online, "", true); !ok {
+		t.Errorf("with a network: %+v", marks)
+	}
 	for title, test := range map[string]struct {
-		cd   fs.FS
-		fail string
+		cd      fs.FS
+		fail    string
+		network bool
 	}{
-		"on demand":       {cd, "openssh"},
-		"without its MSI": {without(t, cd, "openssh.msi"), ""},
+		"on demand":                    {cd, "openssh", true},
+		"without its MSI":              {without(t, cd, "openssh.msi"), "", true},
+		"a download without a network": {online, "", false},
 	} {
 		t.Run(title, func(t *testing.T) {
-			marks, ok := run(t, test.cd, test.fail)
+			marks, ok := run(t, test.cd, test.fail, test.network)
 			last := marks[len(marks)-1]
 			if diff := cmp.Diff(firstboot.Mark{State: firstboot.Exited, Code: 1, Text: "failed: openssh"}, last); diff != "" || ok {
 				t.Errorf("succeeded: %t (-want +got)\n%s", ok, diff)
@@ -75,7 +83,7 @@ func TestScriptFails(t *testing.T) {
 			}
 		})
 	}
-	marks, ok := run(t, without(t, configCD(t, withDrivers(options(t))), "drivers"), "")
+	marks, ok := run(t, without(t, configCD(t, withDrivers(options(t))), "drivers"), "", true)
 	if !ok || marks[1].State != firstboot.Warned {
 		t.Errorf("without drivers: %+v, %t: want a warning", marks[1], ok)
 	}
