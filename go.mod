@@ -51,6 +51,8 @@ require (
 
 require github.com/vishvananda/netns v0.0.5
 
+require github.com/digitalocean/go-libvirt v0.0.0-20261013170128-efbbdf578ac8
+
 require (
 	github.com/VividCortex/ewma v1.2.0 // indirect
 	github.com/acarl005/stripansi v0.0.0-20180116102854-5a71ef0e047d // indirect

@@ -3,19 +3,36 @@ package v1alpha1
 // The defaults of a VM: enough for kubelet, a pod network and a pod of servercore.
 const (
 	DefaultMachineDriver          = "qemu"
+	DefaultMachineURI             = "qemu:///system"
+	DefaultMachineSwitch          = "Default Switch" // of Windows 10 and 11
 	DefaultMachineCPUs            = 4
 	DefaultMachineMemory Quantity = 8 << 30
 	DefaultMachineDisk   Quantity = 64 << 30
 )
 
-// simulatedDriver is the driver of swdt's own tests, in which nothing runs.
-const simulatedDriver = "simulated"
+// The other drivers of VMs.
+const (
+	// LibvirtDriver adopts a domain that exists, and so takes no settings of how to make a VM.
+	LibvirtDriver = "libvirt"
+	// HypervDriver makes VMs with Hyper-V, on Windows.
+	HypervDriver = "hyperv"
+	// simulatedDriver is the driver of swdt's own tests, in which nothing runs.
+	simulatedDriver = "simulated"
+)
 
 // Machine is a virtual machine that swdt makes on your machine for this node
 // (`swdt vm`). Unset: the node is a machine that swdt does not own.
 type Machine struct {
-	// Driver runs the VM. Default qemu.
+	// Driver runs the VM: qemu, hyperv on Windows, or libvirt, which adopts a domain
+	// that exists. Default qemu.
 	Driver string `yaml:"driver,omitempty"`
+	// Domain is the name of the libvirt domain to adopt, with driver libvirt. swdt
+	// starts, stops and saves it, and never makes, changes or deletes it. Of the
+	// other settings only uri and network.address are possible with it.
+	Domain string `yaml:"domain,omitempty"`
+	// URI of the libvirt of your machine, with driver libvirt: qemu:///system
+	// (default) or qemu:///session.
+	URI string `yaml:"uri,omitempty"`
 	// Image is the source of the VM's disk. Unset: the disk is empty.
 	Image MachineImage `yaml:"image,omitempty"`
 	// CPUs is the number of virtual processors. Default 4.
@@ -74,9 +91,10 @@ type MachineNetwork struct {
 	// Mode is user (default), which needs no rights but in which only forwarded
 	// ports reach the VM; bridge, in which swdt puts the VM on a bridge of your
 	// machine; or tap, for a tap device that exists. A node whose pods are to be
-	// reached needs bridge or tap.
+	// reached needs bridge or tap. Driver hyperv has only bridge.
 	Mode string `yaml:"mode,omitempty"`
-	// Bridge is the bridge's name on your machine, in mode bridge.
+	// Bridge is the bridge's name on your machine, in mode bridge; with driver hyperv
+	// the name of a virtual switch. Default with hyperv: Default Switch.
 	Bridge string `yaml:"bridge,omitempty"`
 	// Tap is the device's name on your machine, in modes bridge and tap. Default
 	// in mode bridge: swdt makes one.
@@ -115,6 +133,11 @@ func defaultMachine(m *Machine) {
 		return
 	}
 	orElse(&m.Driver, DefaultMachineDriver)
+	orElse(&m.Network.Address, "auto")
+	if m.Driver == LibvirtDriver {
+		orElse(&m.URI, DefaultMachineURI)
+		return // the domain has all other settings
+	}
 	if m.CPUs == 0 {
 		m.CPUs = DefaultMachineCPUs
 	}
@@ -124,14 +147,18 @@ func defaultMachine(m *Machine) {
 	if m.Disk == 0 {
 		m.Disk = DefaultMachineDisk
 	}
+	if m.Driver == HypervDriver {
+		defaultHyperv(m)
+	}
 	bus, adapter := "sata", "e1000e"
 	if m.Image.Drivers != "" {
 		bus, adapter = "virtio", "virtio"
 	}
-	orElse(&m.DiskBus, bus)
-	orElse(&m.Network.Adapter, adapter)
+	if m.Driver != HypervDriver { // which has devices of its own
+		orElse(&m.DiskBus, bus)
+		orElse(&m.Network.Adapter, adapter)
+	}
 	orElse(&m.Network.Mode, "user")
-	orElse(&m.Network.Address, "auto")
 	orElse(&m.Accelerator, "auto")
 	orElse(&m.TimeZone, "UTC")
 	if m.Image.ISO != "" {
@@ -142,5 +169,13 @@ func defaultMachine(m *Machine) {
 		if port.Guest == 0 {
 			port.Guest = guestPorts()[port.Name]
 		}
+	}
+}
+
+// defaultHyperv fills in the defaults that differ with driver hyperv.
+func defaultHyperv(m *Machine) {
+	orElse(&m.Network.Mode, "bridge")
+	if m.Network.Mode == "bridge" {
+		orElse(&m.Network.Bridge, DefaultMachineSwitch)
 	}
 }

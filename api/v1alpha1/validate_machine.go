@@ -2,7 +2,6 @@ package v1alpha1
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 )
@@ -24,7 +23,22 @@ func validateMachine(p *problems, field string, m *Machine) {
 	if m == nil {
 		return
 	}
-	oneOf(p, field+".driver", m.Driver, DefaultMachineDriver, simulatedDriver)
+	oneOf(p, field+".driver", m.Driver, DefaultMachineDriver, LibvirtDriver, HypervDriver, simulatedDriver)
+	if m.Driver == LibvirtDriver {
+		validateLibvirt(p, field, m)
+		return
+	}
+	for _, only := range []struct{ name, value string }{{"domain", m.Domain}, {"uri", m.URI}} {
+		if only.value != "" {
+			p.add(field+"."+only.name, "is set, but the driver is "+m.Driver, "write driver: libvirt, or remove it")
+		}
+	}
+	if m.Driver == HypervDriver {
+		validateHyperv(p, field, m)
+	} else {
+		oneOf(p, field+".diskBus", m.DiskBus, "sata", "virtio")
+		oneOf(p, field+".network.adapter", m.Network.Adapter, "e1000e", "virtio")
+	}
 	validateMachineImage(p, field+".image", m.Image)
 	if m.CPUs < 1 || m.CPUs > maxMachineCPUs {
 		p.add(field+".cpus", fmt.Sprintf("%d is not a number of processors", m.CPUs),
@@ -32,13 +46,12 @@ func validateMachine(p *problems, field string, m *Machine) {
 	}
 	validateSize(p, field+".memory", m.Memory, minMachineMemory, "8Gi")
 	validateSize(p, field+".disk", m.Disk, minMachineDisk, "64Gi")
-	oneOf(p, field+".diskBus", m.DiskBus, "sata", "virtio")
 	oneOf(p, field+".accelerator", m.Accelerator, "auto", "kvm", "hvf", "whpx", "tcg")
 	if !matches(`[A-Za-z0-9][A-Za-z0-9 ()+./_-]{0,63}`, m.TimeZone) {
 		p.add(field+".timeZone", fmt.Sprintf("%.60q is not a time zone of Windows", m.TimeZone),
 			"write its name as `tzutil /l` lists it, such as UTC")
 	}
-	validateMachineNetwork(p, field+".network", m.Network)
+	validateMachineNetwork(p, field+".network", m.Driver, m.Network)
 }
 
 func validateSize(p *problems, field string, size, least Quantity, example string) {
@@ -93,11 +106,10 @@ func validateMachineImage(p *problems, field string, image MachineImage) {
 	}
 }
 
-func validateMachineNetwork(p *problems, field string, n MachineNetwork) {
+func validateMachineNetwork(p *problems, field, driver string, n MachineNetwork) {
 	oneOf(p, field+".mode", n.Mode, "user", "bridge", "tap")
-	oneOf(p, field+".adapter", n.Adapter, "e1000e", "virtio")
 	for _, device := range []struct{ name, value string }{{"bridge", n.Bridge}, {"tap", n.Tap}} {
-		if device.value != "" && !matches(interfaceName, device.value) {
+		if device.value != "" && driver != HypervDriver && !matches(interfaceName, device.value) {
 			p.add(field+"."+device.name, fmt.Sprintf("%.60q is not the name of a network interface", device.value),
 				"write it as `ip link` lists it, at most 15 letters, digits, and - _ .")
 		}
@@ -113,9 +125,8 @@ func validateMachineNetwork(p *problems, field string, n MachineNetwork) {
 		p.add(field+".tap", "is set, but the mode is user", "write mode: bridge or tap, or remove it")
 	}
 	if n.Address != "auto" {
-		address, err := netip.ParseAddr(n.Address)
 		switch {
-		case err != nil || address.Zone() != "":
+		case !isMachineAddress(n.Address):
 			p.add(field+".address", fmt.Sprintf("%.60q is not an IP address", n.Address),
 				"write an IPv4 or IPv6 address, or auto")
 		case n.Mode == "user":

@@ -102,8 +102,10 @@ func TestValidateMachine(t *testing.T) {
 			m.Network = MachineNetwork{Mode: "tap", Tap: "t", Address: "auto", Adapter: "virtio",
 				Ports: []MachinePort{{Name: "rdp", Guest: 3389}}}
 		}, []string{"spec.machine.network.ports: is set, but the mode is tap"}},
+		"a domain of QEMU's": {func(m *Machine) { m.Domain = "win" },
+			[]string{"spec.machine.domain: is set, but the driver is qemu"}},
 		"a driver": {func(m *Machine) { m.Driver = "vmware" },
-			[]string{`spec.machine.driver: "vmware" is not one of qemu, simulated`}},
+			[]string{`spec.machine.driver: "vmware" is not one of qemu, libvirt, hyperv, simulated`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := Node{APIVersion: APIVersion, Kind: Kind, Metadata: Metadata{Name: "n"},

@@ -21,6 +21,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/libvirt"
 	"github.com/swdt-dev/swdt/internal/vm/qemu"
 )
 
@@ -48,7 +49,7 @@ func (e Environment) complete() Environment {
 		e.Agent = agentbin.Embedded
 	}
 	if e.Drivers == nil {
-		e.Drivers = func() []vm.Driver { return []vm.Driver{qemu.New(qemu.Options{})} }
+		e.Drivers = func() []vm.Driver { return []vm.Driver{qemu.New(qemu.Options{}), libvirt.New()} }
 	}
 	return e
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +34,9 @@ func (a *app) vmCreateCommand() *cobra.Command {
 		Long: `Makes the VM that spec.machine of the node file describes: its disk, which is a
 layer over the image, its firmware, an SSH key, and the ports of 127.0.0.1 that
 lead to it. Nothing runs until it is started.
+
+With driver libvirt it adopts the domain that the node file names, and makes
+nothing but a record and an SSH key.
 
 A VM that exists is left as it is; swdt reports what the node file says
 differently. If create fails or is interrupted, nothing remains that "vm delete"
@@ -126,7 +130,8 @@ func (a *app) vmDeleteCommand() *cobra.Command {
 		SuggestFor: []string{"rm", "remove", "destroy", "down", "undefine"},
 		Long: `Ends the VMs at once and removes their disks, snapshots and keys, also of VMs
 whose creation was interrupted. The images that they were made from stay. Asks
-first, unless --yes is set.`,
+first, unless --yes is set. A libvirt domain that swdt has adopted is only
+forgotten: it stays as it is, with its disks, and runs on.`,
 		Example: examples(
 			"vm delete", "the VMs of the node file",
 			"vm delete -n windows-1 --yes", "by name, also without a node file",
@@ -151,14 +156,27 @@ func (a *app) runVMDelete(ctx context.Context, yes bool) error {
 	if err != nil {
 		return err
 	}
-	names := strings.Join(vmNames(documents), ", ")
-	question := "Delete " + severalVMs(len(documents)) + " with disks and snapshots: " + names + "?"
+	question := deleteQuestion(vmNames(documents), machines.Adopted(vmNames(documents)...))
 	if err := confirm(ctx, prompt, yes, question); err != nil {
 		return err
 	}
 	return a.onVMs(ctx, documents, func(ctx context.Context, document config.Document, r ui.Reporter) (vm.Report, error) {
 		return machines.Delete(ctx, document.Node.Metadata.Name, r)
 	})
+}
+
+// deleteQuestion asks whether to delete VMs, some of which swdt has only adopted.
+func deleteQuestion(names, adopted []string) string {
+	made := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(adopted, name) })
+	release := "release " + severalVMs(len(adopted)) + ", whose domains stay: " + strings.Join(adopted, ", ") + "?"
+	question := "Delete " + severalVMs(len(made)) + " with disks and snapshots: " + strings.Join(made, ", ")
+	switch {
+	case len(adopted) == 0:
+		return question + "?"
+	case len(made) == 0:
+		return "R" + release[1:]
+	}
+	return question + "; and " + release
 }
 
 func (a *app) vmStartCommand() *cobra.Command {

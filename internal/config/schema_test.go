@@ -71,7 +71,8 @@ func schemaCases() map[string]schemaCase {
 			strings.Repeat("aB", 32)+", openSSH: a.msi, productKey: AAAAA-BBBBB-CCCCC-DDDDD-EEEE5}}",
 		"{firmware: {secureBoot: true, tpm: true}}",
 		"{network: {mode: bridge, bridge: br-0, tap: tap0, address: 172.18.255.10, adapter: virtio}}",
-		"{network: {mode: tap, tap: t}}",
+		"{network: {mode: tap, tap: t}}", "{driver: hyperv, network: {bridge: Default Switch}}", "{driver: hyperv}",
+		"{driver: libvirt, domain: win 2022, uri: 'qemu:///session', network: {address: 192.168.122.5}}",
 		"{network: {ports: [{name: rdp}, {name: ssh, host: 2222}, {name: web, guest: 80, host: 8080}]}}",
 		"\n  credentials: {hostname: h}")
 	bad(vm, "", "\n  credentials: {username: me}", "{cpus: two}", "{cpus: -1}", "{memory: 8GB}", "{memory: [8Gi]}",
@@ -82,7 +83,10 @@ func schemaCases() map[string]schemaCase {
 		"{network: {mode: bridge, bridge: b, address: x}}",
 		"{network: {ports: [{name: 'a,b', guest: 1}]}}", "{network: {ports: [{guest: 1}]}}",
 		"{network: {ports: [{name: rdp, host: 70000}]}}", "{timeZone: 'a,b'}", "{image: a}", "{firmware: {tpm: 'yes'}}")
-	for _, body := range []string{"{memory: 8}", "{disk: 1e9}", "{disk: 1Ki}", "{network: {mode: bridge}}",
+	bad(vm, "{driver: libvirt}", "{driver: libvirt, domain: a/b}", "{driver: libvirt, domain: w, cpus: 2}",
+		"{domain: w}", "{driver: libvirt, domain: w, uri: 'qemu+ssh://h/system'}", "{driver: hyperv, diskBus: sata}")
+	for _, body := range []string{"{driver: hyperv, network: {mode: user}}",
+		"{driver: libvirt, domain: w, image: {disk: a}}", "{memory: 8}", "{disk: 1e9}", "{disk: 1Ki}", "{network: {mode: bridge}}",
 		"{network: {mode: tap}}", "{network: {bridge: b}}", "{network: {ports: [{name: web}]}}",
 		"{network: {address: 1.2.3.4}}", "{network: {ports: [{name: rdp}, {name: rdp}]}}",
 		"{network: {ports: [{name: ssh, guest: 23}]}}"} {

@@ -78,10 +78,21 @@ type Assigner interface {
 	Assign(ctx context.Context, m Machine, lease dhcp.Lease) (dhcp.Heard, error)
 }
 
+// Adopter is a Driver that makes no VMs: it runs one that exists, such as a libvirt domain.
+// Its Create only remembers the VM in the record's folder, and its Delete only forgets it,
+// also while it runs.
+type Adopter interface {
+	Driver
+	// Adopt returns the record with the values of the VM that it names: UUID, processors,
+	// memory, disk, firmware, network. It changes nothing. ErrAbsent.
+	Adopt(ctx context.Context, m Machine) (Machine, error)
+}
+
 // Capabilities are the parts of Driver that a driver has.
 type Capabilities struct {
-	Create        bool          `json:"create"` // else it only adopts VMs that exist
+	Create        bool          `json:"create"` // else it is an Adopter
 	LiveSnapshots bool          `json:"liveSnapshots"`
+	Crashes       bool          `json:"crashes"` // it distinguishes a crash from a shutdown
 	TPM           bool          `json:"tpm"`
 	SecureBoot    bool          `json:"secureBoot"`
 	Screenshots   bool          `json:"screenshots"`
@@ -106,7 +117,7 @@ type Status struct {
 	State State `json:"state"`
 	// Reason explains Paused and Crashed in a sentence; else it is empty.
 	Reason string `json:"reason"`
-	// Since is when it started; zero unless it runs or is paused.
+	// Since is when it started; zero unless it runs or is paused, or if that is not known.
 	Since time.Time `json:"since"`
 	// PID is the process on your machine; 0 if there is none.
 	PID int `json:"pid"`
@@ -119,21 +130,21 @@ type Snapshot struct {
 	Name   string    `json:"name"`
 	Taken  time.Time `json:"taken"`
 	Memory bool      `json:"memory"` // the VM ran
-	Size   int64     `json:"size"`   // bytes beyond the image that it is laid over
+	Size   int64     `json:"size"`   // bytes beyond the image that it is laid over; 0 if not known
 }
 
 // Address is an address of the guest.
 type Address struct {
 	IP     netip.Addr `json:"ip"`
-	Source string     `json:"source"` // configured, guest agent, neighbour table, DHCP lease, forward
+	Source string     `json:"source"` // configured, guest agent, integration services, neighbour table, DHCP lease, forward
 	// Port is the port of the guest's SSH server at this address; 22 unless it is forwarded.
 	Port int `json:"port"`
 }
 
 // Console is a way to look at a VM.
 type Console struct {
-	Kind    string `json:"kind"`    // vnc, serial, spice
-	Address string `json:"address"` // a Unix socket's path, or HOST:PORT
+	Kind    string `json:"kind"`    // vnc, serial, spice, or vmconnect, which is Hyper-V's
+	Address string `json:"address"` // a Unix socket's or a terminal's path, HOST:PORT, or a command
 }
 
 var (

@@ -11,6 +11,11 @@ type Machine struct {
 	// part of the record's file, since that file is in the folder.
 	Folder string `json:"-"`
 
+	// Domain and URI name the VM that an Adopter has adopted: a libvirt domain, and the
+	// libvirt that has it.
+	Domain string `json:"domain,omitempty"`
+	URI    string `json:"uri,omitempty"`
+
 	CPUs     int      `json:"cpus"`
 	Memory   int64    `json:"memory"` // bytes
 	Disk     int64    `json:"disk"`   // bytes that the guest sees

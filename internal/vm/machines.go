@@ -79,6 +79,11 @@ func (s *Machines) Plan(ctx context.Context, document config.Document) (Plan, er
 		return Plan{}, err
 	}
 	plan := Plan{Record: r, Problems: driver.Check(ctx, r.Machine)}
+	if !finding.Has(plan.Problems, finding.Error) {
+		if err := s.adopt(ctx, driver, &plan.Record); err != nil {
+			return plan, err
+		}
+	}
 	if made, err := s.store.Get(r.Name); err == nil {
 		plan.Record, plan.Exists = made, made.Complete
 	}
@@ -112,6 +117,9 @@ func (s *Machines) Create(ctx context.Context, document config.Document, r ui.Re
 	made, err := s.store.Get(record.Name)
 	switch {
 	case err == nil && made.Complete:
+		if err := s.adopt(ctx, driver, &record); err != nil {
+			return Report{}, err
+		}
 		for _, difference := range differences(made, record) {
 			r.Warn("the VM exists with another %s; `swdt vm delete` and `swdt vm create` make it anew", difference)
 		}
@@ -127,8 +135,14 @@ func (s *Machines) Create(ctx context.Context, document config.Document, r ui.Re
 	if err := CheckProblems(driver.Check(ctx, record.Machine), r); err != nil {
 		return Report{}, err
 	}
+	if err := s.adopt(ctx, driver, &record); err != nil {
+		return Report{}, err
+	}
 	if err := s.make(ctx, driver, record, r); err != nil {
 		return Report{}, err
+	}
+	if record.adopted() != "" {
+		return s.changed(ctx, record, "adopted: "+record.words()), nil
 	}
 	return s.changed(ctx, record, "created: "+record.words()), nil
 }
@@ -154,7 +168,11 @@ func CheckProblems(problems []finding.Problem, r ui.Reporter) error {
 // make makes a VM that does not exist. If it fails, it removes everything of the VM, or its
 // error names the remains.
 func (s *Machines) make(ctx context.Context, driver Driver, record Record, r ui.Reporter) error {
-	r.Step("making VM %s", record.Name)
+	if adopted := record.adopted(); adopted != "" {
+		r.Step("adopting %s as VM %s", adopted, record.Name)
+	} else {
+		r.Step("making VM %s", record.Name)
+	}
 	r.Debug("making its folder %s", record.Folder)
 	err := s.store.add(record, func(folder string) error { return writeKeys(folder, record.Name) })
 	if err != nil {
@@ -179,15 +197,18 @@ func (s *Machines) make(ctx context.Context, driver Driver, record Record, r ui.
 	return err
 }
 
-// discard removes a VM, and first ends it if it runs. The caller holds the VM's lock.
+// discard removes a VM, and first ends it if it runs; an adopted one runs on. The caller
+// holds the VM's lock.
 func (s *Machines) discard(ctx context.Context, record Record, r ui.Reporter) error {
 	driver, err := s.driver(record.Driver)
 	if err != nil {
 		return err
 	}
-	r.Debug("ending it")
-	if err := driver.Kill(ctx, record.Machine); err != nil {
-		return fmt.Errorf("end VM %s: %w", record.Name, err)
+	if driver.Capabilities().Create {
+		r.Debug("ending it")
+		if err := driver.Kill(ctx, record.Machine); err != nil {
+			return fmt.Errorf("end VM %s: %w", record.Name, err)
+		}
 	}
 	r.Debug("removing its disk and firmware")
 	if err := driver.Delete(ctx, record.Machine); err != nil {
@@ -215,13 +236,19 @@ func (s *Machines) Delete(ctx context.Context, name string, r ui.Reporter) (Repo
 		held.unlock()
 		return Report{}, err
 	}
-	r.Step("deleting VM %s", name)
+	message := "deleted"
+	if adopted := record.adopted(); adopted != "" {
+		message = "released: " + adopted + " stays as it is"
+		r.Step("releasing VM %s", name)
+	} else {
+		r.Step("deleting VM %s", name)
+	}
 	if err := s.discard(ctx, record, r); err != nil {
 		held.unlock()
 		return Report{}, err
 	}
 	held.remove()
 	report := record.report()
-	report.State, report.Result, report.Message = Absent, changed, "deleted"
+	report.State, report.Result, report.Message = Absent, changed, message
 	return report, nil
 }

@@ -64,7 +64,7 @@ func NewMachine(document config.Document, folder string) Machine {
 			Mode: NetworkMode(spec.Network.Mode), Adapter: Adapter(spec.Network.Adapter), MAC: newMAC(),
 			Bridge: spec.Network.Bridge, Tap: spec.Network.Tap, Address: orAuto(spec.Network.Address), Forwards: []Forward{},
 		},
-		Discs: []string{}, Accelerator: orAuto(spec.Accelerator),
+		Discs: []string{}, Accelerator: orAuto(spec.Accelerator), Domain: spec.Domain, URI: spec.URI,
 	}
 }
 
@@ -226,6 +226,8 @@ func differences(made, plan Record) (all []string) {
 		}
 	}
 	compare("driver", made.Driver, plan.Driver)
+	compare("domain", made.Domain, plan.Domain)
+	compare("libvirt", made.URI, plan.URI)
 	compare("processors", fmt.Sprint(made.CPUs), fmt.Sprint(plan.CPUs))
 	compare("memory", size(made.Memory), size(plan.Memory))
 	compare("disk", size(made.Disk), size(plan.Disk))
@@ -260,11 +262,15 @@ func (f Firmware) String() string {
 
 // String returns the network in words, without forwarded ports: bridge br0, e1000e.
 func (n Network) String() string {
-	words := string(n.Mode)
-	for _, device := range []string{n.Bridge, n.Tap, n.Address} {
-		if device != "" {
-			words += " " + device
+	var words []string
+	for _, word := range []string{string(n.Mode), n.Bridge, n.Tap, n.Address} {
+		if word != "" {
+			words = append(words, word)
 		}
 	}
-	return words + ", " + string(n.Adapter)
+	text := strings.Join(words, " ")
+	if n.Adapter == "" {
+		return text
+	}
+	return strings.TrimPrefix(text+", "+string(n.Adapter), ", ")
 }

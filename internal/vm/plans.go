@@ -110,7 +110,7 @@ func (c Checks) Failed() bool {
 }
 
 // Check reports what your machine lacks for the VMs of node files or, without any, for any
-// VM of each driver.
+// VM of the first driver.
 func (s *Machines) Check(ctx context.Context, documents []config.Document) (Checks, error) {
 	checks := Checks{VMs: []CheckReport{}}
 	add := func(name string, driver Driver, m Machine) {
@@ -133,10 +133,8 @@ func (s *Machines) Check(ctx context.Context, documents []config.Document) (Chec
 		}
 		add(record.Name, driver, record.Machine)
 	}
-	if len(documents) == 0 {
-		for _, driver := range s.drivers {
-			add("any VM", driver, Machine{})
-		}
+	if len(documents) == 0 && len(s.drivers) > 0 {
+		add("any VM", s.drivers[0], Machine{})
 	}
 	return checks, ctx.Err()
 }

@@ -128,7 +128,10 @@ func (r Record) words() string {
 	if r.Image.Base != "" {
 		words += " over " + r.Image.Base
 	}
-	words += ", " + r.Firmware.String() + ", network " + r.Network.String()
+	words += ", " + r.Firmware.String() + ", network " + orNone(r.Network.String())
+	if adopted := r.adopted(); adopted != "" {
+		words = adopted + ", " + words
+	}
 	if address := r.plannedAddress(); address != "" {
 		words += "; its SSH server will be at " + address
 	}
@@ -191,7 +194,7 @@ func (s *Machines) look(ctx context.Context, record Record, report *Report) {
 		report.Since = &status.Since
 	}
 	if status.State == Absent {
-		report.State, report.Reason = Damaged, "its disk is gone; `swdt vm delete` removes the rest"
+		report.State, report.Reason = Damaged, "its disk or its domain is gone; `swdt vm delete` removes the rest"
 	}
 }
 

@@ -32,7 +32,19 @@ func rules() map[string]object {
 		"SecretSource":          {"oneOf": []any{set("env"), set("file"), object{"type": "null"}}},
 		"SecretSource.env":      {"type": "string", "pattern": `^([A-Za-z_][A-Za-z0-9_]*)?$`},
 
-		"Machine.driver":      choice("qemu", "simulated"),
+		"Machine": {"allOf": []any{
+			object{"if": driver("hyperv"), // whose virtual switches have any names
+				"then": object{"not": object{"anyOf": []any{set("diskBus"), set("accelerator"), set("domain"), set("uri")}}},
+				"else": object{"properties": object{"network": object{"properties": object{"bridge": object{"pattern": device}}}}}},
+			object{"if": driver("libvirt"), // which adopts a domain as it is
+				"then": object{"required": []string{"domain"}, "not": object{"anyOf": []any{
+					set("cpus"), set("memory"), set("disk"), set("diskBus"), set("accelerator"), set("timeZone"),
+				}}},
+				"else": object{"not": object{"anyOf": []any{set("domain"), set("uri")}}}},
+		}},
+		"Machine.driver":      choice("qemu", "libvirt", "hyperv", "simulated"),
+		"Machine.domain":      {"pattern": `^[^/]*$`},
+		"Machine.uri":         {"pattern": `^((qemu|test):///[^#]*)?$`},
 		"Machine.cpus":        {"minimum": 0, "maximum": 512},
 		"Machine.diskBus":     choice("sata", "virtio"),
 		"Machine.accelerator": choice("auto", "kvm", "hvf", "whpx", "tcg"),
@@ -50,7 +62,6 @@ func rules() map[string]object {
 		"MachineImage.productKey": {"type": "string", "pattern": `^([A-Za-z0-9]{5}(-[A-Za-z0-9]{5}){4})?$`},
 		"MachineNetwork.mode":     choice("user", "bridge", "tap"),
 		"MachineNetwork.adapter":  choice("e1000e", "virtio"),
-		"MachineNetwork.bridge":   {"pattern": device},
 		"MachineNetwork.tap":      {"pattern": device},
 		"MachineNetwork.address":  {"type": "string", "pattern": `^(auto|[0-9A-Fa-f:.]*)$`},
 		"MachineNetwork.ports":    {"maxItems": 32},
@@ -116,6 +127,11 @@ func set(property string) object {
 // without matches an object that has property but not needed, which property requires.
 func without(needed, property string) object {
 	return object{"allOf": []any{set(property), object{"not": set(needed)}}}
+}
+
+// driver matches a VM with a driver.
+func driver(name string) object {
+	return object{"required": []string{"driver"}, "properties": object{"driver": object{"const": name}}}
 }
 
 func choice(words ...string) object {

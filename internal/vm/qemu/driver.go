@@ -105,7 +105,8 @@ func (d *Driver) Name() string { return Name }
 // Capabilities are those of QEMU with KVM or without.
 func (d *Driver) Capabilities() vm.Capabilities {
 	return vm.Capabilities{
-		Create: true, LiveSnapshots: true, TPM: true, SecureBoot: true, Screenshots: true, Keys: true, Installs: true,
+		Create: true, LiveSnapshots: true, Crashes: true, TPM: true, SecureBoot: true, Screenshots: true, Keys: true,
+		Installs: true,
 		Networks: []vm.NetworkMode{vm.UserMode, vm.BridgeMode, vm.TapMode},
 	}
 }

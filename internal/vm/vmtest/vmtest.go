@@ -14,6 +14,7 @@ package vmtest
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -41,8 +42,9 @@ type Fixture struct {
 	Read  func(t *testing.T, m vm.Machine) string
 }
 
-// Run runs the whole suite. Every test has a fixture of its own.
-func Run(t *testing.T, fixture func(t *testing.T) Fixture) {
+// Run runs the whole suite, but for the tests that a virtualisation cannot imitate at all;
+// another test with the same driver must run those. Every test has a fixture of its own.
+func Run(t *testing.T, fixture func(t *testing.T) Fixture, except ...string) {
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, Fixture)
@@ -50,6 +52,7 @@ func Run(t *testing.T, fixture func(t *testing.T) Fixture) {
 		{"Capabilities", capabilities},
 		{"Absent", absent},
 		{"Created", created},
+		{"Adopted", adopted},
 		{"Life", life},
 		{"Ignored", ignored},
 		{"Crashed", crashed},
@@ -62,8 +65,16 @@ func Run(t *testing.T, fixture func(t *testing.T) Fixture) {
 		{"Observed", observed},
 		{"Published", published},
 	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, fixture(t)) })
+		if !slices.Contains(except, test.name) {
+			t.Run(test.name, func(t *testing.T) { test.run(t, fixture(t)) })
+		}
 	}
+}
+
+// adopts reports whether the driver adopts VMs, and makes none.
+func (f Fixture) adopts() bool {
+	_, ok := f.Driver.(vm.Adopter)
+	return ok
 }
 
 // stopLimit bounds the wait for a guest that shuts down. A guest without hardware

@@ -1,0 +1,156 @@
+package libvirt
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+
+	"github.com/digitalocean/go-libvirt"
+
+	"github.com/swdt-dev/swdt/internal/vm"
+)
+
+// maxScreen bounds a screenshot in bytes.
+const maxScreen = 64 << 20
+
+// Screenshot writes the domain's screen as PNG.
+func (d *Driver) Screenshot(ctx context.Context, m vm.Machine, w io.Writer) error {
+	picture, err := running(ctx, m, answerLimit, func(c *client, domain libvirt.Domain, _ record) ([]byte, error) {
+		var screen limited
+		_, err := c.DomainScreenshot(domain, &screen, 0, 0)
+		if hasCode(err, libvirt.ErrNoSupport, libvirt.ErrOperationUnsupported) {
+			return nil, fmt.Errorf("%w: %w; `virsh edit` gives the domain a video device", vm.Unsupported(Name, "screenshot"), err)
+		}
+		// The client reads the reply's type from the end of the stream, which has none, and so
+		// fails after it has received the picture. A whole picture counts, not this error.
+		picture, broken := toPNG(screen.content.Bytes())
+		if broken != nil {
+			return nil, errors.Join(err, broken)
+		}
+		return picture, nil
+	})
+	if err == nil {
+		_, err = w.Write(picture)
+	}
+	if err != nil {
+		return fmt.Errorf("take a screenshot: %w", err)
+	}
+	return nil
+}
+
+// limited keeps at most maxScreen bytes, and refuses more.
+type limited struct{ content bytes.Buffer }
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.content.Len()+len(p) > maxScreen {
+		return 0, fmt.Errorf("the screen has more than %d bytes", maxScreen)
+	}
+	return l.content.Write(p)
+}
+
+const (
+	// maxKeys is how many keys may be pressed at once, and in one call.
+	maxKeysAtOnce, maxKeys = 8, 512
+	// keyTime is how long a combination is held, in milliseconds.
+	keyTime = 50
+	// linuxCodes is libvirt's number of the key codes of Linux.
+	linuxCodes = uint32(libvirt.KeycodeSetLinux)
+)
+
+// SendKeys presses keys one after the other. All names are checked before the first one.
+func (d *Driver) SendKeys(ctx context.Context, m vm.Machine, keys []string) error {
+	_, err := running(ctx, m, answerLimit, func(c *client, domain libvirt.Domain, _ record) (struct{}, error) {
+		if len(keys) > maxKeys {
+			return struct{}{}, fmt.Errorf("%d keys are more than %d; send them in parts", len(keys), maxKeys)
+		}
+		var all [][]uint32
+		for _, combination := range keys {
+			codes, err := keyCodes(combination)
+			if err != nil {
+				return struct{}{}, err
+			}
+			all = append(all, codes)
+		}
+		for i, codes := range all {
+			if err := c.DomainSendKey(domain, linuxCodes, keyTime, codes, 0); err != nil {
+				return struct{}{}, fmt.Errorf("key %q: %w", keys[i], err)
+			}
+		}
+		return struct{}{}, nil
+	})
+	if err != nil {
+		return fmt.Errorf("press keys: %w", err)
+	}
+	return nil
+}
+
+// Consoles returns the screens and serial ports of a running domain.
+func (d *Driver) Consoles(ctx context.Context, m vm.Machine) ([]vm.Console, error) {
+	all, err := running(ctx, m, answerLimit, func(c *client, domain libvirt.Domain, _ record) ([]vm.Console, error) {
+		described, err := c.describe(domain)
+		return described.consoles(), err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find the consoles: %w", err)
+	}
+	return all, nil
+}
+
+func (d description) consoles() (all []vm.Console) {
+	add := func(kind, address string) {
+		if address != "" {
+			all = append(all, vm.Console{Kind: kind, Address: address})
+		}
+	}
+	for _, g := range d.Devices.Graphics {
+		if g.Type == "vnc" || g.Type == "spice" {
+			add(g.Type, g.address())
+		}
+	}
+	for _, serial := range d.Devices.Serials {
+		add("serial", serial.address())
+	}
+	return all
+}
+
+// address returns the socket or HOST:PORT of a screen; "" if nothing listens.
+func (g graphics) address() string {
+	host := g.Listen
+	for _, listen := range g.Listens {
+		if listen.Socket != "" {
+			return listen.Socket
+		}
+		if listen.Address != "" {
+			host = listen.Address
+		}
+	}
+	switch {
+	case g.Socket != "":
+		return g.Socket
+	case g.Port < 1 || g.Port > 65535:
+		return ""
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, strconv.Itoa(g.Port))
+}
+
+// address returns the path or HOST:PORT of a serial port; "" for one that only writes a file.
+func (p character) address() string {
+	for _, source := range p.Sources {
+		switch {
+		case p.Type == "pty" || p.Type == "unix":
+			return source.Path
+		case p.Type == "tcp" && source.Mode == "bind":
+			return net.JoinHostPort(source.Host, source.Service)
+		}
+	}
+	return ""
+}
+
+var errNoPicture = errors.New("libvirt sent neither PNG nor PPM")
