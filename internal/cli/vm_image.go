@@ -59,7 +59,7 @@ func checkAccel(o golden.Options) error {
 }
 
 func (a *app) vmImageBuildCommand() *cobra.Command {
-	o := &golden.Options{}
+	o, limits := &golden.Options{}, []string{}
 	cmd := forNodes(&cobra.Command{
 		Use:        "build [flags]",
 		Short:      "Install Windows from an ISO, unattended",
@@ -79,11 +79,18 @@ one was installed yet.`,
 		Example: examples(
 			"vm image build", "",
 			"vm image build -c windows-1.yaml --accel tcg", "without hardware acceleration",
+			"vm image build --limit copy=3h", "on a machine with a slow disk",
 		),
 		Args: arguments(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runVMImageBuild(cmd.Context(), *o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := setLimits(o, limits); err != nil {
+				return err
+			}
+			return a.runVMImageBuild(cmd.Context(), *o)
+		},
 	})
 	addAccelFlag(cmd, o)
+	addLimitFlag(cmd, &limits)
 	return cmd
 }
 

@@ -30,6 +30,9 @@ type Options struct {
 	// Accelerator replaces that of the node file. "": the node file's, or the best that works. An
 	// installation without hardware acceleration must be asked for by its name, tcg.
 	Accelerator string
+	// Limits and Stall are those of install.Options.
+	Limits map[install.Stage]time.Duration
+	Stall  time.Duration
 }
 
 const (
@@ -116,6 +119,7 @@ type build struct {
 	images      *Images
 	driver      vm.Installer
 	accelerator string
+	options     Options
 	reporter    ui.Reporter
 }
 
@@ -127,7 +131,7 @@ func (s *Images) prepared(c *recipe, o Options, r ui.Reporter) (*build, error) {
 	c.machine.Folder = s.buildFolder(c.key)
 	c.machine.Discs = []string{c.content.ISO, filepath.Join(c.machine.Folder, cdFile)}
 	driver, err := s.installer(c.machine.Driver)
-	return &build{recipe: c, images: s, driver: driver, reporter: r}, err
+	return &build{recipe: c, images: s, driver: driver, options: o, reporter: r}, err
 }
 
 // check checks that your machine can build, before anything is made.
@@ -240,6 +244,7 @@ func (b *build) install(ctx context.Context) (install.Report, error) {
 	}
 	done, err := install.Watch(ctx, g, install.Options{
 		EndsItself: true, Slowness: slowness, Earlier: b.images.earlier(b.content.Windows, b.accelerator),
+		Limits: b.options.Limits, Stall: b.options.Stall,
 	}, b.reporter)
 	if err != nil {
 		err = b.failed(ctx, g, err)
