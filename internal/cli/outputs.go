@@ -10,6 +10,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/owners"
 	"github.com/swdt-dev/swdt/internal/inspect/stats/monitor"
 	"github.com/swdt-dev/swdt/internal/inspect/stats/report"
+	"github.com/swdt-dev/swdt/internal/join/bake"
 	"github.com/swdt-dev/swdt/internal/join/preflight"
 	"github.com/swdt-dev/swdt/internal/node/agentbin/buildinfo"
 	"github.com/swdt-dev/swdt/internal/node/criclient"
@@ -113,6 +114,7 @@ func outputs() map[string]output {
 		"vm image build":      {document: golden.Reports{}},
 		"vm image list":       {document: golden.List{}, wide: true},
 		"vm image remove":     {document: golden.Removed{}},
+		"image bake":          {document: bake.Report{}},
 
 		"config init":     yaml,
 		"config schema":   json,

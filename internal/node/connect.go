@@ -91,17 +91,7 @@ func (n *Node) OnReconnect(f func(context.Context) error) { n.redial = f }
 // the agent had to be installed.
 func (n *Node) connect(ctx context.Context) (l *link, fresh bool, err error) {
 	n.opts.Reporter.Step("connecting to %s", n.target.Host)
-	n.connections.Add(1)
-	client, err := ssh.Dial(ctx, n.target, ssh.Options{
-		Prompt:           n.opts.Prompt,
-		Keyring:          n.opts.Keyring,
-		AcceptNewHostKey: n.opts.AcceptNewHostKey,
-		KnownHosts:       n.opts.KnownHosts,
-		Config:           n.opts.SSHConfig,
-		HomeDir:          n.opts.HomeDir,
-		LookupEnv:        n.opts.LookupEnv,
-		Timeout:          n.opts.DialTimeout,
-	})
+	client, err := n.dial(ctx)
 	if err != nil {
 		return nil, false, err
 	}
@@ -116,6 +106,21 @@ func (n *Node) connect(ctx context.Context) (l *link, fresh bool, err error) {
 		return nil, false, err
 	}
 	return l, fresh, nil
+}
+
+// dial makes an SSH connection.
+func (n *Node) dial(ctx context.Context) (*ssh.Client, error) {
+	n.connections.Add(1)
+	return ssh.Dial(ctx, n.target, ssh.Options{
+		Prompt:           n.opts.Prompt,
+		Keyring:          n.opts.Keyring,
+		AcceptNewHostKey: n.opts.AcceptNewHostKey,
+		KnownHosts:       n.opts.KnownHosts,
+		Config:           n.opts.SSHConfig,
+		HomeDir:          n.opts.HomeDir,
+		LookupEnv:        n.opts.LookupEnv,
+		Timeout:          n.opts.DialTimeout,
+	})
 }
 
 // installTries bounds the installations. There can be several, since another swdt may

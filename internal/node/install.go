@@ -137,13 +137,17 @@ func (i *installation) removeStale() {
 		}
 	}
 	for _, each := range entries {
-		random, ours := strings.CutPrefix(each.Name(), uploadedPrefix)
-		random, exe := strings.CutSuffix(random, uploadedSuffix)
-		if ours && exe && len(random) == len(rand.Text()) && each.Mode().IsRegular() &&
-			newest.Sub(each.ModTime()) > staleAfter {
+		if isUploaded(each) && newest.Sub(each.ModTime()) > staleAfter {
 			i.files.Remove(each.Name())
 		}
 	}
+}
+
+// isUploaded reports whether a file has the name of an uploaded agent.
+func isUploaded(file fs.FileInfo) bool {
+	random, ours := strings.CutPrefix(file.Name(), uploadedPrefix)
+	random, exe := strings.CutSuffix(random, uploadedSuffix)
+	return ours && exe && len(random) == len(rand.Text()) && file.Mode().IsRegular()
 }
 
 // install runs the uploaded agent once. The command is a file name without a folder

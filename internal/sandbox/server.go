@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 
 	gssh "github.com/gliderlabs/ssh"
@@ -36,6 +37,8 @@ type ServerOptions struct {
 	// Administrator can log in with AuthorizedKeys and Password (if not empty).
 	AuthorizedKeys []ssh.PublicKey
 	Password       string
+	// OwnKeys also lets those keys log in that the machine's own file lists, as sshd does.
+	OwnKeys bool
 	// Shell is the default shell: cmd (default) or powershell.
 	Shell string
 	// NoSFTP leaves out the SFTP subsystem, which some nodes lack.
@@ -57,6 +60,9 @@ func Serve(ctx context.Context, listener net.Listener, o ServerOptions) error {
 		password:       o.Password,
 		noSFTP:         o.NoSFTP,
 		log:            o.Log,
+	}
+	if o.OwnKeys {
+		s.ownKeys = func() []ssh.PublicKey { return authorizedBy(o.Machine) }
 	}
 	return s.serve(ctx, listener)
 }
@@ -93,6 +99,7 @@ type server struct {
 	machine        machine
 	hostKey        ssh.Signer
 	authorizedKeys []ssh.PublicKey
+	ownKeys        func() []ssh.PublicKey // nil: the machine's file is not read
 	password       string
 	noSFTP         bool
 	onStop         func() // for stopRequest; nil: refused
@@ -148,7 +155,11 @@ func (s *server) connect(ctx gssh.Context, conn net.Conn) net.Conn {
 func (s *server) isAllowed(user string) bool { return strings.EqualFold(user, Administrator) }
 
 func (s *server) authorizes(key ssh.PublicKey) bool {
-	for _, authorized := range s.authorizedKeys {
+	all := s.authorizedKeys
+	if s.ownKeys != nil {
+		all = append(slices.Clone(all), s.ownKeys()...)
+	}
+	for _, authorized := range all {
 		if gssh.KeysEqual(authorized, key) {
 			return true
 		}

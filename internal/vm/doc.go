@@ -13,7 +13,7 @@
 //   - store.go, record.go, names.go, own_*.go: your VMs' folders and records
 //   - lock.go: one command at a time works on a VM
 //   - machines.go, plan.go, keys.go: plan, make and delete a VM
-//   - run.go: start and stop a VM
+//   - run.go, export.go: start and stop a VM; its disk as one file
 //   - look.go, reach.go: snapshots, screens; the way to the guest for all other commands
 //   - report.go: results of commands
 //

@@ -255,7 +255,7 @@ func (s *cmdShell) del(args []string) int {
 }
 
 // rmdir removes folders with everything in them. As Windows' command, it goes on after a file
-// that it cannot remove, and its exit code does not tell.
+// that it cannot remove, and its exit code is 0 all the same.
 func (s *cmdShell) rmdir(args []string) int {
 	for _, path := range withoutFlags(args) {
 		s.removeTree(s.absolute(path))

@@ -5,6 +5,7 @@
 //   - simulatedvm.go: the driver, and the life of a VM
 //   - snapshots.go: snapshots
 //   - install.go: an installation that is imagined
+//   - export.go: a disk as one file
 //   - guest.go: screenshots, keys, addresses, and what a test does as the guest
 package simulatedvm
 
@@ -38,8 +39,8 @@ const (
 // Driver is the driver. The zero value is usable.
 type Driver struct {
 	// Fault, if it is set, is called before each operation that changes something, with
-	// its name: create, delete, start, stop, kill, restart, save, restore, remove, publish. If it
-	// returns an error, the operation fails with that error and changes nothing.
+	// its name: create, delete, start, stop, kill, restart, save, restore, remove, publish,
+	// export. If it returns an error, the operation fails with that error and changes nothing.
 	Fault func(operation string, m vm.Machine) error
 	// Free is the number of bytes on the imagined disk of your machine; 0: no limit.
 	Free int64

@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/join/bake"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/agentbin/buildinfo"
+	"github.com/swdt-dev/swdt/internal/obtain/artifact"
+	"github.com/swdt-dev/swdt/internal/obtain/source"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/interrupt"
+)
+
+func (a *app) imageCommand() *cobra.Command {
+	cmd := group("image", "Make disk images of Windows nodes", a.imageBakeCommand())
+	cmd.Long = `Makes disk images from which Windows nodes are made, for Cluster API,
+image-builder and "swdt vm create".`
+	cmd.Example = examples("image bake --out windows-node.qcow2", "")
+	return cmd
+}
+
+// bakeOptions are the flags of image bake.
+type bakeOptions struct {
+	bake.Options
+	yes bool
+}
+
+func (a *app) imageBakeCommand() *cobra.Command {
+	o := &bakeOptions{}
+	cmd := canDryRun(forNodes(&cobra.Command{
+		Use:        "bake --out FILE [flags]",
+		Short:      "Make a disk image of a prepared Windows node",
+		SuggestFor: []string{"build", "make", "create", "export"},
+		Long: `Makes a disk image from which any number of nodes can be made. It starts a
+temporary VM over spec.machine.image.disk of the node file, applies spec.setup,
+installs containerd, kubelet and kubeadm as a join does before it joins, pushes
+spec.kubernetes.provisioners, and pulls container images. Then it removes what
+belongs to one machine or is secret, generalises Windows with sysprep, and writes
+the disk as qcow2 or VHDX, and beside it FILE.manifest.json, which lists what is
+in the image with versions and hashes.
+
+The image has no SSH keys, no certificates and tokens of a cluster, no passwords
+of an unattended installation, no logs, and nothing of swdt. A machine of it has
+no password and no key until the answer file of its first start sets them.
+
+Nothing joins a cluster. If a step fails, or at Ctrl-C, swdt removes the
+temporary VM and the unfinished image, unless --keep is set. The base image is
+only read.`,
+		Example: examples(
+			"image bake --out node.qcow2", "",
+			"image bake --out node.vhdx --pull mcr.microsoft.com/windows/nanoserver:ltsc2022", "",
+			"image bake --out node.qcow2 --unattend capi.xml", "an answer file for the machines' first start",
+			"image bake --out node.qcow2 --dry-run", "the steps",
+		),
+		Args: arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runImageBake(cmd.Context(), o) },
+	}))
+	flags := cmd.Flags()
+	flags.StringVarP(&o.File, "out", "w", "", "image to write, NAME.qcow2 or NAME.vhdx (`file`)")
+	flags.StringArrayVar(&o.Images, "pull", nil, "also pull this container `image`; several times for several")
+	flags.BoolVar(&o.NoPull, "no-pull", false, "pull no image, not even that of pod sandboxes")
+	flags.StringVar(&o.Unattend, "unattend", "",
+		"answer `file` for sysprep and the first start; it stays in the image")
+	flags.BoolVar(&o.KeepAuthorizedKeys, "keep-authorized-keys", false, "leave the keys that may log in by SSH in the image")
+	flags.BoolVar(&o.KeepHostKeys, "keep-host-keys", false, "leave the SSH server's keys in the image: all machines of it\nhave the same then")
+	flags.BoolVar(&o.KeepVM, "keep", false, "keep the temporary VM if a step fails")
+	flags.StringVar(&o.Mirror, "mirror", "", "`URL or folder` that everything is downloaded from instead")
+	addYesFlag(cmd, &o.yes)
+	must(errors.Join(cmd.MarkFlagFilename("out", "qcow2", "vhdx"), cmd.MarkFlagFilename("unattend", "xml"),
+		cmd.MarkFlagDirname("mirror")))
+	return cmd
+}
+
+func (a *app) runImageBake(ctx context.Context, o *bakeOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	document, err := a.bakeDocument()
+	if err != nil {
+		return err
+	}
+	s, err := a.sessionFor([]config.Document{document})
+	if err != nil {
+		return err
+	}
+	if o.Machines, err = a.machines(); err != nil {
+		return err
+	}
+	if err := a.confirmReplacing(ctx, o, s); err != nil {
+		return err
+	}
+	o.DryRun = a.global.dryRun
+	o.Connect = func(ctx context.Context, doc config.Document, r ui.Reporter) (*node.Node, error) {
+		return s.connect(ctx, doc, r)
+	}
+	o.Artifacts, o.Sources = artifact.NewStore(artifact.Options{}), source.NewSet(source.Options{})
+	o.Depot, o.Holder = s.depot(), plan.Holder("image bake")
+	agent, err := a.env.Agent()
+	if err != nil {
+		return err
+	}
+	o.Swdt = buildinfo.New(a.env.Version, a.env.Commit, agent).Version
+	return a.bake(ctx, document, o, s)
+}
+
+func (o *bakeOptions) check() error {
+	switch {
+	case o.File == "":
+		return usagef("--out is missing: name the image to write, such as --out node.qcow2")
+	case o.NoPull && len(o.Images) > 0:
+		return usagef("--pull and --no-pull exclude each other: leave one of them out")
+	}
+	if err := artifact.CheckMirror(o.Mirror); err != nil {
+		return usagef("--mirror %s: %v", o.Mirror, err)
+	}
+	return nil
+}
+
+// bakeDocument returns the only node file.
+func (a *app) bakeDocument() (config.Document, error) {
+	documents, err := a.vmDocuments()
+	if err != nil {
+		return config.Document{}, err
+	}
+	if len(documents) > 1 {
+		return config.Document{}, usagef("an image is made of one node, and there are %d: choose it with -n", len(documents))
+	}
+	return documents[0], nil
+}
+
+// confirmReplacing asks before an existing image is replaced.
+func (a *app) confirmReplacing(ctx context.Context, o *bakeOptions, s *session) error {
+	if _, err := os.Lstat(o.File); err != nil || a.global.dryRun && !o.yes {
+		o.Replace = o.yes
+		return nil // Run looks again
+	}
+	err := confirm(ctx, a.prompter(s.story), o.yes, "Replace "+o.File+" and its manifest?")
+	o.Replace = err == nil
+	return err
+}
+
+func (a *app) bake(ctx context.Context, document config.Document, o *bakeOptions, s *session) error {
+	bounded, cancel := a.global.bounded(ctx)
+	defer cancel()
+	ctx, interrupted := untilInterrupted(ctx, bounded)
+	defer interrupted()
+	name := document.Node.Metadata.Name
+	r := s.reporter(document)
+	report, err := bake.Run(ctx, document, o.Options, r)
+	ui.Done(r)
+	s.story.End()
+	var refused *bake.OptionError
+	var exists *bake.ExistsError
+	if errors.As(err, &refused) || errors.As(err, &exists) {
+		return usagef("%s", a.remedies(name, err.Error()))
+	}
+	err = a.remedied(name, explain(ctx, err))
+	if err != nil && len(report.Steps) == 0 {
+		return err
+	}
+	if cause := (*InterruptedError)(nil); err != nil && errors.As(context.Cause(ctx), &cause) {
+		err = errors.Join(err, cause)
+	}
+	report.Outcome = fleet.NewOutcome(name, fleet.Changed, err)
+	return errors.Join(a.print(report, report.WriteText), err)
+}
+
+// untilInterrupted returns a context that the first Ctrl-C ends, while the process goes on: the
+// removal of a VM takes longer than a process has after Ctrl-C. A second Ctrl-C ends it.
+func untilInterrupted(ctx, bounded context.Context) (interruptible context.Context, stop func()) {
+	interruptible, cancel := context.WithCancelCause(bounded)
+	first := interrupt.Gracefully(ctx)
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-first:
+			cancel(&InterruptedError{Signal: "interrupt"})
+		case <-done:
+		}
+	}()
+	return interruptible, func() {
+		close(done)
+		cancel(nil)
+	}
+}

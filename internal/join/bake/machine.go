@@ -1,0 +1,85 @@
+package bake
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/config"
+)
+
+// bootLimit is the time that the base image has to start until its SSH server answers.
+const bootLimit = 15 * time.Minute
+
+// temporary returns the node file of the temporary VM. It reaches the internet and is reached at
+// a free port of 127.0.0.1, whatever network the node itself has.
+func temporary(doc config.Document) config.Document {
+	var random [4]byte
+	_, _ = rand.Read(random[:]) // never fails
+	doc.Node.Metadata.Name = "bake-" + doc.Node.Metadata.Name + "-" + hex.EncodeToString(random[:])
+	doc.Node.Spec.Credentials.Hostname = ""
+	machine := *doc.Node.Spec.Machine
+	adapter := machine.Network.Adapter
+	machine.Network = v1alpha1.MachineNetwork{Mode: "user", Adapter: adapter, Address: "auto"}
+	doc.Node.Spec.Machine = &machine
+	return doc
+}
+
+func (b *oven) name() string { return b.doc.Node.Metadata.Name }
+
+func (b *oven) makeMachine(ctx context.Context) (string, error) {
+	b.made = true // also if it is made in part only
+	report, err := b.options.Machines.Create(ctx, b.doc, b.reporter)
+	if err != nil {
+		return "", err
+	}
+	return "VM " + report.Name, nil
+}
+
+func (b *oven) startMachine(ctx context.Context) (string, error) {
+	if _, err := b.options.Machines.Start(ctx, b.name(), b.reporter); err != nil {
+		return "", err
+	}
+	bounded, cancel := context.WithTimeout(ctx, bootLimit)
+	defer cancel()
+	if _, err := b.options.Machines.Await(bounded, b.name(), b.reporter); err != nil {
+		return "", err
+	}
+	var err error
+	b.node, err = b.options.Connect(ctx, b.doc, b.reporter)
+	return "", err
+}
+
+// removeMachine ends and removes the temporary VM. After a failure, the user may have asked to
+// keep it.
+func (b *oven) removeMachine(ctx context.Context, failed bool) error {
+	if b.node != nil {
+		b.node.Leave(ctx)
+	}
+	if !b.made {
+		return nil
+	}
+	if failed && b.options.KeepVM && b.options.Machines.Exist(b.name()) {
+		b.reporter.Warn("the temporary VM is kept as %[1]s: `swdt vm status -n %[1]s` shows its address and key, "+
+			"`swdt vm delete -n %[1]s` removes it", b.name())
+		return nil
+	}
+	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeLimit)
+	defer cancel()
+	if _, err := b.options.Machines.Delete(clean, b.name(), b.reporter); err != nil {
+		return fmt.Errorf("%w; remove the temporary VM with `swdt vm delete -n %s`", err, b.name())
+	}
+	b.made = false
+	return nil
+}
+
+// keptMachine returns the name of the temporary VM if it still exists.
+func (b *oven) keptMachine() string {
+	if b.made && b.options.Machines.Exist(b.name()) {
+		return b.name()
+	}
+	return ""
+}

@@ -1,0 +1,151 @@
+package bake
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/localfile"
+	"github.com/swdt-dev/swdt/internal/node/criclient"
+	"github.com/swdt-dev/swdt/internal/vm"
+)
+
+// manifestVersion is the form of manifests that this swdt writes.
+const manifestVersion = 1
+
+// Manifest describes an image. It has no secrets, and no paths of your machine.
+type Manifest struct {
+	Version int       `json:"version"` // of this form
+	Created time.Time `json:"created"`
+	Swdt    string    `json:"swdt"` // the version that made it
+	Node    string    `json:"node"` // of the node file
+	Image   DiskFile  `json:"image"`
+	Base    DiskFile  `json:"base"` // the image that it was made from
+	Windows Windows   `json:"windows"`
+	// Kubernetes and Containerd are the versions of the node file.
+	Kubernetes string `json:"kubernetes"`
+	Containerd string `json:"containerd"`
+	// Binaries are the programs of Kubernetes and containerd, and those that were pushed.
+	Binaries []Binary `json:"binaries"`
+	// Images are the container images that were pulled.
+	Images []criclient.Pulled `json:"images"`
+	// Setup has the names of the settings that were applied.
+	Setup []string `json:"setup"`
+}
+
+// DiskFile is the file of a disk.
+type DiskFile struct {
+	File   string        `json:"file"` // without its folder
+	Format vm.DiskFormat `json:"format"`
+	Size   int64         `json:"size"` // bytes
+	SHA256 string        `json:"sha256"`
+}
+
+// Windows is the Windows in an image, as it reports itself.
+type Windows struct {
+	Product      string `json:"product"`
+	Build        string `json:"build"`
+	Architecture string `json:"architecture"`
+}
+
+// Binary is a program in an image.
+type Binary struct {
+	Path    string `json:"path"`
+	SHA256  string `json:"sha256"`
+	Size    int64  `json:"size"`    // bytes
+	Version string `json:"version"` // as it reports it; empty: it was not asked, or reports none
+}
+
+// takeStock fills the manifest with what the machine has.
+func (b *oven) takeStock(ctx context.Context) (string, error) {
+	m, k := &b.manifest, b.doc.Node.Spec.Kubernetes
+	m.Version, m.Created, m.Swdt = manifestVersion, time.Now().UTC().Truncate(time.Second), b.options.Swdt
+	m.Node, m.Kubernetes, m.Containerd = b.of, k.Version, k.Containerd.Version
+	m.Setup, m.Images = []string{}, append([]criclient.Pulled{}, m.Images...)
+	for _, step := range b.setupSteps() {
+		m.Setup = append(m.Setup, step.Name())
+	}
+	facts, err := b.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
+	if err != nil {
+		return "", fmt.Errorf("read what kind of machine it is: %w", err)
+	}
+	m.Windows = Windows{facts.GetProduct(), facts.GetBuild(), facts.GetArchitecture()}
+	if m.Binaries, err = b.binaries(ctx); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%d binaries, %d images", len(m.Binaries), len(m.Images)), nil
+}
+
+// binaries returns the programs in the folders of Kubernetes and containerd, and those that the
+// node file pushes.
+func (b *oven) binaries(ctx context.Context) ([]Binary, error) {
+	var paths []string
+	for _, folder := range []string{v1alpha1.KubernetesFolder, v1alpha1.ContainerdFolder + `\bin`} {
+		entries, err := b.list(ctx, folder)
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range entries {
+			if strings.HasSuffix(strings.ToLower(entry.GetPath()), ".exe") {
+				paths = append(paths, entry.GetPath())
+			}
+		}
+	}
+	for _, p := range b.doc.Node.Spec.Kubernetes.Provisioners {
+		same := func(path string) bool { return strings.EqualFold(path, p.Destination) }
+		if !slices.ContainsFunc(paths, same) {
+			paths = append(paths, p.Destination)
+		}
+	}
+	request := &agentv1.InspectRequest{}
+	for _, path := range paths {
+		name := strings.TrimSuffix(strings.ToLower(nameOf(path)), ".exe")
+		component := &agentv1.InspectComponent{Name: name, Destination: path}
+		if slices.Contains([]string{"kubelet", "containerd", "kube-proxy"}, name) {
+			component.VersionArgs = []string{"--version"}
+		}
+		request.Components = append(request.Components, component)
+	}
+	binaries := []Binary{}
+	if len(paths) == 0 {
+		return binaries, nil
+	}
+	reply, err := b.node.Swap.Inspect(ctx, request)
+	if err != nil {
+		return nil, fmt.Errorf("look at the programs: %w", err)
+	}
+	for _, c := range reply.GetComponents() {
+		if c.GetExists() {
+			binaries = append(binaries, Binary{c.GetDestination(), c.GetSha256(), c.GetSize(), c.GetVersion()})
+		}
+	}
+	return binaries, nil
+}
+
+// completeManifest adds the hashes of the image and of its base.
+func (b *oven) completeManifest(ctx context.Context, image string, format vm.DiskFormat) (err error) {
+	b.reporter.Step("hashing the image")
+	if b.manifest.Image, err = describe(ctx, image, format); err != nil {
+		return err
+	}
+	b.manifest.Base, err = describe(ctx, b.base.path, vm.QCOW2)
+	return err
+}
+
+func describe(ctx context.Context, path string, format vm.DiskFormat) (DiskFile, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return DiskFile{}, err
+	}
+	hash, err := localfile.Hash(ctx, path)
+	if err != nil {
+		return DiskFile{}, fmt.Errorf("hash %s: %w", path, err)
+	}
+	return DiskFile{File: filepath.Base(path), Format: format, Size: info.Size(), SHA256: hash}, nil
+}

@@ -1,0 +1,106 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/pkg/sftp"
+
+	"github.com/swdt-dev/swdt/internal/node/ssh"
+	"github.com/swdt-dev/swdt/internal/wait"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
+)
+
+// retireLimit bounds the wait for the agent's files to be removable: Windows removes no program
+// that still runs.
+const retireLimit = 30 * time.Second
+
+// Retire removes everything of swdt's from the machine and runs a last command, which may switch
+// the machine off: a connection that breaks meanwhile is no error. Before that it calls prepare,
+// which can still use the agent, and may remove the keys with which swdt logs in: the connection
+// for the rest is made first. cmd and PowerShell must parse the command alike. Afterwards n is
+// not connected.
+func (n *Node) Retire(ctx context.Context, prepare func(context.Context) error, last string) error {
+	client, err := n.dial(ctx)
+	if err != nil {
+		return &UnreachableError{Node: n.Name, Err: err}
+	}
+	defer client.Close()
+	if err := prepare(ctx); err != nil {
+		return err
+	}
+	if err := n.Close(); err != nil {
+		n.opts.Reporter.Debug("end the agent: %v", err)
+	}
+	if err := removeOwn(ctx, client); err != nil {
+		return err
+	}
+	out, err := client.Run(ctx, last)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil && client.Err() != nil: // the machine went down
+		return nil
+	case err != nil:
+		return fmt.Errorf("run %s: %w", last, err)
+	case out.ExitCode != 0:
+		return fmt.Errorf("run %s: exit code %d: %s", last, out.ExitCode, strings.TrimSpace(out.Stderr+" "+out.Stdout))
+	}
+	return nil
+}
+
+// removeOwn removes swdt's folder, and the agents that were uploaded into the user's profile.
+func removeOwn(ctx context.Context, client *ssh.Client) error {
+	files, err := client.SFTP(ctx)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	defer context.AfterFunc(ctx, func() { files.Close() })()
+	if entries, err := files.ReadDir("."); err == nil {
+		for _, each := range entries {
+			if isUploaded(each) {
+				_ = files.Remove(each.Name()) // it is looked for again below
+			}
+		}
+	}
+	err = wait.Condition{
+		Name: layout.Root + " to be gone", Interval: time.Second, Limit: retireLimit,
+		Look: func(ctx context.Context) error {
+			out, err := client.Run(ctx, "cmd /c rmdir /s /q "+layout.Root)
+			if err != nil {
+				return wait.Stop(err)
+			}
+			return ownGone(files, out.Stderr)
+		},
+	}.Wait(ctx)
+	if err != nil {
+		return fmt.Errorf("remove swdt's files: %w", err)
+	}
+	return nil
+}
+
+// ownGone returns an error if files of swdt are left. said is what their removal printed.
+func ownGone(files *sftp.Client, said string) error {
+	_, err := files.Lstat(sftpPath(layout.Root))
+	switch {
+	case err == nil:
+		return fmt.Errorf("%s is still there: %s", layout.Root, strings.TrimSpace(said))
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		return err
+	}
+	for _, each := range entries {
+		if isUploaded(each) {
+			return fmt.Errorf("the uploaded agent %s is still there", each.Name())
+		}
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package vm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wait"
+)
+
+// DiskFormat is the format of a disk's file.
+type DiskFormat string
+
+const (
+	QCOW2 DiskFormat = "qcow2" // QEMU, KubeVirt, OpenStack
+	VHDX  DiskFormat = "vhdx"  // Hyper-V, Azure Stack HCI
+)
+
+// Exporter is implemented by drivers that can write a VM's disk into one file.
+type Exporter interface {
+	// Room returns the bytes that Export needs at most.
+	Room(ctx context.Context, m Machine, format DiskFormat) (int64, error)
+	// Export writes the disk of a stopped VM to a new file that needs no other file. done is
+	// called with the written fraction, from 0 to 1. If Export fails, it may leave a part of
+	// the file.
+	Export(ctx context.Context, m Machine, file string, format DiskFormat, done func(fraction float64)) error
+}
+
+// exporter calls work with the exporter of a stopped VM, and holds the VM's lock meanwhile.
+func (s *Machines) exporter(ctx context.Context, name string, work func(Machine, Exporter) error) error {
+	return s.looked(ctx, name, func(record Record, driver Driver) error {
+		exporter, can := driver.(Exporter)
+		if !can {
+			return Unsupported(driver.Name(), "export a disk")
+		}
+		status, err := driver.Status(ctx, record.Machine)
+		switch {
+		case err != nil:
+			return err
+		case status.State != Stopped:
+			return fmt.Errorf("its disk is in use, since it is %s; stop it first", status.State)
+		}
+		return work(record.Machine, exporter)
+	})
+}
+
+// Room returns the bytes that Export of a stopped VM needs at most.
+func (s *Machines) Room(ctx context.Context, name string, format DiskFormat) (bytes int64, err error) {
+	err = s.exporter(ctx, name, func(m Machine, e Exporter) (err error) {
+		bytes, err = e.Room(ctx, m, format)
+		return err
+	})
+	return bytes, err
+}
+
+// progressParts is the resolution of an export's progress.
+const progressParts = 10_000
+
+// Export writes the disk of a stopped VM to a new file that needs no other file. bytes is the
+// size that is shown with the progress. If Export fails, it may leave a part of the file.
+func (s *Machines) Export(
+	ctx context.Context, name, file string, format DiskFormat, bytes int64, r ui.Reporter,
+) error {
+	return s.exporter(ctx, name, func(m Machine, e Exporter) error {
+		progress := r.Transfer(string(format), bytes)
+		defer progress.End()
+		var shown int64
+		return e.Export(ctx, m, file, format, func(fraction float64) {
+			if now := int64(fraction*progressParts) * (bytes / progressParts); now > shown {
+				progress.Add(now - shown)
+				shown = now
+			}
+		})
+	})
+}
+
+// stoppedInterval is the pause between two looks at a VM that is about to end.
+const stoppedInterval = 500 * time.Millisecond
+
+// errStillRuns is the state of a VM whose guest has not shut down yet.
+var errStillRuns = errors.New("it runs")
+
+// AwaitStopped waits until the guest of a VM has shut down by itself. ctx bounds the wait. The
+// error is a *NotRunningError if the VM ended in another way.
+func (s *Machines) AwaitStopped(ctx context.Context, name string) error {
+	return wait.Condition{
+		Name: "VM " + name + " to shut down", Interval: stoppedInterval,
+		Look: func(ctx context.Context) error {
+			return s.looked(ctx, name, func(record Record, driver Driver) error {
+				status, err := driver.Status(ctx, record.Machine)
+				switch {
+				case err != nil:
+					return wait.Stop(err)
+				case status.State == Running:
+					return errStillRuns
+				case status.State == Stopped:
+					return driver.Stop(ctx, record.Machine) // it removes the sockets
+				}
+				return wait.Stop(&NotRunningError{name, status.State})
+			})
+		},
+	}.Wait(ctx)
+}
