@@ -9,14 +9,18 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/crypto/ssh"
 
 	"github.com/swdt-dev/swdt/internal/testing/vmguest"
+	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/qemu"
 )
 
 const (
@@ -55,10 +59,14 @@ func TestAVMFromCreateToRestore(t *testing.T) {
 	started := oneVM(t, home.start(t, file))
 	wantVM(t, started, "changed", "running")
 	pids, sockets := home.processes(t), home.sockets(t)
-	if diff := cmp.Diff([]int{started.PID}, pids); diff != "" || started.Accelerator != "tcg" || len(sockets) == 0 {
-		t.Errorf("%+v: want it alone with accelerator tcg and sockets, which are %q; processes (-want +got):\n%s",
-			started, sockets, diff)
+	const logs = 2 // the processes that write serial.log and qemu.log
+	if !slices.Contains(pids, started.PID) || len(pids) != 1+logs {
+		t.Errorf("%+v: want its process and %d that write logs, got %v", started, logs, pids)
 	}
+	if started.Accelerator != "tcg" || len(sockets) == 0 {
+		t.Errorf("%+v: want accelerator tcg and sockets, which are %q", started, sockets)
+	}
+	wantHostKey(t, started.Folder)
 
 	if got := setUp(t, file); got != "changed" {
 		t.Errorf("setup: %s, want changed", got)
@@ -76,6 +84,36 @@ func TestAVMFromCreateToRestore(t *testing.T) {
 	home.wantNothing(t, started)
 	if got := hashFile(t, image); got != imageHash {
 		t.Errorf("the image changed: %s, was %s", got, imageHash)
+	}
+}
+
+// wantHostKey checks that the guest agent reports the key that the guest's SSH server has, and that no
+// contact has pinned one yet.
+func wantHostKey(t *testing.T, folder string) {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(folder, "known_hosts")); err == nil {
+		t.Error("a host key was pinned before the first contact")
+	}
+	store, err := vm.OpenStore("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, err := store.Get(vmName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const path, limit = `C:\ProgramData\ssh\ssh_host_ed25519_key.pub`, 1 << 10
+	files, err := qemu.New(qemu.Options{}).GuestFiles(t.Context(), record.Machine, limit, path, `C:\none`)
+	if err != nil || len(files) != 1 {
+		t.Fatalf("files of the guest: %q, %v", files, err)
+	}
+	key, _, _, _, err := ssh.ParseAuthorizedKey(files[path])
+	if err != nil {
+		t.Fatal(err)
+	}
+	fingerprint := vmguest.HostKey + ssh.FingerprintSHA256(key)
+	if serial := readText(t, filepath.Join(folder, "serial.log")); !strings.Contains(serial, fingerprint) {
+		t.Errorf("the agent reports %q, and the guest's serial port:\n%s", files[path], serial)
 	}
 }
 

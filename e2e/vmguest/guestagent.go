@@ -42,7 +42,7 @@ func (g *guest) serveGuestAgent(ctx context.Context) {
 			g.console.print("open the guest agent's port: %v", err)
 			return
 		}
-		a := &guestAgent{guest: g, results: map[int]execResult{}}
+		a := &guestAgent{guest: g, results: map[int]execResult{}, files: map[int]*bytes.Reader{}}
 		a.serve(ctx, patient{ctx, port}, port)
 	}
 }
@@ -67,9 +67,11 @@ func (p patient) Read(b []byte) (int, error) {
 
 // guestAgent is one conversation; commands run one after another.
 type guestAgent struct {
-	guest   *guest
-	results map[int]execResult
-	lastPID int
+	guest    *guest
+	results  map[int]execResult
+	lastPID  int
+	files    map[int]*bytes.Reader // the rest of open files of the simulated Windows
+	lastFile int
 }
 
 type agentRequest struct {
@@ -162,6 +164,8 @@ func (a *guestAgent) execute(ctx context.Context, r agentRequest) (any, error) {
 		return a.exec(ctx, r.Arguments)
 	case "guest-exec-status":
 		return a.execStatus(r.Arguments)
+	case "guest-file-open", "guest-file-read", "guest-file-close":
+		return a.file(r)
 	}
 	return nil, errors.ErrUnsupported
 }
@@ -227,6 +231,55 @@ func interfaces() ([]agentInterface, error) {
 		all = append(all, one)
 	}
 	return all, nil
+}
+
+// fileRead is the reply of guest-file-read.
+type fileRead struct {
+	Count   int    `json:"count"`
+	Content []byte `json:"buf-b64"`
+	End     bool   `json:"eof"`
+}
+
+// file opens, reads or closes a file of the simulated Windows.
+func (a *guestAgent) file(r agentRequest) (any, error) {
+	var args struct {
+		Path   string `json:"path"`
+		Handle int    `json:"handle"`
+		Count  int    `json:"count"`
+	}
+	if err := json.Unmarshal(r.Arguments, &args); err != nil {
+		return nil, fmt.Errorf("%s: %w", r.Execute, err)
+	}
+	if r.Execute == "guest-file-open" {
+		process := a.guest.windows.Spawn("qemu-ga.exe")
+		defer process.Kill()
+		file, err := process.Platform.Files.Open(args.Path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", r.Execute, err)
+		}
+		defer file.Close()
+		content, err := io.ReadAll(io.LimitReader(file, mostBytes))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", r.Execute, err)
+		}
+		a.lastFile++
+		a.files[a.lastFile] = bytes.NewReader(content)
+		return a.lastFile, nil
+	}
+	file, ok := a.files[args.Handle]
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("%s: no handle %d", r.Execute, args.Handle)
+	case r.Execute == "guest-file-close":
+		delete(a.files, args.Handle)
+		return struct{}{}, nil
+	}
+	content := make([]byte, max(0, min(args.Count, mostBytes)))
+	n, err := io.ReadFull(file, content)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, fmt.Errorf("%s: %w", r.Execute, err)
+	}
+	return fileRead{Count: n, Content: content[:n], End: err != nil}, nil
 }
 
 type execResult struct {

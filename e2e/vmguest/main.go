@@ -103,6 +103,9 @@ func serve(ctx context.Context, kept kept, state *simulated.Saved, disk *state, 
 	if err != nil {
 		return err
 	}
+	if err := putHostKey(g.windows, ssh.MarshalAuthorizedKey(hostKey.PublicKey())); err != nil {
+		return err
+	}
 	go g.watchButtons(ctx)
 	go g.serveGuestAgent(ctx)
 	if !kept.Installation.NoNetwork {

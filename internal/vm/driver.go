@@ -88,6 +88,14 @@ type Adopter interface {
 	Adopt(ctx context.Context, m Machine) (Machine, error)
 }
 
+// GuestReader is a Driver that can read files of a running guest without the guest's network.
+type GuestReader interface {
+	// GuestFiles returns the content of the guest's files at these paths, by path. Files that do
+	// not exist or have more than limit bytes are left out. The error reports that no program in
+	// the guest answers. The guest chooses what it returns.
+	GuestFiles(ctx context.Context, m Machine, limit int, paths ...string) (map[string][]byte, error)
+}
+
 // Capabilities are the parts of Driver that a driver has.
 type Capabilities struct {
 	Create        bool          `json:"create"` // else it is an Adopter

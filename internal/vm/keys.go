@@ -2,6 +2,7 @@ package vm
 
 import (
 	"bytes"
+	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/pem"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
@@ -72,4 +74,51 @@ func pin(path, address string) (bool, error) {
 		return found, fmt.Errorf("write the VM's host keys: %w", err)
 	}
 	return found, nil
+}
+
+// greetLimit bounds the wait for the greeting of an SSH server that runs. A guest that is still
+// starting does not greet.
+const greetLimit = 2 * time.Second
+
+// maxHostKey is far larger than the file of a public key, in bytes.
+const maxHostKey = 16 << 10
+
+// hostKeyFiles are the guest's files with the public keys of its SSH server.
+func hostKeyFiles() []string {
+	const folder = `C:\ProgramData\ssh\ssh_host_`
+	return []string{folder + "ed25519_key.pub", folder + "ecdsa_key.pub", folder + "rsa_key.pub"}
+}
+
+// pinReported pins the host keys that the guest reports without its network, if the driver can read
+// its files. It reports whether there are any. Its failures are none of the command's: the key of
+// the first contact is pinned then. It only looks once the SSH server answers, since an image's
+// first start may make new keys.
+func pinReported(ctx context.Context, record Record, driver Driver, address string) bool {
+	guest, ok := driver.(GuestReader)
+	if !ok {
+		return false
+	}
+	bounded, cancel := context.WithTimeout(ctx, greetLimit)
+	defer cancel()
+	if greets(bounded, address) != nil {
+		return false
+	}
+	// If the agent fails after some files, the keys that it has reported are true all the same.
+	files, _ := guest.GuestFiles(ctx, record.Machine, maxHostKey, hostKeyFiles()...)
+	var lines strings.Builder
+	for _, path := range hostKeyFiles() {
+		// Only the key itself is used: the guest adds neither names nor options.
+		if key, _, _, _, err := ssh.ParseAuthorizedKey(files[path]); err == nil && !isCertificate(key) {
+			lines.WriteString(knownhosts.Line([]string{address}, key) + "\n")
+		}
+	}
+	if lines.Len() == 0 {
+		return false
+	}
+	return localfile.Replace(record.KnownHosts(), []byte(lines.String())) == nil
+}
+
+func isCertificate(key ssh.PublicKey) bool {
+	_, is := key.(*ssh.Certificate)
+	return is
 }

@@ -39,8 +39,9 @@ func (e *NoAddressError) Error() string {
 }
 
 // Reach completes the credentials of a node whose machine is a VM: the address, the VM's
-// key if no other way to log in is set, and the file with the VM's host key. The key that
-// the VM shows at the first contact is pinned there. A node without spec.machine, or with a
+// key if no other way to log in is set, and the file with the VM's host key. At the first
+// contact, the keys that the guest reports through its agent are pinned there; if there is no
+// agent, the key that it shows is. A node without spec.machine, or with a
 // hostname of its own, is returned as it is.
 func (s *Machines) Reach(ctx context.Context, document config.Document) (config.Document, error) {
 	if document.Node.Spec.Machine == nil || document.Node.Spec.Credentials.Hostname != "" {
@@ -51,17 +52,22 @@ func (s *Machines) Reach(ctx context.Context, document config.Document) (config.
 		if err != nil {
 			return Report{}, err
 		}
-		return Report{}, complete(&document, record, addresses[0].HostPort())
+		address := addresses[0].HostPort()
+		pinned, err := pin(record.KnownHosts(), address)
+		if err != nil {
+			return Report{}, err
+		}
+		if !pinned && document.Node.Spec.Credentials.HostKey == "" {
+			pinned = pinReported(ctx, record, driver, address)
+		}
+		complete(&document, record, address, pinned)
+		return Report{}, nil
 	})
 	return document, err
 }
 
 // complete fills in the credentials for a VM at an address, host:port.
-func complete(document *config.Document, record Record, address string) error {
-	pinned, err := pin(record.KnownHosts(), address)
-	if err != nil {
-		return err
-	}
+func complete(document *config.Document, record Record, address string, pinned bool) {
 	c := &document.Node.Spec.Credentials
 	c.Hostname = address
 	c.ProxyJump = cmp.Or(c.ProxyJump, "none") // the VM is on this machine
@@ -69,7 +75,6 @@ func complete(document *config.Document, record Record, address string) error {
 		c.PrivateKey = record.Key()
 	}
 	document.KnownHosts, document.AcceptNewHostKey = record.KnownHosts(), !pinned
-	return nil
 }
 
 // HostPort returns the address as host:port.

@@ -32,7 +32,7 @@ func document(t *testing.T, name string, change ...func(*v1alpha1.Machine)) conf
 }
 
 // machines returns the VMs of a store in a folder, which a driver simulates.
-func machines(t *testing.T, root string, driver *simulatedvm.Driver) *vm.Machines {
+func machines(t *testing.T, root string, driver vm.Driver) *vm.Machines {
 	t.Helper()
 	store, err := vm.OpenStore(root)
 	check(t, err)

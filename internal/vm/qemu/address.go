@@ -3,6 +3,8 @@ package qemu
 import (
 	"bufio"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -64,14 +66,7 @@ func (d *Driver) Addresses(ctx context.Context, m vm.Machine) ([]vm.Address, err
 // agentAddresses returns the addresses that the guest agent reports; nil if there is no agent. A guest
 // cannot pass an address of your machine off as its own.
 func (d *Driver) agentAddresses(ctx context.Context, m vm.Machine, now found) []netip.Addr {
-	bounded, cancel := context.WithTimeout(ctx, answerLimit)
-	defer cancel()
-	client, err := qmp.Dial(bounded, sockets{now.started.Sockets}.look())
-	if err != nil {
-		return nil
-	}
-	defer client.Close()
-	agent, err := openAgent(bounded, now, client)
+	agent, err := d.agent(ctx, now)
 	if err != nil {
 		return nil
 	}
@@ -88,6 +83,42 @@ func (d *Driver) agentAddresses(ctx context.Context, m vm.Machine, now found) []
 		}
 	}
 	return kept
+}
+
+// agent connects to the guest agent, if a program in the guest serves it.
+func (d *Driver) agent(ctx context.Context, now found) (*guestagent.Agent, error) {
+	bounded, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	client, err := qmp.Dial(bounded, sockets{now.started.Sockets}.look())
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	return openAgent(bounded, now, client)
+}
+
+// GuestFiles reads files of the guest through its agent.
+func (d *Driver) GuestFiles(ctx context.Context, m vm.Machine, limit int, paths ...string) (map[string][]byte, error) {
+	now, err := d.running("read files of the guest", m)
+	if err != nil {
+		return nil, err
+	}
+	agent, err := d.agent(ctx, now)
+	if err != nil {
+		return nil, fmt.Errorf("read files of the guest: %w", err)
+	}
+	defer agent.Close()
+	files := map[string][]byte{}
+	for _, path := range paths {
+		content, err := agent.ReadFile(path, limit)
+		switch {
+		case err == nil:
+			files[path] = content
+		case !errors.Is(err, guestagent.ErrRefused):
+			return files, fmt.Errorf("read %s of the guest: %w", path, err)
+		}
+	}
+	return files, nil
 }
 
 // machineAddresses returns your machine's own addresses.

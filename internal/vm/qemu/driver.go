@@ -33,7 +33,7 @@
 //   - snapshot.go, live.go: snapshots of stopped and running VMs
 //   - install.go: the signs of an installation, and the image of its disk
 //   - export.go: a disk as one file
-//   - look.go, address.go: screenshots, keys, consoles, addresses
+//   - look.go, address.go: screenshots, keys, consoles, addresses, files of the guest
 //   - check.go, check_machine.go: what your machine lacks
 package qemu
 

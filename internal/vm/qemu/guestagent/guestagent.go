@@ -144,6 +144,49 @@ func Plausible(ip netip.Addr) bool {
 	return ip.IsGlobalUnicast() && ip != netip.AddrFrom4([4]byte{255, 255, 255, 255})
 }
 
+// ReadFile returns the content of a file of the guest, which may have at most limit bytes. The guest
+// chooses what it returns. If it refuses, such as for a file that does not exist, the error is an
+// ErrRefused.
+func (a *Agent) ReadFile(path string, limit int) (content []byte, err error) {
+	if err := a.conn.SetDeadline(time.Now().Add(replyLimit)); err != nil {
+		return nil, err
+	}
+	var handle int64
+	if err := a.ask("guest-file-open", map[string]any{"path": path, "mode": "r"}, &handle); err != nil {
+		return nil, err
+	}
+	defer func() {
+		var nothing any
+		err = errors.Join(err, a.ask("guest-file-close", map[string]any{"handle": handle}, &nothing))
+	}()
+	for reads := 0; reads <= limit; reads++ { // each one has a byte
+		var part struct {
+			Content []byte `json:"buf-b64"`
+			End     bool   `json:"eof"`
+		}
+		count := map[string]any{"handle": handle, "count": limit + 1 - len(content)}
+		if err := a.ask("guest-file-read", count, &part); err != nil {
+			return nil, err
+		}
+		content = append(content, part.Content...)
+		switch {
+		case len(content) > limit:
+			return nil, fmt.Errorf("%w: %s has more than %d bytes", errReply, path, limit)
+		case part.End || len(part.Content) == 0:
+			return content, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: the end of %s does not come", errReply, path)
+}
+
+// ask sends a command and decodes the reply.
+func (a *Agent) ask(command string, arguments, result any) error {
+	if err := a.send(command, arguments); err != nil {
+		return err
+	}
+	return a.receive(result)
+}
+
 func (a *Agent) send(command string, arguments any, before ...byte) error {
 	request, err := json.Marshal(struct {
 		Execute   string `json:"execute"`
@@ -155,6 +198,9 @@ func (a *Agent) send(command string, arguments any, before ...byte) error {
 	_, err = a.conn.Write(append(append(before, request...), '\n'))
 	return err
 }
+
+// ErrRefused is returned if the guest agent refuses a command.
+var ErrRefused = errors.New("the guest agent refuses")
 
 // errReply marks a complete reply that is not the expected one.
 var errReply = errors.New("the guest agent's reply is unusable")
@@ -175,7 +221,7 @@ func (a *Agent) receive(result any) error {
 		return fmt.Errorf("%w: %w", errReply, err)
 	}
 	if reply.Error != nil {
-		return fmt.Errorf("%w: it refuses: %.200q", errReply, reply.Error.Desc)
+		return fmt.Errorf("%w: %w: %.200q", errReply, ErrRefused, reply.Error.Desc)
 	}
 	if err := json.Unmarshal(reply.Return, result); err != nil {
 		return fmt.Errorf("%w: %w", errReply, err)
