@@ -166,6 +166,31 @@ func interrupt(t *testing.T, fault string, p point, i interruption) {
 	r.check(t, "after the next contact")
 }
 
+// Guardians that are interrupted again and again give up, undo, and count every interruption.
+func TestTheNumberOfInterruptionsIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRun(t, "")
+		const interruptions = 4
+		killed := 0
+		r.OnOperation(func(op simulated.Operation) simulated.Verdict {
+			starts := op.Service == layout.GuardianService && op.Kind == simulated.OpServiceStart &&
+				op.Phase == simulated.Before
+			if !starts || killed == interruptions {
+				return simulated.Continue()
+			}
+			killed++
+			return simulated.KillNamed(layout.GuardianService)
+		})
+		r.transact()
+		r.contact(t)
+		last := r.told[len(r.told)-1]
+		if last.Result != swap.RolledBack || killed != interruptions || !strings.Contains(last.Message, "interrupted 4 times") {
+			t.Errorf("%d interruptions: %s %q, want rolledBack after 4", killed, last.Result, last.Message)
+		}
+		r.check(t, "after the last guardian")
+	})
+}
+
 // run is one transaction over a containerd, with its configuration, and a kubelet. The old containerd does not start
 // with the new configuration.
 type run struct {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/format/commandline"
 	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
 // outdated reports whether the service runs another file than the one at the destination, which
@@ -53,10 +54,15 @@ func startedAs(p platform.Process, path string) bool {
 	return len(args) > 0 && samePath(path, args[0])
 }
 
-// isBeside reports whether a transaction could have moved the destination's old binary to path.
+// isBeside reports whether a transaction could have moved the destination's old binary to path: to
+// the name for an undo or for a rollback, or out of the way.
 func isBeside(destination, path string) bool {
-	end := len(destination)
-	return len(path) > end && samePath(path[:end], destination) && strings.HasPrefix(path[end:], ".swdt-")
+	if samePath(layout.Undo(destination), path) || samePath(layout.Previous(destination), path) {
+		return true
+	}
+	aside := layout.Aside(destination, "")
+	end := len(aside)
+	return len(path) > end && samePath(path[:end], aside) && !strings.ContainsAny(path[end:], `/\`)
 }
 
 // runBy returns the services whose command line contains the file at a destination. It searches all
@@ -79,15 +85,19 @@ func runBy(ctx context.Context, services platform.Services, destination string) 
 	return names
 }
 
-// mentions reports whether a command line contains a whole path, not only the beginning of a longer
-// one.
+// mentions reports whether a command line contains a whole path, and not only as the beginning of
+// longer ones.
 func mentions(commandLine, path string) bool {
 	fold := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "/", `\`)) }
 	commandLine, path = fold(commandLine), fold(path)
-	at := strings.Index(commandLine, path)
-	if at < 0 {
-		return false
+	for {
+		_, rest, found := strings.Cut(commandLine, path)
+		switch {
+		case !found:
+			return false
+		case rest == "" || strings.ContainsRune("\" \t", rune(rest[0])):
+			return true
+		}
+		commandLine = rest
 	}
-	rest := commandLine[at+len(path):]
-	return rest == "" || rest[0] == '"' || rest[0] == ' '
 }

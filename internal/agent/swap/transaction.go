@@ -113,8 +113,10 @@ func (t *transaction) resume(ctx context.Context) error {
 	if !t.journal.reached(Swapped) {
 		return &failure{err: fmt.Errorf("interrupted while %s", doing(last))}
 	}
-	if !t.journal.reached(Committing) && t.journal.count(Resumed) > maxResumes {
-		return &failure{err: fmt.Errorf("interrupted %d times, last while %s", maxResumes, doing(last))}
+	// Each guardian but this one was interrupted: the first one and those that resumed before.
+	interrupted := t.journal.count(Resumed)
+	if !t.journal.reached(Committing) && interrupted > maxResumes {
+		return &failure{err: fmt.Errorf("interrupted %d times, last while %s", interrupted, doing(last))}
 	}
 	return t.verifySwapped(ctx)
 }
