@@ -68,13 +68,15 @@ func (g *guardian) run(ctx context.Context) error {
 		outcome = g.capture(ctx)
 	}
 	// ctx may have ended and so ended the capture, for example because the machine shuts down. The clean-up must run
-	// to its end nevertheless.
+	// to its end nevertheless, but it is not retried then: the next start of the guardian continues it.
+	uncut, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLimit)
+	defer cancel()
 	return wait.Condition{
 		Name:     "the clean-up after the capture",
 		Interval: pollInterval, MaxInterval: cleanUpInterval,
 		Limit: endLimit,
-		Look:  func(ctx context.Context) error { return g.finish(ctx, outcome) },
-	}.Wait(context.WithoutCancel(ctx))
+		Look:  func(context.Context) error { return g.finish(uncut, outcome) },
+	}.Wait(ctx)
 }
 
 // finish removes everything that the capture has set up, and records the outcome. It may be called again after an

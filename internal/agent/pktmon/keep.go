@@ -164,30 +164,45 @@ func forget(files platform.Files) error {
 }
 
 // linger waits until the capture's packets are no longer on the node: their session has fetched them, the next
-// capture has removed them, or linger removes them after KeepFor. It returns false if ctx ends first; the guardian's
-// service must then continue at the next boot.
+// capture has removed them, or linger removes them after KeepFor. While it cannot look, for example because another
+// process reads the journal exclusively, it tries again; twice KeepFor after the capture it leaves the packets to the
+// next capture. It returns false if ctx ends first; the guardian's service must then continue at the next boot.
 func linger(ctx context.Context, files platform.Files, id string) bool {
 	for begun := time.Now(); ; {
-		j, err := readJournal(files)
-		if err != nil || j == nil || j.Plan.ID != id {
-			return true
-		}
-		paths, err := remaining(files, id)
-		if err != nil || !hasPackets(paths) {
-			_ = remove(files, paths) // the next capture removes a lock file that is still locked
-			return true
-		}
-		if time.Since(begun) >= captureplan.KeepFor && !isKept(files, id) && remove(files, paths) == nil {
+		age := time.Since(begun)
+		gone, err := packetsGone(files, id, age >= captureplan.KeepFor)
+		if gone || err != nil && age >= 2*captureplan.KeepFor {
 			return true
 		}
 		poll := leisurely
-		if time.Since(begun) < quickly {
+		if age < quickly {
 			poll = pollInterval
 		}
 		if wait.For(ctx, poll) != nil {
 			return false
 		}
 	}
+}
+
+// packetsGone reports whether the guardian of a capture need no longer stay for its packets. If they are overdue and
+// no session fetches them, packetsGone removes them.
+func packetsGone(files platform.Files, id string, overdue bool) (bool, error) {
+	// A journal that cannot be read names no other capture: then the files decide.
+	if j, err := readJournal(files); err == nil && (j == nil || j.Plan.ID != id) {
+		return true, nil
+	}
+	paths, err := remaining(files, id)
+	switch {
+	case err != nil:
+		return false, err
+	case !hasPackets(paths):
+		_ = remove(files, paths) // the next capture removes a lock file that is still locked
+		return true, nil
+	case overdue && !isKept(files, id):
+		err := remove(files, paths)
+		return err == nil, err
+	}
+	return false, nil
 }
 
 // hasPackets reports whether a capture's files include any besides its lock and its kept journal.

@@ -9,6 +9,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/agent/pktmon"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/wire/captureplan"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
 // captured returns a session that continues after the end of its capture.
@@ -88,6 +89,50 @@ func TestPacketsThatNobodyFetchesGo(t *testing.T) {
 			return len(n.packets(t)) == 0 && !n.guarded(t)
 		})
 	})
+}
+
+// Without a readable journal, the guardian removes the packets after KeepFor as well.
+func TestPacketsGoWithoutAReadableJournal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		_, p := captured(t, n, "a")
+		n.WriteFile(layout.CaptureJournal, []byte("damaged"))
+		p.Exit()
+		time.Sleep(captureplan.KeepFor - time.Minute)
+		if got := n.packets(t); len(got) != 1 || !n.guarded(t) {
+			t.Fatalf("before its time: packets %v; guarded: %v", got, n.guarded(t))
+		}
+		eventually(t, "the packets and the guardian have gone", func() bool {
+			return len(n.packets(t)) == 0 && !n.guarded(t)
+		})
+	})
+}
+
+// A guardian whose process is killed ends at once: while it captures, and while it waits for the packets to be
+// fetched.
+func TestAKilledGuardianEndsAtOnce(t *testing.T) {
+	for name, prepare := range map[string]func(t *testing.T, n *node){
+		"while it captures": func(t *testing.T, n *node) {
+			m, _ := n.session()
+			if _, err := pktmon.Begin(t.Context(), m, plan("a")); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "it captures", func() bool { return n.captures(t) })
+		},
+		"while it waits": func(t *testing.T, n *node) { captured(t, n, "a") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNode(t)
+				prepare(t, n)
+				begun := time.Now()
+				n.Close()
+				if took := time.Since(begun); took > time.Second {
+					t.Errorf("it took %s", took)
+				}
+			})
+		})
+	}
 }
 
 func TestTheGuardianGoesOnceThePacketsAreFetched(t *testing.T) {
