@@ -15,10 +15,6 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// captureSilence is how long a capture continues without a message from its
-// caller. Nothing else reveals a broken network connection.
-const captureSilence = 10 * time.Second
-
 // captureService exposes package pktmon over RPC.
 type captureService struct {
 	agentv1.UnimplementedCaptureServer
@@ -59,7 +55,7 @@ func (s *captureService) Run(stream grpc.BidiStreamingServer[agentv1.PipeRequest
 	s.mu.Unlock()
 	go func() {
 		defer release()
-		for silent := time.AfterFunc(captureSilence, release); ; silent.Reset(captureSilence) {
+		for silent := time.AfterFunc(captureplan.MaxSilence, release); ; silent.Reset(captureplan.MaxSilence) {
 			if _, err := stream.Recv(); err != nil {
 				silent.Stop()
 				return

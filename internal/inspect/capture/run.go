@@ -18,10 +18,6 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// beat is the interval at which the caller sends keep-alive messages. The node ends a
-// capture if no such message has arrived for five times this interval.
-const beat = 2 * time.Second
-
 // Run captures on one node until o.For is over, o.Stop is closed, or ctx ends, and then
 // waits until the node's packet monitor is as it was before the capture. If ctx or the
 // connection ends, the node restores its packet monitor by itself. After the capture, the
@@ -185,7 +181,7 @@ func receive(stream captureStream) (event captureplan.Event, err error) {
 // keepAlive sends keep-alive messages until ctx ends or stop is closed. Closing stop also
 // ends the capture.
 func keepAlive(ctx context.Context, stream captureStream, stop <-chan struct{}) {
-	ticker := time.NewTicker(beat)
+	ticker := time.NewTicker(captureplan.KeepAlive)
 	defer ticker.Stop()
 	for {
 		select {

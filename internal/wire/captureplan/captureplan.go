@@ -25,6 +25,13 @@ const FilterName = "swdt-"
 // connection broke can fetch them within that time.
 const KeepFor = time.Hour
 
+// KeepAlive is the interval at which the caller of a capture sends a message, and MaxSilence is how long a node
+// continues to capture without one. Nothing else reveals a broken network connection.
+const (
+	KeepAlive  = 2 * time.Second
+	MaxSilence = 5 * KeepAlive
+)
+
 // Plan describes one capture. Your machine makes it, since the command lines of
 // pktmon differ between builds of Windows.
 type Plan struct {
