@@ -26,9 +26,9 @@ SWDT_LAB=$(lab/build.sh)
 SWDT_BIN=$PWD/bin/swdt
 export SWDT_LAB SWDT_BIN
 
-# Four packages at a time, since most of them wait longer than they compute.
+# Four packages at a time and sixteen tests of each, since most of them wait longer than they compute.
 title "your machine: unit, property and simulated tests, with the race detector"
-run unit . go test -json -race -p 4 -timeout 30m ./api/... ./cmd/... ./internal/...
+run unit . go test -json -race -p 4 -parallel 16 -timeout 30m ./api/... ./cmd/... ./internal/...
 # This test measures memory, so it runs without the race detector.
 run memory . go test -json -run 'TestThirtyNodesInLittleMemory$' ./internal/cli
 
