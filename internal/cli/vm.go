@@ -20,7 +20,7 @@ func (a *app) vmCommand() *cobra.Command {
 		a.vmCheckCommand(), a.vmCreateCommand(), a.vmDeleteCommand(),
 		a.vmStartCommand(), a.vmStopCommand(), a.vmRestartCommand(), a.vmListCommand(), a.vmStatusCommand(),
 		a.vmSnapshotCommand(), a.vmAddressCommand(), a.vmConsoleCommand(), a.vmScreenshotCommand(),
-		a.vmKeysCommand(), a.vmImageCommand())
+		a.vmKeysCommand(), a.vmNetworkCommand(), a.vmImageCommand())
 	cmd.Long = `Makes the virtual machine that spec.machine of a node file describes, and runs it
 on this machine, without a daemon. All other commands then work with that node
 file: swdt fills in the VM's address, its SSH key and its host key.

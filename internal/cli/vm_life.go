@@ -92,19 +92,34 @@ func (a *app) startVM(
 	ctx context.Context, machines *vm.Machines, name string, wait bool, r ui.Reporter,
 ) (vm.Report, error) {
 	report, err := machines.Start(ctx, name, r)
-	if err != nil || !wait {
+	if err != nil || !wait && report.Result == fleet.Unchanged {
+		return report, err
+	}
+	if err := a.assign(ctx, machines, name, r); err != nil || !wait {
 		return report, err
 	}
 	return a.awaitVM(ctx, machines, name, r)
 }
 
+// assign waits until the guest of a VM on a bridge has its address.
+func (a *app) assign(ctx context.Context, machines *vm.Machines, name string, r ui.Reporter) error {
+	ctx, cancel := a.bootBounded(ctx)
+	defer cancel()
+	return machines.Assign(ctx, name, r)
+}
+
+// bootBounded bounds a wait for a guest that starts, if --timeout does not.
+func (a *app) bootBounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if a.global.timeout == 0 {
+		return context.WithTimeout(ctx, bootLimit)
+	}
+	return context.WithCancel(ctx)
+}
+
 // awaitVM waits until a VM's SSH server answers.
 func (a *app) awaitVM(ctx context.Context, machines *vm.Machines, name string, r ui.Reporter) (vm.Report, error) {
-	if a.global.timeout == 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, bootLimit)
-		defer cancel()
-	}
+	ctx, cancel := a.bootBounded(ctx)
+	defer cancel()
 	return machines.Await(ctx, name, r)
 }
 
@@ -187,7 +202,8 @@ func (a *app) vmStartCommand() *cobra.Command {
 		SuggestFor: []string{"boot", "up", "resume"},
 		Long: `Starts the VMs and returns once they execute; a guest needs minutes more until its
 SSH server answers, for which --wait waits. A VM runs until it is stopped, also
-without swdt. If another program has taken a VM's port of 127.0.0.1, the VM gets
+without swdt. On a bridge, start also waits until the guest has taken its address,
+which swdt gives it. If another program has taken a VM's port of 127.0.0.1, the VM gets
 another, unless the node file sets it.`,
 		Example: examples("vm start", "", "vm start --wait", "until its SSH server answers"),
 		Args:    arguments(cobra.NoArgs),
@@ -252,7 +268,10 @@ reset at once, as by its reset button. A VM that does not run is started.`,
 				ctx context.Context, machines *vm.Machines, name string, r ui.Reporter,
 			) (vm.Report, error) {
 				report, err := machines.Restart(ctx, name, o.StopOptions, r)
-				if err != nil || !wait.wait {
+				if err != nil {
+					return report, err
+				}
+				if err := a.assign(ctx, machines, name, r); err != nil || !wait.wait {
 					return report, err
 				}
 				return a.awaitVM(ctx, machines, name, r)

@@ -15,6 +15,7 @@
 //   - machines.go, plan.go, keys.go: plan, make and delete a VM
 //   - run.go, export.go: start and stop a VM; its disk as one file
 //   - look.go, reach.go: snapshots, screens; the way to the guest for all other commands
+//   - bridged.go, bridged_report.go: VMs on a bridge of your machine
 //   - report.go: results of commands
 //
 // # Trust

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
+	"github.com/swdt-dev/swdt/internal/vm/network"
 )
 
 // cleanLimit bounds the removal of the remains of a failed creation.
@@ -21,12 +23,15 @@ type Machines struct {
 	store   *Store
 	drivers []Driver
 	command string
+	docker  network.Docker // whose networks the VMs can be on
 }
 
 // NewMachines returns the VMs of a store. command is the command line of this process. If
 // another process finds a VM busy, its error names that command line.
 func NewMachines(store *Store, command string, drivers ...Driver) *Machines {
-	return &Machines{store: store, drivers: drivers, command: command}
+	return &Machines{
+		store: store, drivers: drivers, command: command, docker: network.DockerAt(os.Getenv("DOCKER_HOST")),
+	}
 }
 
 // Drivers returns the names of the drivers.
@@ -78,7 +83,11 @@ func (s *Machines) Plan(ctx context.Context, document config.Document) (Plan, er
 	if err != nil {
 		return Plan{}, err
 	}
-	plan := Plan{Record: r, Problems: driver.Check(ctx, r.Machine)}
+	problems, err := s.settle(ctx, &r)
+	if err != nil {
+		return Plan{}, err
+	}
+	plan := Plan{Record: r, Problems: append(driver.Check(ctx, r.Machine), problems...)}
 	if !finding.Has(plan.Problems, finding.Error) {
 		if err := s.adopt(ctx, driver, &plan.Record); err != nil {
 			return plan, err
@@ -132,7 +141,11 @@ func (s *Machines) Create(ctx context.Context, document config.Document, r ui.Re
 	case !errors.Is(err, ErrUnknown):
 		return Report{}, err
 	}
-	if err := CheckProblems(driver.Check(ctx, record.Machine), r); err != nil {
+	problems, err := s.settle(ctx, &record)
+	if err != nil {
+		return Report{}, err
+	}
+	if err := CheckProblems(append(driver.Check(ctx, record.Machine), problems...), r); err != nil {
 		return Report{}, err
 	}
 	if err := s.adopt(ctx, driver, &record); err != nil {

@@ -62,7 +62,8 @@ func NewMachine(document config.Document, folder string) Machine {
 		Firmware: Firmware{SecureBoot: spec.Firmware.SecureBoot, TPM: spec.Firmware.TPM},
 		Network: Network{
 			Mode: NetworkMode(spec.Network.Mode), Adapter: Adapter(spec.Network.Adapter), MAC: newMAC(),
-			Bridge: spec.Network.Bridge, Tap: spec.Network.Tap, Address: orAuto(spec.Network.Address), Forwards: []Forward{},
+			Bridge: spec.Network.Bridge, Tap: WantedNetwork(document).Tap, Address: orAuto(spec.Network.Address),
+			Forwards: []Forward{},
 		},
 		Discs: []string{}, Accelerator: orAuto(spec.Accelerator), Domain: spec.Domain, URI: spec.URI,
 	}
@@ -234,6 +235,9 @@ func differences(made, plan Record) (all []string) {
 	compare("disk bus", string(made.DiskBus), string(plan.DiskBus))
 	compare("image", made.Image.Base, plan.Image.Base)
 	compare("firmware", made.Firmware.String(), plan.Firmware.String())
+	if plan.Network.Address == "" { // auto
+		plan.Network.Address = made.Network.Address
+	}
 	compare("network", made.Network.String(), plan.Network.String())
 	compare("accelerator", made.Accelerator, plan.Accelerator)
 	return all

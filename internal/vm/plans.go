@@ -113,8 +113,8 @@ func (c Checks) Failed() bool {
 // VM of the first driver.
 func (s *Machines) Check(ctx context.Context, documents []config.Document) (Checks, error) {
 	checks := Checks{VMs: []CheckReport{}}
-	add := func(name string, driver Driver, m Machine) {
-		problems := driver.Check(ctx, m)
+	add := func(name string, driver Driver, m Machine, more ...finding.Problem) {
+		problems := append(driver.Check(ctx, m), more...)
 		finding.Sort(problems)
 		outcome := fleet.NewOutcome(name, ok, nil)
 		if finding.Has(problems, finding.Error) {
@@ -131,7 +131,11 @@ func (s *Machines) Check(ctx context.Context, documents []config.Document) (Chec
 		if err != nil {
 			return checks, err
 		}
-		add(record.Name, driver, record.Machine)
+		problems, err := s.settle(ctx, &record)
+		if err != nil {
+			return checks, err
+		}
+		add(record.Name, driver, record.Machine, problems...)
 	}
 	if len(documents) == 0 && len(s.drivers) > 0 {
 		add("any VM", s.drivers[0], Machine{})

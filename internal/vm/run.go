@@ -91,6 +91,9 @@ func (s *Machines) Start(ctx context.Context, name string, r ui.Reporter) (Repor
 
 // start starts a VM that does not run. The caller holds its lock.
 func (s *Machines) start(ctx context.Context, record Record, driver Driver, r ui.Reporter) (Report, error) {
+	if err := s.attach(ctx, record, r); err != nil {
+		return Report{}, err
+	}
 	r.Step("starting VM %s", record.Name)
 	for range startTries {
 		moved, err := s.movePorts(&record)

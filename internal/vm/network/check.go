@@ -64,10 +64,10 @@ func (f *Firewall) Problems(connections []Connection) []finding.Problem {
 			continue
 		}
 		p := finding.Problem{Check: "firewall", Where: finding.OnMachine}
-		p.Severity, p.Evidence = finding.Error, v.Rule
+		p.Severity, p.Evidence = finding.Error, v.Table+": "+v.Rule
 		switch {
 		case v.Passes:
-			p.Severity, p.Evidence = finding.Warning, v.Hides
+			p.Severity, p.Evidence = finding.Warning, "nat: "+v.Hides
 			p.What = fmt.Sprintf("%s: your machine replaces the sender's address (%s)", c.Use, c.Packet)
 			p.Remedy = exempt(c.Packet)
 		case v.Maybe:
@@ -96,7 +96,10 @@ func (v Verdict) dropped() string {
 // firewall. DOCKER-USER is the chain that Docker never changes, but it is not always the
 // first.
 func (f *Firewall) accept(p Packet, v Verdict) string {
-	const onBridge = "put the VM on the bridge of kind itself: network mode bridge"
+	onBridge := "put the VM on the bridge of kind itself: network mode bridge"
+	if p.In == p.Out {
+		onBridge = "`sudo sysctl net.bridge.bridge-nf-call-iptables=0`"
+	}
 	for _, name := range []string{"DOCKER-USER", "FORWARD"} {
 		id := chainID{"filter", name}
 		if f.chains[id] == nil {

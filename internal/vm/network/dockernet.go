@@ -2,20 +2,13 @@ package network
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
-	"time"
 )
-
-// DockerSocket is the path of the socket at which Docker's engine answers.
-const DockerSocket = "/var/run/docker.sock"
 
 // ErrNoDockerNetwork means that Docker has no network of that name.
 var ErrNoDockerNetwork = errors.New("there is no such Docker network")
@@ -28,45 +21,38 @@ type DockerNetwork struct {
 	Gateway netip.Addr
 	// Range is the part of Subnet that Docker gives to containers; invalid: all of it.
 	Range netip.Prefix
+	// Made reports whether swdt has made the network.
+	Made bool
 	// Containers are the addresses in use, by the container's name.
 	Containers map[string]netip.Addr
 }
 
-const (
-	dockerTimeout     = 10 * time.Second
-	largestDockerText = 4 << 20 // bytes of an answer
-)
-
-// LookUp asks Docker's engine at a Unix socket about a network. Docker answers only root and
-// the members of the group docker.
-func LookUp(ctx context.Context, socket, name string) (DockerNetwork, error) {
-	ctx, cancel := context.WithTimeout(ctx, dockerTimeout)
-	defer cancel()
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
-	}}
-	defer transport.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://docker/networks/"+url.PathEscape(name), nil)
-	if err != nil {
-		return DockerNetwork{}, fmt.Errorf("ask Docker for network %q: %w", name, err)
-	}
-	response, err := transport.RoundTrip(request)
-	if err != nil {
-		return DockerNetwork{}, fmt.Errorf("ask Docker for network %q: %w", name, err)
-	}
-	defer response.Body.Close()
-	switch response.StatusCode {
-	case http.StatusOK:
-	case http.StatusNotFound:
-		return DockerNetwork{}, fmt.Errorf("%w: %q", ErrNoDockerNetwork, name)
-	default:
-		return DockerNetwork{}, fmt.Errorf("ask Docker for network %q: it answered %s", name, response.Status)
-	}
+// Network asks Docker about a network. The error is ErrNoDockerNetwork if there is none.
+func (d Docker) Network(ctx context.Context, name string) (DockerNetwork, error) {
 	var answer dockerAnswer
-	if err := json.NewDecoder(io.LimitReader(response.Body, largestDockerText)).Decode(&answer); err != nil {
-		return DockerNetwork{}, fmt.Errorf("read Docker's answer about network %q: %w", name, err)
+	err := d.do(ctx, http.MethodGet, "/networks/"+url.PathEscape(name), nil, &answer)
+	var refused *DockerError
+	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
+		return DockerNetwork{}, fmt.Errorf("%w: %q", ErrNoDockerNetwork, name)
+	}
+	if err != nil {
+		return DockerNetwork{}, fmt.Errorf("ask Docker for network %q: %w", name, err)
 	}
 	return answer.network()
+}
+
+// Networks returns all bridge networks of Docker, without their containers.
+func (d Docker) Networks(ctx context.Context) (all []DockerNetwork, err error) {
+	var answers []dockerAnswer
+	if err := d.do(ctx, http.MethodGet, "/networks", nil, &answers); err != nil {
+		return nil, fmt.Errorf("ask Docker for its networks: %w", err)
+	}
+	for _, answer := range answers {
+		if n, err := answer.network(); err == nil { // the others are no bridges with IPv4
+			all = append(all, n)
+		}
+	}
+	return all, nil
 }
 
 // dockerAnswer is Docker's description of a network, in the form of its API.
@@ -75,6 +61,7 @@ type dockerAnswer struct {
 	ID      string `json:"Id"`
 	Driver  string
 	Options map[string]string
+	Labels  map[string]string
 	IPAM    struct {
 		Config []struct{ Subnet, IPRange, Gateway string }
 	}
@@ -87,6 +74,7 @@ func (a dockerAnswer) network() (DockerNetwork, error) {
 	}
 	n := DockerNetwork{
 		Name: a.Name, Bridge: a.Options["com.docker.network.bridge.name"], Containers: map[string]netip.Addr{},
+		Made: a.Labels[madeLabel] != "",
 	}
 	if n.Bridge == "" && len(a.ID) >= 12 {
 		n.Bridge = "br-" + a.ID[:12]
@@ -121,9 +109,10 @@ func (n DockerNetwork) ControlPlane(cluster string) (name string, address netip.
 }
 
 // FreeAddress returns the highest address of the subnet that is neither Docker's nor in
-// taken. Docker itself assigns the lowest free address.
+// taken, if possible outside of the range that Docker gives to containers. Docker itself
+// assigns the lowest free address.
 func (n DockerNetwork) FreeAddress(taken []netip.Addr) (netip.Addr, error) {
-	used := map[netip.Addr]bool{n.Gateway: true, n.Subnet.Addr(): true}
+	used := map[netip.Addr]bool{n.Gateway: true, n.Subnet.Addr(): true, broadcast(n.Subnet): true}
 	for _, a := range n.Containers {
 		used[a] = true
 	}
@@ -131,17 +120,26 @@ func (n DockerNetwork) FreeAddress(taken []netip.Addr) (netip.Addr, error) {
 		used[a] = true
 	}
 	const most = 4096 // tries
-	a := broadcast(n.Subnet).Prev()
-	for range most {
-		if !n.Subnet.Contains(a) {
-			break
+	starts := []netip.Addr{broadcast(n.Subnet)}
+	if n.Assigns(starts[0]) && n.Range.IsValid() {
+		starts = append([]netip.Addr{n.Range.Masked().Addr()}, starts...) // below the range comes first
+	}
+	for _, a := range starts {
+		for range most {
+			if a = a.Prev(); !n.Subnet.Contains(a) {
+				break
+			}
+			if !used[a] {
+				return a, nil
+			}
 		}
-		if !used[a] {
-			return a, nil
-		}
-		a = a.Prev()
 	}
 	return netip.Addr{}, fmt.Errorf("no address of %s is free in Docker's network %q", n.Subnet, n.Name)
+}
+
+// Assigns reports whether Docker itself may give an address to a container.
+func (n DockerNetwork) Assigns(a netip.Addr) bool {
+	return n.Subnet.Contains(a) && (!n.Range.IsValid() || n.Range.Contains(a))
 }
 
 // broadcast returns the last address of an IPv4 subnet.

@@ -47,7 +47,7 @@ const kindNetwork = `{
 
 func TestLookUpFindsKindsBridge(t *testing.T) {
 	socket := serveDocker(t, map[string]string{"/networks/kind": kindNetwork})
-	n, err := LookUp(t.Context(), socket, "kind")
+	n, err := Docker{Socket: socket}.Network(t.Context(), "kind")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,16 +78,16 @@ func TestLookUpRefusesWhatIsNoBridge(t *testing.T) {
 		"/networks/endless": `{"Name": "` + strings.Repeat("x", largestDockerText+10) + `"}`,
 	})
 	for _, name := range []string{"host", "noid", "v6", "hostile", "cut", "endless"} {
-		if n, err := LookUp(t.Context(), socket, name); err == nil {
+		if n, err := (Docker{Socket: socket}).Network(t.Context(), name); err == nil {
 			t.Errorf("%s was accepted: %+v", name, n)
 		}
 	}
 	for _, name := range []string{"absent", "../networks/kind", "kind?x"} {
-		if _, err := LookUp(t.Context(), socket, name); !errors.Is(err, ErrNoDockerNetwork) {
+		if _, err := (Docker{Socket: socket}).Network(t.Context(), name); !errors.Is(err, ErrNoDockerNetwork) {
 			t.Errorf("%s: got %v, want ErrNoDockerNetwork", name, err)
 		}
 	}
-	if _, err := LookUp(t.Context(), filepath.Join(t.TempDir(), "none.sock"), "kind"); err == nil {
+	if _, err := (Docker{Socket: filepath.Join(t.TempDir(), "none.sock")}).Network(t.Context(), "kind"); err == nil {
 		t.Error("an absent engine answered")
 	}
 }

@@ -50,6 +50,8 @@ type Verdict struct {
 	Passes bool
 	// Answer means that the packet passes, and its answer does not.
 	Answer bool
+	// Table is the table of the rule that decides.
+	Table string
 	// Rule is the rule that decides, as iptables-save prints it, or the chain's policy;
 	// empty if no rule decides.
 	Rule string
@@ -145,7 +147,7 @@ func (f *Firewall) forward(p Packet) Verdict {
 	for _, id := range []chainID{{"raw", "PREROUTING"}, {"mangle", "FORWARD"}, {"filter", "FORWARD"}} {
 		switch rule, target, maybe := f.decide(id, p); target {
 		case "DROP", "REJECT":
-			return Verdict{Rule: rule, Maybe: maybe}
+			return Verdict{Table: id.table, Rule: rule, Maybe: maybe}
 		}
 	}
 	return Verdict{Passes: true}

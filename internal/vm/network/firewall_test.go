@@ -63,7 +63,7 @@ func TestJudgeOfDockersRules(t *testing.T) {
 	}{
 		"a VM on another bridge is dropped": {
 			Packet{In: "virbr0", Out: "br-kind", From: ip("192.168.122.50"), To: ip("172.18.0.2"), Protocol: "tcp", Port: 6443},
-			Verdict{Rule: "-A DOCKER ! -i br-kind -o br-kind -j DROP"},
+			Verdict{Table: "filter", Rule: "-A DOCKER ! -i br-kind -o br-kind -j DROP"},
 		},
 		"a container reaches it, but hidden": {
 			Packet{In: "br-kind", Out: "virbr0", From: ip("172.18.0.2"), To: ip("192.168.122.50"), Protocol: "tcp", Port: 10250},
@@ -75,11 +75,11 @@ func TestJudgeOfDockersRules(t *testing.T) {
 		},
 		"raw comes before filter": {
 			Packet{In: "virbr0", Out: "br-kind", From: ip("192.168.122.50"), To: ip("172.18.0.2"), Protocol: "udp", Port: 999},
-			Verdict{Rule: "-A PREROUTING -d 172.18.0.2/32 ! -i br-kind -p udp -m udp --dport 999 -j DROP"},
+			Verdict{Table: "raw", Rule: "-A PREROUTING -d 172.18.0.2/32 ! -i br-kind -p udp -m udp --dport 999 -j DROP"},
 		},
 		"the policy decides if no rule does": {
 			Packet{In: "eth0", Out: "eth1", From: ip("10.0.0.1"), To: ip("10.0.0.2"), Protocol: "tcp", Port: 1},
-			Verdict{Rule: "the policy DROP of chain FORWARD"},
+			Verdict{Table: "filter", Rule: "the policy DROP of chain FORWARD"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,9 +122,9 @@ func TestConditions(t *testing.T) {
 		got := f.forward(packet)
 		want := Verdict{Passes: want == no, Maybe: want == unknown}
 		if want.Passes {
-			got.Rule = ""
+			got.Table, got.Rule = "", ""
 		} else {
-			want.Rule = "-A FORWARD " + conditions + " -j DROP"
+			want.Table, want.Rule = "filter", "-A FORWARD "+conditions+" -j DROP"
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", conditions, diff)
@@ -158,9 +158,9 @@ func TestProblemsNameRuleAndRemedy(t *testing.T) {
 	for _, p := range problems {
 		got = append(got, string(p.Severity)+": "+p.What+" | "+p.Evidence+" → "+p.Remedy)
 	}
-	const dropped = " | -A DOCKER ! -i br-kind -o br-kind -j DROP → `sudo iptables -I DOCKER-USER -i virbr0 -o br-kind -j ACCEPT`; " +
+	const dropped = " | filter: -A DOCKER ! -i br-kind -o br-kind -j DROP → `sudo iptables -I DOCKER-USER -i virbr0 -o br-kind -j ACCEPT`; " +
 		"or put the VM on the bridge of kind itself: network mode bridge"
-	const hidden = " | -A POSTROUTING -s 172.18.0.0/16 ! -o br-kind -j MASQUERADE → " +
+	const hidden = " | nat: -A POSTROUTING -s 172.18.0.0/16 ! -o br-kind -j MASQUERADE → " +
 		"`sudo iptables -t nat -I POSTROUTING -s 172.18.0.2 -d 192.168.122.50 -j RETURN`"
 	want := []string{
 		"error: the kubelet reaches the API server: your firewall drops it (TCP from 192.168.122.50 to 172.18.0.2, port 6443)" + dropped,
@@ -197,7 +197,7 @@ func TestAnswersCount(t *testing.T) {
 	const drops = "-A FORWARD -i br-kind -o virbr0 -j REJECT"
 	f := parse(t, "*filter\n:FORWARD ACCEPT [0:0]\n"+drops+"\nCOMMIT\n")
 	p := sides("virbr0").Connections()[0]
-	if diff := cmp.Diff(Verdict{Answer: true, Rule: drops}, f.Judge(p.Packet)); diff != "" {
+	if diff := cmp.Diff(Verdict{Answer: true, Table: "filter", Rule: drops}, f.Judge(p.Packet)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	const want = "`sudo iptables -I FORWARD -i br-kind -o virbr0 -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT`"

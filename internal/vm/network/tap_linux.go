@@ -3,15 +3,17 @@ package network
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // Tap is a tap device, which leads the frames of one VM to a bridge.
 type Tap struct {
 	Name   string
 	Bridge string
-	Owner  int // the user ID that may open it without root's rights
+	Owner  int // the user ID that may open it without root's rights; root may open all
 }
 
 // Missing returns the steps that Make would take, a line each; none if the tap is as wanted.
@@ -83,7 +85,20 @@ func (t Tap) Make() (err error) {
 	return nil
 }
 
-// Remove deletes the tap; one that does not exist is no error.
+// Exists reports whether there is an interface of the tap's name.
+func (t Tap) Exists() (bool, error) {
+	link, err := netlink.LinkByName(t.Name)
+	if isNoLink(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look up interface %s: %w", t.Name, err)
+	}
+	return true, t.isOurs(link)
+}
+
+// Remove deletes the tap; one that does not exist is no error. Its owner needs no rights for
+// that. The error is a *BusyError if a VM uses it.
 func (t Tap) Remove() error {
 	link, err := netlink.LinkByName(t.Name)
 	if isNoLink(err) {
@@ -95,10 +110,32 @@ func (t Tap) Remove() error {
 	if err := t.isOurs(link); err != nil {
 		return err
 	}
-	if err := netlink.LinkDel(link); err != nil {
+	if err := dissolve(t.Name); err != nil {
 		return fmt.Errorf("remove tap device %s: %w", t.Name, err)
 	}
 	return nil
+}
+
+// dissolve takes over a tap, which no program may use, and lets it end with this process's use.
+func dissolve(name string) error {
+	device, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer device.Close()
+	request, err := unix.NewIfreq(name)
+	if err != nil {
+		return err
+	}
+	request.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI | unix.IFF_VNET_HDR)
+	err = unix.IoctlIfreq(int(device.Fd()), unix.TUNSETIFF, request)
+	if errors.Is(err, unix.EBUSY) {
+		return &BusyError{name}
+	}
+	if err != nil {
+		return err
+	}
+	return unix.IoctlSetInt(int(device.Fd()), unix.TUNSETPERSIST, 0)
 }
 
 // isOurs returns an error if the interface with the tap's name is something else.
@@ -108,7 +145,7 @@ func (t Tap) isOurs(link netlink.Link) error {
 	case !ok || tap.Mode != netlink.TUNTAP_MODE_TAP:
 		return fmt.Errorf("interface %s exists and is a %s, not a tap device: choose another name in "+
 			"spec.machine.network.tap", t.Name, link.Type())
-	case int(tap.Owner) != t.Owner:
+	case t.Owner != 0 && int(tap.Owner) != t.Owner:
 		return fmt.Errorf("tap device %s belongs to user %d, not %d: choose another name in "+
 			"spec.machine.network.tap", t.Name, tap.Owner, t.Owner)
 	}
@@ -118,14 +155,14 @@ func (t Tap) isOurs(link netlink.Link) error {
 func findBridge(name string) (netlink.Link, error) {
 	link, err := netlink.LinkByName(name)
 	if isNoLink(err) {
-		return nil, fmt.Errorf("your machine has no bridge %s: name one that exists, or a Docker network, in "+
-			"spec.machine.network.bridge", name)
+		return nil, fmt.Errorf("%w %s: name one that exists, or a Docker network, in spec.machine.network.bridge",
+			errNoBridge, name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look up bridge %s: %w", name, err)
 	}
 	if link.Type() != "bridge" {
-		return nil, fmt.Errorf("interface %s is a %s, not a bridge", name, link.Type())
+		return nil, fmt.Errorf("%w: interface %s is a %s", errNoBridge, name, link.Type())
 	}
 	return link, nil
 }

@@ -29,7 +29,7 @@ func (d *Driver) Check(ctx context.Context, m vm.Machine) []finding.Problem {
 	}
 	var all []finding.Problem
 	for _, check := range []func(context.Context, vm.Machine) []finding.Problem{
-		d.checkPrograms, d.checkAccelerator, d.checkFirmware, checkMemory, checkDisk, checkImage, checkNetwork,
+		d.checkPrograms, d.checkAccelerator, d.checkFirmware, checkMemory, checkDisk, checkImage,
 	} {
 		all = append(all, check(ctx, m)...)
 	}

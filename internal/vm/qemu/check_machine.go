@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -48,33 +47,4 @@ func parseMemory(text string) (int64, bool) {
 		}
 	}
 	return 0, false
-}
-
-// checkNetwork checks the bridge and the tap, which swdt or a person has made.
-func checkNetwork(_ context.Context, m vm.Machine) []finding.Problem {
-	if m.Network.Mode != vm.BridgeMode && m.Network.Mode != vm.TapMode {
-		return nil
-	}
-	const devices = "/sys/class/net"
-	if !exists(devices) {
-		return nil // no Linux
-	}
-	var all []finding.Problem
-	device := func(name, part string) (string, bool) {
-		path := filepath.Join(devices, filepath.Base(name), part)
-		return path, name != "" && exists(path)
-	}
-	if path, ok := device(m.Network.Bridge, "bridge"); m.Network.Mode == vm.BridgeMode && !ok {
-		all = append(all, problem("bridge", finding.Error, "there is no bridge "+m.Network.Bridge,
-			"make it, or start the cluster whose network it is", path+" does not exist"))
-	}
-	if path, ok := device(m.Network.Tap, "tun_flags"); !ok {
-		all = append(all, problem("tap", finding.Error, "there is no tap "+m.Network.Tap,
-			"make it: `sudo ip tuntap add "+m.Network.Tap+" mode tap user $USER`", path+" does not exist"))
-	} else if owner, err := readPID(filepath.Join(filepath.Dir(path), "owner")); err == nil &&
-		owner != os.Getuid() && os.Getuid() != 0 {
-		all = append(all, problem("tap", finding.Error, "the tap "+m.Network.Tap+" belongs to another user",
-			"make it again with `user $USER`", fmt.Sprintf("its owner is %d, you are %d", owner, os.Getuid())))
-	}
-	return all
 }

@@ -1,0 +1,92 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/ui/finding"
+)
+
+// isKinds reports whether a Docker network is the one that kind puts clusters on.
+func isKinds(name string) bool {
+	if other := os.Getenv("KIND_EXPERIMENTAL_DOCKER_NETWORK"); other != "" {
+		return name == other
+	}
+	return name == "kind"
+}
+
+// checkAlias compares the address by which the node knows the control plane with the container's.
+// Docker may give it another one when it starts again.
+func (f *Findings) checkAlias(w Wanted) {
+	if f.Place.Docker == nil || w.Alias.Name == "" {
+		return
+	}
+	now, known := f.Place.Docker.Containers[w.Alias.Name]
+	switch {
+	case !known && f.Place.Subnet.Contains(w.Alias.Address):
+		f.add("control-plane", finding.Warning,
+			"containers of the network: "+names(f.Place.Docker),
+			"no container "+w.Alias.Name+" runs on the VM's network", "start the cluster, or correct spec.join.controlPlaneAlias")
+	case known && now != w.Alias.Address:
+		f.add("control-plane", finding.Error,
+			fmt.Sprintf("the container has %s, and spec.join.controlPlaneAlias.ip is %s", now, w.Alias.Address),
+			"the API server's container has another address than before",
+			fmt.Sprintf("write `ip: %s` into spec.join.controlPlaneAlias, then `swdt join` again", now))
+	}
+}
+
+func names(n *DockerNetwork) string {
+	if len(n.Containers) == 0 {
+		return "none"
+	}
+	return strings.Join(slices.Sorted(maps.Keys(n.Containers)), ", ")
+}
+
+// mostPeers bounds the containers whose connections are judged.
+const mostPeers = 50
+
+// checkFirewall finds the rules that stop connections between the VM and the containers.
+func (f *Findings) checkFirewall(ctx context.Context) {
+	if !FiltersBridges(Proc()) {
+		return // the firewall does not see frames between ports of one bridge
+	}
+	firewall, err := ReadFirewall(ctx)
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		f.add("firewall", finding.Info, err.Error(), "the firewall of this machine cannot be read",
+			"install iptables, or ignore this if the machine has none")
+		return
+	case err != nil:
+		f.add("firewall", finding.Info, err.Error(), "the firewall of this machine is not checked: reading it needs root's rights",
+			"run the check once with sudo")
+		return
+	}
+	bridge := f.Place.Bridge
+	sides := Sides{VM: f.Address, VMInterface: bridge, PeerBridge: bridge}
+	var connections []Connection
+	if f.Place.Docker != nil {
+		all := slices.Sorted(maps.Keys(f.Place.Docker.Containers))
+		for _, name := range all[:min(len(all), mostPeers)] {
+			sides.PeerName, sides.Peer = name, f.Place.Docker.Containers[name]
+			sides.APIServerOf = strings.HasSuffix(name, "-control-plane")
+			connections = append(connections, sides.Connections()...)
+		}
+	}
+	if len(connections) == 0 { // a machine that could be there
+		sides.PeerName, sides.Peer, sides.APIServerOf = "a node", f.Place.Subnet.Addr().Next().Next(), true
+		connections = sides.Connections()
+	}
+	problems := firewall.Problems(connections)
+	f.Problems = append(f.Problems, problems...)
+	if len(problems) == 0 {
+		f.add("br_netfilter", finding.Info, "net.bridge.bridge-nf-call-iptables is 1",
+			"this machine's firewall also sees what passes between the VM and the containers; no rule stops it now",
+			"run this check again after a change of the firewall")
+	}
+}
