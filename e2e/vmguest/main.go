@@ -126,6 +126,6 @@ func serve(ctx context.Context, kept kept, state *simulated.Saved, disk *state, 
 	c.print("ssh is ready")
 	return sandbox.Serve(ctx, listener, sandbox.ServerOptions{
 		Machine: g.windows, HostKey: hostKey, AuthorizedKeys: keys,
-		Password: kept.Settings.Password, Shell: kept.Settings.Shell,
+		Password: kept.Settings.Password, Shell: kept.Settings.Shell, Forward: true,
 	})
 }

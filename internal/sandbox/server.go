@@ -43,7 +43,9 @@ type ServerOptions struct {
 	Shell string
 	// NoSFTP leaves out the SFTP subsystem, which some nodes lack.
 	NoSFTP bool
-	Log    *slog.Logger // nil: nothing is logged
+	// Forward lets clients connect to other machines through this one, as sshd does by default.
+	Forward bool
+	Log     *slog.Logger // nil: nothing is logged
 }
 
 // Serve answers SSH on the listener, as a Windows node does, until ctx ends. It then cuts every
@@ -59,6 +61,7 @@ func Serve(ctx context.Context, listener net.Listener, o ServerOptions) error {
 		authorizedKeys: o.AuthorizedKeys,
 		password:       o.Password,
 		noSFTP:         o.NoSFTP,
+		forward:        o.Forward,
 		log:            o.Log,
 	}
 	if o.OwnKeys {
@@ -102,6 +105,7 @@ type server struct {
 	ownKeys        func() []ssh.PublicKey // nil: the machine's file is not read
 	password       string
 	noSFTP         bool
+	forward        bool
 	onStop         func() // for stopRequest; nil: refused
 	log            *slog.Logger
 }
@@ -122,6 +126,12 @@ func (s *server) serve(ctx context.Context, listener net.Listener) error {
 		PublicKeyHandler: func(ctx gssh.Context, key gssh.PublicKey) bool {
 			return s.isAllowed(ctx.User()) && s.authorizes(key)
 		},
+	}
+	if s.forward {
+		front.ChannelHandlers = map[string]gssh.ChannelHandler{
+			"session": gssh.DefaultSessionHandler, "direct-tcpip": gssh.DirectTCPIPHandler,
+		}
+		front.LocalPortForwardingCallback = func(gssh.Context, string, uint32) bool { return true }
 	}
 	if !s.noSFTP {
 		front.SubsystemHandlers["sftp"] = s.serveSFTP

@@ -1,155 +1,16 @@
 package network
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"net"
 	"net/netip"
 	"os"
-	"os/exec"
-	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netns"
+
+	"github.com/swdt-dev/swdt/internal/testing/netspace"
 )
-
-// inOwnNetwork runs a test once more in a process that has a network of its own, with
-// root's rights in it, and passes the test if that process does. It reports whether the
-// caller is that process.
-func inOwnNetwork(t *testing.T) bool {
-	t.Helper()
-	const mark = "SWDT_TEST_IN_OWN_NETWORK"
-	if os.Getenv(mark) == t.Name() {
-		return true
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	again := exec.CommandContext(ctx, os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1", "-test.v")
-	again.Env = append(os.Environ(), mark+"="+t.Name())
-	again.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET,
-		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
-	}
-	out, err := again.CombinedOutput()
-	if err != nil {
-		t.Fatalf("the test in a network namespace of its own: %v\n%s", err, out)
-	}
-	t.Logf("%s", out)
-	return false
-}
-
-// elsewhere runs f in a network namespace on a thread of its own.
-func elsewhere(namespace netns.NsHandle, f func() error) error {
-	ended := make(chan error)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		if err := netns.Set(namespace); err != nil {
-			ended <- err
-			return
-		}
-		ended <- f()
-	}()
-	return <-ended
-}
-
-// station is a machine in a namespace of its own, on a bridge of the router, which is
-// the namespace of this process.
-type station struct {
-	namespace netns.NsHandle
-	address   netip.Addr
-	bridge    string
-}
-
-// newStation puts a machine with an address on a bridge, whose first address is gateway.
-func newStation(t *testing.T, bridge, address, gateway string) station {
-	t.Helper()
-	s := station{address: netip.MustParseAddr(address), bridge: bridge}
-	made := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		var err error
-		s.namespace, err = netns.New()
-		made <- err
-	}()
-	must(t, <-made)
-	t.Cleanup(func() { must(t, s.namespace.Close()) })
-
-	master, err := netlink.LinkByName(bridge)
-	if isNoLink(err) {
-		must(t, netlink.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridge}}))
-		master, err = netlink.LinkByName(bridge)
-		must(t, err)
-		own, err := netlink.ParseAddr(gateway + "/24")
-		must(t, err)
-		must(t, netlink.AddrAdd(master, own))
-		must(t, netlink.LinkSetUp(master))
-	}
-	must(t, err)
-	port := fmt.Sprintf("p%d", s.address.As4()[3])
-	must(t, netlink.LinkAdd(&netlink.Veth{
-		LinkAttrs: netlink.LinkAttrs{Name: port}, PeerName: "eth0", PeerNamespace: netlink.NsFd(s.namespace),
-	}))
-	link, err := netlink.LinkByName(port)
-	must(t, err)
-	must(t, netlink.LinkSetMaster(link, master))
-	must(t, netlink.LinkSetUp(link))
-	must(t, elsewhere(s.namespace, func() error {
-		eth, err := netlink.LinkByName("eth0")
-		if err != nil {
-			return err
-		}
-		own, err := netlink.ParseAddr(address + "/24")
-		if err != nil {
-			return err
-		}
-		route := &netlink.Route{LinkIndex: eth.Attrs().Index, Gw: net.ParseIP(gateway)}
-		return errors.Join(netlink.AddrAdd(eth, own), netlink.LinkSetUp(eth), netlink.RouteAdd(route))
-	}))
-	return s
-}
-
-// listen answers every connection to a port with the sender's address.
-func (s station) listen(t *testing.T, port uint16) {
-	t.Helper()
-	var listener net.Listener
-	must(t, elsewhere(s.namespace, func() (err error) {
-		listener, err = net.Listen("tcp", netip.AddrPortFrom(s.address, port).String())
-		return err
-	}))
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = fmt.Fprint(conn, conn.RemoteAddr().(*net.TCPAddr).IP)
-			_ = conn.Close()
-		}
-	}()
-}
-
-// dial returns the address that the other side sees.
-func (s station) dial(to netip.AddrPort, timeout time.Duration) (seen string, err error) {
-	err = elsewhere(s.namespace, func() error {
-		conn, err := net.DialTimeout("tcp", to.String(), timeout)
-		if err != nil {
-			return err
-		}
-		defer conn.Close()
-		buffer := make([]byte, 64)
-		n, err := conn.Read(buffer)
-		seen = string(buffer[:n])
-		return err
-	})
-	return seen, err
-}
 
 func must(t *testing.T, err error) {
 	t.Helper()
@@ -161,16 +22,16 @@ func must(t *testing.T, err error) {
 // TestTheKernelAgrees compares verdicts with what the kernel does to real connections
 // between a VM on one bridge and a container on another, or on the same.
 func TestTheKernelAgrees(t *testing.T) {
-	if !inOwnNetwork(t) {
+	if !netspace.Enter(t) {
 		return
 	}
 	must(t, os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o600))
-	vm := newStation(t, "virbr0", "192.168.122.50", "192.168.122.1")
-	near := newStation(t, "br-kind", "172.18.0.250", "172.18.0.1")
-	container := newStation(t, "br-kind", "172.18.0.2", "172.18.0.1")
+	vm := netspace.NewStation(t, "virbr0", "192.168.122.50/24", "192.168.122.1")
+	near := netspace.NewStation(t, "br-kind", "172.18.0.250/24", "172.18.0.1")
+	container := netspace.NewStation(t, "br-kind", "172.18.0.2/24", "172.18.0.1")
 	const port = 6443
-	for _, s := range []station{vm, near, container} {
-		s.listen(t, port)
+	for _, s := range []netspace.Station{vm, near, container} {
+		s.Listen(t, port)
 	}
 	const forward = "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n:DOCKER-USER - [0:0]\n"
 	const nat = "*nat\n:PREROUTING ACCEPT [0:0]\n:INPUT ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n:POSTROUTING ACCEPT [0:0]\n"
@@ -191,35 +52,35 @@ func TestTheKernelAgrees(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, table := range []string{"filter", "nat", "raw"} {
-				restore(t, "*"+table+"\nCOMMIT\n")
+				netspace.Restore(t, "*"+table+"\nCOMMIT\n")
 			}
-			restore(t, rules)
+			netspace.Restore(t, rules)
 			f, err := ReadFirewall(t.Context())
 			must(t, err)
-			for _, ends := range [][2]station{{vm, container}, {container, vm}, {near, container}} {
+			for _, ends := range [][2]netspace.Station{{vm, container}, {container, vm}, {near, container}} {
 				from, to := ends[0], ends[1]
-				v := f.Judge(Packet{In: from.bridge, Out: to.bridge, From: from.address, To: to.address, Protocol: "tcp", Port: port})
-				if from.bridge == to.bridge && !FiltersBridges(Proc()) {
+				v := f.Judge(Packet{In: from.Bridge, Out: to.Bridge, From: from.Address.Addr(), To: to.Address.Addr(), Protocol: "tcp", Port: port})
+				if from.Bridge == to.Bridge && !FiltersBridges(Proc()) {
 					v = Verdict{Passes: true}
 				}
 				if !v.Passes {
 					dropped++
-					if seen, err := from.dial(netip.AddrPortFrom(to.address, port), 300*time.Millisecond); err == nil {
-						t.Errorf("%s to %s is judged %+v, but is connected, and is seen as %s", from.address, to.address, v, seen)
+					if seen, err := from.Read(netip.AddrPortFrom(to.Address.Addr(), port), 300*time.Millisecond); err == nil {
+						t.Errorf("%s to %s is judged %+v, but is connected, and is seen as %s", from.Address.Addr(), to.Address.Addr(), v, seen)
 					}
 					continue
 				}
 				passing++
-				seen, err := from.dial(netip.AddrPortFrom(to.address, port), 20*time.Second)
+				seen, err := from.Read(netip.AddrPortFrom(to.Address.Addr(), port), 20*time.Second)
 				if err != nil {
-					t.Errorf("%s to %s is judged %+v, but: %v", from.address, to.address, v, err)
+					t.Errorf("%s to %s is judged %+v, but: %v", from.Address.Addr(), to.Address.Addr(), v, err)
 					continue
 				}
 				if v.Hides != "" {
 					hidden++
 				}
-				if isHidden := seen != from.address.String(); isHidden != (v.Hides != "") {
-					t.Errorf("%s to %s is judged %+v, but is seen as %s", from.address, to.address, v, seen)
+				if isHidden := seen != from.Address.Addr().String(); isHidden != (v.Hides != "") {
+					t.Errorf("%s to %s is judged %+v, but is seen as %s", from.Address.Addr(), to.Address.Addr(), v, seen)
 				}
 			}
 		})
@@ -229,17 +90,8 @@ func TestTheKernelAgrees(t *testing.T) {
 	}
 }
 
-func restore(t *testing.T, rules string) {
-	t.Helper()
-	command := exec.CommandContext(t.Context(), "iptables-restore", "-w")
-	command.Stdin = strings.NewReader(rules)
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("iptables-restore: %v: %s\n%s", err, out, rules)
-	}
-}
-
 func TestATapIsMadeOnceAndRemoved(t *testing.T) {
-	if !inOwnNetwork(t) {
+	if !netspace.Enter(t) {
 		return
 	}
 	tap := Tap{Name: "swdt-tap0", Bridge: "br-kind", Owner: 0}

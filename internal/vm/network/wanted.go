@@ -136,7 +136,7 @@ func (f *Findings) checkPlace(ctx context.Context, d Docker, w Wanted) bool {
 	return err == nil
 }
 
-// checkUplink finds the bridge of a tap that somebody has made.
+// checkUplink finds the bridge of a tap that swdt has not made.
 func (f *Findings) checkUplink(ctx context.Context, d Docker, w Wanted) bool {
 	tap := Tap{Name: w.Tap, Owner: w.Owner}
 	exists, err := tap.Exists()

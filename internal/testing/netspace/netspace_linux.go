@@ -1,0 +1,187 @@
+package netspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+)
+
+// limit bounds a test in a network of its own.
+const limit = 10 * time.Minute
+
+// Enter runs a test once more in a process that has a network of its own, with root's
+// rights in it, and passes the test if that process does. It reports whether the caller is
+// that process.
+func Enter(t *testing.T) bool {
+	t.Helper()
+	const mark = "SWDT_TEST_IN_OWN_NETWORK"
+	if os.Getenv(mark) == t.Name() {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	again := exec.CommandContext(ctx, os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1", "-test.v")
+	again.Env = append(os.Environ(), mark+"="+t.Name())
+	again.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET,
+		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+	}
+	out, err := again.CombinedOutput()
+	if err != nil {
+		t.Fatalf("the test in a network namespace of its own: %v\n%s", err, out)
+	}
+	if text := string(out); strings.Contains(text, "--- SKIP") {
+		t.Skipf("%s", text)
+	}
+	t.Logf("%s", out)
+	return false
+}
+
+// Station is a machine in a namespace of its own, on a bridge of the router, which is the
+// namespace of this process.
+type Station struct {
+	Namespace netns.NsHandle
+	Address   netip.Prefix
+	Bridge    string
+}
+
+// NewStation puts a machine with an address on a bridge, whose own address is gateway. It makes the bridge,
+// if it is missing.
+func NewStation(t *testing.T, bridge, address, gateway string) Station {
+	t.Helper()
+	s := Station{Address: netip.MustParsePrefix(address), Bridge: bridge}
+	made := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		var err error
+		s.Namespace, err = netns.New()
+		made <- err
+	}()
+	must(t, <-made)
+	t.Cleanup(func() { must(t, s.Namespace.Close()) })
+
+	master := makeBridge(t, bridge, netip.PrefixFrom(netip.MustParseAddr(gateway), s.Address.Bits()))
+	number := s.Address.Addr().As4()
+	port := fmt.Sprintf("p%d-%d", number[2], number[3])
+	must(t, netlink.LinkAdd(&netlink.Veth{
+		LinkAttrs: netlink.LinkAttrs{Name: port}, PeerName: "eth0", PeerNamespace: netlink.NsFd(s.Namespace),
+	}))
+	link, err := netlink.LinkByName(port)
+	must(t, err)
+	must(t, netlink.LinkSetMaster(link, master))
+	must(t, netlink.LinkSetUp(link))
+	must(t, s.Do(func() error {
+		eth, err := netlink.LinkByName("eth0")
+		if err != nil {
+			return err
+		}
+		own, err := netlink.ParseAddr(address)
+		if err != nil {
+			return err
+		}
+		route := &netlink.Route{LinkIndex: eth.Attrs().Index, Gw: net.ParseIP(gateway)}
+		return errors.Join(netlink.AddrAdd(eth, own), netlink.LinkSetUp(eth), netlink.RouteAdd(route))
+	}))
+	return s
+}
+
+// makeBridge returns a bridge that has an address.
+func makeBridge(t *testing.T, name string, address netip.Prefix) netlink.Link {
+	t.Helper()
+	master, err := netlink.LinkByName(name)
+	if err == nil {
+		return master
+	}
+	must(t, netlink.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: name}}))
+	master, err = netlink.LinkByName(name)
+	must(t, err)
+	own, err := netlink.ParseAddr(address.String())
+	must(t, err)
+	must(t, netlink.AddrAdd(master, own))
+	must(t, netlink.LinkSetUp(master))
+	return master
+}
+
+// Do runs f in the station's namespace, on a thread of its own.
+func (s Station) Do(f func() error) error {
+	ended := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		if err := netns.Set(s.Namespace); err != nil {
+			ended <- err
+			return
+		}
+		ended <- f()
+	}()
+	return <-ended
+}
+
+// Listen answers every connection to a port with the sender's address.
+func (s Station) Listen(t *testing.T, port uint16) {
+	t.Helper()
+	var listener net.Listener
+	must(t, s.Do(func() (err error) {
+		listener, err = net.Listen("tcp", netip.AddrPortFrom(s.Address.Addr(), port).String())
+		return err
+	}))
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = fmt.Fprint(conn, conn.RemoteAddr().(*net.TCPAddr).IP)
+			_ = conn.Close()
+		}
+	}()
+}
+
+// Read connects to another machine and returns the first bytes that it sends, such as those of Listen.
+func (s Station) Read(to netip.AddrPort, timeout time.Duration) (text string, err error) {
+	err = s.Do(func() error {
+		conn, err := net.DialTimeout("tcp", to.String(), timeout)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
+			return err
+		}
+		buffer := make([]byte, 64)
+		n, err := conn.Read(buffer)
+		text = string(buffer[:n])
+		return err
+	})
+	return text, err
+}
+
+// Restore replaces tables of the firewall, in the form of iptables-save.
+func Restore(t *testing.T, rules string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "iptables-restore", "-w")
+	command.Stdin = strings.NewReader(rules)
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("iptables-restore: %v: %s\n%s", err, out, rules)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
