@@ -16,9 +16,7 @@ func TestGuestAgent(t *testing.T) {
 	windows := simulated.New(simulated.Options{Hostname: "vm", Preset: simulated.Minimal})
 	defer windows.Close()
 	a := &guestAgent{guest: &guest{windows: windows, console: &console{}}, results: map[int]execResult{}, files: map[int]*bytes.Reader{}}
-	if err := putHostKey(windows, []byte("ssh key")); err != nil {
-		t.Fatal(err)
-	}
+	windows.WriteFile(`C:\ProgramData\ssh\ssh_host_ed25519_key.pub`, []byte("ssh key"))
 	requests := strings.Join([]string{
 		`{"execute": "guest-ping"}`,
 		"half a request\xff" + `{"execute": "guest-sync-delimited", "arguments": {"id": 18446744073709551615}}`,

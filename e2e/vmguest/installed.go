@@ -104,7 +104,6 @@ func (k *kept) finish(script winsetup.Script, disk *state, c *console) error {
 	if script.Stays() {
 		return nil
 	}
-	k.HostKey = nil // each VM of an image makes one of its own
 	if err := disk.save(*k, nil); err != nil {
 		return err
 	}

@@ -29,7 +29,6 @@ const stateLabel = "swdt-state"
 // kept is the state of the guest itself, in addition to the state of the simulated Windows.
 type kept struct {
 	Settings settings
-	HostKey  []byte // in OpenSSH's format
 	// Installation is the one that has not ended.
 	Installation installation
 }

@@ -72,8 +72,13 @@ func boot(ctx context.Context, c *console) error {
 		if err := kept.install(ctx, disk, c); err != nil {
 			return err
 		}
-	} else if err := kept.configure(); err != nil {
-		return err
+	} else {
+		if state != nil && state.Generalized() {
+			kept.Settings.Hostname = "" // Windows chooses a name, unless a CD has one
+		}
+		if err := kept.configure(); err != nil {
+			return err
+		}
 	}
 	return serve(ctx, kept, state, disk, c)
 }
@@ -88,22 +93,21 @@ func (k *kept) configure() error {
 	return err
 }
 
-// serve runs Windows and its SSH server.
-func serve(ctx context.Context, kept kept, state *simulated.Saved, disk *state, c *console) (err error) {
-	if len(kept.HostKey) == 0 {
-		if _, kept.HostKey, err = sandbox.NewKey("swdt guest"); err != nil {
-			return err
-		}
-	}
-	hostKey, err := ssh.ParsePrivateKey(kept.HostKey)
+// serve runs Windows and its SSH server. Windows keeps the host key and the keys that may log in
+// in its own files, as sshd does: so they are in an image of the disk unless they were removed.
+func serve(ctx context.Context, kept kept, state *simulated.Saved, disk *state, c *console) error {
+	keys, err := kept.Settings.keys()
 	if err != nil {
-		return fmt.Errorf("read the host key that the disk holds: %w", err)
+		return err
 	}
+	kept.Settings.Keys = nil
 	g, err := startWindows(kept, state, disk, c)
 	if err != nil {
 		return err
 	}
-	if err := putHostKey(g.windows, ssh.MarshalAuthorizedKey(hostKey.PublicKey())); err != nil {
+	sandbox.Authorize(g.windows, keys...)
+	hostKey, err := sandbox.HostKeyOf(g.windows)
+	if err != nil {
 		return err
 	}
 	go g.watchButtons(ctx)
@@ -114,10 +118,6 @@ func serve(ctx context.Context, kept kept, state *simulated.Saved, disk *state, 
 	if err := g.save(); err != nil { // the guest must keep its host key even if it is switched off at once
 		return err
 	}
-	keys, err := kept.Settings.keys()
-	if err != nil {
-		return err
-	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", ":22")
 	if err != nil {
 		return fmt.Errorf("listen for SSH: %w", err)
@@ -125,7 +125,7 @@ func serve(ctx context.Context, kept kept, state *simulated.Saved, disk *state, 
 	c.print("host key %s", ssh.FingerprintSHA256(hostKey.PublicKey()))
 	c.print("ssh is ready")
 	return sandbox.Serve(ctx, listener, sandbox.ServerOptions{
-		Machine: g.windows, HostKey: hostKey, AuthorizedKeys: keys,
+		Machine: g.windows, HostKey: hostKey, OwnKeys: true,
 		Password: kept.Settings.Password, Shell: kept.Settings.Shell, Forward: true,
 	})
 }

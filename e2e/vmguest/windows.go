@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -46,6 +45,7 @@ func startWindows(k kept, saved *simulated.Saved, disk *state, c *console) (*gue
 	o := simulated.Options{
 		Hostname: k.Settings.Hostname, Preset: simulated.Preset(k.Settings.Preset), Saved: saved,
 		Programs: []simulated.Program{anyAgent()}, Internet: true, Log: slog.New(slog.DiscardHandler),
+		OnShutdown: func() { go g.end(powerOff) },
 	}
 	switch o.Preset {
 	case "":
@@ -72,28 +72,6 @@ func startWindows(k kept, saved *simulated.Saved, disk *state, c *console) (*gue
 	g.windows.OnOperation(g.note)
 	go g.saveChanges(context.Background())
 	return g, nil
-}
-
-// hostKeyFolder is where Windows' SSH server keeps its keys.
-const hostKeyFolder = `C:\ProgramData\ssh`
-
-// putHostKey writes the public key of the SSH server where Windows has it.
-func putHostKey(windows *simulated.Machine, public []byte) error {
-	process := windows.Spawn("sshd.exe")
-	defer process.Kill()
-	files := process.Platform.Files
-	if err := files.MakeFolder(hostKeyFolder); err != nil {
-		return fmt.Errorf("make the folder of the host key: %w", err)
-	}
-	file, err := files.Create(hostKeyFolder+`\ssh_host_ed25519_key.pub`, platform.CreateTruncate)
-	if err == nil {
-		_, err = file.Write(public)
-		err = errors.Join(err, file.Close())
-	}
-	if err != nil {
-		return fmt.Errorf("write the host key: %w", err)
-	}
-	return nil
 }
 
 // anyAgent runs this build's agent in place of each swdt-agent.exe. A guest's disk is older than

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -41,9 +42,14 @@ func HostKeyOf(m *simulated.Machine) (ssh.Signer, error) {
 
 // Authorize lets keys log in to a machine, in addition to those that its file lists.
 func Authorize(m *simulated.Machine, keys ...ssh.PublicKey) {
+	if len(keys) == 0 {
+		return
+	}
 	text, _ := m.ReadFile(administratorsKeys) // a missing file has no keys
 	for _, key := range keys {
-		text = append(text, ssh.MarshalAuthorizedKey(key)...)
+		if line := ssh.MarshalAuthorizedKey(key); !bytes.Contains(text, line) {
+			text = append(text, line...)
+		}
 	}
 	m.WriteFile(administratorsKeys, text)
 }
