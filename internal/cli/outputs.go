@@ -114,7 +114,7 @@ func outputs() map[string]output {
 		"vm network prepare":  {document: vm.NetworkSteps{}},
 		"vm network remove":   {document: vm.NetworkSteps{}},
 		"vm image inspect":    {document: media.Report{}},
-		"vm image build":      {document: golden.Reports{}},
+		"vm image build":      {document: golden.Reports{}, modes: []mode{{flags: "--dry-run", document: golden.Plans{}}}},
 		"vm image list":       {document: golden.List{}, wide: true},
 		"vm image remove":     {document: golden.Removed{}},
 		"image bake":          {document: bake.Report{}},

@@ -23,6 +23,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/media/mediatest"
 	"github.com/swdt-dev/swdt/internal/vm/simulatedvm"
 )
 
@@ -58,7 +59,8 @@ func agent() (agentbin.Agent, error) {
 }
 
 // drivers returns a driver of VMs in which nothing runs. SWDT_TEST_VM_FAULT names the
-// operation at which it fails, SWDT_TEST_VM_FINDING what your machine lacks.
+// operation at which it fails, SWDT_TEST_VM_FINDING what your machine lacks,
+// SWDT_TEST_VM_INSTALL how installations end.
 func drivers() []vm.Driver {
 	driver := &simulatedvm.Driver{Fault: func(operation string, _ vm.Machine) error {
 		if os.Getenv("SWDT_TEST_VM_FAULT") == operation {
@@ -71,7 +73,22 @@ func drivers() []vm.Driver {
 		p.Severity, p.What, p.Remedy = finding.Error, what, "buy more"
 		driver.Findings = append(driver.Findings, p)
 	}
+	switch os.Getenv("SWDT_TEST_VM_INSTALL") {
+	case "fails":
+		driver.Frames = []simulatedvm.Frame{{Serial: "SWDT stage=openssh error no internet\r\n"}}
+	case "slow":
+		driver.Slow = true
+	}
 	return []vm.Driver{driver}
+}
+
+// windowsISO makes an ISO like Windows Server 2022's: windows-iso FILE.
+func windowsISO(t *testing.T) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, _ bool, args []string) {
+		content, err := os.ReadFile(mediatest.WindowsISO(t))
+		ts.Check(err)
+		ts.Check(os.WriteFile(ts.MkAbs(args[0]), content, 0o600))
+	}
 }
 
 func TestScripts(t *testing.T) {
@@ -93,7 +110,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "binary": binary, "longscript": longScript, "append": appendFile,
-			"calico": calicoNetwork, "matches": matches, "wider": wider,
+			"calico": calicoNetwork, "matches": matches, "wider": wider, "windows-iso": windowsISO(t),
 		},
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",

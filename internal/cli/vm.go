@@ -13,6 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/golden"
 )
 
 func (a *app) vmCommand() *cobra.Command {
@@ -48,7 +49,8 @@ func (a *app) machines() (*vm.Machines, error) {
 	if a.invoked != nil {
 		command = a.invoked.CommandPath()
 	}
-	return vm.NewMachines(store, command, a.env.Drivers()...), nil
+	machines := vm.NewMachines(store, command, a.env.Drivers()...)
+	return machines.WithImages(func() (vm.Images, error) { return golden.Open("", machines) }), nil
 }
 
 // locate completes the credentials of a node that is a VM.

@@ -41,26 +41,38 @@ func (a *app) images() (*golden.Images, error) {
 	return golden.Open("", machines)
 }
 
-// addAccelFlag adds --accel, the accelerator of an installation.
-func addAccelFlag(cmd *cobra.Command, o *golden.Options) {
-	cmd.Flags().StringVar(&o.Accelerator, "accel", "", "install with this accelerator: auto, kvm, hvf, whpx or tcg,\n"+
-		"which emulates and takes many hours (default: the node file's)")
+// accelerator is the value of --accel, which replaces spec.machine.accelerator of node files.
+type accelerator string
+
+func (o *accelerator) addFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar((*string)(o), "accel", "", "use this accelerator: auto, kvm, hvf, whpx, or tcg, which\n"+
+		"emulates and installs for many hours (default: the node file's)")
 	must(cmd.RegisterFlagCompletionFunc("accel", cobra.FixedCompletions(accelerators(), cobra.ShellCompDirectiveNoFileComp)))
 }
 
 func accelerators() []string { return []string{"auto", "kvm", "hvf", "whpx", "tcg"} }
 
-// checkAccel returns a usage error for an accelerator that does not exist.
-func checkAccel(o golden.Options) error {
-	if o.Accelerator != "" && !slices.Contains(accelerators(), o.Accelerator) {
-		return usagef("--accel %s: use %s", o.Accelerator, ui.Alternatives(accelerators()))
+// replace returns the documents with the accelerator, if one is set.
+func (o accelerator) replace(documents []config.Document) ([]config.Document, error) {
+	if o == "" {
+		return documents, nil
 	}
-	return nil
+	if !slices.Contains(accelerators(), string(o)) {
+		return nil, usagef("--accel %s: use %s", string(o), ui.Alternatives(accelerators()))
+	}
+	documents = slices.Clone(documents)
+	for i := range documents {
+		machine := *documents[i].Node.Spec.Machine
+		machine.Accelerator = string(o)
+		documents[i].Node.Spec.Machine = &machine
+	}
+	return documents, nil
 }
 
 func (a *app) vmImageBuildCommand() *cobra.Command {
-	o, limits := &golden.Options{}, []string{}
-	cmd := forNodes(&cobra.Command{
+	var accel accelerator
+	var limits []string
+	cmd := canDryRun(forNodes(&cobra.Command{
 		Use:        "build [flags]",
 		Short:      "Install Windows from an ISO, unattended",
 		SuggestFor: []string{"create", "install", "make", "bake"},
@@ -78,18 +90,20 @@ unless --accel tcg is set. swdt's tests install an imitation of Windows: no real
 one was installed yet.`,
 		Example: examples(
 			"vm image build", "",
+			"vm image build --dry-run", "what would be installed, and QEMU's command line",
 			"vm image build -c windows-1.yaml --accel tcg", "without hardware acceleration",
 			"vm image build --limit copy=3h", "on a machine with a slow disk",
 		),
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := setLimits(o, limits); err != nil {
+			o := golden.Options{}
+			if err := setLimits(&o, limits); err != nil {
 				return err
 			}
-			return a.runVMImageBuild(cmd.Context(), *o)
+			return a.runVMImageBuild(cmd.Context(), accel, o)
 		},
-	})
-	addAccelFlag(cmd, o)
+	}))
+	accel.addFlag(cmd)
 	addLimitFlag(cmd, &limits)
 	return cmd
 }
@@ -97,30 +111,49 @@ one was installed yet.`,
 // oneBuild is how many installations run at a time: each takes the whole machine.
 const oneBuild = 1
 
-func (a *app) runVMImageBuild(ctx context.Context, o golden.Options) error {
-	if err := checkAccel(o); err != nil {
-		return err
-	}
+func (a *app) runVMImageBuild(ctx context.Context, accel accelerator, o golden.Options) error {
 	documents, err := a.vmDocuments()
 	if err != nil {
+		return err
+	}
+	if documents, err = accel.replace(documents); err != nil {
 		return err
 	}
 	images, err := a.images()
 	if err != nil {
 		return err
 	}
+	images.Bound(o)
+	if a.global.dryRun {
+		plans := golden.Plans{}
+		plans.Builds, err = onImages(ctx, a, documents, images.Plan)
+		return errors.Join(a.print(plans, func(p *ui.Page) error { return plans.WriteText(p, a.shell().Join) }), err)
+	}
+	reports := golden.Reports{}
+	reports.Builds, err = onImages(ctx, a, documents, images.Build)
+	return errors.Join(a.print(reports, func(p *ui.Page) error { return reports.WriteText(p) }), err)
+}
+
+// onImages does the work on the image of every node file, and returns the results.
+func onImages[T golden.Result[T]](
+	ctx context.Context, a *app, documents []config.Document,
+	work func(context.Context, config.Document, ui.Reporter) (T, error),
+) ([]T, error) {
 	ctx, cancel := a.global.bounded(ctx)
 	defer cancel()
 	story := a.newStory()
-	results := fleet.Run(ctx, documents, oneBuild, func(ctx context.Context, d config.Document) (golden.Report, error) {
+	results := fleet.Run(ctx, documents, oneBuild, func(ctx context.Context, d config.Document) (T, error) {
 		r := story.Node(a.vmLabel(documents, d))
 		defer ui.Done(r)
-		report, err := images.Build(ctx, d, o, r)
-		return report, a.remedied(d.Node.Metadata.Name, explain(ctx, err))
+		done, err := work(ctx, d, r)
+		return done, a.remedied(d.Node.Metadata.Name, explain(ctx, err))
 	})
 	story.End()
-	reports := golden.NewReports(results)
-	return errors.Join(a.print(reports, func(p *ui.Page) error { return reports.WriteText(p) }), fleet.Failures(results))
+	all := []T{}
+	for _, result := range results {
+		all = append(all, result.Value.Of(result.Name(), result.Err))
+	}
+	return all, fleet.Failures(results)
 }
 
 func (a *app) vmImageListCommand() *cobra.Command {

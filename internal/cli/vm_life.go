@@ -18,7 +18,10 @@ import (
 const bootLimit = 15 * time.Minute
 
 // startOptions select whether to start a VM, and whether to wait for its guest.
-type startOptions struct{ start, wait bool }
+type startOptions struct {
+	start, wait bool
+	accel       accelerator // of create
+}
 
 func (o *startOptions) addWaitFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait until the VM's SSH server answers (at most --timeout,\n"+
@@ -35,6 +38,10 @@ func (a *app) vmCreateCommand() *cobra.Command {
 layer over the image, its firmware, an SSH key, and the ports of 127.0.0.1 that
 lead to it. Nothing runs until it is started.
 
+From an ISO (spec.machine.image.iso), create first installs Windows into a golden
+image, as "vm image build" does, unless that image exists. At its first start the
+VM gets the node's name, a password and its keys.
+
 With driver libvirt it adopts the domain that the node file names, and makes
 nothing but a record and an SSH key.
 
@@ -42,11 +49,8 @@ A VM that exists is left as it is; swdt reports what the node file says
 differently. If create fails or is interrupted, nothing remains that "vm delete"
 does not remove.
 
-swdt does not install Windows by itself: name a disk image with an installed
-Windows and its SSH server as spec.machine.image.disk. An ISO is put into the VM's
-CD drive, to install by hand at "vm console". With a disk image, log in as its
-administrator with spec.credentials, or let the image trust the VM's key (vm
-status shows its path).`,
+With a disk image (spec.machine.image.disk), log in as its administrator with
+spec.credentials, or let the image trust the VM's key (vm status shows its path).`,
 		Example: examples(
 			"vm create", "",
 			"vm create --start --wait", "and wait until its SSH server answers",
@@ -56,6 +60,7 @@ status shows its path).`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runVMCreate(cmd.Context(), o) },
 	}))
 	cmd.Flags().BoolVar(&o.start, "start", false, "start the VM, too")
+	o.accel.addFlag(cmd)
 	o.addWaitFlag(cmd)
 	return cmd
 }
@@ -66,6 +71,9 @@ func (a *app) runVMCreate(ctx context.Context, o *startOptions) error {
 	}
 	documents, err := a.vmDocuments()
 	if err != nil {
+		return err
+	}
+	if documents, err = o.accel.replace(documents); err != nil {
 		return err
 	}
 	machines, err := a.machines()
@@ -126,10 +134,14 @@ func (a *app) awaitVM(ctx context.Context, machines *vm.Machines, name string, r
 func (a *app) planVMs(ctx context.Context, machines *vm.Machines, documents []config.Document) error {
 	ctx, cancel := a.global.bounded(ctx)
 	defer cancel()
+	story := a.newStory()
 	results := fleet.Run(ctx, documents, a.global.parallel, func(ctx context.Context, d config.Document) (vm.Plan, error) {
-		plan, err := machines.Plan(ctx, d)
+		r := story.Node(a.vmLabel(documents, d))
+		defer ui.Done(r)
+		plan, err := machines.Plan(ctx, d, r)
 		return plan, a.remedied(d.Node.Metadata.Name, err)
 	})
+	story.End()
 	plans := vm.NewPlans(results)
 	if err := a.print(plans, func(p *ui.Page) error { return plans.WriteText(p, a.shell().Join) }); err != nil {
 		return err

@@ -105,7 +105,7 @@ func (c NetworkChecks) WriteText(page *ui.Page) error {
 		if _, err := fmt.Fprintf(page, "%s: %s\n", vm.Name, summary); err != nil {
 			return err
 		}
-		if err := writeProblems(page, vm.Problems); err != nil {
+		if err := WriteProblems(page, vm.Problems); err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,7 @@
 //   - lock.go: one command at a time works on a VM
 //   - machines.go, plan.go, keys.go: plan, make and delete a VM
 //   - run.go, export.go: start and stop a VM; its disk as one file
+//   - images.go: a VM that is laid over a golden image, and its first start
 //   - look.go, reach.go: snapshots, screens; the way to the guest for all other commands
 //   - bridged.go, bridged_report.go: VMs on a bridge of your machine
 //   - report.go: results of commands

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
 
+	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
@@ -41,6 +42,51 @@ func writeKeys(folder, name string) error {
 		}
 	}
 	return nil
+}
+
+// maxKey is far larger than a file with a key, in bytes.
+const maxKey = 64 << 10
+
+// keysFor returns the public keys that may log in to a new VM, as lines of authorized_keys: the VM's own,
+// and that of the private key that the node file names.
+func keysFor(folder string, document config.Document) ([]string, error) {
+	own, err := readSmall(filepath.Join(folder, publicKeyFile), maxKey)
+	if err != nil {
+		return nil, fmt.Errorf("read the VM's SSH key: %w", err)
+	}
+	keys := []string{strings.TrimSpace(string(own))}
+	if document.Node.Spec.Credentials.PrivateKey == "" {
+		return keys, nil
+	}
+	path := document.Resolve(document.Node.Spec.Credentials.PrivateKey)
+	key, err := publicKey(path)
+	if err != nil {
+		return nil, &config.Error{Problems: []config.Problem{document.Problem("spec.credentials.privateKey", err.Error(),
+			"name a private key whose public key is beside it, or remove the field: the VM has a key of its own")}}
+	}
+	return append(keys, key), nil
+}
+
+// publicKey returns the public key of a private key, as a line of authorized_keys. It needs no passphrase.
+func publicKey(path string) (string, error) {
+	if beside, err := readSmall(path+".pub", maxKey); err == nil {
+		if key, _, _, _, err := ssh.ParseAuthorizedKey(beside); err == nil {
+			return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))), nil
+		}
+	}
+	text, err := readSmall(path, maxKey)
+	if err != nil {
+		return "", err
+	}
+	signer, err := ssh.ParsePrivateKey(text)
+	var locked *ssh.PassphraseMissingError
+	switch {
+	case err == nil:
+		return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey()))), nil
+	case errors.As(err, &locked) && locked.PublicKey != nil:
+		return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(locked.PublicKey))), nil
+	}
+	return "", err
 }
 
 // maxKnownHosts is far larger than a file with the keys of one VM, in bytes.

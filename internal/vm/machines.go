@@ -11,6 +11,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
+	"github.com/swdt-dev/swdt/internal/vm/configcd"
 	"github.com/swdt-dev/swdt/internal/vm/network"
 )
 
@@ -23,7 +24,8 @@ type Machines struct {
 	store   *Store
 	drivers []Driver
 	command string
-	docker  network.Docker // whose networks the VMs can be on
+	docker  network.Docker         // whose networks the VMs can be on
+	images  func() (Images, error) // nil: none
 }
 
 // NewMachines returns the VMs of a store. command is the command line of this process. If
@@ -71,11 +73,13 @@ type Plan struct {
 	Problems []finding.Problem // of your machine
 	Command  []string          // the command that starts the VM; nil if the driver has none
 	Exists   bool
+	// BuildsImage reports that Create would first build the golden image.
+	BuildsImage bool
 }
 
 // Plan returns the VM that Create would make from a node's spec.machine. It changes nothing.
-func (s *Machines) Plan(ctx context.Context, document config.Document) (Plan, error) {
-	r, err := s.planned(ctx, document)
+func (s *Machines) Plan(ctx context.Context, document config.Document, report ui.Reporter) (Plan, error) {
+	r, err := s.planned(document)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -87,7 +91,11 @@ func (s *Machines) Plan(ctx context.Context, document config.Document) (Plan, er
 	if err != nil {
 		return Plan{}, err
 	}
-	plan := Plan{Record: r, Problems: append(driver.Check(ctx, r.Machine), problems...)}
+	plan := Plan{Problems: append(driver.Check(ctx, r.Machine), problems...)}
+	if plan.BuildsImage, err = s.findImage(ctx, document, &r, report); err != nil {
+		return Plan{}, err
+	}
+	plan.Record = r
 	if !finding.Has(plan.Problems, finding.Error) {
 		if err := s.adopt(ctx, driver, &plan.Record); err != nil {
 			return plan, err
@@ -95,10 +103,12 @@ func (s *Machines) Plan(ctx context.Context, document config.Document) (Plan, er
 	}
 	if made, err := s.store.Get(r.Name); err == nil {
 		plan.Record, plan.Exists = made, made.Complete
+		plan.BuildsImage = plan.BuildsImage && !made.Complete
 	}
-	if starts, ok := driver.(interface {
-		CommandLine(Machine) ([]string, error)
-	}); ok {
+	starts, ok := driver.(interface {
+		CommandLine(m Machine) ([]string, error)
+	})
+	if ok && !plan.BuildsImage { // the paths of its image are not known yet
 		if plan.Command, err = starts.CommandLine(plan.Record.Machine); err != nil {
 			return plan, fmt.Errorf("make the VM's command line: %w", err)
 		}
@@ -106,11 +116,52 @@ func (s *Machines) Plan(ctx context.Context, document config.Document) (Plan, er
 	return plan, nil
 }
 
-// Create makes the VM of a node's spec.machine, stopped. If it exists, Create does nothing
+// findImage lays a planned VM over the golden image of its node file, if that names an ISO. It
+// reports whether the image must be built first.
+func (s *Machines) findImage(
+	ctx context.Context, document config.Document, record *Record, r ui.Reporter,
+) (build bool, err error) {
+	if document.Node.Spec.Machine.Image.ISO == "" {
+		return false, nil
+	}
+	images, err := s.openImages()
+	if err != nil {
+		return false, err
+	}
+	image, err := images.Find(ctx, document, r)
+	if err != nil {
+		return false, err
+	}
+	record.over(image)
+	return !image.Exists, nil
+}
+
+// useImage is like findImage, and first builds an image that is missing. It returns a
+// function that allows the removal of the image.
+func (s *Machines) useImage(
+	ctx context.Context, document config.Document, record *Record, r ui.Reporter,
+) (release func(), err error) {
+	if document.Node.Spec.Machine.Image.ISO == "" {
+		return func() {}, nil
+	}
+	images, err := s.openImages()
+	if err != nil {
+		return nil, err
+	}
+	image, release, err := images.Use(ctx, document, r)
+	if err != nil {
+		return nil, err
+	}
+	record.over(image)
+	return release, nil
+}
+
+// Create makes the VM of a node's spec.machine, stopped. If the node file names an ISO, Create
+// first builds the golden image that is missing. If the VM exists, Create does nothing
 // but warn about differences. It first removes the remains of an interrupted creation. The
 // error is a *CheckError if your machine cannot run the VM.
 func (s *Machines) Create(ctx context.Context, document config.Document, r ui.Reporter) (Report, error) {
-	record, err := s.planned(ctx, document)
+	record, err := s.planned(document)
 	if err != nil {
 		return Report{}, err
 	}
@@ -128,6 +179,10 @@ func (s *Machines) Create(ctx context.Context, document config.Document, r ui.Re
 	case err == nil && made.Complete:
 		if err := s.adopt(ctx, driver, &record); err != nil {
 			return Report{}, err
+		}
+		if _, err := s.findImage(ctx, document, &record, r); err != nil {
+			r.Warn("the image of the VM is not compared with the node file: %v", err)
+			record.Image = made.Image
 		}
 		for _, difference := range differences(made, record) {
 			r.Warn("the VM exists with another %s; `swdt vm delete` and `swdt vm create` make it anew", difference)
@@ -151,7 +206,12 @@ func (s *Machines) Create(ctx context.Context, document config.Document, r ui.Re
 	if err := s.adopt(ctx, driver, &record); err != nil {
 		return Report{}, err
 	}
-	if err := s.make(ctx, driver, record, r); err != nil {
+	release, err := s.useImage(ctx, document, &record, r)
+	if err != nil {
+		return Report{}, err
+	}
+	defer release()
+	if err := s.make(ctx, driver, record, document, r); err != nil {
 		return Report{}, err
 	}
 	if record.adopted() != "" {
@@ -180,14 +240,16 @@ func CheckProblems(problems []finding.Problem, r ui.Reporter) error {
 
 // make makes a VM that does not exist. If it fails, it removes everything of the VM, or its
 // error names the remains.
-func (s *Machines) make(ctx context.Context, driver Driver, record Record, r ui.Reporter) error {
+func (s *Machines) make(
+	ctx context.Context, driver Driver, record Record, document config.Document, r ui.Reporter,
+) error {
 	if adopted := record.adopted(); adopted != "" {
 		r.Step("adopting %s as VM %s", adopted, record.Name)
 	} else {
 		r.Step("making VM %s", record.Name)
 	}
 	r.Debug("making its folder %s", record.Folder)
-	err := s.store.add(record, func(folder string) error { return writeKeys(folder, record.Name) })
+	err := s.store.add(record, func(folder string) error { return record.fill(folder, document) })
 	if err != nil {
 		return err
 	}
@@ -228,6 +290,9 @@ func (s *Machines) discard(ctx context.Context, record Record, r ui.Reporter) er
 		return fmt.Errorf("delete VM %s: %w", record.Name, err)
 	}
 	r.Debug("removing its folder")
+	if err := configcd.Wipe(record.file(firstStartCD)); err != nil {
+		return fmt.Errorf("delete VM %s: %w", record.Name, err)
+	}
 	return s.store.remove(record.Folder)
 }
 

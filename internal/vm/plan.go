@@ -1,7 +1,6 @@
 package vm
 
 import (
-	"context"
 	"crypto/rand"
 	"fmt"
 	"net"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
 // sshForward is the name of the forward to the guest's SSH server.
@@ -29,7 +27,7 @@ func (e *NoMachineError) Error() string {
 // planned turns spec.machine into the record of a VM that does not exist yet. It only
 // chooses identifiers and ports, and makes nothing. The error is a *config.Error if the node
 // file does not fit your machine, such as if it names a file that is missing.
-func (s *Machines) planned(ctx context.Context, document config.Document) (Record, error) {
+func (s *Machines) planned(document config.Document) (Record, error) {
 	name, spec := document.Node.Metadata.Name, document.Node.Spec.Machine
 	if spec == nil {
 		return Record{}, &NoMachineError{name}
@@ -46,7 +44,7 @@ func (s *Machines) planned(ctx context.Context, document config.Document) (Recor
 	for slices.ContainsFunc(others, func(f Found) bool { return f.Record.Network.MAC == r.Network.MAC }) {
 		r.Network.MAC = newMAC()
 	}
-	if err := r.planImage(ctx, document, spec.Image); err != nil {
+	if err := r.planImage(document, spec.Image); err != nil {
 		return r, err
 	}
 	return r, r.planForwards(spec.Network, others)
@@ -78,7 +76,7 @@ func orAuto(setting string) string {
 }
 
 // planImage finds the files that the image names.
-func (r *Record) planImage(ctx context.Context, document config.Document, image v1alpha1.MachineImage) error {
+func (r *Record) planImage(document config.Document, image v1alpha1.MachineImage) error {
 	var problems []config.Problem
 	find := func(field, path string) string {
 		if path == "" {
@@ -91,20 +89,8 @@ func (r *Record) planImage(ctx context.Context, document config.Document, image 
 		return found
 	}
 	r.Image.Base = find("disk", image.Disk)
-	for _, disc := range []string{find("iso", image.ISO), find("drivers", image.Drivers)} {
-		if disc != "" {
-			r.Discs = append(r.Discs, disc)
-		}
-	}
-	if len(problems) == 0 && image.SHA256 != "" {
-		hash, err := localfile.Hash(ctx, r.Discs[0])
-		if err != nil {
-			return fmt.Errorf("hash the ISO: %w", err)
-		}
-		if !strings.EqualFold(hash, image.SHA256) {
-			problems = append(problems, document.Problem("spec.machine.image.sha256", "is not the hash of "+r.Discs[0]+", which is "+hash,
-				"download the ISO again, or correct the hash"))
-		}
+	for field, path := range map[string]string{"iso": image.ISO, "drivers": image.Drivers, "openSSH": image.OpenSSH} {
+		find(field, path) // golden images are made of them
 	}
 	if len(problems) > 0 {
 		return &config.Error{Problems: problems}
@@ -233,7 +219,7 @@ func differences(made, plan Record) (all []string) {
 	compare("memory", size(made.Memory), size(plan.Memory))
 	compare("disk", size(made.Disk), size(plan.Disk))
 	compare("disk bus", string(made.DiskBus), string(plan.DiskBus))
-	compare("image", made.Image.Base, plan.Image.Base)
+	compare("image", made.Image.String(), plan.Image.String())
 	compare("firmware", made.Firmware.String(), plan.Firmware.String())
 	if plan.Network.Address == "" { // auto
 		plan.Network.Address = made.Network.Address
@@ -251,6 +237,14 @@ func orNone(text string) string {
 }
 
 func size(bytes int64) string { return v1alpha1.Quantity(bytes).String() }
+
+// String returns the key of a golden image, or else the path of a disk image.
+func (i Image) String() string {
+	if i.Key != "" {
+		return "golden image " + i.Key
+	}
+	return i.Base
+}
 
 // String returns the firmware in words: UEFI, secure boot, TPM.
 func (f Firmware) String() string {

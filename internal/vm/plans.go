@@ -27,6 +27,8 @@ type PlanReport struct {
 	Problems []finding.Problem `json:"problems"`
 	// Command starts the VM; empty if the driver runs no program.
 	Command []string `json:"command"`
+	// BuildsImage reports that the golden image machine.image.key would be built first.
+	BuildsImage bool `json:"buildsImage"`
 
 	words string
 }
@@ -47,7 +49,7 @@ func NewPlans(results []fleet.Result[Plan]) Plans {
 		}
 		plans.VMs = append(plans.VMs, PlanReport{
 			Outcome: outcome, Exists: p.Exists, Machine: p.Record.Machine, Folder: p.Record.Folder,
-			Problems: p.Problems, Command: p.Command, words: p.Record.words(),
+			Problems: p.Problems, Command: p.Command, BuildsImage: p.BuildsImage, words: p.Record.words(),
 		})
 	}
 	return plans
@@ -66,7 +68,14 @@ func (p Plans) WriteText(page *ui.Page, join func([]string) string) error {
 		if _, err := fmt.Fprintf(page, "VM %s: %s: %s\n  in %s\n", plan.Name, text, plan.words, plan.Folder); err != nil {
 			return err
 		}
-		if err := writeProblems(page, plan.Problems); err != nil {
+		if plan.BuildsImage {
+			_, err := fmt.Fprintf(page, "  golden image %s would be built first, which takes long: "+
+				"`swdt vm image build --dry-run` shows how\n", plan.Machine.Image.Key)
+			if err != nil {
+				return err
+			}
+		}
+		if err := WriteProblems(page, plan.Problems); err != nil {
 			return err
 		}
 		if len(plan.Command) == 0 {
@@ -79,7 +88,8 @@ func (p Plans) WriteText(page *ui.Page, join func([]string) string) error {
 	return nil
 }
 
-func writeProblems(page *ui.Page, problems []finding.Problem) error {
+// WriteProblems writes what your machine lacks.
+func WriteProblems(page *ui.Page, problems []finding.Problem) error {
 	var entries []finding.Entry
 	for _, p := range problems {
 		entries = append(entries, finding.Entry{By: p.Check, Finding: p.Finding})
@@ -123,7 +133,7 @@ func (s *Machines) Check(ctx context.Context, documents []config.Document) (Chec
 		checks.VMs = append(checks.VMs, CheckReport{Outcome: outcome, Driver: driver.Name(), Problems: problems})
 	}
 	for _, document := range documents {
-		record, err := s.planned(ctx, document)
+		record, err := s.planned(document)
 		if err != nil {
 			return checks, err
 		}
@@ -156,7 +166,7 @@ func (c Checks) WriteText(page *ui.Page) error {
 		if _, err := fmt.Fprintf(page, "%s: %s\n", check.Name, summary); err != nil {
 			return err
 		}
-		if err := writeProblems(page, check.Problems); err != nil {
+		if err := WriteProblems(page, check.Problems); err != nil {
 			return err
 		}
 	}
@@ -322,7 +332,9 @@ func (r Report) writeDetails(w io.Writer) error {
 	for _, forward := range r.Network.Forwards {
 		rows = append(rows, []string{"  port " + forward.Name, fmt.Sprintf("127.0.0.1:%d → %d", forward.HostPort, forward.GuestPort)})
 	}
-	rows = append(rows, []string{"  key", r.Key}, []string{"  host key", r.KnownKeys}, []string{"  folder", r.Folder})
+	rows = append(rows, [][]string{
+		{"  key", r.Key}, {"  host key", r.KnownKeys}, {"  password", r.PasswordFile}, {"  folder", r.Folder},
+	}...)
 	var filled [][]string
 	for _, row := range rows {
 		if row[1] != "" {

@@ -34,6 +34,11 @@ type Record struct {
 	Complete bool `json:"complete"`
 	// FixedPorts names the forwards whose ports of your machine the node file sets.
 	FixedPorts []string `json:"fixedPorts"`
+	// FirstStart is set until the script of the first start has succeeded, for a VM that is made
+	// from a golden image. Its CD has the Administrator's password until then.
+	FirstStart bool `json:"firstStart"`
+
+	golden *Golden // of a VM that is being made; nil: it has none
 }
 
 func (r Record) file(name string) string { return filepath.Join(r.Folder, name) }

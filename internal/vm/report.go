@@ -60,6 +60,9 @@ type Report struct {
 	Folder    string    `json:"folder"`
 	Key       string    `json:"key"`        // path of the VM's private SSH key
 	KnownKeys string    `json:"knownHosts"` // path of the file with its host key
+	// PasswordFile is the path of the file with the Administrator's password, of a VM that is
+	// made from a golden image; else it is empty.
+	PasswordFile string `json:"passwordFile"`
 }
 
 // Reports are the results for several VMs.
@@ -81,7 +84,7 @@ func (r Reports) Names() (names []string) {
 func (r Record) report() Report {
 	return Report{
 		Name: r.Name, Result: ok, State: Stopped, Driver: r.Driver, CPUs: r.CPUs, Memory: r.Memory, Disk: r.Disk, Image: r.Image.Base,
-		Network: r.Network, Created: r.Created, Folder: r.Folder, Key: r.Key(), KnownKeys: r.KnownHosts(),
+		Network: r.Network, Created: r.Created, Folder: r.Folder, Key: r.Key(), KnownKeys: r.KnownHosts(), PasswordFile: r.password(),
 		Used: Used(r.Folder), Address: r.plannedAddress(),
 	}
 }
@@ -126,7 +129,7 @@ func (r Record) plannedAddress() string {
 func (r Record) words() string {
 	words := fmt.Sprintf("%s, %s of memory, a disk of %s", several(r.CPUs, "CPU"), size(r.Memory), size(r.Disk))
 	if r.Image.Base != "" {
-		words += " over " + r.Image.Base
+		words += " over " + r.Image.String()
 	}
 	words += ", " + r.Firmware.String() + ", network " + orNone(r.Network.String())
 	if adopted := r.adopted(); adopted != "" {

@@ -95,6 +95,9 @@ func (s *Machines) start(ctx context.Context, record Record, driver Driver, r ui
 		return Report{}, err
 	}
 	r.Step("starting VM %s", record.Name)
+	if err := s.emptyFirstCD(ctx, &record, driver); err != nil {
+		return Report{}, fmt.Errorf("start VM %s: %w", record.Name, err)
+	}
 	for range startTries {
 		moved, err := s.movePorts(&record)
 		if err != nil {
@@ -169,6 +172,9 @@ func (s *Machines) Stop(ctx context.Context, name string, o StopOptions, r ui.Re
 		}
 		if err := s.stop(ctx, record, driver, o, r); err != nil {
 			return Report{}, err
+		}
+		if err := s.emptyFirstCD(ctx, &record, driver); err != nil {
+			return Report{}, fmt.Errorf("VM %s is stopped, but its first CD is left: %w", record.Name, err)
 		}
 		return s.changed(ctx, record, "stopped"), nil
 	})

@@ -61,7 +61,7 @@ func newOven(ctx context.Context, doc config.Document, o Options, r ui.Reporter)
 	if err := b.checkNodeFile(doc); err != nil {
 		return nil, err
 	}
-	planned, err := o.Machines.Plan(ctx, b.doc)
+	planned, err := o.Machines.Plan(ctx, b.doc, r)
 	if err != nil {
 		return nil, err
 	}

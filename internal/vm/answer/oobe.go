@@ -11,7 +11,7 @@ func (o Options) oobeSystem() []any {
 		component: named("Microsoft-Windows-Shell-Setup"),
 		AutoLogon: autoLogon{
 			Enabled: true, LogonCount: 1,
-			Username: administrator(o.Language), Password: o.Password.in("Password"),
+			Username: Administrator(o.Language), Password: o.Password.in("Password"),
 		},
 		OOBE: oobe{
 			HideEULAPage: true, HideLocalAccountScreen: true, HideOEMRegistrationScreen: true,

@@ -34,8 +34,8 @@ func (r Release) check() error {
 	return fmt.Errorf("release %q is not known; write one of %s", string(r), strings.Join(known, ", "))
 }
 
-// administrator returns the name that the built-in Administrator has in a language.
-func administrator(language string) string {
+// Administrator returns the name that the built-in Administrator has in a language.
+func Administrator(language string) string {
 	short, _, _ := strings.Cut(language, "-")
 	switch short {
 	case "es", "pt":

@@ -7,6 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/localfile"
+	"github.com/swdt-dev/swdt/internal/vm/disc"
 )
 
 // Wipe removes the CD's file, and the files that a killed Write has left beside it. It
@@ -27,6 +31,27 @@ func Wipe(path string) error {
 	}
 	return errors.Join(problems...)
 }
+
+// Empty replaces the CD by an empty one, after it was wiped. Its VM keeps the drive.
+func Empty(path string) error {
+	if err := Wipe(path); err != nil {
+		return err
+	}
+	image, err := disc.New(emptyLabel, time.Unix(0, 0))
+	if err == nil {
+		err = localfile.ReplaceBy(path, func(w io.Writer) error {
+			_, err := image.WriteTo(w)
+			return err
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("write an empty CD: %w", err)
+	}
+	return nil
+}
+
+// emptyLabel is the label of an empty CD.
+const emptyLabel = "SWDT_EMPTY"
 
 // globbed returns a path as a pattern that matches it alone.
 func globbed(path string) string {

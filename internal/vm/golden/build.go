@@ -25,15 +25,14 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/install"
 )
 
-// Options select how to build.
+// Options bound an installation: they are those of install.Options.
 type Options struct {
-	// Accelerator replaces that of the node file. "": the node file's, or the best that works. An
-	// installation without hardware acceleration must be asked for by its name, tcg.
-	Accelerator string
-	// Limits and Stall are those of install.Options.
 	Limits map[install.Stage]time.Duration
 	Stall  time.Duration
 }
+
+// Bound bounds the installations of all builds.
+func (s *Images) Bound(o Options) { s.bounds = o }
 
 const (
 	// grown is how many bytes an installed Windows needs beside those that its edition has:
@@ -58,12 +57,12 @@ type EmulatedError struct{ Key string }
 
 func (e *EmulatedError) Error() string {
 	return "this machine has no hardware acceleration that works, so an installation of Windows takes many hours; " +
-		"`swdt vm check` shows why, and --accel tcg installs nevertheless"
+		"`swdt vm check` shows why, and --accel tcg or spec.machine.accelerator: tcg installs nevertheless"
 }
 
 // Build makes the golden image of a node file, unless it exists. If another swdt builds the
 // same image, Build waits for it. The error is a *BuildError if the installation fails.
-func (s *Images) Build(ctx context.Context, document config.Document, o Options, r ui.Reporter) (Report, error) {
+func (s *Images) Build(ctx context.Context, document config.Document, r ui.Reporter) (Report, error) {
 	c, err := s.recipeOf(ctx, document, r)
 	if err != nil {
 		return Report{}, err
@@ -74,11 +73,11 @@ func (s *Images) Build(ctx context.Context, document config.Document, o Options,
 		return Report{}, err
 	}
 	defer held.Close()
-	return s.ensure(ctx, c, o, r)
+	return s.ensure(ctx, c, r)
 }
 
 // ensure builds an image that is missing. The caller holds its lock.
-func (s *Images) ensure(ctx context.Context, c *recipe, o Options, r ui.Reporter) (Report, error) {
+func (s *Images) ensure(ctx context.Context, c *recipe, r ui.Reporter) (Report, error) {
 	made, err := s.get(c.key)
 	switch {
 	case err == nil:
@@ -86,18 +85,18 @@ func (s *Images) ensure(ctx context.Context, c *recipe, o Options, r ui.Reporter
 	case !errors.Is(err, ErrUnknown):
 		return Report{}, err
 	}
-	if made, err = s.build(ctx, c, o, r); err != nil {
+	if made, err = s.build(ctx, c, r); err != nil {
 		return Report{}, err
 	}
 	return s.report(c, made, changed, fmt.Sprintf("golden image %s built in %s", c.key, ui.Seconds(made.total()))), nil
 }
 
 // build builds an image, in the build folder of its key.
-func (s *Images) build(ctx context.Context, c *recipe, o Options, r ui.Reporter) (Manifest, error) {
+func (s *Images) build(ctx context.Context, c *recipe, r ui.Reporter) (Manifest, error) {
 	if err := s.discard(ctx, c.key, r); err != nil {
 		return Manifest{}, err
 	}
-	b, err := s.prepared(c, o, r)
+	b, err := s.prepared(c, r)
 	if err != nil {
 		return Manifest{}, err
 	}
@@ -119,26 +118,20 @@ type build struct {
 	images      *Images
 	driver      vm.Installer
 	accelerator string
-	options     Options
 	reporter    ui.Reporter
 }
 
 // prepared returns the build of a recipe.
-func (s *Images) prepared(c *recipe, o Options, r ui.Reporter) (*build, error) {
-	if o.Accelerator != "" {
-		c.machine.Accelerator = strings.TrimPrefix(o.Accelerator, "auto")
-	}
+func (s *Images) prepared(c *recipe, r ui.Reporter) (*build, error) {
 	c.machine.Folder = s.buildFolder(c.key)
 	c.machine.Discs = []string{c.content.ISO, filepath.Join(c.machine.Folder, cdFile)}
 	driver, err := s.installer(c.machine.Driver)
-	return &build{recipe: c, images: s, driver: driver, options: o, reporter: r}, err
+	return &build{recipe: c, images: s, driver: driver, reporter: r}, err
 }
 
 // check checks that your machine can build, before anything is made.
 func (b *build) check(ctx context.Context) (err error) {
-	checked := b.machine
-	checked.Discs = nil // the CD does not exist yet, and the ISO is open
-	if err := vm.CheckProblems(b.driver.Check(ctx, checked), b.reporter); err != nil {
+	if err := vm.CheckProblems(b.driver.Check(ctx, b.checked()), b.reporter); err != nil {
 		return err
 	}
 	if b.accelerator, err = b.driver.BestAccelerator(ctx, b.machine); err != nil {
@@ -155,6 +148,13 @@ func (b *build) check(ctx context.Context) (err error) {
 			"set spec.machine.image.openSSH", b.content.Windows)
 	}
 	return nil
+}
+
+// checked returns the VM without discs: the CD does not exist yet, and the ISO is open.
+func (b *build) checked() vm.Machine {
+	m := b.machine
+	m.Discs = nil
+	return m
 }
 
 // installer returns a driver that can install.
@@ -244,7 +244,7 @@ func (b *build) install(ctx context.Context) (install.Report, error) {
 	}
 	done, err := install.Watch(ctx, g, install.Options{
 		EndsItself: true, Slowness: slowness, Earlier: b.images.earlier(b.content.Windows, b.accelerator),
-		Limits: b.options.Limits, Stall: b.options.Stall,
+		Limits: b.images.bounds.Limits, Stall: b.images.bounds.Stall,
 	}, b.reporter)
 	if err != nil {
 		err = b.failed(ctx, g, err)

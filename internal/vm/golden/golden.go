@@ -47,6 +47,7 @@ import (
 type Images struct {
 	root     string
 	machines *vm.Machines
+	bounds   Options
 }
 
 // Open returns the images in a folder, which it makes if it is missing. An empty folder is the

@@ -38,6 +38,7 @@ func newPlace(t *testing.T) place {
 	p.machines = vm.NewMachines(store, "swdt test", p.driver)
 	p.Images, err = golden.Open(p.root, p.machines)
 	check(t, err)
+	p.machines.WithImages(func() (vm.Images, error) { return p.Images, nil })
 	return p
 }
 
@@ -70,7 +71,7 @@ spec:
 
 func (p place) build(t *testing.T, d config.Document) (golden.Report, error) {
 	t.Helper()
-	return p.Build(t.Context(), d, golden.Options{}, ui.Discard{})
+	return p.Build(t.Context(), d, ui.Discard{})
 }
 
 // only checks that the folder of images has these entries, besides locks and hashes.
@@ -128,17 +129,17 @@ func TestTheKeyCoversWhatGoesIn(t *testing.T) {
 	p, seen := newPlace(t), map[string]string{}
 	for name, more := range map[string]string{
 		"as it is": "", "edition": ", edition: standard", "drivers": ", drivers: " + virtio, "OpenSSH": ", openSSH: " + msi,
-		"product key": ", productKey: AAAAA-BBBBB-CCCCC-DDDDD-EEEEE", "time zone": "}\n    timeZone: {W. Europe Standard Time",
-		"bus": "}\n    diskBus: {virtio", "disk": "}\n    disk: {100Gi", "TPM": "}\n    firmware: {tpm: true",
+		"product key": ", productKey: AAAAA-BBBBB-CCCCC-DDDDD-EEEEE",
+		"time zone":   "}\n    timeZone: W. Europe Standard Time #", "bus": "}\n    diskBus: virtio #",
+		"disk": "}\n    disk: 100Gi #", "TPM": "}\n    firmware: {tpm: true",
 	} {
-		more = strings.NewReplacer("{W. Europe Standard Time", "W. Europe Standard Time #", "{virtio", "virtio #", "{100Gi", "100Gi #").Replace(more)
-		plan, err := p.Plan(t.Context(), document(t, iso, more), golden.Options{}, ui.Discard{})
+		plan, err := p.Plan(t.Context(), document(t, iso, more), ui.Discard{})
 		check(t, err)
 		if other, taken := seen[plan.Image.Key]; taken {
 			t.Errorf("%s: the same key as %s", name, other)
 		}
 		seen[plan.Image.Key] = name
-		again, err := p.Plan(t.Context(), document(t, iso, more), golden.Options{}, ui.Discard{})
+		again, err := p.Plan(t.Context(), document(t, iso, more), ui.Discard{})
 		check(t, err)
 		if again.Image.Key != plan.Image.Key {
 			t.Errorf("%s: the key differs each time", name)
@@ -188,7 +189,7 @@ func TestBuildsSideBySide(t *testing.T) {
 	var all sync.WaitGroup
 	for range cap(results) {
 		all.Go(func() {
-			report, err := p.Build(t.Context(), d, golden.Options{}, ui.Discard{})
+			report, err := p.Build(t.Context(), d, ui.Discard{})
 			if err != nil {
 				t.Error(err)
 			}
@@ -216,7 +217,7 @@ func TestEmulationMustBeAskedFor(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 		p.only(t)
-		report, err := p.Build(t.Context(), document(t, iso), golden.Options{Accelerator: "tcg"}, ui.Discard{})
+		report, err := p.build(t, document(t, iso, "}\n    accelerator: tcg #"))
 		check(t, err)
 		if report.Image.Accelerator != "tcg" {
 			t.Errorf("%+v", report)
@@ -268,6 +269,19 @@ func TestAKilledBuildIsDiscarded(t *testing.T) {
 		check(t, err)
 	})
 	p.only(t, p.Keys()...)
+}
+
+func TestTheHashIsCompared(t *testing.T) {
+	p, iso := newPlace(t), mediatest.WindowsISO(t)
+	for range 2 { // the second time it is remembered
+		_, err := p.build(t, document(t, iso, ", sha256: "+strings.Repeat("0", 64)))
+		var refused *config.Error
+		problem := "node.yaml:8: spec.machine.image.sha256: is not the hash of"
+		if !errors.As(err, &refused) || !strings.Contains(err.Error(), problem) {
+			t.Errorf("got %v", err)
+		}
+	}
+	p.only(t)
 }
 
 func TestTheBuildIsBounded(t *testing.T) {

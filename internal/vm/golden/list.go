@@ -63,7 +63,8 @@ func (s *Images) List(context.Context) (List, error) {
 		lock, err := localfile.Claim(filepath.Join(s.root, lockFolder, key))
 		if err == nil {
 			_ = lock.Close()
-			image.State, image.Reason = Interrupted, "its build was interrupted; `swdt vm image build` starts it anew, `swdt vm image remove "+key+"` removes it"
+			image.State, image.Reason = Interrupted,
+				"its build was interrupted; `swdt vm image build` starts it anew, `swdt vm image remove "+key+"` removes it"
 		}
 		image.Size = vm.Used(image.Folder)
 		list.Images = append(list.Images, image)
@@ -82,8 +83,8 @@ type InUseError struct {
 }
 
 func (e *InUseError) Error() string {
-	return fmt.Sprintf("the disks of these VMs are laid over golden image %s: %s; delete them first with `swdt vm delete -n NAME`",
-		e.Key, strings.Join(e.VMs, ", "))
+	return fmt.Sprintf("the disks of these VMs are laid over golden image %s: %s; "+
+		"delete them first with `swdt vm delete -n NAME`", e.Key, strings.Join(e.VMs, ", "))
 }
 
 // Removable returns an error if Remove would refuse to remove an image.

@@ -51,7 +51,8 @@ func (s *Images) lock(ctx context.Context, key string, limit time.Duration, r ui
 	case err != nil && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.Is(err, localfile.ErrClaimed):
-		return nil, fmt.Errorf("another swdt%s works on golden image %s; wait for it or end it, then try again", holder(path), key)
+		return nil, fmt.Errorf("another swdt%s works on golden image %s; wait for it or end it, then try again",
+			holder(path), key)
 	case err != nil:
 		return nil, fmt.Errorf("lock image %s: %w", key, err)
 	}

@@ -130,7 +130,8 @@ func readManifest(path string) (m Manifest, err error) {
 		err = json.Unmarshal(text, &m)
 	}
 	if err == nil && m.Version != manifestVersion {
-		err = fmt.Errorf("its manifest has form %d, and this swdt knows form %d: use the swdt that made it", m.Version, manifestVersion)
+		err = fmt.Errorf("its manifest has form %d, and this swdt knows form %d: use the swdt that made it",
+			m.Version, manifestVersion)
 	}
 	return m, err
 }

@@ -3,6 +3,7 @@ package golden
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
@@ -22,7 +23,7 @@ type Plan struct {
 }
 
 // Plan returns what Build would do. It makes nothing, and remembers the hash of the ISO.
-func (s *Images) Plan(ctx context.Context, document config.Document, o Options, r ui.Reporter) (Plan, error) {
+func (s *Images) Plan(ctx context.Context, document config.Document, r ui.Reporter) (Plan, error) {
 	c, err := s.recipeOf(ctx, document, r)
 	if err != nil {
 		return Plan{}, err
@@ -30,26 +31,74 @@ func (s *Images) Plan(ctx context.Context, document config.Document, o Options, 
 	defer c.close()
 	made, err := s.get(c.key)
 	if err == nil {
-		return Plan{Outcome: fleet.NewOutcome(c.machine.Name, unchanged, nil), Image: s.report(c, made, "", "").Image}, nil
+		return Plan{Outcome: fleet.NewOutcome(c.machine.Name, unchanged, nil), Image: s.report(c, made, "", "").Image,
+			Problems: []finding.Problem{}, Command: []string{}}, nil
 	}
 	if !errors.Is(err, ErrUnknown) {
 		return Plan{}, err
 	}
-	b, err := s.prepared(c, o, r)
+	b, err := s.prepared(c, r)
 	if err != nil {
 		return Plan{}, err
 	}
 	plan := Plan{
 		Outcome: fleet.NewOutcome(c.machine.Name, changed, nil),
-		Image:   Image{Key: c.key, State: Missing, Content: c.content, Folder: s.folder(c.key), Disk: c.machine.Disk, UsedBy: []string{}},
+		Image: Image{
+			Key: c.key, State: Missing, Content: c.content, Folder: s.folder(c.key), Disk: c.machine.Disk,
+			UsedBy: []string{},
+		},
+		Command: []string{},
 	}
-	checked := b.machine
-	checked.Discs = nil
-	plan.Problems = b.driver.Check(ctx, checked)
+	plan.Problems = append([]finding.Problem{}, b.driver.Check(ctx, b.checked())...)
 	if starts, ok := b.driver.(interface {
 		CommandLine(m vm.Machine) ([]string, error)
 	}); ok {
 		plan.Command, err = starts.CommandLine(b.machine)
 	}
 	return plan, err
+}
+
+// Of returns the plan, or the one of a node file that cannot be used.
+func (p Plan) Of(name string, err error) Plan {
+	if err != nil {
+		return Plan{
+			Outcome: fleet.NewOutcome(name, fleet.Failed, err), Image: Image{UsedBy: []string{}},
+			Problems: []finding.Problem{}, Command: []string{},
+		}
+	}
+	return p
+}
+
+// Plans are the builds that would run for several node files.
+type Plans struct {
+	Builds []Plan `json:"builds"`
+}
+
+// WriteText writes what would be built. join quotes a command for the user's shell.
+func (p Plans) WriteText(page *ui.Page, join func([]string) string) error {
+	for _, plan := range p.Builds {
+		if plan.Error != "" {
+			continue
+		}
+		i := plan.Image
+		text := "would be built"
+		if i.State == Ready {
+			text = "nothing to do: it exists"
+		}
+		_, err := fmt.Fprintf(page, "%s: golden image %s: %s: %s, build %s, %s\n  of %s\n  in %s\n",
+			plan.Name, i.Key, text, i.Edition, i.Build, i.Language, i.ISO, i.Folder)
+		if err != nil {
+			return err
+		}
+		if err := vm.WriteProblems(page, plan.Problems); err != nil {
+			return err
+		}
+		if len(plan.Command) == 0 {
+			continue
+		}
+		if _, err := fmt.Fprintf(page, "  %s\n", join(plan.Command)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

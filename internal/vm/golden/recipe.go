@@ -120,7 +120,8 @@ func (c *recipe) readISO(ctx context.Context, s *Images, r ui.Reporter) error {
 		err = installable(m)
 	}
 	if err != nil {
-		return refuse(c.document, "image.iso", err, "use another ISO; `swdt vm image inspect "+file.Name()+"` shows what it holds")
+		return refuse(c.document, "image.iso", err,
+			"use another ISO; `swdt vm image inspect "+file.Name()+"` shows what it holds")
 	}
 	if c.edition, err = m.Choose(image.Edition); err != nil {
 		return refuse(c.document, "image.edition", err, "write one of its editions")

@@ -119,18 +119,18 @@ type Reports struct {
 	Builds []Report `json:"builds"`
 }
 
-// NewReports returns the results of several node files.
-func NewReports(results []fleet.Result[Report]) Reports {
-	all := Reports{Builds: []Report{}}
-	for _, result := range results {
-		report := result.Value
-		if result.Err != nil {
-			report.Outcome = fleet.NewOutcome(result.Name(), fleet.Failed, result.Err)
-			report.Image.UsedBy = []string{}
-		}
-		all.Builds = append(all.Builds, report)
+// Result is a result for one node file.
+type Result[T any] interface {
+	// Of returns the result for a node file, or its failure if err is not nil.
+	Of(name string, err error) T
+}
+
+// Of returns the report, or the one of a build that failed.
+func (r Report) Of(name string, err error) Report {
+	if err != nil {
+		return Report{Outcome: fleet.NewOutcome(name, fleet.Failed, err), Image: Image{UsedBy: []string{}}}
 	}
-	return all
+	return r
 }
 
 // WriteText writes what was done for each node file that did not fail.

@@ -128,6 +128,11 @@ func update(m vm.Machine, change func(*state)) error {
 	return write(m, s)
 }
 
+// Send sends text to the serial port.
+func Send(m vm.Machine, text string) error {
+	return localfile.Replace(filepath.Join(m.Folder, serialFile), []byte(text))
+}
+
 // WriteDisk replaces the content of a VM's disk.
 func WriteDisk(m vm.Machine, text string) error {
 	return localfile.Replace(filepath.Join(m.Folder, diskFile), []byte(text))

@@ -1,0 +1,177 @@
+package golden_test
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/golden"
+	"github.com/swdt-dev/swdt/internal/vm/media/mediatest"
+	"github.com/swdt-dev/swdt/internal/vm/simulatedvm"
+)
+
+// named returns the document of another VM.
+func named(d config.Document, name string) config.Document {
+	d.Node.Metadata.Name = name
+	return d
+}
+
+// cd returns the content of the CD in a VM's drive.
+func cd(t *testing.T, m vm.Report) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(m.Folder, "config.iso"))
+	check(t, err)
+	return string(content)
+}
+
+// VMs of one image are machines of their own, and the image stays as long as one of them uses it.
+func TestVMsOfAnImage(t *testing.T) {
+	p, d := newPlace(t), document(t, mediatest.WindowsISO(t))
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		first, err := p.machines.Create(ctx, d, ui.Discard{})
+		check(t, err)
+		second, err := p.machines.Create(ctx, named(d, "a-name-that-is-too-long-for-netbios"), ui.Discard{})
+		check(t, err)
+		key := p.Keys()[0]
+		p.only(t, key)
+		if first.Network.MAC == second.Network.MAC || first.Image != filepath.Join(p.root, key, "golden.disk") {
+			t.Errorf("%+v, %+v", first, second)
+		}
+		for _, want := range []struct {
+			of   vm.Report
+			name string
+		}{{first, "<ComputerName>win-1</ComputerName>"}, {second, "<ComputerName>a-name-th"}} {
+			public, err := os.ReadFile(want.of.Key + ".pub")
+			check(t, err)
+			key := strings.Join(strings.Fields(string(public))[:2], " ")
+			for _, part := range []string{want.name, key, "FirstLogonCommands"} {
+				if !strings.Contains(cd(t, want.of), part) {
+					t.Errorf("the CD of %s lacks %q", want.of.Name, part)
+				}
+			}
+		}
+		one, err := os.ReadFile(first.PasswordFile)
+		check(t, err)
+		two, err := os.ReadFile(second.PasswordFile)
+		check(t, err)
+		if bytes.Equal(one, two) || len(one) < 20 {
+			t.Errorf("the passwords are %q and %q", one, two)
+		}
+
+		var used *golden.InUseError
+		if err := p.Remove(ctx, key, ui.Discard{}); !errors.As(err, &used) ||
+			!slices.Equal(used.VMs, []string{"a-name-that-is-too-long-for-netbios", "win-1"}) {
+			t.Errorf("remove: %v", err)
+		}
+		list, err := p.List(ctx)
+		check(t, err)
+		if diff := cmp.Diff([]string{"a-name-that-is-too-long-for-netbios", "win-1"}, list.Images[0].UsedBy); diff != "" {
+			t.Error(diff)
+		}
+		for _, name := range []string{first.Name, second.Name} {
+			_, err := p.machines.Delete(ctx, name, ui.Discard{})
+			check(t, err)
+		}
+		check(t, p.Remove(ctx, key, ui.Discard{}))
+		p.only(t)
+	})
+}
+
+// The CD with the password is emptied once its script has succeeded, and not before.
+func TestTheFirstCDIsEmptied(t *testing.T) {
+	p, d := newPlace(t), document(t, mediatest.WindowsISO(t))
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		made, err := p.machines.Create(ctx, d, ui.Discard{})
+		check(t, err)
+		full := cd(t, made)
+		m := vm.Machine{Folder: made.Folder}
+		for _, step := range []struct {
+			sent  string
+			empty bool
+		}{
+			{"", false},
+			{"SWDT stage=sshd begin\r\nSWDT exit=1 failed: sshd\r\n", false},
+			{strings.Repeat("noise", 1<<17) + "\r\nSWDT stage=sshd ok\r\nSWDT exit=0\r\n", true},
+			{"", true},
+		} {
+			_, err := p.machines.Start(ctx, "win-1", ui.Discard{})
+			check(t, err)
+			check(t, simulatedvm.Send(m, step.sent))
+			_, err = p.machines.Stop(ctx, "win-1", vm.StopOptions{}, ui.Discard{})
+			check(t, err)
+			now := cd(t, made)
+			if empty := now != full; empty != step.empty {
+				t.Errorf("after %.40q the CD is empty: %t", step.sent, empty)
+			}
+			if step.empty && strings.Contains(now, "AdministratorPassword") {
+				t.Error("the CD still has the password")
+			}
+		}
+	})
+}
+
+// The node's own key may log in, also if its private key has a passphrase.
+func TestTheNodesKeyMayLogIn(t *testing.T) {
+	p, iso := newPlace(t), mediatest.WindowsISO(t)
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	check(t, err)
+	block, err := ssh.MarshalPrivateKeyWithPassphrase(private, "", []byte("secret"))
+	check(t, err)
+	path := filepath.Join(t.TempDir(), "id")
+	check(t, os.WriteFile(path, pem.EncodeToMemory(block), 0o600))
+	key, err := ssh.NewPublicKey(public)
+	check(t, err)
+	d := document(t, iso)
+	d.Node.Spec.Credentials.PrivateKey = path
+	missing := named(document(t, iso), "win-2")
+	missing.Node.Spec.Credentials.PrivateKey = path + ".none"
+	synctest.Test(t, func(t *testing.T) {
+		made, err := p.machines.Create(t.Context(), d, ui.Discard{})
+		check(t, err)
+		if line := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))); !strings.Contains(cd(t, made), line) {
+			t.Error("the CD lacks the node's key")
+		}
+		var refused *config.Error
+		if _, err := p.machines.Create(t.Context(), missing, ui.Discard{}); !errors.As(err, &refused) {
+			t.Errorf("got %v", err)
+		}
+		if p.machines.Exist("win-2") {
+			t.Error("a VM was made that nothing can log in to")
+		}
+	})
+}
+
+func TestAPlanNamesTheImageThatWouldBeBuilt(t *testing.T) {
+	p, d := newPlace(t), document(t, mediatest.WindowsISO(t))
+	synctest.Test(t, func(t *testing.T) {
+		plan, err := p.machines.Plan(t.Context(), d, ui.Discard{})
+		check(t, err)
+		if !plan.BuildsImage || plan.Record.Image.Key == "" {
+			t.Errorf("%+v", plan)
+		}
+		p.only(t)
+		_, err = p.build(t, d)
+		check(t, err)
+		again, err := p.machines.Plan(t.Context(), d, ui.Discard{})
+		check(t, err)
+		if again.BuildsImage || again.Record.Image.Key != plan.Record.Image.Key || len(again.Command) == 0 {
+			t.Errorf("%+v", again)
+		}
+	})
+}
