@@ -21,8 +21,6 @@ import (
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/vm"
-	"github.com/swdt-dev/swdt/internal/vm/libvirt"
-	"github.com/swdt-dev/swdt/internal/vm/qemu"
 )
 
 // Environment holds the parts of the surrounding process that commands use. The zero
@@ -49,7 +47,7 @@ func (e Environment) complete() Environment {
 		e.Agent = agentbin.Embedded
 	}
 	if e.Drivers == nil {
-		e.Drivers = func() []vm.Driver { return []vm.Driver{qemu.New(qemu.Options{}), libvirt.New()} }
+		e.Drivers = drivers
 	}
 	return e
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/vm"
 	"github.com/swdt-dev/swdt/internal/vm/golden"
+	"github.com/swdt-dev/swdt/internal/vm/hyperv"
+	"github.com/swdt-dev/swdt/internal/vm/libvirt"
+	"github.com/swdt-dev/swdt/internal/vm/qemu"
 )
 
 func (a *app) vmCommand() *cobra.Command {
@@ -37,6 +41,15 @@ command touches anything else, and an image that a VM is made from is only read.
 		"vm list", "all VMs of yours",
 	)
 	return cmd
+}
+
+// drivers returns the drivers of VMs; the first is that of this system.
+func drivers() []vm.Driver {
+	all := []vm.Driver{qemu.New(qemu.Options{}), libvirt.New(), hyperv.New(hyperv.Options{})}
+	if runtime.GOOS == "windows" {
+		slices.Reverse(all)
+	}
+	return all
 }
 
 // machines returns the VMs of this user.

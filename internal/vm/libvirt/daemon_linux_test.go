@@ -3,6 +3,7 @@ package libvirt_test
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -87,7 +88,10 @@ func (d *daemon) start(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "libvirtd listens", func() error {
-		_, err := os.Stat(d.socket())
+		conn, err := net.Dial("unix", d.socket())
+		if err == nil {
+			err = conn.Close()
+		}
 		return err
 	})
 }

@@ -21,6 +21,9 @@ func capabilities(t *testing.T, f Fixture) {
 	if has.Create == f.adopts() {
 		t.Error("a driver either makes VMs or adopts them")
 	}
+	if _, installs := f.Driver.(vm.Installer); installs != has.Installs {
+		t.Errorf("capability Installs is %t, and it is an Installer: %t", has.Installs, installs)
+	}
 	if has.Create && len(has.Networks) == 0 {
 		t.Error("the driver knows no network")
 	}

@@ -42,8 +42,9 @@ type Fixture struct {
 	Read  func(t *testing.T, m vm.Machine) string
 }
 
-// Run runs the whole suite, but for the tests that a virtualisation cannot imitate at all;
-// another test with the same driver must run those. Every test has a fixture of its own.
+// Run runs the whole suite, except for tests of a capability that the driver lacks, and for
+// those that a virtualisation cannot imitate at all, which another test of the same driver
+// must run. Every test has a fixture of its own.
 func Run(t *testing.T, fixture func(t *testing.T) Fixture, except ...string) {
 	for _, test := range []struct {
 		name string

@@ -1,0 +1,113 @@
+package hyperv
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+
+	"github.com/swdt-dev/swdt/internal/node/powershell"
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
+	"github.com/swdt-dev/swdt/internal/vm"
+)
+
+// Check reports what your machine lacks for a VM; the zero Machine asks for any VM.
+func (d *Driver) Check(ctx context.Context, m vm.Machine) []finding.Problem {
+	var other *SystemError
+	if _, err := d.program(); errors.As(err, &other) {
+		return []finding.Problem{problem("system", finding.Error, "Hyper-V needs Windows",
+			"run swdt on Windows, or write driver: qemu in spec.machine", "this is "+other.System)}
+	}
+	if problems := d.checkModule(ctx); len(problems) > 0 {
+		return problems
+	}
+	// Until a person has run it there, this is the truth.
+	all := []finding.Problem{problem("hyperv", finding.Info, "this driver has not run on a real Hyper-V yet",
+		"report what does not work", "its tests use a program that stands for Hyper-V")}
+	all = append(all, d.checkSwitch(ctx, m)...)
+	return append(all, d.checkFiles(ctx, m)...)
+}
+
+// checkModule checks that Hyper-V's module is there and that this user may use it.
+func (d *Driver) checkModule(ctx context.Context) []finding.Problem {
+	var found struct{ Modules []*struct{ Name string } }
+	err := d.ask(ctx, "find the module Hyper-V", &found, powershell.AsJSON(map[string]powershell.Pipeline{"Modules": {
+		powershell.Call("Get-Module", powershell.Switch("ListAvailable"), powershell.With("Name", powershell.String("Hyper-V"))),
+		powershell.Select(powershell.Of("Name", powershell.AsIs)),
+	}}))
+	if err != nil {
+		return []finding.Problem{problem("powershell", finding.Error, "PowerShell does not run", "repair it: swdt drives Hyper-V with it", err.Error())}
+	}
+	if len(found.Modules) == 0 {
+		return []finding.Problem{problem("hyperv", finding.Error, "Hyper-V or its PowerShell module is not installed",
+			"install it: `Enable-WindowsOptionalFeature -Online -FeatureName Microsoft-Hyper-V -All` on Windows 10 and 11, "+
+				"`Install-WindowsFeature Hyper-V -IncludeManagementTools` on Windows Server", "there is no module Hyper-V")}
+	}
+	var hosts struct{ Hosts []struct{ Name string } }
+	err = d.ask(ctx, "ask Hyper-V", &hosts, powershell.AsJSON(map[string]powershell.Pipeline{"Hosts": {
+		powershell.Call(`Hyper-V\Get-VMHost`), powershell.Select(powershell.Of("Name", powershell.AsIs)),
+	}}))
+	if err != nil {
+		return []finding.Problem{problem("hyperv", finding.Error, "Hyper-V does not answer you",
+			"run swdt as administrator, or join the group Hyper-V Administrators and log in again", err.Error())}
+	}
+	return nil
+}
+
+// checkSwitch checks that the VM's virtual switch exists.
+func (d *Driver) checkSwitch(ctx context.Context, m vm.Machine) []finding.Problem {
+	if m.Network.Bridge == "" {
+		return nil
+	}
+	var found struct{ Switches []*struct{ Name string } }
+	err := d.ask(ctx, "list the virtual switches", &found, powershell.AsJSON(map[string]powershell.Pipeline{"Switches": {
+		powershell.Call(`Hyper-V\Get-VMSwitch`), powershell.Select(powershell.Of("Name", powershell.AsIs)),
+	}}))
+	if err != nil {
+		return []finding.Problem{problem("switch", finding.Error, "the virtual switches cannot be listed", "run swdt as administrator", err.Error())}
+	}
+	var names []string
+	for _, one := range found.Switches {
+		if one != nil {
+			names = append(names, one.Name)
+		}
+	}
+	if slices.Contains(names, m.Network.Bridge) {
+		return nil
+	}
+	evidence := "there is none"
+	if len(names) > 0 {
+		evidence = "there are " + ui.Alternatives(names)
+	}
+	return []finding.Problem{problem("switch", finding.Error, "there is no virtual switch "+m.Network.Bridge,
+		"write the name of one as spec.machine.network.bridge, or make one with `New-VMSwitch`", evidence)}
+}
+
+// checkFiles checks the image and the discs.
+func (d *Driver) checkFiles(ctx context.Context, m vm.Machine) []finding.Problem {
+	var all []finding.Problem
+	if m.Image.Base != "" {
+		base, err := d.image(ctx, m.Image.Base)
+		switch {
+		case err != nil:
+			all = append(all, problem("image", finding.Error, "the image of the VM cannot be used",
+				"name a VHDX of a Windows of generation 2", err.Error()))
+		case base.VhdFormat != "VHDX":
+			all = append(all, problem("image", finding.Error, "the image of the VM is no VHDX",
+				"convert it with `Convert-VHD`", "Hyper-V reports the format "+base.VhdFormat))
+		}
+	}
+	for _, disc := range m.Discs {
+		if _, err := os.Stat(disc); err != nil {
+			all = append(all, problem("disc", finding.Error, "a disc of the VM cannot be read", "correct its path", err.Error()))
+		}
+	}
+	return all
+}
+
+func problem(check string, severity finding.Severity, what, remedy, evidence string) finding.Problem {
+	return finding.Problem{Check: check, Where: finding.OnMachine, Finding: finding.Finding{
+		Severity: severity, What: what, Remedy: remedy, Evidence: evidence,
+	}}
+}

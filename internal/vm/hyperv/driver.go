@@ -1,0 +1,137 @@
+// Package hyperv is the driver that runs VMs with Hyper-V, on Windows. It drives the
+// PowerShell module Hyper-V: each method runs one or two scripts of cmdlets without any
+// logic, which package powershell builds, and reads their output as JSON.
+//
+// A VM is of generation 2. Its folder has, besides the record of package vm:
+//
+//	hyperv.json   Hyper-V's ID of the VM, when swdt started it, which snapshots have memory
+//	hyperv/       the disk, a differencing VHDX over the image, and Hyper-V's own files
+//
+// Hyper-V chooses the ID when it makes the VM. Until the ID is kept, the VM is found by its
+// folder and by its notes, which have the record's UUID, so that an interrupted Create leaves
+// nothing that Delete does not find.
+//
+// The driver has not run on a real Hyper-V yet: package hypervtest plays its part in tests.
+//
+// Trust: Hyper-V and PowerShell are Windows' own. The guest is hostile: it chooses the
+// addresses that its integration services report, and the content of its screen. The output
+// of scripts is bounded and decoded strictly.
+//
+//   - driver.go: the driver, and how it finds a VM
+//   - shell.go, system_*.go: run a script, decode its output
+//   - record.go: what is kept in the VM's folder
+//   - create.go: make and delete VMs
+//   - run.go: start, stop, status
+//   - snapshot.go: checkpoints
+//   - look.go, keys.go, picture.go: screenshots, keys, consoles
+//   - address.go: addresses
+//   - check.go: what your machine lacks
+package hyperv
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/node/powershell"
+	"github.com/swdt-dev/swdt/internal/vm"
+)
+
+// Name is the driver's name in node files and records.
+const Name = "hyperv"
+
+// Options are the programs of a Driver; the zero value finds them.
+type Options struct {
+	PowerShell string // default: Windows PowerShell, on Windows only
+}
+
+// Driver runs VMs with Hyper-V. It implements vm.Driver.
+type Driver struct{ options Options }
+
+var _ vm.Driver = (*Driver)(nil)
+
+// New returns a driver.
+func New(o Options) *Driver { return &Driver{o} }
+
+// Name is the driver's name in node files and records.
+func (d *Driver) Name() string { return Name }
+
+// Capabilities are those of Hyper-V. It does not report whether a VM was shut down or died.
+func (d *Driver) Capabilities() vm.Capabilities {
+	return vm.Capabilities{
+		Create: true, LiveSnapshots: true, TPM: true, SecureBoot: true, Screenshots: true, Keys: true,
+		Networks: []vm.NetworkMode{vm.BridgeMode},
+	}
+}
+
+// machine is a VM as Hyper-V reports it.
+type machine struct {
+	ID       string `json:"Id"`
+	Name     string
+	State    string  // Off, Running, Saved, Paused, …
+	Status   string  // of its operation, in the language of your Windows
+	Uptime   float64 // seconds
+	Notes    string
+	Location string `json:"ConfigurationLocation"`
+}
+
+// maxMachines bounds the VMs of your machine.
+const maxMachines = 10000
+
+// find returns a VM as Hyper-V reports it, with the record of it; ErrAbsent if there is none.
+func (d *Driver) find(ctx context.Context, m vm.Machine) (machine, record, error) {
+	kept, err := readRecord(m)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return machine{}, kept, err
+	}
+	var found struct{ VMs []*machine }
+	err = d.ask(ctx, "list the VMs", &found, powershell.AsJSON(map[string]powershell.Pipeline{"VMs": {
+		powershell.Call(`Hyper-V\Get-VM`), powershell.Select(
+			powershell.Of("Id", powershell.AsText), powershell.Of("Name", powershell.AsIs),
+			powershell.Of("State", powershell.AsText), powershell.Of("Status", powershell.AsText),
+			powershell.Of("Uptime", powershell.AsSeconds), powershell.Of("Notes", powershell.AsIs),
+			powershell.Of("ConfigurationLocation", powershell.AsIs),
+		)}}))
+	if err != nil {
+		return machine{}, kept, err
+	}
+	for _, one := range found.VMs {
+		if one != nil && is(*one, m, kept) {
+			return *one, kept, checkID(one.ID)
+		}
+	}
+	return machine{}, kept, vm.ErrAbsent
+}
+
+// is reports whether a VM of Hyper-V's is that of a record.
+func is(one machine, m vm.Machine, kept record) bool {
+	if kept.ID != "" {
+		return strings.EqualFold(one.ID, kept.ID)
+	}
+	return one.Notes == notes(m) || within(one.Location, folder(m))
+}
+
+// within reports whether a path is a folder or is in it, on a file system that ignores case.
+func within(path, folder string) bool {
+	path, folder = strings.ToLower(filepath.Clean(path)), strings.ToLower(folder)
+	return path == folder || strings.HasPrefix(path, folder+string(os.PathSeparator))
+}
+
+// notes returns the notes of a VM, which mark it as swdt's.
+func notes(m vm.Machine) string { return "swdt " + m.UUID }
+
+// folder returns the folder of everything that Hyper-V keeps of a VM.
+func folder(m vm.Machine) string { return filepath.Join(m.Folder, "hyperv") }
+
+// get returns the call that returns the VM.
+func (one machine) get() powershell.Cmdlet {
+	return powershell.Call(`Hyper-V\Get-VM`, powershell.With("Id", powershell.String(one.ID)))
+}
+
+// parameter returns the VM as a parameter.
+func (one machine) parameter() powershell.Param {
+	return powershell.With("VM", powershell.Result{one.get()})
+}

@@ -1,0 +1,170 @@
+// Package hypervtest plays Hyper-V: a program that stands for powershell.exe, runs the
+// scripts that package hyperv has built, and keeps the VMs of an imagined Windows in a file.
+// It is strict: it knows the cmdlets and parameters that Microsoft documents and that the
+// driver uses, and fails on any other. It proves that the driver's logic is right for a
+// Hyper-V that works as documented, not that Hyper-V does.
+//
+//   - host.go: the state of the imagined Windows, and the program
+//   - parse.go: reads scripts
+//   - run.go: runs them
+//   - cmdlets.go: what each cmdlet does
+package hypervtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/localfile"
+	"github.com/swdt-dev/swdt/internal/node/powershell"
+	"github.com/swdt-dev/swdt/internal/wait"
+)
+
+// Variable is the environment variable that makes a test's program the stand-in; its value
+// is the path of the host's file.
+const Variable = "SWDT_HYPERV_STAND_IN"
+
+// Host is the state of an imagined Windows with Hyper-V.
+type Host struct {
+	VMs       []*VM
+	Switches  []string
+	Modules   []string          // of PowerShell
+	Calls     []string          // the cmdlets that were called
+	Scripts   []string          // that were run
+	Faults    map[string]string // the errors of cmdlets
+	Ignoring  []string          // the notes of VMs whose guests do not shut down
+	Neighbour map[string]string // addresses by MAC address, as Windows writes it
+	// Output replaces the output of scripts, unless it is empty; Cut shortens it to so many bytes.
+	Output string
+	Cut    int
+}
+
+// VM is a VM of an imagined Hyper-V.
+type VM struct {
+	ID, Name, State, Notes, Path, Disk string
+	Started                            time.Time
+	CPUs, Memory                       int64
+	Settings                           map[string]string // by cmdlet and parameter
+	Discs                              []string
+	Typed                              []byte // scan codes
+	Addresses                          []string
+	Checkpoints                        []*Checkpoint
+}
+
+// Checkpoint is a checkpoint of a VM.
+type Checkpoint struct {
+	ID, Name, State, Disk string // Disk is the content
+	Created               time.Time
+}
+
+// Change changes the state in a file, which may be missing, while no other process does.
+func Change(path string, change func(*Host) error) error {
+	lock, err := claim(path + ".lock")
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	host := &Host{Switches: []string{"Default Switch"}, Modules: []string{"Hyper-V"}}
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, host)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	failed := change(host)
+	if text, err = json.Marshal(host); err == nil {
+		err = localfile.Replace(path, text)
+	}
+	return errors.Join(failed, err)
+}
+
+// claim waits for a lock.
+func claim(path string) (lock *os.File, err error) {
+	err = wait.Condition{
+		Name: "the lock of the imagined Windows", Interval: 5 * time.Millisecond, Limit: time.Minute,
+		Look: func(context.Context) (err error) {
+			lock, err = localfile.Claim(path)
+			return err
+		},
+	}.Wait(context.Background())
+	return lock, err
+}
+
+// Main is the program: it runs the script of its arguments on the host of a file, and returns
+// the exit code.
+func Main(path string, args []string, stdout, stderr io.Writer) int {
+	text, err := script(args)
+	if err != nil {
+		fmt.Fprintln(stderr, err)
+		return 2
+	}
+	statements, err := parse(text)
+	if err != nil {
+		fmt.Fprintf(stderr, "the stand-in cannot read the script: %v\n", err)
+		return 2
+	}
+	var out []byte
+	waits := false
+	err = Change(path, func(h *Host) error {
+		s := &session{host: h, variables: map[string][]object{}}
+		h.Scripts = append(h.Scripts, text)
+		err := s.run(statements)
+		out = s.out
+		if h.Output != "" {
+			out = []byte(h.Output)
+		}
+		if h.Cut > 0 {
+			out = out[:min(h.Cut, len(out))]
+		}
+		waits = errors.Is(err, errWaits)
+		return err
+	})
+	if waits {
+		interrupted, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		defer stop()
+		<-interrupted.Done() // or until this process is killed
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, err)
+		return 1
+	}
+	if _, err := stdout.Write(out); err != nil {
+		return 1
+	}
+	return 0
+}
+
+// script returns the script that arguments of powershell.exe run, without what package
+// powershell puts around each script.
+func script(args []string) (string, error) {
+	if len(args) < 2 || args[len(args)-2] != "-EncodedCommand" {
+		return "", errors.New("no -EncodedCommand")
+	}
+	whole, err := powershell.Decode(args[len(args)-1])
+	if err != nil {
+		return "", err
+	}
+	_, quoted, found := strings.Cut(whole, "$swdtScript = '")
+	if !found {
+		return "", errors.New("no script")
+	}
+	return (&parser{quoted}).text()
+}
+
+// content returns the content of a disk, which is a file.
+func content(path string) string {
+	text, err := os.ReadFile(filepath.Clean(path))
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}

@@ -1,0 +1,155 @@
+package hyperv
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/node/powershell"
+)
+
+const (
+	// scriptLimit bounds a script: a checkpoint of a large guest takes minutes.
+	scriptLimit = 15 * time.Minute
+	// maxOutput bounds the output of a script in bytes. The longest is a screen.
+	maxOutput = 16 << 20
+	// maxMessage bounds the part of PowerShell's error that is kept, in bytes.
+	maxMessage = 4 << 10
+)
+
+// SystemError reports that Hyper-V needs Windows.
+type SystemError struct{ System string }
+
+func (e *SystemError) Error() string {
+	return fmt.Sprintf("driver hyperv needs Hyper-V, and this is %s; run swdt on Windows, or write driver: qemu in spec.machine", e.System)
+}
+
+// ScriptError reports a script that PowerShell did not run to its end.
+type ScriptError struct {
+	Action string
+	Output string // the beginning of PowerShell's error
+	Err    error
+}
+
+func (e *ScriptError) Error() string {
+	if e.Output == "" {
+		return fmt.Sprintf("%s: run PowerShell: %v", e.Action, e.Err)
+	}
+	return fmt.Sprintf("%s: %s", e.Action, strings.Join(strings.Fields(e.Output), " "))
+}
+
+func (e *ScriptError) Unwrap() error { return e.Err }
+
+// OutputError reports a script whose output is not what it prints.
+type OutputError struct {
+	Action, Output string // the beginning of the output
+	Err            error
+}
+
+func (e *OutputError) Error() string {
+	return fmt.Sprintf("%s: PowerShell's output cannot be read: %v; it begins with %.80q; "+
+		"a profile or a policy of your Windows may add to it", e.Action, e.Err, e.Output)
+}
+
+func (e *OutputError) Unwrap() error { return e.Err }
+
+// do runs a script that prints nothing.
+func (d *Driver) do(ctx context.Context, action string, script ...powershell.Statement) error {
+	_, err := d.run(ctx, action, script)
+	return err
+}
+
+// ask runs a script that prints one JSON object, and decodes it.
+func (d *Driver) ask(ctx context.Context, action string, result any, script ...powershell.Statement) error {
+	out, err := d.run(ctx, action, script)
+	if err != nil {
+		return err
+	}
+	if err := decode(out, result); err != nil {
+		return &OutputError{Action: action, Output: string(out), Err: err}
+	}
+	return nil
+}
+
+// decode decodes exactly one JSON object without unknown fields.
+func decode(out []byte, result any) error {
+	decoder := json.NewDecoder(bytes.NewReader(out))
+	decoder.DisallowUnknownFields()
+	if len(bytes.TrimSpace(out)) == 0 {
+		return errors.New("it is empty")
+	}
+	if err := decoder.Decode(result); err != nil {
+		return err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows the JSON object")
+	}
+	return nil
+}
+
+// quiet returns the statement that keeps warnings out of a script's output.
+func quiet() powershell.Script {
+	return powershell.Script{powershell.Do(powershell.Call("Set-Variable", powershell.With("Name", powershell.String("WarningPreference")),
+		powershell.With("Value", powershell.String("SilentlyContinue"))))}
+}
+
+// run runs a script and returns its output.
+func (d *Driver) run(ctx context.Context, action string, script powershell.Script) ([]byte, error) {
+	text, err := append(quiet(), script...).Text()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", action, err)
+	}
+	args, ok := powershell.Args(text)
+	if !ok {
+		return nil, fmt.Errorf("%s: the command line would be too long; shorten names and paths", action)
+	}
+	program, err := d.program()
+	if err != nil {
+		return nil, err
+	}
+	bounded, cancel := context.WithTimeout(ctx, scriptLimit)
+	defer cancel()
+	cmd := exec.CommandContext(bounded, program, args...)
+	cmd.WaitDelay = time.Second
+	out, messages := &limited{most: maxOutput}, &limited{most: maxMessage, cut: true}
+	cmd.Stdout, cmd.Stderr = out, messages
+	err = cmd.Run()
+	switch {
+	case bounded.Err() != nil:
+		return nil, fmt.Errorf("%s: %w", action, context.Cause(bounded))
+	case err != nil:
+		return nil, &ScriptError{Action: action, Output: messages.content.String(), Err: err}
+	}
+	return out.content.Bytes(), nil
+}
+
+// limited keeps at most a number of bytes. It drops or refuses more.
+type limited struct {
+	content bytes.Buffer
+	most    int
+	cut     bool
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	room := l.most - l.content.Len()
+	if len(p) > room && !l.cut {
+		return 0, fmt.Errorf("PowerShell prints more than %d bytes", l.most)
+	}
+	l.content.Write(p[:min(len(p), room)])
+	return len(p), nil
+}
+
+// checkID returns an error unless a text is a GUID, as Hyper-V writes its IDs.
+func checkID(id string) error {
+	if !regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`).MatchString(id) {
+		return fmt.Errorf("Hyper-V reports %.60q as an ID, which is no GUID", id)
+	}
+	return nil
+}
