@@ -63,16 +63,19 @@ type MachineImage struct {
 	// Disk is the path of a qcow2 image with an installed Windows. swdt only reads
 	// it: the VM writes to a layer of its own.
 	Disk string `yaml:"disk,omitempty"`
-	// ISO is the path of Windows' installation medium.
+	// ISO is the path of Windows' installation medium. swdt installs it once, into a golden
+	// image, and only reads it.
 	ISO string `yaml:"iso,omitempty"`
-	// SHA256 of the ISO, 64 hexadecimal digits.
+	// SHA256 of the ISO, 64 hexadecimal digits. Another hash is an error.
 	SHA256 string `yaml:"sha256,omitempty"`
-	// Drivers is the path of virtio-win's ISO.
+	// Drivers is the path of virtio-win's ISO, whose drivers and guest agent an installation
+	// gets.
 	Drivers string `yaml:"drivers,omitempty"`
 	// Edition to install: standard-core, standard, datacenter-core, datacenter, the
 	// number of an image of the ISO, or its name. Default standard-core.
 	Edition string `yaml:"edition,omitempty"`
-	// OpenSSH is the path of Win32-OpenSSH's MSI or zip, for Windows before 2025.
+	// OpenSSH is the path of Win32-OpenSSH's MSI or zip, for Windows before 2025. Unset:
+	// Windows downloads its own, except for 2025, which has one.
 	OpenSSH string `yaml:"openSSH,omitempty"`
 	// ProductKey of Windows. Leave it out for evaluation media.
 	ProductKey string `yaml:"productKey,omitempty"`

@@ -212,7 +212,10 @@ func (w *watcher) estimate(stage Stage) string {
 	if rest == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (about %s to the end, as last time)", rest.Round(time.Second))
+	if rest < 2*time.Minute {
+		return fmt.Sprintf(" (about %d s left, as last time)", int(rest.Round(time.Second).Seconds()))
+	}
+	return fmt.Sprintf(" (about %d min left, as last time)", int(rest.Round(time.Minute).Minutes()))
 }
 
 // orNil returns a nil error for a nil *Failure, which as an error would not be nil.

@@ -125,6 +125,9 @@ func (o *observer) ended(ctx context.Context, failed error) (vm.Signs, error) {
 	if err != nil || now.qemu != nil || ctx.Err() != nil {
 		return o.last, errors.Join(failed, err)
 	}
+	if err := endLogs(ctx, o.machine, now.started); err != nil { // the guest's last words count
+		return o.last, err
+	}
 	o.last.State, o.last.Reason = now.state, now.reason
 	return o.last, nil
 }
