@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -34,23 +35,29 @@ func TestGuides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var mu sync.Mutex
 	var skipped []string
 	ran := 0
+	t.Cleanup(func() { // after all pages
+		t.Logf("%d commands ran; %d were skipped:\n%s", ran, len(skipped), strings.Join(skipped, "\n"))
+	})
 	for _, page := range append([]string{"../../README.md"}, pages...) {
 		t.Run(strings.TrimSuffix(filepath.Base(page), ".md"), func(t *testing.T) {
+			t.Parallel() // each page has its own home, and its commands wait most of the time
 			text, err := os.ReadFile(page)
 			if err != nil {
 				t.Fatal(err)
 			}
 			g := parseGuide(t, string(text))
 			g.paste(t)
+			mu.Lock()
+			defer mu.Unlock()
 			ran += len(g.commands)
 			for _, line := range g.skipped {
 				skipped = append(skipped, filepath.Base(page)+line)
 			}
 		})
 	}
-	t.Logf("%d commands ran; %d were skipped:\n%s", ran, len(skipped), strings.Join(skipped, "\n"))
 }
 
 // guideCommand is one command to paste.

@@ -51,7 +51,7 @@ func TestCommandsInTextsCanBePasted(t *testing.T) {
 					return err
 				}
 				found += len(remedy.Commands(text))
-				checkRemedy(t, files.Position(literal.Pos()).String(), verb().ReplaceAllString(text, "containerd"))
+				checkRemedy(t, files.Position(literal.Pos()).String(), verb.ReplaceAllString(text, "containerd"))
 			}
 			return nil
 		})
@@ -64,7 +64,15 @@ func TestCommandsInTextsCanBePasted(t *testing.T) {
 	}
 }
 
-func verb() *regexp.Regexp { return regexp.MustCompile(`%(\[\d+\])?[-+#.\d]*[sdqvcx]`) }
+// These patterns are compiled once: the tests match them against every text of swdt's code.
+var (
+	verb        = regexp.MustCompile(`%(\[\d+\])?[-+#.\d]*[sdqvcx]`)
+	backquoted  = regexp.MustCompile("`[^`]*`")
+	bareCommand = regexp.MustCompile(`(\S*) ?\bswdt (setup|join|kubernetes|push|rollback|status|exec|powershell|cp|` +
+		`logs|events|ps|hns|hcs|cri|stats|trace|doctor|reset|capture|diag)\b`)
+	bareKubectl = regexp.MustCompile(
+		`\bkubectl (annotate|auth|cordon|delete|describe|drain|get|label|logs|patch|taint|uncordon)\b`)
+)
 
 // textsForPeople returns a file's string literals, without help, which is about every
 // invocation, and without texts that are built in pieces.
@@ -99,24 +107,16 @@ func checkRemedy(t *testing.T, where, text string) {
 			t.Errorf("%s: `%s`: %s", where, strings.Join(args, " "), problem)
 		}
 	}
-	unquoted := regexp.MustCompile("`[^`]*`").ReplaceAllString(text, "")
+	unquoted := backquoted.ReplaceAllString(text, "")
 	if strings.HasPrefix(text, "swdt ") { // a command line by itself
 		return
 	}
-	if bare := bareKubectl().FindString(unquoted); bare != "" && !strings.Contains(text, "kubectl logs and exec") {
+	if bare := bareKubectl.FindString(unquoted); bare != "" && !strings.Contains(text, "kubectl logs and exec") {
 		t.Errorf("%s: %q stands outside of backquotes, so it does not get the kubeconfig", where, bare)
 	}
-	if bare := bareCommand().FindStringSubmatch(unquoted); bare != nil && !isMention(bare[1]) {
+	if bare := bareCommand.FindStringSubmatch(unquoted); bare != nil && !isMention(bare[1]) {
 		t.Errorf("%s: %q stands outside of backquotes, so it gets neither node nor node file", where, bare[0])
 	}
-}
-
-func bareCommand() *regexp.Regexp {
-	return regexp.MustCompile(`(\S*) ?\bswdt (setup|join|kubernetes|push|rollback|status|exec|powershell|cp|logs|events|ps|hns|hcs|cri|stats|trace|doctor|reset|capture|diag)\b`)
-}
-
-func bareKubectl() *regexp.Regexp {
-	return regexp.MustCompile(`\bkubectl (annotate|auth|cordon|delete|describe|drain|get|label|logs|patch|taint|uncordon)\b`)
 }
 
 // isMention reports whether the word before a command shows that the text only mentions
