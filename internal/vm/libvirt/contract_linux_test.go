@@ -17,35 +17,48 @@ import (
 
 // lab are domains of one of a daemon's drivers.
 type lab struct {
-	*golibvirt.Libvirt
-	uri string
+	daemon *daemon
+	driver string
+}
+
+// do calls work with a connection of its own, since a test may restart the daemon.
+func (l lab) do(t *testing.T, work func(*golibvirt.Libvirt)) {
+	t.Helper()
+	rpc := l.daemon.connect(t, l.driver)
+	work(rpc)
+	check(t, rpc.Disconnect())
 }
 
 // define defines a domain and returns the record of the VM that adopts it.
 func (l lab) define(t *testing.T, name, description string) vm.Machine {
 	t.Helper()
-	_, err := l.DomainDefineXMLFlags(description, 0)
-	check(t, err)
+	l.do(t, func(rpc *golibvirt.Libvirt) {
+		_, err := rpc.DomainDefineXMLFlags(description, 0)
+		check(t, err)
+	})
 	m := vm.Machine{
 		Version: 1, Name: name, UUID: "to be replaced", Driver: libvirt.Name, Folder: filepath.Join(t.TempDir(), "vm"),
-		Domain: name, URI: l.uri,
+		Domain: name, URI: l.daemon.uri(l.driver),
 	}
 	t.Cleanup(func() {
-		if domain, err := l.DomainLookupByName(name); err == nil {
-			_ = l.DomainDestroy(domain) // it may be stopped
-			check(t, l.DomainUndefineFlags(domain, golibvirt.DomainUndefineSnapshotsMetadata))
-		}
+		l.on(t, m, func(rpc *golibvirt.Libvirt, domain golibvirt.Domain) {
+			_ = rpc.DomainDestroy(domain) // it may be stopped
+			check(t, rpc.DomainUndefineFlags(domain, golibvirt.DomainUndefineSnapshotsMetadata))
+		})
 	})
-	m, err = libvirt.New().Adopt(t.Context(), m)
+	m, err := libvirt.New().Adopt(t.Context(), m)
 	check(t, err)
 	return m
 }
 
-func (l lab) domain(t *testing.T, m vm.Machine) golibvirt.Domain {
+// on calls work with the domain of a VM.
+func (l lab) on(t *testing.T, m vm.Machine, work func(*golibvirt.Libvirt, golibvirt.Domain)) {
 	t.Helper()
-	domain, err := l.DomainLookupByName(m.Domain)
-	check(t, err)
-	return domain
+	l.do(t, func(rpc *golibvirt.Libvirt) {
+		domain, err := rpc.DomainLookupByName(m.Domain)
+		check(t, err)
+		work(rpc, domain)
+	})
 }
 
 func uuid() string {
@@ -64,7 +77,9 @@ func escaped(text string) string {
 func TestContractOfTheTestDriver(t *testing.T) {
 	d := startDaemon(t)
 	const driver, installs = "test:///default", "Observed" // the driver does not install
-	l := lab{d.connect(t, driver), d.uri(driver)}          // open, so that its domains stay
+	l := lab{d, driver}
+	open := d.connect(t, driver) // its domains stay while a connection is open
+	defer func() { check(t, open.Disconnect()) }()
 	vmtest.Run(t, func(*testing.T) vmtest.Fixture {
 		return vmtest.Fixture{
 			Driver: libvirt.New(),
@@ -75,19 +90,25 @@ func TestContractOfTheTestDriver(t *testing.T) {
 					<graphics type='vnc' port='5901' listen='127.0.0.1'/></devices></domain>`, escaped(name), uuid()))
 			},
 			Crash: func(t *testing.T, m vm.Machine) {
-				check(t, l.DomainCoreDumpWithFormat(l.domain(t, m), filepath.Join(t.TempDir(), "core"), 0, golibvirt.DumpCrash))
+				l.on(t, m, func(rpc *golibvirt.Libvirt, domain golibvirt.Domain) {
+					check(t, rpc.DomainCoreDumpWithFormat(domain, filepath.Join(t.TempDir(), "core"), 0, golibvirt.DumpCrash))
+				})
 			},
-			Reboot: func(t *testing.T, m vm.Machine) { check(t, l.DomainDestroy(l.domain(t, m))) },
+			Reboot: func(t *testing.T, m vm.Machine) {
+				l.on(t, m, func(rpc *golibvirt.Libvirt, domain golibvirt.Domain) { check(t, rpc.DomainDestroy(domain)) })
+			},
 			// A domain of this driver has no disk; a snapshot brings its description back, too.
 			Write: func(t *testing.T, m vm.Machine, text string) {
-				check(t, l.DomainSetMetadata(l.domain(t, m), int32(golibvirt.DomainMetadataDescription), golibvirt.OptString{text},
-					nil, nil, golibvirt.DomainAffectConfig))
+				l.on(t, m, func(rpc *golibvirt.Libvirt, domain golibvirt.Domain) {
+					check(t, rpc.DomainSetMetadata(domain, int32(golibvirt.DomainMetadataDescription), golibvirt.OptString{text},
+						nil, nil, golibvirt.DomainAffectConfig))
+				})
 			},
-			Read: func(t *testing.T, m vm.Machine) string {
-				text, err := l.DomainGetMetadata(l.domain(t, m), int32(golibvirt.DomainMetadataDescription), nil, golibvirt.DomainAffectConfig)
-				if err != nil {
-					return "" // it has none
-				}
+			Read: func(t *testing.T, m vm.Machine) (text string) {
+				l.on(t, m, func(rpc *golibvirt.Libvirt, domain golibvirt.Domain) {
+					// The error is that it has none.
+					text, _ = rpc.DomainGetMetadata(domain, int32(golibvirt.DomainMetadataDescription), nil, golibvirt.DomainAffectConfig)
+				})
 				return text
 			},
 		}

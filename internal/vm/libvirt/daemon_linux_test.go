@@ -124,7 +124,6 @@ func (d *daemon) connect(t *testing.T, driver string) *golibvirt.Libvirt {
 	if err := rpc.ConnectToURI(golibvirt.ConnectURI(driver)); err != nil {
 		t.Fatalf("%v; the daemon's log: %s", err, d.log())
 	}
-	t.Cleanup(func() { _ = rpc.Disconnect() })
 	return rpc
 }
 
