@@ -67,12 +67,19 @@ func (s *Machines) Export(
 		progress := r.Transfer(string(format), bytes)
 		defer progress.End()
 		var shown int64
-		return e.Export(ctx, m, file, format, func(fraction float64) {
-			if now := int64(fraction*progressParts) * (bytes / progressParts); now > shown {
+		show := func(now int64) {
+			if now > shown {
 				progress.Add(now - shown)
 				shown = now
 			}
+		}
+		err := e.Export(ctx, m, file, format, func(fraction float64) {
+			show(int64(fraction*progressParts) * (bytes / progressParts))
 		})
+		if err == nil {
+			show(bytes)
+		}
+		return err
 	})
 }
 

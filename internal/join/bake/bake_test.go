@@ -11,12 +11,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/crypto/ssh"
 
+	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/join/bake"
 	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/sandbox"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/vm"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
@@ -170,6 +173,37 @@ func TestKeysThatAreWanted(t *testing.T) {
 	if _, err := k.bake(); err != nil {
 		t.Fatal(err)
 	}
+	m := k.image(t)
+	for _, name := range []string{"ssh_host_ed25519_key", "administrators_authorized_keys"} {
+		if _, err := m.ReadFile(`C:\ProgramData\ssh\` + name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Keys of spec.setup stay, and no others.
+func TestKeysOfTheNodeFile(t *testing.T) {
+	k := newKitchen(t)
+	key, _, err := sandbox.NewKey("wanted")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := string(ssh.MarshalAuthorizedKey(key.PublicKey()))
+	k.doc.Node.Spec.Setup.OpenSSH = &v1alpha1.OpenSSH{AuthorizedKeys: []string{strings.TrimSpace(wanted)}}
+	k.o.NoPull = true
+	if _, err := k.bake(); err != nil {
+		t.Fatal(err)
+	}
+	m := k.image(t)
+	text, err := m.ReadFile(`C:\ProgramData\ssh\administrators_authorized_keys`)
+	if err != nil || strings.TrimSpace(string(text)) != strings.TrimSpace(wanted) {
+		t.Errorf("%q (%v), want %q", text, err, wanted)
+	}
+}
+
+// image returns a machine of the image.
+func (k *kitchen) image(t *testing.T) *simulated.Machine {
+	t.Helper()
 	image, err := os.ReadFile(k.o.File)
 	if err != nil {
 		t.Fatal(err)
@@ -179,11 +213,22 @@ func TestKeysThatAreWanted(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := simulated.New(simulated.Options{Saved: saved})
-	defer m.Close()
-	for _, name := range []string{"ssh_host_ed25519_key", "administrators_authorized_keys"} {
-		if _, err := m.ReadFile(`C:\ProgramData\ssh\` + name); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+	t.Cleanup(m.Close)
+	return m
+}
+
+// A link in the place of the image leads nowhere, also if the image may be replaced.
+func TestALinkInPlaceOfTheImage(t *testing.T) {
+	k := newKitchen(t)
+	private := k.write("private", "private")
+	if err := os.Symlink(private, k.o.File); err != nil {
+		t.Skip(err)
+	}
+	k.o.Replace = true
+	_, err := k.bake()
+	var refused *bake.OptionError
+	if text, readErr := os.ReadFile(private); !errors.As(err, &refused) || readErr != nil || string(text) != "private" {
+		t.Errorf("error %v; the other file is %q, %v", err, text, readErr)
 	}
 }
 

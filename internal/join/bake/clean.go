@@ -49,6 +49,7 @@ func (b *oven) removeTraces(ctx context.Context) error {
 	if err := b.forgetLogon(ctx); err != nil {
 		return err
 	}
+	b.trim(ctx)
 	return b.clearEvents(ctx)
 }
 
@@ -182,6 +183,24 @@ func (b *oven) forgetLogon(ctx context.Context) error {
 	return nil
 }
 
+// defrag is Windows' program for disks.
+const defrag = `C:\Windows\System32\defrag.exe`
+
+// trim gives the space of removed files back to the disk of your machine, so that their content is
+// not in the image. Windows does so by itself, but later.
+func (b *oven) trim(ctx context.Context) {
+	b.reporter.Step("giving free space back")
+	var out bytes.Buffer
+	code, err := command.Run(ctx, b.node.Processes, &agentv1.RunCommand{Path: defrag, Args: []string{"C:", "/L"}},
+		command.Streams{Stdout: command.LimitMemory(&out), Stderr: command.LimitMemory(&out)})
+	if err == nil && code != 0 {
+		err = &exitError{int(code), strings.TrimSpace(out.String())}
+	}
+	if err != nil {
+		b.reporter.Warn("the free space of the image may have the content of removed files: %s C: /L: %v", defrag, err)
+	}
+}
+
 // wevtutil is Windows' program for event logs.
 const wevtutil = `C:\Windows\System32\wevtutil.exe`
 
@@ -198,7 +217,7 @@ func (b *oven) clearEvents(ctx context.Context) error {
 			continue
 		}
 		_, err := b.events(ctx, "cl", channel)
-		var refused *eventsError
+		var refused *exitError
 		switch {
 		case err == nil:
 		case errors.As(err, &refused) && !slices.Contains([]string{"Application", "Security", "Setup", "System"}, channel):
@@ -210,20 +229,20 @@ func (b *oven) clearEvents(ctx context.Context) error {
 	return nil
 }
 
-// eventsError reports that wevtutil refused something.
-type eventsError struct {
+// exitError reports a program of Windows that failed.
+type exitError struct {
 	code int
 	text string
 }
 
-func (e *eventsError) Error() string { return fmt.Sprintf("exit code %d: %s", e.code, e.text) }
+func (e *exitError) Error() string { return fmt.Sprintf("exit code %d: %s", e.code, e.text) }
 
 func (b *oven) events(ctx context.Context, args ...string) (string, error) {
 	var out, errOut bytes.Buffer
 	code, err := command.Run(ctx, b.node.Processes, &agentv1.RunCommand{Path: wevtutil, Args: args},
 		command.Streams{Stdout: command.LimitMemory(&out), Stderr: command.LimitMemory(&errOut)})
 	if err == nil && code != 0 {
-		err = &eventsError{int(code), strings.TrimSpace(errOut.String())}
+		err = &exitError{int(code), strings.TrimSpace(errOut.String())}
 	}
 	return out.String(), err
 }

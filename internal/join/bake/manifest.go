@@ -79,7 +79,7 @@ func (b *oven) takeStock(ctx context.Context) (string, error) {
 	if m.Binaries, err = b.binaries(ctx); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%d binaries, %d images", len(m.Binaries), len(m.Images)), nil
+	return fmt.Sprintf("programs: %d, container images: %d", len(m.Binaries), len(m.Images)), nil
 }
 
 // binaries returns the programs in the folders of Kubernetes and containerd, and those that the

@@ -33,6 +33,7 @@ func builtinCommands() map[string]command {
 		"pktmon":     pktmonMain,
 		"vfpctrl":    vfpctrlMain,
 		"sysprep":    sysprepMain,
+		"defrag":     func(context.Context, *Process) int { return 0 }, // removed files have no content
 		"svchost":    func(context.Context, *Process) int { return 0 },
 	}
 }
