@@ -92,6 +92,9 @@ func (g *guest) hear(text []byte) {
 // markOf returns a mark of the script as package install has it.
 func markOf(m firstboot.Mark) install.Mark {
 	ended := m.State == firstboot.Exited
+	if ended {
+		m.Stage = "end"
+	}
 	return install.Mark{
 		Stage: m.Stage, Message: m.Text, Last: ended,
 		Failed: m.State == firstboot.Failed || ended && m.Code != 0,

@@ -179,6 +179,14 @@ func (f *fake) talk(conn net.Conn) {
 			jobs = fmt.Sprintf(`{"id": %q, "status": "concluded", "error": %q}`, request.Arguments["job-id"], f.mode("job"))
 		case "query-jobs":
 			result = "[" + jobs + "]"
+		case "query-blockstats":
+			result = `[{"node-name": "disk0", "stats": {"rd_bytes": 1, "wr_bytes": 20}},
+				{"node-name": "cd0", "stats": {"rd_bytes": 300}}, {"node-name": "cd1", "stats": {"rd_bytes": 4000}},
+				{"node-name": "vars", "stats": {"wr_bytes": 50000}}]`
+			result = strings.ReplaceAll(result, "\n", "")
+			if f.mode("reset") != "" {
+				say(`{"event": "RESET", "data": {"guest": true}}`)
+			}
 		case "screendump":
 			_ = os.WriteFile(request.Arguments["filename"].(string), []byte(f.mode("screen")), 0o600)
 		}
