@@ -238,7 +238,11 @@ func (l SnapshotList) WriteText(w io.Writer) error {
 		if s.Memory {
 			memory = "yes"
 		}
-		rows = append(rows, []string{s.Name, ui.Age(time.Since(s.Taken)), memory, ui.Size(s.Size)})
+		size := ""
+		if s.Size > 0 {
+			size = ui.Size(s.Size)
+		}
+		rows = append(rows, []string{s.Name, ui.Age(time.Since(s.Taken)), memory, size})
 	}
 	return ui.TableOr(w, "VM "+l.VM+" has no snapshots; `swdt vm snapshot save` makes one", []string{"NAME", "AGE", "MEMORY", "SIZE"}, rows)
 }

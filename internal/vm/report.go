@@ -131,10 +131,12 @@ func (r Record) words() string {
 	if r.Image.Base != "" {
 		words += " over " + r.Image.String()
 	}
-	words += ", " + r.Firmware.String() + ", network " + orNone(r.Network.String())
-	if adopted := r.adopted(); adopted != "" {
+	if adopted := r.adopted(); adopted != "" { // its firmware may be a BIOS
 		words = adopted + ", " + words
+	} else {
+		words += ", " + r.Firmware.String()
 	}
+	words += ", network " + orNone(r.Network.String())
 	if address := r.plannedAddress(); address != "" {
 		words += "; its SSH server will be at " + address
 	}
@@ -171,9 +173,14 @@ func (s *Machines) changed(ctx context.Context, record Record, message string) R
 // process and the address.
 func (s *Machines) began(ctx context.Context, record Record, message string) Report {
 	report := s.changed(ctx, record, message)
-	words := []string{report.Accelerator, "process " + number(report.PID)}
+	words := []string{report.Accelerator}
+	if report.PID != 0 {
+		words = append(words, "process "+number(report.PID))
+	}
 	words = slices.DeleteFunc(words, func(word string) bool { return word == "" })
-	report.Message += " (" + strings.Join(words, ", ") + ")"
+	if len(words) > 0 {
+		report.Message += " (" + strings.Join(words, ", ") + ")"
+	}
 	if report.Address != "" {
 		report.Message += "; its SSH server is at " + report.Address
 	}

@@ -52,6 +52,9 @@ func (s *Images) recipeOf(ctx context.Context, document config.Document, r ui.Re
 	if spec == nil {
 		return nil, &vm.NoMachineError{Node: document.Node.Metadata.Name}
 	}
+	if _, err := s.installer(spec.Driver); err != nil {
+		return nil, err
+	}
 	if spec.Image.ISO == "" {
 		return nil, refuse(document, "image.iso", errors.New("is missing"), "write the path of a Windows ISO")
 	}

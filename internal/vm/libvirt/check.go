@@ -45,7 +45,7 @@ func (d *Driver) Check(ctx context.Context, m vm.Machine) []finding.Problem {
 	adopted, err := d.Adopt(ctx, m)
 	if errors.Is(err, vm.ErrAbsent) {
 		return []finding.Problem{problem("domain", finding.Error, "libvirt has no domain "+m.Domain,
-			"write its name as `virsh -c "+m.URI+" list --all` lists it", err.Error())}
+			"write its name as `virsh -c "+m.URI+" list --all` lists it", "at "+m.URI)}
 	}
 	if err != nil {
 		return []finding.Problem{problem("domain", finding.Error, "domain "+m.Domain+" cannot be adopted",
