@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/localfile"
@@ -84,7 +85,8 @@ const maxSerialReads = 256
 
 // emptyFirstCD replaces the CD of the first start by an empty one if the script on it has succeeded: it has
 // the password. The VM keeps its CD drive, since a snapshot with memory loads only on
-// the hardware that it was saved on. The VM does not run, and the caller holds its lock.
+// the hardware that it was saved on. A snapshot of a VM that was never started needs the CD
+// again, so it keeps the CD. The VM does not run, and the caller holds its lock.
 func (s *Machines) emptyFirstCD(ctx context.Context, record *Record, driver Driver) error {
 	installer, ok := driver.(Installer)
 	if !record.FirstStart || !ok {
@@ -92,6 +94,11 @@ func (s *Machines) emptyFirstCD(ctx context.Context, record *Record, driver Driv
 	}
 	ended, err := succeeded(ctx, installer, record.Machine)
 	if err != nil || !ended {
+		return err
+	}
+	snapshots, err := driver.Snapshots(ctx, record.Machine)
+	fresh := func(saved Snapshot) bool { return !saved.Memory } // each stop after the script empties the CD
+	if err != nil || slices.ContainsFunc(snapshots, fresh) {
 		return err
 	}
 	if err := configcd.Empty(record.file(firstStartCD)); err != nil {

@@ -21,8 +21,15 @@ import (
 
 // baseImage is the image below the temporary VM.
 type baseImage struct {
-	path string
-	size int64 // bytes
+	path string // empty: a golden image, which is built when the VM is made
+	size int64  // bytes
+}
+
+func (i baseImage) String() string {
+	if i.path == "" {
+		return "a golden image, which is built from the ISO first"
+	}
+	return i.path
 }
 
 // OptionError reports an option that cannot be used.
@@ -65,22 +72,25 @@ func newOven(ctx context.Context, doc config.Document, o Options, r ui.Reporter)
 	if err != nil {
 		return nil, err
 	}
+	if _, err := b.answers(); err != nil {
+		return nil, err
+	}
+	if planned.BuildsImage {
+		return b, b.checkTarget(ctx, nil)
+	}
 	b.base.path = planned.Record.Image.Base
 	info, err := os.Stat(b.base.path)
 	if err != nil {
 		return nil, fmt.Errorf("look at the base image: %w", err)
 	}
 	b.base.size = info.Size()
-	if _, err := b.answers(); err != nil {
-		return nil, err
-	}
 	return b, b.checkTarget(ctx, info)
 }
 
 func (b *oven) checkNodeFile(doc config.Document) error {
-	if doc.Node.Spec.Machine.Image.Disk == "" {
+	if image := doc.Node.Spec.Machine.Image; image.Disk == "" && image.ISO == "" {
 		return &config.Error{Problems: []config.Problem{doc.Problem("spec.machine.image.disk", "is missing",
-			"write the path of a qcow2 image with an installed Windows, from which the image is made")}}
+			"write the path of a qcow2 image with an installed Windows, or set image.iso to install one first")}}
 	}
 	if b.hasKubernetes() {
 		return join.ValidatePrepare(doc)
@@ -111,7 +121,7 @@ func checkImages(images []string) error {
 }
 
 // checkTarget returns an error if the image must not be written to its file. base is the file of
-// the base image.
+// the base image, or nil if it does not exist yet.
 func (b *oven) checkTarget(ctx context.Context, base os.FileInfo) error {
 	file, err := filepath.Abs(b.options.File)
 	if err != nil {
@@ -130,7 +140,7 @@ func (b *oven) checkTarget(ctx context.Context, base os.FileInfo) error {
 			return err
 		case !info.Mode().IsRegular():
 			return refuse("%s is not a file; name another", path)
-		case os.SameFile(info, base):
+		case base != nil && os.SameFile(info, base):
 			return refuse("%s is the image from which the new one is made; name another file", path)
 		case !b.options.Replace:
 			return &ExistsError{path}

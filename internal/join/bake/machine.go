@@ -36,6 +36,7 @@ func (b *oven) makeMachine(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	b.base.path = report.Image // a golden image has been built by now
 	return "VM " + report.Name, nil
 }
 

@@ -126,6 +126,36 @@ func TestTheFirstCDIsEmptied(t *testing.T) {
 	})
 }
 
+// A snapshot of a VM that was never started needs the CD of the first start again.
+func TestTheFirstCDStaysForASnapshot(t *testing.T) {
+	p, d := newPlace(t), document(t, mediatest.WindowsISO(t))
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		made, err := p.machines.Create(ctx, d, ui.Discard{})
+		check(t, err)
+		full := cd(t, made)
+		start := func() {
+			_, err = p.machines.Start(ctx, "win-1", ui.Discard{})
+			check(t, err)
+			check(t, simulatedvm.Send(vm.Machine{Folder: made.Folder}, "SWDT exit=0\r\n"))
+			_, err = p.machines.Stop(ctx, "win-1", vm.StopOptions{}, ui.Discard{})
+			check(t, err)
+		}
+		_, err = p.machines.Save(ctx, "win-1", "fresh", ui.Discard{})
+		check(t, err)
+		start()
+		if cd(t, made) != full {
+			t.Error("the CD is empty, and the snapshot needs it")
+		}
+		_, err = p.machines.RemoveSnapshot(ctx, "win-1", "fresh", ui.Discard{})
+		check(t, err)
+		start()
+		if cd(t, made) == full {
+			t.Error("the CD stays without a snapshot")
+		}
+	})
+}
+
 // The node's own key may log in, also if its private key has a passphrase.
 func TestTheNodesKeyMayLogIn(t *testing.T) {
 	p, iso := newPlace(t), mediatest.WindowsISO(t)

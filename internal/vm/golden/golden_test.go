@@ -271,6 +271,31 @@ func TestAKilledBuildIsDiscarded(t *testing.T) {
 	p.only(t, p.Keys()...)
 }
 
+// steps are the steps that were reported.
+type steps struct {
+	ui.Discard
+	all []string
+}
+
+func (s *steps) Step(format string, args ...any) { s.all = append(s.all, fmt.Sprintf(format, args...)) }
+
+func TestAnEarlierBuildGivesTheEstimate(t *testing.T) {
+	p, iso := newPlace(t), mediatest.WindowsISO(t)
+	synctest.Test(t, func(t *testing.T) {
+		first, second := &steps{}, &steps{}
+		_, err := p.Build(t.Context(), document(t, iso), first)
+		check(t, err)
+		_, err = p.Build(t.Context(), document(t, iso, ", edition: standard"), second)
+		check(t, err)
+		if got := strings.Join(first.all, "\n"); strings.Contains(got, "left") {
+			t.Errorf("the first build has an estimate:\n%s", got)
+		}
+		if got := strings.Join(second.all, "\n"); !strings.Contains(got, "start Windows Setup from the CD (about 4 s left, as last time)") {
+			t.Errorf("the second build lacks the estimate:\n%s", got)
+		}
+	})
+}
+
 func TestTheHashIsCompared(t *testing.T) {
 	p, iso := newPlace(t), mediatest.WindowsISO(t)
 	for range 2 { // the second time it is remembered
