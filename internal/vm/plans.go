@@ -2,6 +2,7 @@ package vm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -198,7 +199,8 @@ func (s *Machines) Names() (names []string) {
 }
 
 // Users returns the names of the VMs whose disks are laid over golden images, by the keys of
-// the images. A VM whose record cannot be read is an error, since it may use any of them.
+// the images. A VM whose record cannot be read is an error beside the names, since it may use any
+// of the images.
 func (s *Machines) Users() (map[string][]string, error) {
 	all, err := s.store.All()
 	if err != nil {
@@ -207,13 +209,14 @@ func (s *Machines) Users() (map[string][]string, error) {
 	users := map[string][]string{}
 	for _, found := range all {
 		if found.Err != nil {
-			return nil, found.Err
+			err = errors.Join(err, found.Err)
+			continue
 		}
 		if key := found.Record.Image.Key; key != "" {
 			users[key] = append(users[key], found.Record.Name)
 		}
 	}
-	return users, nil
+	return users, err
 }
 
 // SnapshotList is the list of a VM's snapshots.

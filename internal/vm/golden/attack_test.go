@@ -32,6 +32,26 @@ func TestAFolderOfOthersIsRefused(t *testing.T) {
 	}
 }
 
+// A VM whose record cannot be read may use any image: they are listed, and none is removed.
+func TestADamagedVMKeepsAllImages(t *testing.T) {
+	p, d := newPlace(t), document(t, mediatest.WindowsISO(t))
+	synctest.Test(t, func(t *testing.T) {
+		made, err := p.machines.Create(t.Context(), d, ui.Discard{})
+		check(t, err)
+		check(t, os.WriteFile(filepath.Join(made.Folder, "machine.json"), []byte("{"), 0o600))
+		list, err := p.List(t.Context())
+		check(t, err)
+		if len(list.Images) != 1 || !strings.Contains(list.Images[0].Reason, "is damaged") {
+			t.Errorf("%+v", list)
+		}
+		var damaged *vm.DamagedError
+		if err := p.Remove(t.Context(), list.Images[0].Key, ui.Discard{}); !errors.As(err, &damaged) {
+			t.Errorf("remove: %v", err)
+		}
+		p.only(t, list.Images[0].Key)
+	})
+}
+
 // A manifest that leads out of its folder, or that is of another image, is damaged, and is only removed.
 func TestADamagedImageIsNotUsed(t *testing.T) {
 	p, d := newPlace(t), document(t, mediatest.WindowsISO(t))
@@ -71,7 +91,8 @@ func TestADamagedImageIsNotUsed(t *testing.T) {
 	})
 }
 
-// What a guest sends never uses more memory than a constant, and its marks do not depend on how it arrives.
+// The text of a guest never uses more memory than a constant, and its marks do not depend on how
+// it arrives.
 func FuzzHeard(f *testing.F) {
 	f.Add([]byte("BdsDxe\r\nSWDT stage=sshd begin\r\nSWDT exit=0\r\n"), 3)
 	f.Add([]byte(strings.Repeat("SWDT exit=1 ", 1000)), 7)

@@ -290,7 +290,8 @@ func TestAnEarlierBuildGivesTheEstimate(t *testing.T) {
 		if got := strings.Join(first.all, "\n"); strings.Contains(got, "left") {
 			t.Errorf("the first build has an estimate:\n%s", got)
 		}
-		if got := strings.Join(second.all, "\n"); !strings.Contains(got, "start Windows Setup from the CD (about 4 s left, as last time)") {
+		estimate := "start Windows Setup from the CD (about 4 s left, as last time)"
+		if got := strings.Join(second.all, "\n"); !strings.Contains(got, estimate) {
 			t.Errorf("the second build lacks the estimate:\n%s", got)
 		}
 	})

@@ -43,16 +43,16 @@ func (s *Images) keys(prefix string) (all []string) {
 
 // List returns all images, also those whose builds run or were interrupted.
 func (s *Images) List(context.Context) (List, error) {
-	users, err := s.machines.Users()
-	if err != nil {
-		return List{}, err
-	}
+	users, damaged := s.machines.Users()
 	list := List{Images: []Image{}}
 	for _, key := range s.keys("") {
 		image := Image{Key: key, State: Ready, Folder: s.folder(key), UsedBy: namesOf(users[key])}
 		m, err := s.get(key)
 		if err != nil {
 			image.State, image.Reason = Damaged, err.Error()
+		}
+		if damaged != nil && image.Reason == "" {
+			image.Reason = fmt.Sprintf("the VMs that use it are not known: %v", damaged)
 		}
 		image.fill(m)
 		image.Size = vm.Used(image.Folder)
@@ -96,13 +96,10 @@ func (s *Images) Removable(key string) error {
 		return fmt.Errorf("image %.40q: %w; `swdt vm image list` lists those that exist", key, ErrUnknown)
 	}
 	users, err := s.machines.Users()
-	if err != nil {
-		return err
-	}
 	if len(users[key]) > 0 {
 		return &InUseError{key, users[key]}
 	}
-	return nil
+	return err
 }
 
 // Remove removes an image, and what an interrupted build of it has left. The error is an *InUseError if

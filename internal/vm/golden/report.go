@@ -32,7 +32,7 @@ const (
 type Image struct {
 	Key   string `json:"key"`
 	State State  `json:"state"`
-	// Reason explains the states interrupted and damaged.
+	// Reason explains the states interrupted and damaged, or why UsedBy is not known.
 	Reason string `json:"reason"`
 	Content
 	Created time.Time `json:"created"` // zero unless it is ready
