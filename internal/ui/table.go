@@ -31,6 +31,13 @@ func TableOr(w io.Writer, nothing string, header []string, rows [][]string) erro
 	return Table(w, header, rows)
 }
 
+// Listing is a table of objects of one kind.
+type Listing struct {
+	Nothing string // printed if there are no rows
+	Header  []string
+	Rows    [][]string
+}
+
 // Lines writes rows with their columns aligned, two spaces apart. Empty cells at the end
 // of a row are omitted. Each cell is made Printable, so it has one line.
 func Lines(w io.Writer, rows [][]string) error {

@@ -165,9 +165,9 @@ func readyContainers(p *corev1.Pod) string {
 
 func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// owners has the cluster's pods and Services, which own the objects of the nodes' host
+// clusterOwners has the cluster's pods and Services, which own the objects of the nodes' host
 // network services. They are the same for all nodes and are requested once.
-type owners struct {
+type clusterOwners struct {
 	known hns.Known
 	err   error
 }
@@ -176,7 +176,7 @@ type owners struct {
 // for the owners.
 const ownersTimeout = 30 * time.Second
 
-func askOwners(ctx context.Context, o Options) (found owners) {
+func askOwners(ctx context.Context, o Options) (found clusterOwners) {
 	if o.Cluster == nil || o.Profile < Network {
 		return found
 	}

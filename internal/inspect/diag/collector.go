@@ -42,7 +42,7 @@ type Task struct {
 	mutex    sync.Mutex
 	findings []Finding
 	reading  chan struct{} // shared by all nodes: see gathering.reading
-	owners   owners
+	owners   clusterOwners
 	remedies func(node, text string) string
 }
 
@@ -114,7 +114,7 @@ type visit struct {
 	options  Options
 	folder   *folder
 	reading  chan struct{}
-	owners   owners
+	owners   clusterOwners
 }
 
 // collect runs the collectors, a few at a time, and returns their records in the order of

@@ -29,7 +29,7 @@ func networkServices(ctx context.Context, t *Task) error {
 	for _, kind := range []struct {
 		name     string
 		document any
-		table    hns.Table
+		table    ui.Listing
 	}{
 		{"hns-networks", state.Networks, view.Networks()}, {"hns-endpoints", state.Endpoints, view.Endpoints()},
 		{"hns-loadbalancers", state.LoadBalancers, view.LoadBalancers()},

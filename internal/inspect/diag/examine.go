@@ -8,7 +8,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/inspect/doctor"
-	processowners "github.com/swdt-dev/swdt/internal/inspect/owners"
+	"github.com/swdt-dev/swdt/internal/inspect/owners"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
@@ -24,12 +24,12 @@ func examinations() []Collector {
 
 func processTable(ctx context.Context, t *Task) error {
 	pipe := t.Document.RuntimePipe()
-	table, err := processowners.NewObserver(t.Node, processowners.Options{Pipe: pipe}).Observe(ctx)
+	table, err := owners.NewObserver(t.Node, owners.Options{Pipe: pipe}).Observe(ctx)
 	if err != nil {
 		return err
 	}
-	results := []fleet.Result[processowners.Table]{{Document: t.Document, Value: table}}
-	report := processowners.NewReport(results, processowners.Selection{Remedies: t.remedies})
+	results := []fleet.Result[owners.Table]{{Document: t.Document, Value: table}}
+	report := owners.NewReport(results, owners.Selection{Remedies: t.remedies})
 	return t.Table("ps", table, func(w io.Writer) error { return report.WriteText(ui.NewPage(w, false)) })
 }
 

@@ -111,7 +111,7 @@ type gathering struct {
 	root     string
 	redactor *redact.Redactor
 	reading  chan struct{} // one element for each file that is being read; its capacity is readers
-	owners   owners
+	owners   clusterOwners
 
 	mutex   sync.Mutex
 	folders map[string]bool // the folders' names in lower case, since some file systems ignore case

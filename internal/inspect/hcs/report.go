@@ -57,12 +57,12 @@ func (r Report) Names() (all []string) {
 
 // WriteText writes the compute systems of all nodes that answered.
 func (r Report) WriteText(p *ui.Page) error {
-	return hns.WriteTables(p, r.results, func(c Systems) hns.Table { return c.table(p.Wide) })
+	return fleet.WriteListings(p, r.results, func(c Systems) ui.Listing { return c.table(p.Wide) })
 }
 
 // table returns a table of the systems. If wide is true, the table has whole IDs.
-func (c Systems) table(wide bool) hns.Table {
-	t := hns.Table{Nothing: "no compute systems", Header: []string{"ID", "POD", "CONTAINER", "ISOLATION", "STATE",
+func (c Systems) table(wide bool) ui.Listing {
+	t := ui.Listing{Nothing: "no compute systems", Header: []string{"ID", "POD", "CONTAINER", "ISOLATION", "STATE",
 		"MEMORY", "CPU TIME", "PROCESSES", "OWNER"}}
 	for _, s := range c.All {
 		pod, container := c.Owner(s)

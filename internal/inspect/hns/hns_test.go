@@ -69,7 +69,7 @@ func TestCalicoNodeHasItsSize(t *testing.T) {
 
 func TestTables(t *testing.T) {
 	v := calico(t)
-	for name, table := range map[string]hns.Table{
+	for name, table := range map[string]ui.Listing{
 		"networks": v.Networks(), "endpoints": v.Endpoints(), "loadbalancers": v.LoadBalancers(),
 		"namespaces": v.Namespaces(), "policies": v.Policies(),
 	} {

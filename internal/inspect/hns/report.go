@@ -1,7 +1,6 @@
 package hns
 
 import (
-	"io"
 	"slices"
 
 	"github.com/swdt-dev/swdt/internal/fleet"
@@ -13,12 +12,12 @@ type Kind struct {
 	Owners   bool // reports whether the owners of the objects are shown
 	Document any  // a zero value of the type that Report returns
 	Report   func([]fleet.Result[View]) any
-	table    func(View) Table
+	table    func(View) ui.Listing
 }
 
 // WriteText writes the objects of all nodes that answered.
 func (k Kind) WriteText(p *ui.Page, results []fleet.Result[View]) error {
-	return WriteTables(p, results, func(v View) Table {
+	return fleet.WriteListings(p, results, func(v View) ui.Listing {
 		v.Wide = p.Wide
 		return k.table(v)
 	})
@@ -194,30 +193,3 @@ type (
 		Pod string `json:"pod"`
 	}
 )
-
-// WriteTables writes one table of all nodes, with their names if there are several.
-func WriteTables[T any](w io.Writer, results []fleet.Result[T], table func(T) Table) error {
-	var header []string
-	var rows [][]string
-	var nothing string
-	for _, result := range results {
-		if result.Err != nil {
-			continue // the error of the node is printed to stderr
-		}
-		t := table(result.Value)
-		header, nothing = t.Header, t.Nothing
-		for _, row := range t.Rows {
-			if len(results) > 1 {
-				row = slices.Insert(row, 0, result.Name())
-			}
-			rows = append(rows, row)
-		}
-	}
-	if len(results) > 1 && header != nil {
-		header = slices.Insert(header, 0, "NODE")
-	}
-	if header == nil {
-		return nil
-	}
-	return ui.TableOr(w, nothing, header, rows)
-}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 // View is the content of tables and pictures of a node's networks.
@@ -16,16 +18,9 @@ type View struct {
 	Wide bool
 }
 
-// Table is the table of one kind of objects.
-type Table struct {
-	Nothing string // printed if there are no rows
-	Header  []string
-	Rows    [][]string
-}
-
 // Networks returns the table of networks.
-func (v View) Networks() Table {
-	t := Table{Nothing: "no networks", Header: []string{"NETWORK", "TYPE", "SUBNETS", "GATEWAY", "ENDPOINTS",
+func (v View) Networks() ui.Listing {
+	t := ui.Listing{Nothing: "no networks", Header: []string{"NETWORK", "TYPE", "SUBNETS", "GATEWAY", "ENDPOINTS",
 		"POLICIES", "ID"}}
 	for _, n := range v.State.Networks {
 		var prefixes, gateways []string
@@ -81,8 +76,8 @@ func kinds(policies []Policy) string {
 }
 
 // Endpoints returns the table of endpoints.
-func (v View) Endpoints() Table {
-	t := Table{Nothing: "no endpoints", Header: []string{"POD", "IP", "MAC", "NETWORK", "WHERE", "NAMESPACE",
+func (v View) Endpoints() ui.Listing {
+	t := ui.Listing{Nothing: "no endpoints", Header: []string{"POD", "IP", "MAC", "NETWORK", "WHERE", "NAMESPACE",
 		"POLICIES", "ID"}}
 	for _, e := range v.State.Endpoints {
 		where := "here"
@@ -115,8 +110,8 @@ func (v View) compartment(id string) string {
 }
 
 // LoadBalancers returns the table of load balancers.
-func (v View) LoadBalancers() Table {
-	t := Table{Nothing: "no load balancers", Header: []string{"SERVICE", "VIP", "PORT", "BACKENDS", "SOURCE VIP",
+func (v View) LoadBalancers() ui.Listing {
+	t := ui.Listing{Nothing: "no load balancers", Header: []string{"SERVICE", "VIP", "PORT", "BACKENDS", "SOURCE VIP",
 		"FLAGS", "ID"}}
 	for _, l := range v.State.LoadBalancers {
 		t.Rows = append(t.Rows, []string{
@@ -187,8 +182,8 @@ func (l LoadBalancer) flags() string {
 }
 
 // Namespaces returns the table of namespaces.
-func (v View) Namespaces() Table {
-	t := Table{Nothing: "no namespaces", Header: []string{"NAMESPACE", "POD", "TYPE", "IP", "CONTAINERS", "ID"}}
+func (v View) Namespaces() ui.Listing {
+	t := ui.Listing{Nothing: "no namespaces", Header: []string{"NAMESPACE", "POD", "TYPE", "IP", "CONTAINERS", "ID"}}
 	for _, n := range v.State.Namespaces {
 		var ips, containers []string
 		for _, id := range n.Endpoints {
@@ -236,8 +231,8 @@ func (v View) Owned() []Owned {
 }
 
 // Policies returns the table of policies.
-func (v View) Policies() Table {
-	t := Table{Nothing: "no policies", Header: []string{"OF", "POD", "POLICY", "WHAT IT DOES"}}
+func (v View) Policies() ui.Listing {
+	t := ui.Listing{Nothing: "no policies", Header: []string{"OF", "POD", "POLICY", "WHAT IT DOES"}}
 	if v.Wide {
 		t.Header = append(t.Header, "ID")
 	}

@@ -12,8 +12,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
+	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
 )
 
@@ -47,27 +47,8 @@ func pack(executable, packed string) error {
 	if err != nil {
 		return err
 	}
-	return replace(packed, compressed)
-}
-
-// replace writes by rename, so that a concurrent build never embeds half a file.
-func replace(path string, data []byte) error {
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".pack-*")
-	if err != nil {
-		return fmt.Errorf("write the packed agent: %w", err)
-	}
-	defer os.Remove(temporary.Name())
-	_, err = temporary.Write(data)
-	if closeErr := temporary.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Chmod(temporary.Name(), 0o644)
-	}
-	if err == nil {
-		err = os.Rename(temporary.Name(), path)
-	}
-	if err != nil {
+	// A concurrent build never embeds half a file. Other users of the checkout can read it.
+	if err := errors.Join(localfile.Replace(packed, compressed), os.Chmod(packed, 0o644)); err != nil {
 		return fmt.Errorf("write the packed agent: %w", err)
 	}
 	return nil
