@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/encoding"
-	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -42,15 +40,14 @@ func (e *RefusedError) Error() string {
 		e.Field, e.Problem)
 }
 
-// incoming is a reply before it is decoded and checked. gRPC gets it instead of the
-// message, because gRPC's own errors would hide the type of this package's errors.
+// incoming is a reply before it is decoded and checked.
 type incoming struct {
 	message proto.Message
 	refused *RefusedError
 }
 
-// checked makes a call whose reply is checked before it is used.
-func checked(ctx context.Context, method string, request, to any, c *grpc.ClientConn, invoke grpc.UnaryInvoker,
+// callChecked makes a call whose reply is checked before it is used.
+func callChecked(ctx context.Context, method string, request, to any, c *grpc.ClientConn, invoke grpc.UnaryInvoker,
 	options ...grpc.CallOption) error {
 	in := &incoming{message: to.(proto.Message)}
 	if err := invoke(ctx, method, request, in, c, options...); err != nil {
@@ -64,20 +61,8 @@ func checked(ctx context.Context, method string, request, to any, c *grpc.Client
 	return in.refused
 }
 
-// codec decodes and checks replies.
-type codec struct{ encoding.CodecV2 }
-
-// Unmarshal implements encoding.CodecV2.
-func (c codec) Unmarshal(data mem.BufferSlice, to any) error {
-	in, ok := to.(*incoming)
-	if !ok {
-		return fmt.Errorf("decode a %T: a message of this type would not be checked", to)
-	}
-	buffer := data.MaterializeToBuffer(mem.DefaultBufferPool())
-	defer buffer.Free()
-	in.refused = decode(buffer.ReadOnlyData(), in.message)
-	return nil
-}
+// Decode implements checked.Incoming.
+func (in *incoming) Decode(data []byte) { in.refused = decode(data, in.message) }
 
 // decode decodes and checks a message from a runtime.
 func decode(data []byte, message proto.Message) *RefusedError {

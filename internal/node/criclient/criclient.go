@@ -17,9 +17,10 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/metadata"
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/swdt-dev/swdt/internal/node/checked"
 )
 
 const (
@@ -51,9 +52,9 @@ func connect(
 	connection, err := grpc.NewClient("passthrough:///runtime",
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // SSH protects the connection
 		grpc.WithContextDialer(way.connect),
-		grpc.WithChainUnaryInterceptor(limit, way.call, checked),
+		grpc.WithChainUnaryInterceptor(limit, way.call, callChecked),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(largestMessage),
-			grpc.ForceCodecV2(codec{encoding.GetCodecV2("proto")})),
+			grpc.ForceCodecV2(checked.Codec())),
 		grpc.WithMaxHeaderListSize(longestStatus),
 		grpc.WithDisableServiceConfig(),
 	)

@@ -6,11 +6,10 @@ import (
 	"strings"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/encoding"
-	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/node/checked"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
@@ -25,7 +24,7 @@ const longestStatus = 1 << 20
 // gRPC before these options, so that the checks come first.
 func Options() []grpc.DialOption {
 	return []grpc.DialOption{
-		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec{encoding.GetCodecV2("proto")})),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(checked.Codec())),
 		grpc.WithMaxHeaderListSize(longestStatus),
 		grpc.WithChainUnaryInterceptor(unary),
 		grpc.WithChainStreamInterceptor(stream),
@@ -46,8 +45,7 @@ func (e *Error) Error() string {
 		e.Method, e.Field, e.Problem, layout.Agents)
 }
 
-// incoming is a reply before it is decoded and checked. gRPC gets it instead of the
-// message, because gRPC's own errors would hide the type of this package's errors.
+// incoming is a reply before it is decoded and checked.
 type incoming struct {
 	message proto.Message
 	refused *Error
@@ -71,20 +69,8 @@ func shortMethod(method string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(method, "/"), contract)
 }
 
-// codec decodes and checks replies.
-type codec struct{ encoding.CodecV2 }
-
-// Unmarshal implements encoding.CodecV2.
-func (c codec) Unmarshal(data mem.BufferSlice, to any) error {
-	in, ok := to.(*incoming)
-	if !ok {
-		return fmt.Errorf("decode a %T: a message of this type would not be checked", to)
-	}
-	buffer := data.MaterializeToBuffer(mem.DefaultBufferPool())
-	defer buffer.Free()
-	in.refused = decode(buffer.ReadOnlyData(), in.message)
-	return nil
-}
+// Decode implements checked.Incoming.
+func (in *incoming) Decode(data []byte) { in.refused = decode(data, in.message) }
 
 // decode decodes and checks a message from a node.
 func decode(data []byte, message proto.Message) *Error {

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -18,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/node/checked"
 )
 
 // methods returns all RPCs of the contract.
@@ -263,7 +263,7 @@ func (r *replay) RecvMsg(to any) error {
 	if err != nil {
 		return err
 	}
-	return codec{encoding.GetCodecV2("proto")}.Unmarshal(mem.BufferSlice{mem.SliceBuffer(data)}, to)
+	return checked.Codec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(data)}, to)
 }
 
 func TestMessagesAfterTheEndAreRefused(t *testing.T) {
