@@ -61,7 +61,7 @@ func (e *BusyError) Unwrap() error { return e.Err }
 // Holder returns a text with this user, machine, command and start time. Other users who find
 // the node locked see it.
 func Holder(command string) string {
-	name := "someone"
+	name := "an unknown user"
 	if u, err := user.Current(); err == nil {
 		name = u.Username
 	}
