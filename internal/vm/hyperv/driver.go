@@ -31,6 +31,7 @@ package hyperv
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -98,9 +99,18 @@ func (d *Driver) find(ctx context.Context, m vm.Machine) (machine, record, error
 	if err != nil {
 		return machine{}, kept, err
 	}
+	if len(found.VMs) > maxMachines {
+		return machine{}, kept, fmt.Errorf("list the VMs: Hyper-V reports more than %d", maxMachines)
+	}
 	for _, one := range found.VMs {
-		if one != nil && is(*one, m, kept) {
-			return *one, kept, checkID(one.ID)
+		if one == nil { // PowerShell's list of nothing
+			continue
+		}
+		if err := checkID(one.ID); err != nil {
+			return machine{}, kept, fmt.Errorf("list the VMs: %w", err)
+		}
+		if is(*one, m, kept) {
+			return *one, kept, nil
 		}
 	}
 	return machine{}, kept, vm.ErrAbsent

@@ -1,0 +1,114 @@
+package libvirt_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/libvirt"
+)
+
+// socketOf returns the path of a socket, on which serve answers each connection.
+func socketOf(t *testing.T, serve func(net.Conn)) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "lv")
+	check(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	check(t, os.Chmod(folder, 0o777))
+	path := filepath.Join(folder, "sock")
+	listener, err := net.Listen("unix", path)
+	check(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				serve(conn)
+			}()
+		}
+	}()
+	return path
+}
+
+func adopt(t *testing.T, path string, limit time.Duration) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	_, err := libvirt.New().Adopt(ctx, vm.Machine{Domain: "win", URI: "test:///default?socket=" + path})
+	return err
+}
+
+// A daemon that is none, or hangs, is an error in time, and allocates nothing.
+func TestADaemonThatIsNone(t *testing.T) {
+	silent := socketOf(t, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
+	begun := time.Now()
+	if err := adopt(t, silent, 300*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a silent daemon: %v", err)
+	}
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	for name, reply := range map[string]string{
+		"a short message": "\x00\x00\x00\x04", "a negative payload": "\x00\x00\x00\x1b" + strings.Repeat("\x00", 40),
+		"a message of 4 GB": "\xff\xff\xff\xff" + strings.Repeat("\x00", 40), "HTTP": "HTTP/1.1 400 Bad Request\r\n\r\n",
+		"an end": "", "a cut message": "\x00\x00\x00\x20\x00\x00",
+	} {
+		path := socketOf(t, func(conn net.Conn) {
+			_, _ = conn.Read(make([]byte, 28))
+			_, _ = io.WriteString(conn, reply)
+		})
+		err := adopt(t, path, 10*time.Second)
+		if unreachable, ok := errors.AsType[*libvirt.ConnectError](err); !ok || unreachable.Remedy == "" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestNoDaemon(t *testing.T) {
+	err := adopt(t, filepath.Join(t.TempDir(), "none"), time.Minute)
+	unreachable, ok := errors.AsType[*libvirt.ConnectError](err)
+	if !ok || !errors.Is(err, os.ErrNotExist) || !strings.Contains(unreachable.Remedy, "libvirtd") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Another user of your machine who listens on a socket is not taken for libvirt.
+func TestAnotherUserIsNotLibvirt(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root, to listen as another user")
+	}
+	const nobody, same = 65534, ^uintptr(0)
+	runtime.LockOSThread() // the user is the thread's
+	defer runtime.UnlockOSThread()
+	folder, err := os.MkdirTemp("", "lv")
+	check(t, err)
+	defer os.RemoveAll(folder)
+	check(t, os.Chmod(folder, 0o777))
+	as := func(user uintptr) {
+		if _, _, failed := syscall.RawSyscall(syscall.SYS_SETRESUID, same, user, same); failed != 0 {
+			t.Fatal(failed)
+		}
+	}
+	as(nobody)
+	listener, err := net.Listen("unix", filepath.Join(folder, "sock"))
+	as(0)
+	check(t, err)
+	defer listener.Close()
+	err = adopt(t, filepath.Join(folder, "sock"), time.Minute)
+	if err == nil || !strings.Contains(err.Error(), "user 65534 listens") {
+		t.Errorf("another user is taken for libvirt: %v", err)
+	}
+}
