@@ -75,8 +75,13 @@ func TestErrorsHaveTheirKinds(t *testing.T) {
 		c := opened(t, &rest.Config{Host: "https://" + closed.Addr().String()})
 		_, err := c.Node(ctx, "win-1")
 		var unreachable *cluster.UnreachableError
-		if !errors.As(err, &unreachable) || !strings.Contains(err.Error(), closed.Addr().String()) || !strings.Contains(err.Error(), "is the cluster running") {
-			t.Errorf("error %v", err)
+		if !errors.As(err, &unreachable) {
+			t.Fatalf("the error is %v, a %T, want a %T", err, err, unreachable)
+		}
+		for _, want := range []string{closed.Addr().String(), "is the cluster running"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("the error lacks %q: %v", want, err)
+			}
 		}
 	})
 	t.Run("a certificate of another authority", func(t *testing.T) {

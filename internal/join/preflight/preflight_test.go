@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.uber.org/goleak"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
@@ -136,11 +138,19 @@ func TestAHealthyPairHasNoProblem(t *testing.T) {
 	p.enableContainers(t)
 	operations := len(p.node.Machine.Operations())
 	r := p.run(t)
-	if len(r.Problems) > 0 || len(r.Skipped) > 0 || len(r.Checks) != len(preflight.Checks()) {
-		t.Errorf("%+v", r)
+	found(t, r)
+	skipped(t, r)
+	if got, want := len(r.Checks), len(preflight.Checks()); got != want {
+		t.Errorf("%d checks were made, want %d", got, want)
 	}
-	if r.NodeName != "win-1" || r.Windows != "ltsc2022" || r.Failed() {
-		t.Errorf("%+v", r)
+	if r.NodeName != "win-1" {
+		t.Errorf("the node's name is %q, want win-1", r.NodeName)
+	}
+	if r.Windows != "ltsc2022" {
+		t.Errorf("Windows is %q, want ltsc2022", r.Windows)
+	}
+	if r.Failed() {
+		t.Error("the preflight failed")
 	}
 	if got := len(p.node.Machine.Operations()); got != operations {
 		t.Errorf("the machine was changed: %v", p.node.Machine.Operations()[operations:])
@@ -179,8 +189,14 @@ func TestManyProblemsInOneRun(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("found %q\nwant  %q\n%+v", got, want, r.Problems)
 	}
-	if !r.Failed() || finding.Count(r.Problems, finding.Error) != 20 || finding.Count(r.Problems, finding.Warning) != 7 {
-		t.Errorf("%d errors, %d warnings", finding.Count(r.Problems, finding.Error), finding.Count(r.Problems, finding.Warning))
+	if !r.Failed() {
+		t.Error("the preflight did not fail")
+	}
+	if got := finding.Count(r.Problems, finding.Error); got != 20 {
+		t.Errorf("%d errors, want 20", got)
+	}
+	if got := finding.Count(r.Problems, finding.Warning); got != 7 {
+		t.Errorf("%d warnings, want 7", got)
 	}
 	p.input.Spec.Join.IgnorePreflightErrors = []string{"all"}
 	if r := p.run(t); r.Failed() || finding.Count(r.Problems, finding.Warning) != len(want) {
@@ -299,8 +315,11 @@ func TestAClusterThatDoesNotAnswerIsOneProblem(t *testing.T) {
 	p.enableContainers(t)
 	p.cluster.OnRequest(func(fakecluster.Request) fakecluster.Verdict { return fakecluster.Verdict{Drop: true} })
 	r := p.run(t)
-	if len(r.Problems) != 1 || r.Problems[0].Check != "api-server" || r.Problems[0].Evidence == "" {
-		t.Errorf("%+v", r.Problems)
+	found(t, r, "api-server")
+	for _, p := range r.Problems {
+		if p.Evidence == "" {
+			t.Errorf("%s has no evidence", p.Check)
+		}
 	}
 	if len(r.Skipped) != 12 { // the cluster's other ten, the clock and the CA
 		t.Errorf("skipped %+v", r.Skipped)
@@ -317,8 +336,12 @@ func TestAUserWhoMayNotReadEverything(t *testing.T) {
 		return fakecluster.Verdict{}
 	})
 	r := p.run(t)
-	if len(r.Problems) != 1 || r.Problems[0].Check != "pod-network" || r.Problems[0].Severity != finding.Warning || len(r.Skipped) != 5 {
-		t.Errorf("%+v", r)
+	found(t, r, "pod-network")
+	if got := finding.Count(r.Problems, finding.Warning); got != 1 {
+		t.Errorf("%d warnings, want 1", got)
+	}
+	if len(r.Skipped) != 5 {
+		t.Errorf("%d checks were skipped, want 5: %+v", len(r.Skipped), r.Skipped)
 	}
 }
 
@@ -347,15 +370,19 @@ func TestRunNeedsOnlyTheNodeOrTheCluster(t *testing.T) {
 	without := p.input
 	without.Cluster = nil
 	r, err := preflight.Run(t.Context(), without)
-	if err != nil || len(r.Problems) > 0 || len(r.Skipped) != 1 || r.Skipped[0].Check != "clock" {
-		t.Errorf("no cluster: %+v, %v", r, err)
+	if err != nil {
+		t.Fatal(err)
 	}
+	found(t, r)
+	skipped(t, r, "clock")
 	without = p.input
 	without.Node = nil
 	r, err = preflight.Run(t.Context(), without)
-	if err != nil || len(r.Problems) > 0 || len(r.Skipped) != 1 || r.Skipped[0].Check != "node-name" {
-		t.Errorf("no node: %+v, %v", r, err)
+	if err != nil {
+		t.Fatal(err)
 	}
+	found(t, r)
+	skipped(t, r, "node-name")
 }
 
 // The report for people and for programs; neither contains a secret.
@@ -385,5 +412,29 @@ func TestReport(t *testing.T) {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is not in\n%s", want, text.String())
 		}
+	}
+}
+
+// found requires that exactly these checks found a problem, one each.
+func found(t *testing.T, r preflight.Report, want ...string) {
+	t.Helper()
+	var got []string
+	for _, p := range r.Problems {
+		got = append(got, p.Check)
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("the checks with problems differ (-want +got):\n%s\n%+v", diff, r.Problems)
+	}
+}
+
+// skipped requires that exactly these checks were skipped.
+func skipped(t *testing.T, r preflight.Report, want ...string) {
+	t.Helper()
+	var got []string
+	for _, s := range r.Skipped {
+		got = append(got, s.Check)
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("the skipped checks differ (-want +got):\n%s\n%+v", diff, r.Skipped)
 	}
 }
