@@ -13,8 +13,8 @@ type Machine struct {
 
 	// Domain and URI name the VM that an Adopter has adopted: a libvirt domain, and the
 	// libvirt that has it.
-	Domain string `json:"domain,omitempty"`
-	URI    string `json:"uri,omitempty"`
+	Domain string `json:"domain"`
+	URI    string `json:"uri"`
 
 	CPUs     int      `json:"cpus"`
 	Memory   int64    `json:"memory"` // bytes
