@@ -27,8 +27,9 @@ func (a *app) vmCommand() *cobra.Command {
 		a.vmSnapshotCommand(), a.vmAddressCommand(), a.vmConsoleCommand(), a.vmScreenshotCommand(),
 		a.vmKeysCommand(), a.vmNetworkCommand(), a.vmImageCommand())
 	cmd.Long = `Makes the virtual machine that spec.machine of a node file describes, and runs it
-on this machine, without a daemon. All other commands then work with that node
-file: swdt fills in the VM's address, its SSH key and its host key.
+on this machine with QEMU or Hyper-V; or adopts a domain of libvirt. All other
+commands then work with that node file: swdt fills in the VM's address, its SSH
+key and its host key.
 
 The commands work on the VMs of the node files (-c, -n). Without a node file, -n
 names VMs that exist. Each VM has a folder below ~/.local/share/swdt/machines; no
