@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/wire/word"
 )
 
 type featuresService struct {
@@ -20,7 +21,9 @@ func (s *featuresService) Get(ctx context.Context, request *agentv1.GetFeaturesR
 		if err != nil {
 			return nil, fmt.Errorf("read the state of Windows feature %s: %w", name, err)
 		}
-		reply.Features = append(reply.Features, &agentv1.Feature{Name: name, State: string(state)})
+		reply.Features = append(reply.Features, &agentv1.Feature{
+			Name: name, State: word.Value[agentv1.FeatureState](string(state)),
+		})
 	}
 	return reply, nil
 }

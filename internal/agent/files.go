@@ -12,6 +12,7 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/agent/internal/hashcache"
+	"github.com/swdt-dev/swdt/internal/agent/internal/messages"
 	"github.com/swdt-dev/swdt/internal/platform"
 )
 
@@ -49,7 +50,7 @@ func fileInfo(info platform.FileInfo) *agentv1.FileInfo {
 	return &agentv1.FileInfo{
 		Path:     info.Path,
 		Size:     info.Size,
-		Modified: timestamp(info.Modified),
+		Modified: messages.Timestamp(info.Modified),
 		Folder:   info.Folder,
 		ReadOnly: info.ReadOnly,
 		Link:     info.Link,

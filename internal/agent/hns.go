@@ -5,6 +5,7 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/word"
 )
 
 // computeService lists the objects of the Host Network Service and the Host
@@ -16,7 +17,7 @@ type computeService struct {
 
 func (s *computeService) Objects(ctx context.Context, request *agentv1.ComputeRequest) (*agentv1.ComputeReply, error) {
 	reply := &agentv1.ComputeReply{}
-	if request.GetKind() == platform.HCSSystems {
+	if request.GetKind() == agentv1.ComputeKind_COMPUTE_KIND_SYSTEMS {
 		systems, err := s.platform.Compute.Systems(ctx)
 		for _, system := range systems {
 			reply.Objects = append(reply.Objects, &agentv1.ComputeObject{
@@ -25,7 +26,7 @@ func (s *computeService) Objects(ctx context.Context, request *agentv1.ComputeRe
 		}
 		return reply, err
 	}
-	objects, err := s.platform.Compute.NetworkObjects(ctx, platform.NetworkKind(request.GetKind()))
+	objects, err := s.platform.Compute.NetworkObjects(ctx, platform.NetworkKind(word.Of(request.GetKind())))
 	for _, object := range objects {
 		reply.Objects = append(reply.Objects, &agentv1.ComputeObject{Document: object})
 	}

@@ -10,6 +10,7 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
+	"github.com/swdt-dev/swdt/internal/wire/word"
 )
 
 type machineService struct {
@@ -40,7 +41,7 @@ func factsReply(f platform.Facts) *agentv1.FactsReply {
 		DiskFreeBytes:   f.DiskFree,
 		PendingReboot:   f.PendingReboot,
 		Elevated:        f.Elevated,
-		Simulated:       f.Simulated,
+		Simulated:       word.Value[agentv1.Simulation](f.Simulated),
 		Time:            timestamppb.New(f.Time),
 		Virtualization:  f.Virtualization,
 	}

@@ -11,6 +11,7 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/wire/cri"
+	"github.com/swdt-dev/swdt/internal/wire/word"
 )
 
 // reachTimeout is how long Reach waits if the request has no timeout.
@@ -31,8 +32,8 @@ func (s *networkService) Reach(ctx context.Context, request *agentv1.ReachReques
 		return nil, err
 	}
 	return &agentv1.ReachReply{
-		Outcome: string(reach.Outcome), Connected: reach.Address, Took: durationpb.New(reach.Took),
-		Detail: reach.Detail,
+		Outcome:   word.Value[agentv1.ReachOutcome](string(reach.Outcome)),
+		Connected: reach.Address, Took: durationpb.New(reach.Took), Detail: reach.Detail,
 	}, nil
 }
 

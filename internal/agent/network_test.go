@@ -30,14 +30,14 @@ func TestReach(t *testing.T) {
 		return reply
 	}
 	switch got := reach("cp.example:6443", 0); {
-	case got.GetOutcome() != string(platform.Reached):
-		t.Errorf("got.GetOutcome() is %v, want %v", got.GetOutcome(), string(platform.Reached))
+	case got.GetOutcome() != agentv1.ReachOutcome_REACH_OUTCOME_REACHED:
+		t.Errorf("got.GetOutcome() is %v, want %v", got.GetOutcome(), agentv1.ReachOutcome_REACH_OUTCOME_REACHED)
 	case got.GetConnected() != "10.0.0.1:6443":
 		t.Errorf("got.GetConnected() is %q, want %q", got.GetConnected(), "10.0.0.1:6443")
 	}
 	switch got := reach("cp.example:443", time.Minute); {
-	case got.GetOutcome() != string(platform.TimedOut):
-		t.Errorf("got.GetOutcome() is %v, want %v", got.GetOutcome(), string(platform.TimedOut))
+	case got.GetOutcome() != agentv1.ReachOutcome_REACH_OUTCOME_TIMED_OUT:
+		t.Errorf("got.GetOutcome() is %v, want %v", got.GetOutcome(), agentv1.ReachOutcome_REACH_OUTCOME_TIMED_OUT)
 	case got.GetTook().AsDuration() != time.Minute:
 		t.Errorf("got.GetTook().AsDuration() is %v, want %v", got.GetTook().AsDuration(), time.Minute)
 	}
@@ -45,8 +45,8 @@ func TestReach(t *testing.T) {
 		t.Errorf("without a timeout: got %v", got)
 	}
 	switch got := reach("other.example:443", 0); {
-	case got.GetOutcome() != string(platform.NameNotFound):
-		t.Errorf("got.GetOutcome() is %v, want %v", got.GetOutcome(), string(platform.NameNotFound))
+	case got.GetOutcome() != agentv1.ReachOutcome_REACH_OUTCOME_NAME_NOT_FOUND:
+		t.Errorf("got.GetOutcome() is %v, want %v", got.GetOutcome(), agentv1.ReachOutcome_REACH_OUTCOME_NAME_NOT_FOUND)
 	case got.GetDetail() == "":
 		t.Error("got.GetDetail() is empty")
 	}

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/agent/internal/messages"
 	"github.com/swdt-dev/swdt/internal/platform"
 )
 
@@ -34,11 +35,11 @@ func (s *processesService) List(ctx context.Context, _ *agentv1.ListProcessesReq
 	if err != nil {
 		return nil, err
 	}
-	reply := &agentv1.ListProcessesReply{Taken: timestamp(taken)}
+	reply := &agentv1.ListProcessesReply{Taken: messages.Timestamp(taken)}
 	for _, p := range processes {
 		reply.Processes = append(reply.Processes, &agentv1.Process{
 			Pid: p.PID, ParentPid: p.ParentPID, Name: p.Name, Image: p.Image,
-			Started: timestamp(p.Started), Cpu: durationpb.New(p.CPU), MemoryBytes: p.Memory,
+			Started: messages.Timestamp(p.Started), Cpu: durationpb.New(p.CPU), MemoryBytes: p.Memory,
 			Handles: p.Handles, Threads: p.Threads, Session: p.Session, CommandLine: p.CommandLine,
 		})
 	}

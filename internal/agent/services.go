@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/agent/internal/messages"
 	"github.com/swdt-dev/swdt/internal/agent/internal/scm"
 	"github.com/swdt-dev/swdt/internal/platform"
 )
@@ -29,7 +29,7 @@ func (s *servicesService) List(ctx context.Context, _ *agentv1.ListServicesReque
 	started := s.processStarts(ctx)
 	reply := &agentv1.ListServicesReply{}
 	for _, status := range statuses {
-		reply.Services = append(reply.Services, serviceStatus(status, started[status.PID]))
+		reply.Services = append(reply.Services, messages.ServiceStatus(status, started[status.PID]))
 	}
 	return reply, nil
 }
@@ -56,8 +56,8 @@ func (s *servicesService) reply(ctx context.Context, name string) (*agentv1.Serv
 		started = s.processStarts(ctx)[status.PID]
 	}
 	return &agentv1.ServiceReply{
-		Status:     serviceStatus(status, started),
-		Config:     serviceConfig(config),
+		Status:     messages.ServiceStatus(status, started),
+		Config:     messages.ServiceConfig(config),
 		Dependents: dependents,
 	}, nil
 }
@@ -82,7 +82,7 @@ func startsOf(processes []platform.Process) map[uint32]time.Time {
 }
 
 func (s *servicesService) Create(ctx context.Context, request *agentv1.ServiceConfig) (*agentv1.ServiceReply, error) {
-	if err := s.platform.Services.Create(ctx, platformServiceConfig(request)); err != nil {
+	if err := s.platform.Services.Create(ctx, messages.PlatformConfig(request)); err != nil {
 		return nil, err
 	}
 	return s.reply(ctx, request.GetName())
@@ -90,7 +90,7 @@ func (s *servicesService) Create(ctx context.Context, request *agentv1.ServiceCo
 
 func (s *servicesService) Configure(ctx context.Context, request *agentv1.ServiceConfig) (
 	*agentv1.ServiceReply, error) {
-	if err := s.platform.Services.Configure(ctx, platformServiceConfig(request)); err != nil {
+	if err := s.platform.Services.Configure(ctx, messages.PlatformConfig(request)); err != nil {
 		return nil, err
 	}
 	return s.reply(ctx, request.GetName())
@@ -129,62 +129,4 @@ func orDefault(d *durationpb.Duration, otherwise time.Duration) time.Duration {
 		return d.AsDuration()
 	}
 	return otherwise
-}
-
-func serviceStatus(status platform.ServiceStatus, started time.Time) *agentv1.ServiceStatus {
-	return &agentv1.ServiceStatus{
-		Name:             status.Name,
-		DisplayName:      status.DisplayName,
-		State:            string(status.State),
-		Pid:              status.PID,
-		ExitCode:         status.ExitCode,
-		SpecificExitCode: status.SpecificExitCode,
-		Started:          timestamp(started),
-	}
-}
-
-// timestamp returns nil for the zero time, which means "unknown".
-func timestamp(t time.Time) *timestamppb.Timestamp {
-	if t.IsZero() {
-		return nil
-	}
-	return timestamppb.New(t)
-}
-
-func serviceConfig(c platform.ServiceConfig) *agentv1.ServiceConfig {
-	config := &agentv1.ServiceConfig{
-		Name:         c.Name,
-		DisplayName:  c.DisplayName,
-		Description:  c.Description,
-		CommandLine:  c.CommandLine,
-		StartType:    string(c.StartType),
-		Account:      c.Account,
-		Dependencies: c.Dependencies,
-	}
-	if c.Recovery != nil {
-		config.Recovery = &agentv1.Recovery{Reset_: durationpb.New(c.Recovery.Reset)}
-		for _, delay := range c.Recovery.Restarts {
-			config.Recovery.Restarts = append(config.Recovery.Restarts, durationpb.New(delay))
-		}
-	}
-	return config
-}
-
-func platformServiceConfig(c *agentv1.ServiceConfig) platform.ServiceConfig {
-	config := platform.ServiceConfig{
-		Name:         c.GetName(),
-		DisplayName:  c.GetDisplayName(),
-		Description:  c.GetDescription(),
-		CommandLine:  c.GetCommandLine(),
-		StartType:    platform.StartType(c.GetStartType()),
-		Account:      c.GetAccount(),
-		Dependencies: c.GetDependencies(),
-	}
-	if r := c.GetRecovery(); r != nil {
-		config.Recovery = &platform.Recovery{Reset: r.GetReset_().AsDuration()}
-		for _, delay := range r.GetRestarts() {
-			config.Recovery.Restarts = append(config.Recovery.Restarts, delay.AsDuration())
-		}
-	}
-	return config
 }

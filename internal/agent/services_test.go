@@ -12,7 +12,6 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/format/access"
-	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
@@ -25,7 +24,7 @@ func TestServiceLife(t *testing.T) {
 	put(t, m, `C:\k\spare.exe`, simulated.Binary(simulated.BinarySpec{Name: "kube-proxy", Version: "v1"}))
 	config := &agentv1.ServiceConfig{
 		Name: "spare", DisplayName: "Spare", Description: "for tests", CommandLine: `C:\k\spare.exe`,
-		StartType: string(platform.StartManual), Dependencies: []string{"kubelet"},
+		StartType: agentv1.StartType_START_TYPE_MANUAL, Dependencies: []string{"kubelet"},
 		Recovery: &agentv1.Recovery{Restarts: []*durationpb.Duration{durationpb.New(time.Second)},
 			Reset_: durationpb.New(time.Hour)},
 	}
@@ -33,9 +32,9 @@ func TestServiceLife(t *testing.T) {
 	switch {
 	case err != nil:
 		t.Fatal(err)
-	case created.GetStatus().GetState() != string(platform.Stopped):
+	case created.GetStatus().GetState() != agentv1.ServiceState_SERVICE_STATE_STOPPED:
 		t.Fatalf("created.GetStatus().GetState() is %v, want %v", created.GetStatus().GetState(),
-			string(platform.Stopped))
+			agentv1.ServiceState_SERVICE_STATE_STOPPED)
 	}
 	if _, err := c.services.Create(ctx, config); !is(err, fault.ErrServiceExists) {
 		t.Errorf("created twice: %v", err)
@@ -60,9 +59,9 @@ func TestServiceLife(t *testing.T) {
 	switch {
 	case err != nil:
 		t.Fatal(err)
-	case started.GetStatus().GetState() != string(platform.Running):
+	case started.GetStatus().GetState() != agentv1.ServiceState_SERVICE_STATE_RUNNING:
 		t.Fatalf("started.GetStatus().GetState() is %v, want %v", started.GetStatus().GetState(),
-			string(platform.Running))
+			agentv1.ServiceState_SERVICE_STATE_RUNNING)
 	case started.GetStatus().GetPid() == 0:
 		t.Fatal("started.GetStatus().GetPid() is 0")
 	case started.GetStatus().GetStarted() == nil:
@@ -93,7 +92,7 @@ func TestServiceLife(t *testing.T) {
 	}
 	list, err := c.services.List(ctx, &agentv1.ListServicesRequest{})
 	if err != nil || !slices.ContainsFunc(list.GetServices(), func(s *agentv1.ServiceStatus) bool {
-		return s.GetName() == "containerd" && s.GetState() == string(platform.Running) && s.GetPid() != 0
+		return s.GetName() == "containerd" && s.GetState() == agentv1.ServiceState_SERVICE_STATE_RUNNING && s.GetPid() != 0
 	}) {
 		t.Errorf("got %v, %v", list, err)
 	}
@@ -104,7 +103,7 @@ func TestStartTellsWhyAServiceFailed(t *testing.T) {
 	c := connect(t, m.Process("agent"))
 	put(t, m, `C:\k\broken.exe`, simulated.Binary(simulated.BinarySpec{Name: "kubelet", Fault: simulated.CrashStarted}))
 	_, err := c.services.Create(t.Context(), &agentv1.ServiceConfig{Name: "broken", CommandLine: `C:\k\broken.exe`,
-		StartType: string(platform.StartManual)})
+		StartType: agentv1.StartType_START_TYPE_MANUAL})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,8 +226,8 @@ func TestFeatures(t *testing.T) {
 	}
 	got, err := c.features.Get(ctx, &agentv1.GetFeaturesRequest{Names: []string{"containers", "TelnetClient"}})
 	want := &agentv1.FeaturesReply{Features: []*agentv1.Feature{
-		{Name: "containers", State: string(platform.FeatureEnablePending)},
-		{Name: "TelnetClient", State: string(platform.FeatureDisabled)},
+		{Name: "containers", State: agentv1.FeatureState_FEATURE_STATE_ENABLE_PENDING},
+		{Name: "TelnetClient", State: agentv1.FeatureState_FEATURE_STATE_DISABLED},
 	}}
 	switch {
 	case err != nil:

@@ -140,8 +140,8 @@ func TestFacts(t *testing.T) {
 		t.Fatalf("facts.GetHostname() is %q, want %q", facts.GetHostname(), "win-7")
 	case facts.GetBootId() == "":
 		t.Fatal("facts.GetBootId() is empty")
-	case facts.GetSimulated() != "simulated":
-		t.Fatalf("facts.GetSimulated() is %q, want %q", facts.GetSimulated(), "simulated")
+	case facts.GetSimulated() != agentv1.Simulation_SIMULATION_SIMULATED:
+		t.Fatalf("facts.GetSimulated() is %v, want simulated", facts.GetSimulated())
 	}
 }
 

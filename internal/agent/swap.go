@@ -12,8 +12,10 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/agent/internal/hashcache"
+	"github.com/swdt-dev/swdt/internal/agent/internal/messages"
 	"github.com/swdt-dev/swdt/internal/agent/swap"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/word"
 )
 
 // swapService exposes package swap over RPC.
@@ -37,14 +39,8 @@ func (s *swapService) Inspect(ctx context.Context, r *agentv1.InspectRequest) (*
 	if err != nil { // the start times are optional
 		s.log.Printf("list processes: %v", err)
 	}
-	starts := startsOf(processes)
 	for _, c := range r.GetComponents() {
-		answer, err := swap.Inspect(ctx, s.platform, s.cache, swap.Question{
-			Name: c.GetName(), Destination: c.GetDestination(), Service: c.GetService(),
-			VersionArgs: c.GetVersionArgs(),
-			Processes:   processes,
-		})
-		state := componentState(c, answer, starts[answer.Service.PID])
+		state, err := swap.Inspect(ctx, s.platform, s.cache, c, processes)
 		if err != nil {
 			state.Error = err.Error()
 		}
@@ -52,24 +48,6 @@ func (s *swapService) Inspect(ctx context.Context, r *agentv1.InspectRequest) (*
 	}
 	reply.Transactions, err = s.transactions(ctx)
 	return reply, err
-}
-
-func componentState(c *agentv1.InspectComponent, a swap.Answer, started time.Time) *agentv1.ComponentState {
-	state := &agentv1.ComponentState{
-		Name: c.GetName(), Destination: c.GetDestination(),
-		Exists: a.Exists, Folder: a.Folder, Sha256: a.SHA256, Size: a.Size, Version: a.Version,
-		PreviousPath: a.PreviousPath, PreviousSha256: a.PreviousSHA256, PreviousVersion: a.PreviousVersion,
-		ServiceExists: a.ServiceExists, Leftovers: a.Leftovers,
-		Outdated: a.Outdated, RunBy: a.RunBy,
-	}
-	if a.ServiceExists {
-		if a.Service.PID == 0 {
-			started = time.Time{}
-		}
-		state.Service = serviceStatus(a.Service, started)
-		state.ServiceConfig = serviceConfig(a.ServiceConfig)
-	}
-	return state
 }
 
 func (s *swapService) transactions(ctx context.Context) ([]*agentv1.Transaction, error) {
@@ -84,7 +62,8 @@ func (s *swapService) transactions(ctx context.Context) ([]*agentv1.Transaction,
 	var all []*agentv1.Transaction
 	for _, t := range transactions {
 		one := &agentv1.Transaction{
-			Id: t.ID, Holder: t.Holder, Begun: timestamp(t.Begun), State: string(t.State),
+			Id: t.ID, Holder: t.Holder, Begun: messages.Timestamp(t.Begun),
+			State:   word.Value[agentv1.SwapState](string(t.State)),
 			Guarded: guarded && t.Outcome == nil,
 		}
 		if t.Outcome != nil {
@@ -121,7 +100,7 @@ func (s *swapService) follow(id string, stream grpc.ServerStreamingServer[agentv
 	outcome, err := swap.Follow(stream.Context(), s.swapMachine(), id, func(e swap.Event) {
 		sendErr = errors.Join(sendErr, stream.Send(&agentv1.SwapEvent{
 			Time: timestamppb.New(e.Time), Transaction: id,
-			State: string(e.State), Component: e.Component, Message: e.Message,
+			State: word.Value[agentv1.SwapState](string(e.State)), Component: e.Component, Message: e.Message,
 		}))
 	})
 	if errors.Is(err, swap.ErrNoTransaction) {
@@ -131,7 +110,8 @@ func (s *swapService) follow(id string, stream grpc.ServerStreamingServer[agentv
 		return err
 	}
 	return stream.Send(&agentv1.SwapEvent{
-		Time: timestamppb.Now(), Transaction: id, State: string(swap.Done), Outcome: swapOutcome(outcome),
+		Time: timestamppb.Now(), Transaction: id, State: agentv1.SwapState_SWAP_STATE_DONE,
+		Outcome: swapOutcome(outcome),
 	})
 }
 
@@ -164,7 +144,7 @@ func swapPlan(p *agentv1.SwapPlan) swap.Plan {
 
 func swapOutcome(o swap.Outcome) *agentv1.SwapOutcome {
 	reply := &agentv1.SwapOutcome{
-		Result: swapResults()[o.Result], Message: o.Message, FailedComponent: o.FailedComponent,
+		Result: word.Value[agentv1.SwapResult](string(o.Result)), Message: o.Message, FailedComponent: o.FailedComponent,
 		Down: durationpb.New(o.Down),
 	}
 	for _, c := range o.Components {
@@ -173,34 +153,13 @@ func swapOutcome(o swap.Outcome) *agentv1.SwapOutcome {
 	return reply
 }
 
-// swapResults maps each result, a word in the journal, to its value on the wire.
-func swapResults() map[swap.Result]agentv1.SwapResult {
-	return map[swap.Result]agentv1.SwapResult{
-		swap.Committed:  agentv1.SwapResult_SWAP_RESULT_COMMITTED,
-		swap.RolledBack: agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK,
-		swap.Failed:     agentv1.SwapResult_SWAP_RESULT_FAILED,
-	}
-}
-
-// swapActions maps each action, a word in the journal, to its value on the wire.
-func swapActions() map[swap.Action]agentv1.SwapAction {
-	return map[swap.Action]agentv1.SwapAction{
-		swap.ActionReplaced:   agentv1.SwapAction_SWAP_ACTION_REPLACED,
-		swap.ActionCreated:    agentv1.SwapAction_SWAP_ACTION_CREATED,
-		swap.ActionRestarted:  agentv1.SwapAction_SWAP_ACTION_RESTARTED,
-		swap.ActionRolledBack: agentv1.SwapAction_SWAP_ACTION_ROLLED_BACK,
-		swap.ActionFailed:     agentv1.SwapAction_SWAP_ACTION_FAILED,
-	}
-}
-
 func componentOutcome(c swap.ComponentOutcome) *agentv1.ComponentOutcome {
 	reply := &agentv1.ComponentOutcome{
-		Name: c.Name, Action: swapActions()[c.Action], Message: c.Message, LogLines: c.LogLines,
-		Down: durationpb.New(c.Down), Healthy: durationpb.New(c.Healthy),
-		ServiceExists: c.Service != nil,
+		Name: c.Name, Action: word.Value[agentv1.SwapAction](string(c.Action)), Message: c.Message,
+		LogLines: c.LogLines, Down: durationpb.New(c.Down), Healthy: durationpb.New(c.Healthy),
 	}
 	if c.Service != nil {
-		reply.Service = serviceStatus(*c.Service, time.Time{})
+		reply.Service = messages.ServiceStatus(*c.Service, time.Time{})
 	}
 	return reply
 }

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/sandbox/wine"
 	"github.com/swdt-dev/swdt/internal/sandbox/wine/winetest"
@@ -165,8 +164,8 @@ func (a installed) testFiles(t *testing.T) {
 	switch {
 	case err != nil:
 		t.Fatal(err)
-	case facts.GetSimulated() != "wine":
-		t.Fatalf("facts.GetSimulated() is %q, want %q", facts.GetSimulated(), "wine")
+	case facts.GetSimulated() != agentv1.Simulation_SIMULATION_WINE:
+		t.Fatalf("facts.GetSimulated() is %v, want wine", facts.GetSimulated())
 	case facts.GetBootId() == "":
 		t.Fatal("facts.GetBootId() is empty")
 	}
@@ -258,9 +257,11 @@ func (a installed) testNetwork(t *testing.T) {
 	}))
 	defer server.Close()
 	at := server.Listener.Addr().String()
-	for address, want := range map[string]platform.ReachOutcome{at: platform.Reached, "127.0.0.1:1": platform.Refused} {
+	for address, want := range map[string]agentv1.ReachOutcome{
+		at: agentv1.ReachOutcome_REACH_OUTCOME_REACHED, "127.0.0.1:1": agentv1.ReachOutcome_REACH_OUTCOME_REFUSED,
+	} {
 		reach, err := p.network.Reach(t.Context(), &agentv1.ReachRequest{Address: address})
-		if err != nil || reach.GetOutcome() != string(want) {
+		if err != nil || reach.GetOutcome() != want {
 			t.Errorf("%s: got %v, %v", address, reach, err)
 		}
 	}

@@ -3,7 +3,6 @@ package join
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
@@ -12,7 +11,6 @@ import (
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/smallfile"
 	"github.com/swdt-dev/swdt/internal/plan"
-	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/wait"
 )
@@ -36,7 +34,7 @@ func (s *containerdService) wanted() *agentv1.ServiceConfig {
 		Name: containerdName, DisplayName: "containerd", Description: "Container runtime",
 		CommandLine: commandline.Join(containerdExe, "--run-service", "--config", containerdToml,
 			"--log-file", s.spec.Containerd.LogFile, "--log-level", s.spec.Containerd.LogLevel),
-		StartType: string(platform.StartAuto),
+		StartType: agentv1.StartType_START_TYPE_AUTO,
 		Recovery:  recovery(24*time.Hour, restartIn, restartIn),
 	}
 }
@@ -141,7 +139,7 @@ func (s *containerdService) Undo(ctx context.Context, n *node.Node, reporter ui.
 }
 
 func stopped(s *agentv1.ServiceReply) bool {
-	return strings.EqualFold(s.GetStatus().GetState(), string(platform.Stopped))
+	return s.GetStatus().GetState() == agentv1.ServiceState_SERVICE_STATE_STOPPED
 }
 
 func exitOf(s *agentv1.ServiceReply) string {

@@ -150,7 +150,7 @@ func TestForeignServiceIsRestored(t *testing.T) {
 		string(simulated.Binary(simulated.BinarySpec{Name: "containerd", Version: "v1.6.27"})))
 	const theirs = `C:\tools\containerd.exe --run-service --log-file C:\tools\containerd.log`
 	if _, err := l.Services.Create(t.Context(), &agentv1.ServiceConfig{Name: "containerd", CommandLine: theirs,
-		StartType: "manual"}); err != nil {
+		StartType: agentv1.StartType_START_TYPE_MANUAL}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.Services.Start(t.Context(), &agentv1.StartServiceRequest{Name: "containerd"}); err != nil {
@@ -169,9 +169,9 @@ func TestForeignServiceIsRestored(t *testing.T) {
 		t.Errorf("unexpected error: %v", err)
 	case reply.GetConfig().GetCommandLine() != theirs:
 		t.Errorf("reply.GetConfig().GetCommandLine() = %v, want %v", reply.GetConfig().GetCommandLine(), theirs)
-	case reply.GetConfig().GetStartType() != "manual":
-		t.Errorf("reply.GetConfig().GetStartType() = %q, want %q; %v, %v", reply.GetConfig().GetStartType(),
-			"manual", reply, err)
+	case reply.GetConfig().GetStartType() != agentv1.StartType_START_TYPE_MANUAL:
+		t.Errorf("reply.GetConfig().GetStartType() = %v, want manual; %v, %v", reply.GetConfig().GetStartType(),
+			reply, err)
 	}
 }
 

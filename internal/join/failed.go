@@ -15,8 +15,8 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/node"
-	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/push"
+	"github.com/swdt-dev/swdt/internal/wire/word"
 )
 
 // FailedError reports a failed phase of joining, with its likely cause.
@@ -153,12 +153,12 @@ func (j *joining) causeInContainerd(ctx context.Context, n *node.Node) string {
 func (j *joining) causeInReach(ctx context.Context, n *node.Node) string {
 	request := &agentv1.ReachRequest{Address: j.endpoint(), Timeout: durationpb.New(reachWithin)}
 	reply, err := n.Network.Reach(ctx, request)
-	if err != nil || platform.ReachOutcome(reply.GetOutcome()) == platform.Reached {
+	if err != nil || reply.GetOutcome() == agentv1.ReachOutcome_REACH_OUTCOME_REACHED {
 		return ""
 	}
 	return fmt.Sprintf("the node does not reach the API server at %s (%s): check join.controlPlaneEndpoint, "+
 		"join.controlPlaneAlias and the network between them",
-		j.endpoint(), strings.TrimSpace(reply.GetOutcome()+" "+reply.GetDetail()))
+		j.endpoint(), strings.TrimSpace(word.Of(reply.GetOutcome())+" "+reply.GetDetail()))
 }
 
 func (j *joining) causeInKubelet(ctx context.Context, n *node.Node) string {

@@ -166,7 +166,7 @@ func changers(ctx context.Context, n *node.Node, path string) ([]string, error) 
 	if err != nil {
 		return nil, fmt.Errorf("read what kind of machine it is: %w", err)
 	}
-	if facts.GetSimulated() == "wine" {
+	if facts.GetSimulated() == agentv1.Simulation_SIMULATION_WINE {
 		return nil, nil
 	}
 	return by, nil

@@ -14,7 +14,6 @@ import (
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/smallfile"
 	"github.com/swdt-dev/swdt/internal/plan"
-	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/wait"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
@@ -60,7 +59,7 @@ func (j *joining) wantedKubelet(ctx context.Context, n *node.Node) (*agentv1.Ser
 	const restartIn = 10 * time.Second
 	return &agentv1.ServiceConfig{
 		Name: kubeletName, DisplayName: "kubelet", Description: "Kubernetes node agent",
-		CommandLine: commandLine, StartType: string(platform.StartAuto), Dependencies: []string{containerdName},
+		CommandLine: commandLine, StartType: agentv1.StartType_START_TYPE_AUTO, Dependencies: []string{containerdName},
 		Recovery: recovery(time.Hour, restartIn, restartIn, restartIn),
 	}, nil
 }

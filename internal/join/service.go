@@ -12,9 +12,9 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
-	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/wait"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/word"
 )
 
 const (
@@ -38,7 +38,7 @@ func service(ctx context.Context, n *node.Node, name string) (*agentv1.ServiceRe
 }
 
 func running(s *agentv1.ServiceReply) bool {
-	return platform.ServiceState(s.GetStatus().GetState()) == platform.Running
+	return s.GetStatus().GetState() == agentv1.ServiceState_SERVICE_STATE_RUNNING
 }
 
 // recovery returns settings with which the SCM restarts a service that ended by itself.
@@ -145,7 +145,7 @@ func registered(is *agentv1.ServiceReply) *registration {
 		return nil
 	}
 	c := is.GetConfig()
-	return &registration{CommandLine: c.GetCommandLine(), StartType: c.GetStartType(),
+	return &registration{CommandLine: c.GetCommandLine(), StartType: word.Of(c.GetStartType()),
 		Dependencies: c.GetDependencies()}
 }
 
@@ -256,7 +256,8 @@ func unregister(ctx context.Context, n *node.Node, name string) error {
 
 func registerAsBefore(ctx context.Context, n *node.Node, name string, b registration) error {
 	_, err := n.Services.Configure(ctx, &agentv1.ServiceConfig{
-		Name: name, CommandLine: b.CommandLine, StartType: b.StartType, Dependencies: b.Dependencies,
+		Name: name, CommandLine: b.CommandLine, Dependencies: b.Dependencies,
+		StartType: word.Value[agentv1.StartType](b.StartType),
 	})
 	return err
 }

@@ -51,7 +51,7 @@ func TestAJoinLeavesATraceOn(t *testing.T) {
 		t.Error("the trace is lost")
 	}
 	// A join that changes something else leaves the trace on, too.
-	l.configure(&agentv1.ServiceConfig{Name: "kubelet", StartType: "manual"})
+	l.configure(&agentv1.ServiceConfig{Name: "kubelet", StartType: agentv1.StartType_START_TYPE_MANUAL})
 	l.mustJoin()
 	if l.commandLineOf("kubelet") != kubelet {
 		t.Errorf("the trace is lost: %s", l.commandLineOf("kubelet"))

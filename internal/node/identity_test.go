@@ -21,7 +21,7 @@ func TestTheNameOfTheNodeObject(t *testing.T) {
 	expect("win-1", v1alpha1.Join{})
 	const told = `C:\k\kubelet.exe --windows-service --hostname-override=Win-Told`
 	if _, err := n.Services.Create(t.Context(), &agentv1.ServiceConfig{Name: "kubelet", CommandLine: told,
-		StartType: "manual"}); err != nil {
+		StartType: agentv1.StartType_START_TYPE_MANUAL}); err != nil {
 		t.Fatal(err)
 	}
 	expect("win-told", v1alpha1.Join{})

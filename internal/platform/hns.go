@@ -12,10 +12,6 @@ const (
 	HNSLoadBalancers NetworkKind = "loadbalancers"
 )
 
-// HCSSystems names the kind of the Host Compute Service's objects, in requests that select objects of either
-// service by their kind.
-const HCSSystems = "systems"
-
 // Compute queries the Windows services that run containers: the Host Network Service (HNS) and the Host Compute
 // Service (HCS). Their objects are JSON documents, which the agent returns unchanged; your machine parses them.
 type Compute interface {

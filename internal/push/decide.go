@@ -100,13 +100,13 @@ func (c seen) decide(binary source.Binary, traces tracerecord.Record, force bool
 	case c.state.GetOutdated():
 		d.change = changeRestart
 		c.addMessage("its process was older than the file")
-	case force && c.state.GetServiceExists():
+	case force && c.state.GetService() != nil:
 		d.change = changeRestart
 	}
 	if d.change == changeSkipped && c.state.GetOutdated() {
 		c.addMessage("its process is older than that file, and is not restarted either")
 	}
-	if d.change.changes() && !c.state.GetServiceExists() {
+	if d.change.changes() && c.state.GetService() == nil {
 		c.addMessage(fmt.Sprintf("there is no service %s: the file is placed and nothing is restarted", c.spec.Name))
 	}
 	return d, nil
@@ -119,7 +119,7 @@ func (c seen) otherFile() string {
 	if by := c.state.GetRunBy(); len(by) > 0 {
 		return fmt.Sprintf("service %s runs this file; did you mean name: %s?", by[0], by[0])
 	}
-	if !c.state.GetServiceExists() {
+	if c.state.GetService() == nil {
 		return ""
 	}
 	runs := sameNameElsewhere(c.state.GetServiceConfig().GetCommandLine(), c.spec.Destination)
@@ -146,7 +146,7 @@ func (c seen) usable(binary source.Binary) error {
 // newCommandLine returns the command line to register for the component's service; empty: the
 // present one stays.
 func (c seen) newCommandLine(traces tracerecord.Record) (string, error) {
-	if c.spec.Args == nil || !c.state.GetServiceExists() {
+	if c.spec.Args == nil || c.state.GetService() == nil {
 		return "", nil
 	}
 	registered, traced := traces.CommandLine(c.spec.Name, c.state.GetServiceConfig().GetCommandLine())
@@ -190,6 +190,6 @@ func (w *work) checkDependencies(ctx context.Context, all differences) error {
 // node.
 func (all differences) haveService(name string) bool {
 	return slices.ContainsFunc(all, func(d *difference) bool {
-		return strings.EqualFold(d.spec.Name, name) && d.state.GetServiceExists()
+		return strings.EqualFold(d.spec.Name, name) && d.state.GetService() != nil
 	})
 }

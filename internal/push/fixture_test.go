@@ -27,7 +27,6 @@ import (
 	"github.com/swdt-dev/swdt/internal/node/transfer"
 	"github.com/swdt-dev/swdt/internal/obtain/blobs"
 	"github.com/swdt-dev/swdt/internal/obtain/source"
-	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/testing/nodetest"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -249,7 +248,7 @@ func (f *fakeSwap) Inspect(ctx context.Context, in *agentv1.InspectRequest, _ ..
 }
 
 func (f *fakeSwap) state(c *agentv1.InspectComponent) *agentv1.ComponentState {
-	s := &agentv1.ComponentState{Name: c.GetName(), Destination: c.GetDestination(),
+	s := &agentv1.ComponentState{Name: c.GetName(),
 		Leftovers: leftoversOf(f.node, c.GetDestination())}
 	if content := f.node.Get(c.GetDestination()); content != nil {
 		s.Exists, s.Sha256, s.Size = true, sum(content), int64(len(content))
@@ -258,11 +257,10 @@ func (f *fakeSwap) state(c *agentv1.InspectComponent) *agentv1.ComponentState {
 		}
 	}
 	if previous := f.node.Get(layout.Previous(c.GetDestination())); previous != nil {
-		s.PreviousPath, s.PreviousSha256 = layout.Previous(c.GetDestination()), sum(previous)
+		s.PreviousSha256 = sum(previous)
 		s.PreviousVersion = f.versions[s.PreviousSha256]
 	}
 	if line, ok := f.commandLines[c.GetService()]; ok {
-		s.ServiceExists = true
 		s.Service = running(c.GetService(), 100)
 		s.ServiceConfig = &agentv1.ServiceConfig{CommandLine: line}
 	}
@@ -273,7 +271,7 @@ func (f *fakeSwap) state(c *agentv1.InspectComponent) *agentv1.ComponentState {
 }
 
 func running(name string, pid uint32) *agentv1.ServiceStatus {
-	return &agentv1.ServiceStatus{Name: name, State: string(platform.Running), Pid: pid}
+	return &agentv1.ServiceStatus{Name: name, State: agentv1.ServiceState_SERVICE_STATE_RUNNING, Pid: pid}
 }
 
 func (f *fakeSwap) Run(ctx context.Context, plan *agentv1.SwapPlan, _ ...grpc.CallOption) (
@@ -296,9 +294,9 @@ func (f *fakeSwap) Run(ctx context.Context, plan *agentv1.SwapPlan, _ ...grpc.Ca
 	}
 	t := &agentv1.Transaction{Id: "t1", Holder: plan.GetHolder(), Begun: timestamppb.Now(), Guarded: true}
 	events := []*agentv1.SwapEvent{
-		{Transaction: "t1", State: "stopping", Component: "kubelet"},
-		{Transaction: "t1", State: "starting", Component: "kubelet"},
-		{Transaction: "t1", State: "done", Outcome: f.carryOut(plan)},
+		{Transaction: "t1", State: agentv1.SwapState_SWAP_STATE_STOPPING, Component: "kubelet"},
+		{Transaction: "t1", State: agentv1.SwapState_SWAP_STATE_STARTING, Component: "kubelet"},
+		{Transaction: "t1", State: agentv1.SwapState_SWAP_STATE_DONE, Outcome: f.carryOut(plan)},
 	}
 	t.Outcome = events[2].Outcome
 	if f.cutAfter > 0 && f.then != nil {
@@ -339,7 +337,7 @@ func (f *fakeSwap) carryOut(plan *agentv1.SwapPlan) *agentv1.SwapOutcome {
 			f.node.Put(c.GetDestination(), content)
 		}
 		if c.GetService() != "" {
-			o.ServiceExists, o.Service = true, running(c.GetService(), uint32(200+i))
+			o.Service = running(c.GetService(), uint32(200+i))
 			o.Down, o.Healthy = durationpb.New(600*time.Millisecond), durationpb.New(1800*time.Millisecond)
 			if c.GetCommandLine() != "" {
 				f.commandLines[c.GetService()] = c.GetCommandLine()
@@ -363,7 +361,8 @@ func (f *fakeSwap) Resume(ctx context.Context, _ *agentv1.ResumeRequest, _ ...gr
 		t.Outcome = &agentv1.SwapOutcome{Result: agentv1.SwapResult_SWAP_RESULT_COMMITTED}
 	}
 	return &eventStream{ctx: ctx, events: []*agentv1.SwapEvent{
-		{Transaction: t.GetId(), State: "resumed"}, {Transaction: t.GetId(), State: "done", Outcome: t.Outcome},
+		{Transaction: t.GetId(), State: agentv1.SwapState_SWAP_STATE_RESUMED},
+		{Transaction: t.GetId(), State: agentv1.SwapState_SWAP_STATE_DONE, Outcome: t.Outcome},
 	}}, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/wait"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/word"
 )
 
 // swap runs the transaction with every component that differs, and records its
@@ -108,7 +109,7 @@ func (f *following) follow(stream grpc.ServerStreamingClient[agentv1.SwapEvent])
 }
 
 func (f *following) report(event *agentv1.SwapEvent) {
-	text := ui.Words(event.GetState())
+	text := ui.Words(word.Of(event.GetState()))
 	if event.GetComponent() != "" {
 		text += " " + event.GetComponent()
 	}
@@ -238,14 +239,14 @@ func (w *work) accept(ctx context.Context, files *staging, outcome *agentv1.Swap
 // accept records the component's part of the outcome.
 func (c *staged) accept(o *agentv1.ComponentOutcome) {
 	c.settled = true
-	c.result.Action = actionOf(o.GetAction())
+	c.result.Action = Action(word.Of(o.GetAction()))
 	if c.result.Action == "" {
 		c.result.Action = c.change.action()
 	}
 	c.result.Seconds.Down = o.GetDown().AsDuration().Seconds()
 	c.result.Seconds.Healthy = o.GetHealthy().AsDuration().Seconds()
 	c.result.LogLines = o.GetLogLines()
-	if o.GetServiceExists() {
+	if o.GetService() != nil {
 		c.result.Service = serviceOf(o.GetService())
 	}
 	if o.GetMessage() != "" {

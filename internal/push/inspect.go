@@ -67,7 +67,7 @@ func (c *component) versionArgs() []string {
 func (c *component) see(state *agentv1.ComponentState) seen {
 	c.result.PreviousSHA256 = state.GetSha256()
 	c.result.Version.Before = state.GetVersion()
-	if state.GetServiceExists() {
+	if state.GetService() != nil {
 		c.result.Service = serviceOf(state.GetService())
 	}
 	return seen{component: c, state: state}

@@ -40,7 +40,8 @@ func TestACutConnectionWhileSendingIsMended(t *testing.T) {
 
 func TestACutConnectionDuringTheTransaction(t *testing.T) {
 	unfinished := func(plan *agentv1.SwapPlan) *agentv1.Transaction {
-		return &agentv1.Transaction{Id: "t1", Holder: plan.GetHolder(), State: "starting", Begun: timestamppb.Now()}
+		return &agentv1.Transaction{Id: "t1", Holder: plan.GetHolder(),
+			State: agentv1.SwapState_SWAP_STATE_STARTING, Begun: timestamppb.Now()}
 	}
 	for name, c := range map[string]struct {
 		cutAfter int
@@ -201,7 +202,8 @@ func TestAnEarlierOutcomeIsTold(t *testing.T) {
 
 func TestAnUnfinishedTransactionIsFinishedFirst(t *testing.T) {
 	b := twoPrograms(t)
-	b.swap.transactions = []*agentv1.Transaction{{Id: "t0", Holder: "bob", State: "swapping", Begun: timestamppb.Now()}}
+	b.swap.transactions = []*agentv1.Transaction{{Id: "t0", Holder: "bob",
+		State: agentv1.SwapState_SWAP_STATE_SWAPPING, Begun: timestamppb.Now()}}
 	result, err := b.push(t.Context(), Options{DryRun: true})
 	switch {
 	case err != nil:

@@ -37,7 +37,7 @@ const kubeProxy = "kube-proxy"
 // runsOther reports whether a joined component's service names another program than the
 // one at its destination, as with a wrapper.
 func (c seen) runsOther() bool {
-	return c.joined && c.state.GetServiceExists() &&
+	return c.joined && c.state.GetService() != nil &&
 		endOfProgram(c.state.GetServiceConfig().GetCommandLine(), c.spec.Destination) < 0
 }
 
@@ -52,7 +52,7 @@ func (w *work) inspectWithJoined(ctx context.Context) (view, error) {
 	}
 	elsewhere := false
 	for _, c := range now.components {
-		if !c.joined || !c.state.GetServiceExists() {
+		if !c.joined || c.state.GetService() == nil {
 			continue
 		}
 		if runs := sameNameElsewhere(c.state.GetServiceConfig().GetCommandLine(), c.spec.Destination); runs != "" {
@@ -65,7 +65,7 @@ func (w *work) inspectWithJoined(ctx context.Context) (view, error) {
 		}
 	}
 	now.components = slices.DeleteFunc(now.components, func(c seen) bool {
-		return c.joined && !c.state.GetServiceExists() && (c.spec.Name == kubeProxy || !c.state.GetExists())
+		return c.joined && c.state.GetService() == nil && (c.spec.Name == kubeProxy || !c.state.GetExists())
 	})
 	return now, nil
 }

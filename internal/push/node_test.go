@@ -53,7 +53,7 @@ func (b *bench) running(names ...string) {
 	b.t.Helper()
 	for _, name := range names {
 		reply, err := b.node.Services.Get(b.t.Context(), &agentv1.GetServiceRequest{Name: name})
-		if err != nil || reply.GetStatus().GetState() != "running" {
+		if err != nil || reply.GetStatus().GetState() != agentv1.ServiceState_SERVICE_STATE_RUNNING {
 			b.t.Errorf("%s: %v, %v", name, reply.GetStatus(), err)
 		}
 	}

@@ -17,7 +17,7 @@ func (c *staged) swap() *agentv1.SwapComponent {
 		Staged: c.path, Sha256: c.sha256, PreviousSha256: c.state.GetSha256(),
 		CommandLine: c.commandLine,
 	}
-	if !c.state.GetServiceExists() {
+	if c.state.GetService() == nil {
 		return s
 	}
 	s.Service = c.spec.Name

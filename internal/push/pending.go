@@ -6,6 +6,7 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/word"
 )
 
 // settlePending looks for a transaction that an earlier, interrupted command left. It follows
@@ -17,7 +18,7 @@ func (w *work) settlePending(ctx context.Context, now view) (view, error) {
 		outcome := t.GetOutcome()
 		if outcome == nil && w.options.DryRun {
 			w.reporter.Warn("transaction %s of %s is unfinished (%s); a push would finish it first", t.GetId(),
-				t.GetHolder(), ui.Words(t.GetState()))
+				t.GetHolder(), ui.Words(word.Of(t.GetState())))
 			w.result.Recovered = append(w.result.Recovered, recoveredFrom(t, nil))
 			continue
 		}
@@ -57,7 +58,7 @@ func (w *work) finishPending(ctx context.Context, t *agentv1.Transaction) (*agen
 		return nil, err
 	}
 	w.reporter.Warn("transaction %s of %s is unfinished (%s); finishing it first", t.GetId(), t.GetHolder(),
-		ui.Words(t.GetState()))
+		ui.Words(word.Of(t.GetState())))
 	f := &following{work: w, id: t.GetId(), begun: true}
 	outcome, err := f.resumeUnfinished(ctx)
 	if lost(err) {

@@ -6,6 +6,7 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/node/transfer"
+	"github.com/swdt-dev/swdt/internal/wire/word"
 )
 
 // Result is the outcome of a push to a node.
@@ -30,28 +31,6 @@ const (
 	ActionFailed     Action = "failed"
 	ActionRolledBack Action = "rolledBack"
 )
-
-// actionOf returns the Action for a component's action in a transaction on the node, or "" if
-// it is unspecified.
-func actionOf(a agentv1.SwapAction) Action {
-	return map[agentv1.SwapAction]Action{
-		agentv1.SwapAction_SWAP_ACTION_REPLACED:    ActionReplaced,
-		agentv1.SwapAction_SWAP_ACTION_CREATED:     ActionCreated,
-		agentv1.SwapAction_SWAP_ACTION_RESTARTED:   ActionRestarted,
-		agentv1.SwapAction_SWAP_ACTION_ROLLED_BACK: ActionRolledBack,
-		agentv1.SwapAction_SWAP_ACTION_FAILED:      ActionFailed,
-	}[a]
-}
-
-// ResultWord returns the word that reports use for the result of a transaction on the node,
-// or "" if the result is unspecified.
-func ResultWord(r agentv1.SwapResult) string {
-	return map[agentv1.SwapResult]string{
-		agentv1.SwapResult_SWAP_RESULT_COMMITTED:   "committed",
-		agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK: "rolledBack",
-		agentv1.SwapResult_SWAP_RESULT_FAILED:      "failed",
-	}[r]
-}
 
 // Report is the output of `swdt kubernetes` and `swdt rollback`.
 type Report struct {
@@ -81,7 +60,9 @@ type NodeResult struct {
 	Recovered []Recovered `json:"recovered"`
 }
 
-// ComponentResult is the result of a push for one binary.
+// ComponentResult is the result of a push for one binary, as users read it: JSON, with both
+// versions, times and the transfer. ComponentStatus is another type, since `swdt status` has
+// no before and after.
 type ComponentResult struct {
 	Name           string           `json:"name"`
 	Action         Action           `json:"action"`
@@ -169,7 +150,7 @@ func serviceOf(status *agentv1.ServiceStatus) *Service {
 	if status == nil {
 		return nil
 	}
-	s := &Service{Name: status.GetName(), State: status.GetState(), PID: status.GetPid()}
+	s := &Service{Name: status.GetName(), State: word.Of(status.GetState()), PID: status.GetPid()}
 	if t := status.GetStarted(); t.IsValid() && t.AsTime().Unix() > 0 {
 		started := t.AsTime()
 		s.Started = &started
@@ -180,9 +161,9 @@ func serviceOf(status *agentv1.ServiceStatus) *Service {
 func recoveredFrom(t *agentv1.Transaction, outcome *agentv1.SwapOutcome) Recovered {
 	r := Recovered{ID: t.GetId(), Holder: t.GetHolder(), Begun: t.GetBegun().AsTime()}
 	if outcome == nil {
-		r.State = t.GetState()
+		r.State = word.Of(t.GetState())
 		return r
 	}
-	r.Result, r.Message = ResultWord(outcome.GetResult()), outcome.GetMessage()
+	r.Result, r.Message = word.Of(outcome.GetResult()), outcome.GetMessage()
 	return r
 }

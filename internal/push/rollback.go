@@ -9,6 +9,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
 // Rollback restores the previous binaries of the named components in one transaction. The
@@ -64,14 +65,14 @@ func (c seen) decideRollback() (*staged, error) {
 	switch {
 	case c.state.GetFolder():
 		return nil, fmt.Errorf("%s is a folder on the node", c.spec.Destination)
-	case c.state.GetPreviousPath() == "" || c.state.GetPreviousSha256() == "":
+	case c.state.GetPreviousSha256() == "":
 		return nil, errors.New("the node keeps no previous binary: swdt has not replaced it yet, or it was rolled back " +
 			"already")
 	case c.state.GetError() != "":
 		return nil, fmt.Errorf("look at %s on the node: %s", c.spec.Destination, c.state.GetError())
 	}
 	back := &staged{
-		difference: &difference{seen: c}, path: c.state.GetPreviousPath(), sha256: c.state.GetPreviousSha256(),
+		difference: &difference{seen: c}, path: layout.Previous(c.spec.Destination), sha256: c.state.GetPreviousSha256(),
 	}
 	c.result.SHA256 = back.sha256
 	c.spec.Version, c.result.Version.Wanted = "", ""

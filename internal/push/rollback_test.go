@@ -232,7 +232,7 @@ func TestStatusShowsTransactions(t *testing.T) {
 	b := twoPrograms(t)
 	b.swap.transactions = []*agentv1.Transaction{
 		{Id: "t0", Holder: "bob", Outcome: &agentv1.SwapOutcome{Result: agentv1.SwapResult_SWAP_RESULT_COMMITTED}},
-		{Id: "t1", Holder: "ann", State: "starting"},
+		{Id: "t1", Holder: "ann", State: agentv1.SwapState_SWAP_STATE_STARTING},
 	}
 	s, err := b.status()
 	switch {

@@ -97,22 +97,24 @@ func (w *work) file(d *difference) transfer.File {
 			Path: d.spec.Destination, SHA256: d.state.GetSha256(), Size: d.state.GetSize(),
 		})
 	}
-	if d.state.GetPreviousPath() != "" {
-		file.Bases = append(file.Bases, transfer.Base{Path: d.state.GetPreviousPath(), SHA256: d.state.GetPreviousSha256()})
+	if previous := d.state.GetPreviousSha256(); previous != "" {
+		file.Bases = append(file.Bases, transfer.Base{Path: layout.Previous(d.spec.Destination), SHA256: previous})
 	}
 	return file
 }
 
 func fileOf(name string, binary source.Binary, depot *transfer.Depot) transfer.File {
 	return transfer.File{
-		Label: name, SDDL: access.SafeFile, Path: binary.Path, Size: binary.Size, SHA256: binary.SHA256, Modified: binary.Modified, Depot: depot,
+		Label: name, SDDL: access.SafeFile, Depot: depot,
+		Path: binary.Path, Size: binary.Size, SHA256: binary.SHA256, Modified: binary.Modified,
 	}
 }
 
 // Prepare computes, ahead of time, the patch that the next push of a component will send.
 // last is the result of the last push, and binary is the component's new binary. If the node
 // has another binary by the time of the next push, the patch is not used.
-func Prepare(ctx context.Context, n *node.Node, last NodeResult, name string, binary source.Binary, depot *transfer.Depot) error {
+func Prepare(ctx context.Context, n *node.Node, last NodeResult, name string, binary source.Binary,
+	depot *transfer.Depot) error {
 	i := slices.IndexFunc(last.Components, func(c *ComponentResult) bool { return c.Name == name })
 	if i < 0 || last.Components[i].SHA256 == "" {
 		return nil

@@ -6,16 +6,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/wire/word"
 )
 
 // The JSON output contains these words.
 func TestEveryValueOnTheWireHasItsWord(t *testing.T) {
 	results, actions := map[string]string{}, map[string]Action{}
 	for number, name := range agentv1.SwapResult_name {
-		results[name] = ResultWord(agentv1.SwapResult(number))
+		results[name] = word.Of(agentv1.SwapResult(number))
 	}
 	for number, name := range agentv1.SwapAction_name {
-		actions[name] = actionOf(agentv1.SwapAction(number))
+		actions[name] = Action(word.Of(agentv1.SwapAction(number)))
 	}
 	if diff := cmp.Diff(map[string]string{
 		"SWAP_RESULT_UNKNOWN": "", "SWAP_RESULT_COMMITTED": "committed",

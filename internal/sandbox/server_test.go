@@ -153,7 +153,7 @@ func TestTheNodeFileWorksAtOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if facts.GetSimulated() != "simulated" {
+			if facts.GetSimulated() != agentv1.Simulation_SIMULATION_SIMULATED {
 				t.Errorf("facts: %v", facts)
 			}
 			if _, err := s.machine.Process("test").Files.Stat(layout.Agent(standIn().Hash)); err != nil {

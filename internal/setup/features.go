@@ -8,7 +8,6 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
-	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -58,9 +57,9 @@ func (s *features) compare(ctx context.Context, n *node.Node) (disabled, pending
 		return nil, nil, fmt.Errorf("query the features %s: %w", strings.Join(s.wanted, ", "), err)
 	}
 	for _, feature := range reply.GetFeatures() {
-		switch platform.FeatureState(feature.GetState()) {
-		case platform.FeatureEnabled:
-		case platform.FeatureEnablePending:
+		switch feature.GetState() {
+		case agentv1.FeatureState_FEATURE_STATE_ENABLED:
+		case agentv1.FeatureState_FEATURE_STATE_ENABLE_PENDING:
 			pending = append(pending, feature.GetName())
 		default:
 			disabled = append(disabled, feature.GetName())

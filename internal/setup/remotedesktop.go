@@ -101,8 +101,8 @@ func (s remoteDesktop) compare(ctx context.Context, n *node.Node) (d remoteDeskt
 		if err != nil {
 			return d, fmt.Errorf("query the service %s: %w", termService, err)
 		}
-		d.stopped = service.GetStatus().GetState() != string(platform.Running) ||
-			service.GetConfig().GetStartType() == string(platform.StartDisabled)
+		d.stopped = service.GetStatus().GetState() != agentv1.ServiceState_SERVICE_STATE_RUNNING ||
+			service.GetConfig().GetStartType() == agentv1.StartType_START_TYPE_DISABLED
 	}
 	d.firewall, err = s.firewallDiffers(ctx, n)
 	return d, err
@@ -131,7 +131,7 @@ func (s remoteDesktop) setDeny(ctx context.Context, n *node.Node) error {
 }
 
 func (s remoteDesktop) startService(ctx context.Context, n *node.Node) error {
-	config := &agentv1.ServiceConfig{Name: termService, StartType: string(platform.StartAuto)}
+	config := &agentv1.ServiceConfig{Name: termService, StartType: agentv1.StartType_START_TYPE_AUTO}
 	if _, err := n.Services.Configure(ctx, config); err != nil {
 		return fmt.Errorf("set the service %s to start at boot: %w", termService, err)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/swdt-dev/swdt/internal/format/commandline"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/smallfile"
-	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/push"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
@@ -129,7 +128,7 @@ func makeLogFolder(ctx context.Context, n *node.Node, commandLine string) error 
 }
 
 func running(is observed) bool {
-	return platform.ServiceState(is.service.GetStatus().GetState()) == platform.Running
+	return is.service.GetStatus().GetState() == agentv1.ServiceState_SERVICE_STATE_RUNNING
 }
 
 // RolledBackError reports a service that did not start with the change, which was rolled

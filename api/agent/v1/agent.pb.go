@@ -30,6 +30,159 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type Simulation int32
+
+const (
+	Simulation_SIMULATION_NONE      Simulation = 0 // Windows itself
+	Simulation_SIMULATION_WINE      Simulation = 1
+	Simulation_SIMULATION_SIMULATED Simulation = 2 // package platform/simulated
+)
+
+// Enum value maps for Simulation.
+var (
+	Simulation_name = map[int32]string{
+		0: "SIMULATION_NONE",
+		1: "SIMULATION_WINE",
+		2: "SIMULATION_SIMULATED",
+	}
+	Simulation_value = map[string]int32{
+		"SIMULATION_NONE":      0,
+		"SIMULATION_WINE":      1,
+		"SIMULATION_SIMULATED": 2,
+	}
+)
+
+func (x Simulation) Enum() *Simulation {
+	p := new(Simulation)
+	*p = x
+	return p
+}
+
+func (x Simulation) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Simulation) Descriptor() protoreflect.EnumDescriptor {
+	return file_agent_proto_enumTypes[0].Descriptor()
+}
+
+func (Simulation) Type() protoreflect.EnumType {
+	return &file_agent_proto_enumTypes[0]
+}
+
+func (x Simulation) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// ServiceState has the seven states that the SCM defines. Here and in the other
+// enums, package word makes the word that JSON and text use from the name of a
+// value: SERVICE_STATE_START_PENDING is "startPending".
+type ServiceState int32
+
+const (
+	ServiceState_SERVICE_STATE_UNKNOWN          ServiceState = 0 // a state that the SCM does not define
+	ServiceState_SERVICE_STATE_STOPPED          ServiceState = 1
+	ServiceState_SERVICE_STATE_START_PENDING    ServiceState = 2
+	ServiceState_SERVICE_STATE_RUNNING          ServiceState = 3
+	ServiceState_SERVICE_STATE_STOP_PENDING     ServiceState = 4
+	ServiceState_SERVICE_STATE_CONTINUE_PENDING ServiceState = 5
+	ServiceState_SERVICE_STATE_PAUSE_PENDING    ServiceState = 6
+	ServiceState_SERVICE_STATE_PAUSED           ServiceState = 7
+)
+
+// Enum value maps for ServiceState.
+var (
+	ServiceState_name = map[int32]string{
+		0: "SERVICE_STATE_UNKNOWN",
+		1: "SERVICE_STATE_STOPPED",
+		2: "SERVICE_STATE_START_PENDING",
+		3: "SERVICE_STATE_RUNNING",
+		4: "SERVICE_STATE_STOP_PENDING",
+		5: "SERVICE_STATE_CONTINUE_PENDING",
+		6: "SERVICE_STATE_PAUSE_PENDING",
+		7: "SERVICE_STATE_PAUSED",
+	}
+	ServiceState_value = map[string]int32{
+		"SERVICE_STATE_UNKNOWN":          0,
+		"SERVICE_STATE_STOPPED":          1,
+		"SERVICE_STATE_START_PENDING":    2,
+		"SERVICE_STATE_RUNNING":          3,
+		"SERVICE_STATE_STOP_PENDING":     4,
+		"SERVICE_STATE_CONTINUE_PENDING": 5,
+		"SERVICE_STATE_PAUSE_PENDING":    6,
+		"SERVICE_STATE_PAUSED":           7,
+	}
+)
+
+func (x ServiceState) Enum() *ServiceState {
+	p := new(ServiceState)
+	*p = x
+	return p
+}
+
+func (x ServiceState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ServiceState) Descriptor() protoreflect.EnumDescriptor {
+	return file_agent_proto_enumTypes[1].Descriptor()
+}
+
+func (ServiceState) Type() protoreflect.EnumType {
+	return &file_agent_proto_enumTypes[1]
+}
+
+func (x ServiceState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+type StartType int32
+
+const (
+	StartType_START_TYPE_UNSET    StartType = 0 // in Configure: unchanged; in Create: manual
+	StartType_START_TYPE_AUTO     StartType = 1 // also the boot and the system start of a driver
+	StartType_START_TYPE_MANUAL   StartType = 2
+	StartType_START_TYPE_DISABLED StartType = 3
+)
+
+// Enum value maps for StartType.
+var (
+	StartType_name = map[int32]string{
+		0: "START_TYPE_UNSET",
+		1: "START_TYPE_AUTO",
+		2: "START_TYPE_MANUAL",
+		3: "START_TYPE_DISABLED",
+	}
+	StartType_value = map[string]int32{
+		"START_TYPE_UNSET":    0,
+		"START_TYPE_AUTO":     1,
+		"START_TYPE_MANUAL":   2,
+		"START_TYPE_DISABLED": 3,
+	}
+)
+
+func (x StartType) Enum() *StartType {
+	p := new(StartType)
+	*p = x
+	return p
+}
+
+func (x StartType) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (StartType) Descriptor() protoreflect.EnumDescriptor {
+	return file_agent_proto_enumTypes[2].Descriptor()
+}
+
+func (StartType) Type() protoreflect.EnumType {
+	return &file_agent_proto_enumTypes[2]
+}
+
+func (x StartType) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
 type TailEvent int32
 
 const (
@@ -69,20 +222,193 @@ func (x TailEvent) String() string {
 }
 
 func (TailEvent) Descriptor() protoreflect.EnumDescriptor {
-	return file_agent_proto_enumTypes[0].Descriptor()
+	return file_agent_proto_enumTypes[3].Descriptor()
 }
 
 func (TailEvent) Type() protoreflect.EnumType {
-	return &file_agent_proto_enumTypes[0]
+	return &file_agent_proto_enumTypes[3]
 }
 
 func (x TailEvent) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use TailEvent.Descriptor instead.
-func (TailEvent) EnumDescriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{0}
+type FeatureState int32
+
+const (
+	FeatureState_FEATURE_STATE_UNKNOWN         FeatureState = 0
+	FeatureState_FEATURE_STATE_ENABLED         FeatureState = 1
+	FeatureState_FEATURE_STATE_DISABLED        FeatureState = 2
+	FeatureState_FEATURE_STATE_ENABLE_PENDING  FeatureState = 3 // enabled after the next reboot
+	FeatureState_FEATURE_STATE_DISABLE_PENDING FeatureState = 4 // disabled after the next reboot
+)
+
+// Enum value maps for FeatureState.
+var (
+	FeatureState_name = map[int32]string{
+		0: "FEATURE_STATE_UNKNOWN",
+		1: "FEATURE_STATE_ENABLED",
+		2: "FEATURE_STATE_DISABLED",
+		3: "FEATURE_STATE_ENABLE_PENDING",
+		4: "FEATURE_STATE_DISABLE_PENDING",
+	}
+	FeatureState_value = map[string]int32{
+		"FEATURE_STATE_UNKNOWN":         0,
+		"FEATURE_STATE_ENABLED":         1,
+		"FEATURE_STATE_DISABLED":        2,
+		"FEATURE_STATE_ENABLE_PENDING":  3,
+		"FEATURE_STATE_DISABLE_PENDING": 4,
+	}
+)
+
+func (x FeatureState) Enum() *FeatureState {
+	p := new(FeatureState)
+	*p = x
+	return p
+}
+
+func (x FeatureState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (FeatureState) Descriptor() protoreflect.EnumDescriptor {
+	return file_agent_proto_enumTypes[4].Descriptor()
+}
+
+func (FeatureState) Type() protoreflect.EnumType {
+	return &file_agent_proto_enumTypes[4]
+}
+
+func (x FeatureState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+type ReachOutcome int32
+
+const (
+	ReachOutcome_REACH_OUTCOME_UNKNOWN        ReachOutcome = 0
+	ReachOutcome_REACH_OUTCOME_REACHED        ReachOutcome = 1
+	ReachOutcome_REACH_OUTCOME_REFUSED        ReachOutcome = 2 // the host responds, but no process listens on the port
+	ReachOutcome_REACH_OUTCOME_TIMED_OUT      ReachOutcome = 3 // no response: a firewall, or no host has the address
+	ReachOutcome_REACH_OUTCOME_NO_ROUTE       ReachOutcome = 4 // the machine has no route to that network or host
+	ReachOutcome_REACH_OUTCOME_NAME_NOT_FOUND ReachOutcome = 5
+	ReachOutcome_REACH_OUTCOME_FAILED         ReachOutcome = 6 // see detail
+)
+
+// Enum value maps for ReachOutcome.
+var (
+	ReachOutcome_name = map[int32]string{
+		0: "REACH_OUTCOME_UNKNOWN",
+		1: "REACH_OUTCOME_REACHED",
+		2: "REACH_OUTCOME_REFUSED",
+		3: "REACH_OUTCOME_TIMED_OUT",
+		4: "REACH_OUTCOME_NO_ROUTE",
+		5: "REACH_OUTCOME_NAME_NOT_FOUND",
+		6: "REACH_OUTCOME_FAILED",
+	}
+	ReachOutcome_value = map[string]int32{
+		"REACH_OUTCOME_UNKNOWN":        0,
+		"REACH_OUTCOME_REACHED":        1,
+		"REACH_OUTCOME_REFUSED":        2,
+		"REACH_OUTCOME_TIMED_OUT":      3,
+		"REACH_OUTCOME_NO_ROUTE":       4,
+		"REACH_OUTCOME_NAME_NOT_FOUND": 5,
+		"REACH_OUTCOME_FAILED":         6,
+	}
+)
+
+func (x ReachOutcome) Enum() *ReachOutcome {
+	p := new(ReachOutcome)
+	*p = x
+	return p
+}
+
+func (x ReachOutcome) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ReachOutcome) Descriptor() protoreflect.EnumDescriptor {
+	return file_agent_proto_enumTypes[5].Descriptor()
+}
+
+func (ReachOutcome) Type() protoreflect.EnumType {
+	return &file_agent_proto_enumTypes[5]
+}
+
+func (x ReachOutcome) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// SwapState is a stage of a transaction.
+type SwapState int32
+
+const (
+	SwapState_SWAP_STATE_UNKNOWN      SwapState = 0 // the journal is of another build, with a state that this one lacks
+	SwapState_SWAP_STATE_PREPARED     SwapState = 1 // recorded, nothing changed yet
+	SwapState_SWAP_STATE_STOPPING     SwapState = 2 // stopping a service
+	SwapState_SWAP_STATE_SWAPPING     SwapState = 3 // swapping the files of a component
+	SwapState_SWAP_STATE_SWAPPED      SwapState = 4 // all files: from here on the transaction is finished, not undone
+	SwapState_SWAP_STATE_STARTING     SwapState = 5 // starting a service
+	SwapState_SWAP_STATE_CHECKING     SwapState = 6 // checking that a service settles and is healthy
+	SwapState_SWAP_STATE_COMMITTING   SwapState = 7 // removing the files that only an undo would need
+	SwapState_SWAP_STATE_ROLLING_BACK SwapState = 8
+	SwapState_SWAP_STATE_RESUMED      SwapState = 9  // a new guardian took over
+	SwapState_SWAP_STATE_GAVE_UP      SwapState = 10 // the undo itself failed; the next guardian tries again
+	SwapState_SWAP_STATE_DONE         SwapState = 11 // the outcome is known
+)
+
+// Enum value maps for SwapState.
+var (
+	SwapState_name = map[int32]string{
+		0:  "SWAP_STATE_UNKNOWN",
+		1:  "SWAP_STATE_PREPARED",
+		2:  "SWAP_STATE_STOPPING",
+		3:  "SWAP_STATE_SWAPPING",
+		4:  "SWAP_STATE_SWAPPED",
+		5:  "SWAP_STATE_STARTING",
+		6:  "SWAP_STATE_CHECKING",
+		7:  "SWAP_STATE_COMMITTING",
+		8:  "SWAP_STATE_ROLLING_BACK",
+		9:  "SWAP_STATE_RESUMED",
+		10: "SWAP_STATE_GAVE_UP",
+		11: "SWAP_STATE_DONE",
+	}
+	SwapState_value = map[string]int32{
+		"SWAP_STATE_UNKNOWN":      0,
+		"SWAP_STATE_PREPARED":     1,
+		"SWAP_STATE_STOPPING":     2,
+		"SWAP_STATE_SWAPPING":     3,
+		"SWAP_STATE_SWAPPED":      4,
+		"SWAP_STATE_STARTING":     5,
+		"SWAP_STATE_CHECKING":     6,
+		"SWAP_STATE_COMMITTING":   7,
+		"SWAP_STATE_ROLLING_BACK": 8,
+		"SWAP_STATE_RESUMED":      9,
+		"SWAP_STATE_GAVE_UP":      10,
+		"SWAP_STATE_DONE":         11,
+	}
+)
+
+func (x SwapState) Enum() *SwapState {
+	p := new(SwapState)
+	*p = x
+	return p
+}
+
+func (x SwapState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (SwapState) Descriptor() protoreflect.EnumDescriptor {
+	return file_agent_proto_enumTypes[6].Descriptor()
+}
+
+func (SwapState) Type() protoreflect.EnumType {
+	return &file_agent_proto_enumTypes[6]
+}
+
+func (x SwapState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
 }
 
 // SwapResult is how a transaction ended.
@@ -122,20 +448,15 @@ func (x SwapResult) String() string {
 }
 
 func (SwapResult) Descriptor() protoreflect.EnumDescriptor {
-	return file_agent_proto_enumTypes[1].Descriptor()
+	return file_agent_proto_enumTypes[7].Descriptor()
 }
 
 func (SwapResult) Type() protoreflect.EnumType {
-	return &file_agent_proto_enumTypes[1]
+	return &file_agent_proto_enumTypes[7]
 }
 
 func (x SwapResult) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use SwapResult.Descriptor instead.
-func (SwapResult) EnumDescriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{1}
 }
 
 // SwapAction is the change that a transaction made to a component.
@@ -181,20 +502,15 @@ func (x SwapAction) String() string {
 }
 
 func (SwapAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_agent_proto_enumTypes[2].Descriptor()
+	return file_agent_proto_enumTypes[8].Descriptor()
 }
 
 func (SwapAction) Type() protoreflect.EnumType {
-	return &file_agent_proto_enumTypes[2]
+	return &file_agent_proto_enumTypes[8]
 }
 
 func (x SwapAction) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use SwapAction.Descriptor instead.
-func (SwapAction) EnumDescriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{2}
 }
 
 type FactsRequest struct {
@@ -228,11 +544,6 @@ func (x *FactsRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use FactsRequest.ProtoReflect.Descriptor instead.
-func (*FactsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{0}
-}
-
 type FactsReply struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	Hostname        string                 `protobuf:"bytes,1,opt,name=hostname,proto3" json:"hostname,omitempty"`
@@ -248,7 +559,7 @@ type FactsReply struct {
 	DiskFreeBytes   uint64                 `protobuf:"varint,11,opt,name=disk_free_bytes,json=diskFreeBytes,proto3" json:"disk_free_bytes,omitempty"`
 	PendingReboot   []string               `protobuf:"bytes,12,rep,name=pending_reboot,json=pendingReboot,proto3" json:"pending_reboot,omitempty"` // reasons; empty: none pending
 	Elevated        bool                   `protobuf:"varint,13,opt,name=elevated,proto3" json:"elevated,omitempty"`
-	Simulated       string                 `protobuf:"bytes,14,opt,name=simulated,proto3" json:"simulated,omitempty"`            // "" on Windows, else "wine" or "simulated"
+	Simulated       Simulation             `protobuf:"varint,14,opt,name=simulated,proto3,enum=swdt.agent.v1.Simulation" json:"simulated,omitempty"`
 	Time            *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=time,proto3" json:"time,omitempty"`                      // the node's clock when the reply was made
 	Virtualization  bool                   `protobuf:"varint,16,opt,name=virtualization,proto3" json:"virtualization,omitempty"` // reports whether the processor and its firmware can run Hyper-V
 	unknownFields   protoimpl.UnknownFields
@@ -278,11 +589,6 @@ func (x *FactsReply) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use FactsReply.ProtoReflect.Descriptor instead.
-func (*FactsReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *FactsReply) GetHostname() string {
@@ -376,11 +682,11 @@ func (x *FactsReply) GetElevated() bool {
 	return false
 }
 
-func (x *FactsReply) GetSimulated() string {
+func (x *FactsReply) GetSimulated() Simulation {
 	if x != nil {
 		return x.Simulated
 	}
-	return ""
+	return Simulation_SIMULATION_NONE
 }
 
 func (x *FactsReply) GetTime() *timestamppb.Timestamp {
@@ -429,11 +735,6 @@ func (x *RebootRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use RebootRequest.ProtoReflect.Descriptor instead.
-func (*RebootRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{2}
-}
-
 func (x *RebootRequest) GetReason() string {
 	if x != nil {
 		return x.Reason
@@ -472,11 +773,6 @@ func (x *RebootReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use RebootReply.ProtoReflect.Descriptor instead.
-func (*RebootReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{3}
-}
-
 type LockRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Holder        string                 `protobuf:"bytes,1,opt,name=holder,proto3" json:"holder,omitempty"`
@@ -507,11 +803,6 @@ func (x *LockRequest) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use LockRequest.ProtoReflect.Descriptor instead.
-func (*LockRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *LockRequest) GetHolder() string {
@@ -552,11 +843,6 @@ func (x *LockReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use LockReply.ProtoReflect.Descriptor instead.
-func (*LockReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{5}
-}
-
 type UnlockRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -586,11 +872,6 @@ func (x *UnlockRequest) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use UnlockRequest.ProtoReflect.Descriptor instead.
-func (*UnlockRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{6}
 }
 
 type UnlockReply struct {
@@ -624,16 +905,11 @@ func (x *UnlockReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use UnlockReply.ProtoReflect.Descriptor instead.
-func (*UnlockReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{7}
-}
-
 type ServiceStatus struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Name             string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	DisplayName      string                 `protobuf:"bytes,2,opt,name=display_name,json=displayName,proto3" json:"display_name,omitempty"`
-	State            string                 `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"` // platform.ServiceState
+	State            ServiceState           `protobuf:"varint,3,opt,name=state,proto3,enum=swdt.agent.v1.ServiceState" json:"state,omitempty"`
 	Pid              uint32                 `protobuf:"varint,4,opt,name=pid,proto3" json:"pid,omitempty"`
 	ExitCode         uint32                 `protobuf:"varint,5,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
 	SpecificExitCode uint32                 `protobuf:"varint,6,opt,name=specific_exit_code,json=specificExitCode,proto3" json:"specific_exit_code,omitempty"`
@@ -667,11 +943,6 @@ func (x *ServiceStatus) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ServiceStatus.ProtoReflect.Descriptor instead.
-func (*ServiceStatus) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{8}
-}
-
 func (x *ServiceStatus) GetName() string {
 	if x != nil {
 		return x.Name
@@ -686,11 +957,11 @@ func (x *ServiceStatus) GetDisplayName() string {
 	return ""
 }
 
-func (x *ServiceStatus) GetState() string {
+func (x *ServiceStatus) GetState() ServiceState {
 	if x != nil {
 		return x.State
 	}
-	return ""
+	return ServiceState_SERVICE_STATE_UNKNOWN
 }
 
 func (x *ServiceStatus) GetPid() uint32 {
@@ -754,11 +1025,6 @@ func (x *Recovery) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Recovery.ProtoReflect.Descriptor instead.
-func (*Recovery) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{9}
-}
-
 func (x *Recovery) GetRestarts() []*durationpb.Duration {
 	if x != nil {
 		return x.Restarts
@@ -779,7 +1045,7 @@ type ServiceConfig struct {
 	DisplayName   string                 `protobuf:"bytes,2,opt,name=display_name,json=displayName,proto3" json:"display_name,omitempty"`
 	Description   string                 `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
 	CommandLine   string                 `protobuf:"bytes,4,opt,name=command_line,json=commandLine,proto3" json:"command_line,omitempty"`
-	StartType     string                 `protobuf:"bytes,5,opt,name=start_type,json=startType,proto3" json:"start_type,omitempty"` // platform.StartType
+	StartType     StartType              `protobuf:"varint,5,opt,name=start_type,json=startType,proto3,enum=swdt.agent.v1.StartType" json:"start_type,omitempty"`
 	Account       string                 `protobuf:"bytes,6,opt,name=account,proto3" json:"account,omitempty"`
 	Dependencies  []string               `protobuf:"bytes,7,rep,name=dependencies,proto3" json:"dependencies,omitempty"`
 	Recovery      *Recovery              `protobuf:"bytes,8,opt,name=recovery,proto3" json:"recovery,omitempty"`
@@ -812,11 +1078,6 @@ func (x *ServiceConfig) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ServiceConfig.ProtoReflect.Descriptor instead.
-func (*ServiceConfig) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{10}
-}
-
 func (x *ServiceConfig) GetName() string {
 	if x != nil {
 		return x.Name
@@ -845,11 +1106,11 @@ func (x *ServiceConfig) GetCommandLine() string {
 	return ""
 }
 
-func (x *ServiceConfig) GetStartType() string {
+func (x *ServiceConfig) GetStartType() StartType {
 	if x != nil {
 		return x.StartType
 	}
-	return ""
+	return StartType_START_TYPE_UNSET
 }
 
 func (x *ServiceConfig) GetAccount() string {
@@ -904,11 +1165,6 @@ func (x *ListServicesRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ListServicesRequest.ProtoReflect.Descriptor instead.
-func (*ListServicesRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{11}
-}
-
 type ListServicesReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Services      []*ServiceStatus       `protobuf:"bytes,1,rep,name=services,proto3" json:"services,omitempty"`
@@ -939,11 +1195,6 @@ func (x *ListServicesReply) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ListServicesReply.ProtoReflect.Descriptor instead.
-func (*ListServicesReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListServicesReply) GetServices() []*ServiceStatus {
@@ -985,11 +1236,6 @@ func (x *GetServiceRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use GetServiceRequest.ProtoReflect.Descriptor instead.
-func (*GetServiceRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{13}
-}
-
 func (x *GetServiceRequest) GetName() string {
 	if x != nil {
 		return x.Name
@@ -1029,11 +1275,6 @@ func (x *ServiceReply) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ServiceReply.ProtoReflect.Descriptor instead.
-func (*ServiceReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ServiceReply) GetStatus() *ServiceStatus {
@@ -1089,11 +1330,6 @@ func (x *DeleteServiceRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use DeleteServiceRequest.ProtoReflect.Descriptor instead.
-func (*DeleteServiceRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{15}
-}
-
 func (x *DeleteServiceRequest) GetName() string {
 	if x != nil {
 		return x.Name
@@ -1132,11 +1368,6 @@ func (x *DeleteServiceReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use DeleteServiceReply.ProtoReflect.Descriptor instead.
-func (*DeleteServiceReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{16}
-}
-
 type StartServiceRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1169,11 +1400,6 @@ func (x *StartServiceRequest) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use StartServiceRequest.ProtoReflect.Descriptor instead.
-func (*StartServiceRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *StartServiceRequest) GetName() string {
@@ -1230,11 +1456,6 @@ func (x *StopServiceRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use StopServiceRequest.ProtoReflect.Descriptor instead.
-func (*StopServiceRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{18}
-}
-
 func (x *StopServiceRequest) GetName() string {
 	if x != nil {
 		return x.Name
@@ -1281,11 +1502,6 @@ func (x *StopServiceReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use StopServiceReply.ProtoReflect.Descriptor instead.
-func (*StopServiceReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{19}
-}
-
 func (x *StopServiceReply) GetStopped() []string {
 	if x != nil {
 		return x.Stopped
@@ -1296,7 +1512,7 @@ func (x *StopServiceReply) GetStopped() []string {
 type RegistryValue struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Type          string                 `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"` // REG_SZ, …
+	Type          string                 `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"` // the name that Windows gives the type, REG_SZ, …, which is also printed
 	String_       string                 `protobuf:"bytes,3,opt,name=string,proto3" json:"string,omitempty"`
 	Strings       []string               `protobuf:"bytes,4,rep,name=strings,proto3" json:"strings,omitempty"`
 	Integer       uint64                 `protobuf:"varint,5,opt,name=integer,proto3" json:"integer,omitempty"`
@@ -1328,11 +1544,6 @@ func (x *RegistryValue) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RegistryValue.ProtoReflect.Descriptor instead.
-func (*RegistryValue) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RegistryValue) GetName() string {
@@ -1410,11 +1621,6 @@ func (x *RegistryGetRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use RegistryGetRequest.ProtoReflect.Descriptor instead.
-func (*RegistryGetRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{21}
-}
-
 func (x *RegistryGetRequest) GetKey() string {
 	if x != nil {
 		return x.Key
@@ -1462,11 +1668,6 @@ func (x *RegistrySetRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use RegistrySetRequest.ProtoReflect.Descriptor instead.
-func (*RegistrySetRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{22}
-}
-
 func (x *RegistrySetRequest) GetKey() string {
 	if x != nil {
 		return x.Key
@@ -1512,11 +1713,6 @@ func (x *RegistrySetReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use RegistrySetReply.ProtoReflect.Descriptor instead.
-func (*RegistrySetReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{23}
-}
-
 type RegistryDeleteRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -1549,11 +1745,6 @@ func (x *RegistryDeleteRequest) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RegistryDeleteRequest.ProtoReflect.Descriptor instead.
-func (*RegistryDeleteRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RegistryDeleteRequest) GetKey() string {
@@ -1608,11 +1799,6 @@ func (x *RegistryDeleteReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use RegistryDeleteReply.ProtoReflect.Descriptor instead.
-func (*RegistryDeleteReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{25}
-}
-
 type RegistryListRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -1643,11 +1829,6 @@ func (x *RegistryListRequest) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RegistryListRequest.ProtoReflect.Descriptor instead.
-func (*RegistryListRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RegistryListRequest) GetKey() string {
@@ -1688,11 +1869,6 @@ func (x *RegistryListReply) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RegistryListReply.ProtoReflect.Descriptor instead.
-func (*RegistryListReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RegistryListReply) GetValues() []*RegistryValue {
@@ -1744,11 +1920,6 @@ func (x *FileInfo) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use FileInfo.ProtoReflect.Descriptor instead.
-func (*FileInfo) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *FileInfo) GetPath() string {
@@ -1825,11 +1996,6 @@ func (x *StatRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use StatRequest.ProtoReflect.Descriptor instead.
-func (*StatRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{29}
-}
-
 func (x *StatRequest) GetPath() string {
 	if x != nil {
 		return x.Path
@@ -1867,11 +2033,6 @@ func (x *ListFilesRequest) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ListFilesRequest.ProtoReflect.Descriptor instead.
-func (*ListFilesRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ListFilesRequest) GetPath() string {
@@ -1913,11 +2074,6 @@ func (x *ListFilesReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ListFilesReply.ProtoReflect.Descriptor instead.
-func (*ListFilesReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{31}
-}
-
 func (x *ListFilesReply) GetEntries() []*FileInfo {
 	if x != nil {
 		return x.Entries
@@ -1955,11 +2111,6 @@ func (x *HashRequest) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HashRequest.ProtoReflect.Descriptor instead.
-func (*HashRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *HashRequest) GetPath() string {
@@ -2000,11 +2151,6 @@ func (x *HashReply) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HashReply.ProtoReflect.Descriptor instead.
-func (*HashReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *HashReply) GetSha256() string {
@@ -2054,11 +2200,6 @@ func (x *ReadRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
-func (*ReadRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{34}
-}
-
 func (x *ReadRequest) GetPath() string {
 	if x != nil {
 		return x.Path
@@ -2104,11 +2245,6 @@ func (x *ReadReply) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ReadReply.ProtoReflect.Descriptor instead.
-func (*ReadReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ReadReply) GetData() []byte {
@@ -2162,11 +2298,6 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
-func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *TailRequest) GetPath() string {
@@ -2261,11 +2392,6 @@ func (x *TailReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use TailReply.ProtoReflect.Descriptor instead.
-func (*TailReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{37}
-}
-
 func (x *TailReply) GetData() []byte {
 	if x != nil {
 		return x.Data
@@ -2338,11 +2464,6 @@ func (x *TailPlace) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use TailPlace.ProtoReflect.Descriptor instead.
-func (*TailPlace) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{38}
-}
-
 func (x *TailPlace) GetVolume() uint64 {
 	if x != nil {
 		return x.Volume
@@ -2411,11 +2532,6 @@ func (x *WriteRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use WriteRequest.ProtoReflect.Descriptor instead.
-func (*WriteRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{39}
-}
-
 func (x *WriteRequest) GetHeader() *WriteHeader {
 	if x != nil {
 		return x.Header
@@ -2469,11 +2585,6 @@ func (x *WriteHeader) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use WriteHeader.ProtoReflect.Descriptor instead.
-func (*WriteHeader) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *WriteHeader) GetPath() string {
@@ -2579,11 +2690,6 @@ func (x *WriteReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use WriteReply.ProtoReflect.Descriptor instead.
-func (*WriteReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{41}
-}
-
 func (x *WriteReply) GetSize() int64 {
 	if x != nil {
 		return x.Size
@@ -2629,11 +2735,6 @@ func (x *PatchRequest) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PatchRequest.ProtoReflect.Descriptor instead.
-func (*PatchRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *PatchRequest) GetHeader() *PatchHeader {
@@ -2688,11 +2789,6 @@ func (x *PatchHeader) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PatchHeader.ProtoReflect.Descriptor instead.
-func (*PatchHeader) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *PatchHeader) GetBase() string {
@@ -2792,11 +2888,6 @@ func (x *PatchReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use PatchReply.ProtoReflect.Descriptor instead.
-func (*PatchReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{44}
-}
-
 func (x *PatchReply) GetSize() int64 {
 	if x != nil {
 		return x.Size
@@ -2850,11 +2941,6 @@ func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ProbeRequest.ProtoReflect.Descriptor instead.
-func (*ProbeRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{45}
-}
-
 func (x *ProbeRequest) GetData() []byte {
 	if x != nil {
 		return x.Data
@@ -2893,11 +2979,6 @@ func (x *ProbeReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ProbeReply.ProtoReflect.Descriptor instead.
-func (*ProbeReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{46}
-}
-
 type RenameRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	From          string                 `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
@@ -2930,11 +3011,6 @@ func (x *RenameRequest) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RenameRequest.ProtoReflect.Descriptor instead.
-func (*RenameRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *RenameRequest) GetFrom() string {
@@ -2989,11 +3065,6 @@ func (x *RenameReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use RenameReply.ProtoReflect.Descriptor instead.
-func (*RenameReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{48}
-}
-
 type RemoveRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
@@ -3025,11 +3096,6 @@ func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RemoveRequest.ProtoReflect.Descriptor instead.
-func (*RemoveRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *RemoveRequest) GetPath() string {
@@ -3077,11 +3143,6 @@ func (x *RemoveReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use RemoveReply.ProtoReflect.Descriptor instead.
-func (*RemoveReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{50}
-}
-
 type MakeFolderRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
@@ -3113,11 +3174,6 @@ func (x *MakeFolderRequest) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use MakeFolderRequest.ProtoReflect.Descriptor instead.
-func (*MakeFolderRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *MakeFolderRequest) GetPath() string {
@@ -3165,11 +3221,6 @@ func (x *MakeFolderReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use MakeFolderReply.ProtoReflect.Descriptor instead.
-func (*MakeFolderReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{52}
-}
-
 type GetACLRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
@@ -3200,11 +3251,6 @@ func (x *GetACLRequest) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use GetACLRequest.ProtoReflect.Descriptor instead.
-func (*GetACLRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *GetACLRequest) GetPath() string {
@@ -3246,11 +3292,6 @@ func (x *GetACLReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use GetACLReply.ProtoReflect.Descriptor instead.
-func (*GetACLReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{54}
-}
-
 func (x *GetACLReply) GetSddl() string {
 	if x != nil {
 		return x.Sddl
@@ -3289,11 +3330,6 @@ func (x *SetACLRequest) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SetACLRequest.ProtoReflect.Descriptor instead.
-func (*SetACLRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *SetACLRequest) GetPath() string {
@@ -3341,11 +3377,6 @@ func (x *SetACLReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use SetACLReply.ProtoReflect.Descriptor instead.
-func (*SetACLReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{56}
-}
-
 type EnvironmentVariable struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -3378,11 +3409,6 @@ func (x *EnvironmentVariable) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use EnvironmentVariable.ProtoReflect.Descriptor instead.
-func (*EnvironmentVariable) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *EnvironmentVariable) GetName() string {
@@ -3437,11 +3463,6 @@ func (x *GetEnvironmentRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use GetEnvironmentRequest.ProtoReflect.Descriptor instead.
-func (*GetEnvironmentRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{58}
-}
-
 type GetEnvironmentReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Variables     []*EnvironmentVariable `protobuf:"bytes,1,rep,name=variables,proto3" json:"variables,omitempty"`
@@ -3472,11 +3493,6 @@ func (x *GetEnvironmentReply) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use GetEnvironmentReply.ProtoReflect.Descriptor instead.
-func (*GetEnvironmentReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *GetEnvironmentReply) GetVariables() []*EnvironmentVariable {
@@ -3518,11 +3534,6 @@ func (x *SetEnvironmentRequest) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SetEnvironmentRequest.ProtoReflect.Descriptor instead.
-func (*SetEnvironmentRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *SetEnvironmentRequest) GetVariables() []*EnvironmentVariable {
@@ -3578,11 +3589,6 @@ func (x *SetEnvironmentReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use SetEnvironmentReply.ProtoReflect.Descriptor instead.
-func (*SetEnvironmentReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{61}
-}
-
 func (x *SetEnvironmentReply) GetChanged() bool {
 	if x != nil {
 		return x.Changed
@@ -3621,11 +3627,6 @@ func (x *HostsEntry) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HostsEntry.ProtoReflect.Descriptor instead.
-func (*HostsEntry) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *HostsEntry) GetName() string {
@@ -3673,11 +3674,6 @@ func (x *GetHostsRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use GetHostsRequest.ProtoReflect.Descriptor instead.
-func (*GetHostsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{63}
-}
-
 type GetHostsReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Entries       []*HostsEntry          `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
@@ -3708,11 +3704,6 @@ func (x *GetHostsReply) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use GetHostsReply.ProtoReflect.Descriptor instead.
-func (*GetHostsReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *GetHostsReply) GetEntries() []*HostsEntry {
@@ -3754,11 +3745,6 @@ func (x *SetHostsRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use SetHostsRequest.ProtoReflect.Descriptor instead.
-func (*SetHostsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{65}
-}
-
 func (x *SetHostsRequest) GetEntries() []*HostsEntry {
 	if x != nil {
 		return x.Entries
@@ -3796,11 +3782,6 @@ func (x *SetHostsReply) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SetHostsReply.ProtoReflect.Descriptor instead.
-func (*SetHostsReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *SetHostsReply) GetChanged() bool {
@@ -3850,11 +3831,6 @@ func (x *Process) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Process.ProtoReflect.Descriptor instead.
-func (*Process) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Process) GetPid() uint32 {
@@ -3965,11 +3941,6 @@ func (x *ListProcessesRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ListProcessesRequest.ProtoReflect.Descriptor instead.
-func (*ListProcessesRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{68}
-}
-
 type ListProcessesReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Processes     []*Process             `protobuf:"bytes,1,rep,name=processes,proto3" json:"processes,omitempty"`
@@ -4001,11 +3972,6 @@ func (x *ListProcessesReply) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ListProcessesReply.ProtoReflect.Descriptor instead.
-func (*ListProcessesReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ListProcessesReply) GetProcesses() []*Process {
@@ -4054,11 +4020,6 @@ func (x *KillProcessRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use KillProcessRequest.ProtoReflect.Descriptor instead.
-func (*KillProcessRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{70}
-}
-
 func (x *KillProcessRequest) GetPid() uint32 {
 	if x != nil {
 		return x.Pid
@@ -4097,11 +4058,6 @@ func (x *KillProcessReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use KillProcessReply.ProtoReflect.Descriptor instead.
-func (*KillProcessReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{71}
-}
-
 type RunRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Command       *RunCommand            `protobuf:"bytes,1,opt,name=command,proto3" json:"command,omitempty"` // in the first message only
@@ -4134,11 +4090,6 @@ func (x *RunRequest) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RunRequest.ProtoReflect.Descriptor instead.
-func (*RunRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *RunRequest) GetCommand() *RunCommand {
@@ -4195,11 +4146,6 @@ func (x *RunCommand) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RunCommand.ProtoReflect.Descriptor instead.
-func (*RunCommand) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *RunCommand) GetPath() string {
@@ -4266,11 +4212,6 @@ func (x *RunReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use RunReply.ProtoReflect.Descriptor instead.
-func (*RunReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{74}
-}
-
 func (x *RunReply) GetStdout() []byte {
 	if x != nil {
 		return x.Stdout
@@ -4309,7 +4250,7 @@ func (x *RunReply) GetPacked() []byte {
 type Feature struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	State         string                 `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"` // platform.FeatureState
+	State         FeatureState           `protobuf:"varint,2,opt,name=state,proto3,enum=swdt.agent.v1.FeatureState" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4339,11 +4280,6 @@ func (x *Feature) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Feature.ProtoReflect.Descriptor instead.
-func (*Feature) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{75}
-}
-
 func (x *Feature) GetName() string {
 	if x != nil {
 		return x.Name
@@ -4351,11 +4287,11 @@ func (x *Feature) GetName() string {
 	return ""
 }
 
-func (x *Feature) GetState() string {
+func (x *Feature) GetState() FeatureState {
 	if x != nil {
 		return x.State
 	}
-	return ""
+	return FeatureState_FEATURE_STATE_UNKNOWN
 }
 
 type GetFeaturesRequest struct {
@@ -4388,11 +4324,6 @@ func (x *GetFeaturesRequest) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use GetFeaturesRequest.ProtoReflect.Descriptor instead.
-func (*GetFeaturesRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *GetFeaturesRequest) GetNames() []string {
@@ -4434,11 +4365,6 @@ func (x *FeaturesReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use FeaturesReply.ProtoReflect.Descriptor instead.
-func (*FeaturesReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{77}
-}
-
 func (x *FeaturesReply) GetFeatures() []*Feature {
 	if x != nil {
 		return x.Features
@@ -4477,11 +4403,6 @@ func (x *SetFeatureRequest) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SetFeatureRequest.ProtoReflect.Descriptor instead.
-func (*SetFeatureRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *SetFeatureRequest) GetName() string {
@@ -4530,11 +4451,6 @@ func (x *SetFeatureReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use SetFeatureReply.ProtoReflect.Descriptor instead.
-func (*SetFeatureReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{79}
-}
-
 func (x *SetFeatureReply) GetRebootRequired() bool {
 	if x != nil {
 		return x.RebootRequired
@@ -4549,7 +4465,7 @@ type FirewallRule struct {
 	Enabled       bool                   `protobuf:"varint,3,opt,name=enabled,proto3" json:"enabled,omitempty"`
 	Inbound       bool                   `protobuf:"varint,4,opt,name=inbound,proto3" json:"inbound,omitempty"`
 	Allow         bool                   `protobuf:"varint,5,opt,name=allow,proto3" json:"allow,omitempty"`
-	Protocol      string                 `protobuf:"bytes,6,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	Protocol      string                 `protobuf:"bytes,6,opt,name=protocol,proto3" json:"protocol,omitempty"` // TCP, UDP, … or the number of any other protocol, so not an enum
 	Ports         string                 `protobuf:"bytes,7,opt,name=ports,proto3" json:"ports,omitempty"`
 	Program       string                 `protobuf:"bytes,8,opt,name=program,proto3" json:"program,omitempty"`
 	Profiles      string                 `protobuf:"bytes,9,opt,name=profiles,proto3" json:"profiles,omitempty"`
@@ -4581,11 +4497,6 @@ func (x *FirewallRule) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use FirewallRule.ProtoReflect.Descriptor instead.
-func (*FirewallRule) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *FirewallRule) GetName() string {
@@ -4689,11 +4600,6 @@ func (x *ListFirewallRulesRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ListFirewallRulesRequest.ProtoReflect.Descriptor instead.
-func (*ListFirewallRulesRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{81}
-}
-
 type ListFirewallRulesReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Rules         []*FirewallRule        `protobuf:"bytes,1,rep,name=rules,proto3" json:"rules,omitempty"`
@@ -4724,11 +4630,6 @@ func (x *ListFirewallRulesReply) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ListFirewallRulesReply.ProtoReflect.Descriptor instead.
-func (*ListFirewallRulesReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ListFirewallRulesReply) GetRules() []*FirewallRule {
@@ -4769,11 +4670,6 @@ func (x *AddFirewallRuleReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use AddFirewallRuleReply.ProtoReflect.Descriptor instead.
-func (*AddFirewallRuleReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{83}
-}
-
 type RemoveFirewallRuleRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -4804,11 +4700,6 @@ func (x *RemoveFirewallRuleRequest) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RemoveFirewallRuleRequest.ProtoReflect.Descriptor instead.
-func (*RemoveFirewallRuleRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *RemoveFirewallRuleRequest) GetName() string {
@@ -4849,11 +4740,6 @@ func (x *RemoveFirewallRuleReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use RemoveFirewallRuleReply.ProtoReflect.Descriptor instead.
-func (*RemoveFirewallRuleReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{85}
-}
-
 type EnableFirewallGroupRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Group         string                 `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
@@ -4885,11 +4771,6 @@ func (x *EnableFirewallGroupRequest) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use EnableFirewallGroupRequest.ProtoReflect.Descriptor instead.
-func (*EnableFirewallGroupRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *EnableFirewallGroupRequest) GetGroup() string {
@@ -4937,11 +4818,6 @@ func (x *EnableFirewallGroupReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use EnableFirewallGroupReply.ProtoReflect.Descriptor instead.
-func (*EnableFirewallGroupReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{87}
-}
-
 type ReachRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"` // host:port
@@ -4975,11 +4851,6 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
-func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{88}
-}
-
 func (x *ReachRequest) GetAddress() string {
 	if x != nil {
 		return x.Address
@@ -4996,7 +4867,7 @@ func (x *ReachRequest) GetTimeout() *durationpb.Duration {
 
 type ReachReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Outcome       string                 `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`     // platform.ReachOutcome: reached, refused, timedOut, …
+	Outcome       ReachOutcome           `protobuf:"varint,1,opt,name=outcome,proto3,enum=swdt.agent.v1.ReachOutcome" json:"outcome,omitempty"`
 	Connected     string                 `protobuf:"bytes,2,opt,name=connected,proto3" json:"connected,omitempty"` // the address:port of the connection
 	Took          *durationpb.Duration   `protobuf:"bytes,3,opt,name=took,proto3" json:"took,omitempty"`
 	Detail        string                 `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"` // the operating system's error text, if it failed
@@ -5029,16 +4900,11 @@ func (x *ReachReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ReachReply.ProtoReflect.Descriptor instead.
-func (*ReachReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{89}
-}
-
-func (x *ReachReply) GetOutcome() string {
+func (x *ReachReply) GetOutcome() ReachOutcome {
 	if x != nil {
 		return x.Outcome
 	}
-	return ""
+	return ReachOutcome_REACH_OUTCOME_UNKNOWN
 }
 
 func (x *ReachReply) GetConnected() string {
@@ -5094,11 +4960,6 @@ func (x *ResolveRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ResolveRequest.ProtoReflect.Descriptor instead.
-func (*ResolveRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{90}
-}
-
 func (x *ResolveRequest) GetName() string {
 	if x != nil {
 		return x.Name
@@ -5136,11 +4997,6 @@ func (x *ResolveReply) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ResolveReply.ProtoReflect.Descriptor instead.
-func (*ResolveReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *ResolveReply) GetAddresses() []string {
@@ -5182,11 +5038,6 @@ func (x *HTTPGetRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use HTTPGetRequest.ProtoReflect.Descriptor instead.
-func (*HTTPGetRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{92}
-}
-
 func (x *HTTPGetRequest) GetUrl() string {
 	if x != nil {
 		return x.Url
@@ -5225,11 +5076,6 @@ func (x *HTTPGetReply) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HTTPGetReply.ProtoReflect.Descriptor instead.
-func (*HTTPGetReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *HTTPGetReply) GetStatus() int32 {
@@ -5277,11 +5123,6 @@ func (x *ListenersRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ListenersRequest.ProtoReflect.Descriptor instead.
-func (*ListenersRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{94}
-}
-
 type ListenersReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Listeners     []*Listener            `protobuf:"bytes,1,rep,name=listeners,proto3" json:"listeners,omitempty"`
@@ -5312,11 +5153,6 @@ func (x *ListenersReply) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ListenersReply.ProtoReflect.Descriptor instead.
-func (*ListenersReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *ListenersReply) GetListeners() []*Listener {
@@ -5360,11 +5196,6 @@ func (x *Listener) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Listener.ProtoReflect.Descriptor instead.
-func (*Listener) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *Listener) GetAddress() string {
@@ -5434,11 +5265,6 @@ func (x *CRIVersionRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use CRIVersionRequest.ProtoReflect.Descriptor instead.
-func (*CRIVersionRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{97}
-}
-
 func (x *CRIVersionRequest) GetPipe() string {
 	if x != nil {
 		return x.Pipe
@@ -5478,11 +5304,6 @@ func (x *CRIVersionReply) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CRIVersionReply.ProtoReflect.Descriptor instead.
-func (*CRIVersionReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *CRIVersionReply) GetRuntimeName() string {
@@ -5539,11 +5360,6 @@ func (x *CRIStatusRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use CRIStatusRequest.ProtoReflect.Descriptor instead.
-func (*CRIStatusRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{99}
-}
-
 func (x *CRIStatusRequest) GetPipe() string {
 	if x != nil {
 		return x.Pipe
@@ -5590,11 +5406,6 @@ func (x *CRIStatusReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use CRIStatusReply.ProtoReflect.Descriptor instead.
-func (*CRIStatusReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{100}
-}
-
 func (x *CRIStatusReply) GetStatus() []byte {
 	if x != nil {
 		return x.Status
@@ -5633,11 +5444,6 @@ func (x *PipeRequest) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PipeRequest.ProtoReflect.Descriptor instead.
-func (*PipeRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *PipeRequest) GetPipe() string {
@@ -5686,11 +5492,6 @@ func (x *PipeReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use PipeReply.ProtoReflect.Descriptor instead.
-func (*PipeReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{102}
-}
-
 func (x *PipeReply) GetData() []byte {
 	if x != nil {
 		return x.Data
@@ -5730,11 +5531,6 @@ func (x *InspectRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use InspectRequest.ProtoReflect.Descriptor instead.
-func (*InspectRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{103}
-}
-
 func (x *InspectRequest) GetComponents() []*InspectComponent {
 	if x != nil {
 		return x.Components
@@ -5742,6 +5538,8 @@ func (x *InspectRequest) GetComponents() []*InspectComponent {
 	return nil
 }
 
+// InspectComponent asks for the state of a destination, a ComponentState. swdt then
+// decides whether a SwapComponent is needed.
 type InspectComponent struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -5775,11 +5573,6 @@ func (x *InspectComponent) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use InspectComponent.ProtoReflect.Descriptor instead.
-func (*InspectComponent) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *InspectComponent) GetName() string {
@@ -5844,11 +5637,6 @@ func (x *InspectReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use InspectReply.ProtoReflect.Descriptor instead.
-func (*InspectReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{105}
-}
-
 func (x *InspectReply) GetComponents() []*ComponentState {
 	if x != nil {
 		return x.Components
@@ -5870,27 +5658,27 @@ func (x *InspectReply) GetFacts() *FactsReply {
 	return nil
 }
 
+// ComponentState is a component before a transaction, or without one.
 type ComponentState struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	Name            string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Destination     string                 `protobuf:"bytes,2,opt,name=destination,proto3" json:"destination,omitempty"`
-	Exists          bool                   `protobuf:"varint,3,opt,name=exists,proto3" json:"exists,omitempty"`
-	Folder          bool                   `protobuf:"varint,4,opt,name=folder,proto3" json:"folder,omitempty"` // the destination is a folder
-	Sha256          string                 `protobuf:"bytes,5,opt,name=sha256,proto3" json:"sha256,omitempty"`
-	Size            int64                  `protobuf:"varint,6,opt,name=size,proto3" json:"size,omitempty"`
-	Version         string                 `protobuf:"bytes,7,opt,name=version,proto3" json:"version,omitempty"`                                     // as the binary reports it; empty: unknown
-	PreviousSha256  string                 `protobuf:"bytes,8,opt,name=previous_sha256,json=previousSha256,proto3" json:"previous_sha256,omitempty"` // of the kept previous binary; empty: none
-	PreviousVersion string                 `protobuf:"bytes,9,opt,name=previous_version,json=previousVersion,proto3" json:"previous_version,omitempty"`
-	PreviousPath    string                 `protobuf:"bytes,10,opt,name=previous_path,json=previousPath,proto3" json:"previous_path,omitempty"`
-	ServiceExists   bool                   `protobuf:"varint,11,opt,name=service_exists,json=serviceExists,proto3" json:"service_exists,omitempty"`
-	Service         *ServiceStatus         `protobuf:"bytes,12,opt,name=service,proto3" json:"service,omitempty"`
-	ServiceConfig   *ServiceConfig         `protobuf:"bytes,13,opt,name=service_config,json=serviceConfig,proto3" json:"service_config,omitempty"`
-	Leftovers       []string               `protobuf:"bytes,15,rep,name=leftovers,proto3" json:"leftovers,omitempty"`      // files beside the destination that an interrupted push left
-	Error           string                 `protobuf:"bytes,14,opt,name=error,proto3" json:"error,omitempty"`              // why the state could not be read
-	Outdated        bool                   `protobuf:"varint,16,opt,name=outdated,proto3" json:"outdated,omitempty"`       // the service's process is older than the file at the destination
-	RunBy           []string               `protobuf:"bytes,17,rep,name=run_by,json=runBy,proto3" json:"run_by,omitempty"` // other services whose command line names the destination; asked only if the component's own does not exist
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	Exists          bool                   `protobuf:"varint,2,opt,name=exists,proto3" json:"exists,omitempty"`
+	Folder          bool                   `protobuf:"varint,3,opt,name=folder,proto3" json:"folder,omitempty"`                                      // the destination is a folder
+	Sha256          string                 `protobuf:"bytes,4,opt,name=sha256,proto3" json:"sha256,omitempty"`                                       // of the binary at the destination
+	Size            int64                  `protobuf:"varint,5,opt,name=size,proto3" json:"size,omitempty"`                                          // bytes
+	Version         string                 `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`                                     // as the binary reports it; empty: unknown
+	PreviousSha256  string                 `protobuf:"bytes,7,opt,name=previous_sha256,json=previousSha256,proto3" json:"previous_sha256,omitempty"` // of the kept previous binary, see layout.Previous; empty: none
+	PreviousVersion string                 `protobuf:"bytes,8,opt,name=previous_version,json=previousVersion,proto3" json:"previous_version,omitempty"`
+	Service         *ServiceStatus         `protobuf:"bytes,9,opt,name=service,proto3" json:"service,omitempty"` // unset: no such service
+	ServiceConfig   *ServiceConfig         `protobuf:"bytes,10,opt,name=service_config,json=serviceConfig,proto3" json:"service_config,omitempty"`
+	// Files beside the destination that an interrupted push left. While a transaction
+	// is in flight, no other swdt may remove these files.
+	Leftovers     []string `protobuf:"bytes,11,rep,name=leftovers,proto3" json:"leftovers,omitempty"`
+	Error         string   `protobuf:"bytes,12,opt,name=error,proto3" json:"error,omitempty"`              // why the state could not be read
+	Outdated      bool     `protobuf:"varint,13,opt,name=outdated,proto3" json:"outdated,omitempty"`       // the service runs a file other than the one at the destination
+	RunBy         []string `protobuf:"bytes,14,rep,name=run_by,json=runBy,proto3" json:"run_by,omitempty"` // other services whose command line names the destination; asked only if the component's own does not exist
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ComponentState) Reset() {
@@ -5918,21 +5706,9 @@ func (x *ComponentState) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ComponentState.ProtoReflect.Descriptor instead.
-func (*ComponentState) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{106}
-}
-
 func (x *ComponentState) GetName() string {
 	if x != nil {
 		return x.Name
-	}
-	return ""
-}
-
-func (x *ComponentState) GetDestination() string {
-	if x != nil {
-		return x.Destination
 	}
 	return ""
 }
@@ -5986,20 +5762,6 @@ func (x *ComponentState) GetPreviousVersion() string {
 	return ""
 }
 
-func (x *ComponentState) GetPreviousPath() string {
-	if x != nil {
-		return x.PreviousPath
-	}
-	return ""
-}
-
-func (x *ComponentState) GetServiceExists() bool {
-	if x != nil {
-		return x.ServiceExists
-	}
-	return false
-}
-
 func (x *ComponentState) GetService() *ServiceStatus {
 	if x != nil {
 		return x.Service
@@ -6047,7 +5809,7 @@ type Transaction struct {
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Holder        string                 `protobuf:"bytes,2,opt,name=holder,proto3" json:"holder,omitempty"`
 	Begun         *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=begun,proto3" json:"begun,omitempty"`
-	State         string                 `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`      // swap.State
+	State         SwapState              `protobuf:"varint,4,opt,name=state,proto3,enum=swdt.agent.v1.SwapState" json:"state,omitempty"`
 	Guarded       bool                   `protobuf:"varint,5,opt,name=guarded,proto3" json:"guarded,omitempty"` // reports whether a guardian is working on it
 	Outcome       *SwapOutcome           `protobuf:"bytes,6,opt,name=outcome,proto3" json:"outcome,omitempty"`  // set once finished
 	unknownFields protoimpl.UnknownFields
@@ -6079,11 +5841,6 @@ func (x *Transaction) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Transaction.ProtoReflect.Descriptor instead.
-func (*Transaction) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{107}
-}
-
 func (x *Transaction) GetId() string {
 	if x != nil {
 		return x.Id
@@ -6105,11 +5862,11 @@ func (x *Transaction) GetBegun() *timestamppb.Timestamp {
 	return nil
 }
 
-func (x *Transaction) GetState() string {
+func (x *Transaction) GetState() SwapState {
 	if x != nil {
 		return x.State
 	}
-	return ""
+	return SwapState_SWAP_STATE_UNKNOWN
 }
 
 func (x *Transaction) GetGuarded() bool {
@@ -6159,11 +5916,6 @@ func (x *SwapPlan) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use SwapPlan.ProtoReflect.Descriptor instead.
-func (*SwapPlan) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{108}
-}
-
 func (x *SwapPlan) GetHolder() string {
 	if x != nil {
 		return x.Holder
@@ -6178,6 +5930,9 @@ func (x *SwapPlan) GetComponents() []*SwapComponent {
 	return nil
 }
 
+// SwapComponent is the part of a transaction that changes one destination. The journal
+// on the node has a type of its own for it (swap.Component), since an agent of another
+// build may have to finish the transaction, and this contract holds within one build.
 type SwapComponent struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Name           string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -6219,11 +5974,6 @@ func (x *SwapComponent) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SwapComponent.ProtoReflect.Descriptor instead.
-func (*SwapComponent) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *SwapComponent) GetName() string {
@@ -6344,11 +6094,6 @@ func (x *Health) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Health.ProtoReflect.Descriptor instead.
-func (*Health) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{110}
-}
-
 func (x *Health) GetHttpGet() string {
 	if x != nil {
 		return x.HttpGet
@@ -6374,7 +6119,7 @@ type SwapEvent struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Time          *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
 	Transaction   string                 `protobuf:"bytes,2,opt,name=transaction,proto3" json:"transaction,omitempty"`
-	State         string                 `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`         // swap.State
+	State         SwapState              `protobuf:"varint,3,opt,name=state,proto3,enum=swdt.agent.v1.SwapState" json:"state,omitempty"`
 	Component     string                 `protobuf:"bytes,4,opt,name=component,proto3" json:"component,omitempty"` // or the service, if the event is about one
 	Message       string                 `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
 	Outcome       *SwapOutcome           `protobuf:"bytes,6,opt,name=outcome,proto3" json:"outcome,omitempty"` // in the last event
@@ -6407,11 +6152,6 @@ func (x *SwapEvent) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use SwapEvent.ProtoReflect.Descriptor instead.
-func (*SwapEvent) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{111}
-}
-
 func (x *SwapEvent) GetTime() *timestamppb.Timestamp {
 	if x != nil {
 		return x.Time
@@ -6426,11 +6166,11 @@ func (x *SwapEvent) GetTransaction() string {
 	return ""
 }
 
-func (x *SwapEvent) GetState() string {
+func (x *SwapEvent) GetState() SwapState {
 	if x != nil {
 		return x.State
 	}
-	return ""
+	return SwapState_SWAP_STATE_UNKNOWN
 }
 
 func (x *SwapEvent) GetComponent() string {
@@ -6490,11 +6230,6 @@ func (x *SwapOutcome) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use SwapOutcome.ProtoReflect.Descriptor instead.
-func (*SwapOutcome) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{112}
-}
-
 func (x *SwapOutcome) GetResult() SwapResult {
 	if x != nil {
 		return x.Result
@@ -6530,16 +6265,17 @@ func (x *SwapOutcome) GetDown() *durationpb.Duration {
 	return nil
 }
 
+// ComponentOutcome is a component after a transaction. As with SwapComponent, the journal
+// has a type of its own for it (swap.ComponentOutcome).
 type ComponentOutcome struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Action        SwapAction             `protobuf:"varint,2,opt,name=action,proto3,enum=swdt.agent.v1.SwapAction" json:"action,omitempty"`
 	Message       string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
-	Service       *ServiceStatus         `protobuf:"bytes,4,opt,name=service,proto3" json:"service,omitempty"`
-	ServiceExists bool                   `protobuf:"varint,5,opt,name=service_exists,json=serviceExists,proto3" json:"service_exists,omitempty"`
-	Down          *durationpb.Duration   `protobuf:"bytes,6,opt,name=down,proto3" json:"down,omitempty"`                         // from its service's stop to its start
-	Healthy       *durationpb.Duration   `protobuf:"bytes,7,opt,name=healthy,proto3" json:"healthy,omitempty"`                   // from its start to healthy
-	LogLines      []string               `protobuf:"bytes,8,rep,name=log_lines,json=logLines,proto3" json:"log_lines,omitempty"` // the service's last log lines, on failure
+	Service       *ServiceStatus         `protobuf:"bytes,4,opt,name=service,proto3" json:"service,omitempty"`                   // unset: it has none
+	Down          *durationpb.Duration   `protobuf:"bytes,5,opt,name=down,proto3" json:"down,omitempty"`                         // from its service's stop to its start
+	Healthy       *durationpb.Duration   `protobuf:"bytes,6,opt,name=healthy,proto3" json:"healthy,omitempty"`                   // from its start to healthy
+	LogLines      []string               `protobuf:"bytes,7,rep,name=log_lines,json=logLines,proto3" json:"log_lines,omitempty"` // the service's last log lines, on failure
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6569,11 +6305,6 @@ func (x *ComponentOutcome) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ComponentOutcome.ProtoReflect.Descriptor instead.
-func (*ComponentOutcome) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{113}
-}
-
 func (x *ComponentOutcome) GetName() string {
 	if x != nil {
 		return x.Name
@@ -6600,13 +6331,6 @@ func (x *ComponentOutcome) GetService() *ServiceStatus {
 		return x.Service
 	}
 	return nil
-}
-
-func (x *ComponentOutcome) GetServiceExists() bool {
-	if x != nil {
-		return x.ServiceExists
-	}
-	return false
 }
 
 func (x *ComponentOutcome) GetDown() *durationpb.Duration {
@@ -6661,11 +6385,6 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
-func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{114}
-}
-
 type AcknowledgeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -6696,11 +6415,6 @@ func (x *AcknowledgeRequest) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use AcknowledgeRequest.ProtoReflect.Descriptor instead.
-func (*AcknowledgeRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *AcknowledgeRequest) GetId() string {
@@ -6741,17 +6455,12 @@ func (x *AcknowledgeReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use AcknowledgeReply.ProtoReflect.Descriptor instead.
-func (*AcknowledgeReply) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{116}
-}
-
 var File_agent_proto protoreflect.FileDescriptor
 
 const file_agent_proto_rawDesc = "" +
 	"\n" +
 	"\vagent.proto\x12\rswdt.agent.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x0e\n" +
-	"\fFactsRequest\"\xaf\x04\n" +
+	"\fFactsRequest\"\xca\x04\n" +
 	"\n" +
 	"FactsReply\x12\x1a\n" +
 	"\bhostname\x18\x01 \x01(\tR\bhostname\x12\x18\n" +
@@ -6767,8 +6476,8 @@ const file_agent_proto_rawDesc = "" +
 	" \x01(\tR\vsystemDrive\x12&\n" +
 	"\x0fdisk_free_bytes\x18\v \x01(\x04R\rdiskFreeBytes\x12%\n" +
 	"\x0epending_reboot\x18\f \x03(\tR\rpendingReboot\x12\x1a\n" +
-	"\belevated\x18\r \x01(\bR\belevated\x12\x1c\n" +
-	"\tsimulated\x18\x0e \x01(\tR\tsimulated\x12.\n" +
+	"\belevated\x18\r \x01(\bR\belevated\x127\n" +
+	"\tsimulated\x18\x0e \x01(\x0e2\x19.swdt.agent.v1.SimulationR\tsimulated\x12.\n" +
 	"\x04time\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12&\n" +
 	"\x0evirtualization\x18\x10 \x01(\bR\x0evirtualization\"'\n" +
 	"\rRebootRequest\x12\x16\n" +
@@ -6778,25 +6487,25 @@ const file_agent_proto_rawDesc = "" +
 	"\x06holder\x18\x01 \x01(\tR\x06holder\"\v\n" +
 	"\tLockReply\"\x0f\n" +
 	"\rUnlockRequest\"\r\n" +
-	"\vUnlockReply\"\xef\x01\n" +
+	"\vUnlockReply\"\x8c\x02\n" +
 	"\rServiceStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
-	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12\x14\n" +
-	"\x05state\x18\x03 \x01(\tR\x05state\x12\x10\n" +
+	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x121\n" +
+	"\x05state\x18\x03 \x01(\x0e2\x1b.swdt.agent.v1.ServiceStateR\x05state\x12\x10\n" +
 	"\x03pid\x18\x04 \x01(\rR\x03pid\x12\x1b\n" +
 	"\texit_code\x18\x05 \x01(\rR\bexitCode\x12,\n" +
 	"\x12specific_exit_code\x18\x06 \x01(\rR\x10specificExitCode\x124\n" +
 	"\astarted\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\astarted\"r\n" +
 	"\bRecovery\x125\n" +
 	"\brestarts\x18\x01 \x03(\v2\x19.google.protobuf.DurationR\brestarts\x12/\n" +
-	"\x05reset\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05reset\"\x9d\x02\n" +
+	"\x05reset\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05reset\"\xb7\x02\n" +
 	"\rServiceConfig\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
 	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12 \n" +
 	"\vdescription\x18\x03 \x01(\tR\vdescription\x12!\n" +
-	"\fcommand_line\x18\x04 \x01(\tR\vcommandLine\x12\x1d\n" +
+	"\fcommand_line\x18\x04 \x01(\tR\vcommandLine\x127\n" +
 	"\n" +
-	"start_type\x18\x05 \x01(\tR\tstartType\x12\x18\n" +
+	"start_type\x18\x05 \x01(\x0e2\x18.swdt.agent.v1.StartTypeR\tstartType\x12\x18\n" +
 	"\aaccount\x18\x06 \x01(\tR\aaccount\x12\"\n" +
 	"\fdependencies\x18\a \x03(\tR\fdependencies\x123\n" +
 	"\brecovery\x18\b \x01(\v2\x17.swdt.agent.v1.RecoveryR\brecovery\"\x15\n" +
@@ -7021,10 +6730,10 @@ const file_agent_proto_rawDesc = "" +
 	"\x06stderr\x18\x02 \x01(\fR\x06stderr\x12\x16\n" +
 	"\x06exited\x18\x03 \x01(\bR\x06exited\x12\x1b\n" +
 	"\texit_code\x18\x04 \x01(\x05R\bexitCode\x12\x16\n" +
-	"\x06packed\x18\x05 \x01(\fR\x06packed\"3\n" +
+	"\x06packed\x18\x05 \x01(\fR\x06packed\"P\n" +
 	"\aFeature\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05state\x18\x02 \x01(\tR\x05state\"*\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x121\n" +
+	"\x05state\x18\x02 \x01(\x0e2\x1b.swdt.agent.v1.FeatureStateR\x05state\"*\n" +
 	"\x12GetFeaturesRequest\x12\x14\n" +
 	"\x05names\x18\x01 \x03(\tR\x05names\"C\n" +
 	"\rFeaturesReply\x122\n" +
@@ -7059,10 +6768,10 @@ const file_agent_proto_rawDesc = "" +
 	"\x18EnableFirewallGroupReply\"]\n" +
 	"\fReachRequest\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x123\n" +
-	"\atimeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\atimeout\"\x8b\x01\n" +
+	"\atimeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\atimeout\"\xa8\x01\n" +
 	"\n" +
-	"ReachReply\x12\x18\n" +
-	"\aoutcome\x18\x01 \x01(\tR\aoutcome\x12\x1c\n" +
+	"ReachReply\x125\n" +
+	"\aoutcome\x18\x01 \x01(\x0e2\x1b.swdt.agent.v1.ReachOutcomeR\aoutcome\x12\x1c\n" +
 	"\tconnected\x18\x02 \x01(\tR\tconnected\x12-\n" +
 	"\x04took\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04took\x12\x16\n" +
 	"\x06detail\x18\x04 \x01(\tR\x06detail\"$\n" +
@@ -7114,31 +6823,28 @@ const file_agent_proto_rawDesc = "" +
 	"components\x18\x01 \x03(\v2\x1d.swdt.agent.v1.ComponentStateR\n" +
 	"components\x12>\n" +
 	"\ftransactions\x18\x02 \x03(\v2\x1a.swdt.agent.v1.TransactionR\ftransactions\x12/\n" +
-	"\x05facts\x18\x03 \x01(\v2\x19.swdt.agent.v1.FactsReplyR\x05facts\"\xc0\x04\n" +
+	"\x05facts\x18\x03 \x01(\v2\x19.swdt.agent.v1.FactsReplyR\x05facts\"\xd2\x03\n" +
 	"\x0eComponentState\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
-	"\vdestination\x18\x02 \x01(\tR\vdestination\x12\x16\n" +
-	"\x06exists\x18\x03 \x01(\bR\x06exists\x12\x16\n" +
-	"\x06folder\x18\x04 \x01(\bR\x06folder\x12\x16\n" +
-	"\x06sha256\x18\x05 \x01(\tR\x06sha256\x12\x12\n" +
-	"\x04size\x18\x06 \x01(\x03R\x04size\x12\x18\n" +
-	"\aversion\x18\a \x01(\tR\aversion\x12'\n" +
-	"\x0fprevious_sha256\x18\b \x01(\tR\x0epreviousSha256\x12)\n" +
-	"\x10previous_version\x18\t \x01(\tR\x0fpreviousVersion\x12#\n" +
-	"\rprevious_path\x18\n" +
-	" \x01(\tR\fpreviousPath\x12%\n" +
-	"\x0eservice_exists\x18\v \x01(\bR\rserviceExists\x126\n" +
-	"\aservice\x18\f \x01(\v2\x1c.swdt.agent.v1.ServiceStatusR\aservice\x12C\n" +
-	"\x0eservice_config\x18\r \x01(\v2\x1c.swdt.agent.v1.ServiceConfigR\rserviceConfig\x12\x1c\n" +
-	"\tleftovers\x18\x0f \x03(\tR\tleftovers\x12\x14\n" +
-	"\x05error\x18\x0e \x01(\tR\x05error\x12\x1a\n" +
-	"\boutdated\x18\x10 \x01(\bR\boutdated\x12\x15\n" +
-	"\x06run_by\x18\x11 \x03(\tR\x05runBy\"\xcd\x01\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06exists\x18\x02 \x01(\bR\x06exists\x12\x16\n" +
+	"\x06folder\x18\x03 \x01(\bR\x06folder\x12\x16\n" +
+	"\x06sha256\x18\x04 \x01(\tR\x06sha256\x12\x12\n" +
+	"\x04size\x18\x05 \x01(\x03R\x04size\x12\x18\n" +
+	"\aversion\x18\x06 \x01(\tR\aversion\x12'\n" +
+	"\x0fprevious_sha256\x18\a \x01(\tR\x0epreviousSha256\x12)\n" +
+	"\x10previous_version\x18\b \x01(\tR\x0fpreviousVersion\x126\n" +
+	"\aservice\x18\t \x01(\v2\x1c.swdt.agent.v1.ServiceStatusR\aservice\x12C\n" +
+	"\x0eservice_config\x18\n" +
+	" \x01(\v2\x1c.swdt.agent.v1.ServiceConfigR\rserviceConfig\x12\x1c\n" +
+	"\tleftovers\x18\v \x03(\tR\tleftovers\x12\x14\n" +
+	"\x05error\x18\f \x01(\tR\x05error\x12\x1a\n" +
+	"\boutdated\x18\r \x01(\bR\boutdated\x12\x15\n" +
+	"\x06run_by\x18\x0e \x03(\tR\x05runBy\"\xe7\x01\n" +
 	"\vTransaction\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06holder\x18\x02 \x01(\tR\x06holder\x120\n" +
-	"\x05begun\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05begun\x12\x14\n" +
-	"\x05state\x18\x04 \x01(\tR\x05state\x12\x18\n" +
+	"\x05begun\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05begun\x12.\n" +
+	"\x05state\x18\x04 \x01(\x0e2\x18.swdt.agent.v1.SwapStateR\x05state\x12\x18\n" +
 	"\aguarded\x18\x05 \x01(\bR\aguarded\x124\n" +
 	"\aoutcome\x18\x06 \x01(\v2\x1a.swdt.agent.v1.SwapOutcomeR\aoutcome\"`\n" +
 	"\bSwapPlan\x12\x16\n" +
@@ -7164,11 +6870,11 @@ const file_agent_proto_rawDesc = "" +
 	"\x06Health\x12\x19\n" +
 	"\bhttp_get\x18\x01 \x01(\tR\ahttpGet\x12\x19\n" +
 	"\bcri_pipe\x18\x02 \x01(\tR\acriPipe\x123\n" +
-	"\atimeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\atimeout\"\xe1\x01\n" +
+	"\atimeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\atimeout\"\xfb\x01\n" +
 	"\tSwapEvent\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12 \n" +
-	"\vtransaction\x18\x02 \x01(\tR\vtransaction\x12\x14\n" +
-	"\x05state\x18\x03 \x01(\tR\x05state\x12\x1c\n" +
+	"\vtransaction\x18\x02 \x01(\tR\vtransaction\x12.\n" +
+	"\x05state\x18\x03 \x01(\x0e2\x18.swdt.agent.v1.SwapStateR\x05state\x12\x1c\n" +
 	"\tcomponent\x18\x04 \x01(\tR\tcomponent\x12\x18\n" +
 	"\amessage\x18\x05 \x01(\tR\amessage\x124\n" +
 	"\aoutcome\x18\x06 \x01(\v2\x1a.swdt.agent.v1.SwapOutcomeR\aoutcome\"\xf5\x01\n" +
@@ -7179,26 +6885,72 @@ const file_agent_proto_rawDesc = "" +
 	"\n" +
 	"components\x18\x04 \x03(\v2\x1f.swdt.agent.v1.ComponentOutcomeR\n" +
 	"components\x12-\n" +
-	"\x04down\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04down\"\xd3\x02\n" +
+	"\x04down\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04down\"\xac\x02\n" +
 	"\x10ComponentOutcome\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x121\n" +
 	"\x06action\x18\x02 \x01(\x0e2\x19.swdt.agent.v1.SwapActionR\x06action\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x126\n" +
-	"\aservice\x18\x04 \x01(\v2\x1c.swdt.agent.v1.ServiceStatusR\aservice\x12%\n" +
-	"\x0eservice_exists\x18\x05 \x01(\bR\rserviceExists\x12-\n" +
-	"\x04down\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x04down\x123\n" +
-	"\ahealthy\x18\a \x01(\v2\x19.google.protobuf.DurationR\ahealthy\x12\x1b\n" +
-	"\tlog_lines\x18\b \x03(\tR\blogLines\"\x0f\n" +
+	"\aservice\x18\x04 \x01(\v2\x1c.swdt.agent.v1.ServiceStatusR\aservice\x12-\n" +
+	"\x04down\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04down\x123\n" +
+	"\ahealthy\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\ahealthy\x12\x1b\n" +
+	"\tlog_lines\x18\a \x03(\tR\blogLines\"\x0f\n" +
 	"\rResumeRequest\"$\n" +
 	"\x12AcknowledgeRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\x12\n" +
-	"\x10AcknowledgeReply*|\n" +
+	"\x10AcknowledgeReply*P\n" +
+	"\n" +
+	"Simulation\x12\x13\n" +
+	"\x0fSIMULATION_NONE\x10\x00\x12\x13\n" +
+	"\x0fSIMULATION_WINE\x10\x01\x12\x18\n" +
+	"\x14SIMULATION_SIMULATED\x10\x02*\xff\x01\n" +
+	"\fServiceState\x12\x19\n" +
+	"\x15SERVICE_STATE_UNKNOWN\x10\x00\x12\x19\n" +
+	"\x15SERVICE_STATE_STOPPED\x10\x01\x12\x1f\n" +
+	"\x1bSERVICE_STATE_START_PENDING\x10\x02\x12\x19\n" +
+	"\x15SERVICE_STATE_RUNNING\x10\x03\x12\x1e\n" +
+	"\x1aSERVICE_STATE_STOP_PENDING\x10\x04\x12\"\n" +
+	"\x1eSERVICE_STATE_CONTINUE_PENDING\x10\x05\x12\x1f\n" +
+	"\x1bSERVICE_STATE_PAUSE_PENDING\x10\x06\x12\x18\n" +
+	"\x14SERVICE_STATE_PAUSED\x10\a*f\n" +
+	"\tStartType\x12\x14\n" +
+	"\x10START_TYPE_UNSET\x10\x00\x12\x13\n" +
+	"\x0fSTART_TYPE_AUTO\x10\x01\x12\x15\n" +
+	"\x11START_TYPE_MANUAL\x10\x02\x12\x17\n" +
+	"\x13START_TYPE_DISABLED\x10\x03*|\n" +
 	"\tTailEvent\x12\x13\n" +
 	"\x0fTAIL_EVENT_NONE\x10\x00\x12\x12\n" +
 	"\x0eTAIL_EVENT_END\x10\x01\x12\x17\n" +
 	"\x13TAIL_EVENT_REPLACED\x10\x02\x12\x18\n" +
 	"\x14TAIL_EVENT_TRUNCATED\x10\x03\x12\x13\n" +
-	"\x0fTAIL_EVENT_LOST\x10\x04*u\n" +
+	"\x0fTAIL_EVENT_LOST\x10\x04*\xa5\x01\n" +
+	"\fFeatureState\x12\x19\n" +
+	"\x15FEATURE_STATE_UNKNOWN\x10\x00\x12\x19\n" +
+	"\x15FEATURE_STATE_ENABLED\x10\x01\x12\x1a\n" +
+	"\x16FEATURE_STATE_DISABLED\x10\x02\x12 \n" +
+	"\x1cFEATURE_STATE_ENABLE_PENDING\x10\x03\x12!\n" +
+	"\x1dFEATURE_STATE_DISABLE_PENDING\x10\x04*\xd4\x01\n" +
+	"\fReachOutcome\x12\x19\n" +
+	"\x15REACH_OUTCOME_UNKNOWN\x10\x00\x12\x19\n" +
+	"\x15REACH_OUTCOME_REACHED\x10\x01\x12\x19\n" +
+	"\x15REACH_OUTCOME_REFUSED\x10\x02\x12\x1b\n" +
+	"\x17REACH_OUTCOME_TIMED_OUT\x10\x03\x12\x1a\n" +
+	"\x16REACH_OUTCOME_NO_ROUTE\x10\x04\x12 \n" +
+	"\x1cREACH_OUTCOME_NAME_NOT_FOUND\x10\x05\x12\x18\n" +
+	"\x14REACH_OUTCOME_FAILED\x10\x06*\xb5\x02\n" +
+	"\tSwapState\x12\x16\n" +
+	"\x12SWAP_STATE_UNKNOWN\x10\x00\x12\x17\n" +
+	"\x13SWAP_STATE_PREPARED\x10\x01\x12\x17\n" +
+	"\x13SWAP_STATE_STOPPING\x10\x02\x12\x17\n" +
+	"\x13SWAP_STATE_SWAPPING\x10\x03\x12\x16\n" +
+	"\x12SWAP_STATE_SWAPPED\x10\x04\x12\x17\n" +
+	"\x13SWAP_STATE_STARTING\x10\x05\x12\x17\n" +
+	"\x13SWAP_STATE_CHECKING\x10\x06\x12\x19\n" +
+	"\x15SWAP_STATE_COMMITTING\x10\a\x12\x1b\n" +
+	"\x17SWAP_STATE_ROLLING_BACK\x10\b\x12\x16\n" +
+	"\x12SWAP_STATE_RESUMED\x10\t\x12\x16\n" +
+	"\x12SWAP_STATE_GAVE_UP\x10\n" +
+	"\x12\x13\n" +
+	"\x0fSWAP_STATE_DONE\x10\v*u\n" +
 	"\n" +
 	"SwapResult\x12\x17\n" +
 	"\x13SWAP_RESULT_UNKNOWN\x10\x00\x12\x19\n" +
@@ -7283,311 +7035,317 @@ var (
 	file_agent_proto_rawDescData []byte
 )
 
-func file_agent_proto_rawDescGZIP() []byte {
-	file_agent_proto_rawDescOnce.Do(func() {
-		file_agent_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)))
-	})
-	return file_agent_proto_rawDescData
-}
-
-var file_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
 var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 117)
 var file_agent_proto_goTypes = []any{
-	(TailEvent)(0),                     // 0: swdt.agent.v1.TailEvent
-	(SwapResult)(0),                    // 1: swdt.agent.v1.SwapResult
-	(SwapAction)(0),                    // 2: swdt.agent.v1.SwapAction
-	(*FactsRequest)(nil),               // 3: swdt.agent.v1.FactsRequest
-	(*FactsReply)(nil),                 // 4: swdt.agent.v1.FactsReply
-	(*RebootRequest)(nil),              // 5: swdt.agent.v1.RebootRequest
-	(*RebootReply)(nil),                // 6: swdt.agent.v1.RebootReply
-	(*LockRequest)(nil),                // 7: swdt.agent.v1.LockRequest
-	(*LockReply)(nil),                  // 8: swdt.agent.v1.LockReply
-	(*UnlockRequest)(nil),              // 9: swdt.agent.v1.UnlockRequest
-	(*UnlockReply)(nil),                // 10: swdt.agent.v1.UnlockReply
-	(*ServiceStatus)(nil),              // 11: swdt.agent.v1.ServiceStatus
-	(*Recovery)(nil),                   // 12: swdt.agent.v1.Recovery
-	(*ServiceConfig)(nil),              // 13: swdt.agent.v1.ServiceConfig
-	(*ListServicesRequest)(nil),        // 14: swdt.agent.v1.ListServicesRequest
-	(*ListServicesReply)(nil),          // 15: swdt.agent.v1.ListServicesReply
-	(*GetServiceRequest)(nil),          // 16: swdt.agent.v1.GetServiceRequest
-	(*ServiceReply)(nil),               // 17: swdt.agent.v1.ServiceReply
-	(*DeleteServiceRequest)(nil),       // 18: swdt.agent.v1.DeleteServiceRequest
-	(*DeleteServiceReply)(nil),         // 19: swdt.agent.v1.DeleteServiceReply
-	(*StartServiceRequest)(nil),        // 20: swdt.agent.v1.StartServiceRequest
-	(*StopServiceRequest)(nil),         // 21: swdt.agent.v1.StopServiceRequest
-	(*StopServiceReply)(nil),           // 22: swdt.agent.v1.StopServiceReply
-	(*RegistryValue)(nil),              // 23: swdt.agent.v1.RegistryValue
-	(*RegistryGetRequest)(nil),         // 24: swdt.agent.v1.RegistryGetRequest
-	(*RegistrySetRequest)(nil),         // 25: swdt.agent.v1.RegistrySetRequest
-	(*RegistrySetReply)(nil),           // 26: swdt.agent.v1.RegistrySetReply
-	(*RegistryDeleteRequest)(nil),      // 27: swdt.agent.v1.RegistryDeleteRequest
-	(*RegistryDeleteReply)(nil),        // 28: swdt.agent.v1.RegistryDeleteReply
-	(*RegistryListRequest)(nil),        // 29: swdt.agent.v1.RegistryListRequest
-	(*RegistryListReply)(nil),          // 30: swdt.agent.v1.RegistryListReply
-	(*FileInfo)(nil),                   // 31: swdt.agent.v1.FileInfo
-	(*StatRequest)(nil),                // 32: swdt.agent.v1.StatRequest
-	(*ListFilesRequest)(nil),           // 33: swdt.agent.v1.ListFilesRequest
-	(*ListFilesReply)(nil),             // 34: swdt.agent.v1.ListFilesReply
-	(*HashRequest)(nil),                // 35: swdt.agent.v1.HashRequest
-	(*HashReply)(nil),                  // 36: swdt.agent.v1.HashReply
-	(*ReadRequest)(nil),                // 37: swdt.agent.v1.ReadRequest
-	(*ReadReply)(nil),                  // 38: swdt.agent.v1.ReadReply
-	(*TailRequest)(nil),                // 39: swdt.agent.v1.TailRequest
-	(*TailReply)(nil),                  // 40: swdt.agent.v1.TailReply
-	(*TailPlace)(nil),                  // 41: swdt.agent.v1.TailPlace
-	(*WriteRequest)(nil),               // 42: swdt.agent.v1.WriteRequest
-	(*WriteHeader)(nil),                // 43: swdt.agent.v1.WriteHeader
-	(*WriteReply)(nil),                 // 44: swdt.agent.v1.WriteReply
-	(*PatchRequest)(nil),               // 45: swdt.agent.v1.PatchRequest
-	(*PatchHeader)(nil),                // 46: swdt.agent.v1.PatchHeader
-	(*PatchReply)(nil),                 // 47: swdt.agent.v1.PatchReply
-	(*ProbeRequest)(nil),               // 48: swdt.agent.v1.ProbeRequest
-	(*ProbeReply)(nil),                 // 49: swdt.agent.v1.ProbeReply
-	(*RenameRequest)(nil),              // 50: swdt.agent.v1.RenameRequest
-	(*RenameReply)(nil),                // 51: swdt.agent.v1.RenameReply
-	(*RemoveRequest)(nil),              // 52: swdt.agent.v1.RemoveRequest
-	(*RemoveReply)(nil),                // 53: swdt.agent.v1.RemoveReply
-	(*MakeFolderRequest)(nil),          // 54: swdt.agent.v1.MakeFolderRequest
-	(*MakeFolderReply)(nil),            // 55: swdt.agent.v1.MakeFolderReply
-	(*GetACLRequest)(nil),              // 56: swdt.agent.v1.GetACLRequest
-	(*GetACLReply)(nil),                // 57: swdt.agent.v1.GetACLReply
-	(*SetACLRequest)(nil),              // 58: swdt.agent.v1.SetACLRequest
-	(*SetACLReply)(nil),                // 59: swdt.agent.v1.SetACLReply
-	(*EnvironmentVariable)(nil),        // 60: swdt.agent.v1.EnvironmentVariable
-	(*GetEnvironmentRequest)(nil),      // 61: swdt.agent.v1.GetEnvironmentRequest
-	(*GetEnvironmentReply)(nil),        // 62: swdt.agent.v1.GetEnvironmentReply
-	(*SetEnvironmentRequest)(nil),      // 63: swdt.agent.v1.SetEnvironmentRequest
-	(*SetEnvironmentReply)(nil),        // 64: swdt.agent.v1.SetEnvironmentReply
-	(*HostsEntry)(nil),                 // 65: swdt.agent.v1.HostsEntry
-	(*GetHostsRequest)(nil),            // 66: swdt.agent.v1.GetHostsRequest
-	(*GetHostsReply)(nil),              // 67: swdt.agent.v1.GetHostsReply
-	(*SetHostsRequest)(nil),            // 68: swdt.agent.v1.SetHostsRequest
-	(*SetHostsReply)(nil),              // 69: swdt.agent.v1.SetHostsReply
-	(*Process)(nil),                    // 70: swdt.agent.v1.Process
-	(*ListProcessesRequest)(nil),       // 71: swdt.agent.v1.ListProcessesRequest
-	(*ListProcessesReply)(nil),         // 72: swdt.agent.v1.ListProcessesReply
-	(*KillProcessRequest)(nil),         // 73: swdt.agent.v1.KillProcessRequest
-	(*KillProcessReply)(nil),           // 74: swdt.agent.v1.KillProcessReply
-	(*RunRequest)(nil),                 // 75: swdt.agent.v1.RunRequest
-	(*RunCommand)(nil),                 // 76: swdt.agent.v1.RunCommand
-	(*RunReply)(nil),                   // 77: swdt.agent.v1.RunReply
-	(*Feature)(nil),                    // 78: swdt.agent.v1.Feature
-	(*GetFeaturesRequest)(nil),         // 79: swdt.agent.v1.GetFeaturesRequest
-	(*FeaturesReply)(nil),              // 80: swdt.agent.v1.FeaturesReply
-	(*SetFeatureRequest)(nil),          // 81: swdt.agent.v1.SetFeatureRequest
-	(*SetFeatureReply)(nil),            // 82: swdt.agent.v1.SetFeatureReply
-	(*FirewallRule)(nil),               // 83: swdt.agent.v1.FirewallRule
-	(*ListFirewallRulesRequest)(nil),   // 84: swdt.agent.v1.ListFirewallRulesRequest
-	(*ListFirewallRulesReply)(nil),     // 85: swdt.agent.v1.ListFirewallRulesReply
-	(*AddFirewallRuleReply)(nil),       // 86: swdt.agent.v1.AddFirewallRuleReply
-	(*RemoveFirewallRuleRequest)(nil),  // 87: swdt.agent.v1.RemoveFirewallRuleRequest
-	(*RemoveFirewallRuleReply)(nil),    // 88: swdt.agent.v1.RemoveFirewallRuleReply
-	(*EnableFirewallGroupRequest)(nil), // 89: swdt.agent.v1.EnableFirewallGroupRequest
-	(*EnableFirewallGroupReply)(nil),   // 90: swdt.agent.v1.EnableFirewallGroupReply
-	(*ReachRequest)(nil),               // 91: swdt.agent.v1.ReachRequest
-	(*ReachReply)(nil),                 // 92: swdt.agent.v1.ReachReply
-	(*ResolveRequest)(nil),             // 93: swdt.agent.v1.ResolveRequest
-	(*ResolveReply)(nil),               // 94: swdt.agent.v1.ResolveReply
-	(*HTTPGetRequest)(nil),             // 95: swdt.agent.v1.HTTPGetRequest
-	(*HTTPGetReply)(nil),               // 96: swdt.agent.v1.HTTPGetReply
-	(*ListenersRequest)(nil),           // 97: swdt.agent.v1.ListenersRequest
-	(*ListenersReply)(nil),             // 98: swdt.agent.v1.ListenersReply
-	(*Listener)(nil),                   // 99: swdt.agent.v1.Listener
-	(*CRIVersionRequest)(nil),          // 100: swdt.agent.v1.CRIVersionRequest
-	(*CRIVersionReply)(nil),            // 101: swdt.agent.v1.CRIVersionReply
-	(*CRIStatusRequest)(nil),           // 102: swdt.agent.v1.CRIStatusRequest
-	(*CRIStatusReply)(nil),             // 103: swdt.agent.v1.CRIStatusReply
-	(*PipeRequest)(nil),                // 104: swdt.agent.v1.PipeRequest
-	(*PipeReply)(nil),                  // 105: swdt.agent.v1.PipeReply
-	(*InspectRequest)(nil),             // 106: swdt.agent.v1.InspectRequest
-	(*InspectComponent)(nil),           // 107: swdt.agent.v1.InspectComponent
-	(*InspectReply)(nil),               // 108: swdt.agent.v1.InspectReply
-	(*ComponentState)(nil),             // 109: swdt.agent.v1.ComponentState
-	(*Transaction)(nil),                // 110: swdt.agent.v1.Transaction
-	(*SwapPlan)(nil),                   // 111: swdt.agent.v1.SwapPlan
-	(*SwapComponent)(nil),              // 112: swdt.agent.v1.SwapComponent
-	(*Health)(nil),                     // 113: swdt.agent.v1.Health
-	(*SwapEvent)(nil),                  // 114: swdt.agent.v1.SwapEvent
-	(*SwapOutcome)(nil),                // 115: swdt.agent.v1.SwapOutcome
-	(*ComponentOutcome)(nil),           // 116: swdt.agent.v1.ComponentOutcome
-	(*ResumeRequest)(nil),              // 117: swdt.agent.v1.ResumeRequest
-	(*AcknowledgeRequest)(nil),         // 118: swdt.agent.v1.AcknowledgeRequest
-	(*AcknowledgeReply)(nil),           // 119: swdt.agent.v1.AcknowledgeReply
-	(*durationpb.Duration)(nil),        // 120: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),      // 121: google.protobuf.Timestamp
+	(Simulation)(0),                    // 0: swdt.agent.v1.Simulation
+	(ServiceState)(0),                  // 1: swdt.agent.v1.ServiceState
+	(StartType)(0),                     // 2: swdt.agent.v1.StartType
+	(TailEvent)(0),                     // 3: swdt.agent.v1.TailEvent
+	(FeatureState)(0),                  // 4: swdt.agent.v1.FeatureState
+	(ReachOutcome)(0),                  // 5: swdt.agent.v1.ReachOutcome
+	(SwapState)(0),                     // 6: swdt.agent.v1.SwapState
+	(SwapResult)(0),                    // 7: swdt.agent.v1.SwapResult
+	(SwapAction)(0),                    // 8: swdt.agent.v1.SwapAction
+	(*FactsRequest)(nil),               // 9: swdt.agent.v1.FactsRequest
+	(*FactsReply)(nil),                 // 10: swdt.agent.v1.FactsReply
+	(*RebootRequest)(nil),              // 11: swdt.agent.v1.RebootRequest
+	(*RebootReply)(nil),                // 12: swdt.agent.v1.RebootReply
+	(*LockRequest)(nil),                // 13: swdt.agent.v1.LockRequest
+	(*LockReply)(nil),                  // 14: swdt.agent.v1.LockReply
+	(*UnlockRequest)(nil),              // 15: swdt.agent.v1.UnlockRequest
+	(*UnlockReply)(nil),                // 16: swdt.agent.v1.UnlockReply
+	(*ServiceStatus)(nil),              // 17: swdt.agent.v1.ServiceStatus
+	(*Recovery)(nil),                   // 18: swdt.agent.v1.Recovery
+	(*ServiceConfig)(nil),              // 19: swdt.agent.v1.ServiceConfig
+	(*ListServicesRequest)(nil),        // 20: swdt.agent.v1.ListServicesRequest
+	(*ListServicesReply)(nil),          // 21: swdt.agent.v1.ListServicesReply
+	(*GetServiceRequest)(nil),          // 22: swdt.agent.v1.GetServiceRequest
+	(*ServiceReply)(nil),               // 23: swdt.agent.v1.ServiceReply
+	(*DeleteServiceRequest)(nil),       // 24: swdt.agent.v1.DeleteServiceRequest
+	(*DeleteServiceReply)(nil),         // 25: swdt.agent.v1.DeleteServiceReply
+	(*StartServiceRequest)(nil),        // 26: swdt.agent.v1.StartServiceRequest
+	(*StopServiceRequest)(nil),         // 27: swdt.agent.v1.StopServiceRequest
+	(*StopServiceReply)(nil),           // 28: swdt.agent.v1.StopServiceReply
+	(*RegistryValue)(nil),              // 29: swdt.agent.v1.RegistryValue
+	(*RegistryGetRequest)(nil),         // 30: swdt.agent.v1.RegistryGetRequest
+	(*RegistrySetRequest)(nil),         // 31: swdt.agent.v1.RegistrySetRequest
+	(*RegistrySetReply)(nil),           // 32: swdt.agent.v1.RegistrySetReply
+	(*RegistryDeleteRequest)(nil),      // 33: swdt.agent.v1.RegistryDeleteRequest
+	(*RegistryDeleteReply)(nil),        // 34: swdt.agent.v1.RegistryDeleteReply
+	(*RegistryListRequest)(nil),        // 35: swdt.agent.v1.RegistryListRequest
+	(*RegistryListReply)(nil),          // 36: swdt.agent.v1.RegistryListReply
+	(*FileInfo)(nil),                   // 37: swdt.agent.v1.FileInfo
+	(*StatRequest)(nil),                // 38: swdt.agent.v1.StatRequest
+	(*ListFilesRequest)(nil),           // 39: swdt.agent.v1.ListFilesRequest
+	(*ListFilesReply)(nil),             // 40: swdt.agent.v1.ListFilesReply
+	(*HashRequest)(nil),                // 41: swdt.agent.v1.HashRequest
+	(*HashReply)(nil),                  // 42: swdt.agent.v1.HashReply
+	(*ReadRequest)(nil),                // 43: swdt.agent.v1.ReadRequest
+	(*ReadReply)(nil),                  // 44: swdt.agent.v1.ReadReply
+	(*TailRequest)(nil),                // 45: swdt.agent.v1.TailRequest
+	(*TailReply)(nil),                  // 46: swdt.agent.v1.TailReply
+	(*TailPlace)(nil),                  // 47: swdt.agent.v1.TailPlace
+	(*WriteRequest)(nil),               // 48: swdt.agent.v1.WriteRequest
+	(*WriteHeader)(nil),                // 49: swdt.agent.v1.WriteHeader
+	(*WriteReply)(nil),                 // 50: swdt.agent.v1.WriteReply
+	(*PatchRequest)(nil),               // 51: swdt.agent.v1.PatchRequest
+	(*PatchHeader)(nil),                // 52: swdt.agent.v1.PatchHeader
+	(*PatchReply)(nil),                 // 53: swdt.agent.v1.PatchReply
+	(*ProbeRequest)(nil),               // 54: swdt.agent.v1.ProbeRequest
+	(*ProbeReply)(nil),                 // 55: swdt.agent.v1.ProbeReply
+	(*RenameRequest)(nil),              // 56: swdt.agent.v1.RenameRequest
+	(*RenameReply)(nil),                // 57: swdt.agent.v1.RenameReply
+	(*RemoveRequest)(nil),              // 58: swdt.agent.v1.RemoveRequest
+	(*RemoveReply)(nil),                // 59: swdt.agent.v1.RemoveReply
+	(*MakeFolderRequest)(nil),          // 60: swdt.agent.v1.MakeFolderRequest
+	(*MakeFolderReply)(nil),            // 61: swdt.agent.v1.MakeFolderReply
+	(*GetACLRequest)(nil),              // 62: swdt.agent.v1.GetACLRequest
+	(*GetACLReply)(nil),                // 63: swdt.agent.v1.GetACLReply
+	(*SetACLRequest)(nil),              // 64: swdt.agent.v1.SetACLRequest
+	(*SetACLReply)(nil),                // 65: swdt.agent.v1.SetACLReply
+	(*EnvironmentVariable)(nil),        // 66: swdt.agent.v1.EnvironmentVariable
+	(*GetEnvironmentRequest)(nil),      // 67: swdt.agent.v1.GetEnvironmentRequest
+	(*GetEnvironmentReply)(nil),        // 68: swdt.agent.v1.GetEnvironmentReply
+	(*SetEnvironmentRequest)(nil),      // 69: swdt.agent.v1.SetEnvironmentRequest
+	(*SetEnvironmentReply)(nil),        // 70: swdt.agent.v1.SetEnvironmentReply
+	(*HostsEntry)(nil),                 // 71: swdt.agent.v1.HostsEntry
+	(*GetHostsRequest)(nil),            // 72: swdt.agent.v1.GetHostsRequest
+	(*GetHostsReply)(nil),              // 73: swdt.agent.v1.GetHostsReply
+	(*SetHostsRequest)(nil),            // 74: swdt.agent.v1.SetHostsRequest
+	(*SetHostsReply)(nil),              // 75: swdt.agent.v1.SetHostsReply
+	(*Process)(nil),                    // 76: swdt.agent.v1.Process
+	(*ListProcessesRequest)(nil),       // 77: swdt.agent.v1.ListProcessesRequest
+	(*ListProcessesReply)(nil),         // 78: swdt.agent.v1.ListProcessesReply
+	(*KillProcessRequest)(nil),         // 79: swdt.agent.v1.KillProcessRequest
+	(*KillProcessReply)(nil),           // 80: swdt.agent.v1.KillProcessReply
+	(*RunRequest)(nil),                 // 81: swdt.agent.v1.RunRequest
+	(*RunCommand)(nil),                 // 82: swdt.agent.v1.RunCommand
+	(*RunReply)(nil),                   // 83: swdt.agent.v1.RunReply
+	(*Feature)(nil),                    // 84: swdt.agent.v1.Feature
+	(*GetFeaturesRequest)(nil),         // 85: swdt.agent.v1.GetFeaturesRequest
+	(*FeaturesReply)(nil),              // 86: swdt.agent.v1.FeaturesReply
+	(*SetFeatureRequest)(nil),          // 87: swdt.agent.v1.SetFeatureRequest
+	(*SetFeatureReply)(nil),            // 88: swdt.agent.v1.SetFeatureReply
+	(*FirewallRule)(nil),               // 89: swdt.agent.v1.FirewallRule
+	(*ListFirewallRulesRequest)(nil),   // 90: swdt.agent.v1.ListFirewallRulesRequest
+	(*ListFirewallRulesReply)(nil),     // 91: swdt.agent.v1.ListFirewallRulesReply
+	(*AddFirewallRuleReply)(nil),       // 92: swdt.agent.v1.AddFirewallRuleReply
+	(*RemoveFirewallRuleRequest)(nil),  // 93: swdt.agent.v1.RemoveFirewallRuleRequest
+	(*RemoveFirewallRuleReply)(nil),    // 94: swdt.agent.v1.RemoveFirewallRuleReply
+	(*EnableFirewallGroupRequest)(nil), // 95: swdt.agent.v1.EnableFirewallGroupRequest
+	(*EnableFirewallGroupReply)(nil),   // 96: swdt.agent.v1.EnableFirewallGroupReply
+	(*ReachRequest)(nil),               // 97: swdt.agent.v1.ReachRequest
+	(*ReachReply)(nil),                 // 98: swdt.agent.v1.ReachReply
+	(*ResolveRequest)(nil),             // 99: swdt.agent.v1.ResolveRequest
+	(*ResolveReply)(nil),               // 100: swdt.agent.v1.ResolveReply
+	(*HTTPGetRequest)(nil),             // 101: swdt.agent.v1.HTTPGetRequest
+	(*HTTPGetReply)(nil),               // 102: swdt.agent.v1.HTTPGetReply
+	(*ListenersRequest)(nil),           // 103: swdt.agent.v1.ListenersRequest
+	(*ListenersReply)(nil),             // 104: swdt.agent.v1.ListenersReply
+	(*Listener)(nil),                   // 105: swdt.agent.v1.Listener
+	(*CRIVersionRequest)(nil),          // 106: swdt.agent.v1.CRIVersionRequest
+	(*CRIVersionReply)(nil),            // 107: swdt.agent.v1.CRIVersionReply
+	(*CRIStatusRequest)(nil),           // 108: swdt.agent.v1.CRIStatusRequest
+	(*CRIStatusReply)(nil),             // 109: swdt.agent.v1.CRIStatusReply
+	(*PipeRequest)(nil),                // 110: swdt.agent.v1.PipeRequest
+	(*PipeReply)(nil),                  // 111: swdt.agent.v1.PipeReply
+	(*InspectRequest)(nil),             // 112: swdt.agent.v1.InspectRequest
+	(*InspectComponent)(nil),           // 113: swdt.agent.v1.InspectComponent
+	(*InspectReply)(nil),               // 114: swdt.agent.v1.InspectReply
+	(*ComponentState)(nil),             // 115: swdt.agent.v1.ComponentState
+	(*Transaction)(nil),                // 116: swdt.agent.v1.Transaction
+	(*SwapPlan)(nil),                   // 117: swdt.agent.v1.SwapPlan
+	(*SwapComponent)(nil),              // 118: swdt.agent.v1.SwapComponent
+	(*Health)(nil),                     // 119: swdt.agent.v1.Health
+	(*SwapEvent)(nil),                  // 120: swdt.agent.v1.SwapEvent
+	(*SwapOutcome)(nil),                // 121: swdt.agent.v1.SwapOutcome
+	(*ComponentOutcome)(nil),           // 122: swdt.agent.v1.ComponentOutcome
+	(*ResumeRequest)(nil),              // 123: swdt.agent.v1.ResumeRequest
+	(*AcknowledgeRequest)(nil),         // 124: swdt.agent.v1.AcknowledgeRequest
+	(*AcknowledgeReply)(nil),           // 125: swdt.agent.v1.AcknowledgeReply
+	(*durationpb.Duration)(nil),        // 126: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),      // 127: google.protobuf.Timestamp
 }
 var file_agent_proto_depIdxs = []int32{
-	120, // 0: swdt.agent.v1.FactsReply.uptime:type_name -> google.protobuf.Duration
-	121, // 1: swdt.agent.v1.FactsReply.time:type_name -> google.protobuf.Timestamp
-	121, // 2: swdt.agent.v1.ServiceStatus.started:type_name -> google.protobuf.Timestamp
-	120, // 3: swdt.agent.v1.Recovery.restarts:type_name -> google.protobuf.Duration
-	120, // 4: swdt.agent.v1.Recovery.reset:type_name -> google.protobuf.Duration
-	12,  // 5: swdt.agent.v1.ServiceConfig.recovery:type_name -> swdt.agent.v1.Recovery
-	11,  // 6: swdt.agent.v1.ListServicesReply.services:type_name -> swdt.agent.v1.ServiceStatus
-	11,  // 7: swdt.agent.v1.ServiceReply.status:type_name -> swdt.agent.v1.ServiceStatus
-	13,  // 8: swdt.agent.v1.ServiceReply.config:type_name -> swdt.agent.v1.ServiceConfig
-	120, // 9: swdt.agent.v1.StartServiceRequest.timeout:type_name -> google.protobuf.Duration
-	120, // 10: swdt.agent.v1.StopServiceRequest.timeout:type_name -> google.protobuf.Duration
-	23,  // 11: swdt.agent.v1.RegistrySetRequest.value:type_name -> swdt.agent.v1.RegistryValue
-	23,  // 12: swdt.agent.v1.RegistryListReply.values:type_name -> swdt.agent.v1.RegistryValue
-	121, // 13: swdt.agent.v1.FileInfo.modified:type_name -> google.protobuf.Timestamp
-	31,  // 14: swdt.agent.v1.ListFilesReply.entries:type_name -> swdt.agent.v1.FileInfo
-	121, // 15: swdt.agent.v1.TailRequest.since:type_name -> google.protobuf.Timestamp
-	41,  // 16: swdt.agent.v1.TailRequest.from:type_name -> swdt.agent.v1.TailPlace
-	41,  // 17: swdt.agent.v1.TailRequest.copies:type_name -> swdt.agent.v1.TailPlace
-	0,   // 18: swdt.agent.v1.TailReply.event:type_name -> swdt.agent.v1.TailEvent
-	41,  // 19: swdt.agent.v1.TailReply.place:type_name -> swdt.agent.v1.TailPlace
-	43,  // 20: swdt.agent.v1.WriteRequest.header:type_name -> swdt.agent.v1.WriteHeader
-	121, // 21: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
-	46,  // 22: swdt.agent.v1.PatchRequest.header:type_name -> swdt.agent.v1.PatchHeader
-	121, // 23: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
-	120, // 24: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
-	60,  // 25: swdt.agent.v1.GetEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
-	60,  // 26: swdt.agent.v1.SetEnvironmentRequest.variables:type_name -> swdt.agent.v1.EnvironmentVariable
-	65,  // 27: swdt.agent.v1.GetHostsReply.entries:type_name -> swdt.agent.v1.HostsEntry
-	65,  // 28: swdt.agent.v1.SetHostsRequest.entries:type_name -> swdt.agent.v1.HostsEntry
-	121, // 29: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
-	120, // 30: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
-	70,  // 31: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
-	121, // 32: swdt.agent.v1.ListProcessesReply.taken:type_name -> google.protobuf.Timestamp
-	76,  // 33: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
-	78,  // 34: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
-	83,  // 35: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
-	120, // 36: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
-	120, // 37: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
-	99,  // 38: swdt.agent.v1.ListenersReply.listeners:type_name -> swdt.agent.v1.Listener
-	107, // 39: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
-	109, // 40: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
-	110, // 41: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
-	4,   // 42: swdt.agent.v1.InspectReply.facts:type_name -> swdt.agent.v1.FactsReply
-	11,  // 43: swdt.agent.v1.ComponentState.service:type_name -> swdt.agent.v1.ServiceStatus
-	13,  // 44: swdt.agent.v1.ComponentState.service_config:type_name -> swdt.agent.v1.ServiceConfig
-	121, // 45: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
-	115, // 46: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	112, // 47: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
-	113, // 48: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
-	120, // 49: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
-	120, // 50: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
-	120, // 51: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
-	120, // 52: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
-	121, // 53: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
-	115, // 54: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	1,   // 55: swdt.agent.v1.SwapOutcome.result:type_name -> swdt.agent.v1.SwapResult
-	116, // 56: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
-	120, // 57: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
-	2,   // 58: swdt.agent.v1.ComponentOutcome.action:type_name -> swdt.agent.v1.SwapAction
-	11,  // 59: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
-	120, // 60: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
-	120, // 61: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
-	3,   // 62: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
-	5,   // 63: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
-	7,   // 64: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
-	9,   // 65: swdt.agent.v1.Machine.Unlock:input_type -> swdt.agent.v1.UnlockRequest
-	14,  // 66: swdt.agent.v1.Services.List:input_type -> swdt.agent.v1.ListServicesRequest
-	16,  // 67: swdt.agent.v1.Services.Get:input_type -> swdt.agent.v1.GetServiceRequest
-	13,  // 68: swdt.agent.v1.Services.Create:input_type -> swdt.agent.v1.ServiceConfig
-	13,  // 69: swdt.agent.v1.Services.Configure:input_type -> swdt.agent.v1.ServiceConfig
-	18,  // 70: swdt.agent.v1.Services.Delete:input_type -> swdt.agent.v1.DeleteServiceRequest
-	20,  // 71: swdt.agent.v1.Services.Start:input_type -> swdt.agent.v1.StartServiceRequest
-	21,  // 72: swdt.agent.v1.Services.Stop:input_type -> swdt.agent.v1.StopServiceRequest
-	24,  // 73: swdt.agent.v1.Registry.Get:input_type -> swdt.agent.v1.RegistryGetRequest
-	25,  // 74: swdt.agent.v1.Registry.Set:input_type -> swdt.agent.v1.RegistrySetRequest
-	27,  // 75: swdt.agent.v1.Registry.Delete:input_type -> swdt.agent.v1.RegistryDeleteRequest
-	29,  // 76: swdt.agent.v1.Registry.List:input_type -> swdt.agent.v1.RegistryListRequest
-	32,  // 77: swdt.agent.v1.Files.Stat:input_type -> swdt.agent.v1.StatRequest
-	33,  // 78: swdt.agent.v1.Files.List:input_type -> swdt.agent.v1.ListFilesRequest
-	35,  // 79: swdt.agent.v1.Files.Hash:input_type -> swdt.agent.v1.HashRequest
-	37,  // 80: swdt.agent.v1.Files.Read:input_type -> swdt.agent.v1.ReadRequest
-	39,  // 81: swdt.agent.v1.Files.Tail:input_type -> swdt.agent.v1.TailRequest
-	42,  // 82: swdt.agent.v1.Files.Write:input_type -> swdt.agent.v1.WriteRequest
-	45,  // 83: swdt.agent.v1.Files.Patch:input_type -> swdt.agent.v1.PatchRequest
-	48,  // 84: swdt.agent.v1.Files.Probe:input_type -> swdt.agent.v1.ProbeRequest
-	50,  // 85: swdt.agent.v1.Files.Rename:input_type -> swdt.agent.v1.RenameRequest
-	52,  // 86: swdt.agent.v1.Files.Remove:input_type -> swdt.agent.v1.RemoveRequest
-	54,  // 87: swdt.agent.v1.Files.MakeFolder:input_type -> swdt.agent.v1.MakeFolderRequest
-	56,  // 88: swdt.agent.v1.Files.GetACL:input_type -> swdt.agent.v1.GetACLRequest
-	58,  // 89: swdt.agent.v1.Files.SetACL:input_type -> swdt.agent.v1.SetACLRequest
-	61,  // 90: swdt.agent.v1.Settings.GetEnvironment:input_type -> swdt.agent.v1.GetEnvironmentRequest
-	63,  // 91: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
-	66,  // 92: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
-	68,  // 93: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
-	71,  // 94: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
-	73,  // 95: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
-	75,  // 96: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
-	79,  // 97: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
-	81,  // 98: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
-	84,  // 99: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
-	83,  // 100: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
-	87,  // 101: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
-	89,  // 102: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
-	91,  // 103: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
-	93,  // 104: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
-	95,  // 105: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
-	97,  // 106: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
-	100, // 107: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
-	102, // 108: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
-	104, // 109: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
-	106, // 110: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
-	111, // 111: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
-	117, // 112: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
-	118, // 113: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
-	4,   // 114: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
-	6,   // 115: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
-	8,   // 116: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
-	10,  // 117: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
-	15,  // 118: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
-	17,  // 119: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
-	17,  // 120: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
-	17,  // 121: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
-	19,  // 122: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
-	17,  // 123: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
-	22,  // 124: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
-	23,  // 125: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
-	26,  // 126: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
-	28,  // 127: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
-	30,  // 128: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
-	31,  // 129: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
-	34,  // 130: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
-	36,  // 131: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
-	38,  // 132: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
-	40,  // 133: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
-	44,  // 134: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
-	47,  // 135: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
-	49,  // 136: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
-	51,  // 137: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
-	53,  // 138: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
-	55,  // 139: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
-	57,  // 140: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
-	59,  // 141: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
-	62,  // 142: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
-	64,  // 143: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
-	67,  // 144: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
-	69,  // 145: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
-	72,  // 146: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
-	74,  // 147: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
-	77,  // 148: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
-	80,  // 149: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
-	82,  // 150: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
-	85,  // 151: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
-	86,  // 152: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
-	88,  // 153: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
-	90,  // 154: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
-	92,  // 155: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
-	94,  // 156: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
-	96,  // 157: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
-	98,  // 158: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
-	101, // 159: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
-	103, // 160: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
-	105, // 161: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
-	108, // 162: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
-	114, // 163: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
-	114, // 164: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
-	119, // 165: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
-	114, // [114:166] is the sub-list for method output_type
-	62,  // [62:114] is the sub-list for method input_type
-	62,  // [62:62] is the sub-list for extension type_name
-	62,  // [62:62] is the sub-list for extension extendee
-	0,   // [0:62] is the sub-list for field type_name
+	126, // 0: swdt.agent.v1.FactsReply.uptime:type_name -> google.protobuf.Duration
+	0,   // 1: swdt.agent.v1.FactsReply.simulated:type_name -> swdt.agent.v1.Simulation
+	127, // 2: swdt.agent.v1.FactsReply.time:type_name -> google.protobuf.Timestamp
+	1,   // 3: swdt.agent.v1.ServiceStatus.state:type_name -> swdt.agent.v1.ServiceState
+	127, // 4: swdt.agent.v1.ServiceStatus.started:type_name -> google.protobuf.Timestamp
+	126, // 5: swdt.agent.v1.Recovery.restarts:type_name -> google.protobuf.Duration
+	126, // 6: swdt.agent.v1.Recovery.reset:type_name -> google.protobuf.Duration
+	2,   // 7: swdt.agent.v1.ServiceConfig.start_type:type_name -> swdt.agent.v1.StartType
+	18,  // 8: swdt.agent.v1.ServiceConfig.recovery:type_name -> swdt.agent.v1.Recovery
+	17,  // 9: swdt.agent.v1.ListServicesReply.services:type_name -> swdt.agent.v1.ServiceStatus
+	17,  // 10: swdt.agent.v1.ServiceReply.status:type_name -> swdt.agent.v1.ServiceStatus
+	19,  // 11: swdt.agent.v1.ServiceReply.config:type_name -> swdt.agent.v1.ServiceConfig
+	126, // 12: swdt.agent.v1.StartServiceRequest.timeout:type_name -> google.protobuf.Duration
+	126, // 13: swdt.agent.v1.StopServiceRequest.timeout:type_name -> google.protobuf.Duration
+	29,  // 14: swdt.agent.v1.RegistrySetRequest.value:type_name -> swdt.agent.v1.RegistryValue
+	29,  // 15: swdt.agent.v1.RegistryListReply.values:type_name -> swdt.agent.v1.RegistryValue
+	127, // 16: swdt.agent.v1.FileInfo.modified:type_name -> google.protobuf.Timestamp
+	37,  // 17: swdt.agent.v1.ListFilesReply.entries:type_name -> swdt.agent.v1.FileInfo
+	127, // 18: swdt.agent.v1.TailRequest.since:type_name -> google.protobuf.Timestamp
+	47,  // 19: swdt.agent.v1.TailRequest.from:type_name -> swdt.agent.v1.TailPlace
+	47,  // 20: swdt.agent.v1.TailRequest.copies:type_name -> swdt.agent.v1.TailPlace
+	3,   // 21: swdt.agent.v1.TailReply.event:type_name -> swdt.agent.v1.TailEvent
+	47,  // 22: swdt.agent.v1.TailReply.place:type_name -> swdt.agent.v1.TailPlace
+	49,  // 23: swdt.agent.v1.WriteRequest.header:type_name -> swdt.agent.v1.WriteHeader
+	127, // 24: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
+	52,  // 25: swdt.agent.v1.PatchRequest.header:type_name -> swdt.agent.v1.PatchHeader
+	127, // 26: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
+	126, // 27: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
+	66,  // 28: swdt.agent.v1.GetEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
+	66,  // 29: swdt.agent.v1.SetEnvironmentRequest.variables:type_name -> swdt.agent.v1.EnvironmentVariable
+	71,  // 30: swdt.agent.v1.GetHostsReply.entries:type_name -> swdt.agent.v1.HostsEntry
+	71,  // 31: swdt.agent.v1.SetHostsRequest.entries:type_name -> swdt.agent.v1.HostsEntry
+	127, // 32: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
+	126, // 33: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
+	76,  // 34: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
+	127, // 35: swdt.agent.v1.ListProcessesReply.taken:type_name -> google.protobuf.Timestamp
+	82,  // 36: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
+	4,   // 37: swdt.agent.v1.Feature.state:type_name -> swdt.agent.v1.FeatureState
+	84,  // 38: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
+	89,  // 39: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
+	126, // 40: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
+	5,   // 41: swdt.agent.v1.ReachReply.outcome:type_name -> swdt.agent.v1.ReachOutcome
+	126, // 42: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
+	105, // 43: swdt.agent.v1.ListenersReply.listeners:type_name -> swdt.agent.v1.Listener
+	113, // 44: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
+	115, // 45: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
+	116, // 46: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
+	10,  // 47: swdt.agent.v1.InspectReply.facts:type_name -> swdt.agent.v1.FactsReply
+	17,  // 48: swdt.agent.v1.ComponentState.service:type_name -> swdt.agent.v1.ServiceStatus
+	19,  // 49: swdt.agent.v1.ComponentState.service_config:type_name -> swdt.agent.v1.ServiceConfig
+	127, // 50: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
+	6,   // 51: swdt.agent.v1.Transaction.state:type_name -> swdt.agent.v1.SwapState
+	121, // 52: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	118, // 53: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
+	119, // 54: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
+	126, // 55: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
+	126, // 56: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
+	126, // 57: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
+	126, // 58: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
+	127, // 59: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
+	6,   // 60: swdt.agent.v1.SwapEvent.state:type_name -> swdt.agent.v1.SwapState
+	121, // 61: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	7,   // 62: swdt.agent.v1.SwapOutcome.result:type_name -> swdt.agent.v1.SwapResult
+	122, // 63: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
+	126, // 64: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
+	8,   // 65: swdt.agent.v1.ComponentOutcome.action:type_name -> swdt.agent.v1.SwapAction
+	17,  // 66: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
+	126, // 67: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
+	126, // 68: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
+	9,   // 69: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
+	11,  // 70: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
+	13,  // 71: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
+	15,  // 72: swdt.agent.v1.Machine.Unlock:input_type -> swdt.agent.v1.UnlockRequest
+	20,  // 73: swdt.agent.v1.Services.List:input_type -> swdt.agent.v1.ListServicesRequest
+	22,  // 74: swdt.agent.v1.Services.Get:input_type -> swdt.agent.v1.GetServiceRequest
+	19,  // 75: swdt.agent.v1.Services.Create:input_type -> swdt.agent.v1.ServiceConfig
+	19,  // 76: swdt.agent.v1.Services.Configure:input_type -> swdt.agent.v1.ServiceConfig
+	24,  // 77: swdt.agent.v1.Services.Delete:input_type -> swdt.agent.v1.DeleteServiceRequest
+	26,  // 78: swdt.agent.v1.Services.Start:input_type -> swdt.agent.v1.StartServiceRequest
+	27,  // 79: swdt.agent.v1.Services.Stop:input_type -> swdt.agent.v1.StopServiceRequest
+	30,  // 80: swdt.agent.v1.Registry.Get:input_type -> swdt.agent.v1.RegistryGetRequest
+	31,  // 81: swdt.agent.v1.Registry.Set:input_type -> swdt.agent.v1.RegistrySetRequest
+	33,  // 82: swdt.agent.v1.Registry.Delete:input_type -> swdt.agent.v1.RegistryDeleteRequest
+	35,  // 83: swdt.agent.v1.Registry.List:input_type -> swdt.agent.v1.RegistryListRequest
+	38,  // 84: swdt.agent.v1.Files.Stat:input_type -> swdt.agent.v1.StatRequest
+	39,  // 85: swdt.agent.v1.Files.List:input_type -> swdt.agent.v1.ListFilesRequest
+	41,  // 86: swdt.agent.v1.Files.Hash:input_type -> swdt.agent.v1.HashRequest
+	43,  // 87: swdt.agent.v1.Files.Read:input_type -> swdt.agent.v1.ReadRequest
+	45,  // 88: swdt.agent.v1.Files.Tail:input_type -> swdt.agent.v1.TailRequest
+	48,  // 89: swdt.agent.v1.Files.Write:input_type -> swdt.agent.v1.WriteRequest
+	51,  // 90: swdt.agent.v1.Files.Patch:input_type -> swdt.agent.v1.PatchRequest
+	54,  // 91: swdt.agent.v1.Files.Probe:input_type -> swdt.agent.v1.ProbeRequest
+	56,  // 92: swdt.agent.v1.Files.Rename:input_type -> swdt.agent.v1.RenameRequest
+	58,  // 93: swdt.agent.v1.Files.Remove:input_type -> swdt.agent.v1.RemoveRequest
+	60,  // 94: swdt.agent.v1.Files.MakeFolder:input_type -> swdt.agent.v1.MakeFolderRequest
+	62,  // 95: swdt.agent.v1.Files.GetACL:input_type -> swdt.agent.v1.GetACLRequest
+	64,  // 96: swdt.agent.v1.Files.SetACL:input_type -> swdt.agent.v1.SetACLRequest
+	67,  // 97: swdt.agent.v1.Settings.GetEnvironment:input_type -> swdt.agent.v1.GetEnvironmentRequest
+	69,  // 98: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
+	72,  // 99: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
+	74,  // 100: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
+	77,  // 101: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
+	79,  // 102: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
+	81,  // 103: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
+	85,  // 104: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
+	87,  // 105: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
+	90,  // 106: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
+	89,  // 107: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
+	93,  // 108: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
+	95,  // 109: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
+	97,  // 110: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
+	99,  // 111: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
+	101, // 112: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
+	103, // 113: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
+	106, // 114: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
+	108, // 115: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
+	110, // 116: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
+	112, // 117: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
+	117, // 118: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
+	123, // 119: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
+	124, // 120: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
+	10,  // 121: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
+	12,  // 122: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
+	14,  // 123: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
+	16,  // 124: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
+	21,  // 125: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
+	23,  // 126: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
+	23,  // 127: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
+	23,  // 128: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
+	25,  // 129: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
+	23,  // 130: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
+	28,  // 131: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
+	29,  // 132: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
+	32,  // 133: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
+	34,  // 134: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
+	36,  // 135: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
+	37,  // 136: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
+	40,  // 137: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
+	42,  // 138: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
+	44,  // 139: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
+	46,  // 140: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
+	50,  // 141: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
+	53,  // 142: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
+	55,  // 143: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
+	57,  // 144: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
+	59,  // 145: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
+	61,  // 146: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
+	63,  // 147: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
+	65,  // 148: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
+	68,  // 149: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
+	70,  // 150: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
+	73,  // 151: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
+	75,  // 152: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
+	78,  // 153: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
+	80,  // 154: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
+	83,  // 155: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
+	86,  // 156: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
+	88,  // 157: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
+	91,  // 158: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
+	92,  // 159: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
+	94,  // 160: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
+	96,  // 161: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
+	98,  // 162: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
+	100, // 163: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
+	102, // 164: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
+	104, // 165: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
+	107, // 166: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
+	109, // 167: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
+	111, // 168: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
+	114, // 169: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
+	120, // 170: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
+	120, // 171: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
+	125, // 172: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
+	121, // [121:173] is the sub-list for method output_type
+	69,  // [69:121] is the sub-list for method input_type
+	69,  // [69:69] is the sub-list for extension type_name
+	69,  // [69:69] is the sub-list for extension extendee
+	0,   // [0:69] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -7600,7 +7358,7 @@ func file_agent_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
-			NumEnums:      3,
+			NumEnums:      9,
 			NumMessages:   117,
 			NumExtensions: 0,
 			NumServices:   10,

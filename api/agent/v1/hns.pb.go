@@ -25,10 +25,65 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// ComputeKind is a kind of object that swdt asks for. The types inside the
+// documents are numbers and words of Windows, which may be any.
+type ComputeKind int32
+
+const (
+	ComputeKind_COMPUTE_KIND_UNKNOWN       ComputeKind = 0
+	ComputeKind_COMPUTE_KIND_NETWORKS      ComputeKind = 1
+	ComputeKind_COMPUTE_KIND_ENDPOINTS     ComputeKind = 2
+	ComputeKind_COMPUTE_KIND_NAMESPACES    ComputeKind = 3
+	ComputeKind_COMPUTE_KIND_LOADBALANCERS ComputeKind = 4
+	ComputeKind_COMPUTE_KIND_SYSTEMS       ComputeKind = 5
+)
+
+// Enum value maps for ComputeKind.
+var (
+	ComputeKind_name = map[int32]string{
+		0: "COMPUTE_KIND_UNKNOWN",
+		1: "COMPUTE_KIND_NETWORKS",
+		2: "COMPUTE_KIND_ENDPOINTS",
+		3: "COMPUTE_KIND_NAMESPACES",
+		4: "COMPUTE_KIND_LOADBALANCERS",
+		5: "COMPUTE_KIND_SYSTEMS",
+	}
+	ComputeKind_value = map[string]int32{
+		"COMPUTE_KIND_UNKNOWN":       0,
+		"COMPUTE_KIND_NETWORKS":      1,
+		"COMPUTE_KIND_ENDPOINTS":     2,
+		"COMPUTE_KIND_NAMESPACES":    3,
+		"COMPUTE_KIND_LOADBALANCERS": 4,
+		"COMPUTE_KIND_SYSTEMS":       5,
+	}
+)
+
+func (x ComputeKind) Enum() *ComputeKind {
+	p := new(ComputeKind)
+	*p = x
+	return p
+}
+
+func (x ComputeKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ComputeKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_hns_proto_enumTypes[0].Descriptor()
+}
+
+func (ComputeKind) Type() protoreflect.EnumType {
+	return &file_hns_proto_enumTypes[0]
+}
+
+func (x ComputeKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
 type ComputeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"` // Objects: networks, endpoints, namespaces, loadbalancers, systems
-	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`     // Terminate
+	Kind          ComputeKind            `protobuf:"varint,1,opt,name=kind,proto3,enum=swdt.agent.v1.ComputeKind" json:"kind,omitempty"` // Objects
+	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`                                     // Terminate
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -58,16 +113,11 @@ func (x *ComputeRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ComputeRequest.ProtoReflect.Descriptor instead.
-func (*ComputeRequest) Descriptor() ([]byte, []int) {
-	return file_hns_proto_rawDescGZIP(), []int{0}
-}
-
-func (x *ComputeRequest) GetKind() string {
+func (x *ComputeRequest) GetKind() ComputeKind {
 	if x != nil {
 		return x.Kind
 	}
-	return ""
+	return ComputeKind_COMPUTE_KIND_UNKNOWN
 }
 
 func (x *ComputeRequest) GetId() string {
@@ -107,11 +157,6 @@ func (x *ComputeReply) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ComputeReply.ProtoReflect.Descriptor instead.
-func (*ComputeReply) Descriptor() ([]byte, []int) {
-	return file_hns_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *ComputeReply) GetObjects() []*ComputeObject {
@@ -156,11 +201,6 @@ func (x *ComputeObject) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ComputeObject.ProtoReflect.Descriptor instead.
-func (*ComputeObject) Descriptor() ([]byte, []int) {
-	return file_hns_proto_rawDescGZIP(), []int{2}
-}
-
 func (x *ComputeObject) GetDocument() []byte {
 	if x != nil {
 		return x.Document
@@ -193,9 +233,9 @@ var File_hns_proto protoreflect.FileDescriptor
 
 const file_hns_proto_rawDesc = "" +
 	"\n" +
-	"\thns.proto\x12\rswdt.agent.v1\"4\n" +
-	"\x0eComputeRequest\x12\x12\n" +
-	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x0e\n" +
+	"\thns.proto\x12\rswdt.agent.v1\"P\n" +
+	"\x0eComputeRequest\x12.\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x1a.swdt.agent.v1.ComputeKindR\x04kind\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\"F\n" +
 	"\fComputeReply\x126\n" +
 	"\aobjects\x18\x01 \x03(\v2\x1c.swdt.agent.v1.ComputeObjectR\aobjects\"u\n" +
@@ -205,7 +245,14 @@ const file_hns_proto_rawDesc = "" +
 	"\n" +
 	"properties\x18\x03 \x01(\fR\n" +
 	"properties\x12\x18\n" +
-	"\afailure\x18\x04 \x01(\tR\afailure2\x99\x01\n" +
+	"\afailure\x18\x04 \x01(\tR\afailure*\xb5\x01\n" +
+	"\vComputeKind\x12\x18\n" +
+	"\x14COMPUTE_KIND_UNKNOWN\x10\x00\x12\x19\n" +
+	"\x15COMPUTE_KIND_NETWORKS\x10\x01\x12\x1a\n" +
+	"\x16COMPUTE_KIND_ENDPOINTS\x10\x02\x12\x1b\n" +
+	"\x17COMPUTE_KIND_NAMESPACES\x10\x03\x12\x1e\n" +
+	"\x1aCOMPUTE_KIND_LOADBALANCERS\x10\x04\x12\x18\n" +
+	"\x14COMPUTE_KIND_SYSTEMS\x10\x052\x99\x01\n" +
 	"\aCompute\x12E\n" +
 	"\aObjects\x12\x1d.swdt.agent.v1.ComputeRequest\x1a\x1b.swdt.agent.v1.ComputeReply\x12G\n" +
 	"\tTerminate\x12\x1d.swdt.agent.v1.ComputeRequest\x1a\x1b.swdt.agent.v1.ComputeReplyB/Z-github.com/swdt-dev/swdt/api/agent/v1;agentv1b\x06proto3"
@@ -215,30 +262,26 @@ var (
 	file_hns_proto_rawDescData []byte
 )
 
-func file_hns_proto_rawDescGZIP() []byte {
-	file_hns_proto_rawDescOnce.Do(func() {
-		file_hns_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_hns_proto_rawDesc), len(file_hns_proto_rawDesc)))
-	})
-	return file_hns_proto_rawDescData
-}
-
+var file_hns_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_hns_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_hns_proto_goTypes = []any{
-	(*ComputeRequest)(nil), // 0: swdt.agent.v1.ComputeRequest
-	(*ComputeReply)(nil),   // 1: swdt.agent.v1.ComputeReply
-	(*ComputeObject)(nil),  // 2: swdt.agent.v1.ComputeObject
+	(ComputeKind)(0),       // 0: swdt.agent.v1.ComputeKind
+	(*ComputeRequest)(nil), // 1: swdt.agent.v1.ComputeRequest
+	(*ComputeReply)(nil),   // 2: swdt.agent.v1.ComputeReply
+	(*ComputeObject)(nil),  // 3: swdt.agent.v1.ComputeObject
 }
 var file_hns_proto_depIdxs = []int32{
-	2, // 0: swdt.agent.v1.ComputeReply.objects:type_name -> swdt.agent.v1.ComputeObject
-	0, // 1: swdt.agent.v1.Compute.Objects:input_type -> swdt.agent.v1.ComputeRequest
-	0, // 2: swdt.agent.v1.Compute.Terminate:input_type -> swdt.agent.v1.ComputeRequest
-	1, // 3: swdt.agent.v1.Compute.Objects:output_type -> swdt.agent.v1.ComputeReply
-	1, // 4: swdt.agent.v1.Compute.Terminate:output_type -> swdt.agent.v1.ComputeReply
-	3, // [3:5] is the sub-list for method output_type
-	1, // [1:3] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	0, // 0: swdt.agent.v1.ComputeRequest.kind:type_name -> swdt.agent.v1.ComputeKind
+	3, // 1: swdt.agent.v1.ComputeReply.objects:type_name -> swdt.agent.v1.ComputeObject
+	1, // 2: swdt.agent.v1.Compute.Objects:input_type -> swdt.agent.v1.ComputeRequest
+	1, // 3: swdt.agent.v1.Compute.Terminate:input_type -> swdt.agent.v1.ComputeRequest
+	2, // 4: swdt.agent.v1.Compute.Objects:output_type -> swdt.agent.v1.ComputeReply
+	2, // 5: swdt.agent.v1.Compute.Terminate:output_type -> swdt.agent.v1.ComputeReply
+	4, // [4:6] is the sub-list for method output_type
+	2, // [2:4] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_hns_proto_init() }
@@ -251,13 +294,14 @@ func file_hns_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hns_proto_rawDesc), len(file_hns_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_hns_proto_goTypes,
 		DependencyIndexes: file_hns_proto_depIdxs,
+		EnumInfos:         file_hns_proto_enumTypes,
 		MessageInfos:      file_hns_proto_msgTypes,
 	}.Build()
 	File_hns_proto = out.File

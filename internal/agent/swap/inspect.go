@@ -9,103 +9,104 @@ import (
 	"strings"
 	"time"
 
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/agent/internal/hashcache"
+	"github.com/swdt-dev/swdt/internal/agent/internal/messages"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// Question names a destination to inspect.
-type Question struct {
-	Name        string
-	Destination string
-	Service     string // empty: no service
-	// VersionArgs make the binary print its version; if empty, the binary is
-	// not run.
-	VersionArgs []string
-	// Processes of the machine, as listed by the caller.
-	Processes []platform.Process
+// inspection is the inspection of one component. Its question and its answer are messages of
+// the RPC, since they are for nothing else.
+type inspection struct {
+	platform  *platform.Platform
+	hashes    *hashcache.Cache
+	processes []platform.Process
+	question  *agentv1.InspectComponent
+	state     *agentv1.ComponentState
+	service   platform.ServiceStatus // valid if state has a service
 }
 
-// Answer is a component's state.
-type Answer struct {
-	Exists          bool
-	Folder          bool   // the destination is a folder
-	SHA256          string // of the binary at the destination
-	Size            int64  // bytes
-	Version         string // as the binary reports it; empty: unknown
-	PreviousPath    string // of the kept previous binary; empty: none
-	PreviousSHA256  string
-	PreviousVersion string
-	// Leftovers are files beside the destination that an interrupted swdt left there. While
-	// a transaction is in flight, no other swdt may remove these files.
-	Leftovers     []string
-	ServiceExists bool
-	// Outdated reports that the service runs a file other than the one at the destination.
-	Outdated bool
-	// RunBy are services with other names that run the file at the destination. It is set
-	// only if the service named in the question does not exist.
-	RunBy         []string
-	Service       platform.ServiceStatus
-	ServiceConfig platform.ServiceConfig
-}
-
-// Inspect inspects a component. It writes nothing.
-func Inspect(ctx context.Context, p *platform.Platform, hashes *hashcache.Cache, q Question) (Answer, error) {
-	var a Answer
-	if err := a.inspectService(ctx, p, q.Service); err != nil {
-		return a, err
+// Inspect inspects a component. It writes nothing. processes are those of the machine. With an
+// error, the state has what was found before it.
+func Inspect(ctx context.Context, p *platform.Platform, hashes *hashcache.Cache, question *agentv1.InspectComponent,
+	processes []platform.Process) (*agentv1.ComponentState, error) {
+	i := &inspection{
+		platform: p, hashes: hashes, processes: processes, question: question,
+		state: &agentv1.ComponentState{Name: question.GetName()},
 	}
-	a.Leftovers = leftovers(p.Files, q.Destination)
-	info, err := p.Files.Stat(q.Destination)
+	return i.state, i.run(ctx)
+}
+
+func (i *inspection) run(ctx context.Context) error {
+	if err := i.inspectService(ctx); err != nil {
+		return err
+	}
+	destination := i.question.GetDestination()
+	i.state.Leftovers = leftovers(i.platform.Files, destination)
+	info, err := i.platform.Files.Stat(destination)
 	switch {
 	case errors.Is(err, fault.ErrNotExist):
 	case err != nil:
-		return a, fmt.Errorf("inspect %s: %w", q.Destination, err)
+		return fmt.Errorf("inspect %s: %w", destination, err)
 	case info.Folder:
-		a.Exists, a.Folder = true, true
-		return a, nil
+		i.state.Exists, i.state.Folder = true, true
+		return nil
 	default:
-		a.Exists = true
-		if a.SHA256, a.Size, err = hashes.Hash(ctx, q.Destination); err != nil {
-			return a, fmt.Errorf("hash %s: %w", q.Destination, err)
+		i.state.Exists = true
+		if i.state.Sha256, i.state.Size, err = i.hashes.Hash(ctx, destination); err != nil {
+			return fmt.Errorf("hash %s: %w", destination, err)
 		}
-		a.Version = versionOf(ctx, p, q.Destination, q.VersionArgs)
-		a.Outdated = a.outdated(p.Files, q, info)
+		i.state.Version = i.versionOf(ctx, destination)
+		i.state.Outdated = i.outdated(info)
 	}
-	if q.Service != "" && !a.ServiceExists {
-		a.RunBy = runBy(ctx, p.Services, q.Destination)
+	if i.question.GetService() != "" && i.state.GetService() == nil {
+		i.state.RunBy = runBy(ctx, i.platform.Services, destination)
 	}
-	return a, a.inspectPrevious(ctx, p, hashes, q)
+	return i.inspectPrevious(ctx)
 }
 
-func (a *Answer) inspectService(ctx context.Context, p *platform.Platform, service string) error {
+func (i *inspection) inspectService(ctx context.Context) error {
+	service := i.question.GetService()
 	if service == "" {
 		return nil
 	}
-	status, err := p.Services.Status(ctx, service)
+	status, err := i.platform.Services.Status(ctx, service)
 	if errors.Is(err, fault.ErrNoService) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("query service %s: %w", service, err)
 	}
-	a.ServiceExists, a.Service = true, status
-	if a.ServiceConfig, err = p.Services.Config(ctx, service); err != nil {
+	i.service = status
+	i.state.Service = messages.ServiceStatus(status, i.startOf(status.PID))
+	config, err := i.platform.Services.Config(ctx, service)
+	if err != nil {
 		return fmt.Errorf("read the registration of service %s: %w", service, err)
 	}
+	i.state.ServiceConfig = messages.ServiceConfig(config)
 	return nil
 }
 
-func (a *Answer) inspectPrevious(ctx context.Context, p *platform.Platform, hashes *hashcache.Cache, q Question) error {
-	path := layout.Previous(q.Destination)
-	sum, err := hashOrNothing(ctx, hashes, path)
+// startOf returns when a process started; zero: unknown, or pid is 0.
+func (i *inspection) startOf(pid uint32) time.Time {
+	for _, p := range i.processes {
+		if p.PID == pid && pid != 0 {
+			return p.Started
+		}
+	}
+	return time.Time{}
+}
+
+func (i *inspection) inspectPrevious(ctx context.Context) error {
+	path := layout.Previous(i.question.GetDestination())
+	sum, err := hashOrNothing(ctx, i.hashes, path)
 	if err != nil {
 		return fmt.Errorf("inspect the previous binary: %w", err)
 	}
 	if sum != "" {
-		a.PreviousPath, a.PreviousSHA256 = path, sum
-		a.PreviousVersion = versionOf(ctx, p, path, q.VersionArgs)
+		i.state.PreviousSha256, i.state.PreviousVersion = sum, i.versionOf(ctx, path)
 	}
 	return nil
 }
@@ -115,14 +116,15 @@ func (a *Answer) inspectPrevious(ctx context.Context, p *platform.Platform, hash
 const versionTimeout = 10 * time.Second
 
 // versionOf runs a binary to get its version; empty if it prints none.
-func versionOf(ctx context.Context, p *platform.Platform, path string, args []string) string {
+func (i *inspection) versionOf(ctx context.Context, path string) string {
+	args := i.question.GetVersionArgs()
 	if len(args) == 0 {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
 	var out limitedBuffer
-	code, err := p.Processes.Run(ctx, platform.Command{Path: path, Args: args, Stdout: &out, Stderr: &out})
+	code, err := i.platform.Processes.Run(ctx, platform.Command{Path: path, Args: args, Stdout: &out, Stderr: &out})
 	if err != nil || code != 0 {
 		return ""
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/agent/internal/hashcache"
 	"github.com/swdt-dev/swdt/internal/agent/swap"
 	"github.com/swdt-dev/swdt/internal/platform"
@@ -269,11 +270,11 @@ func (r *run) contact(t *testing.T) {
 	}
 	for _, c := range r.plan.Components {
 		a, err := swap.Inspect(t.Context(), m.Platform, hashcache.Load(m.Platform.Files),
-			swap.Question{Destination: c.Destination, Service: c.Service})
+			&agentv1.InspectComponent{Destination: c.Destination, Service: c.Service}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, path := range a.Leftovers {
+		for _, path := range a.GetLeftovers() {
 			if err := m.Platform.Files.Remove(path); err != nil {
 				t.Fatal(err)
 			}

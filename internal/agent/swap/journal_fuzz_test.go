@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/agent/internal/hashcache"
 	"github.com/swdt-dev/swdt/internal/agent/swap"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
@@ -63,6 +64,6 @@ func FuzzReadJournal(f *testing.F) {
 			t.Fatalf("refused, and the journal is gone: %v", left)
 		}
 		_, _ = swap.Inspect(context.Background(), p, hashcache.Load(p.Files),
-			swap.Question{Name: "kubelet", Destination: `C:\k\kubelet.exe`})
+			&agentv1.InspectComponent{Name: "kubelet", Destination: `C:\k\kubelet.exe`}, nil)
 	})
 }

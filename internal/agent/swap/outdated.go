@@ -25,23 +25,24 @@ import (
 // written after the process began. NTFS's time of the last change is not used, since a new access
 // list changes it, and so does a backup that clears the archive bit. A file with a time in the
 // future does not count as newer: the clock was set back.
-func (a *Answer) outdated(files platform.Files, q Question, info platform.FileInfo) bool {
-	if a.Service.State != platform.Running || a.Service.PID == 0 || a.Service.SharedProcess {
+func (i *inspection) outdated(info platform.FileInfo) bool {
+	if i.service.State != platform.Running || i.service.PID == 0 || i.service.SharedProcess {
 		return false
 	}
 	made := info.Created
 	if info.Modified.After(made) {
 		made = info.Modified
 	}
-	below := descendants(q.Processes, a.Service.PID)
-	return slices.ContainsFunc(q.Processes, func(p platform.Process) bool {
+	destination := i.question.GetDestination()
+	below := descendants(i.processes, i.service.PID)
+	return slices.ContainsFunc(i.processes, func(p platform.Process) bool {
 		switch {
 		case !below[p.PID] || p.Image == "":
 			return false
-		case samePath(q.Destination, p.Image):
+		case samePath(destination, p.Image):
 			return !p.Started.IsZero() && p.Started.Before(made) && !made.After(time.Now())
-		case isBeside(q.Destination, p.Image) || startedAs(p, q.Destination):
-			running, err := files.Stat(p.Image)
+		case isBeside(destination, p.Image) || startedAs(p, destination):
+			running, err := i.platform.Files.Stat(p.Image)
 			return err == nil && running.ID != info.ID
 		}
 		return false

@@ -33,7 +33,10 @@ type Plan struct {
 	Components []Component `json:"components"`
 }
 
-// Component is one binary and the service that runs it.
+// Component is one binary and the service that runs it. Plan, Component, Health, Outcome and
+// ComponentOutcome are what a journal holds, so an agent of another build must be able to read
+// them. They have the fields of the messages of the RPCs and are still types of their own: the
+// RPCs are free to change with each build.
 type Component struct {
 	Name        string `json:"name"`
 	Destination string `json:"destination"`

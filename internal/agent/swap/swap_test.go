@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/agent/internal/hashcache"
 	"github.com/swdt-dev/swdt/internal/agent/swap"
 	"github.com/swdt-dev/swdt/internal/format/access"
@@ -215,25 +216,25 @@ func TestInspect(t *testing.T) {
 		m, _ := n.session()
 		n.ForgetOperations()
 
-		a, err := swap.Inspect(t.Context(), m.Platform, hashcache.Load(m.Platform.Files), swap.Question{
+		a, err := swap.Inspect(t.Context(), m.Platform, hashcache.Load(m.Platform.Files), &agentv1.InspectComponent{
 			Name: "kubelet", Destination: `c:/K/Kubelet.exe`, Service: "Kubelet", VersionArgs: []string{"--version"},
-		})
+		}, nil)
 
 		switch {
 		case err != nil:
 			t.Fatal(err)
-		case !a.Exists:
-			t.Fatal("a.Exists is false, want true")
-		case a.SHA256 != hash(binary("kubelet", "v1.30.0", "")):
-			t.Fatalf("a.SHA256 is %v, want %v", a.SHA256, hash(binary("kubelet", "v1.30.0", "")))
-		case a.Version != "v1.30.0":
-			t.Fatalf("a.Version is %q, want %q", a.Version, "v1.30.0")
-		case !a.ServiceExists:
-			t.Fatal("a.ServiceExists is false, want true")
-		case a.Service.State != platform.Running:
-			t.Fatalf("a.Service.State is %v, want %v", a.Service.State, platform.Running)
-		case a.PreviousSHA256 == "":
-			t.Fatal("a.PreviousSHA256 is empty")
+		case !a.GetExists():
+			t.Fatal("a.GetExists() is false, want true")
+		case a.GetSha256() != hash(binary("kubelet", "v1.30.0", "")):
+			t.Fatalf("a.GetSha256() is %v, want %v", a.GetSha256(), hash(binary("kubelet", "v1.30.0", "")))
+		case a.GetVersion() != "v1.30.0":
+			t.Fatalf("a.GetVersion() is %q, want %q", a.GetVersion(), "v1.30.0")
+		case a.GetService() == nil:
+			t.Fatal("a.GetService() is nil")
+		case a.GetService().GetState() != agentv1.ServiceState_SERVICE_STATE_RUNNING:
+			t.Fatalf("a.GetService().GetState() is %v, want running", a.GetService().GetState())
+		case a.GetPreviousSha256() == "":
+			t.Fatal("a.GetPreviousSha256() is empty")
 		}
 		for _, op := range n.Operations() {
 			if op.Kind != simulated.OpProcessRun && op.Process == "swdt-agent.exe" {
@@ -241,21 +242,21 @@ func TestInspect(t *testing.T) {
 			}
 		}
 		a, err = swap.Inspect(t.Context(), m.Platform, hashcache.Load(m.Platform.Files),
-			swap.Question{Name: "x", Destination: `C:\k`, Service: "nobody"})
+			&agentv1.InspectComponent{Name: "x", Destination: `C:\k`, Service: "nobody"}, nil)
 		switch {
 		case err != nil:
 			t.Errorf("a folder: %v", err)
-		case !a.Folder:
-			t.Error("a folder: a.Folder is false, want true")
-		case a.ServiceExists:
-			t.Error("a folder: a.ServiceExists is true, want false")
+		case !a.GetFolder():
+			t.Error("a folder: a.GetFolder() is false, want true")
+		case a.GetService() != nil:
+			t.Errorf("a folder: a.GetService() is %v, want nil", a.GetService())
 		}
 	})
 }
 
 // inspectRunning inspects the file at a path, and the process that its service
 // runs.
-func (n *node) inspectRunning(t *testing.T, path, service string) swap.Answer {
+func (n *node) inspectRunning(t *testing.T, path, service string) *agentv1.ComponentState {
 	t.Helper()
 	m, p := n.session()
 	defer p.Exit()
@@ -263,9 +264,9 @@ func (n *node) inspectRunning(t *testing.T, path, service string) swap.Answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := swap.Inspect(t.Context(), m.Platform, hashcache.Load(m.Platform.Files), swap.Question{
-		Name: service, Destination: path, Service: service, Processes: processes,
-	})
+	a, err := swap.Inspect(t.Context(), m.Platform, hashcache.Load(m.Platform.Files), &agentv1.InspectComponent{
+		Name: service, Destination: path, Service: service,
+	}, processes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,11 +276,11 @@ func (n *node) inspectRunning(t *testing.T, path, service string) swap.Answer {
 func TestInspectSeesAProcessOlderThanItsFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
-		inspect := func(service string) swap.Answer {
+		inspect := func(service string) *agentv1.ComponentState {
 			t.Helper()
 			return n.inspectRunning(t, `c:/k/Kubelet.exe`, service)
 		}
-		if inspect("kubelet").Outdated {
+		if inspect("kubelet").GetOutdated() {
 			t.Error("outdated on a fresh machine")
 		}
 
@@ -287,21 +288,21 @@ func TestInspectSeesAProcessOlderThanItsFile(t *testing.T) {
 		misspelt := n.stageKubelet(t, "v1.30.0", "")
 		misspelt.Name, misspelt.Service = "kublet", ""
 		n.push(t, misspelt)
-		if a := inspect("kubelet"); !a.Outdated || len(a.RunBy) != 0 {
+		if a := inspect("kubelet"); !a.GetOutdated() || len(a.GetRunBy()) != 0 {
 			t.Errorf("the file was replaced and the process was not: %+v", a)
 		}
 		switch a := inspect("kublet"); {
-		case a.Outdated:
-			t.Error("a service of another name runs the file: a.Outdated is true, want false")
-		case len(a.RunBy) != 1:
-			t.Errorf("a service of another name runs the file: a.RunBy has %d elements, want 1: %v",
-				len(a.RunBy), a.RunBy)
-		case a.RunBy[0] != "kubelet":
-			t.Errorf("a service of another name runs the file: a.RunBy[0] is %q, want %q", a.RunBy[0], "kubelet")
+		case a.GetOutdated():
+			t.Error("a service of another name runs the file: a.GetOutdated() is true, want false")
+		case len(a.GetRunBy()) != 1:
+			t.Errorf("a service of another name runs the file: a.GetRunBy() has %d elements, want 1: %v",
+				len(a.GetRunBy()), a.GetRunBy())
+		case a.GetRunBy()[0] != "kubelet":
+			t.Errorf("a service of another name runs the file: a.GetRunBy()[0] is %q, want %q", a.GetRunBy()[0], "kubelet")
 		}
 
 		n.push(t, swap.Component{Name: "kubelet", Destination: kubeletExe, Service: "kubelet"})
-		if inspect("kubelet").Outdated {
+		if inspect("kubelet").GetOutdated() {
 			t.Error("outdated after a restart")
 		}
 	})
@@ -317,7 +318,7 @@ func TestAnAccessListIsNoNewProgram(t *testing.T) {
 		if err := files.SetACL(kubeletExe, access.SafeFile); err != nil {
 			t.Fatal(err)
 		}
-		if n.inspectRunning(t, kubeletExe, "kubelet").Outdated {
+		if n.inspectRunning(t, kubeletExe, "kubelet").GetOutdated() {
 			t.Error("outdated after a change of the access list")
 		}
 	})
@@ -338,7 +339,7 @@ func TestInspectSeesAProgramReplacedByHand(t *testing.T) {
 		if err := files.SetModified(kubeletExe, long); err != nil {
 			t.Fatal(err)
 		}
-		if !n.inspectRunning(t, kubeletExe, "kubelet").Outdated {
+		if !n.inspectRunning(t, kubeletExe, "kubelet").GetOutdated() {
 			t.Error("not outdated, though it runs another file")
 		}
 	})

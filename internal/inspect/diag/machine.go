@@ -15,6 +15,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/format/commandline"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/word"
 )
 
 type machineFacts struct {
@@ -50,7 +51,7 @@ func machine(ctx context.Context, t *Task) error {
 		Memory: reply.GetMemoryBytes(), MemoryFree: reply.GetMemoryFreeBytes(), DiskFree: reply.GetDiskFreeBytes(),
 		PendingReboot: reply.GetPendingReboot(), Elevated: reply.GetElevated(),
 		Virtualization: reply.GetVirtualization(),
-		Simulated:      reply.GetSimulated(), Time: reply.GetTime().AsTime(),
+		Simulated:      word.Of(reply.GetSimulated()), Time: reply.GetTime().AsTime(),
 		ClockSkew: reply.GetTime().AsTime().Sub(middle).Seconds(),
 	}
 	return t.Table("machine", facts, func(w io.Writer) error {
@@ -103,7 +104,7 @@ func services(ctx context.Context, t *Task) error {
 	var failed []error
 	for _, s := range reply.GetServices() {
 		row := serviceRow{
-			Name: s.GetName(), DisplayName: s.GetDisplayName(), State: s.GetState(), PID: s.GetPid(),
+			Name: s.GetName(), DisplayName: s.GetDisplayName(), State: word.Of(s.GetState()), PID: s.GetPid(),
 			ExitCode: s.GetExitCode(), SpecificCode: s.GetSpecificExitCode(),
 		}
 		if slices.ContainsFunc(detailed(), func(name string) bool { return strings.EqualFold(name, row.Name) }) {
@@ -144,7 +145,7 @@ func (r *serviceRow) configure(ctx context.Context, client agentv1.ServicesClien
 		return fmt.Errorf("read service %s: %w", r.Name, err)
 	}
 	c := reply.GetConfig()
-	r.StartType, r.Account, r.CommandLine, r.Dependencies = c.GetStartType(), c.GetAccount(), c.GetCommandLine(),
+	r.StartType, r.Account, r.CommandLine, r.Dependencies = word.Of(c.GetStartType()), c.GetAccount(), c.GetCommandLine(),
 		c.GetDependencies()
 	for _, d := range c.GetRecovery().GetRestarts() {
 		r.Restarts = append(r.Restarts, d.AsDuration().String())
@@ -197,9 +198,9 @@ func components(ctx context.Context, t *Task) error {
 		return err
 	}
 	var rows []componentRow
-	for _, c := range reply.GetComponents() {
+	for i, c := range reply.GetComponents() {
 		rows = append(rows, componentRow{
-			Name: c.GetName(), Path: c.GetDestination(), Exists: c.GetExists(), Version: c.GetVersion(),
+			Name: c.GetName(), Path: request.GetComponents()[i].GetDestination(), Exists: c.GetExists(), Version: c.GetVersion(),
 			SHA256: c.GetSha256(), Size: c.GetSize(),
 			Previous: c.GetPreviousSha256(), PreviousVersion: c.GetPreviousVersion(), Error: c.GetError(),
 		})
@@ -287,7 +288,7 @@ func features(ctx context.Context, t *Task) error {
 			state = "unknown"
 			failed = append(failed, fmt.Errorf("read feature %s: %w", name, err))
 		case len(reply.GetFeatures()) == 1:
-			state = reply.GetFeatures()[0].GetState()
+			state = word.Of(reply.GetFeatures()[0].GetState())
 		}
 		document[name] = state
 		lines = append(lines, []string{name, state})

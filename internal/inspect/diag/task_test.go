@@ -52,8 +52,9 @@ type someServices struct{ agentv1.ServicesClient }
 
 func (someServices) List(context.Context, *agentv1.ListServicesRequest,
 	...grpc.CallOption) (*agentv1.ListServicesReply, error) {
-	return &agentv1.ListServicesReply{Services: []*agentv1.ServiceStatus{{Name: "WinDefend", State: "running"},
-		{Name: "kubelet", State: "running"}}}, nil
+	return &agentv1.ListServicesReply{Services: []*agentv1.ServiceStatus{
+		{Name: "WinDefend", State: agentv1.ServiceState_SERVICE_STATE_RUNNING},
+		{Name: "kubelet", State: agentv1.ServiceState_SERVICE_STATE_RUNNING}}}, nil
 }
 
 func (someServices) Get(_ context.Context, r *agentv1.GetServiceRequest, _ ...grpc.CallOption) (*agentv1.ServiceReply,

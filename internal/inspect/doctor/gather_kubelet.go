@@ -21,8 +21,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/events"
 	"github.com/swdt-dev/swdt/internal/join/preflight"
 	"github.com/swdt-dev/swdt/internal/node/smallfile"
-	"github.com/swdt-dev/swdt/internal/push"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/word"
 )
 
 // kubeletFlags returns the flags after kubelet.exe on a command line. It skips the flags of a
@@ -86,18 +86,19 @@ func (g *gatherer) programs(ctx context.Context) error {
 	g.facts.Changeable = factOf(g.look.Changeable(ctx, running...))
 	reply, err := g.Node.Swap.Inspect(ctx, request)
 	programs, swaps := map[string]Program{}, []Swap{}
-	for _, c := range reply.GetComponents() {
+	for i, c := range reply.GetComponents() {
 		programs[c.GetName()] = Program{
-			Path: c.GetDestination(), Exists: c.GetExists(), Version: c.GetVersion(), SHA256: c.GetSha256(),
+			Path: request.GetComponents()[i].GetDestination(), Exists: c.GetExists(),
+			Version: c.GetVersion(), SHA256: c.GetSha256(),
 			Leftovers: c.GetLeftovers(),
 			Outdated:  c.GetOutdated(),
 		}
 	}
 	for _, t := range reply.GetTransactions() {
 		swaps = append(swaps, Swap{
-			ID: t.GetId(), Holder: t.GetHolder(), Begun: t.GetBegun().AsTime(), State: t.GetState(),
+			ID: t.GetId(), Holder: t.GetHolder(), Begun: t.GetBegun().AsTime(), State: word.Of(t.GetState()),
 			Guarded: t.GetGuarded(),
-			Result:  push.ResultWord(t.GetOutcome().GetResult()), Message: t.GetOutcome().GetMessage(),
+			Result:  word.Of(t.GetOutcome().GetResult()), Message: t.GetOutcome().GetMessage(),
 		})
 	}
 	g.facts.Programs, g.facts.Swaps = factOf(programs, err), factOf(swaps, err)

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/platform"
 )
 
 // Isolation is the kind of isolation of a compute system from its node.
@@ -80,7 +79,7 @@ type ProcessInfo struct {
 // List returns the compute systems of a node. If the node has no Host Compute Service, the
 // error is fault.ErrNotSupported.
 func List(ctx context.Context, compute agentv1.ComputeClient) ([]System, error) {
-	reply, err := compute.Objects(ctx, &agentv1.ComputeRequest{Kind: platform.HCSSystems})
+	reply, err := compute.Objects(ctx, &agentv1.ComputeRequest{Kind: agentv1.ComputeKind_COMPUTE_KIND_SYSTEMS})
 	if err != nil {
 		return nil, err // the error names the attempted operation
 	}

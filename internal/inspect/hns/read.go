@@ -14,6 +14,7 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/word"
 )
 
 // Read reads all objects of a node's Host Network Service. If the node has no such
@@ -22,7 +23,7 @@ func Read(ctx context.Context, compute agentv1.ComputeClient) (State, error) {
 	documents := map[platform.NetworkKind][][]byte{}
 	for _, kind := range []platform.NetworkKind{platform.HNSNetworks, platform.HNSEndpoints, platform.HNSLoadBalancers,
 		platform.HNSNamespaces} {
-		reply, err := compute.Objects(ctx, &agentv1.ComputeRequest{Kind: string(kind)})
+		reply, err := compute.Objects(ctx, &agentv1.ComputeRequest{Kind: word.Value[agentv1.ComputeKind](string(kind))})
 		if err != nil {
 			return State{}, err // the error names the attempted operation
 		}

@@ -13,6 +13,7 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/format/commandline"
 	"github.com/swdt-dev/swdt/internal/node/criclient"
+	"github.com/swdt-dev/swdt/internal/wire/word"
 )
 
 const (
@@ -228,7 +229,7 @@ func (a *assignment) serviceList() []Service {
 			continue
 		}
 		found := a.services[i]
-		service := Service{Name: found.GetName(), State: found.GetState(), Processes: []Process{}}
+		service := Service{Name: found.GetName(), State: word.Of(found.GetState()), Processes: []Process{}}
 		if _, runs := a.processes[found.GetPid()]; runs {
 			service.Processes = a.list(a.assign(found.GetPid()), a.before)
 		}

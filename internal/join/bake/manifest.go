@@ -120,9 +120,9 @@ func (b *oven) binaries(ctx context.Context) ([]Binary, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look at the programs: %w", err)
 	}
-	for _, c := range reply.GetComponents() {
+	for i, c := range reply.GetComponents() { // in the order of the request
 		if c.GetExists() {
-			binaries = append(binaries, Binary{c.GetDestination(), c.GetSha256(), c.GetSize(), c.GetVersion()})
+			binaries = append(binaries, Binary{paths[i], c.GetSha256(), c.GetSize(), c.GetVersion()})
 		}
 	}
 	return binaries, nil

@@ -18,6 +18,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/word"
 )
 
 // reachTimeout bounds the node's connection to the API server. resolveTimeout bounds the
@@ -108,7 +109,7 @@ func (l Looker) Machine(ctx context.Context) (platform.Facts, Clock, error) {
 		Hostname: r.GetHostname(), Product: r.GetProduct(), Build: r.GetBuild(), Architecture: r.GetArchitecture(),
 		Memory: r.GetMemoryBytes(), MemoryFree: r.GetMemoryFreeBytes(), SystemDrive: r.GetSystemDrive(),
 		DiskFree: r.GetDiskFreeBytes(), PendingReboot: r.GetPendingReboot(), Elevated: r.GetElevated(),
-		Simulated: r.GetSimulated(), Time: r.GetTime().AsTime(), Virtualization: r.GetVirtualization(),
+		Simulated: word.Of(r.GetSimulated()), Time: r.GetTime().AsTime(), Virtualization: r.GetVirtualization(),
 	}
 	return facts, Clock{Ahead: facts.Time.Sub(sent.Add(trip / 2)), GiveOrTake: trip / 2}, nil
 }
@@ -132,7 +133,7 @@ func (l Looker) Features(ctx context.Context, names ...string) (map[string]platf
 		case err != nil:
 			return nil, err
 		default:
-			states[name] = platform.FeatureState(reply.GetFeatures()[0].GetState())
+			states[name] = platform.FeatureState(word.Of(reply.GetFeatures()[0].GetState()))
 		}
 	}
 	return states, nil
@@ -148,7 +149,7 @@ func (l Looker) Services(ctx context.Context, matter ...string) (map[string]Serv
 	all := map[string]Service{}
 	for _, s := range reply.GetServices() {
 		all[strings.ToLower(s.GetName())] = Service{
-			Name: s.GetName(), State: s.GetState(), PID: s.GetPid(),
+			Name: s.GetName(), State: word.Of(s.GetState()), PID: s.GetPid(),
 			ExitCode: cmp.Or(s.GetSpecificExitCode(), s.GetExitCode()),
 		}
 	}
@@ -171,7 +172,7 @@ func (l Looker) Services(ctx context.Context, matter ...string) (map[string]Serv
 }
 
 func (s Service) with(config *agentv1.ServiceConfig) Service {
-	s.CommandLine, s.StartType, s.Dependencies = config.GetCommandLine(), config.GetStartType(),
+	s.CommandLine, s.StartType, s.Dependencies = config.GetCommandLine(), word.Of(config.GetStartType()),
 		config.GetDependencies()
 	if recovery := config.GetRecovery(); recovery != nil {
 		restarts := len(recovery.GetRestarts())
@@ -249,7 +250,7 @@ func (l Looker) reach(ctx context.Context, t target) reached {
 		return r
 	}
 	r.reach.value = platform.Reach{
-		Outcome: platform.ReachOutcome(reply.GetOutcome()), Address: reply.GetConnected(),
+		Outcome: platform.ReachOutcome(word.Of(reply.GetOutcome())), Address: reply.GetConnected(),
 		Took: reply.GetTook().AsDuration(), Detail: reply.GetDetail(),
 	}
 	return r
@@ -265,7 +266,7 @@ func (l Looker) Defender(ctx context.Context) (d Defender, err error) {
 	if err != nil {
 		return Defender{}, err
 	}
-	d.Protects = status.GetStatus().GetState() == string(platform.Running)
+	d.Protects = status.GetStatus().GetState() == agentv1.ServiceState_SERVICE_STATE_RUNNING
 	for _, key := range []string{
 		`HKLM\SOFTWARE\Microsoft\Windows Defender`, `HKLM\SOFTWARE\Policies\Microsoft\Windows Defender`,
 	} {

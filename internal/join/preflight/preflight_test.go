@@ -225,7 +225,7 @@ func (p *pair) spoilMachine(t *testing.T) {
 		"kubelet": `C:\k\nssm.exe`, "containerd": `D:\containerd\containerd.exe --run-service`, "docker": `C:\Docker\dockerd.exe --run-service`,
 		"WinDefend": `"C:\ProgramData\Microsoft\Windows Defender\MsMpEng.exe"`,
 	} {
-		config := &agentv1.ServiceConfig{Name: name, CommandLine: line, StartType: "manual"}
+		config := &agentv1.ServiceConfig{Name: name, CommandLine: line, StartType: agentv1.StartType_START_TYPE_MANUAL}
 		if _, err := p.node.Services.Create(t.Context(), config); err != nil {
 			t.Fatal(err)
 		}

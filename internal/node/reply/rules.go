@@ -9,8 +9,6 @@ import (
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
-
-	"github.com/swdt-dev/swdt/internal/platform"
 )
 
 // rule is the set of values that a field may hold.
@@ -53,12 +51,10 @@ var rules = sync.OnceValue(func() map[string]rule {
 		"FactsReply.system_drive":      line(8),
 		"FactsReply.disk_free_bytes":   anything,
 		"FactsReply.pending_reboot":    list(64, line(longText)),
-		"FactsReply.simulated":         oneOf("", "wine", "simulated"),
 
 		"ListServicesReply.services":       list(1<<15, anything),
 		"ServiceStatus.name":               line(shortText),
 		"ServiceStatus.display_name":       text(shortText),
-		"ServiceStatus.state":              word,
 		"ServiceStatus.pid":                anything,
 		"ServiceStatus.exit_code":          anything,
 		"ServiceStatus.specific_exit_code": anything,
@@ -66,7 +62,6 @@ var rules = sync.OnceValue(func() map[string]rule {
 		"ServiceConfig.display_name":       text(shortText),
 		"ServiceConfig.description":        text(longText),
 		"ServiceConfig.command_line":       text(longText),
-		"ServiceConfig.start_type":         word,
 		"ServiceConfig.account":            line(shortText),
 		"ServiceConfig.dependencies":       list(1<<10, line(shortText)),
 		"Recovery.restarts":                list(1<<10, anything),
@@ -125,9 +120,7 @@ var rules = sync.OnceValue(func() map[string]rule {
 		"RunReply.exit_code":           anything,
 		"RunReply.packed":              anything,
 
-		"Feature.name": line(shortText),
-		"Feature.state": oneOf("", string(platform.FeatureEnabled), string(platform.FeatureDisabled),
-			string(platform.FeatureEnablePending), string(platform.FeatureDisablePending)),
+		"Feature.name":           line(shortText),
 		"FeaturesReply.features": list(1<<12, anything),
 
 		"FirewallRule.name":            text(longText),
@@ -139,8 +132,6 @@ var rules = sync.OnceValue(func() map[string]rule {
 		"FirewallRule.addresses":       text(longText),
 		"ListFirewallRulesReply.rules": list(1<<16, anything),
 
-		"ReachReply.outcome": oneOf("", string(platform.Reached), string(platform.Refused), string(platform.TimedOut),
-			string(platform.NoRoute), string(platform.NameNotFound), string(platform.ReachFailed)),
 		"ReachReply.connected":                line(shortText),
 		"ReachReply.detail":                   text(longText),
 		"ResolveReply.addresses":              list(1<<12, line(shortText)),
@@ -161,21 +152,17 @@ var rules = sync.OnceValue(func() map[string]rule {
 		"InspectReply.components":         list(1<<10, anything),
 		"InspectReply.transactions":       list(1<<10, anything),
 		"ComponentState.name":             line(shortText),
-		"ComponentState.destination":      optional(path),
 		"ComponentState.sha256":           optional(sha256),
 		"ComponentState.size":             between(0, largestFile),
 		"ComponentState.version":          text(longText),
 		"ComponentState.previous_sha256":  optional(sha256),
 		"ComponentState.previous_version": text(longText),
-		"ComponentState.previous_path":    optional(path),
 		"ComponentState.leftovers":        list(1<<12, path),
 		"ComponentState.run_by":           list(1<<10, line(shortText)),
 		"ComponentState.error":            text(hugeText),
 		"Transaction.id":                  token,
 		"Transaction.holder":              text(longText),
-		"Transaction.state":               word,
 		"SwapEvent.transaction":           optional(token),
-		"SwapEvent.state":                 word,
 		"SwapEvent.component":             line(shortText),
 		"SwapEvent.message":               text(hugeText),
 		"SwapOutcome.message":             text(hugeText),
@@ -237,8 +224,7 @@ func isControl(r rune) bool {
 	return r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029'
 }
 
-// word is a name that swdt itself defines, or the word for an unknown value with its
-// number, such as "state 9".
+// word is a short name of plain letters, digits and signs, such as a processor's.
 var word = rule{value: func(v protoreflect.Value) string {
 	s := v.String()
 	plain := func(r rune) bool {
@@ -305,18 +291,6 @@ func nameProblem(name string) string {
 		return "with a character that Windows has in no name"
 	}
 	return ""
-}
-
-// oneOf is one of a closed set of values.
-func oneOf(values ...string) rule {
-	return rule{value: func(v protoreflect.Value) string {
-		for _, value := range values {
-			if v.String() == value {
-				return ""
-			}
-		}
-		return "is " + quote(v.String()) + ", not one of " + strings.TrimPrefix(strings.Join(values, ", "), ", ")
-	}}
 }
 
 func optional(of rule) rule {

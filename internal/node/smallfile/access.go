@@ -51,7 +51,7 @@ func Restricted(ctx context.Context, n *node.Node, path string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("read what kind of machine it is: %w", err)
 	}
-	return facts.GetSimulated() == "wine", nil
+	return facts.GetSimulated() == agentv1.Simulation_SIMULATION_WINE, nil
 }
 
 // isRestricted reports whether the owner is Administrators or SYSTEM, and whether

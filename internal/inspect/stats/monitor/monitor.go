@@ -29,6 +29,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/criclient"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/word"
 )
 
 // Options select the sources of a watch, and the interval of the requests.
@@ -148,7 +149,7 @@ func Node(ctx context.Context, n *node.Node, doc config.Document, o Options, to 
 		Name: doc.Node.Metadata.Name, Cores: float64(facts.GetCpus()),
 		Windows: strings.TrimSpace(facts.GetProduct() + " " + facts.GetBuild()),
 	}
-	if simulated := facts.GetSimulated(); simulated != "" {
+	if simulated := word.Of(facts.GetSimulated()); simulated != "" {
 		known.Note = "not a real Windows: " + simulated
 	}
 	if version, err := client.Runtime.Version(ctx, &runtimev1.VersionRequest{}); err == nil {
