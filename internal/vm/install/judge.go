@@ -7,7 +7,9 @@ import (
 )
 
 const (
-	keyPresses = 8 // of Return, one a second, at the CD's prompt, which waits for five seconds
+	// keyPresses is how often Return is pressed, once a second, for the CD's prompt, which waits
+	// for five seconds. A busy machine may need long to get there.
+	keyPresses = 30
 	// loaded is how many bytes of the CD mean that Setup runs: it begins with the load of
 	// boot.wim, which has more on every medium. The boot loader alone reads a few.
 	loaded = 200 << 20
