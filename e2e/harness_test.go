@@ -60,19 +60,29 @@ func swdtWithin(t *testing.T, limit time.Duration, args ...string) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, environment(t, "SWDT_BIN"), args...)
-	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+cacheHome(t))
+	environment(t, "SWDT_BIN")
+	r, err := execute(ctx, cacheHome(t), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("$ swdt %s\n%s", strings.Join(args, " "), r)
+	return r
+}
+
+// execute runs swdt to its end, with a folder as the user's cache. Other than swdtWithin it can run
+// beside the test.
+func execute(ctx context.Context, cache string, args ...string) (result, error) {
+	cmd := exec.CommandContext(ctx, os.Getenv("SWDT_BIN"), args...)
+	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+cache)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.WaitDelay = 10 * time.Second // a process that swdt leaves behind may not hold its output open
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		t.Fatalf("swdt %s: %v", strings.Join(args, " "), err)
+		return result{}, fmt.Errorf("swdt %s: %w", strings.Join(args, " "), err)
 	}
-	r := result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
-	t.Logf("$ swdt %s\n%s", strings.Join(args, " "), r)
-	return r
+	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}, nil
 }
 
 // cacheHome returns the user's cache, which has the Wine prefix's template that is slow
