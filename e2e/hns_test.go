@@ -22,6 +22,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/hns/hnstest"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/sandbox/wine"
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 // TestHNSOfACalicoNode: the real agent reads a Calico node's network from the DLLs
@@ -93,7 +94,7 @@ func hnsState(t *testing.T, config string) (s hns.State) {
 // hnsTables returns the tables of the same objects here, with unknown owners.
 func hnsTables(t *testing.T, config string, state hns.State) {
 	v := hns.View{State: state, All: state}
-	for kind, table := range map[string]hns.Table{
+	for kind, table := range map[string]ui.Listing{
 		"networks": v.Networks(), "endpoints": v.Endpoints(), "loadbalancers": v.LoadBalancers(),
 		"namespaces": v.Namespaces(), "policies": v.Policies(),
 	} {
