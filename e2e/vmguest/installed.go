@@ -47,7 +47,7 @@ func (k *kept) install(ctx context.Context, disk *state, c *console) error {
 	}
 	if k.Installation.Phase == generalized {
 		if k.Installation.Logon, err = winsetup.FirstStart(m); err != nil {
-			return c.stopAt(ctx, err)
+			return c.stopAt(err)
 		}
 	}
 	c.show(white, "Administrator", "Preparing Windows")
@@ -55,8 +55,7 @@ func (k *kept) install(ctx context.Context, disk *state, c *console) error {
 	if !ok {
 		c.print("the script has failed")
 		c.show(black, "Administrator: Windows PowerShell", "The first-boot script has failed.")
-		<-ctx.Done()
-		return context.Cause(ctx)
+		idle()
 	}
 	return k.finish(script, disk, c)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,4 +32,11 @@ func (c *console) show(colour, title, text string) {
 		fmt.Fprintf(&out, "\x1b[%d;6H%s", 7+i, line)
 	}
 	_, _ = io.WriteString(tty, out.String())
+}
+
+// idle leaves the guest as it is until it is switched off. Its timer matters: without one, Go
+// ends a program whose goroutines all wait, and the end of init resets the guest.
+func idle() {
+	for range time.Tick(time.Hour) {
+	}
 }

@@ -52,7 +52,7 @@ func setUp(ctx context.Context, c *console) error {
 		}
 		c.show(black, "BdsDxe: No bootable option or device was found.",
 			"BdsDxe: Press any key to enter the Boot Manager Menu.")
-		<-ctx.Done()
+		idle()
 	}
 	c.print("setup is starting")
 	c.show(white, "Windows Setup", "Setup is starting")
@@ -61,7 +61,7 @@ func setUp(ctx context.Context, c *console) error {
 	}
 	plan, err := winsetup.Install(m)
 	if err != nil {
-		return c.stopAt(ctx, err)
+		return c.stopAt(err)
 	}
 	c.print("setup installs %s", plan.Edition)
 	if err := c.copyWindows(ctx, m, disk, plan); err != nil {
@@ -74,21 +74,20 @@ func setUp(ctx context.Context, c *console) error {
 
 // stopAt shows the screen at which Setup waits for a person, and waits too. Other errors are
 // returned.
-func (c *console) stopAt(ctx context.Context, err error) error {
+func (c *console) stopAt(err error) error {
 	var s *winsetup.Screen
 	if !errors.As(err, &s) {
 		return err
 	}
 	c.print("%v", s)
 	c.show(white, s.Title, s.Text)
-	select {
-	case <-anyKey():
+	go func() {
+		<-anyKey()
 		c.print("a key answered the screen")
 		c.show(white, s.Title, "Are you sure?")
-		<-ctx.Done()
-	case <-ctx.Done():
-	}
-	return context.Cause(ctx)
+	}()
+	idle()
+	return nil
 }
 
 // prompted waits for a key, and reports whether one was pressed in time.
@@ -256,7 +255,7 @@ func (c *console) copyWindows(ctx context.Context, m winsetup.Machine, device st
 	}
 	if plan.Mode == winsetup.Hang {
 		c.print("setup hangs")
-		<-ctx.Done()
+		idle()
 	}
 	if _, err := unix.IoctlRetInt(int(disk.Fd()), unix.BLKRRPART); err != nil {
 		return fmt.Errorf("read the disk's partitions again: %w", err)
