@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -92,10 +91,10 @@ func TestFailedInstallations(t *testing.T) {
 	if left := home.processes(t); len(left) != 0 {
 		t.Errorf("processes are left: %v", left)
 	}
-	if text := home.files(t, "cache", func(fs.FileMode) bool { return true }); slices.ContainsFunc(text, func(path string) bool {
-		return filepath.Base(path) == "config.iso"
-	}) {
-		t.Errorf("a CD with a password is left: %q", text)
+	for _, path := range home.files(t, "cache", func(fs.FileMode) bool { return true }) {
+		if filepath.Base(path) == "config.iso" {
+			t.Errorf("a CD with a password is left: %s", path)
+		}
 	}
 }
 
@@ -122,7 +121,7 @@ func (f failedInstallation) check(t *testing.T) {
 		t.Errorf("%q, want %q", b[0].Error, f.want)
 	}
 	wantScreen(t, b[0].Error)
-	if strings.Contains(f.r.stderr, "a key answered the screen") || strings.Contains(b[0].Error, "a key answered the screen") {
+	if strings.Contains(b[0].Error, "a key answered the screen") {
 		t.Error("swdt pressed a key after Setup had started")
 	}
 }

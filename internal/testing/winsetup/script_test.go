@@ -73,7 +73,8 @@ func TestScriptFails(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			marks, ok := run(t, test.cd, test.fail, test.network)
 			last := marks[len(marks)-1]
-			if diff := cmp.Diff(firstboot.Mark{State: firstboot.Exited, Code: 1, Text: "failed: openssh"}, last); diff != "" || ok {
+			want := firstboot.Mark{State: firstboot.Exited, Code: 1, Text: "failed: openssh"}
+			if diff := cmp.Diff(want, last); diff != "" || ok {
 				t.Errorf("succeeded: %t (-want +got)\n%s", ok, diff)
 			}
 			for _, mark := range marks {

@@ -165,10 +165,11 @@ func TestSetupWaitsAtAScreen(t *testing.T) {
 		"other namespace": {machine(t, iso, changed(t, plain, name, "urn:schemas-microsoft-com:unattend", "urn:x")), "its root"},
 		"other processor": {machine(t, iso, changed(t, plain, name, `"amd64"`, `"arm64"`)), "Language"},
 		"partition": {
-			machine(t, iso, changed(t, plain, name, "<PartitionID>3</PartitionID>", "<PartitionID>2</PartitionID>")), "partition 2",
+			machine(t, iso, changed(t, plain, name, "<PartitionID>3<", "<PartitionID>2<")), "partition 2",
 		},
 		"missing drivers": {
-			machine(t, iso, changed(t, configCD(t, withDrivers(options(t))), name, `E:\drivers`, `E:\absent`)), "DriverPaths",
+			machine(t, iso, changed(t, configCD(t, withDrivers(options(t))), name, `E:\drivers`, `E:\absent`)),
+			"DriverPaths",
 		},
 		"small disk": {
 			func() winsetup.Machine { m := machine(t, iso, plain); m.DiskBytes = 200 << 20; return m }(), "does not fit",
