@@ -89,8 +89,11 @@ func (r *Record) planImage(document config.Document, image v1alpha1.MachineImage
 		return found
 	}
 	r.Image.Base = find("disk", image.Disk)
-	for field, path := range map[string]string{"iso": image.ISO, "drivers": image.Drivers, "openSSH": image.OpenSSH} {
+	for field, path := range map[string]string{"iso": image.ISO, "openSSH": image.OpenSSH} {
 		find(field, path) // golden images are made of them
+	}
+	if drivers := find("drivers", image.Drivers); drivers != "" && r.Image.Base != "" {
+		r.Discs = append(r.Discs, drivers)
 	}
 	if len(problems) > 0 {
 		return &config.Error{Problems: problems}

@@ -75,9 +75,10 @@ type Driver struct {
 }
 
 var (
-	_ vm.Driver    = (*Driver)(nil)
-	_ vm.Assigner  = (*Driver)(nil)
-	_ vm.Installer = (*Driver)(nil)
+	_ vm.Driver      = (*Driver)(nil)
+	_ vm.Assigner    = (*Driver)(nil)
+	_ vm.Installer   = (*Driver)(nil)
+	_ vm.GuestReader = (*Driver)(nil)
 )
 
 // New returns a driver. Programs that are missing are an error of the methods that need
