@@ -16,17 +16,22 @@ import (
 )
 
 // commandsThatAsk returns a command line of each command with --yes. vmFile is the node
-// file of the VM vm-1.
-func commandsThatAsk(stateDir, vmFile string) map[string][]string {
+// file of the VM vm-1, and disk an image that exists.
+func commandsThatAsk(stateDir, vmFile, disk string) map[string][]string {
 	return map[string][]string{
 		"reset":               {"reset", "--no-drain", "-n", "win"},
 		"hcs kill":            {"hcs", "kill", "default/burner/burn", "-n", "win"},
 		"sandbox down":        {"sandbox", "down", "--all", "--state-dir", stateDir},
+		"image bake":          {"image", "bake", "--out", disk, "-c", vmFile, "-n", "vm-1"},
+		"vm image remove":     {"vm", "image", "remove", imageKey},
 		"vm delete":           {"vm", "delete", "-c", vmFile, "-n", "vm-1"},
 		"vm snapshot remove":  {"vm", "snapshot", "remove", "clean", "-c", vmFile, "-n", "vm-1"},
 		"vm snapshot restore": {"vm", "snapshot", "restore", "clean", "-c", vmFile, "-n", "vm-1"},
 	}
 }
+
+// imageKey is the key of a golden image.
+const imageKey = "0123456789abcdef"
 
 // vmNode is a node file of a VM.
 const vmNode = `apiVersion: windows.k8s.io/v1alpha1
@@ -43,7 +48,13 @@ func TestEveryQuestionHasOneRule(t *testing.T) {
 	stateDir := filepath.Join(w.folder, "sandboxes")
 	sandboxIn(t, stateDir)
 	w.write("vm.yaml", []byte(vmNode))
-	commands := commandsThatAsk(stateDir, filepath.Join(w.folder, "vm.yaml"))
+	w.write("disk.qcow2", []byte("a disk"))
+	commands := commandsThatAsk(stateDir, filepath.Join(w.folder, "vm.yaml"), filepath.Join(w.folder, "disk.qcow2"))
+	cache := filepath.Join(w.folder, "cache")
+	t.Setenv("XDG_CACHE_HOME", cache)
+	if err := os.MkdirAll(filepath.Join(cache, "swdt", "images", imageKey), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	if found, known := slices.Sorted(slices.Values(cli.CommandsThatAsk())),
 		slices.Sorted(maps.Keys(commands)); !slices.Equal(found, known) {
 		t.Fatalf("these commands have --yes: %q; this test knows %q", found, known)

@@ -25,13 +25,28 @@ import (
 // schemas is the folder of the generated schemas.
 const schemas = "../../docs/reference/results"
 
-// Every command declares what it prints and has a schema if it prints documents, and
-// results.txtar compares its output with that schema.
-func TestEveryCommandHasASchemaThatIsHeld(t *testing.T) {
-	script, err := os.ReadFile("testdata/script/results.txtar")
-	if err != nil {
-		t.Fatal(err)
+// scripts returns the text of all scripts.
+func scripts(t *testing.T) string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d scripts: %v", len(files), err)
 	}
+	var all strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
+}
+
+// Every command declares what it prints and has a schema if it prints documents, and a
+// script compares its output with that schema.
+func TestEveryCommandHasASchemaThatIsHeld(t *testing.T) {
+	script := scripts(t)
 	for _, result := range cli.Results() {
 		file := result.SchemaFile()
 		other, elsewhere := comparedElsewhere()[file]
@@ -43,9 +58,9 @@ func TestEveryCommandHasASchemaThatIsHeld(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(schemas, file)); err != nil {
 				t.Errorf("swdt %s has no schema; run make generate: %v", result.Command, err)
 			}
-			inScript := strings.Contains(string(script), "\nmatches "+file+" ")
+			inScript := strings.Contains(script, "\nmatches "+file+" ")
 			if inScript == elsewhere {
-				t.Errorf("swdt %s must be compared with %s by a line of results.txtar or by a test of "+
+				t.Errorf("swdt %s must be compared with %s by a line of a script or by a test of "+
 					"comparedElsewhere, and not by both", result.Command, file)
 			}
 			if elsewhere {
@@ -179,19 +194,16 @@ func refuseOptional(t *testing.T, where string, of reflect.Type, seen map[reflec
 
 // Every command with -o wide prints more with it.
 func TestEveryWideTableIsWider(t *testing.T) {
-	script, err := os.ReadFile("testdata/script/results.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := scripts(t)
 	for _, result := range cli.Results() {
 		offered, compared := slices.Contains(result.Formats, "wide"),
-			strings.Contains(string(script), "\nwider "+result.Command+"\n")
+			strings.Contains(script, "\nwider "+result.Command+"\n")
 		// the sandbox has too few objects; their packages test that
 		if result.Command == "doctor" || result.Command == "hns loadbalancers" {
 			continue
 		}
 		if result.Command != "" && offered != compared {
-			t.Errorf("swdt %s offers -o wide: %t; results.txtar compares it: %t", result.Command, offered, compared)
+			t.Errorf("swdt %s offers -o wide: %t; a script compares it: %t", result.Command, offered, compared)
 		}
 	}
 }

@@ -111,6 +111,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "binary": binary, "longscript": longScript, "append": appendFile,
 			"calico": calicoNetwork, "matches": matches, "wider": wider, "windows-iso": windowsISO(t),
+			"keep": keep,
 		},
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
@@ -145,6 +146,15 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if code != args[0] {
 		ts.Fatalf("swdt %s: exit code %s, want %s", strings.Join(args[1:], " "), code, args[0])
 	}
+}
+
+// keep NAME ARG… runs swdt, and sets an environment variable to what it prints.
+func keep(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: keep NAME ARG…")
+	}
+	ts.Check(ts.Exec("swdt", args[1:]...))
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
 }
 
 // binary FILE NAME VERSION [FAULT] writes a small Windows executable that the

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
 // ErrAdopted is returned for a VM that another node of yours has adopted.
@@ -30,8 +32,8 @@ func (s *Machines) adopt(ctx context.Context, driver Driver, record *Record) err
 		return f.Err == nil && f.Record.Name != m.Name && f.Record.Driver == m.Driver && f.Record.UUID == m.UUID
 	}
 	if i := slices.IndexFunc(others, same); i >= 0 {
-		return fmt.Errorf("adopt %s: %w: it is VM %s; `swdt vm delete -n %s` releases it, and its domain stays",
-			m.adopted(), ErrAdopted, others[i].Record.Name, others[i].Record.Name)
+		return fmt.Errorf("adopt %s: %w: it is VM %s; %s releases it, and its domain stays",
+			m.adopted(), ErrAdopted, others[i].Record.Name, remedy.Command("vm", "delete", "-n", others[i].Record.Name))
 	}
 	return nil
 }

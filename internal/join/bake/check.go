@@ -16,6 +16,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/obtain/source"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/remedy"
 	"github.com/swdt-dev/swdt/internal/vm"
 )
 
@@ -167,8 +168,8 @@ func (b *oven) unused(ctx context.Context, file string) error {
 	}
 	for _, one := range all {
 		if one.Image == file {
-			return refuse("VM %s uses %s, and would lose its disk; name another file, or delete the VM with "+
-				"`swdt vm delete -n %[1]s`", one.Name, file)
+			return refuse("VM %s uses %s, and would lose its disk; name another file, or delete the VM with %s",
+				one.Name, file, remedy.Command("vm", "delete", "-n", one.Name))
 		}
 	}
 	return nil

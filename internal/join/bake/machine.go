@@ -9,6 +9,7 @@ import (
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
 // bootLimit is the time that the base image has to start until its SSH server answers.
@@ -64,14 +65,14 @@ func (b *oven) removeMachine(ctx context.Context, failed bool) error {
 		return nil
 	}
 	if failed && b.options.KeepVM && b.options.Machines.Exist(b.name()) {
-		b.reporter.Warn("the temporary VM is kept as %[1]s: `swdt vm status -n %[1]s` shows its address and key, "+
-			"`swdt vm delete -n %[1]s` removes it", b.name())
+		b.reporter.Warn("the temporary VM is kept as %s: %s shows its address and key, %s removes it", b.name(),
+			remedy.Command("vm", "status", "-n", b.name()), remedy.Command("vm", "delete", "-n", b.name()))
 		return nil
 	}
 	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeLimit)
 	defer cancel()
 	if _, err := b.options.Machines.Delete(clean, b.name(), b.reporter); err != nil {
-		return fmt.Errorf("%w; remove the temporary VM with `swdt vm delete -n %s`", err, b.name())
+		return fmt.Errorf("%w; remove the temporary VM with %s", err, remedy.Command("vm", "delete", "-n", b.name()))
 	}
 	b.made = false
 	return nil

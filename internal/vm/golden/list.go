@@ -12,6 +12,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/remedy"
 	"github.com/swdt-dev/swdt/internal/vm"
 )
 
@@ -83,8 +84,8 @@ type InUseError struct {
 }
 
 func (e *InUseError) Error() string {
-	return fmt.Sprintf("the disks of these VMs are laid over golden image %s: %s; "+
-		"delete them first with `swdt vm delete -n NAME`", e.Key, strings.Join(e.VMs, ", "))
+	return fmt.Sprintf("the disks of these VMs are laid over golden image %s: %s; delete them first with %s", e.Key,
+		strings.Join(e.VMs, ", "), remedy.Command("vm", "delete", "-n", strings.Join(e.VMs, ",")))
 }
 
 // Removable returns an error if Remove would refuse to remove an image.
