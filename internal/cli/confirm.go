@@ -10,7 +10,7 @@ import (
 )
 
 // Commands that destroy something ask first: reset, hcs kill, sandbox down --all, vm
-// delete and the removal or restoration of a snapshot. A flag that can only mean yes (capture --force) already answers the question,
+// delete, vm network remove and the removal or restoration of a snapshot. A flag that can only mean yes (capture --force) already answers the question,
 // and a change that another command reverts exactly (a push, a rollback) needs none.
 //
 // The rule for all these commands: without a terminal, a command requires --yes (exit code 2)

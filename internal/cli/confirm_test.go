@@ -25,6 +25,7 @@ func commandsThatAsk(stateDir, vmFile, disk string) map[string][]string {
 		"image bake":          {"image", "bake", "--out", disk, "-c", vmFile, "-n", "vm-1"},
 		"vm image remove":     {"vm", "image", "remove", imageKey},
 		"vm delete":           {"vm", "delete", "-c", vmFile, "-n", "vm-1"},
+		"vm network remove":   {"vm", "network", "remove", "-c", vmFile, "-n", "vm-1"},
 		"vm snapshot remove":  {"vm", "snapshot", "remove", "clean", "-c", vmFile, "-n", "vm-1"},
 		"vm snapshot restore": {"vm", "snapshot", "restore", "clean", "-c", vmFile, "-n", "vm-1"},
 	}

@@ -76,6 +76,10 @@ func comparedElsewhere() map[string]func(*testing.T) {
 	return map[string]func(*testing.T){
 		"kubernetes-watch.json": watchPrintsItsSchema,   // it has no end for which a script could wait
 		"vm-image-inspect.json": inspectPrintsItsSchema, // it needs an ISO
+		// these need a network of their own
+		"vm-network-check.json":   networkPrints("vm-network-check.json"),
+		"vm-network-prepare.json": networkPrints("vm-network-prepare.json"),
+		"vm-network-remove.json":  networkPrints("vm-network-remove.json"),
 	}
 }
 

@@ -63,7 +63,7 @@ func (a *app) machines() (*vm.Machines, error) {
 	if a.invoked != nil {
 		command = a.invoked.CommandPath()
 	}
-	machines := vm.NewMachines(store, command, a.env.Drivers()...)
+	machines := vm.NewMachines(store, command, a.env.Drivers()...).OnDocker(a.docker())
 	return machines.WithImages(func() (vm.Images, error) { return golden.Open("", machines) }), nil
 }
 

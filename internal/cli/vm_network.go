@@ -20,6 +20,9 @@ import (
 // dockerHost names Docker's engine, as for the docker command.
 const dockerHost = "DOCKER_HOST"
 
+// docker returns the engine whose networks VMs can be on.
+func (a *app) docker() network.Docker { return network.DockerAt(a.env.Getenv(dockerHost)) }
+
 func (a *app) vmNetworkCommand() *cobra.Command {
 	cmd := group("network", "Check and prepare the networks of VMs",
 		a.vmNetworkCheckCommand(), a.vmNetworkPrepareCommand(), a.vmNetworkRemoveCommand())
@@ -135,7 +138,7 @@ var errNeedsRoot = errors.New("a step needs root's rights: run the printed comma
 func (a *app) runNetworkSteps(
 	ctx context.Context, documents []config.Document, steps func(network.Docker, network.Wanted) ([]network.Step, error),
 ) error {
-	docker := network.DockerAt(a.env.Getenv(dockerHost))
+	docker := a.docker()
 	ctx, cancel := a.global.bounded(ctx)
 	defer cancel()
 	story := a.newStory()

@@ -17,6 +17,13 @@ import (
 	"github.com/swdt-dev/swdt/internal/wait"
 )
 
+// OnDocker selects the engine of Docker whose networks the VMs can be on, instead of the one at Docker's
+// default socket, and returns s.
+func (s *Machines) OnDocker(d network.Docker) *Machines {
+	s.docker = d
+	return s
+}
+
 // bridged reports whether a VM is on your machine's own network, where swdt gives it an address.
 func (s *Machines) bridged(record Record) (Assigner, bool) {
 	driver, err := s.driver(record.Driver)

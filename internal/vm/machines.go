@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -31,9 +30,7 @@ type Machines struct {
 // NewMachines returns the VMs of a store. command is the command line of this process. If
 // another process finds a VM busy, its error names that command line.
 func NewMachines(store *Store, command string, drivers ...Driver) *Machines {
-	return &Machines{
-		store: store, drivers: drivers, command: command, docker: network.DockerAt(os.Getenv("DOCKER_HOST")),
-	}
+	return &Machines{store: store, drivers: drivers, command: command, docker: network.DockerAt("")}
 }
 
 // Drivers returns the names of the drivers.

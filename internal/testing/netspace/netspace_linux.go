@@ -73,7 +73,7 @@ func NewStation(t *testing.T, bridge, address, gateway string) Station {
 	must(t, <-made)
 	t.Cleanup(func() { must(t, s.Namespace.Close()) })
 
-	master := makeBridge(t, bridge, netip.PrefixFrom(netip.MustParseAddr(gateway), s.Address.Bits()))
+	master := MakeBridge(t, bridge, netip.PrefixFrom(netip.MustParseAddr(gateway), s.Address.Bits()))
 	number := s.Address.Addr().As4()
 	port := fmt.Sprintf("p%d-%d", number[2], number[3])
 	must(t, netlink.LinkAdd(&netlink.Veth{
@@ -98,8 +98,9 @@ func NewStation(t *testing.T, bridge, address, gateway string) Station {
 	return s
 }
 
-// makeBridge returns a bridge that has an address.
-func makeBridge(t *testing.T, name string, address netip.Prefix) netlink.Link {
+// MakeBridge returns a bridge of this process's namespace that has an address. It makes the bridge, if it
+// is missing.
+func MakeBridge(t *testing.T, name string, address netip.Prefix) netlink.Link {
 	t.Helper()
 	master, err := netlink.LinkByName(name)
 	if err == nil {
