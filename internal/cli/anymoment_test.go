@@ -108,7 +108,7 @@ func (w *workplace) swdt(ctx context.Context, stderr *lines, args ...string) (co
 	var out bytes.Buffer
 	args = append(args, "-c", filepath.Join(w.folder, "swdt.yaml"))
 	code = cli.Run(ctx, ui.Streams{Out: &out, Err: stderr}, args,
-		cli.Environment{Agent: agent, Getenv: func(string) string { return "" }})
+		cli.Environment{Agent: agent, Drivers: drivers, Getenv: func(string) string { return "" }})
 	return code, out.String()
 }
 

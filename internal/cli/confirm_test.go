@@ -39,7 +39,7 @@ const vmNode = `apiVersion: windows.k8s.io/v1alpha1
 kind: Node
 metadata: {name: vm-1}
 spec:
-  machine: {image: {disk: base.qcow2}}
+  machine: {driver: simulated, image: {disk: base.qcow2}}
 `
 
 // Every command that asks follows the same rule: no ends it with exit code 1, and
@@ -51,6 +51,12 @@ func TestEveryQuestionHasOneRule(t *testing.T) {
 	w.write("vm.yaml", []byte(vmNode))
 	w.write("disk.qcow2", []byte("a disk"))
 	commands := commandsThatAsk(stateDir, filepath.Join(w.folder, "vm.yaml"), filepath.Join(w.folder, "disk.qcow2"))
+	w.write("base.qcow2", nil)
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	create := []string{"vm", "create", "-c", filepath.Join(w.folder, "vm.yaml"), "-n", "vm-1"}
+	if code, _ := w.swdt(t.Context(), &lines{}, create...); code != 0 {
+		t.Fatalf("vm create: exit code %d", code)
+	}
 	cache := filepath.Join(w.folder, "cache")
 	t.Setenv("XDG_CACHE_HOME", cache)
 	if err := os.MkdirAll(filepath.Join(cache, "swdt", "images", imageKey), 0o700); err != nil {

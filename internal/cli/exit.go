@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
@@ -81,6 +82,11 @@ type InterruptedError = interrupt.Error
 func Interruptible(parent context.Context, exit func(code int)) (ctx context.Context, stop func()) {
 	return interrupt.Context(parent, func() { exit(exitInterrupted) })
 }
+
+// cleanUpLimit is how long a command that works on VMs has after Ctrl-C to remove what it has
+// made: the work itself ends at once, but the end of a VM takes seconds, on a busy machine more.
+// It is longer than the limits of all such removals.
+const cleanUpLimit = 2 * time.Minute
 
 // finish prints the error, once, and chooses the exit code.
 func (a *app) finish(ctx context.Context, err error) int {
@@ -191,8 +197,19 @@ func (a *app) failures(several *fleet.Error) string {
 	return b.String()
 }
 
+// named returns the text of a failure, which names the node once.
 func (a *app) named(failure fleet.Failure) string {
-	return failure.Name + ": " + a.remedied(failure.Name, failure.Err).Error()
+	text := a.remedied(failure.Name, failure.Err).Error()
+	if namesVM(text, failure.Name) {
+		return text
+	}
+	return failure.Name + ": " + text
+}
+
+// namesVM reports whether a text has the words "VM NAME", as most errors about VMs do.
+func namesVM(text, name string) bool {
+	_, after, found := strings.Cut(text, "VM "+name)
+	return found && (after == "" || strings.ContainsAny(after[:1], " :;,"))
 }
 
 // timeoutError is the cause of a context that ended because --timeout passed.

@@ -148,10 +148,9 @@ func (a *app) confirmReplacing(ctx context.Context, o *bakeOptions, s *session) 
 }
 
 func (a *app) bake(ctx context.Context, document config.Document, o *bakeOptions, s *session) error {
-	bounded, cancel := a.global.bounded(ctx)
+	defer interrupt.AllowTime(ctx, cleanUpLimit)()
+	ctx, cancel := a.global.bounded(ctx)
 	defer cancel()
-	ctx, interrupted := untilInterrupted(ctx, bounded)
-	defer interrupted()
 	name := document.Node.Metadata.Name
 	r := s.reporter(document)
 	report, err := bake.Run(ctx, document, o.Options, r)
@@ -166,28 +165,6 @@ func (a *app) bake(ctx context.Context, document config.Document, o *bakeOptions
 	if err != nil && len(report.Steps) == 0 {
 		return err
 	}
-	if cause := (*InterruptedError)(nil); err != nil && errors.As(context.Cause(ctx), &cause) {
-		err = errors.Join(err, cause)
-	}
 	report.Outcome = fleet.NewOutcome(name, fleet.Changed, err)
 	return errors.Join(a.print(report, report.WriteText), err)
-}
-
-// untilInterrupted returns a context that the first Ctrl-C ends, while the process goes on: the
-// removal of a VM takes longer than a process has after Ctrl-C. A second Ctrl-C ends it.
-func untilInterrupted(ctx, bounded context.Context) (interruptible context.Context, stop func()) {
-	interruptible, cancel := context.WithCancelCause(bounded)
-	first := interrupt.Gracefully(ctx)
-	done := make(chan struct{})
-	go func() {
-		select {
-		case <-first:
-			cancel(&InterruptedError{Signal: "interrupt"})
-		case <-done:
-		}
-	}()
-	return interruptible, func() {
-		close(done)
-		cancel(nil)
-	}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm"
 	"github.com/swdt-dev/swdt/internal/vm/media/mediatest"
 	"github.com/swdt-dev/swdt/internal/vm/simulatedvm"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // TestMain makes this test binary behave as swdt when it runs under that name,
@@ -59,10 +60,17 @@ func agent() (agentbin.Agent, error) {
 }
 
 // drivers returns a driver of VMs in which nothing runs. SWDT_TEST_VM_FAULT names the
-// operation at which it fails, SWDT_TEST_VM_FINDING what your machine lacks,
-// SWDT_TEST_VM_INSTALL how installations end.
+// operation at which it fails, SWDT_TEST_VM_SLOW the one that writes the file slow-operation and
+// takes longer than a process usually has after Ctrl-C, SWDT_TEST_VM_FINDING what your machine
+// lacks, SWDT_TEST_VM_INSTALL how installations end.
 func drivers() []vm.Driver {
 	driver := &simulatedvm.Driver{Fault: func(operation string, _ vm.Machine) error {
+		if os.Getenv("SWDT_TEST_VM_SLOW") == operation {
+			if err := os.WriteFile("slow-operation", nil, 0o600); err != nil {
+				return err
+			}
+			<-time.After(slowOperation)
+		}
 		if os.Getenv("SWDT_TEST_VM_FAULT") == operation {
 			return errors.New("the simulated VM fails as it was asked to")
 		}
@@ -76,10 +84,32 @@ func drivers() []vm.Driver {
 	switch os.Getenv("SWDT_TEST_VM_INSTALL") {
 	case "fails":
 		driver.Frames = []simulatedvm.Frame{{Serial: "SWDT stage=openssh error no internet\r\n"}}
+	case "hangs":
+		driver.Frames = []simulatedvm.Frame{{}}
 	case "slow":
 		driver.Slow = true
 	}
 	return []vm.Driver{driver}
+}
+
+// slowOperation is how long a slow operation of a simulated VM takes.
+const slowOperation = 1500 * time.Millisecond
+
+// appears PATTERN waits for a file.
+func appears(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: appears PATTERN")
+	}
+	ts.Check(wait.Condition{
+		Name: "a file " + args[0], Interval: 10 * time.Millisecond, Limit: 30 * time.Second,
+		Look: func(context.Context) error {
+			found, err := filepath.Glob(ts.MkAbs(args[0]))
+			if err == nil && len(found) == 0 {
+				err = os.ErrNotExist
+			}
+			return err
+		},
+	}.Wait(context.Background()))
 }
 
 // windowsISO makes an ISO like Windows Server 2022's: windows-iso FILE.
@@ -110,8 +140,8 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "binary": binary, "longscript": longScript, "append": appendFile,
-			"calico": calicoNetwork, "matches": matches, "wider": wider, "windows-iso": windowsISO(t),
-			"keep": keep,
+			"calico": calicoNetwork, "matches": matches, "wider": wider, "appears": appears,
+			"windows-iso": windowsISO(t), "keep": keep,
 		},
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",

@@ -13,6 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/interrupt"
 	"github.com/swdt-dev/swdt/internal/vm"
 	"github.com/swdt-dev/swdt/internal/vm/golden"
 	"github.com/swdt-dev/swdt/internal/vm/hyperv"
@@ -148,6 +149,7 @@ type (
 
 // onVMs does the work on every VM, on several at the same time, and prints the results.
 func (a *app) onVMs(ctx context.Context, documents []config.Document, work vmWork) error {
+	defer interrupt.AllowTime(ctx, cleanUpLimit)()
 	story := a.newStory()
 	results := a.eachVM(ctx, story, documents, work)
 	story.End()
@@ -198,9 +200,31 @@ func (a *app) onTargets(ctx context.Context, work vmAction) error {
 	if err != nil {
 		return err
 	}
+	return a.onNamed(ctx, machines, documents, work)
+}
+
+// onNamed does the work on the VMs with the names of documents.
+func (a *app) onNamed(
+	ctx context.Context, machines *vm.Machines, documents []config.Document, work vmAction,
+) error {
 	return a.onVMs(ctx, documents, func(ctx context.Context, d config.Document, r ui.Reporter) (vm.Report, error) {
 		return work(ctx, machines, d.Node.Metadata.Name, r)
 	})
+}
+
+// existing returns those of the documents whose VMs exist. A name of the command line that no VM has
+// is an error, unless a node file describes it.
+func (a *app) existing(machines *vm.Machines, documents []config.Document) ([]config.Document, error) {
+	missing, err := machines.Missing(vmNames(documents)...)
+	if err != nil {
+		return nil, err
+	}
+	if len(missing) > 0 && a.loaded == 0 {
+		return nil, a.withoutFile(&vm.UnknownError{Name: missing[0]})
+	}
+	return slices.DeleteFunc(slices.Clone(documents), func(d config.Document) bool {
+		return slices.Contains(missing, d.Node.Metadata.Name)
+	}), nil
 }
 
 // withVM calls look with the only VM that the command line selects.

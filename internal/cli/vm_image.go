@@ -13,6 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/interrupt"
 	"github.com/swdt-dev/swdt/internal/vm/golden"
 	"github.com/swdt-dev/swdt/internal/vm/media"
 )
@@ -139,6 +140,7 @@ func onImages[T golden.Result[T]](
 	ctx context.Context, a *app, documents []config.Document,
 	work func(context.Context, config.Document, ui.Reporter) (T, error),
 ) ([]T, error) {
+	defer interrupt.AllowTime(ctx, cleanUpLimit)()
 	ctx, cancel := a.global.bounded(ctx)
 	defer cancel()
 	story := a.newStory()
@@ -160,7 +162,8 @@ func (a *app) vmImageListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List golden images and the VMs that use them",
 		Long: `Lists your golden images: the Windows that each has, how large it is on this
-machine, and the VMs whose disks are laid over it.`,
+machine, and the VMs whose disks are laid over it. It also lists what interrupted
+and failed builds have left.`,
 		Example: examples("vm image list", "", "vm image list -o name", "for scripts"),
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -215,6 +218,7 @@ func (a *app) runVMImageRemove(ctx context.Context, keys []string, yes bool) err
 	if err := confirm(ctx, prompt, yes, "Remove the golden images "+strings.Join(keys, ", ")+"?"); err != nil {
 		return err
 	}
+	defer interrupt.AllowTime(ctx, cleanUpLimit)()
 	r := story.Node("")
 	removed := golden.Removed{Images: []string{}}
 	for _, key := range keys {

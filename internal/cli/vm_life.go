@@ -183,12 +183,19 @@ func (a *app) runVMDelete(ctx context.Context, yes bool) error {
 	if err != nil {
 		return err
 	}
-	question := deleteQuestion(vmNames(documents), machines.Adopted(vmNames(documents)...))
-	if err := confirm(ctx, prompt, yes, question); err != nil {
+	existing, err := a.existing(machines, documents)
+	if err != nil {
 		return err
 	}
-	return a.onVMs(ctx, documents, func(ctx context.Context, document config.Document, r ui.Reporter) (vm.Report, error) {
-		return machines.Delete(ctx, document.Node.Metadata.Name, r)
+	if names := vmNames(existing); len(names) > 0 {
+		if err := confirm(ctx, prompt, yes, deleteQuestion(names, machines.Adopted(names...))); err != nil {
+			return err
+		}
+	}
+	return a.onNamed(ctx, machines, documents, func(
+		ctx context.Context, machines *vm.Machines, name string, r ui.Reporter,
+	) (vm.Report, error) {
+		return machines.Delete(ctx, name, r)
 	})
 }
 

@@ -80,12 +80,31 @@ func (a *app) vmSnapshotRemoveCommand() *cobra.Command {
 	return cmd
 }
 
-// confirmed asks first, and then does the work on every VM that the command line selects.
+// confirmed asks first, if one of the VMs exists, and then does the work on every VM that the command
+// line selects.
 func (a *app) confirmed(ctx context.Context, yes bool, question string, work vmAction) error {
-	if err := confirm(ctx, a.prompter(a.newStory()), yes, question); err != nil {
+	prompt := a.prompter(a.newStory())
+	if err := canConfirm(prompt, yes, question); err != nil {
 		return err
 	}
-	return a.onTargets(ctx, work)
+	machines, err := a.machines()
+	if err != nil {
+		return err
+	}
+	documents, err := a.vmTargets(machines)
+	if err != nil {
+		return err
+	}
+	existing, err := a.existing(machines, documents)
+	if err != nil {
+		return err
+	}
+	if len(existing) > 0 {
+		if err := confirm(ctx, prompt, yes, question); err != nil {
+			return err
+		}
+	}
+	return a.onNamed(ctx, machines, documents, work)
 }
 
 func (a *app) vmSnapshotListCommand() *cobra.Command {

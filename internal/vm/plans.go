@@ -184,6 +184,19 @@ func (s *Machines) Exist(names ...string) bool {
 	return true
 }
 
+// Missing returns those of the names that no VM has. The error reports that a name is not permitted.
+func (s *Machines) Missing(names ...string) (missing []string, err error) {
+	for _, name := range names {
+		if err := CheckName(name); err != nil {
+			return nil, err
+		}
+		if _, err := s.store.Get(name); errors.Is(err, ErrUnknown) {
+			missing = append(missing, name)
+		}
+	}
+	return missing, nil
+}
+
 // Names returns the names of all VMs whose records can be read.
 func (s *Machines) Names() (names []string) {
 	all, err := s.store.All()

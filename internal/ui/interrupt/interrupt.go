@@ -3,6 +3,7 @@
 package interrupt
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/signal"
@@ -16,13 +17,13 @@ type Error struct{ Signal string }
 
 func (e *Error) Error() string { return "interrupted (" + e.Signal + ")" }
 
-// endWithin is the time that a command has to end after Ctrl-C. After that time, or at a
-// second Ctrl-C, the process ends immediately. The node needs no more time, since its
-// guardian finishes a running transaction.
+// endWithin is the time that a command has to end after Ctrl-C, unless it called AllowTime. After
+// that time, or at a second Ctrl-C, the process ends immediately. The node needs no more time,
+// since its guardian finishes a running transaction.
 const endWithin = 900 * time.Millisecond
 
 // Context returns a context that ends with an *Error at the first Ctrl-C or termination
-// signal. If the process has not ended within endWithin, exit is called. stop releases the
+// signal. If the process has not ended soon after that, exit is called. stop releases the
 // signals.
 func Context(parent context.Context, exit func()) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
@@ -30,7 +31,7 @@ func Context(parent context.Context, exit func()) (ctx context.Context, stop fun
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	done := make(chan struct{})
 	first := &firstSignal{}
-	go obeySignals(first.unclaimed(signals, done), done, cancel, time.After, exit)
+	go obeySignals(first.unclaimed(signals, done), done, cancel, first.timeToEnd, exit)
 	ctx = context.WithValue(ctx, firstSignalKey{}, first)
 	var once sync.Once
 	return ctx, func() {
@@ -43,7 +44,7 @@ func Context(parent context.Context, exit func()) (ctx context.Context, stop fun
 }
 
 func obeySignals(signals <-chan os.Signal, done <-chan struct{}, cancel context.CancelCauseFunc,
-	after func(time.Duration) <-chan time.Time, exit func(),
+	timeToEnd func() time.Duration, exit func(),
 ) {
 	select {
 	case s := <-signals:
@@ -53,7 +54,7 @@ func obeySignals(signals <-chan os.Signal, done <-chan struct{}, cancel context.
 	}
 	select {
 	case <-signals:
-	case <-after(endWithin):
+	case <-time.After(timeToEnd()):
 	case <-done:
 		return
 	}
@@ -66,9 +67,34 @@ func obeySignals(signals <-chan os.Signal, done <-chan struct{}, cancel context.
 type firstSignal struct {
 	mu      sync.Mutex
 	claimed chan struct{} // nil: no command handles the first signal
+	toEnd   time.Duration // 0: endWithin
 }
 
 type firstSignalKey struct{}
+
+// AllowTime gives the command limit instead of endWithin to end after Ctrl-C, until done is
+// called: a command that removes what it has made calls it, such as one that ends a VM. A second
+// Ctrl-C still ends the process immediately. If ctx does not derive from Context, it does nothing.
+func AllowTime(ctx context.Context, limit time.Duration) (done func()) {
+	first, ok := ctx.Value(firstSignalKey{}).(*firstSignal)
+	if !ok {
+		return func() {}
+	}
+	set := func(limit time.Duration) {
+		first.mu.Lock()
+		defer first.mu.Unlock()
+		first.toEnd = limit
+	}
+	set(limit)
+	return func() { set(0) }
+}
+
+// timeToEnd returns how long the command has after Ctrl-C.
+func (f *firstSignal) timeToEnd() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return cmp.Or(f.toEnd, endWithin)
+}
 
 // Gracefully returns a channel. The first Ctrl-C closes that channel instead of ending ctx.
 // If ctx does not derive from Context, the channel is nil, so it never closes.

@@ -13,7 +13,7 @@ func TestFirstSignalCancelsSecondKills(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		signals, done, exits := make(chan os.Signal), make(chan struct{}), make(chan struct{}, 1)
-		go obeySignals(signals, done, cancel, time.After, func() { exits <- struct{}{} })
+		go obeySignals(signals, done, cancel, (&firstSignal{}).timeToEnd, func() { exits <- struct{}{} })
 		signals <- os.Interrupt
 		<-ctx.Done()
 		var interrupted *Error
@@ -33,7 +33,7 @@ func TestACommandThatDoesNotEndIsEndedWithinASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, cancel := context.WithCancelCause(t.Context())
 		signals, done, exits := make(chan os.Signal), make(chan struct{}), make(chan struct{}, 1)
-		go obeySignals(signals, done, cancel, time.After, func() { exits <- struct{}{} })
+		go obeySignals(signals, done, cancel, (&firstSignal{}).timeToEnd, func() { exits <- struct{}{} })
 		begun := time.Now()
 		signals <- os.Interrupt
 		<-exits
@@ -43,11 +43,49 @@ func TestACommandThatDoesNotEndIsEndedWithinASecond(t *testing.T) {
 	})
 }
 
+// A command that removes a VM gets the time for it, until a second Ctrl-C.
+func TestACommandThatAllowsTimeGetsIt(t *testing.T) {
+	for name, test := range map[string]struct {
+		second bool
+		took   time.Duration
+	}{"the limit ends it": {took: time.Minute}, "a second signal ends it": {second: true}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				first := &firstSignal{}
+				ctx, cancel := context.WithCancelCause(context.WithValue(t.Context(), firstSignalKey{}, first))
+				signals, done, exits := make(chan os.Signal), make(chan struct{}), make(chan struct{}, 1)
+				defer AllowTime(ctx, time.Minute)()
+				go obeySignals(signals, done, cancel, first.timeToEnd, func() { exits <- struct{}{} })
+				begun := time.Now()
+				signals <- os.Interrupt
+				<-ctx.Done()
+				if test.second {
+					signals <- os.Interrupt
+				}
+				<-exits
+				if took := time.Since(begun); took != test.took {
+					t.Errorf("exit after %s, want %s", took, test.took)
+				}
+			})
+		})
+	}
+}
+
+func TestTimeIsAllowedUntilTheCommandIsDone(t *testing.T) {
+	ctx, stop := Context(t.Context(), func() { t.Error("exit was called") })
+	defer stop()
+	AllowTime(ctx, time.Minute)()
+	if got := ctx.Value(firstSignalKey{}).(*firstSignal).timeToEnd(); got != endWithin {
+		t.Errorf("%s, want %s", got, endWithin)
+	}
+	AllowTime(t.Context(), time.Minute)() // without signals it does nothing
+}
+
 func TestSignalAfterTheEndKillsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, cancel := context.WithCancelCause(t.Context())
 		signals, done := make(chan os.Signal), make(chan struct{})
-		go obeySignals(signals, done, cancel, time.After, func() { t.Error("killed a command that had ended") })
+		go obeySignals(signals, done, cancel, (&firstSignal{}).timeToEnd, func() { t.Error("killed a command that had ended") })
 		signals <- os.Interrupt
 		close(done)
 		time.Sleep(time.Minute)

@@ -104,9 +104,16 @@ func (s *Images) build(ctx context.Context, c *recipe, r ui.Reporter) (Manifest,
 		return Manifest{}, err
 	}
 	made, err := b.run(ctx)
+	interrupted := ctx.Err() != nil
+	if interrupted {
+		r.Info("removing the VM that installed")
+	}
 	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
 	defer cancel()
 	if left := s.discard(clean, c.key, ui.Discard{}); left != nil {
+		if interrupted { // the command then prints no error
+			r.Warn("%v; the next build removes it, or `swdt vm image remove %s`", left, c.key)
+		}
 		return made, errors.Join(err, left)
 	}
 	return made, err

@@ -170,10 +170,11 @@ func TestAFailedInstallationIsExplained(t *testing.T) {
 		}
 		list, err := p.List(t.Context())
 		check(t, err)
-		if len(list.Images) != 0 {
+		keys := p.Keys()
+		if len(list.Images) != 1 || list.Images[0].State != golden.Failed ||
+			!strings.Contains(list.Images[0].Reason, "vm image remove "+keys[0]) {
 			t.Errorf("%+v", list)
 		}
-		keys := p.Keys()
 		p.only(t, ".failed-"+keys[0])
 		p.driver.Frames = nil
 		_, err = p.build(t, d)

@@ -42,7 +42,7 @@ func (s *Images) keys(prefix string) (all []string) {
 	return all
 }
 
-// List returns all images, also those whose builds run or were interrupted.
+// List returns all images, also those whose builds run, were interrupted or failed.
 func (s *Images) List(context.Context) (List, error) {
 	users, damaged := s.machines.Users()
 	list := List{Images: []Image{}}
@@ -69,6 +69,17 @@ func (s *Images) List(context.Context) (List, error) {
 		}
 		image.Size = vm.Used(image.Folder)
 		list.Images = append(list.Images, image)
+	}
+	for _, key := range s.keys(failedPrefix) {
+		if slices.ContainsFunc(list.Images, func(i Image) bool { return i.Key == key }) {
+			continue // it is built again
+		}
+		folder := s.failedFolder(key)
+		list.Images = append(list.Images, Image{
+			Key: key, State: Failed, Folder: folder, Size: vm.Used(folder), UsedBy: []string{},
+			Reason: fmt.Sprintf("its screen and serial log are in %s; `swdt vm image build` builds it again, "+
+				"`swdt vm image remove %s` removes them", folder, key),
+		})
 	}
 	slices.SortStableFunc(list.Images, func(a, b Image) int { return a.Created.Compare(b.Created) })
 	return list, nil

@@ -24,6 +24,7 @@ const (
 	Ready       State = "ready"
 	Building    State = "building"
 	Interrupted State = "interrupted" // its build was killed
+	Failed      State = "failed"      // its last build failed, and left its screen and serial log
 	Damaged     State = "damaged"
 	Missing     State = "missing" // it would be built
 )
@@ -32,7 +33,7 @@ const (
 type Image struct {
 	Key   string `json:"key"`
 	State State  `json:"state"`
-	// Reason explains the states interrupted and damaged, or why UsedBy is not known.
+	// Reason explains the states interrupted, failed and damaged, or why UsedBy is not known.
 	Reason string `json:"reason"`
 	Content
 	Created time.Time `json:"created"` // zero unless it is ready
