@@ -1,9 +1,6 @@
 package delta
 
-import (
-	"encoding/binary"
-	"slices"
-)
+import "encoding/binary"
 
 // section is a part of an executable that is loaded into memory. The size bytes of the file from
 // offset on are loaded at address; zeros follow, up to span bytes in all.
@@ -29,9 +26,9 @@ const (
 	maxSpanBeyond  = 64 << 20
 )
 
+// newImage returns the image of sections that are sorted by offset.
 func newImage(sections []section) image {
 	m := image{sections: sections}
-	slices.SortFunc(m.sections, func(a, b section) int { return int(min(max(a.offset-b.offset, -1), 1)) })
 	for _, s := range sections {
 		m.span = max(m.span, s.address+s.span)
 		if !s.code {
@@ -45,7 +42,8 @@ func newImage(sections []section) image {
 	return m
 }
 
-// valid checks the properties that all arithmetic with addresses relies on.
+// valid reports whether an image has the properties that all arithmetic with
+// addresses relies on, for a file of fileSize bytes.
 func (m image) valid(fileSize int64) bool {
 	if len(m.sections) > maxSections || m.span > maxSpanPerByte*fileSize+maxSpanBeyond || m.span > 1<<31-1 {
 		return false

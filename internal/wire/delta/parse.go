@@ -2,12 +2,17 @@ package delta
 
 import (
 	"bytes"
-	"debug/elf"
-	"debug/pe"
+	"cmp"
+	"encoding/binary"
+	"slices"
 )
 
 // parseImage returns where an executable's parts are loaded. If the file is not
 // an x86-64 executable with code, it returns the zero image.
+//
+// It reads the few fields that it needs instead of importing debug/pe and
+// debug/elf, which would add 17 KB to the agent although only Diff parses
+// executables: their tables are variables, and the linker keeps them.
 func parseImage(file []byte) image {
 	sections := peSections(file)
 	if sections == nil {
@@ -25,6 +30,9 @@ func parseImage(file []byte) image {
 	for i := range sections {
 		sections[i].address -= low
 	}
+	slices.SortFunc(sections, func(a, b section) int {
+		return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(a.size, b.size))
+	})
 	m := newImage(sections)
 	if !m.valid(int64(len(file))) || m.codeHigh == 0 {
 		return image{}
@@ -32,41 +40,117 @@ func parseImage(file []byte) image {
 	return m
 }
 
+// Fields of a PE file, as offsets from the beginning of their header.
+const (
+	dosHeaderSize = 96
+	dosPEOffset   = 0x3c
+
+	peHeaderSize         = 24 // with the signature
+	peMachine            = 4
+	peSectionCount       = 6
+	peOptionalHeaderSize = 20
+	peMachineAMD64       = 0x8664
+
+	peSectionSize        = 40
+	peSectionSpan        = 8
+	peSectionAddress     = 12
+	peSectionBytes       = 16
+	peSectionOffset      = 20
+	peSectionFlags       = 36
+	peSectionExecutable  = 0x20000000
+	peSectionDiscardable = 0x02000000
+)
+
+// peSections returns the sections of an x86-64 PE file, or nil if the file is
+// none or ends within its headers.
 func peSections(file []byte) (sections []section) {
-	f, err := pe.NewFile(bytes.NewReader(file))
-	if err != nil || f.Machine != pe.IMAGE_FILE_MACHINE_AMD64 {
+	le := binary.LittleEndian
+	dos := part(file, 0, dosHeaderSize)
+	if dos == nil || !bytes.HasPrefix(dos, []byte("MZ")) {
 		return nil
 	}
-	for _, s := range f.Sections {
-		if s.Characteristics&pe.IMAGE_SCN_MEM_DISCARDABLE != 0 && s.VirtualAddress == 0 {
+	at := uint64(le.Uint32(dos[dosPEOffset:]))
+	header := part(file, at, peHeaderSize)
+	if !bytes.HasPrefix(header, []byte("PE\x00\x00")) || le.Uint16(header[peMachine:]) != peMachineAMD64 {
+		return nil
+	}
+	at += peHeaderSize + uint64(le.Uint16(header[peOptionalHeaderSize:]))
+	headers := part(file, at, uint64(le.Uint16(header[peSectionCount:]))*peSectionSize)
+	for h := range slices.Chunk(headers, peSectionSize) {
+		flags, address := le.Uint32(h[peSectionFlags:]), le.Uint32(h[peSectionAddress:])
+		if flags&peSectionDiscardable != 0 && address == 0 {
 			continue
 		}
-		size := min(s.Size, s.VirtualSize)
+		span := int64(le.Uint32(h[peSectionSpan:]))
 		sections = append(sections, section{
-			offset: int64(s.Offset), size: int64(size),
-			address: int64(s.VirtualAddress), span: int64(s.VirtualSize),
-			code: s.Characteristics&pe.IMAGE_SCN_MEM_EXECUTE != 0,
+			offset:  int64(le.Uint32(h[peSectionOffset:])),
+			size:    min(int64(le.Uint32(h[peSectionBytes:])), span),
+			address: int64(address),
+			span:    span,
+			code:    flags&peSectionExecutable != 0,
 		})
 	}
 	return dropEmpty(sections)
 }
 
+// Fields of a 64-bit ELF file, as offsets from the beginning of their header.
+const (
+	elfHeaderSize   = 64
+	elfMachine      = 18
+	elfSegments     = 32
+	elfSegmentSize  = 54
+	elfSegmentCount = 56
+	elfMachineAMD64 = 62
+
+	segmentHeaderSize = 56 // at least; elfSegmentSize has the real one
+	segmentType       = 0
+	segmentFlags      = 4
+	segmentOffset     = 8
+	segmentAddress    = 16
+	segmentBytes      = 32
+	segmentSpan       = 40
+	segmentLoaded     = 1
+	segmentExecutable = 1
+)
+
+// elfSections returns the loaded segments of an x86-64 ELF file, or nil if the
+// file is none or ends within its headers.
 func elfSections(file []byte) (sections []section) {
-	f, err := elf.NewFile(bytes.NewReader(file))
-	if err != nil || f.Machine != elf.EM_X86_64 {
+	le := binary.LittleEndian
+	header := part(file, 0, elfHeaderSize)
+	const ident = "\x7fELF\x02\x01\x01" // 64 bits, little-endian, version 1
+	if !bytes.HasPrefix(header, []byte(ident)) || le.Uint16(header[elfMachine:]) != elfMachineAMD64 {
 		return nil
 	}
-	for _, p := range f.Progs {
-		if p.Type != elf.PT_LOAD || p.Off > maxSize || p.Filesz > maxSize || p.Vaddr > maxSize || p.Memsz > maxSize {
+	each := uint64(le.Uint16(header[elfSegmentSize:]))
+	if each < segmentHeaderSize {
+		return nil
+	}
+	headers := part(file, le.Uint64(header[elfSegments:]), uint64(le.Uint16(header[elfSegmentCount:]))*each)
+	for h := range slices.Chunk(headers, int(each)) {
+		offset, size := le.Uint64(h[segmentOffset:]), le.Uint64(h[segmentBytes:])
+		address, span := le.Uint64(h[segmentAddress:]), le.Uint64(h[segmentSpan:])
+		if le.Uint32(h[segmentType:]) != segmentLoaded || max(offset, size, address, span) > maxSize {
 			continue
 		}
 		sections = append(sections, section{
-			offset: int64(p.Off), size: int64(p.Filesz),
-			address: int64(p.Vaddr), span: int64(p.Memsz),
-			code: p.Flags&elf.PF_X != 0,
+			offset:  int64(offset),
+			size:    int64(size),
+			address: int64(address),
+			span:    int64(span),
+			code:    le.Uint32(h[segmentFlags:])&segmentExecutable != 0,
 		})
 	}
 	return dropEmpty(sections)
+}
+
+// part returns size bytes of a file from offset at on, or nil if the file ends
+// before.
+func part(file []byte, at, size uint64) []byte {
+	if at > uint64(len(file)) || size > uint64(len(file))-at {
+		return nil
+	}
+	return file[at : at+size]
 }
 
 // dropEmpty removes sections that have no bytes in the file, since they would
