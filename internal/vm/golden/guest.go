@@ -3,8 +3,6 @@ package golden
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 
 	"github.com/swdt-dev/swdt/internal/vm"
@@ -34,6 +32,8 @@ type guest struct {
 	marks  []install.Mark
 	tail   []byte
 	screen []byte // the last one that was seen, as PNG
+
+	compared install.Screen
 }
 
 // Look observes the VM, then reads what it has sent before.
@@ -51,8 +51,7 @@ func (g *guest) Look(ctx context.Context) (install.Signs, error) {
 	}
 	if seen.Screen != nil {
 		g.screen = seen.Screen
-		sum := sha256.Sum256(seen.Screen)
-		signs.Screen = hex.EncodeToString(sum[:])
+		signs.Screen = g.compared.Sign(seen.Screen)
 	}
 	return signs, nil
 }

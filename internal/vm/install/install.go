@@ -7,6 +7,7 @@
 //
 //   - install.go: the stages, and the loop
 //   - judge.go: which stage the signs mean, and when to give up
+//   - screen.go: whether the screen has changed
 //   - failure.go: why an installation ended without success
 package install
 
@@ -63,7 +64,7 @@ type Signs struct {
 	Resets  int    // since power on
 	Loaded  int64  // bytes, from the CDs, since power on
 	Written int64  // bytes, to the disk, since power on
-	Screen  string // changes if the screen does; empty if there is none
+	Screen  string // changes if the screen does, as Screen.Sign; empty if there is none
 	Marks   []Mark // all since power on
 }
 

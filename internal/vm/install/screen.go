@@ -1,0 +1,93 @@
+package install
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"image"
+	"image/draw"
+	"image/png"
+	"slices"
+)
+
+// A Screen compares the pictures of a guest's screen, so that a text cursor that blinks is no
+// change: it blinks also on the screen of a guest that hangs.
+type Screen struct {
+	sign string      // of the last picture that counts as a change
+	last *image.RGBA // the last picture; nil: none, or it is no PNG
+	sums [][sha256.Size]byte
+}
+
+const (
+	// remembered is how many pictures Screen compares with. A cursor has two.
+	remembered = 4
+	// cursorSide is the longest side of a cursor, in pixels. Cells of text have 16 to 32 lines.
+	cursorSide = 32
+	// maxPixels bounds a picture that is compared by pixels. QEMU's video memory has fewer.
+	maxPixels = 8 << 20
+)
+
+// Sign returns a text that changes if the screen does. A picture that was seen recently is
+// no change if it differs from the last one only in a small rectangle.
+func (s *Screen) Sign(picture []byte) string {
+	sum := sha256.Sum256(picture)
+	if len(s.sums) > 0 && sum == s.sums[len(s.sums)-1] {
+		return s.sign
+	}
+	now := decode(picture)
+	seen := slices.Index(s.sums, sum)
+	if seen < 0 || !small(difference(s.last, now)) {
+		s.sign = hex.EncodeToString(sum[:])
+	}
+	if seen >= 0 {
+		s.sums = slices.Delete(s.sums, seen, seen+1)
+	}
+	s.sums = append(s.sums, sum)
+	s.sums, s.last = s.sums[max(0, len(s.sums)-remembered):], now
+	return s.sign
+}
+
+// decode returns the pixels of a PNG; nil if it is none, or too large.
+func decode(picture []byte) *image.RGBA {
+	config, err := png.DecodeConfig(bytes.NewReader(picture))
+	if err != nil || config.Width > maxPixels/max(1, config.Height) {
+		return nil
+	}
+	decoded, err := png.Decode(bytes.NewReader(picture))
+	if err != nil {
+		return nil
+	}
+	if pixels, ok := decoded.(*image.RGBA); ok {
+		return pixels
+	}
+	pixels := image.NewRGBA(decoded.Bounds())
+	draw.Draw(pixels, pixels.Bounds(), decoded, decoded.Bounds().Min, draw.Src)
+	return pixels
+}
+
+// difference returns the smallest rectangle that has all pixels in which two pictures differ. For
+// pictures of different sizes, or if one is nil, it is larger than each cursor.
+func difference(a, b *image.RGBA) image.Rectangle {
+	if a == nil || b == nil || a.Rect != b.Rect {
+		return image.Rect(0, 0, maxPixels, 1)
+	}
+	var differs image.Rectangle
+	width := a.Rect.Dx() * 4 // bytes
+	for y := range a.Rect.Dy() {
+		rowA, rowB := a.Pix[y*a.Stride:][:width], b.Pix[y*b.Stride:][:width]
+		if bytes.Equal(rowA, rowB) {
+			continue
+		}
+		first, last := 0, width-1
+		for rowA[first] == rowB[first] {
+			first++
+		}
+		for rowA[last] == rowB[last] {
+			last--
+		}
+		differs = differs.Union(image.Rect(first/4, y, last/4+1, y+1))
+	}
+	return differs
+}
+
+func small(r image.Rectangle) bool { return max(r.Dx(), r.Dy()) <= cursorSide }
