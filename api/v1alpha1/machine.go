@@ -54,6 +54,16 @@ type Machine struct {
 	// TimeZone is Windows' name of the time zone that an installation from an ISO
 	// sets, such as W. Europe Standard Time. Default UTC.
 	TimeZone string `yaml:"timeZone,omitempty"`
+	// Display selects how you see the VM's screen.
+	Display MachineDisplay `yaml:"display,omitempty"`
+}
+
+// MachineDisplay is the way to the VM's screen.
+type MachineDisplay struct {
+	// VNC is unix (default), a Unix socket that only you can open; port, a port of
+	// 127.0.0.1 with a password, for viewers that take no socket; or none. `swdt
+	// vm console` prints it.
+	VNC string `yaml:"vnc,omitempty"`
 }
 
 // MachineImage is the source of a new VM's disk: an existing disk image, or a
@@ -164,6 +174,9 @@ func defaultMachine(m *Machine) {
 	orElse(&m.Network.Mode, "user")
 	orElse(&m.Accelerator, "auto")
 	orElse(&m.TimeZone, "UTC")
+	if m.Driver != HypervDriver { // which has a viewer of its own
+		orElse(&m.Display.VNC, "unix")
+	}
 	if m.Image.ISO != "" {
 		orElse(&m.Image.Edition, "standard-core")
 	}

@@ -30,7 +30,7 @@ func validateLibvirt(p *problems, field string, m *Machine) {
 		{"accelerator", m.Accelerator != ""}, {"timeZone", m.TimeZone != ""},
 		{"network.mode", m.Network.Mode != ""}, {"network.bridge", m.Network.Bridge != ""},
 		{"network.tap", m.Network.Tap != ""}, {"network.adapter", m.Network.Adapter != ""},
-		{"network.ports", len(m.Network.Ports) > 0},
+		{"network.ports", len(m.Network.Ports) > 0}, {"display", m.Display != MachineDisplay{}},
 	} {
 		if set.is {
 			p.add(field+"."+set.name, "is set, but driver libvirt adopts a domain as it is",
@@ -82,6 +82,9 @@ func validateHyperv(p *problems, field string, m *Machine) {
 		if set.value != "" {
 			p.add(field+"."+set.name, "is set, but Hyper-V has devices of its own, for which Windows has drivers", "remove it")
 		}
+	}
+	if m.Display.VNC != "" {
+		p.add(field+".display.vnc", "is set, but Hyper-V shows the screen in a window of its own", "remove it")
 	}
 	if m.Accelerator != "auto" {
 		p.add(field+".accelerator", "is set, but driver hyperv always uses Hyper-V", "remove it")

@@ -65,6 +65,8 @@ func TestValidateHyperv(t *testing.T) {
 			[]string{`spec.machine.network.bridge: "a\nb" is not the name of a virtual switch`}},
 		"kvm": {Machine{Accelerator: "kvm"},
 			[]string{"spec.machine.accelerator: is set, but driver hyperv always uses Hyper-V"}},
+		"a display": {Machine{Display: MachineDisplay{VNC: "unix"}},
+			[]string{"spec.machine.display.vnc: is set, but Hyper-V shows the screen in a window of its own"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.m.Driver = HypervDriver

@@ -38,6 +38,7 @@ func validateMachine(p *problems, field string, m *Machine) {
 	} else {
 		oneOf(p, field+".diskBus", m.DiskBus, "sata", "virtio")
 		oneOf(p, field+".network.adapter", m.Network.Adapter, "e1000e", "virtio")
+		oneOf(p, field+".display.vnc", m.Display.VNC, "unix", "port", "none")
 	}
 	validateMachineImage(p, field+".image", m.Image)
 	if m.CPUs < 1 || m.CPUs > maxMachineCPUs {

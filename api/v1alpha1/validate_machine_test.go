@@ -43,6 +43,7 @@ func TestMachineDefaults(t *testing.T) {
 	SetDefaults(&n)
 	want := Machine{
 		Driver: "qemu", CPUs: 4, Memory: 8 << 30, Disk: 64 << 30, DiskBus: "sata", Accelerator: "auto", TimeZone: "UTC",
+		Display: MachineDisplay{VNC: "unix"},
 		Network: MachineNetwork{Mode: "user", Address: "auto", Adapter: "e1000e",
 			Ports: []MachinePort{{Name: "rdp", Guest: 3389}}},
 	}
@@ -104,6 +105,8 @@ func TestValidateMachine(t *testing.T) {
 		}, []string{"spec.machine.network.ports: is set, but the mode is tap"}},
 		"a domain of QEMU's": {func(m *Machine) { m.Domain = "win" },
 			[]string{"spec.machine.domain: is set, but the driver is qemu"}},
+		"QEMU's options in a display": {func(m *Machine) { m.Display.VNC = "0.0.0.0:1" },
+			[]string{`spec.machine.display.vnc: "0.0.0.0:1" is not one of unix, port, none`}},
 		"a driver": {func(m *Machine) { m.Driver = "vmware" },
 			[]string{`spec.machine.driver: "vmware" is not one of qemu, libvirt, hyperv, simulated`}},
 	} {

@@ -36,7 +36,9 @@ func (a *app) vmConsoleCommand() *cobra.Command {
 	return forNodes(&cobra.Command{
 		Use: "console [flags]", Aliases: []string{"vnc"}, Short: "Show where to look at a VM's screen",
 		Long: `Prints where a viewer of yours connects to see a running VM's screen and to type,
-such as the socket of its VNC server. Only you can open it.`,
+such as the socket of its VNC server, which only you can open. If
+spec.machine.display.vnc is "port", it prints the port of 127.0.0.1 and the file
+with the password, which is another one after each start.`,
 		Example: examples("vm console", "", `vm console -o jsonpath='{.consoles[0].address}'`, "for a viewer"),
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

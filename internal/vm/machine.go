@@ -26,6 +26,8 @@ type Machine struct {
 	// Discs are the files in the VM's CD drives, in the order of the drives. Only an
 	// installation has any, and the first start of a VM that is made from a golden image.
 	Discs []string `json:"discs"`
+	// Display is how a person sees the screen; empty: DisplaySocket.
+	Display Display `json:"display"`
 	// Accelerator is kvm, hvf, whpx, tcg, or empty: the best that works.
 	Accelerator string `json:"accelerator"`
 }
@@ -42,6 +44,15 @@ type Image struct {
 	// image of the user's.
 	Key string `json:"key"`
 }
+
+// Display is the kind of a VM's VNC server.
+type Display string
+
+const (
+	DisplaySocket Display = "unix" // a Unix socket of this user
+	DisplayPort   Display = "port" // a port of 127.0.0.1, with a password
+	NoDisplay     Display = "none"
+)
 
 // DiskBus is the controller that the guest sees its disk on.
 type DiskBus string

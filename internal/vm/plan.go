@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"net"
@@ -63,7 +64,8 @@ func NewMachine(document config.Document, folder string) Machine {
 			Bridge: spec.Network.Bridge, Tap: WantedNetwork(document).Tap, Address: orAuto(spec.Network.Address),
 			Forwards: []Forward{},
 		},
-		Discs: []string{}, Accelerator: orAuto(spec.Accelerator), Domain: spec.Domain, URI: spec.URI,
+		Discs: []string{}, Display: Display(spec.Display.VNC), Accelerator: orAuto(spec.Accelerator),
+		Domain: spec.Domain, URI: spec.URI,
 	}
 }
 
@@ -228,6 +230,8 @@ func differences(made, plan Record) (all []string) {
 		plan.Network.Address = made.Network.Address
 	}
 	compare("network", made.Network.String(), plan.Network.String())
+	compare("display", cmp.Or(string(made.Display), string(DisplaySocket)),
+		cmp.Or(string(plan.Display), string(DisplaySocket)))
 	compare("accelerator", made.Accelerator, plan.Accelerator)
 	return all
 }

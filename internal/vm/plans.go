@@ -286,11 +286,18 @@ type ConsoleList struct {
 
 // WriteText writes a table of consoles.
 func (l ConsoleList) WriteText(w io.Writer) error {
-	var rows [][]string
+	header, rows := []string{"KIND", "ADDRESS"}, [][]string(nil)
 	for _, c := range l.Consoles {
-		rows = append(rows, []string{c.Kind, c.Address})
+		row := []string{c.Kind, c.Address}
+		if c.PasswordFile != "" {
+			row, header = append(row, "in "+c.PasswordFile), []string{"KIND", "ADDRESS", "PASSWORD"}
+		}
+		rows = append(rows, row)
 	}
-	return ui.TableOr(w, "VM "+l.VM+" has no console", []string{"KIND", "ADDRESS"}, rows)
+	for i, row := range rows {
+		rows[i] = append(row, make([]string, len(header)-len(row))...)
+	}
+	return ui.TableOr(w, "VM "+l.VM+" has no console", header, rows)
 }
 
 // Screen is the result of a screenshot.

@@ -47,6 +47,7 @@ func rules() map[string]object {
 		"Machine.uri":         {"pattern": `^((qemu|test):///[^#]*)?$`},
 		"Machine.cpus":        {"minimum": 0, "maximum": 512},
 		"Machine.diskBus":     choice("sata", "virtio"),
+		"MachineDisplay.vnc":  choice("unix", "port", "none"),
 		"Machine.accelerator": choice("auto", "kvm", "hvf", "whpx", "tcg"),
 		"Machine.timeZone":    {"type": "string", "pattern": `^([A-Za-z0-9][A-Za-z0-9 ()+./_-]*)?$`},
 		"MachineImage": {"not": object{"anyOf": []any{

@@ -48,6 +48,8 @@ func TestCommandLines(t *testing.T) {
 			p.Firmware = vm.Firmware{SecureBoot: true, TPM: true}
 			p.firmware.SMM, p.firmware.Code.Path = true, "/OVMF_CODE.ms.fd"
 		},
+		"screen-on-a-port": func(p *plan) { p.Display = vm.DisplayPort },
+		"no-screen":        func(p *plan) { p.Display = vm.NoDisplay },
 		"tap": func(p *plan) {
 			p.Network = vm.Network{Mode: vm.TapMode, Adapter: vm.VirtIONet, MAC: "52:54:00:12:34:56", Tap: "swdt0"}
 		},

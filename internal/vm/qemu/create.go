@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/swdt-dev/swdt/internal/localfile"
@@ -94,6 +95,8 @@ func valid(m vm.Machine) error {
 		problem = fmt.Sprintf("%d bytes of memory are not between 64 MiB and 16 TiB", m.Memory)
 	case m.Disk < 1<<20 || m.Disk > 64<<40:
 		problem = fmt.Sprintf("a disk of %d bytes is not between 1 MiB and 64 TiB", m.Disk)
+	case !slices.Contains([]vm.Display{"", vm.DisplaySocket, vm.DisplayPort, vm.NoDisplay}, m.Display):
+		problem = fmt.Sprintf("its display %q is none of unix, port and none", m.Display)
 	case len(m.Discs) > maxDiscs:
 		problem = fmt.Sprintf("it has %d discs and %d drives", len(m.Discs), maxDiscs)
 	case m.Network.Mode != vm.UserMode && m.Network.Tap == "":

@@ -60,7 +60,7 @@ func (p plan) devices() []string {
 // control returns the sockets, and the log of the serial port: QEMU's standard output, which spawn
 // leads to a log with a limit.
 func (p plan) control() []string {
-	args := []string{"-vnc", "unix:" + commas(p.sockets.vnc())}
+	args := p.screen()
 	for _, s := range []struct{ id, path, more string }{
 		{"control", p.sockets.control(), ""},
 		{"look", p.sockets.look(), ""},
@@ -70,6 +70,21 @@ func (p plan) control() []string {
 		args = append(args, "-chardev", "socket,id="+s.id+",server=on,wait=off,path="+commas(s.path)+s.more)
 	}
 	return append(args, "-mon", "chardev=control,mode=control", "-mon", "chardev=look,mode=control")
+}
+
+// vncDisplays is how many ports of 127.0.0.1 QEMU tries for its VNC server, from 5900 on.
+const vncDisplays = 100
+
+// screen returns the VNC server. On a port, which all users of your machine can reach, it refuses
+// everyone until QMP sets a password, which is in no command line.
+func (p plan) screen() []string {
+	switch p.Display {
+	case vm.NoDisplay:
+		return nil
+	case vm.DisplayPort:
+		return []string{"-vnc", fmt.Sprintf("127.0.0.1:0,to=%d,password=on", vncDisplays-1)}
+	}
+	return []string{"-vnc", "unix:" + commas(p.sockets.vnc())}
 }
 
 func (p plan) tpm() []string {

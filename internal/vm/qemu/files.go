@@ -28,6 +28,7 @@ func (f files) snapshots() string { return f.in("snapshots") }
 func (f files) serialLog() string { return f.in("serial.log") }
 func (f files) log() string       { return f.in("qemu.log") }
 func (f files) tpmLog() string    { return f.in("tpm.log") }
+func (f files) vncSecret() string { return filepath.Join(f.run(), "vnc-password") }
 func (f files) claim() string     { return f.in("start.lock") }
 func (f files) lease() string     { return f.in("lease.lock") }
 func (f files) run() string       { return f.in("run") }

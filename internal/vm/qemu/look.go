@@ -3,14 +3,17 @@ package qemu
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"image/png"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/vm"
 	"github.com/swdt-dev/swdt/internal/vm/qemu/qmp"
 )
@@ -137,12 +140,54 @@ func parseKeys(combination string) ([]key, error) {
 	return keys, nil
 }
 
-// Consoles returns the VM's screen and its serial port.
-func (d *Driver) Consoles(_ context.Context, m vm.Machine) ([]vm.Console, error) {
+// Consoles returns the VM's screen, if it has a VNC server, and its serial port.
+func (d *Driver) Consoles(ctx context.Context, m vm.Machine) ([]vm.Console, error) {
 	now, err := d.running("find the consoles", m)
 	if err != nil {
 		return nil, err
 	}
 	s := sockets{now.started.Sockets}
-	return []vm.Console{{Kind: "vnc", Address: s.vnc()}, {Kind: "serial", Address: s.serial()}}, nil
+	serial := vm.Console{Kind: "serial", Address: s.serial()}
+	switch m.Display {
+	case vm.NoDisplay:
+		return []vm.Console{serial}, nil
+	case vm.DisplayPort:
+		address, err := screenPort(ctx, s)
+		if err != nil {
+			return nil, fmt.Errorf("find the port of the screen: %w", err)
+		}
+		return []vm.Console{{Kind: "vnc", Address: address, PasswordFile: filesOf(m).vncSecret()}, serial}, nil
+	}
+	return []vm.Console{{Kind: "vnc", Address: s.vnc()}, serial}, nil
+}
+
+// screenPort asks QEMU which port its VNC server has.
+func screenPort(ctx context.Context, s sockets) (string, error) {
+	client, err := qmp.Dial(ctx, s.look())
+	if err != nil {
+		return "", err
+	}
+	defer client.Close()
+	var screen struct{ Host, Service string }
+	if err := client.Run(ctx, "query-vnc", nil, &screen); err != nil {
+		return "", err
+	}
+	return net.JoinHostPort(screen.Host, screen.Service), nil
+}
+
+// vncPassword is the length of a VNC password. VNC uses no more than 8 characters.
+const vncPassword = 8
+
+// protectScreen gives the VNC server a new random password, and writes it into a file that only this
+// user can read. Until then QEMU refuses all viewers.
+func protectScreen(ctx context.Context, client *qmp.Client, path string) error {
+	password := rand.Text()[:vncPassword]
+	if err := localfile.Replace(path, []byte(password+"\n")); err != nil {
+		return fmt.Errorf("write the password of the screen: %w", err)
+	}
+	err := client.Run(ctx, "set_password", map[string]any{"protocol": "vnc", "password": password}, nil)
+	if err != nil {
+		return fmt.Errorf("set the password of the screen: %w", err)
+	}
+	return nil
 }

@@ -175,6 +175,11 @@ func (d *Driver) launch(ctx context.Context, p plan, record *started,
 	if err := writeRecord(f.started(), record); err != nil {
 		return err
 	}
+	if p.Display == vm.DisplayPort {
+		if err := protectScreen(bounded, client, f.vncSecret()); err != nil {
+			return err
+		}
+	}
 	if load != nil {
 		if err := load(ctx, client); err != nil {
 			return err
