@@ -143,7 +143,10 @@ type Kubernetes struct {
 	Provisioners []Provisioner `yaml:"provisioners,omitempty"`
 }
 
-// Provisioner is one binary and the service that runs it.
+// Provisioner is one component of the node, as the user wants it: the binary,
+// its destination, and how the Windows service that runs it is started and
+// checked. On your machine, SourceURL and SHA256 become a request for the file
+// (source.Request); the rest concerns the node.
 type Provisioner struct {
 	// Name is the Windows service to restart. If there is no such service, swdt
 	// places the file and restarts nothing.

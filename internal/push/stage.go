@@ -104,10 +104,7 @@ func (w *work) file(d *difference) transfer.File {
 }
 
 func fileOf(name string, binary source.Binary, depot *transfer.Depot) transfer.File {
-	return transfer.File{
-		Label: name, SDDL: access.SafeFile, Depot: depot,
-		Path: binary.Path, Size: binary.Size, SHA256: binary.SHA256, Modified: binary.Modified,
-	}
+	return transfer.File{Binary: binary, Label: name, SDDL: access.SafeFile, Depot: depot}
 }
 
 // Prepare computes, ahead of time, the patch that the next push of a component will send.

@@ -142,9 +142,12 @@ func sendDifference(ctx context.Context, n *nodetest.Node, folder string) error 
 		return err
 	}
 	_, err = transfer.Send(ctx, n.Node, transfer.File{
-		Path: path, Modified: info.ModTime(), Size: int64(len(build)), SHA256: sum(build), Absent: true,
-		Depot: transfer.NewDepot(store),
-		Bases: []transfer.Base{{Path: oldBuild, SHA256: sum(old), Size: int64(len(old))}},
+		Binary: source.Binary{
+			Path: path, Modified: info.ModTime(), Size: int64(len(build)), SHA256: sum(build),
+		},
+		Absent: true,
+		Depot:  transfer.NewDepot(store),
+		Bases:  []transfer.Base{{Path: oldBuild, SHA256: sum(old), Size: int64(len(old))}},
 	}, oldBuild+".new", ui.Discard{})
 	return err
 }

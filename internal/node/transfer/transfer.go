@@ -19,6 +19,7 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/obtain/source"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
@@ -30,13 +31,17 @@ const (
 	MethodDelta = "delta" // the difference to a file that the node has
 )
 
-// File is a local file to send.
+// File is a local file that Send brings to a node, with everything that decides how its bytes
+// get there. A File is for one node, since Bases and Absent describe that node; all nodes of a
+// run share the Depot.
 type File struct {
-	Label    string // its name in progress messages; empty: the base name of Path
-	Path     string
-	Size     int64
-	SHA256   string // lower-case hexadecimal
-	Modified time.Time
+	// Binary is the file on your machine, as it was when it was hashed: if its bytes turn out
+	// to be others, Send returns a *ChangedError. Send has no use for its Machine.
+	source.Binary
+
+	// Label names the file in progress messages, and the costs of its sends are remembered
+	// under it. Send takes the base name of Path if it is empty.
+	Label string
 
 	// SDDL is the owner and access list that the file has from its first moment on;
 	// empty: those that its folder passes on.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/transfer"
+	"github.com/swdt-dev/swdt/internal/obtain/source"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/testing/nodetest"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -47,7 +48,9 @@ func local(t *testing.T, content []byte) transfer.File {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256(content)
-	return transfer.File{Path: path, Size: info.Size(), SHA256: hex.EncodeToString(sum[:]), Modified: info.ModTime()}
+	return transfer.File{Binary: source.Binary{
+		Path: path, Size: info.Size(), SHA256: hex.EncodeToString(sum[:]), Modified: info.ModTime(),
+	}}
 }
 
 func start(t *testing.T) *nodetest.Node {

@@ -13,6 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/obtain/source"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
@@ -162,5 +163,5 @@ func describe(ctx context.Context, path string) (File, error) {
 	if err != nil {
 		return File{}, fmt.Errorf("copy %s: %w", path, err)
 	}
-	return File{Path: path, Size: info.Size(), SHA256: sum, Modified: info.ModTime()}, nil
+	return File{Binary: source.Binary{Path: path, Size: info.Size(), SHA256: sum, Modified: info.ModTime()}}, nil
 }

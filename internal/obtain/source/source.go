@@ -22,7 +22,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Request is a wanted binary.
+// Request describes a binary to obtain: where it comes from, and what it must be. Equal
+// requests have one result within a Set, so a Request has nothing that differs between the
+// nodes that need the binary. For a component of a node file, push.SourceOf makes it.
 type Request struct {
 	// URL is a path, a file:// URL or an http(s):// URL, as config.Document.Resolve returns
 	// it: variables and ~ are expanded.
@@ -36,12 +38,13 @@ type Request struct {
 	Executable bool
 }
 
-// Binary is a local file with the requested content.
+// Binary is a local file with the requested content, as it was when it was hashed. It is the
+// one description of a component's file on your machine: transfer.File embeds it.
 type Binary struct {
 	Path     string
-	Size     int64
-	Modified time.Time
-	SHA256   string // lower-case hexadecimal
+	Size     int64     // bytes
+	Modified time.Time // if it or Size differs later, the file has changed
+	SHA256   string    // lower-case hexadecimal
 	// Machine is the processor that the binary is built for, as GOARCH; empty if the file
 	// is not a Windows executable.
 	Machine string
