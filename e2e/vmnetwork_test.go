@@ -6,8 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -20,6 +18,7 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv4/nclient4"
 	"golang.org/x/crypto/ssh"
 
+	"github.com/swdt-dev/swdt/internal/testing/dockertest"
 	"github.com/swdt-dev/swdt/internal/testing/netspace"
 	"github.com/swdt-dev/swdt/internal/testing/vmguest"
 )
@@ -76,7 +75,10 @@ func TestAVMOnTheClustersBridge(t *testing.T) {
 	container := netspace.NewStation(t, kindBridge, kindAPI+"/16", kindGateway)
 	container.Listen(t, 6443)
 	home := newVMHome(t)
-	t.Setenv("DOCKER_HOST", "unix://"+imitateDocker(t, home.folder))
+	t.Setenv("DOCKER_HOST", dockertest.Start(t, dockertest.Network{
+		Name: "kind", Bridge: kindBridge, Subnet: "172.18.0.0/16", Gateway: kindGateway,
+		Containers: map[string]string{"kind-control-plane": kindAPI},
+	}).Host())
 	file := home.bridgedFile(t, image)
 	root := environment(t, "SWDT_BIN")
 	t.Setenv("SWDT_BIN", withoutRights(t, home.folder, root))
@@ -111,7 +113,8 @@ func TestAVMOnTheClustersBridge(t *testing.T) {
 		t.Errorf("vm address: %v", r)
 	}
 
-	if r := swdt(t, "vm", "network", "remove", "--yes", "-c", file); r.code != 1 || !strings.Contains(r.stderr, "in use by a VM") {
+	r := swdt(t, "vm", "network", "remove", "--yes", "-c", file)
+	if r.code != 1 || !strings.Contains(r.stderr, "in use by a VM") {
 		t.Errorf("the tap of a VM that runs: %v", r)
 	}
 	t.Setenv("SWDT_BIN", root) // only root can read the firewall
@@ -160,29 +163,6 @@ spec:
 	return file
 }
 
-// imitateDocker answers as Docker's engine with a cluster of kind does.
-func imitateDocker(t *testing.T, folder string) (socket string) {
-	t.Helper()
-	socket = filepath.Join(folder, "docker.sock")
-	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet || r.URL.Path != "/networks/kind" {
-			http.Error(w, `{"message": "not found"}`, http.StatusNotFound)
-			return
-		}
-		fmt.Fprintf(w, `{"Name": "kind", "Id": "f1d2d2f924e986ac86fdf7b36c94bcdf32beec15", "Driver": "bridge",
-			"IPAM": {"Config": [{"Subnet": "172.18.0.0/16", "Gateway": %q}]},
-			"Containers": {"a1": {"Name": "kind-control-plane", "IPv4Address": "%s/16"}},
-			"Options": {"com.docker.network.bridge.name": %q}}`, kindGateway, kindAPI, kindBridge)
-	})}
-	go server.Serve(listener)
-	t.Cleanup(func() { server.Close() })
-	return socket
-}
-
 // withoutRights returns a program that runs another as a user without any of root's rights.
 func withoutRights(t *testing.T, folder, program string) string {
 	t.Helper()
@@ -215,7 +195,8 @@ func prepare(t *testing.T, file string) {
 		t.Fatalf("the command for root: %v\n%s", err, out)
 	}
 	again := decoded[networkSteps](t, ok(t, "vm", "network", "prepare", "-c", file, "-o", "json"))
-	if diff := cmp.Diff([]string{"docker network ok", "tap ok"}, again.states()); diff != "" || again.VMs[0].Result != "unchanged" {
+	diff := cmp.Diff([]string{"docker network ok", "tap ok"}, again.states())
+	if diff != "" || again.VMs[0].Result != "unchanged" {
 		t.Errorf("a second run: %+v (-want +got):\n%s", again, diff)
 	}
 }
@@ -279,11 +260,18 @@ func namesTheRule(t *testing.T, file string) {
 	if open := checkNetwork(t, file, 0); len(open.find("firewall")) != 0 {
 		t.Errorf("without rules: %q", open.find("firewall"))
 	}
-	netspace.Restore(t, "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -s 172.18.128.0/17 -p tcp -m tcp --dport 6443 -j DROP\nCOMMIT\n")
-	const rule = "filter: -A FORWARD -s 172.18.128.0/17 -p tcp -m tcp --dport 6443 -j DROP"
-	got := checkNetwork(t, file, 5).find("firewall")
-	if len(got) != 1 || !strings.Contains(got[0], rule) {
+	netspace.Restore(t, "*filter\n:FORWARD ACCEPT [0:0]\n"+
+		"-A FORWARD -s 172.18.128.0/17 -p tcp -m tcp --dport 6443 -j DROP\nCOMMIT\n")
+	wantRule(t, file, "filter: -A FORWARD -s 172.18.128.0/17 -p tcp -m tcp --dport 6443 -j DROP")
+	netspace.ReplaceRuleset(t, "table inet fw {\nchain forward {\ntype filter hook forward priority 0; policy accept;\n"+
+		"ip saddr 172.18.128.0/17 tcp dport 6443 reject\n}\n}\n")
+	wantRule(t, file, "inet fw: chain forward: ip saddr 172.18.128.0/17 tcp dport 6443 reject")
+	netspace.ReplaceRuleset(t, "")
+}
+
+func wantRule(t *testing.T, file, rule string) {
+	t.Helper()
+	if got := checkNetwork(t, file, 5).find("firewall"); len(got) != 1 || !strings.Contains(got[0], rule) {
 		t.Errorf("%q, want one with %s", got, rule)
 	}
-	netspace.Restore(t, "*filter\n:FORWARD ACCEPT [0:0]\nCOMMIT\n")
 }

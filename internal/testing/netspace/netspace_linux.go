@@ -56,6 +56,7 @@ type Station struct {
 	Namespace netns.NsHandle
 	Address   netip.Prefix
 	Bridge    string
+	Port      string // the interface on the bridge that leads to the machine
 }
 
 // NewStation puts a machine with an address on a bridge, whose own address is gateway. It makes the bridge,
@@ -75,11 +76,11 @@ func NewStation(t *testing.T, bridge, address, gateway string) Station {
 
 	master := MakeBridge(t, bridge, netip.PrefixFrom(netip.MustParseAddr(gateway), s.Address.Bits()))
 	number := s.Address.Addr().As4()
-	port := fmt.Sprintf("p%d-%d", number[2], number[3])
+	s.Port = fmt.Sprintf("p%d-%d", number[2], number[3])
 	must(t, netlink.LinkAdd(&netlink.Veth{
-		LinkAttrs: netlink.LinkAttrs{Name: port}, PeerName: "eth0", PeerNamespace: netlink.NsFd(s.Namespace),
+		LinkAttrs: netlink.LinkAttrs{Name: s.Port}, PeerName: "eth0", PeerNamespace: netlink.NsFd(s.Namespace),
 	}))
-	link, err := netlink.LinkByName(port)
+	link, err := netlink.LinkByName(s.Port)
 	must(t, err)
 	must(t, netlink.LinkSetMaster(link, master))
 	must(t, netlink.LinkSetUp(link))
@@ -173,10 +174,29 @@ func (s Station) Read(to netip.AddrPort, timeout time.Duration) (text string, er
 // Restore replaces tables of the firewall, in the form of iptables-save.
 func Restore(t *testing.T, rules string) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "iptables-restore", "-w")
-	command.Stdin = strings.NewReader(rules)
+	feed(t, rules, "iptables-restore", "-w")
+}
+
+// ReplaceRuleset replaces all tables of nftables, and with them those of an iptables that keeps its own
+// there. rules are in the form of `nft list ruleset`.
+func ReplaceRuleset(t *testing.T, rules string) {
+	t.Helper()
+	feed(t, "flush ruleset\n"+rules, "nft", "-f", "-")
+}
+
+// AddRuleset adds tables of nftables.
+func AddRuleset(t *testing.T, rules string) {
+	t.Helper()
+	feed(t, rules, "nft", "-f", "-")
+}
+
+// feed runs a program with an input.
+func feed(t *testing.T, input, program string, args ...string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), program, args...)
+	command.Stdin = strings.NewReader(input)
 	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("iptables-restore: %v: %s\n%s", err, out, rules)
+		t.Fatalf("%s: %v: %s\n%s", program, err, out, input)
 	}
 }
 

@@ -1,16 +1,11 @@
 package network
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 	"io/fs"
-	"maps"
 	"net/netip"
 	"os"
-	"os/exec"
 	"strings"
-	"time"
 
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
@@ -32,6 +27,7 @@ type Connection struct {
 type Sides struct {
 	VM          netip.Addr
 	VMInterface string // your machine's interface towards the VM: the bridge
+	VMPort      string // the VM's tap on the bridge; empty if it is not known
 	Peer        netip.Addr
 	PeerName    string // the control plane's container
 	PeerBridge  string // your machine's interface towards the peer
@@ -40,8 +36,8 @@ type Sides struct {
 
 // Connections returns the connections that a node and a peer need between them.
 func (s Sides) Connections() []Connection {
-	to := Packet{In: s.VMInterface, Out: s.PeerBridge, From: s.VM, To: s.Peer, Protocol: "tcp"}
-	from := Packet{In: s.PeerBridge, Out: s.VMInterface, From: s.Peer, To: s.VM, Protocol: "tcp"}
+	to := Packet{In: s.VMInterface, InPort: s.VMPort, Out: s.PeerBridge, From: s.VM, To: s.Peer, Protocol: "tcp"}
+	from := Packet{In: s.PeerBridge, Out: s.VMInterface, OutPort: s.VMPort, From: s.Peer, To: s.VM, Protocol: "tcp"}
 	var list []Connection
 	if s.APIServerOf {
 		to.Port, from.Port = apiServerPort, kubeletPort
@@ -67,13 +63,13 @@ func (f *Firewall) Problems(connections []Connection) []finding.Problem {
 		p.Severity, p.Evidence = finding.Error, v.Table+": "+v.Rule
 		switch {
 		case v.Passes:
-			p.Severity, p.Evidence = finding.Warning, "nat: "+v.Hides
+			p.Severity, p.Evidence = finding.Warning, v.Table+": "+v.Hides
 			p.What = fmt.Sprintf("%s: your machine replaces the sender's address (%s)", c.Use, c.Packet)
-			p.Remedy = exempt(c.Packet)
+			p.Remedy = f.exempt(c.Packet, v)
 		case v.Maybe:
 			p.Severity = finding.Warning
-			p.What = fmt.Sprintf("%s: your firewall may drop %s (%s); the rule has a condition that swdt does not know",
-				c.Use, v.dropped(), c.Packet)
+			p.What = fmt.Sprintf("%s: your firewall may drop %s (%s); the rule, or one before it, has a condition "+
+				"that swdt does not know", c.Use, v.dropped(), c.Packet)
 			p.Remedy = f.accept(c.Packet, v)
 		default:
 			p.What = fmt.Sprintf("%s: your firewall drops %s (%s)", c.Use, v.dropped(), c.Packet)
@@ -90,59 +86,6 @@ func (v Verdict) dropped() string {
 		return "the answers"
 	}
 	return "it"
-}
-
-// accept returns the command that lets a packet through, tried on a copy of the
-// firewall. DOCKER-USER is the chain that Docker never changes, but it is not always the
-// first.
-func (f *Firewall) accept(p Packet, v Verdict) string {
-	onBridge := "put the VM on the bridge of kind itself: network mode bridge"
-	if p.In == p.Out {
-		onBridge = "`sudo sysctl net.bridge.bridge-nf-call-iptables=0`"
-	}
-	for _, name := range []string{"DOCKER-USER", "FORWARD"} {
-		id := chainID{"filter", name}
-		if f.chains[id] == nil {
-			continue
-		}
-		allow := fmt.Sprintf("-i %s -o %s -j ACCEPT", p.In, p.Out)
-		if v.Answer {
-			allow = fmt.Sprintf("-i %s -o %s -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT", p.Out, p.In)
-		}
-		if f.with(id, parseRule(allow, strings.Fields(allow))).Judge(p).Passes {
-			return fmt.Sprintf("`sudo iptables -I %s %s`; or %s", name, allow, onBridge)
-		}
-	}
-	return onBridge
-}
-
-// with returns a copy of the firewall with one more rule at the top of a chain.
-func (f *Firewall) with(id chainID, r rule) *Firewall {
-	changed := &Firewall{chains: maps.Clone(f.chains)}
-	c := f.chains[id]
-	changed.chains[id] = &chain{policy: c.policy, rules: append([]rule{r}, c.rules...)}
-	return changed
-}
-
-// exempt returns the command that keeps the sender's address.
-func exempt(p Packet) string {
-	return fmt.Sprintf("`sudo iptables -t nat -I POSTROUTING -s %s -d %s -j RETURN`", p.From, p.To)
-}
-
-// firewallTimeout bounds iptables-save, which waits for a lock of the kernel.
-const firewallTimeout = 20 * time.Second
-
-// ReadFirewall reads your machine's firewall, which needs root's rights.
-func ReadFirewall(ctx context.Context) (*Firewall, error) {
-	ctx, cancel := context.WithTimeout(ctx, firewallTimeout)
-	defer cancel()
-	var out, complaint bytes.Buffer
-	command := exec.CommandContext(ctx, "iptables-save")
-	command.Stdout, command.Stderr = &out, &complaint
-	if err := command.Run(); err != nil {
-		return nil, fmt.Errorf("run iptables-save: %w: %s", err, strings.TrimSpace(complaint.String()))
-	}
-	return ParseFirewall(&out)
 }
 
 // FiltersBridges reports whether the kernel shows frames between two ports of one bridge

@@ -32,12 +32,13 @@ func (f *Findings) checkAlias(w Wanted) {
 	case !known && f.Place.Subnet.Contains(w.Alias.Address):
 		f.add("control-plane", finding.Warning,
 			"containers of the network: "+names(f.Place.Docker),
-			"no container "+w.Alias.Name+" runs on the VM's network", "start the cluster, or correct spec.join.controlPlaneAlias")
+			"no container "+w.Alias.Name+" runs on the VM's network",
+			"start the cluster, or correct spec.kubernetes.join.controlPlaneAlias")
 	case known && now != w.Alias.Address:
 		f.add("control-plane", finding.Error,
-			fmt.Sprintf("the container has %s, and spec.join.controlPlaneAlias.ip is %s", now, w.Alias.Address),
+			fmt.Sprintf("the container has %s, and spec.kubernetes.join.controlPlaneAlias.ip is %s", now, w.Alias.Address),
 			"the API server's container has another address than before",
-			fmt.Sprintf("write `ip: %s` into spec.join.controlPlaneAlias, then `swdt join` again", now))
+			fmt.Sprintf("write `ip: %s` into spec.kubernetes.join.controlPlaneAlias, then `swdt join` again", now))
 	}
 }
 
@@ -52,41 +53,42 @@ func names(n *DockerNetwork) string {
 const mostPeers = 50
 
 // checkFirewall finds the rules that stop connections between the VM and the containers.
-func (f *Findings) checkFirewall(ctx context.Context) {
-	if !FiltersBridges(Proc()) {
-		return // the firewall does not see frames between ports of one bridge
-	}
-	firewall, err := ReadFirewall(ctx)
+func (f *Findings) checkFirewall(ctx context.Context, tap string) {
+	firewall, err := ReadFirewall(ctx, Proc())
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
 		f.add("firewall", finding.Info, err.Error(), "the firewall of this machine cannot be read",
-			"install iptables, or ignore this if the machine has none")
+			"install nftables or iptables, or ignore this if the machine has neither")
 		return
 	case err != nil:
-		f.add("firewall", finding.Info, err.Error(), "the firewall of this machine is not checked: reading it needs root's rights",
+		f.add("firewall", finding.Info, err.Error(),
+			"the firewall of this machine is not checked, or only in part: reading it needs root's rights",
 			"run the check once with sudo")
-		return
 	}
-	bridge := f.Place.Bridge
-	sides := Sides{VM: f.Address, VMInterface: bridge, PeerBridge: bridge}
-	var connections []Connection
-	if f.Place.Docker != nil {
-		all := slices.Sorted(maps.Keys(f.Place.Docker.Containers))
-		for _, name := range all[:min(len(all), mostPeers)] {
-			sides.PeerName, sides.Peer = name, f.Place.Docker.Containers[name]
-			sides.APIServerOf = strings.HasSuffix(name, "-control-plane")
-			connections = append(connections, sides.Connections()...)
-		}
-	}
-	if len(connections) == 0 { // a machine that could be there
-		sides.PeerName, sides.Peer, sides.APIServerOf = "a node", f.Place.Subnet.Addr().Next().Next(), true
-		connections = sides.Connections()
-	}
-	problems := firewall.Problems(connections)
+	problems := firewall.Problems(f.connections(tap))
 	f.Problems = append(f.Problems, problems...)
-	if len(problems) == 0 {
+	if len(problems) == 0 && err == nil && FiltersBridges(Proc()) {
 		f.add("br_netfilter", finding.Info, "net.bridge.bridge-nf-call-iptables is 1",
 			"this machine's firewall also sees what passes between the VM and the containers; no rule stops it now",
 			"run this check again after a change of the firewall")
 	}
+}
+
+// connections returns the connections between the VM and the containers.
+func (f *Findings) connections(tap string) (all []Connection) {
+	bridge := f.Place.Bridge
+	sides := Sides{VM: f.Address, VMInterface: bridge, VMPort: tap, PeerBridge: bridge}
+	if f.Place.Docker != nil {
+		containers := slices.Sorted(maps.Keys(f.Place.Docker.Containers))
+		for _, name := range containers[:min(len(containers), mostPeers)] {
+			sides.PeerName, sides.Peer = name, f.Place.Docker.Containers[name]
+			sides.APIServerOf = strings.HasSuffix(name, "-control-plane")
+			all = append(all, sides.Connections()...)
+		}
+	}
+	if len(all) == 0 { // a machine that could be there
+		sides.PeerName, sides.Peer, sides.APIServerOf = "a node", f.Place.Subnet.Addr().Next().Next(), true
+		all = sides.Connections()
+	}
+	return all
 }

@@ -4,7 +4,10 @@
 // connections that a Kubernetes node needs.
 //
 //   - dockernet.go: the bridge, subnet and addresses of a Docker network
-//   - tap_linux.go: the tap device
-//   - firewall.go: the way of a packet through the firewall; rule.go: one rule of it
-//   - check.go: findings about all of it
+//   - docker.go: requests to Docker's engine; prepare.go: the steps that make and remove networks
+//   - place.go: a bridge with its subnet; links_linux.go: interfaces; tap_linux.go: the tap device
+//   - firewall.go: the way of a packet through the firewall; hook.go: the chains that it meets
+//   - rule.go: one rule of iptables; nftables.go: rules of nftables, nftvalue.go: their comparisons
+//   - readfirewall.go: asks iptables-save and nft; remedy.go: commands that let packets through
+//   - wanted.go, cluster.go, check.go: findings about all of it
 package network

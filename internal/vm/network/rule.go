@@ -18,14 +18,20 @@ const (
 
 // rule is one line of a chain.
 type rule struct {
-	text       string // as iptables-save prints it
+	text       string // as iptables-save or nft prints it
 	conditions []condition
-	target     string // a verdict or a chain; empty: the rule only counts
-	isGoto     bool
+	target     string // a verdict, in iptables' words; empty: the rule only counts, or calls
+	calls      string // a chain of the same table
+	isGoto     bool   // the called chain returns to the caller of this one
 }
 
-// condition is an option of a rule with its values.
-type condition struct {
+// condition is a condition of a rule.
+type condition interface {
+	holds(p Packet) match
+}
+
+// option is a condition as an option of iptables with its values.
+type option struct {
 	name   string
 	values []string
 	not    bool
@@ -55,7 +61,7 @@ func parseRule(text string, words []string) rule {
 			r.target, r.isGoto = values[0], word == "-g"
 			return r // the target's own options follow
 		default:
-			r.conditions = append(r.conditions, condition{word, values, not})
+			r.conditions = append(r.conditions, option{word, values, not})
 		}
 		not = false
 	}
@@ -71,7 +77,7 @@ func (r rule) matches(p Packet) match {
 	return result
 }
 
-func (c condition) holds(p Packet) match {
+func (c option) holds(p Packet) match {
 	if len(c.values) == 0 {
 		return unknown
 	}
@@ -82,7 +88,7 @@ func (c condition) holds(p Packet) match {
 	return yes - result
 }
 
-func (c condition) test(p Packet) match {
+func (c option) test(p Packet) match {
 	value := c.values[0]
 	switch c.name {
 	case "-i":

@@ -83,7 +83,7 @@ func Check(ctx context.Context, d Docker, w Wanted) Findings {
 		return f
 	}
 	f.checkAlias(w)
-	f.checkFirewall(ctx)
+	f.checkFirewall(ctx, w.Tap)
 	return f
 }
 

@@ -1,0 +1,110 @@
+package network
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	// firewallTimeout bounds iptables-save and nft, which wait for locks of the kernel.
+	firewallTimeout = 20 * time.Second
+	// largestRuleset bounds the output of each, in bytes.
+	largestRuleset = 64 << 20
+)
+
+// ReadFirewall reads your machine's firewall, which needs root's rights: the rules of iptables and of
+// nftables. proc is the file system /proc. The error is an exec.ErrNotFound if your machine has neither
+// iptables nor nft. With any other error, the firewall has the rules that could be read.
+func ReadFirewall(ctx context.Context, proc fs.FS) (*Firewall, error) {
+	ctx, cancel := context.WithTimeout(ctx, firewallTimeout)
+	defer cancel()
+	f, err := readIPTables(ctx)
+	errNFT := f.readNFT(ctx)
+	f.blindToBridges = !FiltersBridges(proc)
+	switch {
+	case errors.Is(err, exec.ErrNotFound) && errors.Is(errNFT, exec.ErrNotFound):
+		return f, err
+	case errors.Is(err, exec.ErrNotFound):
+		return f, errNFT
+	case errors.Is(errNFT, exec.ErrNotFound):
+		return f, err
+	}
+	return f, errors.Join(err, errNFT)
+}
+
+func readIPTables(ctx context.Context) (*Firewall, error) {
+	out, err := output(ctx, "iptables-save")
+	if err != nil {
+		return newFirewall(), err
+	}
+	f, err := ParseFirewall(bytes.NewReader(out))
+	if err != nil {
+		return newFirewall(), err
+	}
+	return f, nil
+}
+
+// readNFT adds the rules of nftables.
+func (f *Firewall) readNFT(ctx context.Context) error {
+	ruleset, err := output(ctx, "nft", "-j", "list", "ruleset")
+	if err != nil {
+		return err
+	}
+	// For people: with handles, without counters and without the elements of sets.
+	text, err := output(ctx, "nft", "-a", "-s", "-t", "list", "ruleset")
+	if err != nil {
+		return err
+	}
+	texts, err := parseNFTTexts(bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	return f.addNFT(bytes.NewReader(ruleset), texts)
+}
+
+// output runs a program of root's and returns its output, of at most largestRuleset bytes. The PATH of a
+// user may lack the folder in which it is.
+func output(ctx context.Context, program string, args ...string) ([]byte, error) {
+	path, err := exec.LookPath(program)
+	if errors.Is(err, exec.ErrNotFound) {
+		path, err = exec.LookPath(filepath.Join("/usr/sbin", program))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("run %s: %w", program, exec.ErrNotFound)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", program, err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends a program with more output
+	var complaint bytes.Buffer
+	command := exec.CommandContext(ctx, path, args...)
+	command.Stderr = &complaint
+	pipe, err := command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := command.Start(); err != nil {
+		return nil, fmt.Errorf("run %s: %w", program, err)
+	}
+	out, err := io.ReadAll(io.LimitReader(pipe, largestRuleset+1))
+	if len(out) > largestRuleset {
+		cancel()
+		err = fmt.Errorf("it printed more than %d bytes", largestRuleset)
+	}
+	if ended := command.Wait(); err == nil {
+		err = ended
+	}
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w: %.*s", program, err, largestComplaint, strings.TrimSpace(complaint.String()))
+	}
+	return out, nil
+}
