@@ -54,8 +54,11 @@ func TestAnImageFromBakeToAVM(t *testing.T) {
 	home.writeCD(t, vmguest.Settings{AuthorizedKeys: []string{readText(t, created.Key+".pub")}})
 	wantVM(t, oneVM(t, home.start(t, clone)), "changed", "running")
 	is := kubeletOf(t, clone)
-	if is.Drift != "none" || is.SHA256 != m.sha256Of(t, `C:\k\kubelet.exe`) || is.Version != "v1.29.0" {
-		t.Errorf("kubelet of a machine of the image: %+v, and the manifest has %+v", is, m.Binaries)
+	want := kubelet{
+		Version: "v1.29.0", SHA256: m.sha256Of(t, `C:\k\kubelet.exe`), Drift: "none", State: is.State, PID: is.PID,
+	}
+	if diff := cmp.Diff(want, is); diff != "" {
+		t.Errorf("the kubelet of a machine of the image (-want +got):\n%s", diff)
 	}
 	if name := strings.TrimSpace(ok(t, "exec", "-c", clone, "hostname.exe").stdout); !strings.HasPrefix(name, "WIN-") {
 		t.Errorf("the machine is called %q, want a name of its own", name)

@@ -129,9 +129,20 @@ func (c cluster) awaitRunningPod(t *testing.T, deployment string) (name string) 
 			return fmt.Errorf("%d pods", len(pods.Items))
 		}
 		pod := pods.Items[0]
-		if status := pod.Status; status.Phase != "Running" || len(status.ContainerStatuses) != 1 ||
-			!status.ContainerStatuses[0].Ready || pod.Spec.NodeName != "wine-1" {
-			return fmt.Errorf("%s", c.kubectl(t, "describe", "pod", pod.Metadata.Name))
+		wrong := ""
+		switch status := pod.Status; {
+		case pod.Spec.NodeName != "wine-1":
+			wrong = fmt.Sprintf("it is on node %q, want wine-1", pod.Spec.NodeName)
+		case status.Phase != "Running":
+			wrong = fmt.Sprintf("its phase is %q, want Running", status.Phase)
+		case len(status.ContainerStatuses) != 1:
+			wrong = fmt.Sprintf("it has %d containers, want 1", len(status.ContainerStatuses))
+		case !status.ContainerStatuses[0].Ready:
+			wrong = "its container is not ready"
+		}
+		if wrong != "" {
+			return fmt.Errorf("pod %s: %s\n%s", pod.Metadata.Name, wrong,
+				c.kubectl(t, "describe", "pod", pod.Metadata.Name))
 		}
 		name = pod.Metadata.Name
 		return nil

@@ -308,21 +308,22 @@ func oneVM(t *testing.T, r result) vmReport {
 
 func wantVM(t *testing.T, vm vmReport, result, state string) {
 	t.Helper()
-	if vm.Result != result || vm.State != state || vm.Reason != "" {
-		t.Fatalf("%+v, want result %s and state %s", vm, result, state)
+	want := vm
+	want.Result, want.State, want.Reason = result, state, ""
+	if diff := cmp.Diff(want, vm); diff != "" {
+		t.Fatalf("the VM (-want +got):\n%s", diff)
 	}
 }
 
 func wantSnapshot(t *testing.T, file string) {
 	t.Helper()
-	list := decoded[struct {
-		Snapshots []struct {
-			Name   string
-			Memory bool
-		}
-	}](t, ok(t, "vm", "snapshot", "list", "-c", file, "-o", "json"))
-	if len(list.Snapshots) != 1 || list.Snapshots[0].Name != "clean" || !list.Snapshots[0].Memory {
-		t.Errorf("%+v, want clean, with memory", list)
+	type snapshot struct {
+		Name   string
+		Memory bool
+	}
+	list := decoded[struct{ Snapshots []snapshot }](t, ok(t, "vm", "snapshot", "list", "-c", file, "-o", "json"))
+	if diff := cmp.Diff([]snapshot{{Name: "clean", Memory: true}}, list.Snapshots); diff != "" {
+		t.Errorf("the snapshots (-want +got):\n%s", diff)
 	}
 }
 
@@ -378,16 +379,27 @@ func kubeletOf(t *testing.T, file string) kubelet {
 func pushKubelet(t *testing.T, file string, before kubelet) {
 	t.Helper()
 	source := hashFile(t, lab(t, "kubelet-v1.29.0.exe"))
-	if before.Drift != "binary" || before.State != "running" || before.SHA256 == source {
-		t.Fatalf("%+v, want another kubelet that runs", before)
+	switch {
+	case before.Drift != "binary":
+		t.Fatalf("%+v, want a kubelet that differs from the node file's", before)
+	case before.State != "running":
+		t.Fatalf("%+v, want a kubelet that runs", before)
+	case before.SHA256 == source:
+		t.Fatalf("%+v, want another kubelet", before)
 	}
 	pushed := decoded[report](t, ok(t, "kubernetes", "-c", file, "-o", "json"))
-	if pushed.Summary.Changed != 1 || len(pushed.Nodes) != 1 || len(pushed.Nodes[0].Components) != 1 {
-		t.Fatalf("%+v, want one component changed", pushed)
+	switch {
+	case pushed.Summary.Changed != 1:
+		t.Fatalf("%d nodes are changed, want 1: %+v", pushed.Summary.Changed, pushed)
+	case len(pushed.Nodes) != 1:
+		t.Fatalf("%d nodes, want 1: %+v", len(pushed.Nodes), pushed)
+	case len(pushed.Nodes[0].Components) != 1:
+		t.Fatalf("%d components, want 1: %+v", len(pushed.Nodes[0].Components), pushed)
 	}
 	c := pushed.Nodes[0].Components[0]
-	if c.Action != "replaced" || c.SHA256 != source || c.PreviousSHA256 != before.SHA256 {
-		t.Errorf("%+v, want %s replaced by %s", c, before.SHA256, source)
+	replaced := []string{"replaced", before.SHA256, source}
+	if diff := cmp.Diff(replaced, []string{c.Action, c.PreviousSHA256, c.SHA256}); diff != "" {
+		t.Errorf("the action, the old and the new binary (-want +got):\n%s", diff)
 	}
 	after := kubeletOf(t, file)
 	want := kubelet{Version: "v1.29.0", SHA256: source, Drift: "none", State: "running", PID: after.PID}

@@ -89,8 +89,10 @@ func TestAVMOnTheClustersBridge(t *testing.T) {
 	}
 	prepare(t, file)
 	after := checkNetwork(t, file, 0)
-	if v := after.VMs[0]; v.Bridge != kindBridge || v.Address != vmAddress || v.Subnet != "172.18.0.0/16" {
-		t.Errorf("%+v, want %s on %s", v, vmAddress, kindBridge)
+	v := after.VMs[0]
+	network := []string{kindBridge, vmAddress, "172.18.0.0/16"}
+	if diff := cmp.Diff(network, []string{v.Bridge, v.Address, v.Subnet}); diff != "" {
+		t.Errorf("bridge, address and subnet (-want +got):\n%s", diff)
 	}
 
 	created := oneVM(t, ok(t, "vm", "create", "-c", file, "-o", "json"))
@@ -188,8 +190,11 @@ func prepare(t *testing.T, file string) {
 	t.Helper()
 	r := swdt(t, "vm", "network", "prepare", "-c", file, "-o", "json")
 	steps := decoded[networkSteps](t, r)
-	if r.code != 1 || len(steps.VMs[0].Root) == 0 || steps.VMs[0].Root[0] != "sudo" {
-		t.Fatalf("without rights: %+v", steps)
+	if r.code != 1 {
+		t.Fatalf("without rights: exit code %d, want 1: %+v", r.code, steps)
+	}
+	if root := steps.VMs[0].Root; len(root) == 0 || root[0] != "sudo" {
+		t.Fatalf("the command for root is %q, want one of sudo", root)
 	}
 	if out, err := exec.CommandContext(t.Context(), "env", steps.VMs[0].Root[1:]...).CombinedOutput(); err != nil {
 		t.Fatalf("the command for root: %v\n%s", err, out)

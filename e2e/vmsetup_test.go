@@ -41,8 +41,13 @@ func TestAnImageFromSetupToANode(t *testing.T) {
 		t.Fatalf("the image was not built: %v", built)
 	}
 	b := decoded[imageBuilds](t, built).Builds
-	if len(b) != 1 || b[0].Result != "changed" || b[0].Image.State != "ready" {
-		t.Fatalf("%+v, want one image", b)
+	switch {
+	case len(b) != 1:
+		t.Fatalf("%d builds, want 1: %+v", len(b), b)
+	case b[0].Result != "changed":
+		t.Fatalf("the result is %q, want changed: %+v", b[0].Result, b)
+	case b[0].Image.State != "ready":
+		t.Fatalf("the image is %q, want ready: %+v", b[0].Image.State, b)
 	}
 	if text := readText(t, filepath.Join(b[0].Image.Folder, "manifest.json")); strings.Contains(text, "assword") {
 		t.Errorf("the manifest holds a password: %s", text)
@@ -114,8 +119,13 @@ func (f failedInstallation) check(t *testing.T) {
 		t.Fatal(f.err)
 	}
 	b := decoded[imageBuilds](t, f.r).Builds
-	if f.r.code != 1 || len(b) != 1 || b[0].Result != "failed" {
-		t.Fatalf("%+v, want one failed build", b)
+	switch {
+	case f.r.code != 1:
+		t.Fatalf("exit code %d, want 1: %+v", f.r.code, b)
+	case len(b) != 1:
+		t.Fatalf("%d builds, want 1: %+v", len(b), b)
+	case b[0].Result != "failed":
+		t.Fatalf("the result is %q, want failed: %+v", b[0].Result, b)
 	}
 	if !regexp.MustCompile(`(?s)` + f.want).MatchString(b[0].Error) {
 		t.Errorf("%q, want %q", b[0].Error, f.want)

@@ -35,8 +35,11 @@ func TestHostPort(t *testing.T) {
 	}
 	for _, test := range tests {
 		host, port, err := HostPort(test.hostname)
-		if (err == nil) != test.ok || test.ok && (host != test.host || port != test.port) {
-			t.Errorf("HostPort(%q) = %q, %d, %v", test.hostname, host, port, err)
+		if (err == nil) != test.ok {
+			t.Errorf("HostPort(%q): error %v, want one: %t", test.hostname, err, !test.ok)
+		}
+		if test.ok && (host != test.host || port != test.port) {
+			t.Errorf("HostPort(%q) = %q, %d; want %q, %d", test.hostname, host, port, test.host, test.port)
 		}
 	}
 }

@@ -127,9 +127,14 @@ func TestCleanPathIsPlain(t *testing.T) {
 			t.Fatalf("clean contains %q:\n%s; %q is not in the usual form", `\\`, clean, clean)
 		}
 		for component := range strings.SplitSeq(clean[3:], `\`) {
-			if len(clean) > 3 && (component == "" || strings.TrimRight(component, ". ") != component ||
-				strings.ContainsAny(component, ":\x00\n")) {
-				t.Fatalf("%q has the component %q", clean, component)
+			switch {
+			case len(clean) == 3: // the drive alone
+			case component == "":
+				t.Fatalf("%q has an empty component", clean)
+			case strings.TrimRight(component, ". ") != component:
+				t.Fatalf("%q has the component %q, which ends in a dot or a space", clean, component)
+			case strings.ContainsAny(component, ":\x00\n"):
+				t.Fatalf("%q has the component %q with a character that no name has", clean, component)
 			}
 		}
 		if len(clean) > len(path)+1 {

@@ -148,7 +148,13 @@ func TestStateOfAnInstallation(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, windows, err := s.reopened().load()
-	if diff := cmp.Diff(want, got); diff != "" || windows != nil || err != nil {
-		t.Errorf("Windows %v, %v (-saved +loaded)\n%s", windows, err, diff)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if windows != nil {
+		t.Errorf("there is a Windows that was never saved: %v", windows)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the state (-saved +loaded):\n%s", diff)
 	}
 }

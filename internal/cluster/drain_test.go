@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -129,8 +131,14 @@ func TestDrain(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := []cluster.Pod{{Namespace: "default", Name: "a"}, {Namespace: "default", Name: "b"}}
-		if !done.Cordoned || !slices.Equal(done.Evicted, want) || !cordoned(t, c) || len(wrong) > 0 {
-			t.Errorf("drained %+v; evictions with wrong options: %v", done, wrong)
+		if diff := cmp.Diff(cluster.Drained{Cordoned: true, Evicted: want}, done); diff != "" {
+			t.Errorf("drained (-want +got):\n%s", diff)
+		}
+		if !cordoned(t, c) {
+			t.Error("the node is not cordoned")
+		}
+		if len(wrong) > 0 {
+			t.Errorf("evictions with wrong options: %v", wrong)
 		}
 		if !slices.Equal(*asked, []string{"a", "b", "b", "b"}) {
 			t.Errorf("asked to evict %v", *asked)
@@ -191,9 +199,16 @@ func TestADrainThatABudgetForbids(t *testing.T) {
 		if done.Cordoned || cordoned(t, c) {
 			t.Error("it stays cordoned")
 		}
-		if len(blocked.Pods) != 2 || blocked.Pods[0].Name != "b" || !slices.Equal(blocked.Pods[0].Budgets, []string{"always-two"}) ||
-			blocked.Pods[1].Name != "stuck" || len(blocked.Pods[1].Budgets) != 0 || len(blocked.Evicted) != 1 || blocked.Evicted[0].Name != "a" {
-			t.Errorf("error %+v", blocked)
+		want := []cluster.BlockedPod{
+			{Pod: cluster.Pod{Namespace: "default", Name: "b"}, Budgets: []string{"always-two"}},
+			{Pod: cluster.Pod{Namespace: "default", Name: "stuck"}},
+		}
+		noMessage := cmpopts.IgnoreFields(cluster.BlockedPod{}, "Message")
+		if diff := cmp.Diff(want, blocked.Pods, noMessage, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("the pods that are left (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]cluster.Pod{{Namespace: "default", Name: "a"}}, blocked.Evicted); diff != "" {
+			t.Errorf("the pods that have gone (-want +got):\n%s", diff)
 		}
 		if !strings.Contains(err.Error(), "PodDisruptionBudget always-two") {
 			t.Errorf("error %v", err)
@@ -217,8 +232,11 @@ func TestADrainThatWouldLosePods(t *testing.T) {
 				asked := onEviction(client, allowed)
 				_, err := c.Drain(t.Context(), cluster.Machine{Node: "win-1"}, cluster.DrainOptions{}, &story{})
 				var refused *cluster.DrainRefusedError
-				if !errors.As(err, &refused) || len(refused.Pods) != 1 || len(*asked) != 0 {
-					t.Fatalf("Drain = %v after %d evictions, wanted a DrainRefusedError", err, len(*asked))
+				if !errors.As(err, &refused) || len(refused.Pods) != 1 {
+					t.Fatalf("Drain = %v, want a DrainRefusedError of one pod", err)
+				}
+				if len(*asked) != 0 {
+					t.Errorf("%d pods were evicted before", len(*asked))
 				}
 				if slices.ContainsFunc(client.Actions(), func(a ktesting.Action) bool { return a.GetVerb() == "patch" }) {
 					t.Error("the node was changed")
@@ -250,8 +268,11 @@ func TestDrainKeepsAForeignCordon(t *testing.T) {
 			if err != nil || done.Cordoned != test.ours {
 				t.Errorf("Drain = %+v, %v", done, err)
 			}
-			if changed, err := c.Uncordon(ctx, "win-1"); changed != test.ours || err != nil || cordoned(t, c) == test.ours {
-				t.Errorf("Uncordon = %v, %v", changed, err)
+			if changed, err := c.Uncordon(ctx, "win-1"); changed != test.ours || err != nil {
+				t.Errorf("Uncordon = %v, %v; want %v", changed, err, test.ours)
+			}
+			if got := cordoned(t, c); got == test.ours {
+				t.Errorf("the node is cordoned: %t, want %t", got, !test.ours)
 			}
 		})
 	}
@@ -291,8 +312,14 @@ func TestDrainsThatEndAtOnce(t *testing.T) {
 		})
 		_, err := c.Drain(context.Background(), cluster.Machine{Node: "win-1"}, cluster.DrainOptions{}, &story{})
 		var forbidden *cluster.ForbiddenError
-		if !errors.As(err, &forbidden) || forbidden.Missing.String() != "create pods --subresource=eviction -n default" || cordoned(t, c) {
-			t.Errorf("Drain = %v", err)
+		if !errors.As(err, &forbidden) {
+			t.Fatalf("Drain = %v, want a ForbiddenError", err)
+		}
+		if got, want := forbidden.Missing.String(), "create pods --subresource=eviction -n default"; got != want {
+			t.Errorf("the right that is missing is %q, want %q", got, want)
+		}
+		if cordoned(t, c) {
+			t.Error("it stays cordoned")
 		}
 	})
 }
@@ -318,8 +345,11 @@ func TestAnotherMachinesNodeIsNotDrained(t *testing.T) {
 					return nil
 				})
 				var other *cluster.OtherMachineError
-				if errors.As(err, &other) != test.refused || (err != nil) != test.refused || changed == test.refused {
-					t.Errorf("WhileDrained = %v, the change was made: %t", err, changed)
+				if errors.As(err, &other) != test.refused || (err != nil) != test.refused {
+					t.Errorf("WhileDrained = %v, want an OtherMachineError: %t", err, test.refused)
+				}
+				if changed == test.refused {
+					t.Errorf("the change was made: %t", changed)
 				}
 				if evicted := len(*asked) > 0; evicted == test.refused {
 					t.Errorf("pods were evicted: %t", evicted)

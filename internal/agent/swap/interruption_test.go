@@ -185,8 +185,14 @@ func TestTheNumberOfInterruptionsIsReported(t *testing.T) {
 		r.transact()
 		r.contact(t)
 		last := r.told[len(r.told)-1]
-		if last.Result != swap.RolledBack || killed != interruptions || !strings.Contains(last.Message, "interrupted 4 times") {
-			t.Errorf("%d interruptions: %s %q, want rolledBack after 4", killed, last.Result, last.Message)
+		if killed != interruptions {
+			t.Errorf("the guardian was interrupted %d times, want %d", killed, interruptions)
+		}
+		if last.Result != swap.RolledBack {
+			t.Errorf("the result is %s %q, want %s", last.Result, last.Message, swap.RolledBack)
+		}
+		if !strings.Contains(last.Message, "interrupted 4 times") {
+			t.Errorf("the message is %q, want the number of interruptions, 4", last.Message)
 		}
 		r.check(t, "after the last guardian")
 	})

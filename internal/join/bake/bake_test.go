@@ -161,8 +161,11 @@ func wantNode(t *testing.T, image []byte) {
 		}
 		m.Close()
 	}
-	if len(names) != 2 || len(identities) != 2 || names["BASE"] || identities[""] {
-		t.Errorf("two machines of the image are %v, %v", names, identities)
+	if len(names) != 2 || names["BASE"] {
+		t.Errorf("two machines of the image have the names %v, want two of their own", names)
+	}
+	if len(identities) != 2 || identities[""] {
+		t.Errorf("two machines of the image have the identities %v, want two", identities)
 	}
 }
 
@@ -227,8 +230,11 @@ func TestALinkInPlaceOfTheImage(t *testing.T) {
 	k.o.Replace = true
 	_, err := k.bake()
 	var refused *bake.OptionError
-	if text, readErr := os.ReadFile(private); !errors.As(err, &refused) || readErr != nil || string(text) != "private" {
-		t.Errorf("error %v; the other file is %q, %v", err, text, readErr)
+	if !errors.As(err, &refused) {
+		t.Errorf("error %v, want an OptionError", err)
+	}
+	if text, err := os.ReadFile(private); err != nil || string(text) != "private" {
+		t.Errorf("the other file is %q, %v", text, err)
 	}
 }
 
@@ -257,8 +263,14 @@ func TestFailuresLeaveNothing(t *testing.T) {
 		report, err := k.bake()
 		k.wantNothing(t, err, nil)
 		i := slices.IndexFunc(report.Steps, func(s plan.StepResult) bool { return s.State == plan.Failed })
-		if i < 0 || report.Steps[i].Name != "images" || report.Steps[i+1].State != plan.Skipped {
-			t.Errorf("steps %+v: want images failed, the following skipped", report.Steps)
+		if i < 0 || i+1 == len(report.Steps) {
+			t.Fatalf("steps %+v: want one that failed, and others after it", report.Steps)
+		}
+		if got := report.Steps[i].Name; got != "images" {
+			t.Errorf("step %s failed, want images", got)
+		}
+		if got := report.Steps[i+1].State; got != plan.Skipped {
+			t.Errorf("the step after it is %s, want %s", got, plan.Skipped)
 		}
 	})
 }
@@ -316,8 +328,11 @@ func TestKeepAfterAFailure(t *testing.T) {
 	k := newKitchen(t)
 	k.o.KeepVM, k.o.Images = true, []string{"registry.example/missing:1"}
 	report, err := k.bake()
-	if diff := cmp.Diff([]string{report.Machine}, k.machines()); err == nil || report.Machine == "" || diff != "" {
-		t.Errorf("%v; kept VM %q (-want +got):\n%s", err, report.Machine, diff)
+	if err == nil || report.Machine == "" {
+		t.Errorf("error %v, and VM %q was kept; want an error and a VM", err, report.Machine)
+	}
+	if diff := cmp.Diff([]string{report.Machine}, k.machines()); diff != "" {
+		t.Errorf("the VMs (-want +got):\n%s", diff)
 	}
 	if files := k.files(); len(files) > 0 {
 		t.Errorf("files are left: %v", files)

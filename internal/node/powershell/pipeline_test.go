@@ -71,7 +71,10 @@ func TestEveryTextStaysAText(t *testing.T) {
 			t.Fatal(err)
 		}
 		rest, found := strings.CutPrefix(text, "New-VM -Name '")
-		if got, after := unquote(rest); !found || got != want || after != " -Force" {
+		if !found {
+			t.Fatalf("%q does not begin with the command and its parameter", text)
+		}
+		if got, after := unquote(rest); got != want || after != " -Force" {
 			t.Fatalf("%q is read as %q, then %q", text, got, after)
 		}
 	})

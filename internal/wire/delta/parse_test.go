@@ -134,7 +134,7 @@ func sectionsOfDebugELF(file []byte) (sections []section, ok bool) {
 	if err != nil {
 		return nil, false
 	}
-	if f.Machine != elf.EM_X86_64 || f.Class != elf.ELFCLASS64 || f.Data != elf.ELFDATA2LSB {
+	if x8664 := f.Machine == elf.EM_X86_64 && f.Class == elf.ELFCLASS64 && f.Data == elf.ELFDATA2LSB; !x8664 {
 		return nil, true
 	}
 	for _, p := range f.Progs {

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/swdt-dev/swdt/internal/agent/internal/settings"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
@@ -186,9 +189,11 @@ func TestSetEnvironmentOnAMachine(t *testing.T) {
 				t.Fatalf("changed is %v, want %v", changed, test.changed)
 			}
 			got, err := p.Registry.Get(settings.EnvironmentKey, "xy")
-			if missing := errors.Is(err, fault.ErrNotExist); missing != (test.after.Type == "") || !missing &&
-				(err != nil || got.Type != test.after.Type || got.String != test.after.String) {
-				t.Errorf("is now %+v, %v", got, err)
+			if err != nil && !errors.Is(err, fault.ErrNotExist) {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.after, got, cmpopts.IgnoreFields(got, "Name")); diff != "" {
+				t.Errorf("the value (-want +got):\n%s", diff)
 			}
 			if broadcasts(m) != test.changed || !changed && len(m.Operations()) != 0 {
 				t.Errorf("did %v", m.Operations())

@@ -166,9 +166,13 @@ func checkChange(t failer, before string, change HostsEntry) {
 	if again := edit(t, after, change); again != after {
 		t.Fatalf("not idempotent:\n%q\n%q", after, again)
 	}
-	if got := addresses(t, after, change.Name); change.Address == "" && len(got) != 0 ||
-		change.Address != "" && (len(got) != 1 || !sameAddress(got[0], change.Address)) {
-		t.Fatalf("%s resolves to %q in\n%q", change.Name, got, after)
+	switch got := addresses(t, after, change.Name); {
+	case change.Address == "" && len(got) != 0:
+		t.Fatalf("%s resolves to %q, want no address, in\n%q", change.Name, got, after)
+	case change.Address != "" && len(got) != 1:
+		t.Fatalf("%s resolves to %q, want %s alone, in\n%q", change.Name, got, change.Address, after)
+	case change.Address != "" && !sameAddress(got[0], change.Address):
+		t.Fatalf("%s resolves to %s, want %s, in\n%q", change.Name, got[0], change.Address, after)
 	}
 	if was, is := others(t, before, change.Name), others(t, after, change.Name); !slices.Equal(was, is) {
 		t.Fatalf("other names were %q and are %q", was, is)
