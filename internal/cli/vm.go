@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"slices"
 
@@ -12,9 +13,11 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/interrupt"
 	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/earlier"
 	"github.com/swdt-dev/swdt/internal/vm/golden"
 	"github.com/swdt-dev/swdt/internal/vm/hyperv"
 	"github.com/swdt-dev/swdt/internal/vm/libvirt"
@@ -65,6 +68,9 @@ func (a *app) machines() (*vm.Machines, error) {
 		command = a.invoked.CommandPath()
 	}
 	machines := vm.NewMachines(store, command, a.env.Drivers()...).OnDocker(a.docker())
+	if cache, err := localfile.CacheFolder(); err == nil { // else there are no estimates
+		machines.WithTimes(earlier.At(filepath.Join(cache, "swdt", "vm-times.json")))
+	}
 	return machines.WithImages(func() (vm.Images, error) { return golden.Open("", machines) }), nil
 }
 

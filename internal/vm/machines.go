@@ -11,6 +11,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/vm/configcd"
+	"github.com/swdt-dev/swdt/internal/vm/earlier"
 	"github.com/swdt-dev/swdt/internal/vm/network"
 )
 
@@ -25,13 +26,28 @@ type Machines struct {
 	command string
 	docker  network.Docker         // whose networks the VMs can be on
 	images  func() (Images, error) // nil: none
+	times   earlier.Times          // how long work took before
+	starts  *starts                // of this process
 }
 
 // NewMachines returns the VMs of a store. command is the command line of this process. If
 // another process finds a VM busy, its error names that command line.
 func NewMachines(store *Store, command string, drivers ...Driver) *Machines {
-	return &Machines{store: store, drivers: drivers, command: command, docker: network.DockerAt("")}
+	return &Machines{
+		store: store, drivers: drivers, command: command, docker: network.DockerAt(""),
+		starts: &starts{at: map[string]time.Time{}},
+	}
 }
+
+// WithTimes sets the memory of how long work on your VMs took, and returns s. Without it there are no
+// estimates.
+func (s *Machines) WithTimes(times earlier.Times) *Machines {
+	s.times = times
+	return s
+}
+
+// Times returns the memory of how long work on your VMs took.
+func (s *Machines) Times() earlier.Times { return s.times }
 
 // Drivers returns the names of the drivers.
 func (s *Machines) Drivers() (names []string) {

@@ -149,7 +149,7 @@ const (
 
 // Await waits until a VM's SSH server answers. ctx bounds the wait.
 func (s *Machines) Await(ctx context.Context, name string, r ui.Reporter) (Report, error) {
-	r.Step("waiting for the SSH server of VM %s", name)
+	r.Step("waiting for the SSH server of VM %s%s", name, s.startLeft(ctx, name))
 	err := wait.Condition{
 		Name: "the SSH server of VM " + name, Interval: awaitInterval,
 		Look: func(ctx context.Context) error {
@@ -165,7 +165,9 @@ func (s *Machines) Await(ctx context.Context, name string, r ui.Reporter) (Repor
 		return Report{}, err
 	}
 	return s.with(ctx, name, func(record Record, _ Driver) (Report, error) {
-		return s.began(ctx, record, "its SSH server answers"), nil
+		report := s.began(ctx, record, "its SSH server answers")
+		s.rememberStart(record, report.Accelerator)
+		return report, nil
 	})
 }
 

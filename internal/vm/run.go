@@ -106,6 +106,7 @@ func (s *Machines) start(ctx context.Context, record Record, driver Driver, r ui
 		if moved {
 			r.Info("another program has a port of the VM: SSH is forwarded from port %d now", record.sshPort())
 		}
+		s.starts.begin(record.Name)
 		err = driver.Start(ctx, record.Machine)
 		if err == nil {
 			return s.began(ctx, record, "started"), nil
@@ -217,6 +218,7 @@ func (s *Machines) Restart(ctx context.Context, name string, o StopOptions, r ui
 			return s.start(ctx, record, driver, r)
 		case o.Force:
 			r.Step("resetting VM %s", name)
+			s.starts.begin(name)
 			if err := driver.Restart(ctx, record.Machine); err != nil {
 				return Report{}, fmt.Errorf("reset VM %s: %w", name, err)
 			}

@@ -250,11 +250,13 @@ func (b *build) install(ctx context.Context) (install.Report, error) {
 		slowness = emulatedSlowness
 	}
 	done, err := install.Watch(ctx, g, install.Options{
-		EndsItself: true, Slowness: slowness, Earlier: b.images.earlier(b.content.Windows, b.accelerator),
+		EndsItself: true, Slowness: slowness, Earlier: b.earlier(),
 		Limits: b.images.bounds.Limits, Stall: b.images.bounds.Stall,
 	}, b.reporter)
 	if err != nil {
 		err = b.failed(ctx, g, err)
+	} else {
+		b.remember(done)
 	}
 	return done, errors.Join(err, observer.Close())
 }
@@ -347,17 +349,23 @@ func (s *Images) buildMachine(key string) (vm.Machine, error) {
 	return m, err
 }
 
-// earlier returns how long the stages of the last build of the same kind took; nil: none is
-// known.
-func (s *Images) earlier(windows, accelerator string) map[install.Stage]time.Duration {
-	var last Manifest
-	for _, m := range s.manifests() {
-		if m.Windows == windows && m.Accelerator == accelerator && m.Created.After(last.Created) {
-			last = m
-		}
+// kind returns the name under which the time of a stage of this installation is remembered.
+func (b *build) kind(stage install.Stage) string {
+	return fmt.Sprintf("install %s with %s: %s", b.content.Windows, b.accelerator, stage)
+}
+
+// earlier returns how long the stages of the last installation of the same kind took.
+func (b *build) earlier() map[install.Stage]time.Duration {
+	took := map[install.Stage]time.Duration{}
+	for _, stage := range install.Stages() {
+		took[stage] = b.images.machines.Times().Of(b.kind(stage))
 	}
-	if last.Key == "" {
-		return nil
+	return took
+}
+
+// remember keeps how long the stages of an installation took, for the estimates of the next one.
+func (b *build) remember(done install.Report) {
+	for stage, took := range done.Durations {
+		b.images.machines.Times().Remember(b.kind(stage), took)
 	}
-	return last.durations()
 }

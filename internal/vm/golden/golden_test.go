@@ -16,6 +16,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/earlier"
 	"github.com/swdt-dev/swdt/internal/vm/golden"
 	"github.com/swdt-dev/swdt/internal/vm/install"
 	"github.com/swdt-dev/swdt/internal/vm/media/mediatest"
@@ -36,6 +37,7 @@ func newPlace(t *testing.T) place {
 	check(t, err)
 	p := place{driver: &simulatedvm.Driver{}, root: filepath.Join(t.TempDir(), "images")}
 	p.machines = vm.NewMachines(store, "swdt test", p.driver)
+	p.machines.WithTimes(earlier.At(filepath.Join(t.TempDir(), "times.json")))
 	p.Images, err = golden.Open(p.root, p.machines)
 	check(t, err)
 	p.machines.WithImages(func() (vm.Images, error) { return p.Images, nil })

@@ -13,12 +13,12 @@ package install
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/earlier"
 	"github.com/swdt-dev/swdt/internal/wait"
 )
 
@@ -210,13 +210,7 @@ func (w *watcher) estimate(stage Stage) string {
 	for _, s := range Stages()[slices.Index(Stages(), stage):] {
 		rest += w.options.Earlier[s]
 	}
-	if rest == 0 {
-		return ""
-	}
-	if rest < 2*time.Minute {
-		return fmt.Sprintf(" (about %d s left, as last time)", int(rest.Round(time.Second).Seconds()))
-	}
-	return fmt.Sprintf(" (about %d min left, as last time)", int(rest.Round(time.Minute).Minutes()))
+	return earlier.Left(rest)
 }
 
 // orNil returns a nil error for a nil *Failure, which as an error would not be nil.

@@ -76,7 +76,7 @@ func (p plan) control() []string {
 const vncDisplays = 100
 
 // screen returns the VNC server. On a port, which all users of your machine can reach, it refuses
-// everyone until QMP sets a password, which is in no command line.
+// all viewers until QMP sets a password, which is in no command line.
 func (p plan) screen() []string {
 	switch p.Display {
 	case vm.NoDisplay:

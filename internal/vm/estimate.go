@@ -1,0 +1,70 @@
+package vm
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/vm/earlier"
+)
+
+// starts has the moments at which this process has started VMs. Only for these it measures how
+// long the guest needs: the guest of another VM may be up for hours when its SSH server is asked.
+type starts struct {
+	mu sync.Mutex
+	at map[string]time.Time // by the VM's name
+}
+
+func (s *starts) begin(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at[name] = time.Now()
+}
+
+// since returns how long ago this process has started a VM.
+func (s *starts) since(name string) (time.Duration, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	begun, ok := s.at[name]
+	return time.Since(begun), ok
+}
+
+// startKind returns the name under which the time from the start to the guest's SSH server is
+// remembered: VMs of the same image take the same time, but the first start takes longer.
+func startKind(record Record, accelerator string) string {
+	image, which := record.Image.String(), "start"
+	if adopted := record.adopted(); adopted != "" {
+		image = adopted
+	}
+	if record.FirstStart {
+		which = "first start"
+	}
+	return fmt.Sprintf("%s of %s by %s with %s", which, orNone(image), record.Driver, accelerator)
+}
+
+// startLeft estimates how long the guest of a VM, which runs, still needs until its SSH server answers;
+// "" if this is not known.
+func (s *Machines) startLeft(ctx context.Context, name string) (left string) {
+	_, _ = s.with(ctx, name, func(record Record, driver Driver) (Report, error) {
+		status, err := driver.Status(ctx, record.Machine)
+		if err != nil {
+			return Report{}, err // without an estimate
+		}
+		since, ours := s.starts.since(name)
+		if !ours && !status.Since.IsZero() {
+			since = time.Since(status.Since)
+		}
+		left = earlier.Left(s.times.Of(startKind(record, status.Accelerator)) - since)
+		return Report{}, nil
+	})
+	return left
+}
+
+// rememberStart keeps how long a guest that this process has started needed until its SSH server
+// answered.
+func (s *Machines) rememberStart(record Record, accelerator string) {
+	if took, ours := s.starts.since(record.Name); ours {
+		s.times.Remember(startKind(record, accelerator), took)
+	}
+}
