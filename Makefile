@@ -43,10 +43,12 @@ unit: ## run the quick tests: no Wine, no race detector
 	go test ./internal/... ./api/... ./cmd/...
 
 .PHONY: e2e
-e2e: build lab ## run the end-to-end tests, with a real control plane, a node that joins it, and a VM (Debian, Ubuntu)
+e2e: build lab ## run the end-to-end tests, with a real control plane, a cluster of kind, nodes that join, and VMs (as root on Debian, Ubuntu)
+	scripts/install-kind-deps.sh
 	lab/build.sh guest
+	lab/build.sh kind
 	SWDT_LAB=$$(lab/build.sh) SWDT_BIN=$$PWD/bin/swdt SWDT_LAB_CLUSTER=required SWDT_LAB_GUEST=required \
-		go test -count=1 -tags e2e -timeout 40m ./e2e/... ./internal/sandbox/controlplane/... ./internal/cluster/... ./internal/join/preflight/...
+		SWDT_LAB_KIND=required go test -count=1 -tags e2e -timeout 40m ./e2e/... ./internal/sandbox/controlplane/... ./internal/cluster/... ./internal/join/preflight/...
 
 .PHONY: bench
 bench: ## compare swdt with its peers, into docs/benchmarks.md; takes half an hour

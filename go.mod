@@ -49,7 +49,19 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-require github.com/vishvananda/netns v0.0.5
+require (
+	github.com/vishvananda/netns v0.0.5
+	sigs.k8s.io/kind v0.33.0
+)
+
+require (
+	al.essio.dev/pkg/shellescape v1.5.1 // indirect
+	github.com/BurntSushi/toml v1.4.0 // indirect
+	github.com/evanphx/json-patch/v5 v5.6.0 // indirect
+	github.com/mattn/go-isatty v0.0.20 // indirect
+	github.com/pelletier/go-toml v1.9.5 // indirect
+	github.com/pkg/errors v0.9.1 // indirect
+)
 
 require github.com/digitalocean/go-libvirt v0.0.0-20261013170128-efbbdf578ac8
 

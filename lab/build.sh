@@ -10,10 +10,12 @@
 #   lab/build.sh bench         kubelet, and everything else that benchmarks push
 #   lab/build.sh node          programs with which a Windows node joins a cluster: kubelet, kubeadm, …
 #   lab/build.sh cluster       a control plane for this machine (Linux): etcd, kube-apiserver, …
+#   lab/build.sh kind          the node image of a real kind cluster (Debian and Ubuntu, as root)
 #   lab/build.sh guest         the disk of the virtual machine that stands for Windows (Debian and Ubuntu on amd64)
 #
-# "Everything" leaves out kubelet, bench, node and cluster, since their first builds take
-# minutes (cluster: about ten on two cores), and guest, which downloads a kernel of 70 MB.
+# "Everything" leaves out kubelet, bench, node, cluster and kind, since their first builds
+# take minutes (cluster: about ten on two cores; kind needs it, and five more), and guest,
+# which downloads a kernel of 70 MB.
 #
 # SWDT_LAB moves the cache (default ~/.cache/swdt/lab).
 set -euo pipefail
@@ -221,6 +223,41 @@ cluster() {
 	done
 }
 
+# kind builds the node image of a kind cluster: Kubernetes, containerd, CoreDNS and the
+# pod network's plugins for Linux, on Debian's packages and the files of kind's own module.
+kind() {
+	local version=1.36.3 package
+	cluster
+	local -x GOOS=linux GOARCH
+	GOARCH=$(go env GOHOSTARCH)
+	for package in k8s.io/kubernetes/cmd/{kubelet,kube-proxy}; do
+		build "linux/${package##*/}" "$(go env GOVERSION) 1 $GOARCH $version $(sha256sum <kubernetes/go.mod)" \
+			go_build kubernetes "$package" "$(kubernetes_version $version)"
+	done
+	for package in containerd containerd-shim-runc-v2 ctr; do
+		build "linux/$package" "$(go env GOVERSION) 1 $GOARCH $(sha256sum <containerd/2.4.2/go.mod)" \
+			linux_containerd "$package"
+	done
+	build linux/coredns "$(go env GOVERSION) 1 $GOARCH $(cat kind/coredns/* | sha256sum)" go_build kind/coredns . ""
+	build linux/pause "$(go env GOVERSION) 1 $GOARCH $(cat kind/pause/* | sha256sum)" go_build kind ./pause ""
+	for package in ipam/host-local main/loopback main/ptp meta/portmap; do
+		build "linux/cni/${package##*/}" "$(go env GOVERSION) 1 $GOARCH $(sha256sum <kind/go.mod)" \
+			go_build kind "github.com/containernetworking/plugins/plugins/$package" ""
+	done
+	build "kind/node-v$version.tar" "1 $(cat "$lab"/linux/*.key "$lab"/linux/cni/*.key kind/*.* kind/images/* | sha256sum)" \
+		kind_node
+}
+
+linux_containerd() { # PROGRAM
+	(cd containerd/2.4.2 && go build -trimpath -tags "no_zfs no_btrfs no_devmapper" -o "$OUT" \
+		-ldflags "-s -w -X github.com/containerd/containerd/v2/version.Version=2.4.2" \
+		"github.com/containerd/containerd/v2/cmd/$1")
+}
+
+kind_node() {
+	GOOS='' GOARCH='' kind/node.sh "$lab/linux" "$OUT"
+}
+
 agent_build() ( # [SED-SCRIPT FILE]
 	work=$(mktemp -d)
 	trap 'rm -rf "$work"' EXIT
@@ -362,7 +399,7 @@ services() {
 mkdir -p "$lab"
 # The cluster shares nothing with the other builds, and takes long.
 case ${1:-all} in
-cluster | node | guest) exec 9>"$lab/.lock-$1" ;;
+cluster | node | guest | kind) exec 9>"$lab/.lock-$1" ;;
 *) exec 9>"$lab/.lock" ;;
 esac
 if command -v flock >/dev/null; then flock 9; fi
@@ -383,9 +420,10 @@ kubelet) kubelets ;;
 bench) bench ;;
 node) node ;;
 cluster) cluster ;;
+kind) kind ;;
 guest) guest ;;
 *)
-	echo "usage: lab/build.sh [services|containerd|pods|kubelet|bench|node|cluster|guest]" >&2
+	echo "usage: lab/build.sh [services|containerd|pods|kubelet|bench|node|cluster|kind|guest]" >&2
 	exit 2
 	;;
 esac

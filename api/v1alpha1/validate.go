@@ -87,7 +87,11 @@ func validateMetadata(p *problems, m Metadata) {
 		p.add("metadata.name", fmt.Sprintf("%.60q is not a name", m.Name),
 			"use letters, digits, and - _ . between them")
 	}
-	for key, value := range sorted(m.Labels) {
+	validateLabels(p, m.Labels)
+}
+
+func validateLabels(p *problems, labels map[string]string) {
+	for key, value := range sorted(labels) {
 		field := fmt.Sprintf("metadata.labels[%s]", key)
 		if !matches(labelKey, key) {
 			p.add(field, "is not a label's key", "use letters, digits, and - _ . between them; a prefix ends in /")

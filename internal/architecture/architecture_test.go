@@ -11,7 +11,7 @@ import (
 
 const (
 	mostRooms  = 30  // folders side by side
-	mostArrows = 144 // 130, and what the rooms vm and join/bake need
+	mostArrows = 150 // 130, and what the rooms vm, join/bake and cluster/kindcluster need
 )
 
 func TestImportsFollowTheRules(t *testing.T) {

@@ -17,7 +17,9 @@ import (
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/kind/pkg/log"
 
+	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/vm"
@@ -34,6 +36,8 @@ type Environment struct {
 	Agent func() (agentbin.Agent, error)
 	// Drivers are the drivers of VMs; nil: those of this swdt.
 	Drivers func() []vm.Driver
+	// Kind opens kind's library; nil: kindcluster.OpenKind.
+	Kind func(ctx context.Context, runtime string, log log.Logger) (kindcluster.Kind, error)
 	// Version and Commit of this build; empty: those that Go recorded.
 	Version string
 	Commit  string
@@ -48,6 +52,9 @@ func (e Environment) complete() Environment {
 	}
 	if e.Drivers == nil {
 		e.Drivers = drivers
+	}
+	if e.Kind == nil {
+		e.Kind = kindcluster.OpenKind
 	}
 	return e
 }

@@ -2,84 +2,199 @@ package cli
 
 import (
 	"context"
-	"time"
+	"errors"
 
 	"github.com/spf13/cobra"
 
-	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
+	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// clusterOptions select the API server, by kubectl's flags.
-type clusterOptions struct{ kubeconfig, context string }
+func (a *app) clusterCommand() *cobra.Command {
+	cmd := group("cluster", "Make a cluster for Windows nodes on this machine",
+		a.clusterInitCommand(), a.clusterCreateCommand(), a.clusterDeleteCommand(), a.clusterStatusCommand(),
+		a.clusterKubeconfigCommand())
+	cmd.Long = `Makes the cluster that a document of kind Cluster describes: Kubernetes on Linux,
+in containers of kind on this machine. The document has a file of its own, or is
+beside the nodes in a node file.
 
-func (o *clusterOptions) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig",
-		"", "`file` that says which cluster (default $KUBECONFIG, else ~/.kube/config)")
-	cmd.Flags().StringVar(&o.context, "context", "", "`name` of the kubeconfig's context (default its current one)")
-	must(cmd.MarkFlagFilename("kubeconfig"))
-	must(cmd.RegisterFlagCompletionFunc("context", o.completeContexts))
+swdt changes only clusters that it has made itself. A new cluster has no pod network,
+since kind's own has no part for Windows: its nodes are not Ready until you install
+one.`
+	cmd.Example = examples(
+		"cluster init > cluster.yaml", "a commented document to start from",
+		"cluster create -c cluster.yaml", "",
+		"cluster status -c cluster.yaml", "",
+		"cluster delete -c cluster.yaml", "",
+	)
+	return cmd
 }
 
-// completeContexts completes the contexts of the kubeconfig.
-func (o *clusterOptions) completeContexts(_ *cobra.Command, _ []string, toComplete string) ([]string,
-	cobra.ShellCompDirective) {
-	return beginningWith(cluster.Contexts(o.kubeconfig), toComplete), cobra.ShellCompDirectiveNoFileComp
+func (a *app) clusterInitCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "init",
+		Short:   "Print a commented cluster document to start from",
+		Example: examples("cluster init > cluster.yaml", ""),
+		Args:    arguments(cobra.NoArgs),
+		RunE:    func(*cobra.Command, []string) error { return a.printBytes(config.ClusterStarter()) },
+	}
 }
 
-// open returns the cluster that the flags select, by kubectl's rules. It contacts nothing.
-func (o *clusterOptions) open() (*cluster.Cluster, error) {
-	return cluster.Open(cluster.Options{Kubeconfig: o.kubeconfig, Context: o.context})
-}
+// clusterWork is a command's work on the cluster of the document.
+type clusterWork func(context.Context, *kindcluster.Clusters, config.ClusterDocument, ui.Reporter) (
+	kindcluster.Report, error)
 
-// named reports whether the command line names the cluster.
-func (o *clusterOptions) named() bool { return o.kubeconfig != "" || o.context != "" }
-
-// readinessUnchecked is the part of a warning that names the check that a command skips if it
-// has no cluster.
-const readinessUnchecked = "whether the node is Ready is not checked"
-
-// impliedClusterTimeout limits the wait for a cluster that the command line does not name.
-const impliedClusterTimeout = 3 * time.Second
-
-// optionalCluster returns the cluster for a command that also works without a cluster. It returns nil
-// if neither a flag nor KUBECONFIG names a cluster, or if the cluster that only KUBECONFIG
-// names cannot be used. In the second case it prints a warning, in which without describes
-// what the command does not do.
-func (a *app) optionalCluster(ctx context.Context, o *clusterOptions, r ui.Reporter, without string) (*cluster.Cluster,
-	error) {
-	return a.optionalClusterOnce(ctx, o, r, without, func(ctx context.Context, found *cluster.Cluster) error {
-		if o.named() { // no check: the command itself reports what is wrong with it
-			return nil
+// onCluster does the work on the only cluster of the files, and prints its report.
+func (a *app) onCluster(ctx context.Context, work clusterWork) error {
+	return a.withCluster(ctx, func(
+		ctx context.Context, clusters *kindcluster.Clusters, doc config.ClusterDocument, r ui.Reporter,
+	) error {
+		report, err := work(ctx, clusters, doc, r)
+		ui.Done(r)
+		err = explain(ctx, err)
+		if err != nil {
+			report.Outcome = fleet.NewOutcome(doc.Cluster.Metadata.Name, fleet.Failed, err)
+			if a.inText() {
+				return err
+			}
 		}
-		_, err := found.Version(ctx)
-		return err
+		return errors.Join(a.print(report, report.WriteText), err)
 	})
 }
 
-// optionalClusterOnce is optionalCluster for a command that needs nothing more from the cluster after ask has
-// returned. A cluster that only KUBECONFIG names may have nothing to do with this command:
-// it gets little time, and if it fails, swdt warns and goes on without it.
-func (a *app) optionalClusterOnce(ctx context.Context, o *clusterOptions, r ui.Reporter, without string,
-	ask func(context.Context, *cluster.Cluster) error) (*cluster.Cluster, error) {
-	if !o.named() && a.env.Getenv("KUBECONFIG") == "" {
-		return nil, nil
+// withCluster calls do with the cluster of the files.
+func (a *app) withCluster(ctx context.Context, do func(
+	context.Context, *kindcluster.Clusters, config.ClusterDocument, ui.Reporter) error,
+) error {
+	sources, err := a.sources()
+	if err != nil {
+		return err
 	}
-	if !o.named() {
-		bounded, cancel := context.WithTimeout(ctx, impliedClusterTimeout)
-		defer cancel()
-		ctx = bounded
+	doc, err := config.LoadCluster(sources, a.streams.In)
+	if err != nil {
+		return err
 	}
-	found, err := o.open()
-	if err == nil {
-		err = ask(ctx, found)
+	ctx, cancel := a.global.bounded(ctx)
+	defer cancel()
+	story := a.newStory()
+	defer story.End()
+	r := story.Node("")
+	kind, err := a.env.Kind(ctx, doc.Cluster.Spec.ControlPlane.Kind.Runtime, kindcluster.Progress(r))
+	if err != nil {
+		return err
 	}
-	switch {
-	case err == nil:
-		return found, nil
-	case o.named():
-		return nil, err
+	clusters, err := kindcluster.New(kind, "")
+	if err != nil {
+		return err
 	}
-	r.Warn("KUBECONFIG is set, but its cluster is of no use, so %s: %v", without, err)
-	return nil, nil
+	return explain(ctx, do(ctx, clusters, doc, r))
+}
+
+func (a *app) clusterCreateCommand() *cobra.Command {
+	o := kindcluster.Options{}
+	cmd := canDryRun(&cobra.Command{
+		Use:        "create [flags]",
+		Short:      "Make the cluster, unless it exists",
+		SuggestFor: []string{"up", "new", "start"},
+		Long: `Makes the cluster with kind, adds it to the kubeconfig, and makes its context the
+current one, as kind does. A second run changes nothing. If create fails or is
+interrupted, it removes what it has made; if swdt is killed, the next create does.`,
+		Example: examples("cluster create -c cluster.yaml", "", "cluster create -c cluster.yaml --dry-run", ""),
+		Args:    arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if a.global.dryRun {
+				return a.planCluster(cmd.Context())
+			}
+			return a.onCluster(cmd.Context(), func(
+				ctx context.Context, all *kindcluster.Clusters, doc config.ClusterDocument, r ui.Reporter,
+			) (kindcluster.Report, error) {
+				return all.Create(ctx, doc, o, r)
+			})
+		},
+	})
+	cmd.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "",
+		"`file` to add the cluster to (default $KUBECONFIG, else ~/.kube/config)")
+	must(cmd.MarkFlagFilename("kubeconfig"))
+	return cmd
+}
+
+func (a *app) planCluster(ctx context.Context) error {
+	return a.withCluster(ctx, func(
+		_ context.Context, all *kindcluster.Clusters, doc config.ClusterDocument, _ ui.Reporter,
+	) error {
+		plan, err := all.Plan(doc)
+		if err != nil {
+			return err
+		}
+		return a.print(plan, func(p *ui.Page) error { return plan.WriteText(p) })
+	})
+}
+
+func (a *app) clusterDeleteCommand() *cobra.Command {
+	yes := false
+	cmd := &cobra.Command{
+		Use:        "delete",
+		Short:      "Delete the cluster and everything in it",
+		SuggestFor: []string{"rm", "remove", "down", "destroy"},
+		Long: `Deletes the containers of the cluster with all that is in them, and its entry in the
+kubeconfig. Asks first, unless --yes is set.`,
+		Example: examples("cluster delete -c cluster.yaml", "", "cluster delete -c cluster.yaml --yes", "in a script"),
+		Args:    arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := confirm(cmd.Context(), a.prompter(a.newStory()), yes,
+				"Delete the cluster and everything in it?"); err != nil {
+				return err
+			}
+			return a.onCluster(cmd.Context(), func(
+				ctx context.Context, all *kindcluster.Clusters, doc config.ClusterDocument, r ui.Reporter,
+			) (kindcluster.Report, error) {
+				return all.Delete(ctx, doc.Cluster.Metadata.Name, r)
+			})
+		},
+	}
+	addYesFlag(cmd, &yes)
+	return cmd
+}
+
+func (a *app) clusterStatusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "status",
+		Short:   "Show the cluster: its API server and its Linux nodes",
+		Example: examples("cluster status -c cluster.yaml", ""),
+		Args:    arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.onCluster(cmd.Context(), func(
+				ctx context.Context, all *kindcluster.Clusters, doc config.ClusterDocument, _ ui.Reporter,
+			) (kindcluster.Report, error) {
+				return all.Status(ctx, doc.Cluster.Metadata.Name)
+			})
+		},
+	}
+}
+
+func (a *app) clusterKubeconfigCommand() *cobra.Command {
+	internal := false
+	cmd := &cobra.Command{
+		Use:   "kubeconfig",
+		Short: "Print a kubeconfig of the cluster alone",
+		Example: examples("cluster kubeconfig -c cluster.yaml > admin.conf", "",
+			"cluster kubeconfig -c cluster.yaml --internal > admin.conf", "for nodes on kind's bridge"),
+		Args: arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withCluster(cmd.Context(), func(
+				_ context.Context, all *kindcluster.Clusters, doc config.ClusterDocument, _ ui.Reporter,
+			) error {
+				text, err := all.Kubeconfig(doc.Cluster.Metadata.Name, internal)
+				if err != nil {
+					return err
+				}
+				return a.printBytes(text)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&internal, "internal", false, "with the API server's name on kind's bridge, not its\n"+
+		"port on this machine")
+	return cmd
 }

@@ -19,6 +19,7 @@ import (
 // file of the VM vm-1, and disk an image that exists.
 func commandsThatAsk(stateDir, vmFile, disk string) map[string][]string {
 	return map[string][]string{
+		"cluster delete":      {"cluster", "delete"},
 		"reset":               {"reset", "--no-drain", "-n", "win"},
 		"hcs kill":            {"hcs", "kill", "default/burner/burn", "-n", "win"},
 		"sandbox down":        {"sandbox", "down", "--all", "--state-dir", stateDir},

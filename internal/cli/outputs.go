@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
 	"github.com/swdt-dev/swdt/internal/inspect/capture"
 	"github.com/swdt-dev/swdt/internal/inspect/diag"
 	"github.com/swdt-dev/swdt/internal/inspect/doctor"
@@ -38,6 +39,14 @@ func outputs() map[string]output {
 	return map[string]output{
 		"":      {document: buildinfo.Build{}}, // --version
 		"setup": steps,
+
+		"cluster init": yaml,
+		"cluster create": {document: kindcluster.Report{},
+			modes: []mode{{flags: "--dry-run", document: kindcluster.Plan{}}}},
+		"cluster delete":     {document: kindcluster.Report{}},
+		"cluster status":     {document: kindcluster.Report{}},
+		"cluster kubeconfig": yaml,
+
 		"join": {document: plan.Report{},
 			modes: []mode{{flags: "--preflight", document: preflight.FleetReport{}}}},
 		"reset": steps,

@@ -14,8 +14,11 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"sigs.k8s.io/kind/pkg/log"
 
 	"github.com/swdt-dev/swdt/internal/cli"
+	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
+	"github.com/swdt-dev/swdt/internal/day0/kindcluster/kindtest"
 	"github.com/swdt-dev/swdt/internal/inspect/hns/hnstest"
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
@@ -41,7 +44,8 @@ func swdt() {
 	ctx, stop := cli.Interruptible(context.Background(), os.Exit)
 	defer stop()
 	streams := ui.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
-	env := cli.Environment{Program: os.Args[0], Agent: agent, Drivers: drivers, Version: "v0.0.0-test", Commit: "0123abc"}
+	env := cli.Environment{Program: os.Args[0], Agent: agent, Drivers: drivers, Kind: openKind,
+		Version: "v0.0.0-test", Commit: "0123abc"}
 	os.Exit(cli.Run(ctx, streams, os.Args[1:], env))
 }
 
@@ -110,6 +114,19 @@ func appears(ts *testscript.TestScript, neg bool, args []string) {
 			return err
 		},
 	}.Wait(context.Background()))
+}
+
+// openKind returns simulated clusters in the folder SWDT_TEST_KIND, and SWDT_TEST_KUBECONFIG
+// as the access to each.
+func openKind(context.Context, string, log.Logger) (kindcluster.Kind, error) {
+	folder := os.Getenv("SWDT_TEST_KIND")
+	if folder == "" {
+		return nil, &kindcluster.NoRuntimeError{}
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	return &kindtest.Kind{Folder: folder, Kubeconfig: os.Getenv("SWDT_TEST_KUBECONFIG")}, nil
 }
 
 // windowsISO makes an ISO like Windows Server 2022's: windows-iso FILE.

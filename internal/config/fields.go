@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
@@ -46,11 +47,14 @@ func fieldHomes() map[string][]string {
 		case t.Kind() == reflect.Struct && t != reflect.TypeFor[v1alpha1.Duration]() &&
 			t != reflect.TypeFor[v1alpha1.Command]():
 			for i, name := range fieldsOf(t).names {
-				homes[name] = append(homes[name], path)
+				if !slices.Contains(homes[name], path) { // nodes and clusters have some fields in common
+					homes[name] = append(homes[name], path)
+				}
 				collect(t.Field(i).Type, join(path, name))
 			}
 		}
 	}
 	collect(reflect.TypeFor[v1alpha1.Node](), "")
+	collect(reflect.TypeFor[v1alpha1.Cluster](), "")
 	return homes
 }

@@ -46,23 +46,26 @@ func DefaultSource() (string, error) {
 // Load reads every node of the sources. A source is a file, a folder (its *.yaml and
 // *.yml files are read, sorted by name), or "-", which means stdin. The nodes have
 // their defaults and are valid. Otherwise the error is an *Error with every problem
-// of every source.
+// of every source. Clusters in the sources are checked, and left out.
 func Load(sources []string, stdin io.Reader) ([]Document, error) {
-	var documents []Document
-	texts, problems := readAll(sources, stdin)
-	for _, text := range texts {
-		read, found := parse(text)
-		documents = append(documents, read...)
-		problems = append(problems, found...)
-	}
-	problems = append(problems, duplicateNames(documents)...)
-	if len(documents) == 0 && len(problems) == 0 {
+	all, problems := loadAll(sources, stdin)
+	if len(all.nodes) == 0 && len(problems) == 0 {
 		problems = append(problems, noNode(sources))
 	}
 	if err := asError(problems); err != nil {
 		return nil, err
 	}
-	return documents, nil
+	return all.nodes, nil
+}
+
+// loadAll reads the documents of the sources, with their problems.
+func loadAll(sources []string, stdin io.Reader) (contents, []Problem) {
+	var all contents
+	texts, problems := readAll(sources, stdin)
+	for _, text := range texts {
+		problems = append(problems, all.parse(text)...)
+	}
+	return all, append(problems, duplicateNames(all.nodes)...)
 }
 
 // source is a node file's name and text.

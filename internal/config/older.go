@@ -15,7 +15,7 @@ const (
 	otherFormat   format = iota // today's format, or not a file of any swdt
 	configFormat                // kind: Config, the earliest format of the original swdt
 	deploysFormat               // kind: Node with kubernetes.deploys
-	clusterFormat               // kind: Cluster, of the original swdt's fork
+	clusterFormat               // kind: Cluster with spec.workload, of the original swdt's fork
 )
 
 // olderFormat returns the older format of a document.
@@ -27,7 +27,7 @@ func olderFormat(root *yaml.Node) format {
 	switch {
 	case kind == nil || kind.Kind != yaml.ScalarNode:
 		return otherFormat
-	case kind.Value == "Cluster":
+	case kind.Value == v1alpha1.ClusterKind && find(root, "spec", "workload") != nil:
 		return clusterFormat
 	case kind.Value == "Config":
 		return configFormat

@@ -17,16 +17,22 @@ import (
 // the user.
 const maxProblems = 100
 
-// parse reads all documents of one file. It also returns documents that are readable
-// but wrong, so that the checks across documents include them.
-func parse(text source) (documents []Document, problems []Problem) {
+// contents are the documents of node files.
+type contents struct {
+	nodes    []Document
+	clusters []ClusterDocument
+}
+
+// parse adds all documents of one file. It also adds documents that are readable but wrong, so
+// that the checks across documents include them.
+func (c *contents) parse(text source) (problems []Problem) {
 	data, err := toUTF8(text.data)
 	if err != nil {
-		return nil, []Problem{{File: text.file, Line: 1, What: err.Error(), Remedy: "save it as UTF-8 text"}}
+		return []Problem{{File: text.file, Line: 1, What: err.Error(), Remedy: "save it as UTF-8 text"}}
 	}
 	for _, chunk := range splitDocuments(data) {
 		if len(problems) >= maxProblems {
-			return documents, append(problems, Problem{
+			return append(problems, Problem{
 				File: text.file, Line: chunk.first, What: "there may be more problems from here on",
 				Remedy: "mend those above first",
 			})
@@ -39,13 +45,9 @@ func parse(text source) (documents []Document, problems []Problem) {
 		if root == nil {
 			continue // it contains only comments
 		}
-		document, found := decodeDocument(text.file, chunk, root)
-		problems = append(problems, found...)
-		if document != nil {
-			documents = append(documents, *document)
-		}
+		problems = append(problems, c.decode(text.file, chunk, root)...)
 	}
-	return documents, problems
+	return problems
 }
 
 // chunk is the text of one YAML document.
@@ -114,20 +116,31 @@ func parseYAML(file string, c chunk) (*yaml.Node, *Problem) {
 	return document.Content[0], nil
 }
 
-// decodeDocument decodes a document into a node. If the document is of another kind,
-// decodeDocument does not check it any further and returns nil for the node.
-func decodeDocument(file string, c chunk, root *yaml.Node) (*Document, []Problem) {
-	if problem := checkKind(file, c, root); problem != nil {
-		return nil, []Problem{*problem}
+// decode adds a document. If it is of a kind that no node file has, decode does not check it
+// any further.
+func (c *contents) decode(file string, text chunk, root *yaml.Node) []Problem {
+	if problem := checkKind(file, text, root); problem != nil {
+		return []Problem{*problem}
 	}
-	d := decoder{file: file, chunk: c, lines: map[string]int{}}
-	document := Document{File: file, Line: c.lineNumber(root.Line)}
+	d := &decoder{file: file, chunk: text, lines: map[string]int{}}
+	if child(root, "kind").Value == v1alpha1.ClusterKind {
+		cluster, problems := decodeCluster(d, root)
+		c.clusters = append(c.clusters, cluster)
+		return problems
+	}
+	node, problems := decodeNode(d, root)
+	node.OtherMeanings = otherMeanings(file, text, root)
+	c.nodes = append(c.nodes, node)
+	return problems
+}
+
+func decodeNode(d *decoder, root *yaml.Node) (Document, []Problem) {
+	document := Document{File: d.file, Line: d.chunk.lineNumber(root.Line)}
 	d.decode(root, &document.Node)
-	problems, warnings := check(file, &document.Node, d.lines)
+	problems, warnings := check(d.file, &document.Node, d.lines)
 	document.Warnings = append(d.warnings, warnings...)
 	document.nameLine, document.lines = lineOf("metadata.name", d.lines), d.lines
-	document.OtherMeanings = otherMeanings(file, c, root)
-	return &document, merge(d.problems, problems)
+	return document, merge(d.problems, problems)
 }
 
 // merge appends the problems of validation to those of decoding. It omits a validation
@@ -156,8 +169,8 @@ func isReported(field string, reported map[string]bool) bool {
 	return reported[""]
 }
 
-// checkKind returns a problem for a document that is not a node, since a YAML file may
-// contain documents of any kind.
+// checkKind returns a problem for a document that is neither a node nor a cluster, since a
+// YAML file may contain documents of any kind.
 func checkKind(file string, c chunk, root *yaml.Node) *Problem {
 	problem := func(n *yaml.Node, field, what, remedy string) *Problem {
 		return &Problem{File: file, Line: c.lineNumber(n.Line), Field: field, What: what, Remedy: remedy}
@@ -177,7 +190,7 @@ func checkKind(file string, c chunk, root *yaml.Node) *Problem {
 		return problem(orNode(apiVersion, root), "apiVersion", "is missing", understood)
 	case apiVersion.Value != v1alpha1.APIVersion:
 		return problem(apiVersion, "apiVersion", quote(apiVersion)+" is not understood", understood)
-	case kind.Value != v1alpha1.Kind:
+	case kind.Value != v1alpha1.Kind && kind.Value != v1alpha1.ClusterKind:
 		return problem(kind, "kind", quote(kind)+" is not understood", understood)
 	}
 	return nil

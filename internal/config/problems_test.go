@@ -74,7 +74,7 @@ func TestLoadProblems(t *testing.T) {
 			`-:11: spec.kubernetes.provisioners[0].destination: has a control character: in double quotes a backslash begins an escape; write 'c:\new\bin.exe', in single quotes`,
 		},
 		"kind": {
-			"apiVersion: windows.k8s.io/v1alpha1\nkind: Cluster\nspec: {}\n---\napiVersion: v1\nkind: " +
+			"apiVersion: windows.k8s.io/v1alpha1\nkind: Cluster\nspec: {workload: {}}\n---\napiVersion: v1\nkind: " +
 				"Node\n---\nkind: Node\n---\napiVersion: windows.k8s.io/v1alpha1\nkind: node\n---\n[1]\n---\n{}\n",
 			"-:2: kind: Cluster is the format of an older swdt; `swdt config convert -` writes it as Node\n" +
 				"-:5: apiVersion: \"v1\" is not understood; write apiVersion: windows.k8s.io/v1alpha1 and kind: Node\n" +

@@ -10,6 +10,13 @@ import (
 //go:embed starter.yaml
 var starter []byte
 
+//go:embed cluster-starter.yaml
+var clusterStarter []byte
+
+// ClusterStarter returns a cluster document with comments, for new users. It is valid
+// without changes.
+func ClusterStarter() []byte { return slices.Clone(clusterStarter) }
+
 // Starter returns a node file with comments, for new users. It is valid without changes.
 func Starter() []byte { return slices.Clone(starter) }
 

@@ -26,19 +26,42 @@ const limit = 10 * time.Minute
 // that process.
 func Enter(t *testing.T) bool {
 	t.Helper()
+	return enter(t, limit, &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET,
+		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+	})
+}
+
+// EnterAsRoot is Enter for a test that needs the rights of root on your machine, such as one
+// that runs Docker, and that may take until most. The process has mounts of its own, too, and
+// its loopback interface is up.
+func EnterAsRoot(t *testing.T, most time.Duration) bool {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Fatal("the test needs root: run it with sudo")
+	}
+	if !enter(t, most, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Unshareflags: syscall.CLONE_NEWNS}) {
+		return false
+	}
+	lo, err := netlink.LinkByName("lo")
+	must(t, err)
+	must(t, netlink.LinkSetUp(lo))
+	return true
+}
+
+// enter runs the test once more in a process with these attributes.
+func enter(t *testing.T, most time.Duration, attributes *syscall.SysProcAttr) bool {
+	t.Helper()
 	const mark = "SWDT_TEST_IN_OWN_NETWORK"
 	if os.Getenv(mark) == t.Name() {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	ctx, cancel := context.WithTimeout(t.Context(), most)
 	defer cancel()
 	again := exec.CommandContext(ctx, os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1", "-test.v")
 	again.Env = append(os.Environ(), mark+"="+t.Name())
-	again.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET,
-		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
-	}
+	again.SysProcAttr = attributes
 	out, err := again.CombinedOutput()
 	if err != nil {
 		t.Fatalf("the test in a network namespace of its own: %v\n%s", err, out)

@@ -1,0 +1,73 @@
+package v1alpha1
+
+// ClusterKind is the kind of a document that describes a cluster.
+const ClusterKind = "Cluster"
+
+// Cluster is a Kubernetes cluster for Windows nodes. It is written beside the
+// nodes, in the same file or in another one.
+type Cluster struct {
+	// APIVersion is windows.k8s.io/v1alpha1.
+	APIVersion string `yaml:"apiVersion"`
+	// Kind is Cluster.
+	Kind     string      `yaml:"kind"`
+	Metadata Metadata    `yaml:"metadata"`
+	Spec     ClusterSpec `yaml:"spec"`
+}
+
+// ClusterSpec is the wanted state of the cluster.
+type ClusterSpec struct {
+	ControlPlane ControlPlane   `yaml:"controlPlane,omitempty"`
+	Network      ClusterNetwork `yaml:"network,omitempty"`
+}
+
+// ControlPlane is the part of the cluster that runs on Linux.
+type ControlPlane struct {
+	// Kind makes the cluster with kind, in containers on your machine.
+	Kind *KindControlPlane `yaml:"kind,omitempty"`
+}
+
+// KindControlPlane is a cluster of kind.
+type KindControlPlane struct {
+	// Image is kind's node image, best with its digest. Its Kubernetes version is
+	// the cluster's. Default: the image of the kind release that swdt contains.
+	Image string `yaml:"image,omitempty"`
+	// Workers is the number of Linux nodes beside the control plane. Default 0:
+	// Linux pods run on the control plane.
+	Workers int `yaml:"workers,omitempty"`
+	// Runtime is docker, podman or nerdctl. Default: the first that answers, in
+	// this order.
+	Runtime string `yaml:"runtime,omitempty"`
+	// APIServerAddress is the address of your machine at which the API server is
+	// published. Windows nodes on kind's own bridge do not need it. Default
+	// 127.0.0.1.
+	APIServerAddress string `yaml:"apiServerAddress,omitempty"`
+	// APIServerPort is the port at that address. Default: a free one.
+	APIServerPort int `yaml:"apiServerPort,omitempty"`
+	// APIServerNames are more names and addresses by which nodes reach the API
+	// server; its certificate holds them.
+	APIServerNames []string `yaml:"apiServerNames,omitempty"`
+}
+
+// ClusterNetwork has the networks of the cluster.
+type ClusterNetwork struct {
+	// PodSubnet is the range of the pods' addresses. Default 10.244.0.0/16.
+	PodSubnet string `yaml:"podSubnet,omitempty"`
+	// ServiceSubnet is the range of the Services' addresses. Default 10.96.0.0/16.
+	ServiceSubnet string `yaml:"serviceSubnet,omitempty"`
+}
+
+// The default subnets of a cluster.
+const (
+	DefaultPodSubnet     = "10.244.0.0/16"
+	DefaultServiceSubnet = "10.96.0.0/16"
+)
+
+// SetClusterDefaults fills in the fields that the file leaves out. It accepts a cluster
+// that is not validated yet, and may be called more than once.
+func SetClusterDefaults(c *Cluster) {
+	orElse(&c.Spec.Network.PodSubnet, DefaultPodSubnet)
+	orElse(&c.Spec.Network.ServiceSubnet, DefaultServiceSubnet)
+	if c.Spec.ControlPlane.Kind != nil {
+		orElse(&c.Spec.ControlPlane.Kind.APIServerAddress, "127.0.0.1")
+	}
+}

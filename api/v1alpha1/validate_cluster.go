@@ -1,0 +1,103 @@
+package v1alpha1
+
+import (
+	"fmt"
+	"net/netip"
+)
+
+// Limits of a cluster. They only catch mistakes.
+const (
+	maxKindWorkers    = 20
+	maxAPIServerNames = 32
+)
+
+// ValidateCluster returns every problem of a cluster whose defaults are set
+// (SetClusterDefaults). It does not check anything that needs your machine.
+func ValidateCluster(c *Cluster) []Problem {
+	var p problems
+	if c.APIVersion != APIVersion {
+		p.add("apiVersion", fmt.Sprintf("%q is not understood", c.APIVersion), "write "+APIVersion)
+	}
+	if c.Kind != ClusterKind {
+		p.add("kind", fmt.Sprintf("%q is not understood", c.Kind), "write "+ClusterKind)
+	}
+	validateClusterMetadata(&p, c.Metadata)
+	switch kind := c.Spec.ControlPlane.Kind; {
+	case kind == nil:
+		p.add("spec.controlPlane", "names no control plane", "write controlPlane: {kind: {}}")
+	default:
+		validateKind(&p, "spec.controlPlane.kind", *kind)
+	}
+	validateSubnets(&p, "spec.network", c.Spec.Network)
+	return p
+}
+
+// validateClusterMetadata checks the name, which becomes a part of container names and of
+// host names.
+func validateClusterMetadata(p *problems, m Metadata) {
+	if p.required("metadata.name", m.Name, "name the cluster") && !matches(`[a-z0-9]([-a-z0-9.]{0,48}[a-z0-9])?`, m.Name) {
+		p.add("metadata.name", fmt.Sprintf("%.60q is not the name of a cluster", m.Name),
+			"use at most 50 lower-case letters, digits, and - . between them")
+	}
+	validateLabels(p, m.Labels)
+}
+
+func validateKind(p *problems, field string, k KindControlPlane) {
+	if k.Image != "" && !matches(`[a-z0-9][a-zA-Z0-9._:/@-]{0,400}`, k.Image) {
+		p.add(field+".image", fmt.Sprintf("%.60q is not an image", k.Image), "write it as in `docker pull`")
+	}
+	if k.Workers < 0 || k.Workers > maxKindWorkers {
+		p.add(field+".workers", fmt.Sprintf("%d is not a number of workers", k.Workers),
+			fmt.Sprintf("write 0 to %d", maxKindWorkers))
+	}
+	if k.Runtime != "" {
+		oneOf(p, field+".runtime", k.Runtime, "docker", "podman", "nerdctl")
+	}
+	if address, err := netip.ParseAddr(k.APIServerAddress); err != nil || address.Zone() != "" {
+		p.add(field+".apiServerAddress", fmt.Sprintf("%.60q is not an IP address", k.APIServerAddress),
+			"write an address of your machine")
+	}
+	if k.APIServerPort < 0 || k.APIServerPort > 65535 {
+		p.add(field+".apiServerPort", fmt.Sprintf("%d is not a port", k.APIServerPort),
+			"write a number from 1 to 65535, or leave it out")
+	}
+	if len(k.APIServerNames) > maxAPIServerNames {
+		p.add(field+".apiServerNames", fmt.Sprintf("has %d names", len(k.APIServerNames)),
+			fmt.Sprintf("keep at most %d", maxAPIServerNames))
+	}
+	names := newSeen(p)
+	for i, name := range k.APIServerNames {
+		item := at(field+".apiServerNames", i, "")
+		if _, err := netip.ParseAddr(name); err != nil && !matches(`[a-z0-9*]([-a-z0-9.]{0,251}[a-z0-9])?`, name) {
+			p.add(item, fmt.Sprintf("%.60q is neither a host name nor an IP address", name), "write one of these")
+			continue
+		}
+		names.add(item, name)
+	}
+}
+
+// validateSubnets checks that both ranges are IPv4 networks, large enough, and apart.
+func validateSubnets(p *problems, field string, n ClusterNetwork) {
+	pods, podsValid := validateSubnet(p, field+".podSubnet", n.PodSubnet, 24)
+	services, servicesValid := validateSubnet(p, field+".serviceSubnet", n.ServiceSubnet, 28)
+	if podsValid && servicesValid && pods.Overlaps(services) {
+		p.add(field+".serviceSubnet", fmt.Sprintf("overlaps podSubnet (%s)", pods), "choose another range for one of them")
+	}
+}
+
+// validateSubnet returns a range, and whether it is valid. longest is the length of the prefix
+// of the smallest range that is useful.
+func validateSubnet(p *problems, field, text string, longest int) (netip.Prefix, bool) {
+	subnet, err := netip.ParsePrefix(text)
+	switch {
+	case err != nil || !subnet.Addr().Is4():
+		p.add(field, fmt.Sprintf("%.60q is not an IPv4 range", text), "write one such as "+DefaultPodSubnet)
+	case subnet != subnet.Masked():
+		p.add(field, fmt.Sprintf("%s begins within a range", subnet), "write "+subnet.Masked().String())
+	case subnet.Bits() > longest:
+		p.add(field, fmt.Sprintf("%s is too small", subnet), fmt.Sprintf("write a range of /%d or larger", longest))
+	default:
+		return subnet, true
+	}
+	return subnet, false
+}

@@ -1,0 +1,77 @@
+package v1alpha1_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+)
+
+// cluster returns a valid cluster with its defaults.
+func cluster() *v1alpha1.Cluster {
+	c := &v1alpha1.Cluster{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.ClusterKind}
+	c.Metadata.Name = "dev"
+	c.Spec.ControlPlane.Kind = &v1alpha1.KindControlPlane{}
+	v1alpha1.SetClusterDefaults(c)
+	return c
+}
+
+func TestValidClusters(t *testing.T) {
+	for name, change := range map[string]func(*v1alpha1.Cluster){
+		"defaults": func(*v1alpha1.Cluster) {},
+		"everything": func(c *v1alpha1.Cluster) {
+			c.Spec.ControlPlane.Kind = &v1alpha1.KindControlPlane{
+				Image: "kindest/node:v1.36.3@sha256:0123abc", Workers: 2, Runtime: "podman", APIServerAddress: "192.168.122.1",
+				APIServerPort: 6443, APIServerNames: []string{"cluster.example", "10.0.0.1", "*.example"},
+			}
+			c.Spec.Network = v1alpha1.ClusterNetwork{PodSubnet: "192.168.0.0/19", ServiceSubnet: "10.96.0.0/12"}
+		},
+	} {
+		c := cluster()
+		change(c)
+		if problems := v1alpha1.ValidateCluster(c); len(problems) > 0 {
+			t.Errorf("%s: %+v", name, problems)
+		}
+	}
+}
+
+func TestProblemsOfClusters(t *testing.T) {
+	const kind = "spec.controlPlane.kind."
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.Cluster)
+		fields []string
+	}{
+		"version":  {func(c *v1alpha1.Cluster) { c.APIVersion = "v1" }, []string{"apiVersion"}},
+		"kind":     {func(c *v1alpha1.Cluster) { c.Kind = "Node" }, []string{"kind"}},
+		"no name":  {func(c *v1alpha1.Cluster) { c.Metadata.Name = "" }, []string{"metadata.name"}},
+		"a path":   {func(c *v1alpha1.Cluster) { c.Metadata.Name = "../dev" }, []string{"metadata.name"}},
+		"no plane": {func(c *v1alpha1.Cluster) { c.Spec.ControlPlane.Kind = nil }, []string{"spec.controlPlane"}},
+		"option":   {func(c *v1alpha1.Cluster) { c.Spec.ControlPlane.Kind.Image = "--privileged" }, []string{kind + "image"}},
+		"workers":  {func(c *v1alpha1.Cluster) { c.Spec.ControlPlane.Kind.Workers = 21 }, []string{kind + "workers"}},
+		"runtime":  {func(c *v1alpha1.Cluster) { c.Spec.ControlPlane.Kind.Runtime = "lxc" }, []string{kind + "runtime"}},
+		"address": {func(c *v1alpha1.Cluster) { c.Spec.ControlPlane.Kind.APIServerAddress = "localhost" },
+			[]string{kind + "apiServerAddress"}},
+		"port": {func(c *v1alpha1.Cluster) { c.Spec.ControlPlane.Kind.APIServerPort = 65536 },
+			[]string{kind + "apiServerPort"}},
+		"names": {func(c *v1alpha1.Cluster) { c.Spec.ControlPlane.Kind.APIServerNames = []string{"a b", "a", "a"} },
+			[]string{kind + "apiServerNames[0]", kind + "apiServerNames[2]"}},
+		"overlap": {func(c *v1alpha1.Cluster) { c.Spec.Network.ServiceSubnet = "10.244.128.0/17" },
+			[]string{"spec.network.serviceSubnet"}},
+		"small": {func(c *v1alpha1.Cluster) { c.Spec.Network.PodSubnet = "10.244.0.0/25" },
+			[]string{"spec.network.podSubnet"}},
+		"within": {func(c *v1alpha1.Cluster) { c.Spec.Network.PodSubnet = "10.244.0.1/16" },
+			[]string{"spec.network.podSubnet"}},
+		"v6": {func(c *v1alpha1.Cluster) { c.Spec.Network.PodSubnet = "fd00::/64" }, []string{"spec.network.podSubnet"}},
+	} {
+		wrong := cluster()
+		c.change(wrong)
+		var fields []string
+		for _, problem := range v1alpha1.ValidateCluster(wrong) {
+			fields = append(fields, problem.Field)
+		}
+		if diff := cmp.Diff(c.fields, fields); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}

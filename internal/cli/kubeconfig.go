@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// clusterOptions select the API server, by kubectl's flags.
+type clusterOptions struct{ kubeconfig, context string }
+
+func (o *clusterOptions) addFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig",
+		"", "`file` that says which cluster (default $KUBECONFIG, else ~/.kube/config)")
+	cmd.Flags().StringVar(&o.context, "context", "", "`name` of the kubeconfig's context (default its current one)")
+	must(cmd.MarkFlagFilename("kubeconfig"))
+	must(cmd.RegisterFlagCompletionFunc("context", o.completeContexts))
+}
+
+// completeContexts completes the contexts of the kubeconfig.
+func (o *clusterOptions) completeContexts(_ *cobra.Command, _ []string, toComplete string) ([]string,
+	cobra.ShellCompDirective) {
+	return beginningWith(cluster.Contexts(o.kubeconfig), toComplete), cobra.ShellCompDirectiveNoFileComp
+}
+
+// open returns the cluster that the flags select, by kubectl's rules. It contacts nothing.
+func (o *clusterOptions) open() (*cluster.Cluster, error) {
+	return cluster.Open(cluster.Options{Kubeconfig: o.kubeconfig, Context: o.context})
+}
+
+// named reports whether the command line names the cluster.
+func (o *clusterOptions) named() bool { return o.kubeconfig != "" || o.context != "" }
+
+// readinessUnchecked is the part of a warning that names the check that a command skips if it
+// has no cluster.
+const readinessUnchecked = "whether the node is Ready is not checked"
+
+// impliedClusterTimeout limits the wait for a cluster that the command line does not name.
+const impliedClusterTimeout = 3 * time.Second
+
+// optionalCluster returns the cluster for a command that also works without a cluster. It returns nil
+// if neither a flag nor KUBECONFIG names a cluster, or if the cluster that only KUBECONFIG
+// names cannot be used. In the second case it prints a warning, in which without describes
+// what the command does not do.
+func (a *app) optionalCluster(ctx context.Context, o *clusterOptions, r ui.Reporter, without string) (*cluster.Cluster,
+	error) {
+	return a.optionalClusterOnce(ctx, o, r, without, func(ctx context.Context, found *cluster.Cluster) error {
+		if o.named() { // no check: the command itself reports what is wrong with it
+			return nil
+		}
+		_, err := found.Version(ctx)
+		return err
+	})
+}
+
+// optionalClusterOnce is optionalCluster for a command that needs nothing more from the cluster after ask has
+// returned. A cluster that only KUBECONFIG names may have nothing to do with this command:
+// it gets little time, and if it fails, swdt warns and goes on without it.
+func (a *app) optionalClusterOnce(ctx context.Context, o *clusterOptions, r ui.Reporter, without string,
+	ask func(context.Context, *cluster.Cluster) error) (*cluster.Cluster, error) {
+	if !o.named() && a.env.Getenv("KUBECONFIG") == "" {
+		return nil, nil
+	}
+	if !o.named() {
+		bounded, cancel := context.WithTimeout(ctx, impliedClusterTimeout)
+		defer cancel()
+		ctx = bounded
+	}
+	found, err := o.open()
+	if err == nil {
+		err = ask(ctx, found)
+	}
+	switch {
+	case err == nil:
+		return found, nil
+	case o.named():
+		return nil, err
+	}
+	r.Warn("KUBECONFIG is set, but its cluster is of no use, so %s: %v", without, err)
+	return nil, nil
+}

@@ -1,0 +1,71 @@
+package config
+
+import (
+	"fmt"
+	"io"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+)
+
+// ClusterDocument is one validated cluster of a node file, with its defaults.
+type ClusterDocument struct {
+	Cluster v1alpha1.Cluster
+	// File is the path that the user gave or that swdt found; "-" means stdin.
+	File string
+	// Line is the first line of the document.
+	Line int
+
+	lines map[string]int // by field path
+}
+
+// Problem returns a problem with a field of this cluster, with the field's file and line. It
+// is for problems that are found after the file was read.
+func (d ClusterDocument) Problem(field, what, remedy string) Problem {
+	return Problem{File: d.File, Line: lineOf(field, d.lines), Field: field, What: what, Remedy: remedy}
+}
+
+// LoadCluster reads the only cluster of the sources, which are as those of Load. The nodes
+// beside it are checked, too. The error is an *Error.
+func LoadCluster(sources []string, stdin io.Reader) (ClusterDocument, error) {
+	all, problems := loadAll(sources, stdin)
+	if len(problems) == 0 {
+		problems = onlyOne(all.clusters, sources)
+	}
+	if err := asError(problems); err != nil {
+		return ClusterDocument{}, err
+	}
+	return all.clusters[0], nil
+}
+
+// onlyOne returns the problem of sources that have no cluster, or several.
+func onlyOne(clusters []ClusterDocument, sources []string) []Problem {
+	switch {
+	case len(clusters) == 1:
+		return nil
+	case len(clusters) > 1:
+		second := clusters[1]
+		return []Problem{{
+			File: second.File, Line: second.Line, Field: "kind",
+			What:   fmt.Sprintf("is a second cluster: the first is at %s:%d", clusters[0].File, clusters[0].Line),
+			Remedy: "put each cluster into files of its own, and name them with --config",
+		}}
+	}
+	problem := noNode(sources)
+	problem.What = "there is no document of kind Cluster in it"
+	problem.Remedy = "`swdt cluster init` writes one to start from"
+	return []Problem{problem}
+}
+
+func decodeCluster(d *decoder, root *yaml.Node) (ClusterDocument, []Problem) {
+	document := ClusterDocument{File: d.file, Line: d.chunk.lineNumber(root.Line)}
+	d.decode(root, &document.Cluster)
+	document.lines = d.lines
+	v1alpha1.SetClusterDefaults(&document.Cluster)
+	var problems []Problem
+	for _, p := range v1alpha1.ValidateCluster(&document.Cluster) {
+		problems = append(problems, document.Problem(p.Field, p.What, p.Remedy))
+	}
+	return document, merge(d.problems, problems)
+}

@@ -1,0 +1,223 @@
+package kindcluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
+	kind "sigs.k8s.io/kind/pkg/cluster"
+
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// Options select where the access to a new cluster is written.
+type Options struct {
+	// Kubeconfig is the file to which the cluster is added, and in which its context becomes
+	// the current one. Default: kubectl's, which is KUBECONFIG or ~/.kube/config.
+	Kubeconfig string
+}
+
+// Create makes the cluster of a document, unless it exists. It removes what an interrupted
+// create has left, and what it made itself if it fails or ctx ends. A cluster of that name
+// that swdt has not made is an *OtherToolError.
+func (c *Clusters) Create(ctx context.Context, doc config.ClusterDocument, o Options, r ui.Reporter) (Report, error) {
+	name := doc.Cluster.Metadata.Name
+	lock, err := c.records.lock(name)
+	if err != nil {
+		return Report{}, err
+	}
+	defer lock.Close()
+	wanted, err := Config(doc.Cluster)
+	if err != nil {
+		return Report{}, err
+	}
+	text, err := json.Marshal(wanted)
+	if err != nil {
+		return Report{}, fmt.Errorf("write kind's configuration: %w", err)
+	}
+	begun, there, err := c.look(name)
+	switch {
+	case err != nil:
+		return Report{}, err
+	case there && begun.Complete:
+		return c.unchanged(ctx, begun, text)
+	case there || begun.Begun != (time.Time{}):
+		r.Info("removing what an interrupted create of cluster %s has left", name)
+		if _, err := c.discard(ctx, begun); err != nil {
+			return Report{}, err
+		}
+	}
+	if err := check(doc); err != nil {
+		return Report{}, err
+	}
+	hasNetwork, err := c.kind.HasNetwork(ctx)
+	if err != nil {
+		return Report{}, fmt.Errorf("list the networks of containers: %w", err)
+	}
+	one := record{
+		Version: recordVersion, Name: name, Begun: time.Now().UTC(), Kubeconfig: o.Kubeconfig, Wanted: text,
+		MadeNetwork: !hasNetwork,
+	}
+	if err := c.records.put(one); err != nil {
+		return Report{}, err
+	}
+	if err := c.make(ctx, one, kind.CreateWithV1Alpha4Config(wanted)); err != nil {
+		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
+		defer cancel()
+		_, discarded := c.discard(clean, one)
+		return Report{}, errors.Join(err, discarded)
+	}
+	one.Complete = true
+	if err := c.records.put(one); err != nil {
+		return Report{}, err
+	}
+	report, err := c.describe(ctx, one)
+	report.Result = fleet.Changed
+	return report, err
+}
+
+// Plan lists the changes of a Create.
+type Plan struct {
+	Name string `json:"name"`
+	// Result is changed or unchanged.
+	Result string `json:"result"`
+	// Configuration is the configuration for kind, in YAML; empty if nothing is to be done.
+	Configuration string `json:"configuration"`
+}
+
+// Plan returns the changes that Create would make for a document.
+func (c *Clusters) Plan(doc config.ClusterDocument) (Plan, error) {
+	plan := Plan{Name: doc.Cluster.Metadata.Name, Result: fleet.Changed}
+	wanted, err := Config(doc.Cluster)
+	if err != nil {
+		return plan, err
+	}
+	begun, there, err := c.look(plan.Name)
+	if err != nil {
+		return plan, err
+	}
+	if !there || !begun.Complete {
+		plan.Configuration, err = written(wanted)
+		return plan, errors.Join(err, check(doc))
+	}
+	text, err := json.Marshal(wanted)
+	if err == nil && !bytes.Equal(compact(begun.Wanted), text) {
+		err = &DifferentError{Name: plan.Name}
+	}
+	plan.Result = fleet.Unchanged
+	return plan, err
+}
+
+// WriteText writes the plan for people.
+func (p Plan) WriteText(page *ui.Page) error {
+	if p.Result == fleet.Unchanged {
+		_, err := fmt.Fprintf(page, "cluster %s: exists, nothing to do\n", p.Name)
+		return err
+	}
+	_, err := fmt.Fprintf(page, "cluster %s: would be made by kind with\n%s", p.Name, p.Configuration)
+	return err
+}
+
+// written returns a configuration as kind reads it from a file.
+func written(wanted *v1alpha4.Cluster) (string, error) {
+	text, err := yaml.Marshal(wanted)
+	if err != nil {
+		return "", fmt.Errorf("write kind's configuration: %w", err)
+	}
+	return string(text), nil
+}
+
+// look returns the record of a cluster, or the zero record, and whether kind has containers of
+// the cluster.
+func (c *Clusters) look(name string) (begun record, there bool, err error) {
+	begun, ours, err := c.records.get(name)
+	if err != nil {
+		return begun, false, err
+	}
+	if there, err = c.exists(name); err != nil {
+		return begun, false, err
+	}
+	if there && !ours {
+		return begun, there, &OtherToolError{Name: name}
+	}
+	return begun, there, nil
+}
+
+// OtherToolError reports a cluster of kind that swdt has not made, and so does not change.
+type OtherToolError struct{ Name string }
+
+func (e *OtherToolError) Error() string {
+	return fmt.Sprintf("kind has a cluster %s already, which swdt has not made: choose another metadata.name, "+
+		"or delete it with `kind delete cluster --name %s`", e.Name, e.Name)
+}
+
+// unchanged reports a cluster that exists. It cannot be changed, so a document that differs
+// from the one it was made from is an *DifferentError.
+func (c *Clusters) unchanged(ctx context.Context, one record, wanted []byte) (Report, error) {
+	if !bytes.Equal(compact(one.Wanted), wanted) {
+		return Report{}, &DifferentError{Name: one.Name}
+	}
+	report, err := c.describe(ctx, one)
+	report.Result = fleet.Unchanged
+	return report, err
+}
+
+// compact removes the layout with which a record was written.
+func compact(text []byte) []byte {
+	var b bytes.Buffer
+	if json.Compact(&b, text) != nil {
+		return text
+	}
+	return b.Bytes()
+}
+
+// DifferentError reports a cluster that was made from another document.
+type DifferentError struct{ Name string }
+
+func (e *DifferentError) Error() string {
+	return fmt.Sprintf("cluster %s was made from other settings, and kind cannot change a cluster: "+
+		"delete it with `swdt cluster delete`, or undo the changes of the file", e.Name)
+}
+
+// cleanLimit bounds the removal of what a failed create has made.
+const cleanLimit = 2 * time.Minute
+
+// deleteAgain is the time after which the containers of an interrupted create are deleted once
+// more: kind may have made one meanwhile.
+const deleteAgain = 2 * time.Second
+
+// make runs kind. If ctx ends, make deletes the containers, so that kind ends too.
+func (c *Clusters) make(ctx context.Context, one record, configuration kind.CreateOption) error {
+	done := make(chan error, 1)
+	go func() {
+		done <- c.kind.Create(one.Name, configuration, kind.CreateWithKubeconfigPath(one.Kubeconfig),
+			kind.CreateWithDisplayUsage(false), kind.CreateWithDisplaySalutation(false))
+	}()
+	select {
+	case err := <-done:
+		return failed(err, "create cluster %s with kind", one.Name)
+	case <-ctx.Done():
+		return errors.Join(ctx.Err(), c.end(one, done))
+	}
+}
+
+// end deletes the containers of a cluster until kind has ended.
+func (c *Clusters) end(one record, done <-chan error) error {
+	ticks := time.NewTicker(deleteAgain)
+	defer ticks.Stop()
+	for {
+		err := c.kind.Delete(one.Name, one.Kubeconfig)
+		select {
+		case <-done:
+			return failed(err, "delete cluster %s with kind", one.Name)
+		case <-ticks.C:
+		}
+	}
+}

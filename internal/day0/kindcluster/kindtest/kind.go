@@ -1,0 +1,174 @@
+// Package kindtest stands for kind's library in tests. Its clusters are files of a folder, so that
+// several processes share them; nothing runs.
+package kindtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	kind "sigs.k8s.io/kind/pkg/cluster"
+	"sigs.k8s.io/kind/pkg/cluster/nodes"
+	"sigs.k8s.io/kind/pkg/exec"
+)
+
+// Kind keeps its clusters in a folder. The fields that fail an operation must not change while
+// one runs.
+type Kind struct {
+	// Folder holds a file for each cluster, and one for kind's network.
+	Folder string
+	// Server is the URL of every cluster's API server.
+	Server string
+	// Kubeconfig is the file with the access to every cluster; empty: anonymous access to Server.
+	Kubeconfig string
+	// Failing fails Create after the containers exist.
+	Failing error
+	// Begun is closed by Create, which then blocks until the cluster is deleted; nil: Create ends.
+	Begun chan struct{}
+	// Stuck fails Delete, and NetworkStuck fails RemoveNetwork.
+	Stuck, NetworkStuck error
+
+	mu      sync.Mutex
+	calls   []string
+	deleted chan struct{}
+}
+
+// network is the file of kind's network. It is no name of a cluster.
+const network = ".network"
+
+// ErrGone is the error of a Create whose containers were deleted.
+var ErrGone = errors.New("the container is gone")
+
+// Create makes a cluster.
+func (k *Kind) Create(name string, _ ...kind.CreateOption) error {
+	deleted := make(chan struct{})
+	k.mu.Lock()
+	k.deleted = deleted
+	k.calls = append(k.calls, "create "+name)
+	k.mu.Unlock()
+	for _, file := range []string{name, network} {
+		if err := os.WriteFile(filepath.Join(k.Folder, file), nil, 0o600); err != nil {
+			return fmt.Errorf("make the simulated cluster: %w", err)
+		}
+	}
+	if k.Begun == nil {
+		return k.Failing
+	}
+	close(k.Begun)
+	<-deleted
+	return ErrGone
+}
+
+// Delete removes a cluster, if it exists.
+func (k *Kind) Delete(name, _ string) error {
+	if k.Stuck != nil {
+		return k.Stuck
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.calls = append(k.calls, "delete "+name)
+	err := os.Remove(filepath.Join(k.Folder, name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err == nil && k.deleted != nil:
+		close(k.deleted)
+		k.deleted = nil
+	}
+	return err
+}
+
+// List returns the names of the clusters.
+func (k *Kind) List() (names []string, err error) {
+	entries, err := os.ReadDir(k.Folder)
+	if err != nil {
+		return nil, fmt.Errorf("list the simulated clusters: %w", err)
+	}
+	for _, entry := range entries {
+		if entry.Name() != network {
+			names = append(names, entry.Name())
+		}
+	}
+	return names, nil
+}
+
+// Has reports whether a cluster exists.
+func (k *Kind) Has(name string) bool {
+	names, err := k.List()
+	return err == nil && slices.Contains(names, name)
+}
+
+// Remove removes a cluster as another tool would.
+func (k *Kind) Remove(name string) error { return os.Remove(filepath.Join(k.Folder, name)) }
+
+// HasNetwork reports whether the network exists.
+func (k *Kind) HasNetwork(context.Context) (bool, error) {
+	_, err := os.Stat(filepath.Join(k.Folder, network))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// RemoveNetwork removes the network.
+func (k *Kind) RemoveNetwork(context.Context) error {
+	if k.NetworkStuck != nil {
+		return k.NetworkStuck
+	}
+	return os.Remove(filepath.Join(k.Folder, network))
+}
+
+// Calls returns the creates and deletes since the last call.
+func (k *Kind) Calls() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	calls := k.calls
+	k.calls = nil
+	return calls
+}
+
+// ListNodes returns the only node of a cluster.
+func (k *Kind) ListNodes(name string) ([]nodes.Node, error) {
+	return []nodes.Node{container(name + "-control-plane")}, nil
+}
+
+// KubeConfig returns a kubeconfig. The internal one has the container's name.
+func (k *Kind) KubeConfig(name string, internal bool) (string, error) {
+	if k.Kubeconfig != "" {
+		text, err := os.ReadFile(k.Kubeconfig)
+		return string(text), err
+	}
+	server := k.Server
+	if internal {
+		u, err := url.Parse(k.Server)
+		if err != nil {
+			return "", fmt.Errorf("read the simulated API server's URL: %w", err)
+		}
+		u.Host = name + "-control-plane:6443"
+		server = u.String()
+	}
+	return fmt.Sprintf(`apiVersion: v1
+kind: Config
+current-context: kind-%[1]s
+clusters: [{name: kind-%[1]s, cluster: {server: %[2]q}}]
+contexts: [{name: kind-%[1]s, context: {cluster: kind-%[1]s, user: kind-%[1]s}}]
+users: [{name: kind-%[1]s, user: {}}]
+`, name, server), nil
+}
+
+// container is a container of a cluster.
+type container string
+
+func (c container) String() string                                           { return string(c) }
+func (container) Role() (string, error)                                      { return "control-plane", nil }
+func (container) IP() (v4, v6 string, _ error)                               { return "172.18.0.2", "", nil }
+func (container) Command(string, ...string) exec.Cmd                         { return nil }
+func (container) CommandContext(context.Context, string, ...string) exec.Cmd { return nil }
+func (container) SerialLogs(io.Writer) error                                 { return nil }

@@ -1,0 +1,60 @@
+package kindcluster
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"sigs.k8s.io/kind/pkg/log"
+
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// progress passes kind's messages to a reporter.
+type progress struct{ r ui.Reporter }
+
+// Progress returns a log for kind that reports its stages as steps.
+func Progress(r ui.Reporter) log.Logger { return progress{r} }
+
+func (p progress) Warn(message string)            { p.r.Warn("%s", plain(message)) }
+func (p progress) Warnf(format string, a ...any)  { p.Warn(fmt.Sprintf(format, a...)) }
+func (p progress) Error(message string)           { p.r.Warn("%s", plain(message)) }
+func (p progress) Errorf(format string, a ...any) { p.Error(fmt.Sprintf(format, a...)) }
+
+func (p progress) V(level log.Level) log.InfoLogger { return stage{p.r, level} }
+
+// stage receives the messages of one verbosity.
+type stage struct {
+	r     ui.Reporter
+	level log.Level
+}
+
+// Enabled reports whether messages of this verbosity are of use: kind writes whole logs of
+// kubeadm at the higher ones.
+func (s stage) Enabled() bool { return s.level <= 1 }
+
+func (s stage) Infof(format string, a ...any) { s.Info(fmt.Sprintf(format, a...)) }
+
+// Info reports a stage that begins. kind repeats a stage's name when it has ended, with
+// another mark in front.
+func (s stage) Info(message string) {
+	begins := strings.HasPrefix(strings.TrimSpace(message), "•")
+	switch text := plain(message); {
+	case text == "" || !s.Enabled():
+	case s.level == 0 && begins:
+		s.r.Step("%s", text)
+	default:
+		s.r.Debug("%s", text)
+	}
+}
+
+// plain removes kind's marks and pictures, and the dots of a stage that goes on.
+func plain(message string) string {
+	text := strings.Map(func(r rune) rune {
+		if r > unicode.MaxLatin1 {
+			return -1
+		}
+		return r
+	}, message)
+	return strings.TrimRight(strings.Join(strings.Fields(text), " "), " .")
+}

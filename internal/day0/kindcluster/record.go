@@ -1,0 +1,98 @@
+package kindcluster
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/localfile"
+)
+
+// recordVersion is the form of records that this swdt writes.
+const recordVersion = 1
+
+// record is swdt's knowledge of a cluster that it made, or began to make.
+type record struct {
+	Version int       `json:"version"`
+	Name    string    `json:"name"`
+	Begun   time.Time `json:"begun"`
+	// Complete is false until the cluster's API server has answered.
+	Complete bool `json:"complete"`
+	// Kubeconfig is the file to which swdt added the cluster; empty: kubectl's default.
+	Kubeconfig string `json:"kubeconfig"`
+	// MadeNetwork is true if kind made its network for this cluster.
+	MadeNetwork bool `json:"madeNetwork"`
+	// Wanted is the configuration that the cluster was made from.
+	Wanted json.RawMessage `json:"wanted"`
+}
+
+// records is the folder with a record for each cluster.
+type records struct{ folder string }
+
+func openRecords(folder string) (records, error) {
+	if folder == "" {
+		data, err := localfile.DataFolder()
+		if err != nil {
+			return records{}, err
+		}
+		folder = filepath.Join(data, "swdt", "clusters")
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return records{}, fmt.Errorf("make the folder of clusters: %w", err)
+	}
+	return records{folder}, nil
+}
+
+func (r records) path(name string) string { return filepath.Join(r.folder, name+".json") }
+
+// lock keeps other swdts from changing the cluster until the file is closed.
+func (r records) lock(name string) (*os.File, error) {
+	file, err := localfile.Claim(filepath.Join(r.folder, name+".lock"))
+	if errors.Is(err, localfile.ErrClaimed) {
+		return nil, fmt.Errorf("another swdt works on cluster %s: wait until it has ended", name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock cluster %s: %w", name, err)
+	}
+	return file, nil
+}
+
+// get returns the record of a cluster; ok is false if swdt has not made the cluster.
+func (r records) get(name string) (found record, ok bool, err error) {
+	text, err := os.ReadFile(r.path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return found, false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &found)
+	}
+	if err == nil && (found.Version != recordVersion || found.Name != name) {
+		err = fmt.Errorf("it is not a record of cluster %s in form %d", name, recordVersion)
+	}
+	if err != nil {
+		return found, false, fmt.Errorf("read %s: %w; if cluster %s does not exist, remove the file", r.path(name), err, name)
+	}
+	return found, true, nil
+}
+
+func (r records) put(one record) error {
+	text, err := json.MarshalIndent(one, "", "  ")
+	if err == nil {
+		err = localfile.Replace(r.path(one.Name), append(text, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("record cluster %s: %w", one.Name, err)
+	}
+	return nil
+}
+
+func (r records) remove(name string) error {
+	if err := os.Remove(r.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the record of cluster %s: %w", name, err)
+	}
+	return nil
+}

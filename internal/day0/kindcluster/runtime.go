@@ -1,0 +1,129 @@
+package kindcluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	kind "sigs.k8s.io/kind/pkg/cluster"
+	"sigs.k8s.io/kind/pkg/log"
+)
+
+// The container runtimes that kind can use, in kind's order.
+const (
+	Docker  = "docker"
+	Nerdctl = "nerdctl"
+	Podman  = "podman"
+)
+
+// answerLimit bounds one command of a container runtime.
+const answerLimit = 30 * time.Second
+
+// network is the name of the network in which kind puts its containers.
+const network = "kind"
+
+// library is kind's library with a container runtime.
+type library struct {
+	*kind.Provider
+	program string // the runtime's command
+}
+
+// OpenKind returns kind's library for a container runtime, or for the first that answers if
+// runtime is empty. kind's messages go to log. The error is a *NoRuntimeError if none answers.
+func OpenKind(ctx context.Context, runtime string, log log.Logger) (Kind, error) {
+	program, err := find(ctx, runtime)
+	if err != nil {
+		return nil, err
+	}
+	return library{kind.NewProvider(kind.ProviderWithLogger(log), optionOf(program)), program}, nil
+}
+
+func optionOf(program string) kind.ProviderOption {
+	switch program {
+	case Nerdctl:
+		return kind.ProviderWithNerdctl(Nerdctl)
+	case Podman:
+		return kind.ProviderWithPodman()
+	}
+	return kind.ProviderWithDocker()
+}
+
+// find returns the runtime if it answers, or the first that does if runtime is empty. kind itself
+// only looks whether the program exists.
+func find(ctx context.Context, runtime string) (program string, err error) {
+	all := []string{Docker, Nerdctl, Podman}
+	switch {
+	case runtime != "" && !slices.Contains(all, runtime):
+		return "", fmt.Errorf("%q is not a container runtime of kind: use docker, podman or nerdctl", runtime)
+	case runtime != "":
+		all = []string{runtime}
+	}
+	refused := &NoRuntimeError{}
+	for _, program := range all {
+		_, err := output(ctx, program, "ps", "--quiet")
+		switch {
+		case err == nil:
+			return program, nil
+		case ctx.Err() != nil:
+			return "", context.Cause(ctx)
+		}
+		refused.Reasons = append(refused.Reasons, err)
+	}
+	return "", refused
+}
+
+// NoRuntimeError means that no container runtime answers.
+type NoRuntimeError struct {
+	Reasons []error // one for each runtime
+}
+
+func (e *NoRuntimeError) Error() string {
+	lines := []string{"no container runtime answers: kind needs Docker, Podman or nerdctl"}
+	for _, reason := range e.Reasons {
+		lines = append(lines, "  "+reason.Error())
+	}
+	return strings.Join(append(lines, "start it, and check with `docker ps` that you may use it"), "\n")
+}
+
+func (e *NoRuntimeError) Unwrap() []error { return e.Reasons }
+
+// output runs a command of a runtime and returns what it prints.
+func output(ctx context.Context, program string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	command := exec.CommandContext(ctx, program, args...)
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	command.WaitDelay = time.Second
+	out, err := command.Output()
+	if err == nil {
+		return string(out), nil
+	}
+	if errors.Is(err, exec.ErrNotFound) {
+		return "", fmt.Errorf("%s: it is not installed: %w", program, exec.ErrNotFound)
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(stderr.String()), "\n")
+	return "", fmt.Errorf("%s %s: %w: %.300s", program, args[0], err, first)
+}
+
+// HasNetwork reports whether kind's network exists, or belongs to the user: kind's environment
+// variables can name another one.
+func (l library) HasNetwork(ctx context.Context) (bool, error) {
+	if os.Getenv("KIND_EXPERIMENTAL_DOCKER_NETWORK")+os.Getenv("KIND_EXPERIMENTAL_PODMAN_NETWORK") != "" {
+		return true, nil
+	}
+	names, err := output(ctx, l.program, "network", "ls", "--format", "{{.Name}}")
+	return slices.Contains(strings.Fields(names), network), err
+}
+
+// RemoveNetwork removes kind's network. It fails if a container is in it.
+func (l library) RemoveNetwork(ctx context.Context) error {
+	_, err := output(ctx, l.program, "network", "rm", network)
+	return err
+}

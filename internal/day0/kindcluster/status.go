@@ -1,0 +1,140 @@
+package kindcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/kind/pkg/cluster/nodes"
+
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// ErrNoCluster means that swdt has made no cluster of that name.
+var ErrNoCluster = errors.New("there is no such cluster: `swdt cluster create` makes it")
+
+// Report is a command's result for a cluster.
+type Report struct {
+	fleet.Outcome
+	// Context is the name of its context in the kubeconfig.
+	Context string `json:"context"`
+	// Server is the URL of the API server on your machine.
+	Server string `json:"server"`
+	// Version is the version of the API server; empty if it does not answer.
+	Version string `json:"version"`
+	// Containers are the nodes of the cluster that kind has made.
+	Containers []Container `json:"containers"`
+}
+
+// Container is a Linux node of a cluster.
+type Container struct {
+	Name    string `json:"name"`
+	Role    string `json:"role"`
+	Address string `json:"address"` // on kind's bridge
+}
+
+func emptyReport(name, result string) Report {
+	return Report{Outcome: fleet.NewOutcome(name, result, nil), Containers: []Container{}}
+}
+
+// Status describes a cluster that swdt has made, or ErrNoCluster.
+func (c *Clusters) Status(ctx context.Context, name string) (Report, error) {
+	one, there, err := c.look(name)
+	switch {
+	case err != nil:
+		return Report{}, err
+	case !there:
+		return Report{}, fmt.Errorf("cluster %s: %w", name, ErrNoCluster)
+	case !one.Complete:
+		return Report{}, fmt.Errorf("cluster %s is incomplete, since its create was interrupted: "+
+			"`swdt cluster create` makes it again", name)
+	}
+	return c.describe(ctx, one)
+}
+
+// Kubeconfig returns a kubeconfig of the cluster alone. With internal, it has the API server's
+// address for containers of kind's network.
+func (c *Clusters) Kubeconfig(name string, internal bool) ([]byte, error) {
+	text, err := c.kind.KubeConfig(name, internal)
+	if err != nil {
+		return nil, failed(err, "read the kubeconfig of cluster %s", name)
+	}
+	return []byte(text), nil
+}
+
+// describe looks at the containers and the API server of a cluster.
+func (c *Clusters) describe(ctx context.Context, one record) (Report, error) {
+	report := emptyReport(one.Name, fleet.OK)
+	report.Context = "kind-" + one.Name
+	containers, err := c.kind.ListNodes(one.Name)
+	if err != nil {
+		return report, failed(err, "list the containers of cluster %s", one.Name)
+	}
+	for _, container := range containers {
+		described, err := describeContainer(container)
+		if err != nil {
+			return report, failed(err, "look at container %s", container)
+		}
+		report.Containers = append(report.Containers, described)
+	}
+	slices.SortFunc(report.Containers, func(a, b Container) int { return strings.Compare(a.Name, b.Name) })
+	text, err := c.Kubeconfig(one.Name, false)
+	if err != nil {
+		return report, err
+	}
+	access, err := clientcmd.RESTConfigFromKubeConfig(text)
+	if err != nil {
+		return report, fmt.Errorf("read the kubeconfig of cluster %s: %w", one.Name, err)
+	}
+	report.Server = access.Host
+	server, err := cluster.FromConfig(access)
+	if err != nil {
+		return report, err
+	}
+	report.Version, err = server.Version(ctx)
+	return report, err
+}
+
+func describeContainer(n nodes.Node) (Container, error) {
+	role, err := n.Role()
+	if err != nil {
+		return Container{}, err
+	}
+	address, _, err := n.IP()
+	return Container{Name: n.String(), Role: role, Address: address}, err
+}
+
+// Names returns the cluster for -o name.
+func (r Report) Names() []string { return []string{"cluster/" + r.Name} }
+
+// WriteText writes the report for people.
+func (r Report) WriteText(page *ui.Page) error {
+	lines := []string{fmt.Sprintf("cluster %s: %s", r.Name, r.sentence())}
+	if r.Server != "" {
+		lines = append(lines, fmt.Sprintf("  Kubernetes %s at %s, context %s", r.Version, r.Server, r.Context))
+	}
+	for _, n := range r.Containers {
+		lines = append(lines, fmt.Sprintf("  %s (%s) %s", n.Name, n.Role, n.Address))
+	}
+	_, err := fmt.Fprintln(page, strings.Join(lines, "\n"))
+	return err
+}
+
+func (r Report) sentence() string {
+	switch {
+	case r.Result == fleet.Changed && r.Server != "":
+		return "made"
+	case r.Result == fleet.Changed:
+		return "deleted"
+	case r.Server == "":
+		return "there is none, nothing to do"
+	case r.Result == fleet.Unchanged:
+		return "exists, nothing to do"
+	}
+	return "its API server answers"
+}
