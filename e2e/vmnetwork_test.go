@@ -169,7 +169,8 @@ spec:
 func withoutRights(t *testing.T, folder, program string) string {
 	t.Helper()
 	script := filepath.Join(folder, "swdt")
-	text := fmt.Sprintf("#!/bin/sh\nexec setpriv --bounding-set=-all --inh-caps=-all --no-new-privs -- '%s' \"$@\"\n", program)
+	text := fmt.Sprintf("#!/bin/sh\nexec setpriv --bounding-set=-all --inh-caps=-all --no-new-privs -- '%s' \"$@\"\n",
+		program)
 	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}

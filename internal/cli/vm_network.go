@@ -124,7 +124,8 @@ func (a *app) runVMNetworkRemove(ctx context.Context, yes bool) error {
 	if err != nil {
 		return err
 	}
-	question := "Remove the networks of " + severalVMs(len(documents)) + ": " + strings.Join(vmNames(documents), ", ") + "?"
+	names := strings.Join(vmNames(documents), ", ")
+	question := "Remove the networks of " + severalVMs(len(documents)) + ": " + names + "?"
 	if err := confirm(ctx, prompt, yes, question); err != nil {
 		return err
 	}

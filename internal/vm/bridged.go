@@ -140,7 +140,8 @@ func (e *NoLeaseError) Error() string {
 		why = "its network card has sent nothing: `swdt vm console` shows whether the guest starts and has a driver for " +
 			"spec.machine.network.adapter"
 	}
-	return fmt.Sprintf("VM %s runs, but has not taken its address %s: %s; `swdt vm start --wait` goes on", e.Name, e.Address, why)
+	return fmt.Sprintf("VM %s runs, but has not taken its address %s: %s; `swdt vm start --wait` goes on",
+		e.Name, e.Address, why)
 }
 
 func (e *NoLeaseError) Unwrap() error { return e.Err }
@@ -171,9 +172,10 @@ func (s *Machines) Assign(ctx context.Context, name string, r ui.Reporter) error
 	answered, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
-		greeting := wait.Condition{Name: "the guest's SSH server", Interval: awaitInterval, Look: func(ctx context.Context) error {
+		greeting := wait.Condition{Name: "the guest's SSH server", Interval: awaitInterval}
+		greeting.Look = func(ctx context.Context) error {
 			return greets(ctx, net.JoinHostPort(record.Network.Address, "22"))
-		}}
+		}
 		if greeting.Wait(answered) == nil {
 			cancel(errGreeted)
 		}

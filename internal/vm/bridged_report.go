@@ -130,8 +130,8 @@ func NewNetworkSteps(results []fleet.Result[network.Results], root func(name str
 	all := NetworkSteps{VMs: []NetworkStepsReport{}}
 	for _, result := range results {
 		report := NetworkStepsReport{
-			Outcome: fleet.NewOutcome(result.Name(), unchanged, result.Err), Steps: append([]plan.StepResult{}, result.Value.Steps...),
-			Root: []string{},
+			Outcome: fleet.NewOutcome(result.Name(), unchanged, result.Err),
+			Steps:   append([]plan.StepResult{}, result.Value.Steps...), Root: []string{},
 		}
 		for _, step := range report.Steps {
 			if step.State == plan.Changed && report.Error == "" {
@@ -171,8 +171,8 @@ func (n NetworkSteps) WriteText(page *ui.Page, join func([]string) string) error
 		if len(vm.Root) == 0 {
 			continue
 		}
-		_, err := fmt.Fprintf(page, "Root's rights are needed once, until this machine restarts. Root makes the tap device and puts it on\n"+
-			"the bridge, so that your VM can use it without root:\n  %s\n", join(vm.Root))
+		_, err := fmt.Fprintf(page, "Root's rights are needed once, until this machine restarts. Root makes the tap "+
+			"device and puts it on\nthe bridge, so that your VM can use it without root:\n  %s\n", join(vm.Root))
 		if err != nil {
 			return err
 		}

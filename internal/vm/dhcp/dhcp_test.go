@@ -123,7 +123,8 @@ func parseAnswer(t *testing.T, p packet) *dhcpv4.DHCPv4 {
 
 func TestAGuestGetsItsAddress(t *testing.T) {
 	server := dhcpv4.WithOption(dhcpv4.OptServerIdentifier(net.ParseIP("172.18.0.1")))
-	answers, heard, err := run(t, discover(t, ours), request(t, ours, "172.18.255.254", server), uses(ours, "172.18.255.254"))
+	answers, heard, err := run(t,
+		discover(t, ours), request(t, ours, "172.18.255.254", server), uses(ours, "172.18.255.254"))
 	if err != nil || len(answers) != 2 {
 		t.Fatalf("%d answers, %v", len(answers), err)
 	}

@@ -70,9 +70,10 @@ func TestLookUpFindsKindsBridge(t *testing.T) {
 
 func TestLookUpRefusesWhatIsNoBridge(t *testing.T) {
 	socket := serveDocker(t, map[string]string{
-		"/networks/host":    `{"Name": "host", "Driver": "host"}`,
-		"/networks/noid":    `{"Name": "noid", "Driver": "bridge", "IPAM": {"Config": [{"Subnet": "10.0.0.0/24"}]}}`,
-		"/networks/v6":      `{"Name": "v6", "Driver": "bridge", "Id": "f1d2d2f924e986", "IPAM": {"Config": [{"Subnet": "fd00::/64"}]}}`,
+		"/networks/host": `{"Name": "host", "Driver": "host"}`,
+		"/networks/noid": `{"Name": "noid", "Driver": "bridge", "IPAM": {"Config": [{"Subnet": "10.0.0.0/24"}]}}`,
+		"/networks/v6": `{"Name": "v6", "Driver": "bridge", "Id": "f1d2d2f924e986",
+			"IPAM": {"Config": [{"Subnet": "fd00::/64"}]}}`,
 		"/networks/hostile": `{"Name": "x", "Driver": "bridge", "Options": {"com.docker.network.bridge.name": "../../etc"}}`,
 		"/networks/cut":     `{"Name": "x", "Dri`,
 		"/networks/endless": `{"Name": "` + strings.Repeat("x", largestDockerText+10) + `"}`,

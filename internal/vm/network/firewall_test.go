@@ -8,6 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func parse(t *testing.T, rules string) *Firewall {
 	t.Helper()
 	f, err := ParseFirewall(strings.NewReader(rules))
@@ -91,7 +98,9 @@ func TestJudgeOfDockersRules(t *testing.T) {
 }
 
 func TestConditions(t *testing.T) {
-	packet := Packet{In: "virbr0", Out: "br-kind", From: ip("192.168.122.50"), To: ip("172.18.0.2"), Protocol: "udp", Port: 4789}
+	packet := Packet{
+		In: "virbr0", Out: "br-kind", From: ip("192.168.122.50"), To: ip("172.18.0.2"), Protocol: "udp", Port: 4789,
+	}
 	for conditions, want := range map[string]match{
 		"":                                yes,
 		"-i virbr+":                       yes,
@@ -141,8 +150,9 @@ func TestWaysThroughChains(t *testing.T) {
 		"-A FORWARD -j A\n-A A -j B\n-A B -j REJECT --reject-with icmp-port-unreachable\n": false,
 		"-A FORWARD -j A\n-A FORWARD -j DROP\n-A A -j ACCEPT\n":                            true,
 		"-A FORWARD -j LOG --log-prefix \"-j DROP \"\n":                                    true,
-		"-A FORWARD -j A\n-A A -j B\n-A B -j A\n":                                          true, // the kernel refuses such a loop
-		"-A FORWARD -m set --match-set good src -j ACCEPT\n-A FORWARD -j DROP\n":           false,
+		// the kernel refuses such a loop
+		"-A FORWARD -j A\n-A A -j B\n-A B -j A\n":                                true,
+		"-A FORWARD -m set --match-set good src -j ACCEPT\n-A FORWARD -j DROP\n": false,
 	} {
 		f := parse(t, head+rules+"COMMIT\n")
 		p := Packet{In: "a", Out: "b", From: ip("10.0.0.1"), To: ip("10.0.0.2"), Protocol: "tcp", Port: 1}
@@ -158,12 +168,14 @@ func TestProblemsNameRuleAndRemedy(t *testing.T) {
 	for _, p := range problems {
 		got = append(got, string(p.Severity)+": "+p.What+" | "+p.Evidence+" → "+p.Remedy)
 	}
-	const dropped = " | filter: -A DOCKER ! -i br-kind -o br-kind -j DROP → `sudo iptables -I DOCKER-USER -i virbr0 -o br-kind -j ACCEPT`; " +
+	const dropped = " | filter: -A DOCKER ! -i br-kind -o br-kind -j DROP → " +
+		"`sudo iptables -I DOCKER-USER -i virbr0 -o br-kind -j ACCEPT`; " +
 		"or put the VM on the bridge of kind itself: network mode bridge"
 	const hidden = " | nat: -A POSTROUTING -s 172.18.0.0/16 ! -o br-kind -j MASQUERADE → " +
 		"`sudo iptables -t nat -I POSTROUTING -s 172.18.0.2 -d 192.168.122.50 -j RETURN`"
 	want := []string{
-		"error: the kubelet reaches the API server: your firewall drops it (TCP from 192.168.122.50 to 172.18.0.2, port 6443)" + dropped,
+		"error: the kubelet reaches the API server: your firewall drops it " +
+			"(TCP from 192.168.122.50 to 172.18.0.2, port 6443)" + dropped,
 		"warning: kubectl logs and exec reach the kubelet: your machine replaces the sender's address " +
 			"(TCP from 172.18.0.2 to 192.168.122.50, port 10250)" + hidden,
 		"error: pods of the VM reach pods of kind-control-plane (VXLAN): your firewall drops it " +
@@ -183,12 +195,14 @@ func TestProblemsNameRuleAndRemedy(t *testing.T) {
 // one in table raw before both.
 func TestARemedyIsOnlyNamedIfItHelps(t *testing.T) {
 	packet := sides("virbr0").Connections()[:1]
-	above := strings.Replace(docker, "-A FORWARD -j DOCKER-USER\n", "-A FORWARD -o br-kind -j REJECT\n-A FORWARD -j DOCKER-USER\n", 1)
+	above := strings.Replace(docker, "-A FORWARD -j DOCKER-USER\n",
+		"-A FORWARD -o br-kind -j REJECT\n-A FORWARD -j DOCKER-USER\n", 1)
 	if got := parse(t, above).Problems(packet)[0].Remedy; !strings.HasPrefix(got, "`sudo iptables -I FORWARD ") {
 		t.Errorf("got %q, want a rule at the top of FORWARD", got)
 	}
 	raw := strings.Replace(docker, "-p udp -m udp --dport 999 ", "", 1)
-	const half = "`sudo iptables -t raw -I PREROUTING -s 192.168.122.50 -d 172.18.0.2 -j ACCEPT`, then run this check again"
+	const half = "`sudo iptables -t raw -I PREROUTING -s 192.168.122.50 -d 172.18.0.2 -j ACCEPT`, " +
+		"then run this check again"
 	if got := parse(t, raw).Problems(packet)[0].Remedy; !strings.HasPrefix(got, half) {
 		t.Errorf("got %q, want %q: a rule of table filter does not help before", got, half)
 	}
@@ -218,7 +232,10 @@ func TestPortsOfClients(t *testing.T) {
 }
 
 func TestDamagedRuleSetsAreRefused(t *testing.T) {
-	for _, text := range []string{"-A FORWARD -j DROP\n", "*filter\n:FORWARD\n", "*filter\nFORWARD\n", "*filter\n:F - [0:0]\n-A F \"open\n", strings.Repeat("\n", mostRules+1)} {
+	for _, text := range []string{
+		"-A FORWARD -j DROP\n", "*filter\n:FORWARD\n", "*filter\nFORWARD\n", "*filter\n:F - [0:0]\n-A F \"open\n",
+		strings.Repeat("\n", mostRules+1),
+	} {
 		if _, err := ParseFirewall(strings.NewReader(text)); err == nil {
 			t.Errorf("%.60q was accepted", text)
 		}

@@ -13,13 +13,6 @@ import (
 	"github.com/swdt-dev/swdt/internal/testing/netspace"
 )
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // chainsOfIPTables returns rules in the form of iptables-save.
 func chainsOfIPTables(table string, chains []string, rules ...string) string {
 	text := "*" + table + "\n"
@@ -73,34 +66,43 @@ func nftRules() map[string]string {
 			strings.Join(rules, "\n") + "\n}\n}\n"
 	}
 	chain := func(table, head string, rules ...string) string {
-		return "table " + table + " fw {\nchain c {\ntype " + head + "; policy accept;\n" + strings.Join(rules, "\n") + "\n}\n}\n"
+		return "table " + table + " fw {\nchain c {\ntype " + head + "; policy accept;\n" +
+			strings.Join(rules, "\n") + "\n}\n}\n"
 	}
 	return map[string]string{
-		"policy":            forward("drop"),
-		"policy, answers":   forward("drop", `iifname "virbr0" accept`, "ct state established,related accept"),
-		"policy, interface": forward("drop", `iifname { "virbr0", "eth0" } oifname "br-*" accept`, "ct direction reply accept"),
-		"a named set":       forward("accept", "ip saddr @near tcp dport @api reject"),
-		"a set of ports":    forward("accept", "ip daddr 172.18.0.2 tcp dport { 80, 6000-7000 } drop"),
-		"not an address":    forward("accept", "ip daddr != 172.18.0.2 tcp dport 6443 drop"),
-		"a chain returns":   forward("accept", "jump sub"),
-		"goto":              forward("drop", "goto sub", "accept"),
-		"map of states":     forward("drop", "ct state vmap { established : accept, related : accept, invalid : drop }", `iifname "virbr0" accept`),
+		"policy":          forward("drop"),
+		"policy, answers": forward("drop", `iifname "virbr0" accept`, "ct state established,related accept"),
+		"policy, interface": forward("drop", `iifname { "virbr0", "eth0" } oifname "br-*" accept`,
+			"ct direction reply accept"),
+		"a named set":     forward("accept", "ip saddr @near tcp dport @api reject"),
+		"a set of ports":  forward("accept", "ip daddr 172.18.0.2 tcp dport { 80, 6000-7000 } drop"),
+		"not an address":  forward("accept", "ip daddr != 172.18.0.2 tcp dport 6443 drop"),
+		"a chain returns": forward("accept", "jump sub"),
+		"goto":            forward("drop", "goto sub", "accept"),
+		"map of states": forward("drop", "ct state vmap { established : accept, related : accept, invalid : drop }",
+			`iifname "virbr0" accept`),
 		"map of interfaces": forward("accept", `iifname vmap { "br-kind" : jump sub, "virbr0" : accept, "x*" : drop }`),
 		"map of ports":      forward("accept", "tcp dport vmap { 1-6442 : accept, 6443 : goto sub }"),
-		"protocols":         forward("accept", "meta l4proto { icmp, udp } drop", "ip protocol udp drop", "udp dport 6443 drop"),
-		"IPv6":              forward("accept", "ip6 saddr != fc00::/7 drop", "meta nfproto ipv6 drop", "icmpv6 type 1 drop"),
-		"of the answers":    forward("accept", "tcp sport 6443 ct state established drop"),
+		"protocols": forward("accept", "meta l4proto { icmp, udp } drop", "ip protocol udp drop",
+			"udp dport 6443 drop"),
+		"IPv6": forward("accept", "ip6 saddr != fc00::/7 drop", "meta nfproto ipv6 drop",
+			"icmpv6 type 1 drop"),
+		"of the answers": forward("accept", "tcp sport 6443 ct state established drop"),
 		"like firewalld": forward("accept", "ct state { established, related } accept", "ct status dnat accept",
 			`iifname "lo" accept`, `oifname "br-kind" iifname "br-kind" accept`, "ct state invalid drop",
 			"reject with icmpx admin-prohibited"),
-		"raw":                    chain("ip", "filter hook prerouting priority -300", `ip saddr 192.168.122.50 drop`),
-		"no way out yet":         chain("ip", "filter hook prerouting priority -300", `oifname != "lo" drop`),
-		"no way in any more":     chain("inet", "filter hook postrouting priority 300", `iifname != "lo" drop`),
-		"after the last":         chain("inet", "filter hook postrouting priority 300", `oifname "virbr0" drop`),
-		"hides":                  chain("inet", "nat hook postrouting priority srcnat", "ip saddr 172.18.0.0/16 masquerade"),
-		"ports of a bridge":      chain("bridge", "filter hook forward priority 0", `iifname "p0-250" ip daddr 172.18.0.2 drop`),
-		"before a bridge":        chain("bridge", "filter hook prerouting priority 0", `iifname "p0-250" tcp dport 6443 drop`),
-		"behind a bridge":        chain("bridge", "filter hook postrouting priority 0", `oifname "p0-2" ether type ip drop`),
+		"raw":                chain("ip", "filter hook prerouting priority -300", `ip saddr 192.168.122.50 drop`),
+		"no way out yet":     chain("ip", "filter hook prerouting priority -300", `oifname != "lo" drop`),
+		"no way in any more": chain("inet", "filter hook postrouting priority 300", `iifname != "lo" drop`),
+		"after the last":     chain("inet", "filter hook postrouting priority 300", `oifname "virbr0" drop`),
+		"hides": chain("inet",
+			"nat hook postrouting priority srcnat", "ip saddr 172.18.0.0/16 masquerade"),
+		"ports of a bridge": chain("bridge",
+			"filter hook forward priority 0", `iifname "p0-250" ip daddr 172.18.0.2 drop`),
+		"before a bridge": chain("bridge",
+			"filter hook prerouting priority 0", `iifname "p0-250" tcp dport 6443 drop`),
+		"behind a bridge": chain("bridge",
+			"filter hook postrouting priority 0", `oifname "p0-2" ether type ip drop`),
 		"only what is no bridge": chain("bridge", "filter hook forward priority 0", `iifname "p122-50" drop`),
 		"IPv6 alone":             chain("ip6", "filter hook forward priority 0", "drop"),
 	}
@@ -212,7 +214,7 @@ func (k *kernel) agrees(t *testing.T, from, to netspace.Station, c Connection) V
 	remote := netip.AddrPortFrom(to.Address.Addr(), kernelPort)
 	if !v.Passes {
 		k.dropped++
-		if seen, err := from.Read(remote, 200*time.Millisecond); err == nil {
+		if seen, err := from.Read(remote, 120*time.Millisecond); err == nil {
 			t.Errorf("%s is judged %+v, but is connected, and is seen as %s", c.Packet, v, seen)
 		}
 		return v

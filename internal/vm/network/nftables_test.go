@@ -110,7 +110,8 @@ func TestAnUnknownPortOfABridge(t *testing.T) {
 // A table that iptables keeps in nftables is judged once, by the rules as iptables prints them.
 func TestTablesOfIPTables(t *testing.T) {
 	const ruleset = `{"nftables": [
-		{"chain": {"family": "ip", "table": "filter", "name": "FORWARD", "type": "filter", "hook": "forward", "policy": "drop"}}
+		{"chain": {"family": "ip", "table": "filter", "name": "FORWARD", "type": "filter", "hook": "forward",
+			"policy": "drop"}}
 	]}`
 	p := sides("virbr0").Connections()[0].Packet
 	for header, passes := range map[string]bool{
@@ -135,10 +136,11 @@ func TestProblemsOfNFTRules(t *testing.T) {
 		got = append(got, string(p.Severity), p.What, p.Evidence, p.Remedy)
 	}
 	want := []string{
-		"error", "the kubelet reaches the API server: your firewall drops it (TCP from 192.168.122.50 to 172.18.0.2, port 6443)",
+		"error",
+		"the kubelet reaches the API server: your firewall drops it (TCP from 192.168.122.50 to 172.18.0.2, port 6443)",
 		`inet fw: chain sub: tcp dport @ports counter drop comment "no API"`,
-		"`sudo nft 'insert rule inet fw forward iifname \"br-kind\" oifname \"br-kind\" accept'`, then run this check again; or " +
-			"`sudo sysctl net.bridge.bridge-nf-call-iptables=0`",
+		"`sudo nft 'insert rule inet fw forward iifname \"br-kind\" oifname \"br-kind\" accept'`, " +
+			"then run this check again; or `sudo sysctl net.bridge.bridge-nf-call-iptables=0`",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -160,9 +162,11 @@ func TestDamagedOutputOfNFT(t *testing.T) {
 
 func FuzzAddNFT(f *testing.F) {
 	f.Add(file(f, "ruleset.json"), file(f, "ruleset.txt"))
-	f.Add([]byte(`{"nftables": [{"chain": {"family": "ip", "table": "a", "name": "b", "hook": "forward", "policy": "drop"}},
+	f.Add([]byte(`{"nftables": [
+		{"chain": {"family": "ip", "table": "a", "name": "b", "hook": "forward", "policy": "drop"}},
 		{"rule": {"family": "ip", "table": "a", "chain": "b", "expr": [{"jump": {"target": "b"}}, {"match": {"op": "<",
-		"left": {"payload": {"protocol": "th", "field": "dport"}}, "right": {"range": [1, "x"]}}}]}}]}`), []byte("table ip a {"))
+		"left": {"payload": {"protocol": "th", "field": "dport"}}, "right": {"range": [1, "x"]}}}]}}]}`),
+		[]byte("table ip a {"))
 	f.Fuzz(func(t *testing.T, ruleset, text []byte) {
 		texts, err := parseNFTTexts(bytes.NewReader(text))
 		if err != nil {

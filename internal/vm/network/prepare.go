@@ -79,9 +79,10 @@ func (s *makeNetwork) Plan(ctx context.Context) (plan.Change, error) {
 	}
 	s.network = NewNetwork{Name: s.name, Subnet: subnet}
 	return plan.Change{
-		Needed:  true,
-		Summary: fmt.Sprintf("make the Docker network %s: %s for containers, the rest of %s for VMs", s.name, s.network.containers(), subnet),
-		Detail:  s.network.Command(),
+		Needed: true,
+		Summary: fmt.Sprintf("make the Docker network %s: %s for containers, the rest of %s for VMs",
+			s.name, s.network.containers(), subnet),
+		Detail: s.network.Command(),
 	}, nil
 }
 

@@ -126,7 +126,8 @@ func (f *Findings) checkPlace(ctx context.Context, d Docker, w Wanted) bool {
 	case err != nil && f.Place.Bridge != "":
 		f.add("bridge", finding.Error, err.Error(), "the bridge "+f.Place.Bridge+" cannot be used", "repair its address")
 	case err != nil:
-		f.add("bridge", finding.Error, err.Error(), "no bridge is called "+w.Bridge+", and Docker cannot be asked for a network",
+		f.add("bridge", finding.Error, err.Error(),
+			"no bridge is called "+w.Bridge+", and Docker cannot be asked for a network",
 			"start Docker, join the group docker, or write the bridge's own name into spec.machine.network.bridge")
 	case f.Place.DockerErr != nil:
 		f.add("docker", finding.Info, f.Place.DockerErr.Error(),
@@ -141,12 +142,12 @@ func (f *Findings) checkUplink(ctx context.Context, d Docker, w Wanted) bool {
 	tap := Tap{Name: w.Tap, Owner: w.Owner}
 	exists, err := tap.Exists()
 	if err != nil || !exists {
-		evidence := "no interface has this name"
+		evidence, remedy := "no interface has this name", "make it: `sudo ip tuntap add "+w.Tap+" mode tap user $USER`"
 		if err != nil {
-			evidence = err.Error()
+			evidence, remedy = err.Error(), "name a tap device of yours in spec.machine.network.tap"
 		}
 		f.add("tap", finding.Error, evidence, "the tap device "+w.Tap+" cannot be used",
-			"make it: `sudo ip tuntap add "+w.Tap+" mode tap user $USER`; or write mode: bridge, in which swdt makes one")
+			remedy+"; or write mode: bridge, in which swdt makes one")
 		return false
 	}
 	f.Place, err = Uplink(w.Tap)
@@ -169,10 +170,12 @@ func (f *Findings) checkTap(w Wanted) {
 	missing, err := Tap{Name: w.Tap, Bridge: f.Place.Bridge, Owner: w.Owner}.Missing()
 	switch {
 	case err != nil:
-		f.add("tap", finding.Error, err.Error(), "the tap device "+w.Tap+" cannot be used", "choose another name in spec.machine.network.tap")
+		f.add("tap", finding.Error, err.Error(), "the tap device "+w.Tap+" cannot be used",
+			"choose another name in spec.machine.network.tap")
 	case len(missing) > 0 && !CanMake():
 		f.add("tap", finding.Error, "missing: "+list(missing)+"; it takes the right CAP_NET_ADMIN, which you do not have",
-			"the VM has no tap device on bridge "+f.Place.Bridge, prepareIt+", with one command for root; your machine forgets it when it restarts")
+			"the VM has no tap device on bridge "+f.Place.Bridge,
+			prepareIt+", with one command for root; your machine forgets it when it restarts")
 	}
 }
 
