@@ -9,6 +9,8 @@ import (
 	"math"
 	"net"
 	"net/netip"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,11 +75,38 @@ func request(t *testing.T, card net.HardwareAddr, address string, more ...dhcpv4
 		dhcpv4.WithOption(dhcpv4.OptRequestedIPAddress(net.ParseIP(address))))...))
 }
 
+// answered collects answers.
+type answered struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (a *answered) Write(data []byte) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.all.Write(data)
+}
+
+// parsed returns the answers until now.
+func (a *answered) parsed(t *testing.T) (answers []*dhcpv4.DHCPv4) {
+	t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for a.all.Len() > 0 {
+		p, err := readPacket(&a.all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers = append(answers, parseAnswer(t, p))
+	}
+	return answers
+}
+
 // run serves packets, then the end of the connection, and returns the answers.
 func run(t *testing.T, packets ...[]byte) (answers []*dhcpv4.DHCPv4, heard Heard, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
+		var out answered
 		from, guest := io.Pipe()
 		ended := make(chan struct{})
 		go func() {
@@ -86,6 +115,7 @@ func run(t *testing.T, packets ...[]byte) (answers []*dhcpv4.DHCPv4, heard Heard
 				if _, err := guest.Write(p); err != nil {
 					return
 				}
+				synctest.Wait() // the answer is written
 			}
 			time.Sleep(2 * settleLimit)
 			_ = guest.Close()
@@ -93,13 +123,7 @@ func run(t *testing.T, packets ...[]byte) (answers []*dhcpv4.DHCPv4, heard Heard
 		heard, err = Serve(t.Context(), lease(), from, &out)
 		_ = from.Close()
 		<-ended
-		for out.Len() > 0 {
-			p, err := readPacket(&out)
-			if err != nil {
-				t.Fatal(err)
-			}
-			answers = append(answers, parseAnswer(t, p))
-		}
+		answers = out.parsed(t)
 	})
 	return answers, heard, err
 }
@@ -242,6 +266,83 @@ func TestOtherEndings(t *testing.T) {
 	}
 }
 
+// QEMU has one thread for the guest's frames and the answers: it reads no answer while its copy of a frame
+// waits. So a guest that floods, with requests or with anything else, must not keep swdt from reading, or it
+// would stop QEMU. What it asks last is answered as ever.
+func TestAFloodOfRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		from, frames := io.Pipe()
+		answers, to := io.Pipe()
+		served := make(chan error, 1)
+		go func() {
+			_, err := Serve(t.Context(), lease(), from, to)
+			served <- err
+		}()
+		const flood = 20_000
+		for i := range flood {
+			p := discover(t, ours)
+			switch i % 3 {
+			case 1:
+				p = request(t, ours, "172.18.0.9")
+			case 2:
+				p = uses(ours, "10.0.0.9")
+			}
+			if _, err := frames.Write(p); err != nil {
+				t.Fatalf("after %d frames: %v", i, err)
+			}
+		}
+		var read atomic.Int32
+		go func() {
+			for {
+				if _, err := readPacket(answers); err != nil {
+					return
+				}
+				read.Add(1)
+			}
+		}()
+		synctest.Wait()
+		if most := int32(mostWaiting + 1); read.Load() > most {
+			t.Errorf("%d answers waited, want at most %d", read.Load(), most)
+		}
+		for _, p := range [][]byte{request(t, ours, "172.18.255.254"), uses(ours, "172.18.255.254")} {
+			if _, err := frames.Write(p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := <-served; err != nil {
+			t.Errorf("after the flood: %v", err)
+		}
+		for _, c := range []io.Closer{from, to} {
+			_ = c.Close()
+		}
+	})
+}
+
+// A flood of other frames ends with the caller's time.
+func TestAFloodWithoutEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		from, frames := io.Pipe()
+		flooded := make(chan struct{})
+		go func() {
+			defer close(flooded)
+			for {
+				if _, err := frames.Write(uses(ours, "10.0.0.9")); err != nil {
+					return
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		}()
+		heard, err := Serve(ctx, lease(), from, io.Discard)
+		if !errors.Is(err, context.DeadlineExceeded) || heard.Frames < 1000 {
+			t.Errorf("%+v, %v", heard, err)
+		}
+		_ = from.Close()
+		<-flooded
+	})
+}
+
 // Whatever a guest sends, it gets no address but its own, and the server goes on.
 func FuzzServe(f *testing.F) {
 	t := &testing.T{}
@@ -255,16 +356,17 @@ func FuzzServe(f *testing.F) {
 		if err != nil {
 			return
 		}
-		var out bytes.Buffer
-		s := server{lease: lease(), to: &out}
+		answers := make(chan []byte, 2)
+		s := server{lease: lease(), answers: answers}
 		if _, err := s.take(p); err != nil && !errors.Is(err, ErrDeclined) {
 			t.Fatal(err)
 		}
-		if out.Len() == 0 {
+		if len(answers) == 0 {
 			return
 		}
-		answered, err := readPacket(&out)
-		if err != nil || out.Len() > 0 {
+		out := bytes.NewReader(<-answers)
+		answered, err := readPacket(out)
+		if err != nil || out.Len() > 0 || len(answers) > 0 {
 			t.Fatalf("the answer is not one packet: %v", err)
 		}
 		a := parseAnswer(t, answered)

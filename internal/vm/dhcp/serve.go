@@ -19,6 +19,8 @@ const (
 	// settleLimit is the time in which a guest that has accepted its address usually uses it. A guest
 	// tests meanwhile whether another machine has it, and may still decline.
 	settleLimit = 5 * time.Second
+	// mostWaiting bounds the answers that wait for a guest, or a QEMU, that does not read them.
+	mostWaiting = 16
 )
 
 // Heard counts the frames that a guest has sent until now.
@@ -42,25 +44,30 @@ type packet struct {
 
 // server answers one guest.
 type server struct {
-	lease Lease
-	to    io.Writer
-	heard Heard
+	lease   Lease
+	answers chan<- []byte
+	heard   Heard
 }
 
 // Serve answers the guest until it uses the address of the lease. Frames come from `from`
 // and go to `to`, in the form of QEMU's filters: two lengths of four bytes, big endian, of
-// the packet with its header and of the header, then the packet. The caller closes both to
-// end a blocked call. The error is an ErrDeclined if another machine has the address, and
+// the packet with its header and of the header, then the packet. The caller closes both once
+// Serve has returned. The error is an ErrDeclined if another machine has the address, and
 // that of ctx if ctx has ended.
+//
+// Serve reads on while an answer waits, since QEMU reads no answer while its copy of a frame
+// waits: a guest that floods would stop QEMU otherwise. Answers beyond mostWaiting are dropped,
+// and a guest asks again.
 func Serve(ctx context.Context, lease Lease, from io.Reader, to io.Writer) (Heard, error) {
 	if err := lease.Valid(); err != nil {
 		return Heard{}, fmt.Errorf("give the guest its address: %w", err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s := server{lease: lease, to: to}
-	packets, failed := make(chan packet), make(chan error, 1)
+	packets, answers, failed := make(chan packet), make(chan []byte, mostWaiting), make(chan error, 2)
+	s := server{lease: lease, answers: answers}
 	go func() { failed <- readAll(ctx, from, packets) }()
+	go func() { failed <- writeAll(ctx, to, answers) }()
 	var settled <-chan time.Time
 	for {
 		select {
@@ -116,10 +123,26 @@ func (s *server) respond(message []byte, header int) (event, error) {
 	out := binary.BigEndian.AppendUint32(nil, uint32(header+len(framed)))
 	out = binary.BigEndian.AppendUint32(out, uint32(header))
 	out = append(out, make([]byte, header)...)
-	if _, err := s.to.Write(append(out, framed...)); err != nil {
-		return meaning, fmt.Errorf("answer the guest: %w", err)
+	select {
+	case s.answers <- append(out, framed...):
+		return meaning, nil
+	default: // too many wait
+		return nothing, nil
 	}
-	return meaning, nil
+}
+
+// writeAll sends the answers until the connection or ctx ends.
+func writeAll(ctx context.Context, to io.Writer, answers <-chan []byte) error {
+	for {
+		select {
+		case answer := <-answers:
+			if _, err := to.Write(answer); err != nil {
+				return fmt.Errorf("answer the guest: %w", err)
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // readAll passes the packets on until the connection or ctx ends.
