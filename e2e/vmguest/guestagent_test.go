@@ -15,7 +15,10 @@ import (
 func TestGuestAgent(t *testing.T) {
 	windows := simulated.New(simulated.Options{Hostname: "vm", Preset: simulated.Minimal})
 	defer windows.Close()
-	a := &guestAgent{guest: &guest{windows: windows, console: &console{}}, results: map[int]execResult{}, files: map[int]*bytes.Reader{}}
+	a := &guestAgent{
+		guest:   &guest{windows: windows, console: &console{}},
+		results: map[int]execResult{}, files: map[int]*bytes.Reader{},
+	}
 	windows.WriteFile(`C:\ProgramData\ssh\ssh_host_ed25519_key.pub`, []byte("ssh key"))
 	requests := strings.Join([]string{
 		`{"execute": "guest-ping"}`,
@@ -45,7 +48,8 @@ func TestGuestAgent(t *testing.T) {
 		`{"return":{"pid":2}}`,
 		`{"return":{"exited":true,"exitcode":0,"out-data":"dm0NCg=="}}`,
 		`{"error":{"class":"GenericError","desc":"guest-exec-status: no process 1"}}`,
-		`{"error":{"class":"GenericError","desc":"guest-file-open: open: C:\\ProgramData\\ssh\\none.pub: file does not exist"}}`,
+		`{"error":{"class":"GenericError",` +
+			`"desc":"guest-file-open: open: C:\\ProgramData\\ssh\\none.pub: file does not exist"}}`,
 		`{"return":1}`,
 		`{"return":{"count":3,"buf-b64":"c3No","eof":false}}`,
 		`{"return":{"count":4,"buf-b64":"IGtleQ==","eof":true}}`,

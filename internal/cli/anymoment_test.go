@@ -85,7 +85,10 @@ func simulatedNodeWith(t *testing.T, name, folder string,
 	return machine, sandbox.NodeFile(name, listener.Addr().String(), key, hostKey.PublicKey()) + `
   kubernetes:
     provisioners:
-      - {name: containerd, sourceURL: ./containerd.exe, destination: 'C:\Program Files\containerd\bin\containerd.exe', health: {settle: 5ms}}
+      - name: containerd
+        sourceURL: ./containerd.exe
+        destination: 'C:\Program Files\containerd\bin\containerd.exe'
+        health: {settle: 5ms}
       - {name: kubelet, sourceURL: ./kubelet.exe, destination: 'C:\k\kubelet.exe', health: {settle: 5ms}}
 `, unplug
 }

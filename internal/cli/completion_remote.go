@@ -49,7 +49,8 @@ func (a *app) offeredByNodes(cmd *cobra.Command, documents []config.Document,
 // completePods completes NAMESPACE/NAME of the pods that run on the selected nodes.
 func (a *app) completePods(cmd *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 	return a.completeFromRuntime(cmd, toComplete, func(ctx context.Context, c *criclient.Client) ([]string, error) {
-		ready := &runtimev1.PodSandboxFilter{State: &runtimev1.PodSandboxStateValue{State: runtimev1.PodSandboxState_SANDBOX_READY}}
+		state := &runtimev1.PodSandboxStateValue{State: runtimev1.PodSandboxState_SANDBOX_READY}
+		ready := &runtimev1.PodSandboxFilter{State: state}
 		reply, err := c.Runtime.ListPodSandbox(ctx, &runtimev1.ListPodSandboxRequest{Filter: ready})
 		var names []string
 		for _, pod := range reply.GetItems() {
@@ -146,7 +147,8 @@ func (a *app) completeContainers(cmd *cobra.Command, args []string, toComplete s
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return a.completeFromRuntime(cmd, toComplete, func(ctx context.Context, c *criclient.Client) ([]string, error) {
-		running := &runtimev1.ContainerFilter{State: &runtimev1.ContainerStateValue{State: runtimev1.ContainerState_CONTAINER_RUNNING}}
+		state := &runtimev1.ContainerStateValue{State: runtimev1.ContainerState_CONTAINER_RUNNING}
+		running := &runtimev1.ContainerFilter{State: state}
 		reply, err := c.Runtime.ListContainers(ctx, &runtimev1.ListContainersRequest{Filter: running})
 		var names []string
 		for _, container := range reply.GetContainers() {

@@ -10,8 +10,9 @@ import (
 )
 
 // Commands that destroy something ask first: reset, hcs kill, sandbox down --all, vm
-// delete, vm network remove and the removal or restoration of a snapshot. A flag that can only mean yes (capture --force) already answers the question,
-// and a change that another command reverts exactly (a push, a rollback) needs none.
+// delete, vm network remove and the removal or restoration of a snapshot. A flag that can
+// only mean yes (capture --force) already answers the question, and a change that another
+// command reverts exactly (a push, a rollback) needs none.
 //
 // The rule for all these commands: without a terminal, a command requires --yes (exit code 2)
 // before it looks at anything else. If the answer is no, it ends with exit code 1.

@@ -78,7 +78,8 @@ func (o *criProxyOptions) validate(args []string, nodes int) error {
 	case !o.exec && len(args) > 0:
 		return usagef("%q: to run a command beside the proxy write --exec -- %s", args[0], strings.Join(args, " "))
 	case o.exec && nodes > 1:
-		return usagef("--exec runs the command with one node's runtime, and there are %d nodes: choose one with --node", nodes)
+		return usagef("--exec runs the command with one node's runtime, and there are %d nodes: "+
+			"choose one with --node", nodes)
 	case o.listen == "":
 		return nil
 	case nodes > 1 && o.listen != anyPort:

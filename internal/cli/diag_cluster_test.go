@@ -32,7 +32,9 @@ status:
 apiVersion: v1
 kind: Node
 metadata: {name: gone, labels: {kubernetes.io/os: windows}}
-status: {conditions: [{type: Ready, status: Unknown, reason: NodeStatusUnknown, message: Kubelet stopped posting node status.}]}
+status:
+  conditions:
+  - {type: Ready, status: Unknown, reason: NodeStatusUnknown, message: Kubelet stopped posting node status.}
 ---
 apiVersion: node.k8s.io/v1
 kind: RuntimeClass
@@ -66,7 +68,13 @@ metadata: {namespace: default, name: crashes}
 spec: {nodeName: win-node, containers: [{name: app, image: example.com/crashes:1}]}
 status:
   phase: Running
-  containerStatuses: [{name: app, restartCount: 7, state: {waiting: {reason: CrashLoopBackOff, message: "get https://me:planted-in-an-address@corp-registry.example.com/v2"}}}]
+  containerStatuses:
+  - name: app
+    restartCount: 7
+    state:
+      waiting:
+        reason: CrashLoopBackOff
+        message: "get https://me:planted-in-an-address@corp-registry.example.com/v2"
 ---
 apiVersion: v1
 kind: Pod

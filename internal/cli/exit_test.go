@@ -88,7 +88,8 @@ func TestANodeIsNamedOnce(t *testing.T) {
 	for want, err := range map[string]error{
 		"2 of 2 nodes failed:\n  n0: refused\n  n1: disk full\n    second line": nodes(refused("n0"),
 			errors.New("disk full\nsecond line")),
-		"2 of 2 nodes failed:\n  n0: kubelet: refused\n  n1: kubelet: send: lost the connection to the node's agent: reset": nodes(
+		"2 of 2 nodes failed:\n  n0: kubelet: refused\n" +
+			"  n1: kubelet: send: lost the connection to the node's agent: reset": nodes(
 			fmt.Errorf("kubelet: %w", refused("n0")), fmt.Errorf("kubelet: send: %w", lost)),
 		"2 of 2 nodes failed:\n  n0: look at the node: refused\n  n1: containerd log: refused": nodes(
 			fmt.Errorf("look at the node: %w", refused("n0")),

@@ -69,8 +69,10 @@ only read.`,
 	flags.BoolVar(&o.NoPull, "no-pull", false, "pull no image, not even that of pod sandboxes")
 	flags.StringVar(&o.Unattend, "unattend", "",
 		"answer `file` for sysprep and the first start; it stays in the image")
-	flags.BoolVar(&o.KeepAuthorizedKeys, "keep-authorized-keys", false, "leave the keys that may log in by SSH in the image")
-	flags.BoolVar(&o.KeepHostKeys, "keep-host-keys", false, "leave the SSH server's keys in the image: all machines of it\nhave the same then")
+	flags.BoolVar(&o.KeepAuthorizedKeys, "keep-authorized-keys", false,
+		"leave the keys that may log in by SSH in the image")
+	flags.BoolVar(&o.KeepHostKeys, "keep-host-keys", false,
+		"leave the SSH server's keys in the image: all machines of it\nhave the same then")
 	flags.BoolVar(&o.KeepVM, "keep", false, "keep the temporary VM if a step fails")
 	flags.StringVar(&o.Mirror, "mirror", "", "`URL or folder` that everything is downloaded from instead")
 	addYesFlag(cmd, &o.yes)

@@ -157,7 +157,8 @@ func (p *printer) declaredType(document any, records bool) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("print the result: the command does not declare a %s; this is a mistake in swdt, please report it", got)
+	return fmt.Errorf("print the result: the command does not declare a %s; "+
+		"this is a mistake in swdt, please report it", got)
 }
 
 // records prints documents as they arrive. The format of -o decides what a document becomes:

@@ -101,7 +101,8 @@ func inspectPrintsItsSchema(t *testing.T) {
 	}
 	var stdout, stderr bytes.Buffer
 	streams := ui.Streams{Out: &stdout, Err: &stderr}
-	if code := cli.Run(t.Context(), streams, []string{"vm", "image", "inspect", path, "--hash", "-o", "json"}, cli.Environment{}); code != 0 {
+	args := []string{"vm", "image", "inspect", path, "--hash", "-o", "json"}
+	if code := cli.Run(t.Context(), streams, args, cli.Environment{}); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr.String())
 	}
 	schema, err := jsonschema.NewCompiler().Compile(filepath.Join(schemas, "vm-image-inspect.json"))

@@ -127,7 +127,8 @@ func TestWatchBuilds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const build = `, build: {dir: src, command: 'if grep bad *.go; then exit 3; fi; echo built; cp next ../kubelet.new && mv ../kubelet.new ../kubelet.exe', env: {A: b}}}`
+	const build = `, build: {dir: src, command: 'if grep bad *.go; then exit 3; fi; echo built; ` +
+		`cp next ../kubelet.new && mv ../kubelet.new ../kubelet.exe', env: {A: b}}}`
 	text := strings.Replace(string(file), `'C:\k\kubelet.exe', health: {settle: 5ms}}`,
 		`'C:\k\kubelet.exe', health: {settle: 5ms}`+build, 1)
 	w.write("swdt.yaml", []byte(text))

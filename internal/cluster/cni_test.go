@@ -35,9 +35,14 @@ func selectsWindows(p *corev1.PodSpec) {
 func selectsLinux(p *corev1.PodSpec) { p.NodeSelector = map[string]string{"kubernetes.io/os": "linux"} }
 
 func affineToWindows(p *corev1.PodSpec) {
-	p.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
-			{Key: "kubernetes.io/os", Operator: corev1.NodeSelectorOpIn, Values: []string{"windows"}}}}}}}}
+	windows := corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
+		{Key: "kubernetes.io/os", Operator: corev1.NodeSelectorOpIn, Values: []string{"windows"}},
+	}}
+	p.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{windows},
+		},
+	}}
 }
 
 func configMap(namespace, name string, data map[string]string) *corev1.ConfigMap {
@@ -114,7 +119,8 @@ func TestCNI(t *testing.T) {
 				ServiceCIDRs: []string{"10.96.0.0/12"}}}},
 		"flannel for Windows": {objects: []runtime.Object{
 			configMap("kube-flannel", "kube-flannel-cfg",
-				map[string]string{"net-conf.json": `{"Network": "10.244.0.0/16", "Backend": {"Type": "vxlan", "VNI": 4096, "Port": 4789}}`}),
+				map[string]string{"net-conf.json": `{"Network": "10.244.0.0/16", ` +
+					`"Backend": {"Type": "vxlan", "VNI": 4096, "Port": 4789}}`}),
 			daemonSet("kube-flannel", "kube-flannel-ds", selectsLinux),
 			daemonSet("kube-flannel", "kube-flannel-ds-windows-amd64", affineToWindows)},
 			want: cluster.CNI{Flannel: &cluster.Flannel{Namespace: "kube-flannel", Network: "10.244.0.0/16",

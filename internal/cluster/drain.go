@@ -343,5 +343,6 @@ type DrainRefusedError struct {
 }
 
 func (e *DrainRefusedError) Error() string {
-	return fmt.Sprintf("drain node %s: it would lose: %s; delete those pods yourself, or go without draining", e.Node, listed(e.Pods))
+	return fmt.Sprintf("drain node %s: it would lose: %s; delete those pods yourself, or go without draining",
+		e.Node, listed(e.Pods))
 }

@@ -42,9 +42,11 @@ func (s *story) Warn(format string, args ...any) {
 // pod returns a pod of a ReplicaSet on win-1.
 func pod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name), Labels: map[string]string{"app": name}},
-		Spec:       corev1.PodSpec{NodeName: "win-1"},
-		Status:     corev1.PodStatus{Phase: corev1.PodRunning},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: name, UID: types.UID("uid-" + name), Labels: map[string]string{"app": name},
+		},
+		Spec:   corev1.PodSpec{NodeName: "win-1"},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning},
 	}
 	owned("ReplicaSet", "rs")(p)
 	for _, c := range change {
@@ -62,7 +64,8 @@ func owned(kind, name string) func(*corev1.Pod) {
 
 func unmanaged(p *corev1.Pod) { p.OwnerReferences = nil }
 func emptyDir(p *corev1.Pod) {
-	p.Spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	empty := corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
+	p.Spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: empty}}
 }
 func ended(p *corev1.Pod)     { p.Status.Phase = corev1.PodSucceeded }
 func mirror(p *corev1.Pod)    { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} }
@@ -110,8 +113,10 @@ func cordoned(t *testing.T, c *cluster.Cluster) bool {
 
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, client := fakeCluster(node("win-1"), &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "ds"}},
-			pod("a"), pod("b"), pod("daemon", owned("DaemonSet", "ds")), pod("mirror", mirror), pod("ended", ended, unmanaged, emptyDir), pod("elsewhere", elsewhere, unmanaged))
+		daemons := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "ds"}}
+		c, client := fakeCluster(node("win-1"), daemons, pod("a"), pod("b"),
+			pod("daemon", owned("DaemonSet", "ds")), pod("mirror", mirror),
+			pod("ended", ended, unmanaged, emptyDir), pod("elsewhere", elsewhere, unmanaged))
 		grace := 7 * time.Second
 		var wrong []string
 		refusals := 2
@@ -146,7 +151,8 @@ func TestDrain(t *testing.T) {
 		if took := time.Since(began); took < 12*time.Second || took > 14*time.Second {
 			t.Errorf("took %s: two refusals at 5 s each, and 2 s to end", took)
 		}
-		if !slices.Contains(reports.steps, "drain node win-1: waiting for pods to end: default/a; to be allowed to: default/b") {
+		waiting := "drain node win-1: waiting for pods to end: default/a; to be allowed to: default/b"
+		if !slices.Contains(reports.steps, waiting) {
 			t.Errorf("reported %q", reports.steps)
 		}
 		for _, want := range []bool{true, false} {
@@ -168,7 +174,8 @@ func TestDrainWaitsForAPodWhoseObjectRemains(t *testing.T) {
 		client.PrependReactor("create", "pods", func(ktesting.Action) (bool, runtime.Object, error) {
 			return true, nil, client.Tracker().Update(pods, pod("a", ended), "default")
 		})
-		if done, err := c.Drain(t.Context(), cluster.Machine{Node: "win-1"}, cluster.DrainOptions{}, &story{}); err != nil || len(done.Evicted) != 1 {
+		done, err := c.Drain(t.Context(), cluster.Machine{Node: "win-1"}, cluster.DrainOptions{}, &story{})
+		if err != nil || len(done.Evicted) != 1 {
 			t.Errorf("Drain = %+v, %v", done, err)
 		}
 	})
@@ -176,7 +183,8 @@ func TestDrainWaitsForAPodWhoseObjectRemains(t *testing.T) {
 
 func TestADrainThatABudgetForbids(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, client := fakeCluster(node("win-1"), pod("a"), pod("b"), pod("stuck"), budget("always-two", "b"), budget("other", "x"))
+		c, client := fakeCluster(node("win-1"), pod("a"), pod("b"), pod("stuck"), budget("always-two", "b"),
+			budget("other", "x"))
 		onEviction(client, func(e *policyv1.Eviction) error {
 			if e.Name == "b" {
 				return tooMany()
@@ -188,7 +196,8 @@ func TestADrainThatABudgetForbids(t *testing.T) {
 			return ok && object.Name == "stuck", nil, nil // accepted, but without any effect
 		})
 		began := time.Now()
-		done, err := c.Drain(t.Context(), cluster.Machine{Node: "win-1"}, cluster.DrainOptions{Timeout: 30 * time.Second}, &story{})
+		done, err := c.Drain(t.Context(), cluster.Machine{Node: "win-1"},
+			cluster.DrainOptions{Timeout: 30 * time.Second}, &story{})
 		var blocked *cluster.DrainBlockedError
 		if !errors.As(err, &blocked) {
 			t.Fatalf("Drain = %v, wanted a DrainBlockedError", err)
@@ -241,7 +250,8 @@ func TestADrainThatWouldLosePods(t *testing.T) {
 				if slices.ContainsFunc(client.Actions(), func(a ktesting.Action) bool { return a.GetVerb() == "patch" }) {
 					t.Error("the node was changed")
 				}
-				if done, err := c.Drain(t.Context(), cluster.Machine{Node: "win-1"}, test.options, &story{}); err != nil || len(done.Evicted) != 1 {
+				done, err := c.Drain(t.Context(), cluster.Machine{Node: "win-1"}, test.options, &story{})
+				if err != nil || len(done.Evicted) != 1 {
 					t.Errorf("with %+v: %+v, %v", test.options, done, err)
 				}
 			})
@@ -298,7 +308,8 @@ func TestADrainThatIsInterrupted(t *testing.T) {
 func TestDrainsThatEndAtOnce(t *testing.T) {
 	t.Run("no such node", func(t *testing.T) {
 		c, _ := fakeCluster()
-		if done, err := c.Drain(context.Background(), cluster.Machine{Node: "win-1"}, cluster.DrainOptions{}, &story{}); err != nil || done.Cordoned {
+		done, err := c.Drain(context.Background(), cluster.Machine{Node: "win-1"}, cluster.DrainOptions{}, &story{})
+		if err != nil || done.Cordoned {
 			t.Errorf("Drain = %+v, %v", done, err)
 		}
 		if changed, err := c.Uncordon(context.Background(), "win-1"); err != nil || changed {
@@ -337,7 +348,8 @@ func TestAnotherMachinesNodeIsNotDrained(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c, client := fakeCluster(node("win-1", func(n *corev1.Node) { n.Status.NodeInfo.SystemUUID = test.object }), pod("a"))
+				identity := func(n *corev1.Node) { n.Status.NodeInfo.SystemUUID = test.object }
+				c, client := fakeCluster(node("win-1", identity), pod("a"))
 				asked := onEviction(client, allowed)
 				machine, changed := cluster.Machine{Node: "win-1", UUID: test.machine}, false
 				err := cluster.WhileDrained(t.Context(), c, machine, cluster.DrainOptions{}, &story{}, func(context.Context) error {

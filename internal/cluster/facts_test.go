@@ -54,7 +54,8 @@ func authority(t *testing.T) (certificate []byte, hash string) {
 func clusterInfoWith(ca []byte) *corev1.ConfigMap {
 	m := clusterInfoObject("abcdef", "012345")
 	m.Data["kubeconfig"] = fmt.Sprintf(`{"apiVersion": "v1", "kind": "Config", "clusters": [
-		{"name": "", "cluster": {"server": "https://cp:6443", "certificate-authority-data": "%s"}}]}`, base64.StdEncoding.EncodeToString(ca))
+		{"name": "", "cluster": {"server": "https://cp:6443", "certificate-authority-data": "%s"}}]}`,
+		base64.StdEncoding.EncodeToString(ca))
 	return m
 }
 

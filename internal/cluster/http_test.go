@@ -133,7 +133,9 @@ func TestRefusedEvictionDelaysNoOtherPod(t *testing.T) {
 		case strings.HasSuffix(r.URL.Path, "/eviction"):
 			asked <- strings.Split(r.URL.Path, "/")[6]
 			refusal := apierrors.NewTooManyRequests("not now", 10)
-			refusal.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: "DisruptionBudget", Message: "needs 1 healthy pod and has 1"}}
+			refusal.ErrStatus.Details.Causes = []metav1.StatusCause{
+				{Type: "DisruptionBudget", Message: "needs 1 healthy pod and has 1"},
+			}
 			refuse(w, refusal)
 		case r.URL.Path == "/api/v1/nodes/win-1":
 			if r.Method == http.MethodPatch {
@@ -143,7 +145,10 @@ func TestRefusedEvictionDelaysNoOtherPod(t *testing.T) {
 			}
 			answer(w, http.StatusOK, nodeCordoned(cordoned.Load()))
 		case r.URL.Path == "/api/v1/pods":
-			answer(w, http.StatusOK, corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: []corev1.Pod{*pod("a"), *pod("b")}})
+			answer(w, http.StatusOK, corev1.PodList{
+				TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"},
+				Items:    []corev1.Pod{*pod("a"), *pod("b")},
+			})
 		default:
 			refuse(w, apierrors.NewNotFound(schema.GroupResource{}, r.URL.Path))
 		}

@@ -161,8 +161,10 @@ func realStranger(ctx context.Context, t *testing.T, c *cluster.Cluster, plane *
 func asToken(t *testing.T, plane *controlplane.ControlPlane, token cluster.Token) *cluster.Cluster {
 	t.Helper()
 	config := filepath.Join(t.TempDir(), "config")
-	content := "apiVersion: v1\nkind: Config\ncurrent-context: x\nclusters: [{name: x, cluster: {insecure-skip-tls-verify: true, server: '" + plane.Server() +
-		"'}}]\nusers: [{name: x, user: {token: '" + token.Value() + "'}}]\ncontexts: [{name: x, context: {cluster: x, user: x}}]\n"
+	content := "apiVersion: v1\nkind: Config\ncurrent-context: x\n" +
+		"clusters: [{name: x, cluster: {insecure-skip-tls-verify: true, server: '" + plane.Server() + "'}}]\n" +
+		"users: [{name: x, user: {token: '" + token.Value() + "'}}]\n" +
+		"contexts: [{name: x, context: {cluster: x, user: x}}]\n"
 	if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -204,10 +206,12 @@ func realNode(ctx context.Context, t *testing.T, c *cluster.Cluster) {
 func makeNode(ctx context.Context, t *testing.T, c *cluster.Cluster, name string) {
 	t.Helper()
 	nodes := c.Clientset().CoreV1().Nodes()
-	if _, err := nodes.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, err := nodes.Create(ctx, node, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	status := fmt.Appendf(nil, `{"status":{"conditions":[{"type":"Ready","status":"True","reason":"Test","lastHeartbeatTime":%q}]}}`,
+	status := fmt.Appendf(nil, `{"status":{"conditions":[`+
+		`{"type":"Ready","status":"True","reason":"Test","lastHeartbeatTime":%q}]}}`,
 		time.Now().UTC().Format(time.RFC3339))
 	if _, err := nodes.Patch(ctx, name, types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
@@ -249,7 +253,8 @@ func realDrain(ctx context.Context, t *testing.T, c *cluster.Cluster) {
 	if n, err := c.Node(ctx, "win-1"); err != nil || n.Cordoned {
 		t.Errorf("it stays cordoned, or %v", err)
 	}
-	if err := client.PolicyV1().PodDisruptionBudgets("default").Delete(ctx, guard.Name, metav1.DeleteOptions{}); err != nil {
+	err = client.PolicyV1().PodDisruptionBudgets("default").Delete(ctx, guard.Name, metav1.DeleteOptions{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	options.Timeout = time.Minute
@@ -272,11 +277,12 @@ func deployAndBind(ctx context.Context, t *testing.T, c *cluster.Cluster, node s
 	replicas := int32(1)
 	_, err := client.AppsV1().Deployments("default").Create(ctx, &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "guarded"},
-		Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: app}, Template: corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: app},
-			Spec: corev1.PodSpec{NodeName: node, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
-				Containers: []corev1.Container{{Name: "c", Image: "none"}}},
-		}},
+		Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: app},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: app},
+				Spec: corev1.PodSpec{NodeName: node, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+					Containers: []corev1.Container{{Name: "c", Image: "none"}}},
+			}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

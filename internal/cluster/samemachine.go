@@ -26,7 +26,8 @@ func (m Machine) check(n Node) error {
 type OtherMachineError struct{ Node, UUID, Machine string }
 
 func (e *OtherMachineError) Error() string {
-	return fmt.Sprintf("the cluster's node %s is a different machine from this one (system UUID %s, not %s), and is not drained",
+	return fmt.Sprintf("the cluster's node %s is a different machine from this one "+
+		"(system UUID %s, not %s), and is not drained",
 		e.Node, e.UUID, e.Machine)
 }
 

@@ -26,7 +26,8 @@ const (
 // if the Node of that name belongs to another machine. If change fails, the node stays cordoned, with
 // a warning that names the remedy, unless o.Usable accepts the error. If change succeeds but the node
 // cannot be uncordoned, the error is a *CordonedError. A cordon that swdt did not make stays.
-func WhileDrained(ctx context.Context, c Drainer, m Machine, o DrainOptions, r Reporter, change func(context.Context) error) error {
+func WhileDrained(ctx context.Context, c Drainer, m Machine, o DrainOptions, r Reporter,
+	change func(context.Context) error) error {
 	r.Step("draining %s", m.Node)
 	done, err := c.Drain(ctx, m, o, r)
 	if err != nil {

@@ -21,7 +21,8 @@ type drainer struct {
 	overBefore bool  // Uncordon was called with a context that had ended
 }
 
-func (d *drainer) Drain(context.Context, cluster.Machine, cluster.DrainOptions, cluster.Reporter) (cluster.Drained, error) {
+func (d *drainer) Drain(context.Context, cluster.Machine, cluster.DrainOptions,
+	cluster.Reporter) (cluster.Drained, error) {
 	d.log = append(d.log, "drain")
 	return cluster.Drained{Cordoned: d.cannot == nil && !d.notOurs}, d.cannot
 }
@@ -34,7 +35,8 @@ func (d *drainer) Uncordon(ctx context.Context, _ string) (bool, error) {
 }
 
 func TestWhileDrained(t *testing.T) {
-	blocked, broken, refused := errors.New("a budget forbids it"), errors.New("kubelet does not start"), errors.New("forbidden")
+	blocked, refused := errors.New("a budget forbids it"), errors.New("forbidden")
+	broken := errors.New("kubelet does not start")
 	const (
 		mayNotWork = "node win-1 stays cordoned, since it may not work: `kubectl uncordon win-1` when it does"
 		cannot     = "node win-1 stays cordoned: forbidden; `kubectl uncordon win-1`"
@@ -48,14 +50,19 @@ func TestWhileDrained(t *testing.T) {
 		warnings  []string
 		err       string
 	}{
-		"done":                            {log: []string{"drain", "change", "uncordon"}},
-		"not drained":                     {drainer: drainer{cannot: blocked}, log: []string{"drain"}, err: blocked.Error()},
-		"another's cordon":                {drainer: drainer{notOurs: true}, log: []string{"drain", "change"}},
-		"another's cordon, then a fault":  {drainer: drainer{notOurs: true}, fails: broken, log: []string{"drain", "change"}, err: broken.Error()},
-		"the node may not work":           {fails: broken, log: []string{"drain", "change"}, warnings: []string{mayNotWork}, err: broken.Error()},
-		"failed, and it works":            {fails: broken, usable: true, log: []string{"drain", "change", "uncordon"}, err: broken.Error()},
-		"failed, works, stays cordoned":   {drainer: drainer{stays: refused}, fails: broken, usable: true, log: []string{"drain", "change", "uncordon"}, warnings: []string{cannot}, err: broken.Error()},
-		"done, and stays cordoned":        {drainer: drainer{stays: refused}, log: []string{"drain", "change", "uncordon"}, err: cannot},
+		"done":             {log: []string{"drain", "change", "uncordon"}},
+		"not drained":      {drainer: drainer{cannot: blocked}, log: []string{"drain"}, err: blocked.Error()},
+		"another's cordon": {drainer: drainer{notOurs: true}, log: []string{"drain", "change"}},
+		"another's cordon, then a fault": {drainer: drainer{notOurs: true}, fails: broken,
+			log: []string{"drain", "change"}, err: broken.Error()},
+		"the node may not work": {fails: broken, log: []string{"drain", "change"},
+			warnings: []string{mayNotWork}, err: broken.Error()},
+		"failed, and it works": {fails: broken, usable: true, log: []string{"drain", "change", "uncordon"},
+			err: broken.Error()},
+		"failed, works, stays cordoned": {drainer: drainer{stays: refused}, fails: broken, usable: true,
+			log: []string{"drain", "change", "uncordon"}, warnings: []string{cannot}, err: broken.Error()},
+		"done, and stays cordoned": {drainer: drainer{stays: refused},
+			log: []string{"drain", "change", "uncordon"}, err: cannot},
 		"done, and interrupted meanwhile": {interrupt: true, log: []string{"drain", "change", "uncordon"}},
 	}
 	for name, test := range tests {

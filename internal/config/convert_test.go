@@ -174,7 +174,8 @@ spec:
 
 func TestConvertRefuses(t *testing.T) {
 	tests := map[string]string{
-		"kind: Cluster\napiVersion: cluster.x-k8s.io/v1\n": `:2: apiVersion: "cluster.x-k8s.io/v1" is not understood; write apiVersion: windows.k8s.io/v1alpha1 and kind: Node`,
+		"kind: Cluster\napiVersion: cluster.x-k8s.io/v1\n": `:2: apiVersion: "cluster.x-k8s.io/v1" ` +
+			`is not understood; write apiVersion: windows.k8s.io/v1alpha1 and kind: Node`,
 		"- name: a:\n": ":1: the value of name ends in a colon; remove the colon at the end of the line",
 		"":             ":1: there is no node in it; `swdt config init` writes a file to start from",
 	}

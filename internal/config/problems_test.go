@@ -17,7 +17,8 @@ func TestLoadProblems(t *testing.T) {
 			`-:7: spec.credentials.privatekey: unknown field; did you mean privateKey?
 -:9: spec.setup.enableRDPs: unknown field; did you mean enableRDP?
 -:10: spec.setup.chocPackages: unknown field; did you mean chocoPackages?
--:11: spec.setup.zzz: unknown field; known here: enableRDP, chocoPackages, features, hosts, environment, path, firewall, openSSH`,
+-:11: spec.setup.zzz: unknown field; ` +
+				`known here: enableRDP, chocoPackages, features, hosts, environment, path, firewall, openSSH`,
 		},
 		"names of other tools": {
 			head + "  kubernetes:\n    deploys: []\n",
@@ -55,7 +56,8 @@ func TestLoadProblems(t *testing.T) {
 		"duration": {
 			head + provisioner +
 				"        destination: c:\\k\\kubelet.exe\n        health: {settle: 5, timeout: -1s, stopTimeout: 2h}\n",
-			`-:12: spec.kubernetes.provisioners[0].health.settle: "5" is not a duration such as 90s, 5m or 1m30s; write a number with its unit
+			`-:12: spec.kubernetes.provisioners[0].health.settle: "5" is not a duration such as 90s, 5m or 1m30s; ` +
+				`write a number with its unit
 -:12: spec.kubernetes.provisioners[0].health.timeout: -1s is not a time to wait; write a duration such as 30s
 -:12: spec.kubernetes.provisioners[0].health.stopTimeout: 2h0m0s is too long; write at most 1h0m0s`,
 		},
@@ -66,12 +68,14 @@ func TestLoadProblems(t *testing.T) {
 -:4: spec.credentials.hostname: is missing; write host or host:port, such as 192.168.122.220:22
 -:7: spec.kubernetes.provisioners[0].name: is missing; name the Windows service, such as kubelet
 -:7: spec.kubernetes.provisioners[0].sourceURL: is missing; write a path, file://…, http://… or https://…
--:7: spec.kubernetes.provisioners[0].destination: is missing; write the absolute path of the file on the node, such as C:\k\kubelet.exe
+-:7: spec.kubernetes.provisioners[0].destination: is missing; ` +
+				`write the absolute path of the file on the node, such as C:\k\kubelet.exe
 -:8: spec.kubernetes.provisioners[1]: is empty; write the item or remove the dash`,
 		},
 		"destination": {
 			head + provisioner + "        destination: \"c:\\new\\bin.exe\"\n",
-			`-:11: spec.kubernetes.provisioners[0].destination: has a control character: in double quotes a backslash begins an escape; write 'c:\new\bin.exe', in single quotes`,
+			`-:11: spec.kubernetes.provisioners[0].destination: has a control character: ` +
+				`in double quotes a backslash begins an escape; write 'c:\new\bin.exe', in single quotes`,
 		},
 		"kind": {
 			"apiVersion: windows.k8s.io/v1alpha1\nkind: Cluster\nspec: {workload: {}}\n---\napiVersion: v1\nkind: " +
@@ -105,7 +109,8 @@ func TestLoadProblems(t *testing.T) {
 		"a huge key": {
 			head + "    ? [a]\n    : b\n    \"a\\nb\": c\n",
 			"-:7: spec.credentials: has a key that is no text; write a field's name before the colon\n" +
-				`-:9: spec.credentials."a\nb": unknown field; known here: username, hostname, privateKey, passphraseFrom, password, passwordFrom, hostKey, proxyJump`,
+				`-:9: spec.credentials."a\nb": unknown field; known here: username, hostname, privateKey, ` +
+				`passphraseFrom, password, passwordFrom, hostKey, proxyJump`,
 		},
 	}
 	for name, test := range tests {
@@ -126,15 +131,20 @@ func TestLoadSyntax(t *testing.T) {
 		"tab": {head + "\tusername: x\n    password: y\n",
 			"-:7: the line is indented with a tab, which YAML forbids; indent with spaces"},
 		"domain user": {head + "    username: \"CORP\\user\"\n",
-			`-:7: the value of username has a backslash in double quotes, where it begins an escape; write 'CORP\user', in single quotes`},
+			`-:7: the value of username has a backslash in double quotes, where it begins an escape; ` +
+				`write 'CORP\user', in single quotes`},
 		"domain bob": {head + "    username: \"CORP\\bob\"\n",
-			`-:7: spec.credentials.username: has a control character: in double quotes a backslash begins an escape; write 'CORP\bob', in single quotes`},
+			`-:7: spec.credentials.username: has a control character: ` +
+				`in double quotes a backslash begins an escape; write 'CORP\bob', in single quotes`},
 		"domain tom": {head + "    username: \"CORP\\tom\"\n",
-			`-:7: spec.credentials.username: has a control character: in double quotes a backslash begins an escape; write 'CORP\tom', in single quotes`},
+			`-:7: spec.credentials.username: has a control character: ` +
+				`in double quotes a backslash begins an escape; write 'CORP\tom', in single quotes`},
 		"secret escape": {head + "    password: \"a\\bc\"\n",
-			`-:7: spec.credentials.password: has a control character: in double quotes a backslash begins an escape; use single quotes, or none, as in c:\k\kubelet.exe`},
+			`-:7: spec.credentials.password: has a control character: ` +
+				`in double quotes a backslash begins an escape; use single quotes, or none, as in c:\k\kubelet.exe`},
 		"escape": {head + provisioner + "        destination: \"c:\\k\\kubelet.exe\"\n",
-			`-:11: the value of destination has a backslash in double quotes, where it begins an escape; write 'c:\k\kubelet.exe', in single quotes`},
+			`-:11: the value of destination has a backslash in double quotes, where it begins an escape; ` +
+				`write 'c:\k\kubelet.exe', in single quotes`},
 		"colon inside": {head + "    username: a: b\n",
 			"-:7: the value of username has a colon and a space in it, which begin another value; put the value in " +
 				"single quotes, or a line break before the second field"},

@@ -86,7 +86,8 @@ func schemaCases() map[string]schemaCase {
 	bad(vm, "{driver: libvirt}", "{driver: libvirt, domain: a/b}", "{driver: libvirt, domain: w, cpus: 2}",
 		"{domain: w}", "{driver: libvirt, domain: w, uri: 'qemu+ssh://h/system'}", "{driver: hyperv, diskBus: sata}")
 	for _, body := range []string{"{driver: hyperv, network: {mode: user}}",
-		"{driver: libvirt, domain: w, image: {disk: a}}", "{memory: 8}", "{disk: 1e9}", "{disk: 1Ki}", "{network: {mode: bridge}}",
+		"{driver: libvirt, domain: w, image: {disk: a}}", "{memory: 8}", "{disk: 1e9}", "{disk: 1Ki}",
+		"{network: {mode: bridge}}",
 		"{network: {mode: tap}}", "{network: {bridge: b}}", "{network: {ports: [{name: web}]}}",
 		"{network: {address: 1.2.3.4}}", "{network: {ports: [{name: rdp}, {name: rdp}]}}",
 		"{network: {ports: [{name: ssh, guest: 23}]}}"} {

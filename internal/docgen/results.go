@@ -50,13 +50,15 @@ its progress on stderr.
 | ` + "`wide`" + ` | with more columns, such as whole IDs; a command that has no more to show refuses it |
 | ` + "`json`, `yaml`" + ` | one document; of commands that go on, a line of JSON or a YAML document for each record |
 | ` + "`name`" + ` | KIND/NAME, one a line |
-| ` + "`jsonpath=TEMPLATE`" + ` | what a [JSONPath template](https://kubernetes.io/docs/reference/kubectl/jsonpath/) selects: ` + "`-o jsonpath='{.nodes[*].name}'`" + ` |
+| ` + "`jsonpath=TEMPLATE`" + ` | what a [JSONPath template]` +
+	`(https://kubernetes.io/docs/reference/kubectl/jsonpath/) selects: ` + "`-o jsonpath='{.nodes[*].name}'`" + ` |
 
 The document of a command that works on nodes has the same frame for one node and for many:
 
     {"nodes": [{"name": "win-1", "result": "ok", "error": ""}]}
 
-` + "`error`" + ` says why the command failed on the node, and ` + "`result`" + ` is then ` + "`failed`" + `. Both are always
+` + "`error`" + ` says why the command failed on the node, ` +
+	"and `result` is then `failed`" + `. Both are always
 there. A field without a value is ` + "`\"\"`, `0`, `[]` or `null`" + `, as its schema says.
 
 | command | formats | schema |

@@ -88,9 +88,13 @@ func newNodeOf(t *testing.T, control *cluster_simulated.Cluster, name string, im
 		t.Fatal(err)
 	}
 	l := &lab{
-		Node: nodetest.Start(t, name, simulated.Options{Hostname: strings.ToUpper(name), Preset: simulated.Minimal, Images: images}),
-		t:    t, control: control, cluster: opened, story: &story{}, ready: 20 * time.Second,
-		programs: &programs{folder: t.TempDir(), sources: source.NewSet(source.Options{}), fault: map[string]simulated.Fault{}},
+		Node: nodetest.Start(t, name, simulated.Options{
+			Hostname: strings.ToUpper(name), Preset: simulated.Minimal, Images: images,
+		}),
+		t: t, control: control, cluster: opened, story: &story{}, ready: 20 * time.Second,
+		programs: &programs{
+			folder: t.TempDir(), sources: source.NewSet(source.Options{}), fault: map[string]simulated.Fault{},
+		},
 	}
 	l.doc = document(name)
 	return l

@@ -110,8 +110,10 @@ func (s *folders) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 
 // folderDifferences are the folders that differ from the wanted state.
 type folderDifferences struct {
-	missing    []string
-	readable   []string // folders with credentials that others can read, or that are missing and must be restricted when made
+	missing []string
+	// readable are folders with credentials that others can read, or that are missing and must
+	// be restricted when made.
+	readable   []string
 	changeable []string // existing, and changeable by ordinary accounts
 }
 

@@ -137,7 +137,8 @@ func TestAResetThatIsInterruptedAnywhereIsFinishedByTheNext(t *testing.T) {
 // noToken checks that no bootstrap token is left, nor a file that contained one.
 func (l *lab) noToken() {
 	l.t.Helper()
-	secrets, err := l.cluster.Clientset().CoreV1().Secrets(metav1.NamespaceSystem).List(l.t.Context(), metav1.ListOptions{})
+	secrets, err := l.cluster.Clientset().CoreV1().Secrets(metav1.NamespaceSystem).List(l.t.Context(),
+		metav1.ListOptions{})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -146,7 +147,8 @@ func (l *lab) noToken() {
 			l.t.Errorf("left in the cluster: Secret %s", secret.Name)
 		}
 	}
-	for _, path := range []string{layout.JoinConfiguration, layout.JoinConfiguration + ".swdt-new", `C:\etc\kubernetes\bootstrap-kubelet.conf`} {
+	for _, path := range []string{layout.JoinConfiguration, layout.JoinConfiguration + ".swdt-new",
+		`C:\etc\kubernetes\bootstrap-kubelet.conf`} {
 		if l.get(path) != "" {
 			l.t.Errorf("left on the machine: %s", path)
 		}

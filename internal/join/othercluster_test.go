@@ -38,7 +38,8 @@ func TestResetWithAnotherClustersKubeconfigTouchesNothing(t *testing.T) {
 	if after := ours.state(); len(after.Services) != len(before.Services) || len(after.Files) != len(before.Files) {
 		t.Errorf("the machine was changed: %v", after.Services)
 	}
-	if _, err := ours.resetWith(join.ResetOptions{Cluster: ours.cluster, Drain: &cluster.DrainOptions{}, DeleteNode: true}); err != nil {
+	options := join.ResetOptions{Cluster: ours.cluster, Drain: &cluster.DrainOptions{}, DeleteNode: true}
+	if _, err := ours.resetWith(options); err != nil {
 		t.Errorf("reset with the right kubeconfig: %v", err)
 	}
 }
@@ -141,7 +142,9 @@ func (l *lab) problem(c *cluster.Cluster, check string) (finding.Problem, bool) 
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	report, err := preflight.Run(l.t.Context(), preflight.Input{Node: l.Node.Node, Cluster: c, Spec: *l.spec(), Own: own, MayReboot: true})
+	report, err := preflight.Run(l.t.Context(), preflight.Input{
+		Node: l.Node.Node, Cluster: c, Spec: *l.spec(), Own: own, MayReboot: true,
+	})
 	if err != nil {
 		l.t.Fatal(err)
 	}

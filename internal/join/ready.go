@@ -67,7 +67,8 @@ func (s *ready) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 		parts = append(parts, "uncordon the node")
 	}
 	if len(parts) == 0 {
-		return plan.Change{Summary: fmt.Sprintf("%s is Ready: kubelet %s, %s, %s %s", is.Name, is.KubeletVersion, is.Runtime, is.OSImage, is.KernelVersion)}, nil
+		return plan.Change{Summary: fmt.Sprintf("%s is Ready: kubelet %s, %s, %s %s",
+			is.Name, is.KubeletVersion, is.Runtime, is.OSImage, is.KernelVersion)}, nil
 	}
 	return plan.Change{Needed: true, Summary: strings.Join(parts, "; ")}, nil
 }
@@ -260,7 +261,8 @@ func parseTaint(text string) (corev1.Taint, error) {
 	pair, effect, ok := strings.Cut(text, ":")
 	key, value, _ := strings.Cut(pair, "=")
 	if !ok || key == "" {
-		return corev1.Taint{}, fmt.Errorf("spec.kubernetes.kubelet.registerWithTaints: %.80q is not a taint; write it such as os=windows:NoSchedule", text)
+		return corev1.Taint{}, fmt.Errorf("spec.kubernetes.kubelet.registerWithTaints: %.80q is not a taint; "+
+			"write it such as os=windows:NoSchedule", text)
 	}
 	return corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)}, nil
 }

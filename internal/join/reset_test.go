@@ -155,7 +155,8 @@ func TestResetGoesOnWhereAFolderCannotBeRemoved(t *testing.T) {
 	l.mustJoin()
 	denied := true
 	l.Machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
-		if denied && op.Kind == simulated.OpRemove && op.Phase == simulated.Before && strings.EqualFold(op.Target, `C:\var\lib\kubelet`) {
+		if denied && op.Kind == simulated.OpRemove && op.Phase == simulated.Before &&
+			strings.EqualFold(op.Target, `C:\var\lib\kubelet`) {
 			return simulated.Fail(fault.ErrPermission)
 		}
 		return simulated.Continue()
@@ -190,7 +191,8 @@ func TestResetHasContainerdRemoveItsImages(t *testing.T) {
 	l.put(`C:\ProgramData\containerd\root\layer`, "of an image")
 	asked := false
 	l.Machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
-		if op.Kind == simulated.OpRemove && op.Phase == simulated.Before && strings.EqualFold(op.Target, `C:\ProgramData\containerd`) {
+		if op.Kind == simulated.OpRemove && op.Phase == simulated.Before &&
+			strings.EqualFold(op.Target, `C:\ProgramData\containerd`) {
 			asked = true
 			for _, image := range images {
 				if !l.Machine.Removed(image.ID) {
@@ -226,7 +228,8 @@ func TestResetEndsWhatStillRunsItsPrograms(t *testing.T) {
 	})
 	go func() {
 		defer close(ended)
-		_, _ = l.Machine.Process("somebody").Processes.Run(context.WithoutCancel(t.Context()), platform.Command{Path: program, Args: []string{"config", "default"}})
+		_, _ = l.Machine.Process("somebody").Processes.Run(context.WithoutCancel(t.Context()),
+			platform.Command{Path: program, Args: []string{"config", "default"}})
 	}()
 	<-runs
 	results, err := l.resetWith(join.ResetOptions{})

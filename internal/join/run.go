@@ -80,13 +80,15 @@ func (e *RefusedError) Error() string {
 		}
 		b.WriteString("\n    → " + p.Remedy)
 	}
-	b.WriteString("\n`swdt join --preflight` shows the warnings too; spec.kubernetes.join.ignorePreflightErrors makes an error one")
+	b.WriteString("\n`swdt join --preflight` shows the warnings too; spec.kubernetes.join.ignorePreflightErrors " +
+		"makes an error one")
 	return b.String()
 }
 
 // RunReset runs the steps of o.Before and then the steps of Reset. A result without steps
 // means that there is nothing to undo on the machine.
-func RunReset(ctx context.Context, n *node.Node, doc config.Document, o ResetOptions, r ui.Reporter) (plan.Result, error) {
+func RunReset(ctx context.Context, n *node.Node, doc config.Document, o ResetOptions, r ui.Reporter) (
+	plan.Result, error) {
 	j, err := newReset(doc, o)
 	if err != nil {
 		return plan.Result{}, err

@@ -16,12 +16,15 @@ import (
 // compares the state without those changes with the wanted state. If they are equal, the
 // trace stays on, and the join does not change a service or file that the trace has changed.
 func traces(ctx context.Context, n *node.Node) (tracing.Record, error) {
-	return tracing.Load(ctx, func(ctx context.Context, path string) ([]byte, error) { return smallfile.Read(ctx, n, path) })
+	return tracing.Load(ctx, func(ctx context.Context, path string) ([]byte, error) {
+		return smallfile.Read(ctx, n, path)
+	})
 }
 
 // compareRegistration compares the registration of a service, without the changes of a trace,
 // with the wanted registration.
-func compareRegistration(ctx context.Context, n *node.Node, wanted *agentv1.ServiceConfig) (*agentv1.ServiceReply, plan.Change, error) {
+func compareRegistration(ctx context.Context, n *node.Node, wanted *agentv1.ServiceConfig) (
+	*agentv1.ServiceReply, plan.Change, error) {
 	is, err := service(ctx, n, wanted.GetName())
 	if err != nil {
 		return nil, plan.Change{}, err
@@ -37,7 +40,8 @@ func compareRegistration(ctx context.Context, n *node.Node, wanted *agentv1.Serv
 // underTrace returns wanted or, if a trace has changed the service's command line, a copy of
 // wanted with the traced command line: registering that copy keeps the trace. underTrace also
 // changes is: it replaces the traced command line by the one without the trace.
-func underTrace(ctx context.Context, n *node.Node, is *agentv1.ServiceReply, wanted *agentv1.ServiceConfig) (*agentv1.ServiceConfig, error) {
+func underTrace(ctx context.Context, n *node.Node, is *agentv1.ServiceReply,
+	wanted *agentv1.ServiceConfig) (*agentv1.ServiceConfig, error) {
 	name, now := wanted.GetName(), is.GetConfig().GetCommandLine()
 	r, err := traces(ctx, n)
 	if err != nil {
@@ -58,7 +62,8 @@ func underTrace(ctx context.Context, n *node.Node, is *agentv1.ServiceReply, wan
 
 // untracedFile returns the content that a file would have without a trace; missing reports
 // that the file would not exist.
-func untracedFile(ctx context.Context, n *node.Node, path string, is []byte) (plain []byte, missing, traced bool, err error) {
+func untracedFile(ctx context.Context, n *node.Node, path string, is []byte) (
+	plain []byte, missing, traced bool, err error) {
 	r, err := traces(ctx, n)
 	if err != nil {
 		return nil, false, false, err

@@ -33,7 +33,8 @@ type intruder struct {
 func newIntruder(b *bench) *intruder {
 	b.t.Helper()
 	// The access list that Windows gives to a folder in the root of a drive.
-	const open = "O:BAD:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;BU)(A;CI;LC;;;BU)(A;CI;DC;;;BU)(A;OICIIO;FA;;;CO)"
+	const open = "O:BAD:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;BU)(A;CI;LC;;;BU)(A;CI;DC;;;BU)" +
+		"(A;OICIIO;FA;;;CO)"
 	if err := b.node.Machine.Process("setup").Files.SetACL(`C:\k`, open); err != nil {
 		b.t.Fatal(err)
 	}

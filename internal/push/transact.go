@@ -29,7 +29,8 @@ func Settle(ctx context.Context, n *node.Node, holder string, dryRun bool, r ui.
 //
 // The errors are the same as those of Push. began reports whether the node may have begun the
 // transaction: if so, the staged files belong to it.
-func Transact(ctx context.Context, n *node.Node, plan *agentv1.SwapPlan, r ui.Reporter) (outcome *agentv1.SwapOutcome, began bool, err error) {
+func Transact(ctx context.Context, n *node.Node, plan *agentv1.SwapPlan, r ui.Reporter) (
+	outcome *agentv1.SwapOutcome, began bool, err error) {
 	w := newWork(n, config.Document{}, Options{Holder: plan.GetHolder()}, r)
 	w.locked = true
 	f := &following{work: w}

@@ -184,7 +184,8 @@ func (s *installChocolatey) failed(output powershell.Output) error {
 // an error that it ignores must not stop it.
 func installerScript(url string) string {
 	return `[System.Net.ServicePointManager]::SecurityProtocol = [System.Net.SecurityProtocolType]::Tls12
-try { [System.Net.ServicePointManager]::SecurityProtocol = [System.Net.ServicePointManager]::SecurityProtocol -bor 12288 } catch { }
+try { [System.Net.ServicePointManager]::SecurityProtocol = ` +
+		`[System.Net.ServicePointManager]::SecurityProtocol -bor 12288 } catch { }
 $client = New-Object System.Net.WebClient
 if ($client.Proxy) { $client.Proxy.Credentials = [System.Net.CredentialCache]::DefaultNetworkCredentials }
 try { $installer = $client.DownloadString('` + strings.ReplaceAll(url, "'", "''") + `') }

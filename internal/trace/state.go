@@ -78,7 +78,8 @@ func before(ctx context.Context, n *node.Node, entry tracerecord.Service) (logSe
 		return s, err
 	}
 	if tracerecord.Sum(content, true) != entry.Config.Before {
-		return s, fmt.Errorf("the copy of %s from before the trace was changed (%s): write the file anew, and remove %s", entry.Config.Path, entry.Config.Kept, layout.TraceRecord)
+		return s, fmt.Errorf("the copy of %s from before the trace was changed (%s): "+
+			"write the file anew, and remove %s", entry.Config.Path, entry.Config.Kept, layout.TraceRecord)
 	}
 	s.Config, s.Exists = content, true
 	return s, nil

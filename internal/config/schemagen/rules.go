@@ -153,7 +153,9 @@ func destination() object {
 		"not": object{"anyOf": []any{
 			object{"pattern": `[\x00-\x1f\x7f]`},
 			object{"pattern": `[. ][\\/]`}, // includes . and ..
-			object{"pattern": `[\\/]([cC][oO][nN]|[pP][rR][nN]|[aA][uU][xX]|[nN][uU][lL]|[cC][oO][mM][0-9¹²³]|[lL][pP][tT][0-9¹²³]|[cC][oO][nN][iI][nN]\$|[cC][oO][nN][oO][uU][tT]\$|[cC][lL][oO][cC][kK]\$) *([.\\/]|$)`},
+			object{"pattern": `[\\/]([cC][oO][nN]|[pP][rR][nN]|[aA][uU][xX]|[nN][uU][lL]|` +
+				`[cC][oO][mM][0-9¹²³]|[lL][pP][tT][0-9¹²³]|` +
+				`[cC][oO][nN][iI][nN]\$|[cC][oO][nN][oO][uU][tT]\$|[cC][lL][oO][cC][kK]\$) *([.\\/]|$)`},
 		}},
 	}
 }

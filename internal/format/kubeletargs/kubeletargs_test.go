@@ -218,9 +218,9 @@ func TestCommandLineRefusesInvalidWishes(t *testing.T) {
 	w := usual("v1.36.3-rc.1")
 	w.NodeLabels = map[string]string{"topology.kubernetes.io/zone": "a", "x.node.kubernetes.io/y": "",
 		"kubernetes.io.example.com/z": "1", "plain": "p"}
-	if got := flags(t,
-		w)["node-labels"]; got != "kubernetes.io.example.com/z=1,plain=p,topology.kubernetes.io/zone=a,x.node.kubernetes.io/y=" {
-		t.Errorf("node-labels=%s", got)
+	labels := "kubernetes.io.example.com/z=1,plain=p,topology.kubernetes.io/zone=a,x.node.kubernetes.io/y="
+	if got := flags(t, w)["node-labels"]; got != labels {
+		t.Errorf("node-labels=%s, want %s", got, labels)
 	}
 }
 

@@ -65,7 +65,9 @@ func secrets() []secret {
 		{".reg", "hunter2", "\"DbPassword\"=\"hunter2\"\r\n"},
 		{"connection string", "hunter2", "Server=tcp:db,1433;User ID=sa;Password=hunter2;Encrypt=True\n"},
 		{"Azure storage", "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq",
-			"AccountName=x;AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==;EndpointSuffix=core\n"},
+			"AccountName=x;" +
+				"AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==;" +
+				"EndpointSuffix=core\n"},
 		{"Azure SAS", "abc%2Bdef%3D", "https://x.blob.core.windows.net/c?sv=2022&sig=abc%2Bdef%3D&se=1\n"},
 		{"Azure application", "abc8Q~abcdefghijklmnopqrstuvwxyz0123456",
 			"the secret abc8Q~abcdefghijklmnopqrstuvwxyz0123456 \n"},
@@ -166,12 +168,16 @@ func TestOrdinaryTextPasses(t *testing.T) {
 	}
 }
 
-const ordinary = `I1120 14:29:59.123456    4711 kubelet.go:2345] "SyncLoop ADD" source="api" pods=["default/web-6d4cf56db6-abcde"]
-E1120 14:30:00.000001    4711 pod_workers.go:1294] "Error syncing pod, skipping" err="failed to \"StartContainer\"" podUID="0b52781f-b24d-5685-ddf6-69830ed40ec3"
-time="2026-11-20T14:29:59Z" level=info msg="PullImage \"mcr.microsoft.com/oss/kubernetes/pause:3.10\" returns image reference \"sha256:ee6521f290b2168b6e0935a181d4cff9be1ac3f505666ef0e3c98fae8199917a\""
+const ordinary = `I1120 14:29:59.123456    4711 kubelet.go:2345] "SyncLoop ADD" source="api"` +
+	` pods=["default/web-6d4cf56db6-abcde"]
+E1120 14:30:00.000001    4711 pod_workers.go:1294] "Error syncing pod, skipping"` +
+	` err="failed to \"StartContainer\"" podUID="0b52781f-b24d-5685-ddf6-69830ed40ec3"
+time="2026-11-20T14:29:59Z" level=info msg="PullImage \"mcr.microsoft.com/oss/kubernetes/pause:3.10\"` +
+	` returns image reference \"sha256:ee6521f290b2168b6e0935a181d4cff9be1ac3f505666ef0e3c98fae8199917a\""
 sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
-ee26b0dd4af7e749aa1a8ee3c10ae9923f618980772e473f8819a5d4940e0db27ac185f8a0e1d5f84f88bc887fd67b143732c304cc5fa9ad8e6f57f50028a8ff
+ee26b0dd4af7e749aa1a8ee3c10ae9923f618980772e473f8819a5d4940e0db` +
+	`27ac185f8a0e1d5f84f88bc887fd67b143732c304cc5fa9ad8e6f57f50028a8ff
 authentication:
   anonymous:
     enabled: false
@@ -213,7 +219,8 @@ passwordAuthentication yes
    Physical Address. . . . . . . . . : 00-15-5D-01-02-03
    IPv6 Address. . . . . . . . . . . : fe80::a1b2:c3d4:e5f6:789a%5
   TCP    10.0.0.5:50123   10.0.0.1:443   ESTABLISHED   4711
-C:\k\kubelet.exe --windows-service --config=/var/lib/kubelet/config.yaml --container-runtime-endpoint=npipe:////./pipe/containerd-containerd
+C:\k\kubelet.exe --windows-service --config=/var/lib/kubelet/config.yaml ` +
+	`--container-runtime-endpoint=npipe:////./pipe/containerd-containerd
 The password policy was applied. Elevated Token: %%1842
 Token Elevation Type: TokenElevationTypeDefault (1)
 https://example.com:8443/path@v1?x=1

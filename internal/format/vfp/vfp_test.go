@@ -19,8 +19,10 @@ const (
 		"B5F4E943-756D-4EE8-A70C-DF5AD7C74715\r\n" +
 		"  MAC address           : 00-15-5D-0A-0F-A7\r\n\r\nCommand list-vmswitch-port succeeded!\r\n"
 	portsJSON = "\ufeff" +
-		`{"Ports":[{"$type":"x","Id":"Container NIC 6c50381c","Name":"4FD72AB0-2C35-4AE7-AC9A-F893495BD5EF","VmsPortId":1,"MacAddress":"00155D7A01DC"},
-		{"Id":"B5F4E943-756D-4EE8-A70C-DF5AD7C74715","Name":"1666B12E-5204-46FB-A42E-1295AE2DF63A","VmsPortId":2,"MacAddress":"00155D0A0FA7"}]}`
+		`{"Ports":[{"$type":"x","Id":"Container NIC 6c50381c",` +
+		`"Name":"4FD72AB0-2C35-4AE7-AC9A-F893495BD5EF","VmsPortId":1,"MacAddress":"00155D7A01DC"},
+		{"Id":"B5F4E943-756D-4EE8-A70C-DF5AD7C74715",` +
+		`"Name":"1666B12E-5204-46FB-A42E-1295AE2DF63A","VmsPortId":2,"MacAddress":"00155D0A0FA7"}]}`
 )
 
 func TestPorts(t *testing.T) {
@@ -52,7 +54,8 @@ const (
 		"  SYN-ACK packets : 11\r\n  Dropped ACL packets : 0\r\n" +
 		"\r\nDirection - IN\r\n  Total packets : 80\r\n  SYN packets : 2\r\n  Dropped packets : 4\r\n  Dropped ACL " +
 		"packets : 3\r\n  Drops : by others : 1\r\n\r\nCommand get-port-counter succeeded!\r\n"
-	countersJSON = `{"InformationArray":[{"PortCounters":{"Direction":0,"TotalPackets":120,"TotalBytes":"7680","DroppedAcl":0}},
+	countersJSON = `{"InformationArray":[` +
+		`{"PortCounters":{"Direction":0,"TotalPackets":120,"TotalBytes":"7680","DroppedAcl":0}},
 		{"PortCounters":{"Direction":1,"TotalPackets":80,"DroppedPackets":4,"DroppedAcl":3,"$type":"x","DropsByOthers":1}}]}`
 	// One object instead of a list, since PowerShell accepts both.
 	countersNested = `{"InformationArray":{"PortCounters":[{"Direction":0,"TotalPackets":120,"TotalBytes":7680},` +

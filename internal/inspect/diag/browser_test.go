@@ -49,7 +49,8 @@ func TestThePageInABrowser(t *testing.T) {
 		t.Errorf("%d rows of services", got)
 	}
 	set("filter", "program files", "input")
-	if got := text("#rows td"); got != `containerd|running|4711|"C:\Program Files\containerd\bin\containerd.exe" --run-service` {
+	row := `containerd|running|4711|"C:\Program Files\containerd\bin\containerd.exe" --run-service`
+	if got := text("#rows td"); got != row {
 		t.Errorf("filtered they are %q", got)
 	}
 	set("search", "FAILED ON", "input")
@@ -59,11 +60,18 @@ func TestThePageInABrowser(t *testing.T) {
 	// No word of a table that fits a line is broken; on a phone the table scrolls.
 	browsertest.Do(page, chromedp.EmulateViewport(400, 844, chromedp.EmulateMobile))
 	broken := browsertest.Eval[string](page, `(() => {
-		const ruler = document.createElement("span"); ruler.style.cssText = "position:absolute;visibility:hidden;white-space:pre"; document.body.append(ruler);
+		const ruler = document.createElement("span");
+		ruler.style.cssText = "position:absolute;visibility:hidden;white-space:pre";
+		document.body.append(ruler);
 		const broken = [];
 		for (const td of document.querySelectorAll("td")) {
-			const style = getComputedStyle(td), room = td.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight); ruler.style.font = style.font;
-			for (const word of td.textContent.split(/\s+/)) { ruler.textContent = word; if (word.length <= 36 && ruler.offsetWidth > room + 1) broken.push(word); }
+			const style = getComputedStyle(td);
+			const room = td.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+			ruler.style.font = style.font;
+			for (const word of td.textContent.split(/\s+/)) {
+				ruler.textContent = word;
+				if (word.length <= 36 && ruler.offsetWidth > room + 1) broken.push(word);
+			}
 		}
 		ruler.remove(); return broken.join(" ") })()`)
 	if broken != "" {

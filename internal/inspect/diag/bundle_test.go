@@ -255,7 +255,8 @@ func TestPortNames(t *testing.T) {
 }
 
 func TestNamedFiles(t *testing.T) {
-	got := namedFiles(`C:\k\kubelet.exe --config=/var/lib/kubelet/config.yaml --kubeconfig C:\etc\kubernetes\kubelet.conf --v=2 --config`)
+	got := namedFiles(`C:\k\kubelet.exe --config=/var/lib/kubelet/config.yaml --kubeconfig ` +
+		`C:\etc\kubernetes\kubelet.conf --v=2 --config`)
 	if strings.Join(got, " ") != `C:\var\lib\kubelet\config.yaml C:\etc\kubernetes\kubelet.conf` {
 		t.Errorf("%q", got)
 	}

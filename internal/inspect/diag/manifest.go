@@ -15,11 +15,12 @@ const manifestName = "manifest.json"
 
 // Manifest lists the content of a bundle.
 type Manifest struct {
-	Format   string       `json:"format"`
-	SWDT     string       `json:"swdt"` // version of swdt
-	Created  time.Time    `json:"created"`
-	Profile  string       `json:"profile"`
-	Patterns int          `json:"patterns"` // number of the user's own patterns that were redacted; the patterns are not stored
+	Format  string    `json:"format"`
+	SWDT    string    `json:"swdt"` // version of swdt
+	Created time.Time `json:"created"`
+	Profile string    `json:"profile"`
+	// Patterns is how many patterns of the user were redacted. The patterns are not stored.
+	Patterns int          `json:"patterns"`
 	Nodes    []NodeRecord `json:"nodes"`
 }
 

@@ -54,7 +54,8 @@ func TestAHealthyNode(t *testing.T) {
 		t.Log(s.Rule, ": ", s.Why)
 	}
 	for _, rule := range []string{
-		"kubelet-service", "kubelet-flags", "kubelet-config", "kubelet-cgroups", "kubelet-endpoint", "kubelet-health", "containerd-config",
+		"kubelet-service", "kubelet-flags", "kubelet-config", "kubelet-cgroups", "kubelet-endpoint", "kubelet-health",
+		"containerd-config",
 		"runtime-answers", "network-ready", "image-mismatch", "cni-config", "cni-binaries", "service-crashes", "log-size",
 		"excluded-ports", "dynamic-ports", "mtu", "image-store",
 	} {
@@ -73,14 +74,16 @@ func TestAHealthyNode(t *testing.T) {
 // (netsh, wevtutil, --version) only print, and the agent may write to its own folder.
 func changes(o simulated.Operation) bool {
 	return !strings.HasPrefix(o.Target, layout.Root) && !slices.Contains([]simulated.Kind{
-		simulated.OpHTTPGet, simulated.OpPipeDial, simulated.OpResolve, simulated.OpReach, simulated.OpListeners, simulated.OpProcessRun,
+		simulated.OpHTTPGet, simulated.OpPipeDial, simulated.OpResolve, simulated.OpReach, simulated.OpListeners,
+		simulated.OpProcessRun,
 	}, o.Kind)
 }
 
 // Rules find the faults of a machine.
 func TestPlantedFaults(t *testing.T) {
 	n := nodetest.Start(t, "sample", simulated.Options{
-		Hostname: "WIN-1", Preset: simulated.Node, Images: []criserver.Image{{ID: "large", Tag: "example.com/large:1", Size: 9e9, OSVersion: "10.0.20348.1"}},
+		Hostname: "WIN-1", Preset: simulated.Node,
+		Images: []criserver.Image{{ID: "large", Tag: "example.com/large:1", Size: 9e9, OSVersion: "10.0.20348.1"}},
 	})
 	n.Machine.ExcludePorts(10200, 10299, false)
 	n.Machine.SetDynamicPorts(20000, 20000)
@@ -98,15 +101,21 @@ func TestPlantedFaults(t *testing.T) {
 	n.Machine.SetReach("10.0.0.9:6443", platform.TimedOut)
 	facts := gather(t, n)
 	r := examine(t, facts)
-	for _, rule := range []string{"service-crashes", "disk-space", "kubelet-config", "containerd-config", "joined", "control-plane-reachable"} {
-		if !slices.ContainsFunc(r.Findings, func(f finding.Fault) bool { return f.Rule == rule && f.Severity == finding.Error }) {
+	for _, rule := range []string{"service-crashes", "disk-space", "kubelet-config", "containerd-config", "joined",
+		"control-plane-reachable"} {
+		if !slices.ContainsFunc(r.Findings, func(f finding.Fault) bool {
+			return f.Rule == rule && f.Severity == finding.Error
+		}) {
 			t.Errorf("%s found nothing: %+v", rule, r.Findings)
 		}
 	}
 	for rule, words := range map[string]string{
-		"excluded-ports": "10200-10299", "dynamic-ports": "20000-39999", "mtu": "vEthernet (Ethernet): 9000", "image-store": "9.6 GB in images",
+		"excluded-ports": "10200-10299", "dynamic-ports": "20000-39999", "mtu": "vEthernet (Ethernet): 9000",
+		"image-store": "9.6 GB in images",
 	} {
-		if !slices.ContainsFunc(r.Findings, func(f finding.Fault) bool { return f.Rule == rule && strings.Contains(f.Evidence, words) }) {
+		if !slices.ContainsFunc(r.Findings, func(f finding.Fault) bool {
+			return f.Rule == rule && strings.Contains(f.Evidence, words)
+		}) {
 			t.Errorf("%s did not see %q: %+v", rule, words, r.Findings)
 		}
 	}
@@ -140,17 +149,22 @@ func TestAWindowsOfAnotherLanguage(t *testing.T) {
 		}
 		switch strings.Join(c.Args, " ") {
 		case "int ipv4 show dynamicport tcp":
-			return simulated.Answer{Stdout: "\r\nプロトコル tcp の動的ポートの範囲\r\n---------------------------------\r\n開始ポート      : 1024\r\nポート数        : 64511\r\n\r\n"}, true
+			return simulated.Answer{Stdout: "\r\nプロトコル tcp の動的ポートの範囲\r\n---------------------------------\r\n" +
+				"開始ポート      : 1024\r\nポート数        : 64511\r\n\r\n"}, true
 		case "int ipv4 show subinterfaces": // イーサネット in code page 932
-			return simulated.Answer{Stdout: "   MTU  MediaSenseState   \x8e\xf3\x90M  \x91\x97\x90M  Interface\r\n------  ---------------  ---------  ---------  -------------\r\n" +
-				"  1400                1         10         10  \x83C\x81[\x83T\x83l\x83b\x83g\r\n  1500                1         10         10  vEthernet (\x83C\x81[\x83T\x83l\x83b\x83g)\r\n"}, true
+			return simulated.Answer{Stdout: "   MTU  MediaSenseState   \x8e\xf3\x90M  \x91\x97\x90M  Interface\r\n" +
+				"------  ---------------  ---------  ---------  -------------\r\n" +
+				"  1400                1         10         10  \x83C\x81[\x83T\x83l\x83b\x83g\r\n" +
+				"  1500                1         10         10  vEthernet (\x83C\x81[\x83T\x83l\x83b\x83g)\r\n"}, true
 		}
 		return simulated.Answer{}, false
 	})
 	facts := gather(t, n)
 	r := examine(t, facts, "dynamic-ports", "mtu", "excluded-ports")
 	for rule, words := range map[string]string{"dynamic-ports": "1024-65534", "mtu": "the machine's own adapter: 1400"} {
-		if !slices.ContainsFunc(r.Findings, func(f finding.Fault) bool { return f.Rule == rule && strings.Contains(f.Evidence, words) }) {
+		if !slices.ContainsFunc(r.Findings, func(f finding.Fault) bool {
+			return f.Rule == rule && strings.Contains(f.Evidence, words)
+		}) {
 			t.Errorf("%s did not see %q: %+v", rule, words, r)
 		}
 	}
@@ -167,7 +181,8 @@ func TestABareMachine(t *testing.T) {
 			found = append(found, f.Rule)
 		}
 	}
-	if want := []string{"containers-feature", "kubelet-service", "containerd-service", "runtime-answers"}; !slices.Equal(found, want) {
+	want := []string{"containers-feature", "kubelet-service", "containerd-service", "runtime-answers"}
+	if !slices.Equal(found, want) {
 		t.Errorf("found %q, want %q", found, want)
 	}
 	for _, s := range r.Skipped {
@@ -234,7 +249,8 @@ func TestKubeletFlagsAreGathered(t *testing.T) {
 // Ntfs reports healthy volumes and damaged ones with the same event id.
 func TestHarmlessEventsAreIgnored(t *testing.T) {
 	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
-	volume := simulated.LoggedEvent{Channel: "System", Provider: "Microsoft-Windows-Ntfs", ID: 98, Level: 4, Message: "Volume C: is healthy. No action is needed."}
+	volume := simulated.LoggedEvent{Channel: "System", Provider: "Microsoft-Windows-Ntfs", ID: 98, Level: 4,
+		Message: "Volume C: is healthy. No action is needed."}
 	n.Machine.LogEvent(volume)
 	if r := examine(t, gather(t, n), "disk-errors"); len(r.Findings) > 0 || len(r.Rules) != 1 {
 		t.Errorf("%+v", r)
@@ -253,7 +269,8 @@ func TestARuleThatBlocksAFew(t *testing.T) {
 		addresses string
 		found     bool
 	}{"a few": {"203.0.113.0/24", false}, "everybody": {"", true}} {
-		rule := &agentv1.FirewallRule{Name: name, Enabled: true, Inbound: true, Protocol: "tcp", Ports: "10250", Profiles: "any", Addresses: c.addresses}
+		rule := &agentv1.FirewallRule{Name: name, Enabled: true, Inbound: true, Protocol: "tcp", Ports: "10250",
+			Profiles: "any", Addresses: c.addresses}
 		if _, err := n.Firewall.Add(t.Context(), rule); err != nil {
 			t.Fatal(err)
 		}
@@ -271,7 +288,8 @@ func TestARuleThatBlocksAFew(t *testing.T) {
 // Redaction covers texts that the runtime returned.
 func TestTheRuntimesAnswersAreRedacted(t *testing.T) {
 	n := nodetest.Start(t, "sample", simulated.Options{
-		Hostname: "WIN-1", Preset: simulated.Node, Images: []criserver.Image{{ID: "i", Tag: "corp.example.com/web:1", Size: 9e6, OSVersion: "10.0.20348.1"}},
+		Hostname: "WIN-1", Preset: simulated.Node,
+		Images: []criserver.Image{{ID: "i", Tag: "corp.example.com/web:1", Size: 9e6, OSVersion: "10.0.20348.1"}},
 	})
 	for pattern, kept := range map[string]bool{"corp.example": false, "another": true} {
 		ctx := metadata.AppendToOutgoingContext(t.Context(), redact.Metadata, "1", redact.MetadataPatterns, pattern)
@@ -279,7 +297,8 @@ func TestTheRuntimesAnswersAreRedacted(t *testing.T) {
 		if err != nil || facts.Images.Value == nil {
 			t.Fatal(err, facts.Images.Unknown)
 		}
-		has := slices.ContainsFunc(*facts.Images.Value, func(i doctor.Image) bool { return slices.Contains(i.Tags, "corp.example.com/web:1") })
+		has := slices.ContainsFunc(*facts.Images.Value,
+			func(i doctor.Image) bool { return slices.Contains(i.Tags, "corp.example.com/web:1") })
 		if has != kept {
 			t.Errorf("%s: %+v", pattern, facts.Images.Value)
 		}
@@ -292,7 +311,10 @@ func TestAKubeconfigOfSeveral(t *testing.T) {
 	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
 	n.Put(`C:\etc\kubernetes\kubelet.conf`, []byte(`apiVersion: v1
 kind: Config
-clusters: [{name: a, cluster: {server: "https://10.0.0.1:6443"}}, {name: b, cluster: {server: "https://10.0.0.2:6443"}}, {name: c, cluster: {server: "https://10.0.0.3:6443"}}]
+clusters:
+- {name: a, cluster: {server: "https://10.0.0.1:6443"}}
+- {name: b, cluster: {server: "https://10.0.0.2:6443"}}
+- {name: c, cluster: {server: "https://10.0.0.3:6443"}}
 contexts: [{name: x, context: {cluster: b, user: v}}]
 current-context: x
 users:

@@ -63,10 +63,11 @@ const (
 	docsReleases = "https://containerd.io/releases/#kubernetes-support"
 	docsRunClass = "https://kubernetes.io/docs/concepts/containers/runtime-class/"
 	docsCerts    = "https://kubernetes.io/docs/tasks/tls/certificate-rotation/"
-	docsPorts    = "https://learn.microsoft.com/troubleshoot/windows-server/networking/default-dynamic-port-range-tcpip-chang"
-	docsCalico   = "https://docs.tigera.io/calico/latest/getting-started/kubernetes/windows-calico/"
-	docsFlannel  = "https://github.com/flannel-io/flannel/blob/master/Documentation/backends.md#vxlan"
-	docsAntrea   = "https://antrea.io/docs/main/docs/windows/"
-	docsPush     = "https://github.com/swdt-dev/swdt/blob/main/docs/guides/push.md"
-	docsJoin     = "https://github.com/swdt-dev/swdt/blob/main/docs/guides/join.md"
+	docsPorts    = "https://learn.microsoft.com/troubleshoot/windows-server/networking/" +
+		"default-dynamic-port-range-tcpip-chang"
+	docsCalico  = "https://docs.tigera.io/calico/latest/getting-started/kubernetes/windows-calico/"
+	docsFlannel = "https://github.com/flannel-io/flannel/blob/master/Documentation/backends.md#vxlan"
+	docsAntrea  = "https://antrea.io/docs/main/docs/windows/"
+	docsPush    = "https://github.com/swdt-dev/swdt/blob/main/docs/guides/push.md"
+	docsJoin    = "https://github.com/swdt-dev/swdt/blob/main/docs/guides/join.md"
 )

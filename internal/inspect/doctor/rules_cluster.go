@@ -165,7 +165,8 @@ func podRules() []Rule {
 				"kubelet rejects it, or never pulls its image.",
 			Remedy: "give pods a nodeSelector kubernetes.io/os, and this node a taint: " +
 				"`kubectl taint node NODE os=windows:NoSchedule`", look: lookAtPodOS,
-			Link: "https://kubernetes.io/docs/concepts/windows/user-guide/#ensuring-os-specific-workloads-land-on-the-appropriate-container-host",
+			Link: "https://kubernetes.io/docs/concepts/windows/user-guide/" +
+				"#ensuring-os-specific-workloads-land-on-the-appropriate-container-host",
 		},
 	}
 }

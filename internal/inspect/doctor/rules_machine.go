@@ -71,7 +71,8 @@ func machineRules() []Rule {
 			Needs: []string{"machine", "clocks"},
 			Means: "Certificates and tokens are rejected as expired or not yet valid, leases seem stale, and logs of " +
 				"different machines cannot be compared.",
-			Link: "https://learn.microsoft.com/windows-server/networking/windows-time-service/windows-time-service-tools-and-settings",
+			Link: "https://learn.microsoft.com/windows-server/networking/windows-time-service/" +
+				"windows-time-service-tools-and-settings",
 		}, func(f *Facts) preflight.Gathered {
 			c := f.Clocks.Value
 			return preflight.Gathered{
@@ -86,7 +87,8 @@ func machineRules() []Rule {
 				"set by hand.",
 			Remedy: "`swdt exec -- sc.exe config w32time start= auto`, then `swdt exec -- net start w32time`",
 			look:   lookAtTimeService,
-			Link:   "https://learn.microsoft.com/windows-server/networking/windows-time-service/windows-time-service-tools-and-settings",
+			Link: "https://learn.microsoft.com/windows-server/networking/windows-time-service/" +
+				"windows-time-service-tools-and-settings",
 		},
 		{
 			ID: "automatic-updates", Title: "Windows Update does not reboot on its own", Severity: finding.Info,
@@ -101,7 +103,8 @@ func machineRules() []Rule {
 			Needs: []string{"defender"},
 			Means: "Defender scans every file of every layer: pulling images and starting pods takes several times " +
 				"as long.",
-			Link: "https://learn.microsoft.com/virtualization/windowscontainers/manage-docker/anti-virus-optimization-for-windows-containers",
+			Link: "https://learn.microsoft.com/virtualization/windowscontainers/manage-docker/" +
+				"anti-virus-optimization-for-windows-containers",
 		}, func(f *Facts) preflight.Gathered { return preflight.Gathered{Defender: *f.Defender.Value} }),
 		{
 			ID: "proxy", Title: "NO_PROXY covers the cluster's own addresses", Severity: finding.Warning,
@@ -220,7 +223,8 @@ func eventRules() []Rule {
 			Means:  "The disk is failing, or its file system is damaged; image layers and binaries may be damaged too.",
 			Remedy: "`swdt exec -- chkdsk C: /scan`, and check the disk, or the host of the virtual machine",
 			look:   lookAtDiskErrors,
-			Link:   "https://learn.microsoft.com/troubleshoot/windows-server/backup-and-storage/troubleshoot-data-corruption-and-disk-errors",
+			Link: "https://learn.microsoft.com/troubleshoot/windows-server/backup-and-storage/" +
+				"troubleshoot-data-corruption-and-disk-errors",
 		},
 		{
 			ID: "memory-exhausted", Title: "Windows did not run out of memory", Severity: finding.Warning,

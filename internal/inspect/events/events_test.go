@@ -31,7 +31,8 @@ func TestTheQueryIsMadeOfNumbersAndTimes(t *testing.T) {
 // The events do not depend on the pieces in which the bytes arrive.
 func TestTheAnswerInPieces(t *testing.T) {
 	const text = "<Event xmlns='x'><System><Provider Name='Ünï'/><EventID Qualifiers='1'>5</EventID><Level>3</Level>" +
-		"<TimeCreated SystemTime='2026-11-20T14:00:00.1234567Z'/><EventRecordID>9</EventRecordID><Channel>System</Channel></System>" +
+		"<TimeCreated SystemTime='2026-11-20T14:00:00.1234567Z'/>" +
+		"<EventRecordID>9</EventRecordID><Channel>System</Channel></System>" +
 		"<RenderingInfo><Message>bell &#x7; \U0001F600 " +
 		"&amp;</Message></RenderingInfo></Event>\r\n<Event><broken</Event>"
 	var wide []byte

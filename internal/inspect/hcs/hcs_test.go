@@ -51,9 +51,11 @@ func TestList(t *testing.T) {
 		system("b@vm", `{"Id":"b@vm","SystemType":"VirtualMachine","Owner":"shim","State":"Running"}`, ``, "not now"),
 		system("a", `{"Id":"a","SystemType":"Container","Owner":"shim","State":"Running","RuntimeId":"r"}`,
 			`{"Id":"a","SystemType":"Container","RuntimeOsType":"Windows","State":"Running",
-			  "Statistics":{"Uptime100ns":50,"Memory":{"MemoryUsageCommitBytes":3,"MemoryUsageCommitPeakBytes":4,"MemoryUsagePrivateWorkingSetBytes":2},
+			  "Statistics":{"Uptime100ns":50,"Memory":{
+			    "MemoryUsageCommitBytes":3,"MemoryUsageCommitPeakBytes":4,"MemoryUsagePrivateWorkingSetBytes":2},
 			  "Processor":{"TotalRuntime100ns":20,"RuntimeKernel100ns":5}},
-			  "ProcessList":[{"ProcessId":7,"ImageName":"web.exe","KernelTime100ns":1,"UserTime100ns":2,"MemoryCommitBytes":8,"MemoryWorkingSetPrivateBytes":9,
+			  "ProcessList":[{"ProcessId":7,"ImageName":"web.exe","KernelTime100ns":1,"UserTime100ns":2,
+			    "MemoryCommitBytes":8,"MemoryWorkingSetPrivateBytes":9,
 			  "CreateTimestamp":"2026-11-20T14:00:00Z"}]}`, ""),
 		system("c", `{"Id":"c","SystemType":"Container","HostingSystemId":"b@vm"}`, ``, ""),
 	}})

@@ -205,9 +205,11 @@ func TestSelect(t *testing.T) {
 
 func TestPoliciesInWords(t *testing.T) {
 	for _, c := range []struct{ kind, settings, want string }{
-		{"ACL", `{"Action":"Block","Direction":"In","RemoteAddresses":"10.0.0.0/8,172.16.0.1","Protocols":"6,17","LocalPorts":"80","RemotePorts":"","Priority":500}`,
+		{"ACL", `{"Action":"Block","Direction":"In","RemoteAddresses":"10.0.0.0/8,172.16.0.1","Protocols":"6,17",` +
+			`"LocalPorts":"80","RemotePorts":"","Priority":500}`,
 			"block in tcp, udp from 10.0.0.0/8, 172.16.0.1 to port 80 (priority 500)"},
-		{"ACL", `{"Action":"Allow","Direction":"Out","RemoteAddresses":"10.0.0.0/8","RemotePorts":"443","Priority":"7"}`, `allow out to 10.0.0.0/8 port 443 (priority "7")`},
+		{"ACL", `{"Action":"Allow","Direction":"Out","RemoteAddresses":"10.0.0.0/8","RemotePorts":"443",` +
+			`"Priority":"7"}`, `allow out to 10.0.0.0/8 port 443 (priority "7")`},
 		{"OutBoundNAT", `{"VirtualIP":"10.1.2.3","Exceptions":["a","b"]}`,
 			"hides its address behind 10.1.2.3, except to a, b"},
 		{"PortMapping", `{"Protocol":6,"InternalPort":80,"ExternalPort":8080}`, "port 8080/tcp goes to its port 80"},
@@ -242,8 +244,9 @@ func TestParseRejectsTextThatIsNoObject(t *testing.T) {
 // The service's objects may be incomplete.
 func TestSparseObjects(t *testing.T) {
 	state, err := hns.Parse(map[platform.NetworkKind][][]byte{
-		platform.HNSNetworks:      {[]byte(`{}`)},
-		platform.HNSEndpoints:     {[]byte(`{"HostComputeNetwork":"gone","HostComputeNamespace":"00000000-0000-0000-0000-000000000000"}`)},
+		platform.HNSNetworks: {[]byte(`{}`)},
+		platform.HNSEndpoints: {[]byte(`{"HostComputeNetwork":"gone",` +
+			`"HostComputeNamespace":"00000000-0000-0000-0000-000000000000"}`)},
 		platform.HNSLoadBalancers: {[]byte(`{"HostComputeEndpoints":["gone"]}`)},
 		platform.HNSNamespaces:    {[]byte(`{"Resources":[{"Type":"Endpoint","Data":{"Id":"gone"}}]}`)},
 	})

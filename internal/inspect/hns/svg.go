@@ -36,9 +36,11 @@ const style = `
         --far:#fff; --lb:#fff8c5; --lbline:#d4a72c; --bad:#ffebe9; --badline:#ff8182; --edge:#8c959f;
         background:var(--page); font:12px ui-sans-serif,system-ui,"Segoe UI",sans-serif }
   @media (prefers-color-scheme: dark) {
-    svg { --page:#0d1117; --ink:#e6edf3; --soft:#9198a1; --line:#3d444d; --net:#151b23; --pod:#0c2d4d; --podline:#316dca;
+    svg { --page:#0d1117; --ink:#e6edf3; --soft:#9198a1; ` +
+	`--line:#3d444d; --net:#151b23; --pod:#0c2d4d; --podline:#316dca;
           --far:#0d1117; --lb:#2f2608; --lbline:#9e6a03; --bad:#3c1417; --badline:#b62324; --edge:#656c76 } }
-  text { fill:var(--ink) } .soft { fill:var(--soft) } .head { font-size:16px; font-weight:600 } .name { font-weight:600 }
+  text { fill:var(--ink) } .soft { fill:var(--soft) } ` +
+	`.head { font-size:16px; font-weight:600 } .name { font-weight:600 }
   .ip { font-family:ui-monospace,monospace; font-size:11px; fill:var(--soft) }
   .net { fill:var(--net); stroke:var(--line) } .pod { fill:var(--pod); stroke:var(--podline) }
   .far { fill:var(--far); stroke:var(--line); stroke-dasharray:3 3 }

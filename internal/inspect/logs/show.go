@@ -32,7 +32,8 @@ const (
 type TooManyError struct{ Found int }
 
 func (e *TooManyError) Error() string {
-	return fmt.Sprintf("read the logs: the node lists %d, and %d are read at once; name fewer of them, such as one pod", e.Found, maxLogs)
+	return fmt.Sprintf("read the logs: the node lists %d, and %d are read at once; name fewer of them, such as "+
+		"one pod", e.Found, maxLogs)
 }
 
 // NothingError reports sources without a log on the node.

@@ -124,7 +124,8 @@ func lookAtKubeletConfig(f *facts) []finding.Finding {
 	config := f.cluster.kubeletConfig.value
 	if !config.Exists {
 		return []finding.Finding{{Severity: finding.Error,
-			What: "there is no ConfigMap kubelet-config in kube-system, from which a node takes its kubelet's settings", Remedy: again}}
+			What: "there is no ConfigMap kubelet-config in kube-system, from which a node takes its " +
+				"kubelet's settings", Remedy: again}}
 	}
 	var content struct{ Kind string }
 	if err := yaml.Unmarshal([]byte(config.Content), &content); err != nil || content.Kind != "KubeletConfiguration" {

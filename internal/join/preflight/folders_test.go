@@ -40,10 +40,12 @@ func TestTheRemedyForAFolderIsForAShell(t *testing.T) {
 	want := []struct{ what, command string }{
 		{
 			`ordinary accounts can change C:\k, from which SYSTEM runs kubelet, containerd`,
-			"`swdt exec -- icacls 'C:\\k' /inheritance:r /grant '*S-1-5-18:(OI)(CI)F' '*S-1-5-32-544:(OI)(CI)F' '*S-1-5-32-545:(OI)(CI)RX'`",
+			"`swdt exec -- icacls 'C:\\k' /inheritance:r /grant " +
+				"'*S-1-5-18:(OI)(CI)F' '*S-1-5-32-544:(OI)(CI)F' '*S-1-5-32-545:(OI)(CI)RX'`",
 		}, {
 			`ordinary accounts can change D:\my kube\kube-proxy.exe, which SYSTEM runs`,
-			"`swdt exec -- icacls 'D:\\my kube\\kube-proxy.exe' /inheritance:r /grant '*S-1-5-18:F' '*S-1-5-32-544:F' '*S-1-5-32-545:RX'`",
+			"`swdt exec -- icacls 'D:\\my kube\\kube-proxy.exe' /inheritance:r /grant " +
+				"'*S-1-5-18:F' '*S-1-5-32-544:F' '*S-1-5-32-545:RX'`",
 		},
 	}
 	got := lookAtChangeable(f)

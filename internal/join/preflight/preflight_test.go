@@ -124,7 +124,8 @@ func (p *pair) run(t *testing.T) preflight.Report {
 // enableContainers enables the feature, as on a machine after the reboot.
 func (p *pair) enableContainers(t *testing.T) {
 	t.Helper()
-	if _, err := p.node.Features.Set(t.Context(), &agentv1.SetFeatureRequest{Name: "Containers", Enabled: true}); err != nil {
+	containers := &agentv1.SetFeatureRequest{Name: "Containers", Enabled: true}
+	if _, err := p.node.Features.Set(t.Context(), containers); err != nil {
 		t.Fatal(err)
 	}
 	p.node.Machine.Reboot()
@@ -170,11 +171,13 @@ func TestManyProblemsInOneRun(t *testing.T) {
 	p.spoilCluster(t)
 	r := p.run(t)
 	want := []string{
-		"architecture error", "elevated error", "disk-space error", "memory error", "pending-reboot error", "hostname error", "clock error",
+		"architecture error", "elevated error", "disk-space error", "memory error", "pending-reboot error",
+		"hostname error", "clock error",
 		"ports error", "ports error", "leftovers error", "kubelet-service error", "container-runtime error",
 		"control-plane-name error", "control-plane-reachable error", "windows-version error",
 		"version-skew error", "cluster-info error", "kubelet-config error", "node-name error", "virtualization error",
-		"containers-feature warning", "container-runtime warning", "defender warning", "calico warning", "calico warning", "calico warning",
+		"containers-feature warning", "container-runtime warning", "defender warning", "calico warning",
+		"calico warning", "calico warning",
 		"kube-proxy warning",
 	}
 	var got []string
@@ -222,7 +225,8 @@ func (p *pair) spoilMachine(t *testing.T) {
 	}
 	p.node.Put(`C:\etc\kubernetes\kubelet.conf`, []byte("of another cluster"))
 	for name, line := range map[string]string{
-		"kubelet": `C:\k\nssm.exe`, "containerd": `D:\containerd\containerd.exe --run-service`, "docker": `C:\Docker\dockerd.exe --run-service`,
+		"kubelet": `C:\k\nssm.exe`, "containerd": `D:\containerd\containerd.exe --run-service`,
+		"docker":    `C:\Docker\dockerd.exe --run-service`,
 		"WinDefend": `"C:\ProgramData\Microsoft\Windows Defender\MsMpEng.exe"`,
 	} {
 		config := &agentv1.ServiceConfig{Name: name, CommandLine: line, StartType: agentv1.StartType_START_TYPE_MANUAL}
@@ -411,7 +415,8 @@ func TestReport(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"sample: ", "✗ ports ", "kubelet's port 10250 is in use by nginx.exe (process ", "→ stop that program, or give it another port\n",
+		"sample: ", "✗ ports ", "kubelet's port 10250 is in use by nginx.exe (process ",
+		"→ stop that program, or give it another port\n",
 		"! elevated ", "may not change the machine (ignored)\n", "the bootstrap token abcdef is not one",
 	} {
 		if !strings.Contains(text.String(), want) {

@@ -244,7 +244,8 @@ func (p Properties) expression() (string, error) {
 		if err := checkName("a property", `^[A-Za-z]+$`, property.Name); err != nil {
 			return "", err
 		}
-		all = append(all, fmt.Sprintf("@{Name='%s';Expression={%s}}", property.Name, fmt.Sprintf(string(property.As), property.Name)))
+		all = append(all, fmt.Sprintf("@{Name='%s';Expression={%s}}", property.Name,
+			fmt.Sprintf(string(property.As), property.Name)))
 	}
 	return strings.Join(all, ","), nil
 }

@@ -14,7 +14,8 @@ func TestScriptOfCmdlets(t *testing.T) {
 	pipeline := powershell.Pipeline{get}
 	script := powershell.Script{
 		powershell.Keep("vm", get),
-		powershell.Do(powershell.Call(`Hyper-V\Stop-VM`, powershell.With("VM", powershell.Variable("vm")), powershell.Switch("Force"),
+		powershell.Do(powershell.Call(`Hyper-V\Stop-VM`, powershell.With("VM", powershell.Variable("vm")),
+			powershell.Switch("Force"),
 			powershell.With("Confirm", powershell.Off{}), powershell.With("Count", powershell.Number(-1)),
 			powershell.With("Enabled", powershell.Flag(true)), powershell.With("Of", powershell.Result(pipeline)),
 			powershell.With("Keys", powershell.Bytes{28, 156}), powershell.With("Arguments", powershell.Table{

@@ -7,9 +7,11 @@
 // A component comes from its source in the node file. Without a source, it comes from the place where its project
 // publishes that version:
 //
-//	containerd   https://github.com/containerd/containerd/releases/download/v1.7.12/containerd-1.7.12-windows-amd64.tar.gz
+//	containerd   https://github.com/containerd/containerd/releases/download/
+//	             v1.7.12/containerd-1.7.12-windows-amd64.tar.gz
 //	kubelet, …   https://dl.k8s.io/v1.36.3/bin/windows/amd64/kubelet.exe
-//	crictl       https://github.com/kubernetes-sigs/cri-tools/releases/download/v1.36.0/crictl-v1.36.0-windows-amd64.tar.gz
+//	crictl       https://github.com/kubernetes-sigs/cri-tools/releases/download/
+//	             v1.36.0/crictl-v1.36.0-windows-amd64.tar.gz
 //
 // # Mirrors
 //

@@ -50,16 +50,18 @@ func presetAccess() map[string]string {
 		`C:\Program Files (x86)`: installer + readOnly,
 		`C:\Windows`:             installer + readOnly,
 		`C:\Windows\Temp`:        "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICIIO;FA;;;CO)(A;CI;CCDCLCSWRPWPDTLOCRRC;;;BU)",
-		`C:\ProgramData`:         "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICIIO;FA;;;CO)(A;OICI;0x1200a9;;;BU)(A;CI;DCLCRPCR;;;BU)",
-		`C:\ProgramData\ssh`:     "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;AU)",
-		profileFolder:            private,
-		nodeFolder:               access.Programs, // a join leaves this list
+		`C:\ProgramData`: "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICIIO;FA;;;CO)(A;OICI;0x1200a9;;;BU)" +
+			"(A;CI;DCLCRPCR;;;BU)",
+		`C:\ProgramData\ssh`: "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;AU)",
+		profileFolder:        private,
+		nodeFolder:           access.Programs, // a join leaves this list
 	}
 }
 
 // driveAccess is the access list of C:\ itself: all accounts may make folders in C:\, and files in
 // those folders.
-const driveAccess = "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;BU)(A;CI;LC;;;BU)(A;CIIO;DC;;;BU)(A;OICIIO;FA;;;CO)"
+const driveAccess = "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;BU)(A;CI;LC;;;BU)(A;CIIO;DC;;;BU)" +
+	"(A;OICIIO;FA;;;CO)"
 
 // granted returns the rights that an account has to a file.
 func (f *file) granted(a *account) access.Rights {

@@ -115,7 +115,8 @@ func (m *Machine) installRegistry() {
 	text(machineGUIDKey, machineGUID, strings.Trim(newUUID(), "{}"))
 	text(setupStateKey, imageState, imageComplete)
 	expand(environmentKey, "Path",
-		`%SystemRoot%\system32;%SystemRoot%;%SystemRoot%\System32\Wbem;%SYSTEMROOT%\System32\WindowsPowerShell\v1.0\;%SYSTEMROOT%\System32\OpenSSH\`)
+		`%SystemRoot%\system32;%SystemRoot%;%SystemRoot%\System32\Wbem;`+
+			`%SYSTEMROOT%\System32\WindowsPowerShell\v1.0\;%SYSTEMROOT%\System32\OpenSSH\`)
 	expand(environmentKey, "ComSpec", `%SystemRoot%\system32\cmd.exe`)
 	expand(environmentKey, "TEMP", `%SystemRoot%\TEMP`)
 	expand(environmentKey, "windir", `%SystemRoot%`)

@@ -14,10 +14,14 @@ import (
 
 // Rules as Windows Server 2022 stores them in its registry.
 const (
-	remoteDesktop = `v2.31|Action=Allow|Active=FALSE|Dir=In|Protocol=6|LPort=3389|App=%SystemRoot%\system32\svchost.exe|Svc=termservice|Name=@FirewallAPI.dll,-28775|Desc=@FirewallAPI.dll,-28756|EmbedCtxt=@FirewallAPI.dll,-28752|`
-	kubelet       = `v2.31|Action=Allow|Active=TRUE|Dir=In|Protocol=6|LPort=10250|LPort=10255|Profile=Private|Profile=Domain|Name=kubelet|`
-	ranges        = `v2.31|Action=Block|Active=TRUE|Dir=Out|Protocol=17|LPort2_10=8000-8100|RA4=LocalSubnet|RA4=10.0.0.0/255.0.0.0|RA6=LocalSubnet|Name=out|`
-	ping          = `v2.31|Action=Allow|Active=TRUE|Dir=In|Protocol=1|ICMP4=8:*|Profile=Public|Name=ping|`
+	remoteDesktop = `v2.31|Action=Allow|Active=FALSE|Dir=In|Protocol=6|LPort=3389|` +
+		`App=%SystemRoot%\system32\svchost.exe|Svc=termservice|Name=@FirewallAPI.dll,-28775|` +
+		`Desc=@FirewallAPI.dll,-28756|EmbedCtxt=@FirewallAPI.dll,-28752|`
+	kubelet = `v2.31|Action=Allow|Active=TRUE|Dir=In|Protocol=6|LPort=10250|LPort=10255|Profile=Private|` +
+		`Profile=Domain|Name=kubelet|`
+	ranges = `v2.31|Action=Block|Active=TRUE|Dir=Out|Protocol=17|LPort2_10=8000-8100|RA4=LocalSubnet|` +
+		`RA4=10.0.0.0/255.0.0.0|RA6=LocalSubnet|Name=out|`
+	ping = `v2.31|Action=Allow|Active=TRUE|Dir=In|Protocol=1|ICMP4=8:*|Profile=Public|Name=ping|`
 )
 
 func TestParseRule(t *testing.T) {

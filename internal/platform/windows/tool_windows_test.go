@@ -45,7 +45,8 @@ func TestToolsAreCalledThroughRealCommandLines(t *testing.T) {
 	case !reboot:
 		t.Error("reboot is false, want true")
 	}
-	want := `["advfirewall","firewall","add","rule","name=kubelet (ü) 100%","dir=out","action=block","enable=no","profile=any","protocol=tcp","localport=1","program=C:\\Program Files\\x\\x.exe"]
+	want := `["advfirewall","firewall","add","rule","name=kubelet (ü) 100%","dir=out","action=block",` +
+		`"enable=no","profile=any","protocol=tcp","localport=1","program=C:\\Program Files\\x\\x.exe"]
 ["/Online","/English","/Get-FeatureInfo","/FeatureName:Containers"]
 ["/Online","/English","/Enable-Feature","/FeatureName:Containers","/All","/NoRestart"]`
 	if got := strings.TrimSpace(read(t, record)); got != want {

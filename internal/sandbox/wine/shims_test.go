@@ -15,8 +15,8 @@ func TestPowerShellAnswersKubeadm(t *testing.T) {
 	const properties = `Get-ItemProperty -Path 'HKLM:\SOFTWARE\Microsoft\Windows NT\CurrentVersion'`
 	for script, want := range map[string]string{
 		"(" + properties + ").ProductName": "Windows Server 2022 Datacenter",
-		"$props = " + properties +
-			`; "$($props.CurrentMajorVersionNumber).$($props.CurrentMinorVersionNumber).$($props.CurrentBuildNumber)"`: "10.0.20348",
+		"$props = " + properties + `; "$($props.CurrentMajorVersionNumber).` +
+			`$($props.CurrentMinorVersionNumber).$($props.CurrentBuildNumber)"`: "10.0.20348",
 	} {
 		if got := output(t, p.Command(t.Context(), "powershell", script)); got != want {
 			t.Errorf("%s: %q, want %q", script, got, want)

@@ -161,8 +161,9 @@ func TestSetupWaitsAtAScreen(t *testing.T) {
 		"key of an evaluation": {
 			machine(t, iso, changed(t, plain, name, "<ProductKey>", "<ProductKey><Key>AAAAA</Key>")), "product key entered",
 		},
-		"broken file":     {machine(t, iso, changed(t, plain, name, "</unattend>", "")), "could not parse"},
-		"other namespace": {machine(t, iso, changed(t, plain, name, "urn:schemas-microsoft-com:unattend", "urn:x")), "its root"},
+		"broken file": {machine(t, iso, changed(t, plain, name, "</unattend>", "")), "could not parse"},
+		"other namespace": {machine(t, iso, changed(t, plain, name, "urn:schemas-microsoft-com:unattend", "urn:x")),
+			"its root"},
 		"other processor": {machine(t, iso, changed(t, plain, name, `"amd64"`, `"arm64"`)), "Language"},
 		"partition": {
 			machine(t, iso, changed(t, plain, name, "<PartitionID>3<", "<PartitionID>2<")), "partition 2",

@@ -85,7 +85,8 @@ func TestSignalAfterTheEndKillsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, cancel := context.WithCancelCause(t.Context())
 		signals, done := make(chan os.Signal), make(chan struct{})
-		go obeySignals(signals, done, cancel, (&firstSignal{}).timeToEnd, func() { t.Error("killed a command that had ended") })
+		go obeySignals(signals, done, cancel, (&firstSignal{}).timeToEnd,
+			func() { t.Error("killed a command that had ended") })
 		signals <- os.Interrupt
 		close(done)
 		time.Sleep(time.Minute)

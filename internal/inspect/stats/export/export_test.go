@@ -42,7 +42,8 @@ func TestPrometheusReadsTheMetrics(t *testing.T) {
 		"swdt_container_cpu_reported_cores" + who + "0.0\n", "swdt_container_cpu_computed_cores" + who + "0.5\n",
 		"swdt_container_cpu_usage_seconds_total" + who + "15.0\n", "swdt_container_cpu_limit_cores" + who + "0.5\n",
 		"swdt_container_sample_age_seconds" + who + "1.0\n",
-		`swdt_stats_anomalies_total{container="burn",namespace="default",node="win",pod="burner",source="cri",verdict="zero"} 1.0` + "\n",
+		`swdt_stats_anomalies_total{container="burn",namespace="default",node="win",pod="burner",source="cri",` +
+			`verdict="zero"} 1.0` + "\n",
 		`swdt_stats_calls_total{node="win",result="error",source="cri"} 1.0` + "\n",
 		`swdt_stats_call_duration_seconds_count{node="win",source="cri"} 31` + "\n", "# EOF",
 	} {

@@ -31,7 +31,8 @@ func TestInABrowser(t *testing.T) {
 		const b = s.getBoundingClientRect(); return [b.left + b.width / 2, b.top + b.height / 2] })()`)
 	browsertest.Do(page, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, middle[0], middle[1]))
 	tip := browsertest.Eval[string](page,
-		`[...document.querySelectorAll(".tip")].filter(t => getComputedStyle(t).visibility === "visible").map(t => t.textContent).join("|")`)
+		`[...document.querySelectorAll(".tip")].filter(t => getComputedStyle(t).visibility === "visible")`+
+			`.map(t => t.textContent).join("|")`)
 	switch {
 	case !strings.Contains(tip, "reported 0."):
 		t.Errorf("tip lacks %q:\n%s", "reported 0.", tip)
@@ -59,22 +60,27 @@ func TestManyContainersOnASmallScreen(t *testing.T) {
 	page := browsertest.Open(t, file, 400, 800)
 	browsertest.Do(page, chromedp.EmulateViewport(400, 800, chromedp.EmulateMobile))
 	first := browsertest.Eval[string](page,
-		`document.querySelector("#list tbody tr").textContent + "|" + document.querySelector("#charts figure figcaption").textContent`)
+		`document.querySelector("#list tbody tr").textContent + "|" + `+
+			`document.querySelector("#charts figure figcaption").textContent`)
 	if strings.Count(first, "default/pod-167/busy") != 2 {
 		t.Errorf("the first ones are %q", first)
 	}
 	if small := browsertest.Eval[float64](page,
-		`Math.min(...[...document.querySelectorAll("#charts figure:first-child svg text")].map(e => e.getBoundingClientRect().height))`); small < 10 {
+		`Math.min(...[...document.querySelectorAll("#charts figure:first-child svg text")]`+
+			`.map(e => e.getBoundingClientRect().height))`); small < 10 {
 		t.Errorf("the smallest label is %v pixels high", small)
 	}
 	if cut := browsertest.Eval[string](page,
 		`[...document.querySelectorAll("#charts svg")].flatMap(s => [...s.querySelectorAll("text")].filter(e => {
-		const a = e.getBoundingClientRect(), b = s.getBoundingClientRect(); return a.left < b.left - 1 || a.right > b.right + 1 || a.bottom > b.bottom + 3 }).map(e => e.textContent)).join(" ")`); cut != "" {
+		const a = e.getBoundingClientRect(), b = s.getBoundingClientRect();
+		return a.left < b.left - 1 || a.right > b.right + 1 || a.bottom > b.bottom + 3;
+	}).map(e => e.textContent)).join(" ")`); cut != "" {
 		t.Errorf("labels beyond the picture: %s", cut)
 	}
 	count := func() string {
 		return browsertest.Eval[string](page,
-			`[...document.querySelectorAll("#list tbody tr, #charts figure")].filter(e => !e.hidden).length + " " + document.getElementById("shown").textContent`)
+			`[...document.querySelectorAll("#list tbody tr, #charts figure")].filter(e => !e.hidden).length + " " `+
+				`+ document.getElementById("shown").textContent`)
 	}
 	if got := count(); got != "260 200 of 200" {
 		t.Errorf("shown %q, want all in the list and 60 charts", got)

@@ -45,7 +45,8 @@ var errNoProcess = errors.New("the runtime reports the process of none of its co
 // Ask lists the running containers and the node's processes. It returns an error if the
 // runtime reports the process of none of its containers.
 func (n *Node) Ask(ctx context.Context) ([]stats.Sample, float64, error) {
-	running := &runtimev1.ContainerFilter{State: &runtimev1.ContainerStateValue{State: runtimev1.ContainerState_CONTAINER_RUNNING}}
+	state := &runtimev1.ContainerStateValue{State: runtimev1.ContainerState_CONTAINER_RUNNING}
+	running := &runtimev1.ContainerFilter{State: state}
 	reply, err := n.runtime.ListContainers(ctx, &runtimev1.ListContainersRequest{Filter: running})
 	if err != nil {
 		return nil, 0, fmt.Errorf("ListContainers: %w", err)

@@ -26,7 +26,8 @@ type processList struct {
 	err   error
 }
 
-func (p *processList) List(context.Context, *agentv1.ListProcessesRequest, ...grpc.CallOption) (*agentv1.ListProcessesReply, error) {
+func (p *processList) List(context.Context, *agentv1.ListProcessesRequest,
+	...grpc.CallOption) (*agentv1.ListProcessesReply, error) {
 	return &agentv1.ListProcessesReply{Taken: timestamppb.New(p.taken), Processes: p.list}, p.err
 }
 
@@ -103,7 +104,8 @@ func TestNumberOfAnotherProcess(t *testing.T) {
 		{"long before the container, as what has the number of a process in a virtual machine", began.Add(-time.Hour), 0},
 	} {
 		t.Run(test.what, func(t *testing.T) {
-			processes := &processList{taken: began.Add(time.Hour), list: []*agentv1.Process{process(44, test.started, time.Minute)}}
+			processes := &processList{taken: began.Add(time.Hour),
+				list: []*agentv1.Process{process(44, test.started, time.Minute)}}
 			samples, _, err := sample.NewNode(runtimeOf(t, aPod(began, 44)).Runtime, processes, 4).Ask(t.Context())
 			if err != nil || len(samples) != test.want {
 				t.Errorf("%+v, %v", samples, err)
@@ -114,13 +116,16 @@ func TestNumberOfAnotherProcess(t *testing.T) {
 
 func TestNodeWithoutProcessesIsAnError(t *testing.T) {
 	broken := errors.New("broken")
-	if _, _, err := sample.NewNode(runtimeOf(t, aPod(time.Now(), 44)).Runtime, &processList{err: broken}, 4).Ask(t.Context()); !errors.Is(err, broken) {
+	source := sample.NewNode(runtimeOf(t, aPod(time.Now(), 44)).Runtime, &processList{err: broken}, 4)
+	if _, _, err := source.Ask(t.Context()); !errors.Is(err, broken) {
 		t.Errorf("no list of processes: %v", err)
 	}
-	if samples, _, err := sample.NewNode(runtimeOf(t, aPod(time.Now(), 0)).Runtime, &processList{}, 4).Ask(t.Context()); err == nil {
+	source = sample.NewNode(runtimeOf(t, aPod(time.Now(), 0)).Runtime, &processList{}, 4)
+	if samples, _, err := source.Ask(t.Context()); err == nil {
 		t.Errorf("got %v without a process, want an error", samples)
 	}
-	if samples, _, err := sample.NewNode(runtimeOf(t, criserver.Workload{}).Runtime, &processList{}, 4).Ask(t.Context()); err != nil || len(samples) > 0 {
+	source = sample.NewNode(runtimeOf(t, criserver.Workload{}).Runtime, &processList{}, 4)
+	if samples, _, err := source.Ask(t.Context()); err != nil || len(samples) > 0 {
 		t.Errorf("no container: %v, %v", samples, err)
 	}
 }

@@ -37,7 +37,9 @@ func serve(t testing.TB, version string, pods int) *criclient.Client {
 	for i := range pods {
 		workload.Pods = append(workload.Pods, criserver.Pod{
 			ID: fmt.Sprintf("pod%d", i), Name: fmt.Sprintf("burner-%d", i), Namespace: "default", Created: began,
-			Containers: []criserver.Container{{ID: fmt.Sprintf("container%d", i), Name: "burn", Cores: 0.2, Memory: 21 << 20, Maximum: 1250}},
+			Containers: []criserver.Container{{
+				ID: fmt.Sprintf("container%d", i), Name: "burn", Cores: 0.2, Memory: 21 << 20, Maximum: 1250,
+			}},
 		})
 	}
 	return serveWorkload(t, version, workload)
@@ -49,7 +51,9 @@ func serveWorkload(t testing.TB, version string, workload criserver.Workload) *c
 	listener := bufconn.Listen(1 << 20)
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
-	client, err := criclient.New(t.Context(), func(ctx context.Context) (net.Conn, error) { return listener.DialContext(ctx) })
+	client, err := criclient.New(t.Context(), func(ctx context.Context) (net.Conn, error) {
+		return listener.DialContext(ctx)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +89,8 @@ func TestRuntimeSamplesAreRead(t *testing.T) {
 		version string
 		rates   []bool // whether the first and the second answer report a rate
 	}{
-		{"v1.6.27", []bool{false, false}}, {"v1.7.12", []bool{true, true}}, {"v2.2.1", []bool{true, true}}, {"v2.4.2", []bool{false, true}},
+		{"v1.6.27", []bool{false, false}}, {"v1.7.12", []bool{true, true}}, {"v2.2.1", []bool{true, true}},
+		{"v2.4.2", []bool{false, true}},
 	} {
 		t.Run(test.version, func(t *testing.T) {
 			cri := sample.NewCRI(serve(t, test.version, 1).Runtime, 4, false)
@@ -118,7 +123,8 @@ type absentminded struct {
 	failed bool
 }
 
-func (r *absentminded) ContainerStatus(ctx context.Context, q *runtimev1.ContainerStatusRequest, o ...grpc.CallOption) (*runtimev1.ContainerStatusResponse, error) {
+func (r *absentminded) ContainerStatus(ctx context.Context, q *runtimev1.ContainerStatusRequest,
+	o ...grpc.CallOption) (*runtimev1.ContainerStatusResponse, error) {
 	if !r.failed {
 		r.failed = true
 		return nil, status.Error(codes.Unavailable, "the connection was lost")
@@ -190,7 +196,9 @@ func TestKubeletSamplesAreRead(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(map[string]any{"kind": "PodList", "apiVersion": "v1", "items": []any{map[string]any{
 			"metadata": map[string]any{"name": "cpulimittest", "namespace": "cpu"},
-			"spec":     map[string]any{"nodeName": "win", "containers": []any{map[string]any{"name": "burn", "resources": map[string]any{"limits": map[string]any{"cpu": "500m"}}}}},
+			"spec": map[string]any{"nodeName": "win", "containers": []any{map[string]any{
+				"name": "burn", "resources": map[string]any{"limits": map[string]any{"cpu": "500m"}},
+			}}},
 		}}})
 	})
 	server := httptest.NewServer(mux)

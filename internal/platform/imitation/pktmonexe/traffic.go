@@ -125,7 +125,8 @@ func frame(protocol byte, from string, fromPort uint16, to string, toPort uint16
 	copy(ip[16:], destination[:])
 	binary.BigEndian.PutUint16(ip[10:], checksum(ip))
 	var ethernet []byte
-	for _, address := range [][4]byte{destination, source} { // Hyper-V's MAC addresses, which end in bytes of the IP address
+	// Hyper-V's MAC addresses end in bytes of the IP address.
+	for _, address := range [][4]byte{destination, source} {
 		ethernet = append(ethernet, 0x00, 0x15, 0x5d, 0x0a, address[2], address[3])
 	}
 	return slices.Concat(ethernet, []byte{0x08, 0x00}, ip, body)
