@@ -141,7 +141,9 @@ func newVMHome(t *testing.T) vmHome {
 				t.Logf("%s (%v):\n%s", name, err, text)
 			}
 		}
-		ok(t, "vm", "delete", "--yes", "-n", vmName)
+		for _, left := range decoded[vmReports](t, ok(t, "vm", "list", "-o", "json")).VMs {
+			ok(t, "vm", "delete", "--yes", "-n", left.Name)
+		}
 	})
 	return home
 }

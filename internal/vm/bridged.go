@@ -172,9 +172,11 @@ func (s *Machines) Assign(ctx context.Context, name string, r ui.Reporter) error
 	answered, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
+		looks := newLooks(answered)
+		defer looks.end()
 		greeting := wait.Condition{Name: "the guest's SSH server", Interval: awaitInterval}
-		greeting.Look = func(ctx context.Context) error {
-			return greets(ctx, net.JoinHostPort(record.Network.Address, "22"))
+		greeting.Look = func(context.Context) error {
+			return looks.look(net.JoinHostPort(record.Network.Address, "22"))
 		}
 		if greeting.Wait(answered) == nil {
 			cancel(errGreeted)

@@ -16,7 +16,7 @@
 //   - run.go, export.go: start and stop a VM; its disk as one file
 //   - images.go: a VM that is laid over a golden image, and its first start
 //   - look.go, reach.go: snapshots, screens; the way to the guest for all other commands
-//   - estimate.go: how long a guest needs to start
+//   - await.go, estimate.go: wait for a guest that starts; how long it needs
 //   - bridged.go, bridged_report.go: VMs on a bridge of your machine
 //   - report.go: results of commands
 //

@@ -43,9 +43,9 @@ func startKind(record Record, accelerator string) string {
 	return fmt.Sprintf("%s of %s by %s with %s", which, orNone(image), record.Driver, accelerator)
 }
 
-// startLeft estimates how long the guest of a VM, which runs, still needs until its SSH server answers;
-// "" if this is not known.
-func (s *Machines) startLeft(ctx context.Context, name string) (left string) {
+// lastStart returns how long the last start of a VM's image took, if the guest can need so long now; else
+// "".
+func (s *Machines) lastStart(ctx context.Context, name string) (took string) {
 	_, _ = s.with(ctx, name, func(record Record, driver Driver) (Report, error) {
 		status, err := driver.Status(ctx, record.Machine)
 		if err != nil {
@@ -55,10 +55,12 @@ func (s *Machines) startLeft(ctx context.Context, name string) (left string) {
 		if !ours && !status.Since.IsZero() {
 			since = time.Since(status.Since)
 		}
-		left = earlier.Left(s.times.Of(startKind(record, status.Accelerator)) - since)
+		if last := s.times.Of(startKind(record, status.Accelerator)); last > since {
+			took = earlier.LastTime(last)
+		}
 		return Report{}, nil
 	})
-	return left
+	return took
 }
 
 // rememberStart keeps how long a guest that this process has started needed until its SSH server

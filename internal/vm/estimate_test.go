@@ -24,29 +24,6 @@ type steps struct {
 
 func (s *steps) Step(format string, args ...any) { s.all = append(s.all, fmt.Sprintf(format, args...)) }
 
-// greeting answers at an address as an SSH server does, until the test ends.
-func greeting(t *testing.T, address string) {
-	t.Helper()
-	listener, err := net.Listen("tcp", address)
-	check(t, err)
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = conn.Write([]byte("SSH-2.0-test\r\n"))
-			_ = conn.Close()
-		}
-	}()
-	t.Cleanup(func() {
-		_ = listener.Close()
-		<-served
-	})
-}
-
 // A start whose guest answered gives the next one its estimate, also of another VM of the image. A
 // command that finds a running guest does not measure a start.
 func TestAnEarlierStartGivesTheEstimate(t *testing.T) {
@@ -66,10 +43,13 @@ func TestAnEarlierStartGivesTheEstimate(t *testing.T) {
 		check(t, err)
 		report, err := s.Start(ctx, name, ui.Discard{})
 		check(t, err)
-		greeting(t, report.Address)
+		serve(t, report.Address, func(_ int, conn net.Conn) {
+			_, _ = conn.Write([]byte("SSH-2.0-test\r\n"))
+			_ = conn.Close()
+		})
 	}
 	start("win-1")
-	if got := await(open(), "win-1"); strings.Contains(got, "left") {
+	if got := await(open(), "win-1"); strings.Contains(got, "last time") {
 		t.Errorf("an estimate without an earlier start: %s", got)
 	}
 	if _, err := os.Stat(times); err == nil {
@@ -87,7 +67,7 @@ func TestAnEarlierStartGivesTheEstimate(t *testing.T) {
 		s.Times().Remember(kind, time.Hour+10*time.Second)
 	}
 	start("win-2")
-	want := "waiting for the SSH server of VM win-2 (about 60 min left, as last time)"
+	want := "waiting for the SSH server of VM win-2 (took about 60 min last time)"
 	if got := await(s, "win-2"); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

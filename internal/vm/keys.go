@@ -146,7 +146,7 @@ func pinReported(ctx context.Context, record Record, driver Driver, address stri
 	}
 	bounded, cancel := context.WithTimeout(ctx, greetLimit)
 	defer cancel()
-	if greets(bounded, address) != nil {
+	if greets(bounded, address, slowGreeting) != nil {
 		return false
 	}
 	// If the agent fails after some files, the keys that it has reported are true all the same.

@@ -1,21 +1,15 @@
 package vm
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/ui"
-	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // NotRunningError reports a VM that cannot be reached since it does not run.
@@ -138,57 +132,4 @@ func usable(all []Address, forwarded int, own []netip.Addr) []Address {
 	}
 	slices.SortStableFunc(all, func(a, b Address) int { return rank(a) - rank(b) })
 	return all
-}
-
-const (
-	// awaitInterval is the pause between two looks for a guest's SSH server.
-	awaitInterval = time.Second
-	// bannerLimit bounds one look.
-	bannerLimit = 5 * time.Second
-)
-
-// Await waits until a VM's SSH server answers. ctx bounds the wait.
-func (s *Machines) Await(ctx context.Context, name string, r ui.Reporter) (Report, error) {
-	r.Step("waiting for the SSH server of VM %s%s", name, s.startLeft(ctx, name))
-	err := wait.Condition{
-		Name: "the SSH server of VM " + name, Interval: awaitInterval,
-		Look: func(ctx context.Context) error {
-			addresses, err := s.Addresses(ctx, name)
-			var none *NoAddressError
-			if err != nil {
-				return wait.StopIf(!errors.As(err, &none), err)
-			}
-			return greets(ctx, addresses[0].HostPort())
-		},
-	}.Wait(ctx)
-	if err != nil {
-		return Report{}, err
-	}
-	return s.with(ctx, name, func(record Record, _ Driver) (Report, error) {
-		report := s.began(ctx, record, "its SSH server answers")
-		s.rememberStart(record, report.Accelerator)
-		return report, nil
-	})
-}
-
-// greets returns nil if an SSH server greets at an address. A forwarded port accepts
-// connections before the guest does, so only the greeting counts.
-func greets(ctx context.Context, address string) error {
-	ctx, cancel := context.WithTimeout(ctx, bannerLimit)
-	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	defer stop()
-	greeting := make([]byte, 4)
-	if _, err := io.ReadFull(conn, greeting); err != nil {
-		return fmt.Errorf("%s does not greet as SSH servers do: %w", address, err)
-	}
-	if !bytes.Equal(greeting, []byte("SSH-")) {
-		return wait.Stop(fmt.Errorf("%s is no SSH server", address))
-	}
-	return nil
 }

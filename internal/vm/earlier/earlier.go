@@ -90,14 +90,30 @@ func (t Times) read() map[string]work {
 	return all
 }
 
+// LastTime returns how long work took the last time, for people, which follows the name of the work:
+// " (took about 40 s last time)". It is empty if the time is not known.
+func LastTime(took time.Duration) string {
+	if about := about(took); about != "" {
+		return " (took " + about + " last time)"
+	}
+	return ""
+}
+
 // Left returns an estimate for people, which follows the name of a step: " (about 40 s left, as last
 // time)". It is empty if the estimate is not known, or is over.
 func Left(rest time.Duration) string {
-	switch {
-	case rest < time.Second/2:
-		return ""
-	case rest < 2*time.Minute:
-		return fmt.Sprintf(" (about %d s left, as last time)", int(rest.Round(time.Second).Seconds()))
+	if about := about(rest); about != "" {
+		return " (" + about + " left, as last time)"
 	}
-	return fmt.Sprintf(" (about %d min left, as last time)", int(rest.Round(time.Minute).Minutes()))
+	return ""
+}
+
+func about(d time.Duration) string {
+	switch {
+	case d < time.Second/2:
+		return ""
+	case d < 2*time.Minute:
+		return fmt.Sprintf("about %d s", int(d.Round(time.Second).Seconds()))
+	}
+	return fmt.Sprintf("about %d min", int(d.Round(time.Minute).Minutes()))
 }

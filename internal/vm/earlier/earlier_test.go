@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -64,6 +65,10 @@ func TestAnEstimateForPeople(t *testing.T) {
 	} {
 		if got := earlier.Left(rest); got != want {
 			t.Errorf("%s: %q, want %q", rest, got, want)
+		}
+		took := strings.Replace(strings.Replace(want, "(", "(took ", 1), "left, as ", "", 1)
+		if got := earlier.LastTime(rest); got != took {
+			t.Errorf("%s: %q, want %q", rest, got, took)
 		}
 	}
 }

@@ -1,0 +1,128 @@
+package vm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wait"
+)
+
+const (
+	// awaitInterval is the pause between two looks for a guest's SSH server, and lookTime how long
+	// the next look waits for this one.
+	awaitInterval, lookTime = 250 * time.Millisecond, 250 * time.Millisecond
+	// quickGreeting bounds most looks, and slowGreeting each slowLook-th, for servers that are slow. So
+	// a few looks are open at a time: an SSH server that has many drops some.
+	quickGreeting, slowGreeting = time.Second, 5 * time.Second
+	slowLook                    = 4
+)
+
+// Await waits until a VM's SSH server answers. ctx bounds the wait.
+func (s *Machines) Await(ctx context.Context, name string, r ui.Reporter) (Report, error) {
+	r.Step("waiting for the SSH server of VM %s%s", name, s.lastStart(ctx, name))
+	looks := newLooks(ctx)
+	defer looks.end()
+	err := wait.Condition{
+		Name: "the SSH server of VM " + name, Interval: awaitInterval,
+		Look: func(ctx context.Context) error {
+			addresses, err := s.Addresses(ctx, name)
+			var none *NoAddressError
+			if err != nil {
+				return wait.StopIf(!errors.As(err, &none), err)
+			}
+			return looks.look(addresses[0].HostPort())
+		},
+	}.Wait(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	return s.with(ctx, name, func(record Record, _ Driver) (Report, error) {
+		report := s.began(ctx, record, "its SSH server answers")
+		s.rememberStart(record, report.Accelerator)
+		return report, nil
+	})
+}
+
+// looks look for an SSH server. One that connects to a forwarded port before the guest has a network
+// hangs, and is not answered later. So a new one begins while earlier ones are open.
+type looks struct {
+	ctx     context.Context
+	cancel  context.CancelFunc
+	open    sync.WaitGroup
+	count   int
+	decided chan error // the first result that ends the wait
+}
+
+func newLooks(ctx context.Context) *looks {
+	l := &looks{decided: make(chan error, 1)}
+	l.ctx, l.cancel = context.WithCancel(ctx)
+	return l
+}
+
+// end ends all looks.
+func (l *looks) end() {
+	l.cancel()
+	l.open.Wait()
+}
+
+// look begins a look at an address, and returns nil if it or an earlier one was greeted.
+func (l *looks) look(address string) error {
+	limit := quickGreeting
+	if l.count++; l.count%slowLook == 0 {
+		limit = slowGreeting
+	}
+	failed := make(chan error, 1)
+	l.open.Go(func() {
+		err := greets(l.ctx, address, limit)
+		if stop := (*notSSHError)(nil); err != nil && !errors.As(err, &stop) {
+			failed <- err
+			return
+		}
+		select {
+		case l.decided <- err:
+		default:
+		}
+	})
+	select {
+	case err := <-l.decided:
+		return wait.StopIf(err != nil, err)
+	case err := <-failed:
+		return err
+	case <-time.After(lookTime):
+		return fmt.Errorf("%s does not greet as SSH servers do", address)
+	}
+}
+
+// notSSHError reports another server at the address of a VM.
+type notSSHError struct{ address string }
+
+func (e *notSSHError) Error() string { return e.address + " is no SSH server" }
+
+// greets returns nil if an SSH server greets at an address. A forwarded port accepts
+// connections before the guest does, so only the greeting counts.
+func greets(ctx context.Context, address string, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	greeting := make([]byte, 4)
+	if _, err := io.ReadFull(conn, greeting); err != nil {
+		return fmt.Errorf("%s does not greet as SSH servers do: %w", address, err)
+	}
+	if !bytes.Equal(greeting, []byte("SSH-")) {
+		return &notSSHError{address}
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package vm_test
+
+import (
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/simulatedvm"
+)
+
+// started makes and starts a VM, and returns the address of its SSH server, at which nothing listens.
+func started(t *testing.T) (s *vm.Machines, address string) {
+	t.Helper()
+	s = machines(t, t.TempDir(), &simulatedvm.Driver{})
+	_, err := s.Create(t.Context(), document(t, "win-1"), ui.Discard{})
+	check(t, err)
+	report, err := s.Start(t.Context(), "win-1", ui.Discard{})
+	check(t, err)
+	return s, report.Address
+}
+
+// serve gives each connection at an address to a function, with its number, until the test ends.
+func serve(t *testing.T, address string, answer func(i int, conn net.Conn)) {
+	t.Helper()
+	listener, err := net.Listen("tcp", address)
+	check(t, err)
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		for i := 0; ; i++ {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			answer(i, conn)
+		}
+	}()
+	t.Cleanup(func() {
+		_ = listener.Close()
+		<-served
+	})
+}
+
+// A port that is forwarded to a guest without a network accepts connections and is silent: the next
+// look does not wait for the end of this one.
+func TestALookThatHangsDelaysNoOther(t *testing.T) {
+	s, address := started(t)
+	var silent net.Conn
+	serve(t, address, func(i int, conn net.Conn) {
+		if i == 0 {
+			silent = conn
+			return
+		}
+		defer conn.Close()
+		if i > 1 {
+			return // swdt may look once more
+		}
+		if err := silent.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {
+			t.Error(err)
+		}
+		_, err := silent.Read(make([]byte, 1))
+		if late, ok := err.(net.Error); !ok || !late.Timeout() { //nolint:errorlint // of this very connection
+			t.Errorf("the first look had ended when the second came: %v", err)
+		}
+		_, _ = conn.Write([]byte("SSH-2.0-test\r\n"))
+	})
+	report, err := s.Await(t.Context(), "win-1", ui.Discard{})
+	check(t, err)
+	if !strings.Contains(report.Message, "its SSH server answers") {
+		t.Errorf("%+v", report)
+	}
+	check(t, silent.SetReadDeadline(time.Time{}))
+	if _, err := silent.Read(make([]byte, 1)); err == nil { // it was closed
+		t.Error("the first look is still open")
+	}
+	_ = silent.Close()
+}
+
+// Another server at the VM's port ends the wait at once.
+func TestAServerThatIsNotSSHEndsTheWait(t *testing.T) {
+	s, address := started(t)
+	serve(t, address, func(_ int, conn net.Conn) {
+		_, _ = conn.Write([]byte("220 mail"))
+		_ = conn.Close()
+	})
+	if _, err := s.Await(t.Context(), "win-1", ui.Discard{}); err == nil || !strings.Contains(err.Error(), "is no SSH server") {
+		t.Errorf("got %v", err)
+	}
+}
