@@ -116,7 +116,8 @@ func TestAMachineAtTheAddressOfAVM(t *testing.T) {
 	netspace.NewStation(t, "br-kind", "172.18.255.254/16", "172.18.0.1")
 	_, err := s.Start(t.Context(), "win-1", ui.Discard{})
 	var problems *vm.CheckError
-	if !errors.As(err, &problems) || !strings.Contains(err.Error(), "another machine has the VM's address 172.18.255.254") {
+	const taken = "another machine has the VM's address 172.18.255.254"
+	if !errors.As(err, &problems) || !strings.Contains(err.Error(), taken) {
 		t.Errorf("start: %v", err)
 	}
 	if got := states(t, s)["win-1"]; got != vm.Stopped {
@@ -139,7 +140,7 @@ func TestGuestsWithoutTheirAddress(t *testing.T) {
 	made(t, s, document(t, "win-1", onKind))
 	_, err := s.Start(t.Context(), "win-1", ui.Discard{})
 	check(t, err)
-	broken := errors.New("broken")
+	broken, other := errors.New("broken"), dhcp.Heard{Others: []netip.Addr{netip.MustParseAddr("10.0.0.9")}}
 	for want, answer := range map[string]struct {
 		heard dhcp.Heard
 		err   error // nil: at the end of the time
@@ -147,7 +148,7 @@ func TestGuestsWithoutTheirAddress(t *testing.T) {
 		"its network card has sent nothing":                   {},
 		"its guest has asked for no address":                  {heard: dhcp.Heard{Frames: 2}},
 		"its guest was answered, but did not take it":         {heard: dhcp.Heard{Frames: 2, Requests: 1}},
-		"its guest uses 10.0.0.9":                             {heard: dhcp.Heard{Others: []netip.Addr{netip.MustParseAddr("10.0.0.9")}}},
+		"its guest uses 10.0.0.9":                             {heard: other},
 		"its guest has found another machine at this address": {err: fmt.Errorf("%w: x", dhcp.ErrDeclined)},
 		"give VM win-1 its address: broken":                   {err: broken},
 		"give VM win-1 its address: " + vm.ErrStopped.Error(): {err: vm.ErrStopped},

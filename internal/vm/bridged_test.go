@@ -21,7 +21,8 @@ func TestTheNetworkOfANodeFile(t *testing.T) {
 	doc := document(t, "win-1", func(m *v1alpha1.Machine) {
 		m.Network.Mode, m.Network.Bridge, m.Network.Address = network.Bridge, "kind", "172.18.200.1"
 	})
-	doc.Node.Spec.Kubernetes.Join.ControlPlaneAlias = &v1alpha1.ControlPlaneAlias{Name: "kind-control-plane", IP: "172.18.0.2"}
+	alias := v1alpha1.ControlPlaneAlias{Name: "kind-control-plane", IP: "172.18.0.2"}
+	doc.Node.Spec.Kubernetes.Join.ControlPlaneAlias = &alias
 	want := network.Wanted{
 		Mode: network.Bridge, Bridge: "kind", Tap: network.TapName("win-1", network.Owner()), Owner: network.Owner(),
 		Address: netip.MustParseAddr("172.18.200.1"),

@@ -268,7 +268,7 @@ func TestOtherEndings(t *testing.T) {
 
 // QEMU has one thread for the guest's frames and the answers: it reads no answer while its copy of a frame
 // waits. So a guest that floods, with requests or with anything else, must not keep swdt from reading, or it
-// would stop QEMU. What it asks last is answered as ever.
+// would stop QEMU. The request after the flood is answered.
 func TestAFloodOfRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		from, frames := io.Pipe()

@@ -36,6 +36,8 @@ func ReadFirewall(ctx context.Context, proc fs.FS) (*Firewall, error) {
 		return f, errNFT
 	case errors.Is(errNFT, exec.ErrNotFound):
 		return f, err
+	case err != nil && errNFT != nil:
+		return f, fmt.Errorf("%w; %w", err, errNFT)
 	}
 	return f, errors.Join(err, errNFT)
 }
@@ -104,7 +106,8 @@ func output(ctx context.Context, program string, args ...string) ([]byte, error)
 		err = ended
 	}
 	if err != nil {
-		return nil, fmt.Errorf("run %s: %w: %.*s", program, err, largestComplaint, strings.TrimSpace(complaint.String()))
+		words := strings.Join(strings.Fields(complaint.String()), " ") // of several lines
+		return nil, fmt.Errorf("run %s: %w: %.*s", program, err, largestComplaint, words)
 	}
 	return out, nil
 }
