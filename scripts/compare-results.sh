@@ -22,7 +22,9 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# commands lists the command lines, one a line; each gets -o json.
+# commands lists the command lines, one a line; each gets -o json. WORK is the folder of
+# this build. A command about sandboxes names its folder: it must not see, much less stop,
+# the user's own.
 commands() {
 	cat <<-'END'
 		version
@@ -56,9 +58,25 @@ commands() {
 		logs list
 		events --tail 3
 		doctor
+		doctor --list-rules
 		join --preflight
+		reset --no-drain --dry-run
+		capture --for 1s -w WORK/packets.pcapng
 		capture counters
-		sandbox status
+		capture vfp
+		stats watch --for 3s --record WORK/before.swdt
+		stats compare WORK/before.swdt WORK/before.swdt
+		stats report WORK/before.swdt -w WORK/report.html
+		diag -w WORK/bundle.tar.gz
+		diag show WORK/bundle.tar.gz
+		diag show WORK/bundle.tar.gz sandbox
+		cp sandbox:C:\k\kubelet.exe WORK/
+		debug diff WORK/kubelet.exe WORK/kubelet.exe --out WORK/patch
+		debug patch WORK/kubelet.exe WORK/patch --out WORK/again
+		hcs kill none --yes
+		config schema
+		sandbox status --state-dir WORK/state
+		sandbox down --all --yes --state-dir WORK/state
 	END
 }
 
@@ -84,6 +102,7 @@ record() { # SIDE BINARY
 	SWDT_CONFIG=$(find "$work/$side/state" -name node.yaml | head -1)
 	while read -r line; do
 		number=$((number + 1)) code=0
+		line=${line//WORK/"$work/$side"}
 		# shellcheck disable=SC2086 # the lines are split into words
 		"$binary" $line -o json --timeout 1m </dev/null >"$work/$side/out" 2>"$work/$side/err" || code=$?
 		if ((code == 2)); then
@@ -93,7 +112,7 @@ record() { # SIDE BINARY
 		{
 			echo "exit code $code"
 			normalized <"$work/$side/out"
-		} >"$work/$side/results/$(printf '%02d %s' "$number" "${line//\//_}")"
+		} >"$work/$side/results/$(printf '%02d %s' "$number" "${line//"$work/$side/"/}" | tr / _)"
 	done < <(commands)
 }
 
