@@ -21,6 +21,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/testing/dockertest"
 	"github.com/swdt-dev/swdt/internal/testing/netspace"
 	"github.com/swdt-dev/swdt/internal/testing/vmguest"
+	"github.com/swdt-dev/swdt/internal/vm/qemu/qmp"
 )
 
 // The network of kind, as it is in this test.
@@ -114,6 +115,12 @@ func TestAVMOnTheClustersBridge(t *testing.T) {
 	if r := ok(t, "vm", "address", "-c", file); !strings.Contains(r.stdout, "configured") {
 		t.Errorf("vm address: %v", r)
 	}
+
+	restartsByItself(t, created.Folder)
+	if again := oneVM(t, home.start(t, file)); again.Address != vmAddress+":22" {
+		t.Errorf("after the guest restarted: %+v, want the address %s", again, vmAddress)
+	}
+	guestReaches(t, container, created.Key)
 
 	r := swdt(t, "vm", "network", "remove", "--yes", "-c", file)
 	if r.code != 1 || !strings.Contains(r.stderr, "in use by a VM") {
@@ -254,6 +261,21 @@ func guestReaches(t *testing.T, container netspace.Station, key string) {
 	defer conn.Close()
 	if seen, err := io.ReadAll(conn); err != nil || string(seen) != vmAddress {
 		t.Errorf("the API server sees %q (%v), want %s", seen, err, vmAddress)
+	}
+}
+
+// restartsByItself restarts the guest, which asks for its address again. No swdt runs meanwhile.
+func restartsByItself(t *testing.T, folder string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	client, err := qmp.Dial(ctx, filepath.Join(folder, "run", "look.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if err := client.Run(ctx, "system_reset", nil, nil); err != nil {
+		t.Fatal(err)
 	}
 }
 

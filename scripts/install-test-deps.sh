@@ -44,6 +44,7 @@ need p7zip-full command -v 7z
 need libxml2-utils command -v xmllint
 # Tests compare what swdt concludes of a firewall with what the kernel does.
 need iptables test -x /usr/sbin/iptables-restore
+need nftables test -x /usr/sbin/nft
 # Tests open the report of statistics in a browser.
 need chromium command -v chromium
 # The race detector needs a C compiler.
