@@ -129,6 +129,30 @@ func TestPatches(t *testing.T) {
 	}
 }
 
+func TestADryRunStoresNothing(t *testing.T) {
+	f := start(t, apiserver.Options{})
+	f.plant(t, "apiVersion: v1\nkind: Node\nmetadata: {name: node-n, labels: {a: '1'}}")
+	nodes := f.client.CoreV1().Nodes()
+	dry := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: "test"}
+	for _, kind := range []types.PatchType{types.MergePatchType, types.ApplyPatchType} {
+		patch := `{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-n","labels":{"a":"2"}}}`
+		n, err := nodes.Patch(t.Context(), "node-n", kind, []byte(patch), dry)
+		if err != nil || n.Labels["a"] != "2" {
+			t.Errorf("%s: labels %v, %v", kind, n.Labels, err)
+		}
+		if n, err = nodes.Get(t.Context(), "node-n", metav1.GetOptions{}); err != nil || n.Labels["a"] != "1" {
+			t.Errorf("%s stored labels %v, %v", kind, n.Labels, err)
+		}
+	}
+	patch := `{"apiVersion":"v1","kind":"Node","metadata":{"name":"other"}}`
+	if n, err := nodes.Patch(t.Context(), "other", types.ApplyPatchType, []byte(patch), dry); err != nil || n.Name != "other" {
+		t.Errorf("%+v, %v", n, err)
+	}
+	if _, err := nodes.Get(t.Context(), "other", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("a dry run created a Node: %v", err)
+	}
+}
+
 func hasTaint(n *corev1.Node, key string) bool {
 	for _, taint := range n.Spec.Taints {
 		if taint.Key == key {

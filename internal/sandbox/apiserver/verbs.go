@@ -2,8 +2,10 @@ package apiserver
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -120,6 +122,17 @@ func (c *call) create() (any, error) {
 	if err := c.c.admit(c.Request, nil, o); err != nil {
 		return nil, err
 	}
+	return c.store(o)
+}
+
+// dryRun reports whether the request is only checked and its result is not stored.
+func (c *call) dryRun() bool { return slices.Contains(c.query["dryRun"], metav1.DryRunAll) }
+
+// store stores a new object, unless this is a dry run.
+func (c *call) store(o object) (object, error) {
+	if _, exists := c.c.store.get(c.key()); c.dryRun() && !exists {
+		return o, nil
+	}
 	return c.c.store.create(c.resource, c.key(), o)
 }
 
@@ -150,7 +163,7 @@ func (c *call) patch() (object, error) {
 		if err := c.c.admit(c.Request, nil, o); err != nil {
 			return nil, err
 		}
-		return c.c.store.create(c.resource, c.key(), o)
+		return c.store(o)
 	}
 	return c.change(func(before object) (object, error) {
 		return patched(c.resource, before, c.contentType, c.body)
@@ -161,27 +174,44 @@ func (c *call) patch() (object, error) {
 // other request replaces everything but the status if the resource has that subresource, or else
 // the whole object.
 func (c *call) change(f func(object) (object, error)) (object, error) {
-	return c.c.store.update(c.resource, c.key(), func(before object) (object, error) {
-		version := text(before, "metadata", "resourceVersion")
-		o, err := f(before)
-		if err != nil {
-			return nil, err
+	var dry object
+	result, err := c.c.store.update(c.resource, c.key(), func(before object) (object, error) {
+		o, err := c.changed(before, f)
+		if err == nil && c.dryRun() {
+			dry, err = o, errDryRun
 		}
-		if wanted := text(o, "metadata", "resourceVersion"); wanted != "" && wanted != version {
-			return nil, apierrors.NewConflict(groupResource(c.resource), c.Name, errModified)
-		}
-		unchanged, _ := c.c.store.objects[c.key()]
-		if err := c.c.admit(c.Request, unchanged, o); err != nil {
-			return nil, err
-		}
-		if !c.resource.Status {
-			return o, nil
-		}
-		if c.Subresource != "status" {
-			return withStatus(o, unchanged), nil
-		}
-		return withStatus(copyOf(unchanged), o), nil
+		return o, err
 	})
+	if dry != nil {
+		return dry, nil
+	}
+	return result, err
+}
+
+// errDryRun keeps the store from replacing an object.
+var errDryRun = errors.New("a dry run changes nothing")
+
+// changed returns the object that replaces before.
+func (c *call) changed(before object, f func(object) (object, error)) (object, error) {
+	version := text(before, "metadata", "resourceVersion")
+	o, err := f(before)
+	if err != nil {
+		return nil, err
+	}
+	if wanted := text(o, "metadata", "resourceVersion"); wanted != "" && wanted != version {
+		return nil, apierrors.NewConflict(groupResource(c.resource), c.Name, errModified)
+	}
+	unchanged, _ := c.c.store.objects[c.key()]
+	if err := c.c.admit(c.Request, unchanged, o); err != nil {
+		return nil, err
+	}
+	if !c.resource.Status {
+		return o, nil
+	}
+	if c.Subresource != "status" {
+		return withStatus(o, unchanged), nil
+	}
+	return withStatus(copyOf(unchanged), o), nil
 }
 
 func withStatus(o, of object) object {
