@@ -11,6 +11,7 @@
 #   lab/build.sh node          programs with which a Windows node joins a cluster: kubelet, kubeadm, …
 #   lab/build.sh cluster       a control plane for this machine (Linux): etcd, kube-apiserver, …
 #   lab/build.sh kind          the node image of a real kind cluster (Debian and Ubuntu, as root)
+#   lab/build.sh networks      the published manifests of pod networks
 #   lab/build.sh guest         the disk of the virtual machine that stands for Windows (Debian and Ubuntu on amd64)
 #
 # "Everything" leaves out kubelet, bench, node, cluster and kind, since their first builds
@@ -257,6 +258,21 @@ linux_containerd() { # PROGRAM
 kind_node() {
 	GOOS='' GOARCH='' kind/node.sh "$lab/linux" "$OUT"
 }
+# networks copies the published manifests of pod networks out of their Go modules, into a folder that
+# stands for the internet (swdt network install --mirror).
+networks() {
+	manifest projectcalico/calico v3.28.5 manifests/tigera-operator.yaml v1.11.0-cni-plugin.0.20250813170300-a0db560f0520
+	manifest flannel-io/flannel v0.28.10 Documentation/kube-flannel.yml v0.28.10
+}
+
+manifest() { # REPOSITORY VERSION FILE VERSION-OF-THE-MODULE
+	build "networks/raw.githubusercontent.com/$1/$2/$3" "1 $4" manifest_copy "github.com/$1@$4" "$3"
+}
+
+manifest_copy() ( # MODULE@VERSION FILE
+	cd / # Outside of a module, Go verifies the module by its checksum database.
+	cp --no-preserve=mode "$(go mod download -json "$1" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')/$2" "$OUT"
+)
 
 agent_build() ( # [SED-SCRIPT FILE]
 	work=$(mktemp -d)
@@ -399,7 +415,7 @@ services() {
 mkdir -p "$lab"
 # The cluster shares nothing with the other builds, and takes long.
 case ${1:-all} in
-cluster | node | guest | kind) exec 9>"$lab/.lock-$1" ;;
+cluster | networks | node | guest | kind) exec 9>"$lab/.lock-$1" ;;
 *) exec 9>"$lab/.lock" ;;
 esac
 if command -v flock >/dev/null; then flock 9; fi
@@ -419,11 +435,15 @@ pods) pods ;;
 kubelet) kubelets ;;
 bench) bench ;;
 node) node ;;
-cluster) cluster ;;
+cluster)
+	networks
+	cluster
+	;;
+networks) networks ;;
 kind) kind ;;
 guest) guest ;;
 *)
-	echo "usage: lab/build.sh [services|containerd|pods|kubelet|bench|node|cluster|kind|guest]" >&2
+	echo "usage: lab/build.sh [services|containerd|pods|kubelet|bench|node|cluster|networks|kind|guest]" >&2
 	exit 2
 	;;
 esac

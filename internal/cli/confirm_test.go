@@ -16,8 +16,8 @@ import (
 )
 
 // commandsThatAsk returns a command line of each command with --yes. vmFile is the node
-// file of the VM vm-1, and disk an image that exists.
-func commandsThatAsk(stateDir, vmFile, disk string) map[string][]string {
+// file of the VM vm-1, disk an image that exists, and kubeconfig names a cluster.
+func commandsThatAsk(stateDir, vmFile, disk, kubeconfig string) map[string][]string {
 	return map[string][]string{
 		"cluster delete":      {"cluster", "delete"},
 		"reset":               {"reset", "--no-drain", "-n", "win"},
@@ -25,6 +25,7 @@ func commandsThatAsk(stateDir, vmFile, disk string) map[string][]string {
 		"sandbox down":        {"sandbox", "down", "--all", "--state-dir", stateDir},
 		"image bake":          {"image", "bake", "--out", disk, "-c", vmFile, "-n", "vm-1"},
 		"vm image remove":     {"vm", "image", "remove", imageKey},
+		"network remove":      {"network", "remove", "--kubeconfig", kubeconfig},
 		"vm delete":           {"vm", "delete", "-c", vmFile, "-n", "vm-1"},
 		"vm network remove":   {"vm", "network", "remove", "-c", vmFile, "-n", "vm-1"},
 		"vm snapshot remove":  {"vm", "snapshot", "remove", "clean", "-c", vmFile, "-n", "vm-1"},
@@ -43,6 +44,12 @@ spec:
   machine: {driver: simulated, image: {disk: base.qcow2}}
 `
 
+// kubeconfigOfNothing names a cluster that does not exist.
+const kubeconfigOfNothing = `{apiVersion: v1, kind: Config, current-context: a,
+clusters: [{name: a, cluster: {server: "https://127.0.0.1:1"}}], users: [{name: a, user: {}}],
+contexts: [{name: a, context: {cluster: a, user: a}}]}
+`
+
 // Every command that asks follows the same rule: no ends it with exit code 1, and
 // without a terminal it requires --yes before it reports any other mistake.
 func TestEveryQuestionHasOneRule(t *testing.T) {
@@ -51,7 +58,8 @@ func TestEveryQuestionHasOneRule(t *testing.T) {
 	sandboxIn(t, stateDir)
 	w.write("vm.yaml", []byte(vmNode))
 	w.write("disk.qcow2", []byte("a disk"))
-	commands := commandsThatAsk(stateDir, filepath.Join(w.folder, "vm.yaml"), filepath.Join(w.folder, "disk.qcow2"))
+	commands := commandsThatAsk(stateDir, filepath.Join(w.folder, "vm.yaml"), filepath.Join(w.folder, "disk.qcow2"),
+		filepath.Join(w.folder, "admin.conf"))
 	w.write("base.qcow2", nil)
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
 	create := []string{"vm", "create", "-c", filepath.Join(w.folder, "vm.yaml"), "-n", "vm-1"}
@@ -63,6 +71,7 @@ func TestEveryQuestionHasOneRule(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(cache, "swdt", "images", imageKey), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	w.write("admin.conf", []byte(kubeconfigOfNothing))
 	if found, known := slices.Sorted(slices.Values(cli.CommandsThatAsk())),
 		slices.Sorted(maps.Keys(commands)); !slices.Equal(found, known) {
 		t.Fatalf("these commands have --yes: %q; this test knows %q", found, known)

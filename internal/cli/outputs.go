@@ -12,6 +12,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/stats/monitor"
 	"github.com/swdt-dev/swdt/internal/inspect/stats/report"
 	"github.com/swdt-dev/swdt/internal/join/bake"
+	"github.com/swdt-dev/swdt/internal/join/podnetwork"
 	"github.com/swdt-dev/swdt/internal/join/preflight"
 	"github.com/swdt-dev/swdt/internal/node/agentbin/buildinfo"
 	"github.com/swdt-dev/swdt/internal/node/criclient"
@@ -127,6 +128,10 @@ func outputs() map[string]output {
 		"vm image list":       {document: golden.List{}, wide: true},
 		"vm image remove":     {document: golden.Removed{}},
 		"image bake":          {document: bake.Report{}},
+
+		"network install": {document: podnetwork.Report{}},
+		"network status":  {document: podnetwork.Status{}},
+		"network remove":  {document: podnetwork.Report{}},
 
 		"config init":     yaml,
 		"config schema":   json,

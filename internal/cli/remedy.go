@@ -41,10 +41,13 @@ func (a *app) commandLine(node string, args []string) string {
 	}
 	command, _, err := a.root.Find(args[1:])
 	line := append(strings.Fields(a.root.CommandPath()), args[1:]...)
-	if err != nil || command == a.root || command.Annotations[usesNodes] == "" {
+	if err != nil || command == a.root {
 		return a.shell().Join(line)
 	}
 	own := ownArguments(line)
+	if command.Annotations[usesNodes] == "" {
+		return a.shell().Join(slices.Insert(line, own, a.carriedCluster(command, line[:own])...))
+	}
 	return a.shell().Join(slices.Insert(line, own, a.carried(command, node, line[:own])...))
 }
 
@@ -127,6 +130,13 @@ func (a *app) carried(command *cobra.Command, node string, line []string) []stri
 	}
 	flags.add("known-hosts", "", a.global.knownHosts)
 	flags.add("ssh-config", "", a.global.sshConfig)
+	return append(flags.all, a.carriedCluster(command, line)...)
+}
+
+// carriedCluster returns the flags that name this invocation's cluster, if the proposed command has
+// such flags.
+func (a *app) carriedCluster(command *cobra.Command, line []string) []string {
+	flags := &carriedFlags{line: line}
 	for _, name := range clusterFlags() {
 		if command.Flags().Lookup(name) != nil {
 			flags.add(name, "", a.invokedWith(name))

@@ -176,6 +176,9 @@ func TestRemediesKeepTheInvocation(t *testing.T) {
 			want: "`swdt reset --known-hosts kh --ssh-config cfg --kubeconfig a.conf --context c`, then " +
 				"`swdt join --kubeconfig FILE --known-hosts kh --ssh-config cfg --context c`; " +
 				"`swdt status --known-hosts kh --ssh-config cfg`"},
+		{name: "a command for a cluster", node: "n1", loaded: 1,
+			args: []string{"-c", "a.yaml", "join", "--kubeconfig", "a.conf"},
+			text: "`swdt network install --force`", want: "`swdt network install --force --kubeconfig a.conf`"},
 		{name: "not on nodes", node: "n1", loaded: 3, args: []string{"-c", "a.yaml", "status"},
 			text: "`swdt config init > swdt.yaml`, `swdt help exit-codes`",
 			want: "`swdt config init > swdt.yaml`, `swdt help exit-codes`"},

@@ -138,6 +138,9 @@ func (c *Cluster) Endpoint() string { return endpoint(c.server) }
 // itself.
 func (c *Cluster) Clientset() kubernetes.Interface { return c.client }
 
+// Dynamic returns client-go's client for objects of any kind.
+func (c *Cluster) Dynamic() dynamic.Interface { return c.dynamic }
+
 // Version returns the API server's version, such as v1.36.3.
 func (c *Cluster) Version(ctx context.Context) (string, error) {
 	const doing = "ask the API server for its version"

@@ -119,6 +119,13 @@ func noNode(err error) bool {
 		errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "nodes"
 }
 
+// Failure converts the error of a request that another package has made to one of this
+// package's errors. doing is the attempted action, and needs the permission that it requires.
+// It returns nil if err is nil.
+func (c *Cluster) Failure(doing string, needs Permission, err error) error {
+	return c.fail(doing, needs, err)
+}
+
 // fail converts err to one of this package's errors. needs is the permission that the
 // action requires.
 func (c *Cluster) fail(doing string, needs Permission, err error) error {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,9 @@ type Options struct {
 	// Around is called once a change is needed and the node is locked. It calls apply,
 	// for example while the node is drained. nil: apply is called directly.
 	Around func(ctx context.Context, apply func(context.Context) error) error
+	// Elsewhere names what the steps change if that is not a node, such as "the cluster". Run then
+	// locks no node, and its node may be nil.
+	Elsewhere string
 	// Holder identifies who changes the node. Another swdt that tries to change the node names
 	// it in its error. Empty: the user and your machine.
 	Holder string
@@ -46,11 +50,13 @@ func Run(ctx context.Context, n *node.Node, steps []Step, opts Options, r ui.Rep
 	if err != nil || needed == 0 || opts.DryRun {
 		return run.results, err
 	}
-	if err := run.begin(ctx); err != nil {
-		run.skipRest(0, "the node could not be locked")
-		return run.results, err
+	if opts.Elsewhere == "" {
+		if err := run.begin(ctx); err != nil {
+			run.skipRest(0, "the node could not be locked")
+			return run.results, err
+		}
+		defer run.unlock(ctx)
 	}
-	defer run.unlock(ctx)
 	if opts.Around == nil {
 		return run.results, run.applyAll(ctx)
 	}
@@ -71,13 +77,17 @@ type runner struct {
 
 // planAll fills in every result: ok, skipped (needed, not done yet) or failed.
 func (run *runner) planAll(ctx context.Context) (needed int, err error) {
-	run.reporter.Step("comparing the node with the node file")
+	if run.opts.Elsewhere == "" {
+		run.reporter.Step("comparing the node with the node file")
+	} else {
+		run.reporter.Step("comparing %s with the wanted state", run.opts.Elsewhere)
+	}
 	for i, step := range run.steps {
 		run.reporter.Debug("comparing %s", step.Name())
 		change, planErr := run.compare(ctx, step)
 		switch {
 		case planErr != nil:
-			run.fail(i, fmt.Errorf("compare with the node: %w", planErr))
+			run.fail(i, fmt.Errorf("compare with %s: %w", run.subject(), planErr))
 			if ctx.Err() != nil || connectionLost(planErr) {
 				run.abandon(i+1, "not compared")
 				return 0, run.failures()
@@ -163,7 +173,7 @@ func (run *runner) apply(ctx context.Context, i int) error {
 func (run *runner) stillNeeded(ctx context.Context, i int) (bool, error) {
 	change, err := run.steps[i].Plan(ctx, run.node)
 	if err != nil {
-		return false, fmt.Errorf("compare with the node: %w", err)
+		return false, fmt.Errorf("compare with %s: %w", run.subject(), err)
 	}
 	if !change.Needed {
 		run.results[i] = StepResult{Name: run.steps[i].Name(), State: OK, Message: change.Summary}
@@ -200,6 +210,9 @@ func (run *runner) failures() error {
 	}
 	return failed
 }
+
+// subject names what the steps change.
+func (run *runner) subject() string { return cmp.Or(run.opts.Elsewhere, "the node") }
 
 // skipRest records the reason why the needed steps from index from on are not tried.
 func (run *runner) skipRest(from int, why string) {

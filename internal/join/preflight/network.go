@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
@@ -24,7 +25,8 @@ func lookAtPodNetwork(f *facts) []finding.Finding {
 	return []finding.Finding{{
 		Severity: finding.Warning,
 		What:     "no pod network that supports Windows was found: the node will not become Ready",
-		Remedy:   "install Calico (with windowsDataplane HNS), flannel or Antrea with their parts for Windows",
+		Remedy: remedy.Command("network", "install") + " installs Calico, and " +
+			remedy.Command("network", "install", "flannel") + " flannel, with their parts for Windows",
 	}}
 }
 
@@ -43,9 +45,7 @@ func lookAtCalico(f *facts) []finding.Finding {
 		return nil
 	}
 	var problems found
-	installation := func(patch string) string {
-		return remedy.KubectlCommand("patch", "installation", "default", "--type", "merge", "-p", `{"spec":`+patch+`}`)
-	}
+	install := remedy.Command("network", "install")
 	switch {
 	case !c.Operator:
 		if len(c.WindowsDaemonSets) == 0 {
@@ -55,38 +55,41 @@ func lookAtCalico(f *facts) []finding.Finding {
 		}
 	case c.WindowsDataplane != "HNS":
 		problems.warn("Calico does not run on Windows nodes: pods there get no network",
-			"calicoNetwork.windowsDataplane is "+orUnset(c.WindowsDataplane),
-			installation(`{"calicoNetwork":{"windowsDataplane":"HNS"}}`))
+			"calicoNetwork.windowsDataplane is "+orUnset(c.WindowsDataplane), install)
 	}
 	if c.Operator && c.BGP != "Disabled" {
 		problems.warn("Calico uses BGP, which its operator does not do on Windows: pods there are not reached",
-			"calicoNetwork.bgp is "+orUnset(c.BGP),
-			installation(`{"calicoNetwork":{"bgp":"Disabled"}}`)+", with a VXLAN pool")
+			"calicoNetwork.bgp is "+orUnset(c.BGP), install)
 	}
 	if c.Operator && len(c.ServiceCIDRs) == 0 {
 		problems.warn("Calico on Windows lacks the addresses of services: pods there do not reach them",
-			"serviceCIDRs is not set",
-			installation(`{"serviceCIDRs":["10.96.0.0/12"]}`)+", with the cluster's own")
+			"serviceCIDRs is not set", install)
 	}
 	if c.Operator && !c.ServicesEndpoint {
 		problems.warn("Calico on Windows lacks the address of the API server, and does not start",
-			"there is no ConfigMap tigera-operator/kubernetes-services-endpoint",
-			"make it, with KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT")
+			"there is no ConfigMap tigera-operator/kubernetes-services-endpoint", install)
 	}
 	if !c.StrictAffinity {
 		problems.warn("Calico lends addresses of one node to another, which Windows cannot do: pods there are not "+
-			"reached", "IPAM's strictAffinity is off",
-			remedy.KubectlCommand("patch", "ipamconfigurations", "default", "--type", "merge", "-p",
-				`{"spec":{"strictAffinity":true}}`))
+			"reached", "IPAM's strictAffinity is off", affinityRemedy(c))
 	}
 	for _, pool := range c.Pools {
 		if pool.IPIP != "" && pool.IPIP != "Never" {
 			problems.warn("Calico's pool "+pool.Name+" uses IP in IP, which Windows does not know",
 				fmt.Sprintf("%s, ipipMode %s", pool.CIDR, pool.IPIP),
-				"use VXLAN for that pool")
+				remedy.Command("network", "install", "--force")+" makes it VXLAN, if it is the operator's")
 		}
 	}
 	return problems
+}
+
+// affinityRemedy returns the remedy for strictAffinity, which swdt sets only in a Calico of the operator.
+func affinityRemedy(c *cluster.Calico) string {
+	if c.Operator {
+		return remedy.Command("network", "install")
+	}
+	return remedy.KubectlCommand("patch", "ipamconfigurations", "default", "--type", "merge", "-p",
+		`{"spec":{"strictAffinity":true}}`)
 }
 
 // lookAtFlannel finds settings of Flannel that do not work with Windows nodes, see
@@ -121,7 +124,7 @@ func lookAtFlannel(f *facts) []finding.Finding {
 	if len(c.WindowsDaemonSets) == 0 {
 		problems.warn("flannel does not run on Windows nodes: pods there get no network",
 			"it has no DaemonSet for Windows",
-			"apply flannel's manifest of kubernetes-sigs/sig-windows-tools (hostprocess/flannel)")
+			remedy.Command("network", "install", "flannel"))
 	}
 	return problems
 }
@@ -145,11 +148,15 @@ func lookAtKubeProxy(f *facts) []finding.Finding {
 	if len(cni.KubeProxyWindows) > 0 || cni.Antrea != nil {
 		return nil
 	}
+	install := []string{"network", "install"}
+	if cni.Flannel != nil {
+		install = append(install, "flannel")
+	}
 	return []finding.Finding{{
 		Severity: finding.Warning,
 		What:     "kube-proxy does not run on Windows nodes: services are not reached from pods there",
 		Evidence: "there is no DaemonSet of it for Windows",
-		Remedy:   "apply kube-proxy's manifest of kubernetes-sigs/sig-windows-tools (hostprocess)",
+		Remedy:   remedy.Command(install...),
 	}}
 }
 

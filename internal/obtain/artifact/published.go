@@ -51,5 +51,8 @@ func (w Wish) description() string {
 	if w.Version != "" {
 		what += " " + w.Version
 	}
+	if w.Arch == "" {
+		return what
+	}
 	return what + " for windows/" + w.Arch
 }

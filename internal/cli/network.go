@@ -1,0 +1,288 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/cluster/cni"
+	"github.com/swdt-dev/swdt/internal/join/podnetwork"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// defaultNetworkWait is how long one condition of a pod network may take. The images of Windows have
+// gigabytes.
+const defaultNetworkWait = 10 * time.Minute
+
+func (a *app) networkCommand() *cobra.Command {
+	cmd := group("network", "Install the pod network of a cluster with Windows nodes",
+		a.networkInstallCommand(), a.networkStatusCommand(), a.networkRemoveCommand())
+	cmd.Long = `Installs Calico (by its operator) or flannel with all settings that Windows nodes
+need, and kube-proxy for Windows. It works on the cluster of a kubeconfig and
+contacts no node.`
+	cmd.Example = examples(
+		"network install --dry-run", "what would change",
+		"network install", "Calico, with the cluster's own addresses",
+		"network status", "does it work on the Windows nodes?",
+	)
+	return cmd
+}
+
+type networkInstallOptions struct {
+	cluster      clusterOptions
+	version      string
+	manifests    []string
+	hashes       []string
+	mirror       string
+	podCIDR      string
+	serviceCIDRs []string
+	apiServer    string
+	proxyImage   string
+	noProxy      bool
+	noWait       bool
+	force        bool
+	wait         time.Duration
+}
+
+func (a *app) networkInstallCommand() *cobra.Command {
+	o := &networkInstallOptions{}
+	cmd := canDryRun(&cobra.Command{
+		Use: "install [calico|flannel] [flags]", Short: "Install the pod network, or what it lacks for Windows",
+		SuggestFor: []string{"up", "apply", "create", "setup"},
+		Long: `Installs the pod network of a cluster. The default is Calico: its operator, HNS as
+the data plane of Windows, VXLAN without BGP, the Services' addresses, the API
+server's address for Windows (ConfigMap kubernetes-services-endpoint),
+strictAffinity, and kube-proxy's DaemonSet for Windows. flannel gets the VXLAN
+numbers of Windows (VNI 4096, port 4789) and its DaemonSet for Windows.
+
+The addresses come from the cluster. The manifest is the published one, whose hash
+swdt knows; name another one with --version or --manifest, and its hash with
+--sha256. --mirror replaces the internet.
+
+swdt adds what is missing, by server-side apply as the field manager "swdt". It
+keeps objects and settings that already work. A setting that does not work and
+that another manager owns is a conflict: it is shown, and nothing is changed,
+unless --force takes it. --dry-run shows each change.
+
+At the end it waits until the network works on Linux and on the Windows nodes that
+the cluster has, and reports the reason if it does not.`,
+		Example: examples(
+			"network install --dry-run", "the changes, field by field",
+			"network install --kubeconfig admin.conf", "",
+			"network install --mirror ./mirror", "without the internet",
+			"network install flannel --pod-cidr 10.244.0.0/16", "",
+			"network install --manifest tigera-operator.yaml", "a file of your own",
+		),
+		Args:      arguments(cobra.MaximumNArgs(1)),
+		ValidArgs: networkNames(),
+		RunE:      func(cmd *cobra.Command, args []string) error { return a.runNetworkInstall(cmd.Context(), o, args) },
+	})
+	o.cluster.addFlags(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&o.version, "version", "", "`version` of the network (default the one whose hash swdt knows)")
+	flags.StringArrayVar(&o.manifests, "manifest", nil,
+		"`file` or URL of a manifest to use instead; several times for several")
+	flags.StringArrayVar(&o.hashes, "sha256", nil, "`hash` of the manifest; once for each --manifest, in their order")
+	flags.StringVar(&o.mirror, "mirror", "", "`folder` or URL that replaces the internet")
+	flags.StringVar(&o.podCIDR, "pod-cidr", "", "`addresses` of pods (default those of the cluster)")
+	flags.StringSliceVar(&o.serviceCIDRs, "service-cidr", nil, "`addresses` of Services (default those of the cluster)")
+	flags.StringVar(&o.apiServer, "api-server", "",
+		"`host:port` at which all nodes reach the API server (default the one in cluster-info)")
+	flags.StringVar(&o.proxyImage, "kube-proxy-image", "",
+		"`image` of kube-proxy for Windows (default the one of the cluster's version)")
+	flags.BoolVar(&o.noProxy, "no-kube-proxy", false, "leave out kube-proxy for Windows")
+	flags.BoolVar(&o.noWait, "no-wait", false, "do not wait until the network works")
+	flags.BoolVar(&o.force, "force", false, "take fields that other managers own")
+	flags.DurationVar(&o.wait, "wait", defaultNetworkWait, "how long each condition may take")
+	must(cmd.MarkFlagFilename("manifest"))
+	must(cmd.MarkFlagDirname("mirror"))
+	return cmd
+}
+
+func networkNames() (names []string) {
+	for _, n := range cni.Networks() {
+		names = append(names, string(n))
+	}
+	return names
+}
+
+func (a *app) runNetworkInstall(ctx context.Context, o *networkInstallOptions, args []string) error {
+	options, err := o.complete(args)
+	if err != nil {
+		return err
+	}
+	options.DryRun = a.global.dryRun
+	return a.changeNetwork(ctx, &o.cluster, func(ctx context.Context, c *cluster.Cluster,
+		r ui.Reporter) (podnetwork.Report, error) {
+		return podnetwork.Install(ctx, c, options, r)
+	})
+}
+
+// complete checks the flags without contacting anything.
+func (o *networkInstallOptions) complete(args []string) (podnetwork.Options, error) {
+	network, err := cni.NetworkNamed(firstOr(args, ""))
+	if err != nil {
+		return podnetwork.Options{}, usagef("%v", err)
+	}
+	options := podnetwork.Options{
+		Settings: cni.Settings{Network: network, PodCIDR: o.podCIDR, ServiceCIDRs: o.serviceCIDRs, APIServer: o.apiServer,
+			KubeProxyImage: o.proxyImage},
+		Version: o.version, Mirror: o.mirror, Force: o.force, NoKubeProxy: o.noProxy, NoWait: o.noWait, Wait: o.wait,
+	}
+	switch {
+	case o.wait <= 0:
+		return options, usagef("--wait %s: use a positive time, such as 10m", o.wait)
+	case o.version != "" && len(o.manifests) > 0:
+		return options, usagef("--version and --manifest exclude each other: the manifest has the version")
+	case len(o.manifests) == 0 && len(o.hashes) > 1, len(o.manifests) > 0 && len(o.hashes) > len(o.manifests):
+		return options, usagef("--sha256: there are more hashes than manifests")
+	}
+	for _, hash := range o.hashes {
+		if !podnetwork.IsSHA256(hash) {
+			return options, usagef("--sha256 %q: write 64 hexadecimal digits, as sha256sum prints them", hash)
+		}
+	}
+	if o.apiServer != "" {
+		if _, _, err := net.SplitHostPort(o.apiServer); err != nil {
+			return options, usagef("--api-server %q: write host:port, such as 192.168.122.1:6443", o.apiServer)
+		}
+	}
+	if len(o.manifests) == 0 && len(o.hashes) == 1 {
+		options.SHA256 = o.hashes[0]
+	}
+	for i, source := range o.manifests {
+		m := podnetwork.Manifest{Source: source}
+		if i < len(o.hashes) {
+			m.SHA256 = o.hashes[i]
+		}
+		options.Manifests = append(options.Manifests, m)
+	}
+	return options, nil
+}
+
+func firstOr(args []string, otherwise string) string {
+	return slices.Concat(args, []string{otherwise})[0]
+}
+
+// changeNetwork runs an installation or a removal, and prints its report.
+func (a *app) changeNetwork(ctx context.Context, o *clusterOptions,
+	change func(context.Context, *cluster.Cluster, ui.Reporter) (podnetwork.Report, error)) error {
+	if err := a.global.validate(); err != nil {
+		return err
+	}
+	c, err := o.open()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.global.bounded(ctx)
+	defer cancel()
+	story := a.newStory()
+	r := story.Node("")
+	report, failure := change(ctx, c, r)
+	ui.Done(r)
+	story.End()
+	err = a.print(report, func(p *ui.Page) error { return report.WriteText(p, a.global.dryRun) })
+	return errors.Join(err, a.remedied("", explain(ctx, failure)))
+}
+
+func (a *app) networkStatusCommand() *cobra.Command {
+	o := &clusterOptions{}
+	cmd := &cobra.Command{
+		Use: "status [flags]", Short: "Check the pod network's settings and whether it works",
+		SuggestFor: []string{"check", "show", "get"},
+		Long: `Compares the pod network of a cluster with what Windows nodes need, and checks
+whether its programs run, on Linux and on each Windows node. It changes nothing.
+The exit code is 5 if something is missing or does not work.`,
+		Example: examples("network status", "", "network status -o json", ""),
+		Args:    arguments(cobra.NoArgs),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runNetworkStatus(cmd.Context(), o) },
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (a *app) runNetworkStatus(ctx context.Context, o *clusterOptions) error {
+	if err := a.global.validate(); err != nil {
+		return err
+	}
+	c, err := o.open()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.global.bounded(ctx)
+	defer cancel()
+	status, err := podnetwork.Look(ctx, c, podnetwork.Options{}, ui.Discard{})
+	if err != nil {
+		return a.remedied("", explain(ctx, err))
+	}
+	if err := a.print(status, func(p *ui.Page) error { return status.WriteText(p) }); err != nil {
+		return err
+	}
+	if status.Failed() {
+		return &exitError{code: exitFinding}
+	}
+	return nil
+}
+
+type networkRemoveOptions struct {
+	cluster clusterOptions
+	crds    bool
+	yes     bool
+	wait    time.Duration
+}
+
+func (a *app) networkRemoveCommand() *cobra.Command {
+	o := &networkRemoveOptions{}
+	cmd := canDryRun(&cobra.Command{
+		Use: "remove [calico|flannel] [flags]", Short: "Remove what network install has made",
+		SuggestFor: []string{"uninstall", "delete", "down", "undo"},
+		Long: `Removes the objects that swdt network install has created. All other objects stay;
+in a Calico that others have installed, it turns only Windows off. A kind
+(CustomResourceDefinition) stays as long as objects of it exist, since they would
+be removed with it: --crds removes both. The nodes keep the configuration that the
+network has written there.
+
+Pods have no network afterwards. It asks first, unless --yes or --dry-run is set.`,
+		Example: examples("network remove --dry-run", "", "network remove --yes", ""),
+		Args:    arguments(cobra.MaximumNArgs(1)), ValidArgs: networkNames(),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runNetworkRemove(cmd.Context(), o, args) },
+	})
+	o.cluster.addFlags(cmd)
+	cmd.Flags().BoolVar(&o.crds, "crds", false, "remove the network's kinds too, with all objects of these kinds")
+	cmd.Flags().DurationVar(&o.wait, "wait", defaultNetworkWait, "how long the end of each object may take")
+	addYesFlag(cmd, &o.yes)
+	return cmd
+}
+
+func (a *app) runNetworkRemove(ctx context.Context, o *networkRemoveOptions, args []string) error {
+	network, err := cni.NetworkNamed(firstOr(args, ""))
+	if err != nil {
+		return usagef("%v", err)
+	}
+	prompt, answered := a.prompter(a.newStory()), o.yes || a.global.dryRun
+	if err := canConfirm(prompt, answered, fmt.Sprintf("Remove the pod network %s?", network)); err != nil {
+		return err
+	}
+	if o.wait <= 0 {
+		return usagef("--wait %s: use a positive time, such as 10m", o.wait)
+	}
+	c, err := o.cluster.open()
+	if err != nil {
+		return err
+	}
+	question := fmt.Sprintf("Remove the pod network %s of %s?", network, c.Server())
+	if err := confirm(ctx, prompt, answered, question); err != nil {
+		return err
+	}
+	options := podnetwork.RemoveOptions{Network: network, CRDs: o.crds, DryRun: a.global.dryRun, Wait: o.wait}
+	return a.changeNetwork(ctx, &o.cluster, func(ctx context.Context, c *cluster.Cluster,
+		r ui.Reporter) (podnetwork.Report, error) {
+		return podnetwork.Remove(ctx, c, options, r)
+	})
+}

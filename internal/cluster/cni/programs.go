@@ -1,0 +1,96 @@
+package cni
+
+import (
+	"context"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Programs is the state of a pod network's main program in the cluster.
+type Programs struct {
+	Exists bool
+	Ours   bool   // swdt created it
+	Image  string // of its first container
+}
+
+// String returns the state for people; "" if the program does not exist.
+func (p Programs) String() string {
+	switch {
+	case !p.Exists:
+		return ""
+	case p.Ours:
+		return p.Image
+	}
+	return p.Image + ", not installed by swdt"
+}
+
+// Version returns the tag of the program's image; "" if it has none.
+func (p Programs) Version() string {
+	_, tag, _ := strings.Cut(p.Image[strings.LastIndex(p.Image, "/")+1:], ":")
+	tag, _, _ = strings.Cut(tag, "@")
+	return tag
+}
+
+// Programs reads the state of Calico's operator, or of flannel's DaemonSet.
+func (s *Server) Programs(ctx context.Context, n Network) (Programs, error) {
+	main := newObject("apps/v1", "Deployment", OperatorNamespace, operatorName)
+	if n == Flannel {
+		main = newObject("apps/v1", "DaemonSet", flannelNamespace, flannelDaemonSet)
+	}
+	live, err := s.Get(ctx, main)
+	if err != nil || live == nil {
+		return Programs{}, err
+	}
+	return Programs{Exists: true, Ours: isOurs(live), Image: imageOf(live)}, nil
+}
+
+// imageOf returns the image of a workload's first container.
+func imageOf(o *unstructured.Unstructured) string {
+	containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
+	if len(containers) == 0 {
+		return ""
+	}
+	container, _ := containers[0].(map[string]any)
+	image, _ := container["image"].(string)
+	return image
+}
+
+// isOurs reports whether swdt created an object.
+func isOurs(o *unstructured.Unstructured) bool {
+	_, ours := o.GetLabels()[Label]
+	return ours
+}
+
+// Foreign reports whether the cluster has an object of this kind and name that swdt did not create.
+func (s *Server) Foreign(ctx context.Context, o *unstructured.Unstructured) (bool, error) {
+	live, err := s.Get(ctx, o)
+	return live != nil && !isOurs(live), err
+}
+
+// Installation returns the present configuration of Calico's operator, or nil.
+func (s *Server) Installation(ctx context.Context) (*unstructured.Unstructured, error) {
+	return s.Get(ctx, installationObject())
+}
+
+// Conditions returns the conditions under which a pod network works on Linux nodes and on the
+// Windows nodes that the cluster has.
+func (s *Server) Conditions(n Network, f Facts, kubeProxy bool) []Condition {
+	var all []Condition
+	if n == Calico {
+		all = append(all, s.OperatorAvailable(), s.TigeraStatus("calico"))
+	}
+	if len(f.Windows) == 0 {
+		return all
+	}
+	if n == Calico {
+		all = append(all, s.TigeraStatus("calico-windows"),
+			s.OnWindows("calico-system", "calico-node-windows", f.Windows))
+	} else {
+		all = append(all, s.OnWindows("kube-system", flannelWindows, f.Windows))
+	}
+	if kubeProxy {
+		all = append(all, s.OnWindows("kube-system", kubeProxyName, f.Windows))
+	}
+	return all
+}

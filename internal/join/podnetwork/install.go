@@ -1,0 +1,215 @@
+package podnetwork
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/cluster/cni"
+	"github.com/swdt-dev/swdt/internal/obtain/artifact"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// Options configure an installation.
+type Options struct {
+	Settings  cni.Settings
+	Version   string     // of the network; "": the default, or the installed one
+	Manifests []Manifest // instead of the version's manifest
+	SHA256    string     // of the version's manifest, if swdt does not know it
+	Mirror    string     // URL or folder that replaces every URL
+	Store     artifact.Options
+
+	Force       bool // take the fields that other managers own
+	NoKubeProxy bool // the cluster has another proxy for Windows nodes
+	NoWait      bool // do not wait until the network works
+	DryRun      bool
+	// Wait bounds the wait for each condition.
+	Wait time.Duration
+}
+
+// named reports whether the user has named a version or a manifest.
+func (o Options) named() bool { return o.Version != "" || len(o.Manifests) > 0 }
+
+// work is the state that the steps of an installation share.
+type work struct {
+	options  Options
+	server   *cni.Server
+	facts    cni.Facts
+	wanted   cni.Wanted
+	manifest []*unstructured.Unstructured // empty: the network's programs are already installed
+}
+
+// Install installs the pod network, or completes the present one. Objects and settings that are
+// already suitable stay as they are.
+func Install(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) (Report, error) {
+	report := newReport(c, o.Settings.Network)
+	w, err := gather(ctx, c, o, r)
+	if err != nil {
+		return report.ended(err)
+	}
+	present, err := w.programs(ctx)
+	if err != nil {
+		return report.ended(err)
+	}
+	if !present.Exists || o.named() && present.Ours {
+		if w.manifest, err = o.obtain(ctx, r); err != nil {
+			return report.ended(err)
+		}
+	}
+	report.Steps, err = plan.Run(ctx, nil, w.steps(present), w.planOptions(), r)
+	return report.ended(err)
+}
+
+func gather(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) (*work, error) {
+	r.Step("reading the cluster's settings")
+	w := &work{options: o, server: cni.NewServer(c)}
+	var err error
+	if w.facts, err = cni.Gather(ctx, c); err != nil {
+		return nil, err
+	}
+	w.wanted, err = o.Settings.Complete(w.facts)
+	return w, err
+}
+
+func (w *work) planOptions() plan.Options {
+	return plan.Options{DryRun: w.options.DryRun, Ordered: true, Elsewhere: "the cluster"}
+}
+
+func (w *work) programs(ctx context.Context) (cni.Programs, error) {
+	return w.server.Programs(ctx, w.options.Settings.Network)
+}
+
+// steps returns the steps of an installation, in order.
+func (w *work) steps(present cni.Programs) []plan.Step {
+	var steps []plan.Step
+	if w.options.Settings.Network == cni.Flannel {
+		steps = []plan.Step{w.flannelStep(present), w.flannelWindowsStep(present)}
+	} else {
+		steps = []plan.Step{w.operatorStep(present), w.endpointStep(), w.installationStep(), &affinityStep{w}}
+	}
+	if !w.options.NoKubeProxy {
+		steps = append(steps, w.kubeProxyStep())
+	}
+	if !w.options.NoWait {
+		steps = append(steps, &readyStep{w})
+	}
+	return steps
+}
+
+// programsStep applies the manifest, unless the programs are there already.
+func (w *work) programsStep(name string, present cni.Programs) *applyStep {
+	return &applyStep{work: w, name: name, present: present.String(),
+		objects: func(context.Context) ([]*unstructured.Unstructured, error) {
+			var all []*unstructured.Unstructured
+			for _, o := range w.manifest {
+				all = append(all, cni.Labelled(o, w.options.Settings.Network))
+			}
+			return all, nil
+		}}
+}
+
+func (w *work) operatorStep(present cni.Programs) plan.Step {
+	return w.programsStep("operator", present)
+}
+
+func (w *work) endpointStep() plan.Step {
+	return &applyStep{work: w, name: "API server's address", present: w.facts.APIServer,
+		objects: fixed(cni.Endpoint(w.wanted))}
+}
+
+func (w *work) installationStep() plan.Step {
+	return &applyStep{work: w, name: "installation",
+		present: "HNS data plane, VXLAN, no BGP, Services' addresses",
+		objects: func(ctx context.Context) ([]*unstructured.Unstructured, error) {
+			live, err := w.server.Installation(ctx)
+			return []*unstructured.Unstructured{cni.Installation(w.wanted, live), cni.CalicoAPIServer()}, err
+		}}
+}
+
+// errNoKubeProxy is returned if kube-proxy for Windows has nothing to run with.
+var errNoKubeProxy = errors.New("the cluster has no ConfigMap and account kube-system/kube-proxy of kubeadm, with " +
+	"which kube-proxy for Windows runs: install kube-proxy first (`kubeadm init phase addon kube-proxy`), or leave it out " +
+	"with --no-kube-proxy")
+
+// kubeProxyStep makes kube-proxy for Windows. If another installer has made one, it stays as it is.
+func (w *work) kubeProxyStep() plan.Step {
+	step := &applyStep{work: w, name: "kube-proxy", present: w.wanted.KubeProxyImage}
+	step.objects = func(ctx context.Context) ([]*unstructured.Unstructured, error) {
+		o := cni.KubeProxy(w.wanted)
+		foreign, err := w.server.Foreign(ctx, o)
+		own := o.GetNamespace() + "/" + o.GetName()
+		for _, other := range w.facts.Networks.KubeProxyWindows {
+			if foreign || other != own {
+				step.present = other + ", not installed by swdt"
+				return nil, err
+			}
+		}
+		if err == nil && !w.facts.KubeProxy {
+			err = errNoKubeProxy
+		}
+		return []*unstructured.Unstructured{o}, err
+	}
+	return step
+}
+
+// flannelStep applies flannel's manifest with the settings that Windows needs. If flannel is there
+// already, it changes only these settings.
+func (w *work) flannelStep(present cni.Programs) plan.Step {
+	step := w.programsStep("flannel", present)
+	manifest := step.objects
+	step.objects = func(ctx context.Context) ([]*unstructured.Unstructured, error) {
+		live, err := w.server.Get(ctx, cni.FlannelConfigObject())
+		if err != nil {
+			return nil, err
+		}
+		all, err := manifest(ctx)
+		if len(all) == 0 && err == nil {
+			all = []*unstructured.Unstructured{cni.FlannelConfigAsIs(live)}
+		}
+		for _, o := range all {
+			if err := cni.FlannelConfig(w.wanted, o, live); err != nil {
+				return nil, err
+			}
+		}
+		return all, err
+	}
+	return step
+}
+
+// flannelWindowsStep makes flannel for Windows, unless another installer has.
+func (w *work) flannelWindowsStep(present cni.Programs) plan.Step {
+	step := &applyStep{work: w, name: "flannel for Windows", present: "it has a DaemonSet for Windows"}
+	step.objects = func(ctx context.Context) ([]*unstructured.Unstructured, error) {
+		version := present.Version()
+		if version == "" {
+			version = cni.ReleaseOf(cni.Flannel, w.options.Version).Version
+		}
+		config := cni.FlannelConfigObject()
+		live, err := w.server.Get(ctx, config)
+		if err != nil {
+			return nil, err
+		}
+		if live != nil {
+			config = live
+		}
+		for _, o := range w.manifest {
+			if live == nil && cni.RefOf(o) == cni.RefOf(config) {
+				config = o.DeepCopy()
+			}
+		}
+		if err := cni.FlannelConfig(w.wanted, config, live); err != nil {
+			return nil, err
+		}
+		all := cni.FlannelWindows(cni.FlannelImage(version), config)
+		foreign, err := w.server.Foreign(ctx, all[len(all)-1])
+		if foreign {
+			return nil, err
+		}
+		return all, err
+	}
+	return step
+}
