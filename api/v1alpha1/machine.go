@@ -54,6 +54,10 @@ type Machine struct {
 	// TimeZone is Windows' name of the time zone that an installation from an ISO
 	// sets, such as W. Europe Standard Time. Default UTC.
 	TimeZone string `yaml:"timeZone,omitempty"`
+	// PasswordFrom is the source of the Administrator's password of a VM that is
+	// installed from an ISO. Default: swdt generates one, and `swdt vm status`
+	// prints its file. To log in with the same one, set credentials.passwordFrom.
+	PasswordFrom *SecretSource `yaml:"passwordFrom,omitempty"`
 	// Display selects how you see the VM's screen.
 	Display MachineDisplay `yaml:"display,omitempty"`
 }

@@ -31,6 +31,7 @@ func validateLibvirt(p *problems, field string, m *Machine) {
 		{"network.mode", m.Network.Mode != ""}, {"network.bridge", m.Network.Bridge != ""},
 		{"network.tap", m.Network.Tap != ""}, {"network.adapter", m.Network.Adapter != ""},
 		{"network.ports", len(m.Network.Ports) > 0}, {"display", m.Display != MachineDisplay{}},
+		{"passwordFrom", m.PasswordFrom != nil},
 	} {
 		if set.is {
 			p.add(field+"."+set.name, "is set, but driver libvirt adopts a domain as it is",

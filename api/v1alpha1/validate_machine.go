@@ -41,6 +41,11 @@ func validateMachine(p *problems, field string, m *Machine) {
 		oneOf(p, field+".display.vnc", m.Display.VNC, "unix", "port", "none")
 	}
 	validateMachineImage(p, field+".image", m.Image)
+	validateSecretSource(p, field+".passwordFrom", m.PasswordFrom)
+	if m.PasswordFrom != nil && m.Image.ISO == "" {
+		p.add(field+".passwordFrom", "is set, but only a VM that is installed from an ISO gets a password from swdt",
+			"name the ISO as image.iso, or remove it")
+	}
 	if m.CPUs < 1 || m.CPUs > maxMachineCPUs {
 		p.add(field+".cpus", fmt.Sprintf("%d is not a number of processors", m.CPUs),
 			fmt.Sprintf("write 1 to %d", maxMachineCPUs))

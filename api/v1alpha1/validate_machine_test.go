@@ -107,6 +107,13 @@ func TestValidateMachine(t *testing.T) {
 			[]string{"spec.machine.domain: is set, but the driver is qemu"}},
 		"QEMU's options in a display": {func(m *Machine) { m.Display.VNC = "0.0.0.0:1" },
 			[]string{`spec.machine.display.vnc: "0.0.0.0:1" is not one of unix, port, none`}},
+		"a password that is not named": {func(m *Machine) {
+			m.Image.ISO, m.PasswordFrom = "a", &SecretSource{Env: "$hunter2"}
+		}, []string{"spec.machine.passwordFrom.env: is not the name of an environment variable"}},
+		"a password of a disk image": {func(m *Machine) {
+			m.Image.Disk, m.PasswordFrom = "a", &SecretSource{Env: "PASSWORD"}
+		}, []string{"spec.machine.passwordFrom: is set, but only a VM that is installed from an ISO gets a password " +
+			"from swdt"}},
 		"a driver": {func(m *Machine) { m.Driver = "vmware" },
 			[]string{`spec.machine.driver: "vmware" is not one of qemu, libvirt, hyperv, simulated`}},
 	} {

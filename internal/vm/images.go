@@ -72,12 +72,35 @@ func (r Record) fill(folder string, document config.Document) error {
 	if err != nil {
 		return err
 	}
+	if r.given != nil {
+		return r.golden.WriteCD(filepath.Join(folder, firstStartCD), *r.given, keys)
+	}
 	password := answer.GeneratePassword()
 	err = os.WriteFile(filepath.Join(folder, passwordFile), []byte(password.Reveal()+"\n"), localfile.Private)
 	if err != nil {
 		return fmt.Errorf("write the VM's password: %w", err)
 	}
 	return r.golden.WriteCD(filepath.Join(folder, firstStartCD), password, keys)
+}
+
+// usePassword reads the Administrator's password from where the node file says, if it does. The
+// error is a *config.Error, and never has the password.
+func (r *Record) usePassword(document config.Document) error {
+	source := document.Node.Spec.Machine.PasswordFrom
+	if source == nil {
+		return nil
+	}
+	text, err := document.Secret(*source, os.LookupEnv)
+	password := answer.NewPassword(text)
+	if err == nil {
+		err = password.Check()
+	}
+	if err != nil {
+		return &config.Error{Problems: []config.Problem{document.Problem("spec.machine.passwordFrom", err.Error(),
+			"or remove passwordFrom: swdt then generates a password")}}
+	}
+	r.given, r.OwnPassword = &password, true
+	return nil
 }
 
 // maxSerialReads bounds how much of a serial port is searched: far more than a first start sends.
@@ -136,7 +159,7 @@ func succeeded(ctx context.Context, driver Installer, m Machine) (bool, error) {
 // password returns the path of the file with the Administrator's password; "" if the VM has
 // none of its own.
 func (r Record) password() string {
-	if r.Image.Key == "" {
+	if r.Image.Key == "" || r.OwnPassword {
 		return ""
 	}
 	return r.file(passwordFile)

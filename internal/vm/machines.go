@@ -118,6 +118,11 @@ func (s *Machines) Plan(ctx context.Context, document config.Document, report ui
 		plan.Record, plan.Exists = made, made.Complete
 		plan.BuildsImage = plan.BuildsImage && !made.Complete
 	}
+	if !plan.Exists {
+		if err := plan.Record.usePassword(document); err != nil {
+			return plan, err
+		}
+	}
 	starts, ok := driver.(interface {
 		CommandLine(m Machine) ([]string, error)
 	})
@@ -217,6 +222,9 @@ func (s *Machines) Create(ctx context.Context, document config.Document, r ui.Re
 		return Report{}, err
 	}
 	if err := s.adopt(ctx, driver, &record); err != nil {
+		return Report{}, err
+	}
+	if err := record.usePassword(document); err != nil {
 		return Report{}, err
 	}
 	release, err := s.useImage(ctx, document, &record, r)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/localfile"
+	"github.com/swdt-dev/swdt/internal/vm/answer"
 )
 
 // recordVersion is the form of records that this swdt writes.
@@ -38,7 +39,12 @@ type Record struct {
 	// from a golden image. Its CD has the Administrator's password until then.
 	FirstStart bool `json:"firstStart"`
 
-	golden *Golden // of a VM that is being made; nil: it has none
+	// OwnPassword is set if the node file names the Administrator's password, which is then in no
+	// file of the VM but the CD of its first start.
+	OwnPassword bool `json:"ownPassword"`
+
+	given  *answer.Password // of a VM that is being made; nil: it gets a generated one
+	golden *Golden          // of a VM that is being made; nil: it has none
 }
 
 func (r Record) file(name string) string { return filepath.Join(r.Folder, name) }

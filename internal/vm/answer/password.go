@@ -59,7 +59,7 @@ func GeneratePassword() Password {
 		for n := range out {
 			out[n] = all[index(len(all))]
 		}
-		if p := NewPassword(string(out)); complexity(p.Reveal()) == len(classes) && p.check() == nil {
+		if p := NewPassword(string(out)); complexity(p.Reveal()) == len(classes) && p.Check() == nil {
 			return p
 		}
 	}
@@ -76,9 +76,9 @@ func index(n int) int {
 	}
 }
 
-// check returns an error for a password at which Windows' first start would stop. It
+// Check returns an error for a password at which Windows' first start would stop. It
 // never repeats the password.
-func (p Password) check() error {
+func (p Password) Check() error {
 	text := p.Reveal()
 	length := utf8.RuneCountInString(text)
 	lower := strings.ToLower(text)

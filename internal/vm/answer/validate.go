@@ -43,7 +43,7 @@ func (o Options) check(use purpose) error {
 		CheckLanguage(o.Language),
 		checkLocale("keyboard", o.Keyboard),
 		checkLocale("userLocale", o.UserLocale),
-		o.Password.check(),
+		o.Password.Check(),
 		checkCommands(o.FirstLogon),
 	}
 	if use == forSetup {
