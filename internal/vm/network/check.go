@@ -31,13 +31,20 @@ type Sides struct {
 	Peer        netip.Addr
 	PeerName    string // the control plane's container
 	PeerBridge  string // your machine's interface towards the peer
+	PeerPort    string // the peer's port of that bridge; empty if it is not known
 	APIServerOf bool   // reports whether the peer has the API server
 }
 
 // Connections returns the connections that a node and a peer need between them.
 func (s Sides) Connections() []Connection {
-	to := Packet{In: s.VMInterface, InPort: s.VMPort, Out: s.PeerBridge, From: s.VM, To: s.Peer, Protocol: "tcp"}
-	from := Packet{In: s.PeerBridge, Out: s.VMInterface, OutPort: s.VMPort, From: s.Peer, To: s.VM, Protocol: "tcp"}
+	to := Packet{
+		In: s.VMInterface, InPort: s.VMPort, Out: s.PeerBridge, OutPort: s.PeerPort,
+		From: s.VM, To: s.Peer, Protocol: "tcp",
+	}
+	from := Packet{
+		In: s.PeerBridge, InPort: s.PeerPort, Out: s.VMInterface, OutPort: s.VMPort,
+		From: s.Peer, To: s.VM, Protocol: "tcp",
+	}
 	var list []Connection
 	if s.APIServerOf {
 		to.Port, from.Port = apiServerPort, kubeletPort

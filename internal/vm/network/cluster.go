@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"os"
 	"os/exec"
 	"slices"
@@ -65,7 +66,11 @@ func (f *Findings) checkFirewall(ctx context.Context, tap string) {
 			"the firewall of this machine is not checked, or only in part: reading it needs root's rights",
 			"run the check once with sudo")
 	}
-	problems := firewall.Problems(f.connections(tap))
+	port := func(netip.Addr) string { return "" }
+	if firewall.hasBridgeRules() {
+		port = func(a netip.Addr) string { return portTowards(ctx, f.Place.Bridge, a) }
+	}
+	problems := firewall.Problems(f.connections(tap, port))
 	f.Problems = append(f.Problems, problems...)
 	if len(problems) == 0 && err == nil && FiltersBridges(Proc()) {
 		f.add("br_netfilter", finding.Info, "net.bridge.bridge-nf-call-iptables is 1",
@@ -74,14 +79,16 @@ func (f *Findings) checkFirewall(ctx context.Context, tap string) {
 	}
 }
 
-// connections returns the connections between the VM and the containers.
-func (f *Findings) connections(tap string) (all []Connection) {
+// connections returns the connections between the VM and the containers. port returns the port of the
+// bridge that leads to a container.
+func (f *Findings) connections(tap string, port func(netip.Addr) string) (all []Connection) {
 	bridge := f.Place.Bridge
 	sides := Sides{VM: f.Address, VMInterface: bridge, VMPort: tap, PeerBridge: bridge}
 	if f.Place.Docker != nil {
 		containers := slices.Sorted(maps.Keys(f.Place.Docker.Containers))
 		for _, name := range containers[:min(len(containers), mostPeers)] {
 			sides.PeerName, sides.Peer = name, f.Place.Docker.Containers[name]
+			sides.PeerPort = port(sides.Peer)
 			sides.APIServerOf = strings.HasSuffix(name, "-control-plane")
 			all = append(all, sides.Connections()...)
 		}

@@ -46,6 +46,11 @@ func (f *Firewall) hook(more ...hook) {
 	})
 }
 
+// hasBridgeRules reports whether there are rules for the frames of bridges.
+func (f *Firewall) hasBridgeRules() bool {
+	return slices.ContainsFunc(f.hooks, func(h hook) bool { return h.isBridge && len(f.chains[h.chain].rules) > 0 })
+}
+
 // sees reports whether a packet passes a hook. Chains of the family bridge see frames that come from a
 // bridge or leave through one; those for forwarded frames see only what stays within a bridge.
 func (f *Firewall) sees(h hook, p Packet) bool {

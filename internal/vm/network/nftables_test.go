@@ -87,6 +87,90 @@ func TestJudgeOfNFTRules(t *testing.T) {
 	}
 }
 
+// A condition that swdt does not know is unknown, not wrong.
+func TestConditionsOfNFT(t *testing.T) {
+	const (
+		from  = `{"payload": {"protocol": "ip", "field": "saddr"}}`
+		dport = `{"payload": {"protocol": "th", "field": "dport"}}`
+		state = `{"ct": {"key": "state"}}`
+		in    = `{"meta": {"key": "iifname"}}`
+	)
+	is := func(op, left, right string) string {
+		return `{"match": {"op": "` + op + `", "left": ` + left + `, "right": ` + right + `}}`
+	}
+	verdicts := func(accepted string) string { // and all others are dropped
+		return `{"vmap": {"key": ` + in + `, "data": {"set": [["*", {"drop": null}],
+			["` + accepted + `", {"accept": null}]]}}}`
+	}
+	packet := Packet{
+		In: "virbr0", Out: "br-kind", From: ip("192.168.122.50"), To: ip("172.18.0.2"), Protocol: "udp", Port: 4789,
+	}
+	for statement, want := range map[string]match{
+		is("==", from, `"192.168.122.50"`):                                                         yes,
+		is("!=", from, `"192.168.122.50"`):                                                         no,
+		is("==", from, `{"range": ["192.168.122.0", "192.168.122.255"]}`):                          yes,
+		is("==", from, `{"range": ["192.168.122.x", "192.168.122.255"]}`):                          unknown,
+		is("==", from, `{"range": [{}, {}]}`):                                                      unknown,
+		is("==", from, `{"prefix": {"addr": "fc00::", "len": 7}}`):                                 no,
+		is("==", from, `"gateway.example"`):                                                        unknown,
+		is("==", from, `"@gone"`):                                                                  no,
+		is("==", from, `{"set": ["10.0.0.1", {"elem": {"val": "192.168.122.50", "timeout": 9}}]}`): yes,
+		is("==", from, `{"set": [{"concat": ["192.168.122.50", 1]}]}`):                             unknown,
+		is("<", from, `"192.168.122.50"`):                                                          unknown,
+		is("==", dport, `4789`):                                                                    yes,
+		is("==", dport, `{"set": [1, {"range": [4000, 5000]}]}`):                                   yes,
+		is("==", dport, `"vxlan"`):                                                                 unknown,
+		is(">", dport, `1024`):                                                                     unknown,
+		is("==", `{"payload": {"protocol": "tcp", "field": "dport"}}`, `4789`):                     no,
+		is("!=", `{"payload": {"protocol": "tcp", "field": "dport"}}`, `1`):                        no,
+		is("==", `{"payload": {"protocol": "udp", "field": "length"}}`, `1`):                       unknown,
+		is("==", `{"payload": {"base": "th", "offset": 0, "len": 16}}`, `1`):                       unknown,
+		is("!=", `{"payload": {"protocol": "ip6", "field": "saddr"}}`, `"::1"`):                    no,
+		is("==", `{"payload": {"protocol": "vlan", "field": "id"}}`, `1`):                          unknown,
+		is("in", state, `["new", "untracked"]`):                                                    yes,
+		is("in", state, `"established"`):                                                           no,
+		is("!=", state, `"invalid"`):                                                               yes,
+		is("==", `{"ct": {"key": "mark"}}`, `1`):                                                   unknown,
+		is("!=", `{"meta": {"key": "mark"}}`, `1`):                                                 unknown,
+		is("==", `{"&": [{"meta": {"key": "mark"}}, 255]}`, `1`):                                   unknown,
+		is("==", `{"meta": {"key": "l4proto"}}`, `17`):                                             yes,
+		is("==", `{"meta": {"key": "l4proto"}}`, `{"set": ["tcp", "icmp"]}`):                       no,
+		is("==", `{"meta": {"key": "nfproto"}}`, `"ipv6"`):                                         no,
+		is("==", `{"meta": {"key": "protocol"}}`, `"ip"`):                                          yes,
+		is("==", `{"meta": {"key": "ibrname"}}`, `"virbr0"`):                                       yes,
+		is("==", `{"meta": {"key": "obrname"}}`, `"virbr0"`):                                       no,
+		is("==", in, `"virbr*"`):                                                                   yes,
+		is("==", in, `"virbr"`):                                                                    no,
+		is("!=", in, `"*"`):                                                                        no,
+		`{"limit": {"rate": 5, "per": "second"}}`:                                                  unknown,
+		`{"xt": {"type": "match", "name": "string"}}`:                                              unknown,
+		`{"match": "x"}`: unknown,
+		`{"counter": null}, {"log": {"prefix": "x"}}`: yes,
+		`{"a": 1, "b": 2}`:                            unknown,
+		verdicts("eth0"):                              yes,
+		verdicts("virbr0"):                            no,
+		`{"vmap": 1}`:                                 unknown,
+	} {
+		f := newFirewall()
+		ruleset := `{"nftables": [{"chain": {"family": "inet", "table": "t", "name": "c", "type": "filter",
+			"hook": "forward", "policy": "accept"}},
+			{"rule": {"family": "inet", "table": "t", "chain": "c", "expr": [` + statement + `, {"drop": null}]}}]}`
+		if err := f.addNFT(strings.NewReader(ruleset), nil); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+		got := no
+		switch v := f.forward(packet); {
+		case v.Maybe:
+			got = unknown
+		case !v.Passes:
+			got = yes
+		}
+		if got != want {
+			t.Errorf("%s: %d, want %d", statement, got, want)
+		}
+	}
+}
+
 // A port of a bridge that is not known may be the one that a rule names.
 func TestAnUnknownPortOfABridge(t *testing.T) {
 	f := realRuleset(t, "")

@@ -189,6 +189,33 @@ func cardOf(t *testing.T, s netspace.Station) (card string) {
 	return card
 }
 
+// A rule for frames of a bridge names ports. It is in the way only if it is the port of the VM or of a
+// container, which the bridge has learned.
+func TestRulesForPortsOfABridge(t *testing.T) {
+	if !netspace.Enter(t) {
+		return
+	}
+	engine := dockertest.Start(t, kindsNetwork())
+	container := netspace.NewStation(t, "br-kind", "172.18.0.2/16", "172.18.0.1")
+	other := netspace.NewStation(t, "br-kind", "172.18.0.3/16", "172.18.0.1")
+	wanted := Wanted{Mode: Bridge, Bridge: "kind", Tap: "swdt0", Owner: 1000}
+	// The API server's connection or its answer, that of the kubelet likewise, and VXLAN in one direction.
+	inTheWay := []string{"error firewall", "error firewall", "error firewall"}
+	for port, want := range map[string][]string{other.Port: nil, "swdt0": inTheWay, container.Port: inTheWay} {
+		netspace.ReplaceRuleset(t, "table bridge fw {\nchain f {\ntype filter hook forward priority 0; policy accept;\n"+
+			"iifname \""+port+"\" drop\n}\n}\n")
+		var got []string
+		for _, p := range problems(Check(t.Context(), DockerAt(engine.Host()), wanted)) {
+			if strings.HasSuffix(p, " firewall") {
+				got = append(got, p)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("a rule for %s (-want +got):\n%s", port, diff)
+		}
+	}
+}
+
 // From a machine with nothing to a VM's network and back, and what another user cannot make swdt remove.
 func TestPreparationAndRemoval(t *testing.T) {
 	if !netspace.Enter(t) {

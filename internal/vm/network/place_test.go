@@ -2,6 +2,7 @@ package network
 
 import (
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -55,6 +56,21 @@ func TestNamesOfTaps(t *testing.T) {
 				t.Errorf("%q of user %d: %s, %v, seen before: %v", vm, owner, name, err, seen[name])
 			}
 			seen[name] = true
+		}
+	}
+}
+
+// $SUDO_UID counts only for root, and never as another form of root.
+func TestTheOwnerOfVMs(t *testing.T) {
+	for value, want := range map[string]int{
+		"1000": 1000, "": os.Getuid(), "0": os.Getuid(), "-1": os.Getuid(), "me": os.Getuid(), "1000 ": os.Getuid(),
+	} {
+		t.Setenv("SUDO_UID", value)
+		if os.Geteuid() != 0 {
+			want = os.Getuid()
+		}
+		if got := Owner(); got != want {
+			t.Errorf("%q: %d, want %d", value, got, want)
 		}
 	}
 }

@@ -42,5 +42,8 @@ func masterOf(string) (string, error) { return "", errLinuxOnly }
 // portsOf returns the interfaces on a bridge.
 func portsOf(string) ([]string, error) { return nil, errLinuxOnly }
 
+// portTowards returns the port of a bridge that leads to a machine; "" if it is not known.
+func portTowards(context.Context, string, netip.Addr) string { return "" }
+
 // neighbour returns the network card that your machine sees at an address; nil if none.
 func neighbour(context.Context, string, netip.Addr) net.HardwareAddr { return nil }
