@@ -16,8 +16,13 @@ import (
 func TestNamesAreNoPaths(t *testing.T) {
 	for _, name := range []string{"..", ".", "../x", "a/b", `a\b`, "/etc", ".locks", "NUL", "con.txt", "a.", "Win", "größe", "a b", strings.Repeat("a", 253)} {
 		folder := folderName(name)
-		if folder == name || folder != filepath.Base(folder) || strings.HasPrefix(folder, ".") || len(folder) > 60 {
-			t.Errorf("%q has the folder %q", name, folder)
+		switch {
+		case folder == name:
+			t.Errorf("%q is its own folder", name)
+		case folder != filepath.Base(folder) || strings.HasPrefix(folder, "."):
+			t.Errorf("%q has the folder %q, which is no plain name", name, folder)
+		case len(folder) > 60:
+			t.Errorf("%q has a folder of %d characters, want at most 60", name, len(folder))
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
@@ -165,8 +170,11 @@ func FuzzReadRecord(f *testing.F) {
 			t.Fatal(err)
 		}
 		r, err := readRecord(folder)
-		if err == nil && (r.Version != 1 || CheckName(r.Name) != nil || r.Folder != folder) {
-			t.Errorf("%q is a record: %+v", text, r)
+		if err == nil && (r.Version != 1 || r.Folder != folder) {
+			t.Errorf("%q is a record of version %d in %q, want 1 in %q", text, r.Version, r.Folder, folder)
+		}
+		if err == nil && CheckName(r.Name) != nil {
+			t.Errorf("%q is a record of the invalid name %q", text, r.Name)
 		}
 		if _, ok := errors.AsType[*DamagedError](err); err != nil && !ok {
 			t.Errorf("%T %v", err, err)

@@ -141,8 +141,9 @@ func TestAPinnedHostKeyStays(t *testing.T) {
 		reached, err := s.Reach(ctx, doc)
 		check(t, err)
 		text, err := os.ReadFile(reached.KnownHosts)
-		if err != nil || !strings.Contains(string(text), first) || strings.Contains(string(text), second) {
-			t.Errorf("known_hosts has %q, %v: want %q alone", text, err, first)
+		check(t, err)
+		if !strings.Contains(string(text), first) || strings.Contains(string(text), second) {
+			t.Errorf("known_hosts has %q: want %q alone", text, first)
 		}
 		driver.files[ed25519Key] = second
 	}

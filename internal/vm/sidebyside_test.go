@@ -114,14 +114,22 @@ func TestTwoCommandsOnOneVM(t *testing.T) {
 	})
 	<-inside
 	list, err := s.List(t.Context(), "win-1")
-	if err != nil || list[0].State != vm.Busy || !strings.Contains(list[0].Reason, fmt.Sprintf("`swdt vm test` (process %d)", os.Getpid())) {
-		t.Errorf("%+v, %v", list, err)
+	check(t, err)
+	if list[0].State != vm.Busy {
+		t.Errorf("state %s, want %s", list[0].State, vm.Busy)
+	}
+	if holder := fmt.Sprintf("`swdt vm test` (process %d)", os.Getpid()); !strings.Contains(list[0].Reason, holder) {
+		t.Errorf("reason %q, want %q in it", list[0].Reason, holder)
 	}
 	impatient, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	_, err = s.Stop(impatient, "win-1", vm.StopOptions{}, ui.Discard{})
-	if busy, ok := errors.AsType[*vm.BusyError](err); !ok || busy.Holder == nil || busy.Holder.Command != "swdt vm test" {
-		t.Errorf("%v", err)
+	busy, ok := errors.AsType[*vm.BusyError](err)
+	if !ok || busy.Holder == nil {
+		t.Fatalf("error %v, want a BusyError with its holder", err)
+	}
+	if got := busy.Holder.Command; got != "swdt vm test" {
+		t.Errorf("the holder is %q, want swdt vm test", got)
 	}
 	var second sync.WaitGroup
 	second.Go(func() {

@@ -77,8 +77,11 @@ func TestLifeOfAVM(t *testing.T) {
 	doc := document(t, "win-1")
 	report, err := s.Create(ctx, doc, ui.Discard{})
 	check(t, err)
-	if report.Result != "changed" || report.State != vm.Stopped || !strings.HasPrefix(report.Address, "127.0.0.1:") {
-		t.Errorf("created: %+v", report)
+	if report.Result != "changed" || report.State != vm.Stopped {
+		t.Errorf("created: %s %s, want changed %s", report.Result, report.State, vm.Stopped)
+	}
+	if !strings.HasPrefix(report.Address, "127.0.0.1:") {
+		t.Errorf("the address is %s, want one of loopback", report.Address)
 	}
 	for _, file := range []string{report.Key, filepath.Join(report.Folder, "machine.json")} {
 		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
@@ -89,8 +92,12 @@ func TestLifeOfAVM(t *testing.T) {
 		t.Errorf("folder: %v, %v", info.Mode(), err)
 	}
 	again, err := s.Create(ctx, doc, ui.Discard{})
-	if err != nil || again.Result != "unchanged" || again.Key != report.Key || again.Address != report.Address {
-		t.Errorf("created again: %+v, %v", again, err)
+	check(t, err)
+	if again.Result != "unchanged" {
+		t.Errorf("created again: %s, want unchanged", again.Result)
+	}
+	if again.Key != report.Key || again.Address != report.Address {
+		t.Errorf("created again: %s at %s, want %s at %s", again.Key, again.Address, report.Key, report.Address)
 	}
 	for _, step := range []struct {
 		do    func() (vm.Report, error)
@@ -110,8 +117,12 @@ func TestLifeOfAVM(t *testing.T) {
 		{func() (vm.Report, error) { return s.Delete(ctx, "win-1", ui.Discard{}) }, vm.Absent, "unchanged"},
 	} {
 		got, err := step.do()
-		if err != nil || got.State != step.state || got.Result != step.is || got.Message == "" {
-			t.Errorf("%s %s %q, %v; want %s %s", got.State, got.Result, got.Message, err, step.state, step.is)
+		check(t, err)
+		if got.State != step.state || got.Result != step.is {
+			t.Errorf("%s %s %q; want %s %s", got.State, got.Result, got.Message, step.state, step.is)
+		}
+		if got.Message == "" {
+			t.Errorf("%s %s has no message", got.State, got.Result)
 		}
 	}
 	if left := remains(root); len(left) > 0 {
@@ -220,8 +231,12 @@ func TestPortsThatAreTaken(t *testing.T) {
 	check(t, err)
 	defer listen(t, report.Address).Close()
 	started, err := s.Start(ctx, "win-1", ui.Discard{})
-	if err != nil || started.Address == report.Address || started.State != vm.Running {
-		t.Errorf("%+v, %v", started, err)
+	check(t, err)
+	if started.Address == report.Address {
+		t.Errorf("the address is still %s, which another program has", started.Address)
+	}
+	if started.State != vm.Running {
+		t.Errorf("state %s, want %s", started.State, vm.Running)
 	}
 
 	taken := listen(t, "127.0.0.1:0")
@@ -283,8 +298,12 @@ func TestPlanChangesNothing(t *testing.T) {
 	root := t.TempDir()
 	s := machines(t, root, &simulatedvm.Driver{})
 	plan, err := s.Plan(t.Context(), document(t, "win-1"), ui.Discard{})
-	if err != nil || plan.Exists || len(plan.Command) == 0 || !strings.HasPrefix(plan.Record.Network.MAC, "52:54:00:") {
-		t.Errorf("%+v, %v", plan, err)
+	check(t, err)
+	if plan.Exists || len(plan.Command) == 0 {
+		t.Errorf("exists: %t, command %q; want a command of a new VM", plan.Exists, plan.Command)
+	}
+	if got := plan.Record.Network.MAC; !strings.HasPrefix(got, "52:54:00:") {
+		t.Errorf("the MAC address is %s, want one of QEMU", got)
 	}
 	if left := remains(root); len(left) > 0 {
 		t.Errorf("made: %v", left)

@@ -260,8 +260,11 @@ func TestRefusedValues(t *testing.T) {
 		o := options(answer.Server2022, true)
 		test.change(&o)
 		file, err := answer.Setup(o)
-		if err == nil || file != nil || !strings.Contains(err.Error(), test.field) {
-			t.Errorf("%s was accepted, or the error does not name it: %v", test.field, err)
+		if err == nil || file != nil {
+			t.Fatalf("%s was accepted: %v, and a file of %d bytes", test.field, err, len(file))
+		}
+		if !strings.Contains(err.Error(), test.field) {
+			t.Errorf("the error does not name %s: %v", test.field, err)
 		}
 		if text := o.Password.Reveal(); err != nil && text != "" && strings.Contains(err.Error(), text) {
 			t.Errorf("an error has the password: %v", err)

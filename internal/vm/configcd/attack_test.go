@@ -75,8 +75,11 @@ func TestOtherUsersReadNothing(t *testing.T) {
 	if err := configcd.Write(path, options(t)); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := os.ReadFile(target); err != nil || len(text) != 0 || mode(path) != 0o600 {
-		t.Errorf("the link's target has %d bytes, %v; the file's mode is %v", len(text), err, mode(path))
+	if text, err := os.ReadFile(target); err != nil || len(text) != 0 {
+		t.Errorf("the link's target has %d bytes, %v; want none", len(text), err)
+	}
+	if got := mode(path); got != 0o600 {
+		t.Errorf("the file's mode is %v, want 0600", got)
 	}
 
 	for _, open := range []fs.FileMode{0o777, 0o1777, 0o770, 0o702} {
@@ -128,8 +131,11 @@ func TestWipe(t *testing.T) {
 		}
 	}
 	after, err := os.ReadFile(alias)
-	if err != nil || len(after) != len(before) || bytes.ContainsFunc(after, func(r rune) bool { return r != 0 }) {
-		t.Errorf("the content was not overwritten: %d of %d bytes, %v", len(after), len(before), err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(after, make([]byte, len(before))) {
+		t.Errorf("the content of %d bytes was not overwritten: %d bytes are %q", len(before), len(after), after)
 	}
 	if text, err := os.ReadFile(bystander); err != nil || string(text) != "other" {
 		t.Errorf("another file became %q, %v", text, err)
@@ -167,8 +173,17 @@ func TestHostileNodeFile(t *testing.T) {
 		lines := files["authorized_keys"]
 		read, _, given, rest, err := ssh.ParseAuthorizedKey([]byte(lines))
 		want, _, _, _, wantErr := ssh.ParseAuthorizedKey([]byte(key(t, "")))
-		if err != nil || wantErr != nil || len(given) > 0 || len(rest) > 0 || !bytes.Equal(read.Marshal(), want.Marshal()) {
-			t.Errorf("the comment %q makes other keys: %q", comment, lines)
+		switch {
+		case err != nil:
+			t.Fatalf("the comment %q makes lines that are no key: %q: %v", comment, lines, err)
+		case wantErr != nil:
+			t.Fatal(wantErr)
+		case len(given) > 0:
+			t.Errorf("the comment %q adds options: %q", comment, given)
+		case len(rest) > 0:
+			t.Errorf("the comment %q adds lines: %q", comment, rest)
+		case !bytes.Equal(read.Marshal(), want.Marshal()):
+			t.Errorf("the comment %q makes another key: %q", comment, lines)
 		}
 		if strings.Count(lines, "\n") != 1 || strings.ContainsFunc(lines, func(r rune) bool {
 			return r > '~' ||
@@ -239,9 +254,15 @@ func FuzzKeys(f *testing.F) {
 			return
 		}
 		_, _, given, rest, err := ssh.ParseAuthorizedKey(out)
-		if err != nil || len(given) > 0 || len(rest) > 0 || bytes.Count(out, []byte("\n")) != 1 ||
-			bytes.ContainsFunc(out, func(r rune) bool { return r > '~' }) {
+		switch {
+		case err != nil:
 			t.Errorf("%q gives %q: %v", line, out, err)
+		case len(given) > 0:
+			t.Errorf("%q gives the options %q", line, given)
+		case len(rest) > 0 || bytes.Count(out, []byte("\n")) != 1:
+			t.Errorf("%q gives %q, want one line", line, out)
+		case bytes.ContainsFunc(out, func(r rune) bool { return r > '~' }):
+			t.Errorf("%q gives %q, want ASCII", line, out)
 		}
 	})
 }

@@ -264,12 +264,18 @@ func TestProblems(t *testing.T) {
 		o := options(t)
 		test.change(&o)
 		err := configcd.Write(path, o)
-		if err == nil || !strings.Contains(err.Error(), test.reason) || strings.Contains(err.Error(), password) {
-			t.Errorf("%s: %v", test.reason, err)
+		if err == nil || !strings.Contains(err.Error(), test.reason) {
+			t.Fatalf("error %v, want %q", err, test.reason)
+		}
+		if strings.Contains(err.Error(), password) {
+			t.Errorf("%s: the error has the password", test.reason)
 		}
 		entries, _ := os.ReadDir(filepath.Dir(path))
-		if text, err := os.ReadFile(path); err != nil || string(text) != "old" || len(entries) != 1 {
-			t.Errorf("%s: the old file is %q, %v, in %d files", test.reason, text, err, len(entries))
+		if len(entries) != 1 {
+			t.Errorf("%s: %d files, want the old one alone", test.reason, len(entries))
+		}
+		if text, err := os.ReadFile(path); err != nil || string(text) != "old" {
+			t.Errorf("%s: the old file is %q, %v", test.reason, text, err)
 		}
 	}
 	err := configcd.Write(filepath.Join(private(t), "config.iso"), configcd.Options{})

@@ -181,9 +181,9 @@ func TestIsoinfo(t *testing.T) {
 		seen[name] = true
 		for _, part := range strings.Split(strings.TrimSuffix(name, ";1"), "/")[1:] {
 			base, extension, _ := strings.Cut(part, ".")
-			if len(base) > 8 || len(extension) > 3 || strings.Trim(base+extension,
-				"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
-				t.Errorf("%s is no name of level 1", name)
+			tooLong := len(base) > 8 || len(extension) > 3
+			if odd := strings.Trim(base+extension, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"); tooLong || odd != "" {
+				t.Errorf("%s is no name of level 1: too long: %t, other characters: %q", name, tooLong, odd)
 			}
 		}
 	}
@@ -364,8 +364,8 @@ func TestFilesThatChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := i.WriteTo(io.Discard)
-		if err == nil || !strings.Contains(err.Error(), test.reason) || !strings.Contains(err.Error(), test.name) {
-			t.Errorf("%s: %v", test.name, err)
+		if text := fmt.Sprint(err); !strings.Contains(text, test.reason) || !strings.Contains(text, test.name) {
+			t.Errorf("%s: error %s, want %q and the name", test.name, text, test.reason)
 		}
 	}
 }

@@ -95,8 +95,12 @@ func TestEachStageIsMarked(t *testing.T) {
 		for _, stage := range found {
 			for _, state := range []firstboot.State{firstboot.Begun, firstboot.Passed, firstboot.Warned, firstboot.Failed} {
 				line := fmt.Sprintf("SWDT stage=%s %s", stage, state)
-				if m, ok := firstboot.ParseMark(line); !ok || m.Stage != stage || m.State != state {
+				m, ok := firstboot.ParseMark(line)
+				if !ok {
 					t.Errorf("ParseMark does not read %q", line)
+				}
+				if m.Stage != stage || m.State != state {
+					t.Errorf("ParseMark reads %q as %+v", line, m)
 				}
 				if !strings.Contains(text, "Send-Mark ('stage=' + $Name + ' "+string(state)) {
 					t.Errorf("Invoke-Stage does not send %s", state)
@@ -184,8 +188,12 @@ func TestCommand(t *testing.T) {
 		t.Errorf("the command does not look for the script: %s", text)
 	}
 	reported := regexp.MustCompile(`SWDT exit=[^']*`).FindString(text)
-	if m, ok := firstboot.ParseMark(reported); !ok || m.State != firstboot.Exited || m.Code != 2 {
-		t.Errorf("a missing script is reported as %q", reported)
+	m, ok := firstboot.ParseMark(reported)
+	if !ok {
+		t.Fatalf("a missing script is reported as %q, which is no mark", reported)
+	}
+	if m.State != firstboot.Exited || m.Code != 2 {
+		t.Errorf("a missing script is reported as %+v, want exit code 2", m)
 	}
 }
 
@@ -228,8 +236,13 @@ func TestHostileValuesAreRefused(t *testing.T) {
 		}
 		head, rest, _ := strings.Cut(script(t, o), "\n\n")
 		baseHead, baseRest, _ := strings.Cut(script(t, base), "\n\n")
-		if rest != baseRest || head == baseHead || strings.Count(head, "\n") != strings.Count(baseHead, "\n") {
-			t.Errorf("%s changes more than its line of the head", field)
+		switch {
+		case rest != baseRest:
+			t.Errorf("%s changes the script below its head", field)
+		case head == baseHead:
+			t.Errorf("%s does not change the head", field)
+		case strings.Count(head, "\n") != strings.Count(baseHead, "\n"):
+			t.Errorf("%s changes the number of lines of the head", field)
 		}
 	}
 	if _, err := firstboot.Script(firstboot.Options{OpenSSH: firstboot.BuiltIn, OpenSSHFile: "x.msi",

@@ -70,14 +70,19 @@ func FuzzParseMark(f *testing.F) {
 			}
 			return
 		}
-		if len(m.Text) > 400 || len(m.Stage) > 32 || strings.ContainsFunc(m.Text+m.Stage,
-			func(r rune) bool { return r < ' ' || r > '~' }) {
-			t.Errorf("%q gives %+v", line, m)
+		if len(m.Text) > 400 || len(m.Stage) > 32 {
+			t.Errorf("%q gives a text of %d and a stage of %d characters", line, len(m.Text), len(m.Stage))
+		}
+		if strings.ContainsFunc(m.Text+m.Stage, func(r rune) bool { return r < ' ' || r > '~' }) {
+			t.Errorf("%q gives %+v, want printable ASCII", line, m)
 		}
 		switch m.State {
 		case firstboot.Exited:
-			if m.Stage != "" || m.Code < 0 || m.Code > 999 {
-				t.Errorf("%q gives %+v", line, m)
+			if m.Stage != "" {
+				t.Errorf("%q gives the stage %q, want none", line, m.Stage)
+			}
+			if m.Code < 0 || m.Code > 999 {
+				t.Errorf("%q gives the exit code %d", line, m.Code)
 			}
 		case firstboot.Begun, firstboot.Passed, firstboot.Warned, firstboot.Failed:
 			if m.Stage == "" || m.Code != 0 {

@@ -312,8 +312,11 @@ func TestAnInterruptionNamesTheStage(t *testing.T) {
 		defer cancel()
 		_, err := install.Watch(ctx, &guest{on: time.Now(), signs: healthy}, install.Options{}, ui.Discard{})
 		var failure *install.Failure
-		if !errors.As(err, &failure) || failure.Cause != install.Interrupted || failure.Stage != install.Copy {
-			t.Errorf("got %v", err)
+		if !errors.As(err, &failure) {
+			t.Fatalf("error %v, want a Failure", err)
+		}
+		if failure.Cause != install.Interrupted || failure.Stage != install.Copy {
+			t.Errorf("cause %v at stage %v, want %v at %v", failure.Cause, failure.Stage, install.Interrupted, install.Copy)
 		}
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v does not wrap the context's cause", err)

@@ -80,8 +80,14 @@ func TestADaemonThatIsNone(t *testing.T) {
 func TestNoDaemon(t *testing.T) {
 	err := adopt(t, filepath.Join(t.TempDir(), "none"), time.Minute)
 	unreachable, ok := errors.AsType[*libvirt.ConnectError](err)
-	if !ok || !errors.Is(err, os.ErrNotExist) || !strings.Contains(unreachable.Remedy, "libvirtd") {
-		t.Errorf("%v", err)
+	if !ok {
+		t.Fatalf("error %v, want a ConnectError", err)
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v, want a socket that does not exist", err)
+	}
+	if !strings.Contains(unreachable.Remedy, "libvirtd") {
+		t.Errorf("the remedy is %q, want one about libvirtd", unreachable.Remedy)
 	}
 }
 

@@ -79,13 +79,19 @@ func TestHash(t *testing.T) {
 	var progress counter
 	got, err := media.Hash(t.Context(), file, size, &progress)
 	want := media.Sum{SHA256: "bbd05cf6097ac9b1f89ea29d2542c1b7b67ee46848393895f5a9e43fa1f621e5"} // of sha256sum
-	if got != want || err != nil || progress.bytes != size {
-		t.Errorf("%+v, %v, %d bytes", got, err, progress.bytes)
+	if got != want || err != nil {
+		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+	if progress.bytes != size {
+		t.Errorf("progress of %d bytes, want %d", progress.bytes, size)
 	}
 	_, err = media.Hash(t.Context(), file, size+1, &progress)
 	var short *discfs.CutShortError
-	if !errors.As(err, &short) || short.Have != size || short.Want != size+1 {
-		t.Error(err)
+	if !errors.As(err, &short) {
+		t.Fatalf("error %v, want a CutShortError", err)
+	}
+	if short.Have != size || short.Want != size+1 {
+		t.Errorf("%d bytes of %d, want %d of %d", short.Have, short.Want, size, size+1)
 	}
 	stopped := errors.New("stopped by the test")
 	ctx, cancel := context.WithCancelCause(t.Context())

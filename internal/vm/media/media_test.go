@@ -159,9 +159,14 @@ func TestSplitImage(t *testing.T) {
 	split(t, folder, 1, 2, 3)
 	m := inspect(t, mediatest.UDF(t, folder, "LABEL", mediatest.BootArguments()...))
 	want := []string{"the editions are split into 3 files (install.swm, install2.swm and so on)"}
-	if diff := cmp.Diff(want, whats(m, finding.Info)); diff != "" || len(m.Findings) != 1 ||
-		m.Image.Path != "sources/install.swm" || m.Image.Parts != 3 {
-		t.Errorf("%+v\n%s", m, diff)
+	if diff := cmp.Diff(want, whats(m, finding.Info)); diff != "" {
+		t.Errorf("the findings (-want +got):\n%s", diff)
+	}
+	if len(m.Findings) != 1 {
+		t.Errorf("%d findings, want 1: %+v", len(m.Findings), m.Findings)
+	}
+	if m.Image.Path != "sources/install.swm" || m.Image.Parts != 3 {
+		t.Errorf("the image is %s of %d parts, want sources/install.swm of 3", m.Image.Path, m.Image.Parts)
 	}
 }
 

@@ -59,8 +59,12 @@ func TestLookUpFindsKindsBridge(t *testing.T) {
 	if diff := cmp.Diff(want, n, compare); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if name, address, ok := n.ControlPlane("kind"); name != "kind-control-plane" || address != ip("172.18.0.2") || !ok {
-		t.Errorf("control plane: got %s, %s, %v", name, address, ok)
+	name, address, ok := n.ControlPlane("kind")
+	if !ok {
+		t.Error("the network has no control plane")
+	}
+	if name != "kind-control-plane" || address != ip("172.18.0.2") {
+		t.Errorf("the control plane is %s at %s, want kind-control-plane at 172.18.0.2", name, address)
 	}
 	free, err := n.FreeAddress([]netip.Addr{ip("172.18.255.253")})
 	if err != nil || free != ip("172.18.255.252") {

@@ -82,9 +82,14 @@ func TestCommandLines(t *testing.T) {
 // Other users of your network reach no port of the guest, and none of QEMU.
 func TestOnlyTheLoopbackAddressListens(t *testing.T) {
 	for _, argument := range example().arguments() {
-		if strings.Contains(argument, "hostfwd") && strings.Count(argument, "tcp:127.0.0.1:") != 2 ||
-			strings.Contains(argument, "0.0.0.0") || strings.HasPrefix(argument, "tcp:") || strings.HasPrefix(argument, ":") {
-			t.Errorf("argument %s", argument)
+		if strings.Contains(argument, "hostfwd") && strings.Count(argument, "tcp:127.0.0.1:") != 2 {
+			t.Errorf("argument %s forwards a port of another address", argument)
+		}
+		if strings.Contains(argument, "0.0.0.0") {
+			t.Errorf("argument %s has the address of all interfaces", argument)
+		}
+		if strings.HasPrefix(argument, "tcp:") || strings.HasPrefix(argument, ":") {
+			t.Errorf("argument %s listens", argument)
 		}
 	}
 }

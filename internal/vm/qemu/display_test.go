@@ -76,8 +76,11 @@ func TestAScreenOnAPortNeedsItsPassword(t *testing.T) {
 		check(t, d.Start(t.Context(), m))
 		consoles, err := d.Consoles(t.Context(), m)
 		check(t, err)
-		if len(consoles) != 2 || consoles[0].Kind != "vnc" || !strings.HasPrefix(consoles[0].Address, "127.0.0.1:59") {
-			t.Fatalf("%+v", consoles)
+		if len(consoles) != 2 || consoles[0].Kind != "vnc" {
+			t.Fatalf("%+v, want two consoles, vnc first", consoles)
+		}
+		if got := consoles[0].Address; !strings.HasPrefix(got, "127.0.0.1:59") {
+			t.Fatalf("the address is %s, want a VNC port of loopback", got)
 		}
 		info, err := os.Stat(consoles[0].PasswordFile)
 		check(t, err)

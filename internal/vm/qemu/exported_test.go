@@ -35,8 +35,14 @@ func TestExport(t *testing.T) {
 			t.Fatal(err)
 		}
 		info, err := os.Stat(file)
-		if err != nil || info.Size() > room || last != 1 {
-			t.Errorf("%s: %v; %d bytes, at most %d announced; progress ends with %v", format, err, info.Size(), room, last)
+		if err != nil {
+			t.Fatalf("%s: %v", format, err)
+		}
+		if info.Size() > room {
+			t.Errorf("%s: %d bytes, and at most %d were announced", format, info.Size(), room)
+		}
+		if last != 1 {
+			t.Errorf("%s: progress ends with %v, want 1", format, last)
 		}
 		tool(t, "qemu-img", "check", "-q", "-f", string(format), file)
 		tool(t, "qemu-img", "compare", "-q", "-f", string(format), "-F", "qcow2", file, m.Image.Base)

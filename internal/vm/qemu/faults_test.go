@@ -139,8 +139,12 @@ func TestPausedHasAReason(t *testing.T) {
 	for _, s := range []string{"guest-panicked", "io-error", "internal-error", "paused", "prelaunch", "suspended", "new"} {
 		fail("state " + s)
 		status, err := d.Status(t.Context(), m)
-		if err != nil || status.State != vm.Paused || status.Reason == "" || status.PID == 0 || status.Since.IsZero() {
-			t.Errorf("%s: %+v, %v", s, status, err)
+		check(t, err)
+		if status.State != vm.Paused || status.Reason == "" {
+			t.Errorf("%s: state %s, reason %q; want %s with a reason", s, status.State, status.Reason, vm.Paused)
+		}
+		if status.PID == 0 || status.Since.IsZero() {
+			t.Errorf("%s: process %d since %s, want both", s, status.PID, status.Since)
 		}
 		if err := d.Stop(t.Context(), m); !errors.Is(err, vm.ErrIgnored) {
 			t.Errorf("%s: stop: %v", s, err)

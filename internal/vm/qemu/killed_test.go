@@ -127,7 +127,10 @@ func TestARestoreThatFails(t *testing.T) {
 	} {
 		fail(test.script)
 		err := d.Restore(t.Context(), m, "x")
-		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), test.not) {
+		if err == nil {
+			t.Fatalf("%q: no error, want %q", test.script, test.want)
+		}
+		if text := err.Error(); !strings.Contains(text, test.want) || strings.Contains(text, test.not) {
 			t.Errorf("%q: %v: want %q, not %q", test.script, err, test.want, test.not)
 		}
 	}

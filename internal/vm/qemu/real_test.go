@@ -260,8 +260,10 @@ func TestCheck(t *testing.T) {
 	m.Firmware.TPM, m.Memory, m.Image.Base, m.Discs = true, 1<<50, "/no/image", []string{"/no/disc"}
 	for _, p := range empty.Check(t.Context(), m) {
 		found[p.Check] = true
-		if p.What == "" || p.Remedy == "" || p.Evidence == "" {
-			t.Errorf("incomplete: %+v", p)
+		for field, text := range map[string]string{"What": p.What, "Remedy": p.Remedy, "Evidence": p.Evidence} {
+			if text == "" {
+				t.Errorf("%s is empty: %+v", field, p)
+			}
 		}
 	}
 	for _, check := range []string{"qemu", "qemu-img", "tpm", "firmware", "memory", "image", "disc"} {

@@ -122,8 +122,14 @@ func TestEveryStructure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if fsys.Label() != "PLAIN_LABEL" || !fsys.Joliet() || fsys.Missing() != 0 {
-		t.Errorf("label %q, Joliet %t, %d bytes missing", fsys.Label(), fsys.Joliet(), fsys.Missing())
+	if got := fsys.Label(); got != "PLAIN_LABEL" {
+		t.Errorf("label %q, want PLAIN_LABEL", got)
+	}
+	if !fsys.Joliet() {
+		t.Error("the Joliet names are not used")
+	}
+	if got := fsys.Missing(); got != 0 {
+		t.Errorf("%d bytes are missing, want none", got)
 	}
 	want := map[string]string{
 		"NetKVM/netkvm.inf": "[Version]", "readme ü.txt": "hello", "a;b.txt": "he", "empty": "",
@@ -136,9 +142,14 @@ func TestEveryStructure(t *testing.T) {
 		t.Error(err)
 	}
 	found, err := fsys.Stat("NETKVM/NetKVM.INF")
-	if err != nil || !found.ModTime().Equal(time.Date(2022, 3, 4, 4, 6, 7, 0, time.UTC)) ||
-		found.Name() != "netkvm.inf" {
-		t.Errorf("%s, modified %s, %v", found.Name(), found.ModTime(), err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := found.Name(); got != "netkvm.inf" {
+		t.Errorf("the name is %q, want netkvm.inf", got)
+	}
+	if want := time.Date(2022, 3, 4, 4, 6, 7, 0, time.UTC); !found.ModTime().Equal(want) {
+		t.Errorf("modified %s, want %s", found.ModTime(), want)
 	}
 }
 
@@ -212,8 +223,11 @@ func TestWithoutJoliet(t *testing.T) {
 		t.Fatal(err)
 	}
 	fsys, err := iso9660.Open(bytes.NewReader(data), int64(len(data)))
-	if err != nil || fsys.Joliet() || fsys.Label() != "PLAIN" {
-		t.Fatal(fsys, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fsys.Joliet() || fsys.Label() != "PLAIN" {
+		t.Fatalf("label %q, Joliet %t; want PLAIN without Joliet", fsys.Label(), fsys.Joliet())
 	}
 	if diff := cmp.Diff(map[string]string{"NETKVM/NETKVM.INF": "[Version]", "NODOT": "x"}, contents(t,
 		fsys)); diff != "" {
@@ -260,7 +274,10 @@ func TestHostileImages(t *testing.T) {
 				err = fs.WalkDir(fsys, ".", func(_ string, _ fs.DirEntry, err error) error { return err })
 			}
 			var damage *discfs.DamageError
-			if err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, &damage) {
+			if !errors.As(err, &damage) {
+				t.Fatalf("error %v, want a DamageError", err)
+			}
+			if !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})

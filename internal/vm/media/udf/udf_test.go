@@ -115,11 +115,17 @@ func TestReadsAcrossExtents(t *testing.T) {
 	}
 	r := file.(io.ReaderAt)
 	part := make([]byte, 2052)
-	if n, err := r.ReadAt(part, 2047); n != 2052 || err != nil || string(part[2049:]) != "thi" {
-		t.Errorf("%d bytes, %v: %q", n, err, part[2048:])
+	if n, err := r.ReadAt(part, 2047); n != 2052 || err != nil {
+		t.Errorf("%d bytes, %v; want 2052", n, err)
 	}
-	if n, err := r.ReadAt(part, 4099); n != 2 || err != io.EOF || string(part[:2]) != "rd" {
-		t.Errorf("%d bytes, %v: %q", n, err, part[:2])
+	if got := string(part[2049:]); got != "thi" {
+		t.Errorf("the bytes end in %q, want thi", got)
+	}
+	if n, err := r.ReadAt(part, 4099); n != 2 || err != io.EOF {
+		t.Errorf("%d bytes, %v; want 2 and the end", n, err)
+	}
+	if got := string(part[:2]); got != "rd" {
+		t.Errorf("the last bytes are %q, want rd", got)
 	}
 	if n, err := r.ReadAt(part, 5000); n != 0 || err != io.EOF {
 		t.Errorf("%d bytes, %v", n, err)

@@ -79,9 +79,14 @@ func TestFilesOfWimlib(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Compression != c.compression || got.Solid != c.solid || got.Part != 1 || got.Parts != 1 ||
-				len(got.Images) != 4 {
-				t.Errorf("%+v", got)
+			if got.Compression != c.compression || got.Solid != c.solid {
+				t.Errorf("compression %v, solid %t; want %v, %t", got.Compression, got.Solid, c.compression, c.solid)
+			}
+			if got.Part != 1 || got.Parts != 1 {
+				t.Errorf("part %d of %d, want 1 of 1", got.Part, got.Parts)
+			}
+			if len(got.Images) != 4 {
+				t.Errorf("%d images, want 4", len(got.Images))
 			}
 			want := wim.Image{
 				Index: 3, Name: "Windows Server 2022 SERVERDATACENTERCORE",
@@ -121,8 +126,14 @@ func TestPartsOfASplitFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := read(data)
-		if err != nil || got.Part != part || got.Parts < 3 || len(got.Images) != 1 {
-			t.Errorf("%s: %+v, %v", name, got, err)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got.Part != part || got.Parts < 3 {
+			t.Errorf("%s is part %d of %d, want %d of at least 3", name, got.Part, got.Parts, part)
+		}
+		if len(got.Images) != 1 {
+			t.Errorf("%s has %d images, want 1", name, len(got.Images))
 		}
 	}
 }
@@ -193,8 +204,14 @@ func FuzzWIM(f *testing.F) {
 			}
 			seen := map[int]bool{}
 			for _, i := range info.Images {
-				if i.Index < 1 || i.Index > len(info.Images) || seen[i.Index] || i.Bytes < 0 {
-					t.Errorf("%+v", i)
+				if i.Index < 1 || i.Index > len(info.Images) {
+					t.Errorf("the index is not one of %d images: %+v", len(info.Images), i)
+				}
+				if seen[i.Index] {
+					t.Errorf("two images have the index %d", i.Index)
+				}
+				if i.Bytes < 0 {
+					t.Errorf("the size is negative: %+v", i)
 				}
 				seen[i.Index] = true
 			}

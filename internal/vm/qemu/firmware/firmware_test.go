@@ -91,8 +91,12 @@ func TestUnusableDescriptorsAreSkippedWithAReason(t *testing.T) {
 		write(t, filepath.Join(user, "60-plain.json"), strings.Replace(good, change[0], change[1], 1))
 		_, err := Find([]string{user}, Want{})
 		var missing *MissingError
-		if !errors.As(err, &missing) || len(missing.Unusable) != 1 || missing.Remedy() == "" {
-			t.Errorf("%s instead of %s: got %v", change[1], change[0], err)
+		if !errors.As(err, &missing) {
+			t.Fatalf("%s instead of %s: got %v, want a MissingError", change[1], change[0], err)
+		}
+		if len(missing.Unusable) != 1 || missing.Remedy() == "" {
+			t.Errorf("%s instead of %s: %d unusable, remedy %q; want one and a remedy", change[1], change[0],
+				len(missing.Unusable), missing.Remedy())
 		}
 	}
 }

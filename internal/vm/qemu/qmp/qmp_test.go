@@ -89,8 +89,11 @@ func TestCommandsAndEvents(t *testing.T) {
 	}
 	err = c.Run(t.Context(), "refused", nil, nil)
 	var refused *Error
-	if !errors.As(err, &refused) || refused.Command != "refused" || refused.Desc != "no" {
-		t.Errorf("got %v", err)
+	if !errors.As(err, &refused) {
+		t.Fatalf("error %v, want an Error", err)
+	}
+	if refused.Command != "refused" || refused.Desc != "no" {
+		t.Errorf("command %q, description %q; want refused, no", refused.Command, refused.Desc)
 	}
 }
 
