@@ -79,6 +79,8 @@ func (s *Server) Conditions(n Network, f Facts, kubeProxy bool) []Condition {
 	var all []Condition
 	if n == Calico {
 		all = append(all, s.OperatorAvailable(), s.TigeraStatus("calico"))
+	} else {
+		all = append(all, s.OnAll(flannelNamespace, flannelDaemonSet))
 	}
 	if len(f.Windows) == 0 {
 		return all

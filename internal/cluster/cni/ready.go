@@ -238,16 +238,39 @@ func conditionText(o *unstructured.Unstructured, kind string) string {
 	return ""
 }
 
+// OnAll is the condition that a DaemonSet has a Ready pod on each node that it is for.
+func (s *Server) OnAll(namespace, name string) Condition {
+	return Condition{Name: name, Look: func(ctx context.Context) error {
+		d, err := s.daemonSet(ctx, namespace, name)
+		if err != nil {
+			return err
+		}
+		is := d.Status
+		if is.ObservedGeneration >= d.Generation && is.UpdatedNumberScheduled >= is.DesiredNumberScheduled &&
+			is.NumberReady >= is.DesiredNumberScheduled {
+			return nil
+		}
+		return s.podReason(ctx, namespace, d.Spec.Selector,
+			fmt.Sprintf("%d of %d pods are Ready", is.NumberReady, is.DesiredNumberScheduled))
+	}}
+}
+
+// daemonSet returns a DaemonSet, or a *NotReadyError if it does not exist.
+func (s *Server) daemonSet(ctx context.Context, namespace, name string) (*appsv1.DaemonSet, error) {
+	d, err := s.cluster.Clientset().AppsV1().DaemonSets(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, &NotReadyError{What: fmt.Sprintf("DaemonSet %s/%s does not exist", namespace, name)}
+	}
+	return d, s.cluster.Failure("read DaemonSet "+name, cluster.Permission{Verb: "get", Group: appsv1.GroupName,
+		Resource: "daemonsets", Namespace: namespace, Name: name}, err)
+}
+
 // OnWindows is the condition that a DaemonSet has a Ready pod on each of the Windows nodes.
 func (s *Server) OnWindows(namespace, name string, nodes []WindowsNode) Condition {
 	return Condition{Name: name + " on Windows nodes", Look: func(ctx context.Context) error {
-		d, err := s.cluster.Clientset().AppsV1().DaemonSets(namespace).Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return &NotReadyError{What: fmt.Sprintf("DaemonSet %s/%s does not exist", namespace, name)}
-		}
+		d, err := s.daemonSet(ctx, namespace, name)
 		if err != nil {
-			return s.cluster.Failure("read DaemonSet "+name, cluster.Permission{Verb: "get", Group: appsv1.GroupName,
-				Resource: "daemonsets", Namespace: namespace, Name: name}, err)
+			return err
 		}
 		pods, err := s.pods(ctx, namespace, d.Spec.Selector)
 		if err != nil {

@@ -27,6 +27,8 @@ type applyStep struct {
 	// objects returns the wanted objects. They may depend on the present ones, so it is called for
 	// each comparison.
 	objects func(context.Context) ([]*unstructured.Unstructured, error)
+	// afterChange is the message if an object that existed was changed; usually empty.
+	afterChange string
 }
 
 // fixed returns a function for objects that do not depend on the cluster's present ones.
@@ -76,7 +78,7 @@ func (s *applyStep) Apply(ctx context.Context, _ *node.Node, r ui.Reporter) (pla
 	first := slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return !isCRD(o) })
 	var kinds []cni.Condition
 	for _, o := range first {
-		if err := s.apply(ctx, o, r); err != nil {
+		if _, err := s.apply(ctx, o, r); err != nil {
 			return plan.Outcome{}, err
 		}
 		kinds = append(kinds, s.work.server.Established(o))
@@ -84,24 +86,30 @@ func (s *applyStep) Apply(ctx context.Context, _ *node.Node, r ui.Reporter) (pla
 	if err := cni.Await(ctx, kinds, kindLimit, func(state string) { r.Debug("%s", state) }); err != nil {
 		return plan.Outcome{}, err
 	}
+	outcome := plan.Outcome{}
 	for _, o := range objects {
 		if isCRD(o) {
 			continue
 		}
-		if err := s.apply(ctx, o, r); err != nil {
+		changed, err := s.apply(ctx, o, r)
+		if err != nil {
 			return plan.Outcome{}, err
 		}
+		if changed {
+			outcome.Message = s.afterChange
+		}
 	}
-	return plan.Outcome{}, nil
+	return outcome, nil
 }
 
-func (s *applyStep) apply(ctx context.Context, o *unstructured.Unstructured, r ui.Reporter) error {
+// apply applies an object. It reports whether it changed an object that existed.
+func (s *applyStep) apply(ctx context.Context, o *unstructured.Unstructured, r ui.Reporter) (changed bool, err error) {
 	d, err := s.work.server.Compare(ctx, o, s.work.options.Force)
 	if err != nil || !d.Needed() {
-		return err
+		return false, err
 	}
 	r.Debug("applying %s", d.Object)
-	return s.work.server.Apply(ctx, d)
+	return !d.Create, s.work.server.Apply(ctx, d)
 }
 
 // summary describes differences in one line.

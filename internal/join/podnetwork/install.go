@@ -12,6 +12,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/obtain/artifact"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
 // Options configure an installation.
@@ -160,6 +161,8 @@ func (w *work) kubeProxyStep() plan.Step {
 // already, it changes only these settings.
 func (w *work) flannelStep(present cni.Programs) plan.Step {
 	step := w.programsStep("flannel", present)
+	step.afterChange = "restart flannel: " +
+		remedy.KubectlCommand("rollout", "restart", "daemonset", "kube-flannel-ds", "-n", "kube-flannel")
 	manifest := step.objects
 	step.objects = func(ctx context.Context) ([]*unstructured.Unstructured, error) {
 		live, err := w.server.Get(ctx, cni.FlannelConfigObject())
