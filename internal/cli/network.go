@@ -25,7 +25,7 @@ func (a *app) networkCommand() *cobra.Command {
 		a.networkInstallCommand(), a.networkStatusCommand(), a.networkRemoveCommand())
 	cmd.Long = `Installs Calico (by its operator) or flannel with all settings that Windows nodes
 need, and kube-proxy for Windows. It works on the cluster of a kubeconfig and
-contacts no node.`
+contacts no node, unless --on-nodes is set.`
 	cmd.Example = examples(
 		"network install --dry-run", "what would change",
 		"network install", "Calico, with the cluster's own addresses",
@@ -48,6 +48,7 @@ type networkInstallOptions struct {
 	noWait       bool
 	force        bool
 	wait         time.Duration
+	onNodes      bool
 }
 
 func (a *app) networkInstallCommand() *cobra.Command {
@@ -100,6 +101,7 @@ the cluster has, and reports the reason if it does not.`,
 	flags.BoolVar(&o.noWait, "no-wait", false, "do not wait until the network works")
 	flags.BoolVar(&o.force, "force", false, "take fields that other managers own")
 	flags.DurationVar(&o.wait, "wait", defaultNetworkWait, "how long each condition may take")
+	addOnNodesFlag(cmd, &o.onNodes)
 	must(cmd.MarkFlagFilename("manifest"))
 	must(cmd.MarkFlagDirname("mirror"))
 	return cmd
@@ -120,7 +122,12 @@ func (a *app) runNetworkInstall(ctx context.Context, o *networkInstallOptions, a
 	options.DryRun = a.global.dryRun
 	return a.changeNetwork(ctx, &o.cluster, func(ctx context.Context, c *cluster.Cluster,
 		r ui.Reporter) (podnetwork.Report, error) {
-		return podnetwork.Install(ctx, c, options, r)
+		report, err := podnetwork.Install(ctx, c, options, r)
+		if err != nil || !o.onNodes || a.global.dryRun {
+			return report, err
+		}
+		nodes, err := a.networkOnNodes(ctx, report.Network, o.wait)
+		return report.WithNodes(nodes, err)
 	})
 }
 
@@ -192,22 +199,23 @@ func (a *app) changeNetwork(ctx context.Context, o *clusterOptions,
 }
 
 func (a *app) networkStatusCommand() *cobra.Command {
-	o := &clusterOptions{}
+	o, onNodes := &clusterOptions{}, false
 	cmd := &cobra.Command{
 		Use: "status [flags]", Short: "Check the pod network's settings and whether it works",
 		SuggestFor: []string{"check", "show", "get"},
 		Long: `Compares the pod network of a cluster with what Windows nodes need, and checks
 whether its programs run, on Linux and on each Windows node. It changes nothing.
 The exit code is 5 if something is missing or does not work.`,
-		Example: examples("network status", "", "network status -o json", ""),
+		Example: examples("network status", "", "network status --on-nodes -c nodes/", "the nodes' HNS, too"),
 		Args:    arguments(cobra.NoArgs),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runNetworkStatus(cmd.Context(), o) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runNetworkStatus(cmd.Context(), o, onNodes) },
 	}
 	o.addFlags(cmd)
+	addOnNodesFlag(cmd, &onNodes)
 	return cmd
 }
 
-func (a *app) runNetworkStatus(ctx context.Context, o *clusterOptions) error {
+func (a *app) runNetworkStatus(ctx context.Context, o *clusterOptions, onNodes bool) error {
 	if err := a.global.validate(); err != nil {
 		return err
 	}
@@ -220,6 +228,11 @@ func (a *app) runNetworkStatus(ctx context.Context, o *clusterOptions) error {
 	status, err := podnetwork.Look(ctx, c, podnetwork.Options{}, ui.Discard{})
 	if err != nil {
 		return a.remedied("", explain(ctx, err))
+	}
+	if onNodes && status.Network != "" {
+		if status.Nodes, err = a.networkOnNodes(ctx, status.Network, 0); err != nil && status.Nodes == nil {
+			return err
+		}
 	}
 	if err := a.print(status, func(p *ui.Page) error { return status.WriteText(p) }); err != nil {
 		return err

@@ -2,6 +2,7 @@ package cni
 
 import (
 	"context"
+	"net"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -43,6 +44,35 @@ func (s *Server) Programs(ctx context.Context, n Network) (Programs, error) {
 		return Programs{}, err
 	}
 	return Programs{Exists: true, Ours: isOurs(live), Image: imageOf(live)}, nil
+}
+
+// Keep completes settings with those of an earlier installation, so that a run without its flags does
+// not undo them: the API server's address, and an image of kube-proxy of the cluster's version.
+func (s *Server) Keep(ctx context.Context, settings Settings, f Facts) (Settings, error) {
+	if settings.APIServer == "" && settings.Network == Calico {
+		live, err := s.Get(ctx, endpointObject())
+		if err != nil {
+			return settings, err
+		}
+		if live != nil {
+			host, _, _ := unstructured.NestedString(live.Object, "data", "KUBERNETES_SERVICE_HOST")
+			port, _, _ := unstructured.NestedString(live.Object, "data", "KUBERNETES_SERVICE_PORT")
+			if host != "" && port != "" {
+				settings.APIServer = net.JoinHostPort(host, port)
+			}
+		}
+	}
+	if settings.KubeProxyImage == "" {
+		live, err := s.Get(ctx, newObject("apps/v1", "DaemonSet", "kube-system", kubeProxyName))
+		if err != nil {
+			return settings, err
+		}
+		version, _, _ := strings.Cut(f.Version, "+")
+		if live != nil && isOurs(live) && strings.Contains(imageOf(live), version) {
+			settings.KubeProxyImage = imageOf(live)
+		}
+	}
+	return settings, nil
 }
 
 // imageOf returns the image of a workload's first container.

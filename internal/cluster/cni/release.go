@@ -15,6 +15,14 @@ const (
 	Flannel Network = "flannel"
 )
 
+// HNSName returns the name of the network in the Host Network Service of a Windows node.
+func (n Network) HNSName() string {
+	if n == Flannel {
+		return FlannelNetwork
+	}
+	return "Calico"
+}
+
 // Networks returns the pod networks that swdt installs; the first is the default.
 func Networks() []Network { return []Network{Calico, Flannel} }
 

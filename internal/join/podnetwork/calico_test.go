@@ -69,6 +69,11 @@ func TestCalicoOnARealAPIServer(t *testing.T) {
 	}
 	checkCalico(ctx, t, c)
 
+	o.Settings.APIServer, o.Settings.KubeProxyImage = "api.example:8443", "mirror.example/kube-proxy:v1.36.3-calico"
+	if _, err := podnetwork.Install(ctx, c, o, ui.Discard{}); err != nil {
+		t.Fatal(err)
+	}
+	o.Settings = cni.Settings{Network: cni.Calico} // without the flags, their values stay
 	again, err := podnetwork.Install(ctx, c, o, ui.Discard{})
 	if err != nil || again.Result != "unchanged" {
 		t.Errorf("a second run is %s, %v: %+v", again.Result, err, again.Steps)

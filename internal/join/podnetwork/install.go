@@ -3,6 +3,7 @@ package podnetwork
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -65,6 +66,7 @@ func Install(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) 
 	return report.ended(err)
 }
 
+// gather returns nil if the facts cannot be read. An error beside the work is about the settings.
 func gather(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) (*work, error) {
 	r.Step("reading the cluster's settings")
 	w := &work{options: o, server: cni.NewServer(c)}
@@ -72,7 +74,11 @@ func gather(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) (
 	if w.facts, err = cni.Gather(ctx, c); err != nil {
 		return nil, err
 	}
-	w.wanted, err = o.Settings.Complete(w.facts)
+	settings, err := w.server.Keep(ctx, o.Settings, w.facts)
+	if err != nil {
+		return nil, err
+	}
+	w.wanted, err = settings.Complete(w.facts)
 	return w, err
 }
 
@@ -118,7 +124,8 @@ func (w *work) operatorStep(present cni.Programs) plan.Step {
 }
 
 func (w *work) endpointStep() plan.Step {
-	return &applyStep{work: w, name: "API server's address", present: w.facts.APIServer,
+	return &applyStep{work: w, name: "API server's address",
+		present: fmt.Sprintf("%s:%d", w.wanted.APIServerHost, w.wanted.APIServerPort),
 		objects: fixed(cni.Endpoint(w.wanted))}
 }
 

@@ -30,7 +30,6 @@ type operator struct {
 
 	mu        sync.Mutex
 	imageGone bool // the image of calico-node-windows does not exist for the node's build
-	stopped   bool // the operator's own pod does not start
 }
 
 func (o *operator) set(change func(*operator)) {
@@ -76,9 +75,6 @@ func (o *operator) reconcile(ctx context.Context) error {
 	}
 	if err != nil {
 		return err
-	}
-	if o.stopped {
-		return o.failOperatorPod(ctx)
 	}
 	if running, err := o.runDeployment(ctx, deployment); err != nil || !running {
 		return err
@@ -308,27 +304,6 @@ func (o *operator) runPods(ctx context.Context, d *appsv1.DaemonSet) error {
 		}
 		p.Status = status
 		if _, err := o.c.Clientset().CoreV1().Pods(d.Namespace).UpdateStatus(ctx, &p, metav1.UpdateOptions{}); err != nil {
-			return ignoreConflict(err)
-		}
-	}
-	return nil
-}
-
-// failOperatorPod makes the operator's own pod wait for its image.
-func (o *operator) failOperatorPod(ctx context.Context) error {
-	pods, err := o.c.Clientset().CoreV1().Pods("tigera-operator").List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for _, p := range pods.Items {
-		if len(p.Status.ContainerStatuses) > 0 {
-			continue
-		}
-		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "tigera-operator", Image: p.Spec.Containers[0].Image,
-			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff",
-				Message: "Back-off pulling image"}}}}
-		p.Status.Conditions = nil
-		if _, err := o.c.Clientset().CoreV1().Pods(p.Namespace).UpdateStatus(ctx, &p, metav1.UpdateOptions{}); err != nil {
 			return ignoreConflict(err)
 		}
 	}

@@ -20,10 +20,33 @@ type Report struct {
 	Error   string `json:"error"`  // "" if it did not fail
 	// Steps have the state of each step. Their detail is the difference to the cluster.
 	Steps []plan.StepResult `json:"steps"`
+	// Nodes are those of the node files, if they were looked at.
+	Nodes []NodeReport `json:"nodes"`
+}
+
+// NodeReport is the state of the pod network on one node.
+type NodeReport struct {
+	fleet.Outcome        // its result: ok or failed
+	HNSNetwork    string `json:"hnsNetwork"` // the network's name in HNS; "" if it is missing
+	Type          string `json:"type"`       // Overlay, L2Bridge…; "" if it is missing
+}
+
+// WriteNodes writes a line for each node.
+func WriteNodes(p *ui.Page, nodes []NodeReport) error {
+	var rows [][]string
+	for _, n := range nodes {
+		row := []string{n.Name, "ok", "HNS network " + n.HNSNetwork + ", " + n.Type}
+		if n.Result == fleet.Failed {
+			row = []string{n.Name, ui.Bad("not ready"), n.Error}
+		}
+		rows = append(rows, row)
+	}
+	return ui.Lines(p, rows)
 }
 
 func newReport(c *cluster.Cluster, n cni.Network) Report {
-	return Report{Cluster: c.Server(), Network: string(n), Steps: []plan.StepResult{}}
+	return Report{Cluster: c.Server(), Network: string(n), Steps: []plan.StepResult{},
+		Nodes: []NodeReport{}}
 }
 
 // ended fills in the result.
@@ -41,12 +64,24 @@ func (r Report) ended(err error) (Report, error) {
 	return r, err
 }
 
+// WithNodes returns the report with the state of nodes. err is the error of a node, or nil.
+func (r Report) WithNodes(nodes []NodeReport, err error) (Report, error) {
+	r.Nodes = append(r.Nodes, nodes...)
+	if err != nil {
+		r.Result, r.Error = fleet.Failed, err.Error()
+	}
+	return r, err
+}
+
 // WriteText writes a line for each step. In a dry run, it writes the differences too.
 func (r Report) WriteText(p *ui.Page, dryRun bool) error {
 	node := plan.NodeReport{Steps: r.Steps}
 	node.Result = r.Result
 	report := plan.Report{Nodes: []plan.NodeReport{node}}
-	if err := report.WriteText(p, dryRun, "there is no step"); err != nil || !dryRun {
+	if err := report.WriteText(p, dryRun, "there is no step"); err != nil {
+		return err
+	}
+	if err := WriteNodes(p, r.Nodes); err != nil || !dryRun {
 		return err
 	}
 	for _, step := range r.Steps {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/cluster/cni"
+	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
@@ -21,6 +22,8 @@ type Status struct {
 	Settings []plan.StepResult `json:"settings"`
 	// Conditions have to hold for pods on Windows nodes to have a network.
 	Conditions []ConditionState `json:"conditions"`
+	// Nodes are those of the node files, if they were looked at.
+	Nodes []NodeReport `json:"nodes"`
 }
 
 // ConditionState is the state of one condition.
@@ -42,13 +45,19 @@ func (s Status) Failed() bool {
 			return true
 		}
 	}
+	for _, n := range s.Nodes {
+		if n.Result == fleet.Failed {
+			return true
+		}
+	}
 	return s.Network == ""
 }
 
 // Look reads the state of the pod network. An empty network in the settings means the one that the
 // cluster has. It changes nothing.
 func Look(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) (Status, error) {
-	status := Status{Cluster: c.Server(), Settings: []plan.StepResult{}, Conditions: []ConditionState{}}
+	status := Status{Cluster: c.Server(), Settings: []plan.StepResult{}, Conditions: []ConditionState{},
+		Nodes: []NodeReport{}}
 	server := cni.NewServer(c)
 	network, err := detect(ctx, server)
 	if err != nil || network == "" {
@@ -56,9 +65,9 @@ func Look(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) (St
 	}
 	status.Network, o.Settings.Network = string(network), network
 	o.DryRun, o.NoWait = true, true
-	w, err := gather(ctx, c, o, r)
-	if err != nil {
-		return status, err
+	w, unknown := gather(ctx, c, o, r)
+	if w == nil {
+		return status, unknown
 	}
 	present, err := w.programs(ctx)
 	if err != nil {
@@ -68,9 +77,7 @@ func Look(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) (St
 	if present.Ours {
 		status.Installed = "swdt"
 	}
-	var failed *plan.FailedError
-	status.Settings, err = plan.Run(ctx, nil, w.steps(present), w.planOptions(), r)
-	if err != nil && !errors.As(err, &failed) {
+	if status.Settings, err = w.compare(ctx, present, unknown, r); err != nil {
 		return status, err
 	}
 	for _, condition := range server.Conditions(network, w.facts, !o.NoKubeProxy) {
@@ -86,6 +93,21 @@ func Look(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) (St
 		status.Conditions = append(status.Conditions, state)
 	}
 	return status, nil
+}
+
+// compare returns the state of each step of an installation. unknown is the error of a setting that
+// neither the cluster nor the user has named, without which nothing can be compared.
+func (w *work) compare(ctx context.Context, present cni.Programs, unknown error,
+	r ui.Reporter) ([]plan.StepResult, error) {
+	if unknown != nil {
+		return []plan.StepResult{{Name: "settings", State: plan.Failed, Message: unknown.Error()}}, nil
+	}
+	var failed *plan.FailedError
+	results, err := plan.Run(ctx, nil, w.steps(present), w.planOptions(), r)
+	if errors.As(err, &failed) {
+		err = nil
+	}
+	return results, err
 }
 
 // detect returns the network whose main program the cluster has, or "".
@@ -126,5 +148,5 @@ func (s Status) WriteText(p *ui.Page) error {
 		}
 		rows = append(rows, []string{c.Name, state, c.Message})
 	}
-	return ui.Lines(p, rows)
+	return errors.Join(ui.Lines(p, rows), WriteNodes(p, s.Nodes))
 }
