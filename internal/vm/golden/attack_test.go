@@ -82,8 +82,11 @@ func TestADamagedImageIsNotUsed(t *testing.T) {
 			}
 			list, err := p.List(t.Context())
 			check(t, err)
-			if len(list.Images) != 1 || list.Images[0].State != golden.Damaged || list.Images[0].Reason == "" {
-				t.Errorf("%s: %+v", name, list)
+			if len(list.Images) != 1 {
+				t.Fatalf("%s: %d images, want 1: %+v", name, len(list.Images), list)
+			}
+			if is := list.Images[0]; is.State != golden.Damaged || is.Reason == "" {
+				t.Errorf("%s: state %s, reason %q; want %s with a reason", name, is.State, is.Reason, golden.Damaged)
 			}
 		}
 		check(t, p.Remove(t.Context(), report.Image.Key, ui.Discard{}))

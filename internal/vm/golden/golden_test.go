@@ -97,9 +97,10 @@ func TestAnImageIsBuiltOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		report, err := p.build(t, d)
 		check(t, err)
-		if report.Result != "changed" || report.Image.Edition != "Windows Server 2022 Standard Evaluation" ||
-			report.Image.Build != "10.0.20348.587" {
-			t.Errorf("%+v", report)
+		want := []string{"changed", "Windows Server 2022 Standard Evaluation", "10.0.20348.587"}
+		got := []string{report.Result, report.Image.Edition, report.Image.Build}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("result, edition and build (-want +got):\n%s", diff)
 		}
 		p.only(t, report.Image.Key)
 		for _, name := range []string{"golden.disk", "manifest.json"} {
@@ -116,8 +117,11 @@ func TestAnImageIsBuiltOnce(t *testing.T) {
 		}
 		list, err := p.List(t.Context())
 		check(t, err)
-		if len(list.Images) != 1 || list.Images[0].State != golden.Ready || list.Images[0].BuildSeconds < 3 {
-			t.Errorf("%+v", list)
+		if len(list.Images) != 1 {
+			t.Fatalf("%d images, want 1: %+v", len(list.Images), list)
+		}
+		if is := list.Images[0]; is.State != golden.Ready || is.BuildSeconds < 3 {
+			t.Errorf("state %s, built in %v s; want %s, at least 3", is.State, is.BuildSeconds, golden.Ready)
 		}
 		check(t, p.Remove(t.Context(), report.Image.Key, ui.Discard{}))
 		p.only(t)
@@ -173,9 +177,12 @@ func TestAFailedInstallationIsExplained(t *testing.T) {
 		list, err := p.List(t.Context())
 		check(t, err)
 		keys := p.Keys()
-		if len(list.Images) != 1 || list.Images[0].State != golden.Failed ||
-			!strings.Contains(list.Images[0].Reason, "vm image remove "+keys[0]) {
-			t.Errorf("%+v", list)
+		if len(list.Images) != 1 {
+			t.Fatalf("%d images, want 1: %+v", len(list.Images), list)
+		}
+		is, remedy := list.Images[0], "vm image remove "+keys[0]
+		if is.State != golden.Failed || !strings.Contains(is.Reason, remedy) {
+			t.Errorf("state %s, reason %q; want %s, %q", is.State, is.Reason, golden.Failed, remedy)
 		}
 		p.only(t, ".failed-"+keys[0])
 		p.driver.Frames = nil

@@ -67,10 +67,15 @@ func TestDamagedListOfEditions(t *testing.T) {
 	}
 	file, size := open(t, mediatest.UDF(t, folder, "LABEL"))
 	_, err = media.Inspect(file, size)
-	if err == nil || !strings.HasPrefix(err.Error(),
-		"read the editions in sources/install.wim: byte 72 of the Windows image: ") ||
-		!strings.HasSuffix(err.Error(), "; the ISO is damaged: download or copy it again") {
-		t.Error(err)
+	if err == nil {
+		t.Fatal("the ISO was read")
+	}
+	beginning := "read the editions in sources/install.wim: byte 72 of the Windows image: "
+	if !strings.HasPrefix(err.Error(), beginning) {
+		t.Errorf("error %v, want %q first", err, beginning)
+	}
+	if remedy := "; the ISO is damaged: download or copy it again"; !strings.HasSuffix(err.Error(), remedy) {
+		t.Errorf("error %v, want %q last", err, remedy)
 	}
 }
 

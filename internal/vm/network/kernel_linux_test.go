@@ -142,8 +142,11 @@ func TestTheKernelAgrees(t *testing.T) {
 		netspace.AddRuleset(t, nftRules()["a named set"])
 		k.compare(t, true)
 	})
-	if k.passing < 100 || k.dropped < 60 || k.hidden < 5 || k.mended < 40 {
-		t.Errorf("%+v: the rules test too little", k.tries)
+	if k.passing < 100 || k.dropped < 60 {
+		t.Errorf("%+v: %d pass and %d are dropped, want 100 and 60 at least", k.tries, k.passing, k.dropped)
+	}
+	if k.hidden < 5 || k.mended < 40 {
+		t.Errorf("%+v: %d are hidden and %d mended, want 5 and 40 at least", k.tries, k.hidden, k.mended)
 	}
 }
 
