@@ -11,7 +11,8 @@ import (
 const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: ns}\n"
 
 func TestParse(t *testing.T) {
-	all, err := cni.Parse("m.yaml", []byte("# a comment\n---\n"+object+"---\n---\n"+strings.Replace(object, "name: a", "name: b", 1)))
+	other := strings.Replace(object, "name: a", "name: b", 1)
+	all, err := cni.Parse("m.yaml", []byte("# a comment\n---\n"+object+"---\n---\n"+other))
 	if err != nil || len(all) != 2 || cni.RefOf(all[1]).String() != "ConfigMap ns/b" {
 		t.Errorf("%v, %v", all, err)
 	}
@@ -29,7 +30,8 @@ func TestParseRefuses(t *testing.T) {
 		"a version":       "apiVersion: a/b/c\nkind: ConfigMap\nmetadata: {name: a}\n",
 		"many documents":  strings.Repeat("a: 1\n---\n", 1100),
 		"too large":       "# " + strings.Repeat("x", cni.MaxManifest),
-		"aliases": "a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n" +
+		"aliases": "a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\n" +
+			"c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n" +
 			"d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]\n",
 	} {
 		all, err := cni.Parse("m.yaml", []byte(content))

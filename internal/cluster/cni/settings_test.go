@@ -11,28 +11,34 @@ import (
 
 func TestCompleteNamesTheFlagOfEachProblem(t *testing.T) {
 	good := func() (cni.Settings, cni.Facts) {
-		return cni.Settings{Network: cni.Calico}, cni.Facts{Version: "v1.36.3", PodCIDRs: []string{"fd00::/48", "10.244.0.0/16"},
-			ServiceCIDRs: []string{"10.96.0.0/12"}, APIServer: "10.0.0.1:6443"}
+		return cni.Settings{Network: cni.Calico}, cni.Facts{
+			Version: "v1.36.3", PodCIDRs: []string{"fd00::/48", "10.244.0.0/16"},
+			ServiceCIDRs: []string{"10.96.0.0/12"}, APIServer: "10.0.0.1:6443",
+		}
 	}
 	for name, test := range map[string]struct {
 		change func(*cni.Settings, *cni.Facts)
 		want   string // "" if there is no problem
 	}{
-		"good":            {func(*cni.Settings, *cni.Facts) {}, ""},
-		"no pods":         {func(_ *cni.Settings, f *cni.Facts) { f.PodCIDRs = nil }, "--pod-cidr"},
-		"pods of IPv6":    {func(s *cni.Settings, _ *cni.Facts) { s.PodCIDR = "fd00::/48" }, "--pod-cidr"},
-		"few pods":        {func(s *cni.Settings, _ *cni.Facts) { s.PodCIDR = "10.0.0.0/27" }, "--pod-cidr"},
-		"no prefix":       {func(s *cni.Settings, _ *cni.Facts) { s.PodCIDR = "10.0.0.0" }, "--pod-cidr"},
-		"overlap":         {func(s *cni.Settings, _ *cni.Facts) { s.PodCIDR = "10.100.0.0/16" }, "overlap"},
-		"no Services":     {func(_ *cni.Settings, f *cni.Facts) { f.ServiceCIDRs = nil }, "--service-cidr"},
-		"no server":       {func(_ *cni.Settings, f *cni.Facts) { f.APIServer = "" }, "--api-server"},
-		"no port":         {func(s *cni.Settings, _ *cni.Facts) { s.APIServer = "10.0.0.1" }, "--api-server"},
-		"a port of 0":     {func(s *cni.Settings, _ *cni.Facts) { s.APIServer = "10.0.0.1:0" }, "--api-server"},
-		"no host":         {func(s *cni.Settings, _ *cni.Facts) { s.APIServer = ":6443" }, "--api-server"},
-		"kindnet":         {func(_ *cni.Settings, f *cni.Facts) { f.OtherNetwork = "of DaemonSet kube-system/kindnet" }, "kindnet"},
-		"flannel":         {func(_ *cni.Settings, f *cni.Facts) { f.Networks.Flannel = &cluster.Flannel{} }, "flannel"},
-		"left-over pools": {func(s *cni.Settings, f *cni.Facts) { s.Network, f.Networks.Calico = cni.Flannel, &cluster.Calico{} }, ""},
-		"Calico's own":    {func(_ *cni.Settings, f *cni.Facts) { f.Networks.Calico = &cluster.Calico{Operator: true} }, ""},
+		"good":         {func(*cni.Settings, *cni.Facts) {}, ""},
+		"no pods":      {func(_ *cni.Settings, f *cni.Facts) { f.PodCIDRs = nil }, "--pod-cidr"},
+		"pods of IPv6": {func(s *cni.Settings, _ *cni.Facts) { s.PodCIDR = "fd00::/48" }, "--pod-cidr"},
+		"few pods":     {func(s *cni.Settings, _ *cni.Facts) { s.PodCIDR = "10.0.0.0/27" }, "--pod-cidr"},
+		"no prefix":    {func(s *cni.Settings, _ *cni.Facts) { s.PodCIDR = "10.0.0.0" }, "--pod-cidr"},
+		"overlap":      {func(s *cni.Settings, _ *cni.Facts) { s.PodCIDR = "10.100.0.0/16" }, "overlap"},
+		"no Services":  {func(_ *cni.Settings, f *cni.Facts) { f.ServiceCIDRs = nil }, "--service-cidr"},
+		"no server":    {func(_ *cni.Settings, f *cni.Facts) { f.APIServer = "" }, "--api-server"},
+		"no port":      {func(s *cni.Settings, _ *cni.Facts) { s.APIServer = "10.0.0.1" }, "--api-server"},
+		"a port of 0":  {func(s *cni.Settings, _ *cni.Facts) { s.APIServer = "10.0.0.1:0" }, "--api-server"},
+		"no host":      {func(s *cni.Settings, _ *cni.Facts) { s.APIServer = ":6443" }, "--api-server"},
+		"kindnet": {func(_ *cni.Settings, f *cni.Facts) {
+			f.OtherNetwork = "of DaemonSet kube-system/kindnet"
+		}, "kindnet"},
+		"flannel": {func(_ *cni.Settings, f *cni.Facts) { f.Networks.Flannel = &cluster.Flannel{} }, "flannel"},
+		"left-over pools": {func(s *cni.Settings, f *cni.Facts) {
+			s.Network, f.Networks.Calico = cni.Flannel, &cluster.Calico{}
+		}, ""},
+		"Calico's own": {func(_ *cni.Settings, f *cni.Facts) { f.Networks.Calico = &cluster.Calico{Operator: true} }, ""},
 		"another operator": {func(s *cni.Settings, f *cni.Facts) {
 			s.Network, f.Networks.Calico = cni.Flannel, &cluster.Calico{Operator: true}
 		}, "calico"},

@@ -191,7 +191,8 @@ func TestCalicoOfOthersOnARealAPIServer(t *testing.T) {
 		t.Fatalf("Install = %v, wanted a conflict", err)
 	}
 	t.Log(err)
-	for _, want := range []string{".spec.calicoNetwork.bgp", `"their-tool"`, "IPIP", "VXLAN", "swdt network install --force"} {
+	for _, want := range []string{".spec.calicoNetwork.bgp", `"their-tool"`, "IPIP", "VXLAN",
+		"swdt network install --force"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error lacks %q: %v", want, err)
 		}
@@ -219,13 +220,15 @@ func TestCalicoOfOthersOnARealAPIServer(t *testing.T) {
 	want := map[string]any{"variant": "Calico", "serviceCIDRs": []any{"10.96.0.0/12", "10.1.0.0/16"},
 		"nodeMetricsPort": int64(9091),
 		"calicoNetwork": map[string]any{"bgp": "Disabled", "windowsDataplane": "HNS", "mtu": int64(1400),
-			"ipPools": []any{map[string]any{"name": "theirs", "cidr": "10.50.0.0/16", "encapsulation": "VXLAN", "blockSize": int64(24),
+			"ipPools": []any{map[string]any{"name": "theirs", "cidr": "10.50.0.0/16", "encapsulation": "VXLAN",
+				"blockSize":        int64(24),
 				"disableBGPExport": false}}}}
 	if diff := cmp.Diff(want, taken.Object["spec"]); diff != "" {
 		t.Errorf("spec after --force (-want +got):\n%s", diff)
 	}
 
-	removed, err := podnetwork.Remove(ctx, c, podnetwork.RemoveOptions{Network: cni.Calico, Wait: time.Minute}, ui.Discard{})
+	removed, err := podnetwork.Remove(ctx, c, podnetwork.RemoveOptions{Network: cni.Calico, Wait: time.Minute},
+		ui.Discard{})
 	if err != nil || removed.Result != "changed" {
 		t.Fatalf("Remove = %+v, %v", removed, err)
 	}
@@ -237,7 +240,8 @@ func TestCalicoOfOthersOnARealAPIServer(t *testing.T) {
 	if diff := cmp.Diff(want, left.Object["spec"]); diff != "" {
 		t.Errorf("spec after the removal (-want +got):\n%s", diff)
 	}
-	if _, err := c.Clientset().AppsV1().Deployments("tigera-operator").Get(ctx, "tigera-operator", metav1.GetOptions{}); err != nil {
+	deployments := c.Clientset().AppsV1().Deployments("tigera-operator")
+	if _, err := deployments.Get(ctx, "tigera-operator", metav1.GetOptions{}); err != nil {
 		t.Errorf("the operator of others: %v", err)
 	}
 }
@@ -245,7 +249,8 @@ func TestCalicoOfOthersOnARealAPIServer(t *testing.T) {
 // installByOthers installs Calico as another tool does, with settings that do not fit Windows.
 func installByOthers(ctx context.Context, t *testing.T, c *cluster.Cluster, mirror string) {
 	t.Helper()
-	manifest := filepath.Join(mirror, "raw.githubusercontent.com/projectcalico/calico/v3.28.5/manifests/tigera-operator.yaml")
+	manifest := filepath.Join(mirror,
+		"raw.githubusercontent.com/projectcalico/calico/v3.28.5/manifests/tigera-operator.yaml")
 	content, err := os.ReadFile(manifest)
 	if err != nil {
 		t.Fatal(err)
@@ -277,7 +282,8 @@ func installByOthers(ctx context.Context, t *testing.T, c *cluster.Cluster, mirr
 }
 
 // eventuallyDefaulted returns the Installation once the operator's stand-in has seen it.
-func eventuallyDefaulted(ctx context.Context, t *testing.T, client dynamic.ResourceInterface) (live *unstructured.Unstructured) {
+func eventuallyDefaulted(ctx context.Context, t *testing.T,
+	client dynamic.ResourceInterface) (live *unstructured.Unstructured) {
 	t.Helper()
 	err := wait.Condition{Name: "the operator's defaults", Interval: 100 * time.Millisecond, Limit: time.Minute,
 		Look: func(ctx context.Context) (err error) {
@@ -308,7 +314,8 @@ func checkCalico(ctx context.Context, t *testing.T, c *cluster.Cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &cluster.Calico{Operator: true, BGP: "Disabled", WindowsDataplane: "HNS", ServiceCIDRs: []string{"10.96.0.0/12"},
+	want := &cluster.Calico{Operator: true, BGP: "Disabled", WindowsDataplane: "HNS",
+		ServiceCIDRs:   []string{"10.96.0.0/12"},
 		StrictAffinity: true, ServicesEndpoint: true, WindowsDaemonSets: []string{"calico-system/calico-node-windows"}}
 	if diff := cmp.Diff(want, found.Calico); diff != "" {
 		t.Errorf("Calico (-want +got):\n%s", diff)
@@ -322,8 +329,10 @@ func checkCalico(ctx context.Context, t *testing.T, c *cluster.Cluster) {
 func makeKubeProxy(ctx context.Context, t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	core := c.Clientset().CoreV1()
-	_, err := core.ConfigMaps("kube-system").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kube-proxy"},
-		Data: map[string]string{"config.conf": ""}}, metav1.CreateOptions{})
+	_, err := core.ConfigMaps("kube-system").Create(ctx, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "kube-proxy"},
+		Data:       map[string]string{"config.conf": ""},
+	}, metav1.CreateOptions{})
 	if err == nil {
 		_, err = core.ServiceAccounts("kube-system").Create(ctx,
 			&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "kube-proxy"}}, metav1.CreateOptions{})

@@ -48,9 +48,13 @@ func TestAManifestThatIsNotVerifiedIsNotApplied(t *testing.T) {
 		change func(*podnetwork.Options)
 		want   any
 	}{
-		"a mirror's other content":    {func(o *podnetwork.Options) { o.Mirror = server.URL }, &mismatch},
-		"a version without a hash":    {func(o *podnetwork.Options) { o.Version, o.Mirror = "v9.9.9", server.URL }, &unverified},
-		"a version with another hash": {func(o *podnetwork.Options) { o.Version, o.Mirror, o.SHA256 = "v9.9.9", server.URL, wrong }, &mismatch},
+		"a mirror's other content": {func(o *podnetwork.Options) { o.Mirror = server.URL }, &mismatch},
+		"a version without a hash": {func(o *podnetwork.Options) {
+			o.Version, o.Mirror = "v9.9.9", server.URL
+		}, &unverified},
+		"a version with another hash": {func(o *podnetwork.Options) {
+			o.Version, o.Mirror, o.SHA256 = "v9.9.9", server.URL, wrong
+		}, &mismatch},
 		"a URL without a hash": {func(o *podnetwork.Options) {
 			o.Manifests = []podnetwork.Manifest{{Source: server.URL + "/m.yaml"}}
 		}, &unverified},

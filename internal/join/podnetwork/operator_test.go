@@ -69,7 +69,8 @@ func (o *operator) reconcile(ctx context.Context) error {
 	if err := o.endPods(ctx); err != nil {
 		return err
 	}
-	deployment, err := o.c.Clientset().AppsV1().Deployments("tigera-operator").Get(ctx, "tigera-operator", metav1.GetOptions{})
+	deployment, err := o.c.Clientset().AppsV1().Deployments("tigera-operator").Get(ctx, "tigera-operator",
+		metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -90,7 +91,8 @@ func (o *operator) reconcile(ctx context.Context) error {
 	if installation.GetDeletionTimestamp() != nil {
 		return o.cleanUp(ctx, installation)
 	}
-	return errors.Join(o.setDefaults(ctx, installation), o.serveAPI(ctx), o.report(ctx, "calico", ""), o.windows(ctx, installation))
+	return errors.Join(o.setDefaults(ctx, installation), o.serveAPI(ctx), o.report(ctx, "calico", ""),
+		o.windows(ctx, installation))
 }
 
 // endPods ends deleted pods, as their kubelets do.
@@ -168,13 +170,15 @@ func (o *operator) cleanUp(ctx context.Context, i *unstructured.Unstructured) er
 		return err
 	}
 	i.SetFinalizers(nil)
-	_, err = o.c.Dynamic().Resource(gvr("operator.tigera.io", "v1", "installations")).Update(ctx, i, metav1.UpdateOptions{})
+	installations := o.c.Dynamic().Resource(gvr("operator.tigera.io", "v1", "installations"))
+	_, err = installations.Update(ctx, i, metav1.UpdateOptions{})
 	return ignoreConflict(err)
 }
 
 // serveAPI makes the kind that Calico's API server has, once APIServer default exists.
 func (o *operator) serveAPI(ctx context.Context) error {
-	_, err := o.c.Dynamic().Resource(gvr("operator.tigera.io", "v1", "apiservers")).Get(ctx, "default", metav1.GetOptions{})
+	servers := o.c.Dynamic().Resource(gvr("operator.tigera.io", "v1", "apiservers"))
+	_, err := servers.Get(ctx, "default", metav1.GetOptions{})
 	if err != nil {
 		return ignoreMissing(err)
 	}
@@ -245,7 +249,8 @@ func (o *operator) missing(ctx context.Context, i *unstructured.Unstructured) st
 	if is := pools[0].(map[string]any)["encapsulation"]; is != "VXLAN" && is != "None" {
 		return "the first pool's encapsulation is neither VXLAN nor None"
 	}
-	m, err := o.c.Clientset().CoreV1().ConfigMaps("tigera-operator").Get(ctx, "kubernetes-services-endpoint", metav1.GetOptions{})
+	m, err := o.c.Clientset().CoreV1().ConfigMaps("tigera-operator").Get(ctx, "kubernetes-services-endpoint",
+		metav1.GetOptions{})
 	if err != nil || m.Data["KUBERNETES_SERVICE_HOST"] == "" || m.Data["KUBERNETES_SERVICE_PORT"] == "" {
 		return "ConfigMap kubernetes-services-endpoint has no address"
 	}
@@ -261,7 +266,8 @@ func (o *operator) missing(ctx context.Context, i *unstructured.Unstructured) st
 
 func (o *operator) makeDaemonSet(ctx context.Context) error {
 	client := o.c.Clientset()
-	_, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "calico-system"}},
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "calico-system"}}
+	_, err := client.CoreV1().Namespaces().Create(ctx, namespace,
 		metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return err

@@ -145,7 +145,8 @@ func TestADryRunStoresNothing(t *testing.T) {
 		}
 	}
 	patch := `{"apiVersion":"v1","kind":"Node","metadata":{"name":"other"}}`
-	if n, err := nodes.Patch(t.Context(), "other", types.ApplyPatchType, []byte(patch), dry); err != nil || n.Name != "other" {
+	n, err := nodes.Patch(t.Context(), "other", types.ApplyPatchType, []byte(patch), dry)
+	if err != nil || n.Name != "other" {
 		t.Errorf("%+v, %v", n, err)
 	}
 	if _, err := nodes.Get(t.Context(), "other", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
