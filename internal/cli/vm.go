@@ -167,7 +167,8 @@ func (a *app) onVMs(ctx context.Context, documents []config.Document, work vmWor
 		}
 		reports.VMs = append(reports.VMs, report)
 	}
-	return errors.Join(a.print(reports, func(p *ui.Page) error { return reports.WriteMessages(p) }), fleet.Failures(results))
+	return errors.Join(a.print(reports, func(p *ui.Page) error { return reports.WriteMessages(p) }),
+		fleet.Failures(results))
 }
 
 func (a *app) eachVM(

@@ -48,7 +48,8 @@ type accelerator string
 func (o *accelerator) addFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar((*string)(o), "accel", "", "use this accelerator: auto, kvm, hvf, whpx, or tcg, which\n"+
 		"emulates and installs for many hours (default: the node file's)")
-	must(cmd.RegisterFlagCompletionFunc("accel", cobra.FixedCompletions(accelerators(), cobra.ShellCompDirectiveNoFileComp)))
+	must(cmd.RegisterFlagCompletionFunc("accel",
+		cobra.FixedCompletions(accelerators(), cobra.ShellCompDirectiveNoFileComp)))
 }
 
 func accelerators() []string { return []string{"auto", "kvm", "hvf", "whpx", "tcg"} }
@@ -191,7 +192,9 @@ set.`,
 		Example:           examples("vm image remove 3f2a9c01b4d5e6f7", "", "vm image remove 3f2a9c01b4d5e6f7 --yes", ""),
 		Args:              arguments(cobra.MinimumNArgs(1)),
 		ValidArgsFunction: a.completeImages,
-		RunE:              func(cmd *cobra.Command, keys []string) error { return a.runVMImageRemove(cmd.Context(), keys, yes) },
+		RunE: func(cmd *cobra.Command, keys []string) error {
+			return a.runVMImageRemove(cmd.Context(), keys, yes)
+		},
 	}
 	addYesFlag(cmd, &yes)
 	return cmd

@@ -150,7 +150,9 @@ func (a *app) completeVMs(_ *cobra.Command, _ []string, toComplete string) ([]st
 }
 
 // completeSnapshots completes the names of the VM's snapshots.
-func (a *app) completeSnapshots(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+func (a *app) completeSnapshots(
+	cmd *cobra.Command, args []string, toComplete string,
+) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -14,7 +14,8 @@ import (
 
 // No name of a node file leads out of the store, and no two VMs share a folder.
 func TestNamesAreNoPaths(t *testing.T) {
-	for _, name := range []string{"..", ".", "../x", "a/b", `a\b`, "/etc", ".locks", "NUL", "con.txt", "a.", "Win", "größe", "a b", strings.Repeat("a", 253)} {
+	for _, name := range []string{"..", ".", "../x", "a/b", `a\b`, "/etc", ".locks", "NUL", "con.txt", "a.", "Win",
+		"größe", "a b", strings.Repeat("a", 253)} {
 		folder := folderName(name)
 		switch {
 		case folder == name:
@@ -125,10 +126,14 @@ func TestAddressesOfAHostileGuest(t *testing.T) {
 	own := []netip.Addr{netip.MustParseAddr("192.0.2.1")}
 	address := func(ip, source string, port int) Address { return Address{netip.MustParseAddr(ip), source, port} }
 	all := []Address{
-		address("127.0.0.1", "guest agent", 22), address("127.0.0.1", "guest agent", 6443), address("192.0.2.1", "guest agent", 22),
-		address("::ffff:192.0.2.1", "guest agent", 22), address("::1", "guest agent", 22), address("0.0.0.0", "guest agent", 22),
-		address("224.0.0.1", "guest agent", 22), address("fe80::1", "guest agent", 22), address("192.0.2.9", "guest agent", 0),
-		address("2001:db8::7", "DHCP lease", 22), address("192.0.2.7", "guest agent", 22), address("192.0.2.8", "neighbour table", 22),
+		address("127.0.0.1", "guest agent", 22), address("127.0.0.1", "guest agent", 6443),
+		address("192.0.2.1", "guest agent", 22),
+		address("::ffff:192.0.2.1", "guest agent", 22), address("::1", "guest agent", 22),
+		address("0.0.0.0", "guest agent", 22),
+		address("224.0.0.1", "guest agent", 22), address("fe80::1", "guest agent", 22),
+		address("192.0.2.9", "guest agent", 0),
+		address("2001:db8::7", "DHCP lease", 22), address("192.0.2.7", "guest agent", 22),
+		address("192.0.2.8", "neighbour table", 22),
 		address("127.0.0.1", "forward", 2222),
 	}
 	want := []Address{

@@ -86,7 +86,8 @@ func TestAServerThatIsNotSSHEndsTheWait(t *testing.T) {
 		_, _ = conn.Write([]byte("220 mail"))
 		_ = conn.Close()
 	})
-	if _, err := s.Await(t.Context(), "win-1", ui.Discard{}); err == nil || !strings.Contains(err.Error(), "is no SSH server") {
+	if _, err := s.Await(t.Context(), "win-1", ui.Discard{}); err == nil ||
+		!strings.Contains(err.Error(), "is no SSH server") {
 		t.Errorf("got %v", err)
 	}
 }

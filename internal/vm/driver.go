@@ -143,8 +143,9 @@ type Snapshot struct {
 
 // Address is an address of the guest.
 type Address struct {
-	IP     netip.Addr `json:"ip"`
-	Source string     `json:"source"` // configured, guest agent, integration services, neighbour table, DHCP lease, forward
+	IP netip.Addr `json:"ip"`
+	// Source is configured, guest agent, integration services, neighbour table, DHCP lease or forward.
+	Source string `json:"source"`
 	// Port is the port of the guest's SSH server at this address; 22 unless it is forwarded.
 	Port int `json:"port"`
 }

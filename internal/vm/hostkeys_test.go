@@ -76,15 +76,16 @@ func TestTheHostKeyIsPinnedThroughTheGuestAgent(t *testing.T) {
 		quiet bool // the SSH server does not answer yet
 		want  string
 	}{
-		"a key":                 {files: map[string]string{ed25519Key: key + " admin@win\r\n"}, want: key},
-		"two keys":              {files: map[string]string{ed25519Key: key, rsaKey: key}, want: key},
-		"no agent":              {err: errors.New("no guest agent answers")},
-		"it fails in between":   {files: map[string]string{ed25519Key: key}, err: errors.New("silence"), want: key},
-		"no file":               {},
-		"no key":                {files: map[string]string{ed25519Key: "\x00\xff"}},
-		"too long":              {files: map[string]string{ed25519Key: strings.Repeat(" ", 16<<10) + key}},
-		"names and options":     {files: map[string]string{ed25519Key: "@cert-authority * " + key}},
-		"options of a key":      {files: map[string]string{ed25519Key: `from="*" ` + key + "\nexample.com " + key}, want: key},
+		"a key":               {files: map[string]string{ed25519Key: key + " admin@win\r\n"}, want: key},
+		"two keys":            {files: map[string]string{ed25519Key: key, rsaKey: key}, want: key},
+		"no agent":            {err: errors.New("no guest agent answers")},
+		"it fails in between": {files: map[string]string{ed25519Key: key}, err: errors.New("silence"), want: key},
+		"no file":             {},
+		"no key":              {files: map[string]string{ed25519Key: "\x00\xff"}},
+		"too long":            {files: map[string]string{ed25519Key: strings.Repeat(" ", 16<<10) + key}},
+		"names and options":   {files: map[string]string{ed25519Key: "@cert-authority * " + key}},
+		"options of a key": {files: map[string]string{ed25519Key: `from="*" ` + key + "\nexample.com " + key},
+			want: key},
 		"before its SSH server": {files: map[string]string{ed25519Key: key}, quiet: true},
 	} {
 		t.Run(name, func(t *testing.T) {

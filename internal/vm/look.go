@@ -48,12 +48,16 @@ func (s *Machines) Addresses(ctx context.Context, name string) (all []Address, e
 
 // Screenshot writes the VM's screen as PNG.
 func (s *Machines) Screenshot(ctx context.Context, name string, png io.Writer) error {
-	return s.looked(ctx, name, func(record Record, driver Driver) error { return driver.Screenshot(ctx, record.Machine, png) })
+	return s.looked(ctx, name, func(record Record, driver Driver) error {
+		return driver.Screenshot(ctx, record.Machine, png)
+	})
 }
 
 // SendKeys presses keys one after the other.
 func (s *Machines) SendKeys(ctx context.Context, name string, keys []string) error {
-	return s.looked(ctx, name, func(record Record, driver Driver) error { return driver.SendKeys(ctx, record.Machine, keys) })
+	return s.looked(ctx, name, func(record Record, driver Driver) error {
+		return driver.SendKeys(ctx, record.Machine, keys)
+	})
 }
 
 // Consoles returns the addresses at which a person can look at the VM.
@@ -77,7 +81,8 @@ func (s *Machines) Snapshots(ctx context.Context, name string) (all []Snapshot, 
 // Save saves the VM's state under a name.
 func (s *Machines) Save(ctx context.Context, name, snapshot string, r ui.Reporter) (Report, error) {
 	if err := CheckName(snapshot); err != nil || len(snapshot) > maxSnapshotName {
-		return Report{}, fmt.Errorf("%.60q is not a name for a snapshot; use printable characters, at most %d bytes", snapshot, maxSnapshotName)
+		return Report{}, fmt.Errorf("%.60q is not a name for a snapshot; use printable characters, at most %d bytes",
+			snapshot, maxSnapshotName)
 	}
 	return s.snapshot(ctx, name, "saved as "+snapshot, func(record Record, driver Driver) error {
 		r.Step("saving VM %s as %s", name, snapshot)
@@ -101,7 +106,9 @@ func (s *Machines) RemoveSnapshot(ctx context.Context, name, snapshot string, r 
 	})
 }
 
-func (s *Machines) snapshot(ctx context.Context, name, message string, work func(Record, Driver) error) (Report, error) {
+func (s *Machines) snapshot(
+	ctx context.Context, name, message string, work func(Record, Driver) error,
+) (Report, error) {
 	return s.with(ctx, name, func(record Record, driver Driver) (Report, error) {
 		if err := explained(name, work(record, driver)); err != nil {
 			return Report{}, err

@@ -329,7 +329,8 @@ func (s *Machines) Delete(ctx context.Context, name string, r ui.Reporter) (Repo
 	record, err := s.store.Get(name)
 	if errors.Is(err, ErrUnknown) {
 		held.remove()
-		return Report{State: Absent, Driver: "", Result: unchanged, Name: name, Message: "nothing to do: there is no such VM"}, nil
+		return Report{State: Absent, Driver: "", Result: unchanged, Name: name,
+			Message: "nothing to do: there is no such VM"}, nil
 	}
 	if err != nil {
 		held.unlock()

@@ -22,7 +22,8 @@ const sshForward = "ssh"
 type NoMachineError struct{ Node string }
 
 func (e *NoMachineError) Error() string {
-	return fmt.Sprintf("node %s is no VM of swdt's: its node file has no spec.machine; `swdt config init` shows how to write one", e.Node)
+	return fmt.Sprintf("node %s is no VM of swdt's: its node file has no spec.machine; `swdt config init` shows how "+
+		"to write one", e.Node)
 }
 
 // planned turns spec.machine into the record of a VM that does not exist yet. It only
@@ -86,7 +87,8 @@ func (r *Record) planImage(document config.Document, image v1alpha1.MachineImage
 		}
 		found, err := regularFile(document.Resolve(path))
 		if err != nil {
-			problems = append(problems, document.Problem("spec.machine.image."+field, err.Error(), "write the path of a file that you can read"))
+			problems = append(problems, document.Problem("spec.machine.image."+field, err.Error(),
+				"write the path of a file that you can read"))
 		}
 		return found
 	}

@@ -260,7 +260,8 @@ func (l SnapshotList) WriteText(w io.Writer) error {
 		}
 		rows = append(rows, []string{s.Name, ui.Age(time.Since(s.Taken)), memory, size})
 	}
-	return ui.TableOr(w, "VM "+l.VM+" has no snapshots; `swdt vm snapshot save` makes one", []string{"NAME", "AGE", "MEMORY", "SIZE"}, rows)
+	return ui.TableOr(w, "VM "+l.VM+" has no snapshots; `swdt vm snapshot save` makes one",
+		[]string{"NAME", "AGE", "MEMORY", "SIZE"}, rows)
 }
 
 // AddressList is the list of a VM's addresses.
@@ -353,11 +354,13 @@ func (r Report) writeDetails(w io.Writer) error {
 	}
 	rows := [][]string{
 		{"  driver", r.Driver}, {"  accelerator", r.Accelerator}, {"  process", number(r.PID)}, {"  SSH", r.Address},
-		{"  processors", strconv.Itoa(r.CPUs)}, {"  memory", size(r.Memory)}, {"  disk", size(r.Disk) + ", " + ui.Size(r.Used) + " used on this machine"},
+		{"  processors", strconv.Itoa(r.CPUs)}, {"  memory", size(r.Memory)},
+		{"  disk", size(r.Disk) + ", " + ui.Size(r.Used) + " used on this machine"},
 		{"  image", r.Image}, {"  network", r.Network.String() + ", " + r.Network.MAC},
 	}
 	for _, forward := range r.Network.Forwards {
-		rows = append(rows, []string{"  port " + forward.Name, fmt.Sprintf("127.0.0.1:%d → %d", forward.HostPort, forward.GuestPort)})
+		rows = append(rows, []string{"  port " + forward.Name,
+			fmt.Sprintf("127.0.0.1:%d → %d", forward.HostPort, forward.GuestPort)})
 	}
 	rows = append(rows, [][]string{
 		{"  key", r.Key}, {"  host key", r.KnownKeys}, {"  password", r.PasswordFile}, {"  folder", r.Folder},

@@ -28,7 +28,8 @@ func (e *NotRunningError) Unwrap() error { return ErrStopped }
 type NoAddressError struct{ Name string }
 
 func (e *NoAddressError) Error() string {
-	return fmt.Sprintf("the address of VM %s is not known yet; wait for its guest to start (`swdt vm console` shows it), or set spec.machine.network.address",
+	return fmt.Sprintf("the address of VM %s is not known yet; wait for its guest to start (`swdt vm console` "+
+		"shows it), or set spec.machine.network.address",
 		e.Name)
 }
 

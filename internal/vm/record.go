@@ -76,7 +76,8 @@ func readRecord(folder string) (Record, error) {
 	switch {
 	case err != nil:
 	case r.Version > recordVersion:
-		err = fmt.Errorf("its record has form %d, and this swdt knows form %d: use the swdt that made it", r.Version, recordVersion)
+		err = fmt.Errorf("its record has form %d, and this swdt knows form %d: use the swdt that made it", r.Version,
+			recordVersion)
 	case r.Version != recordVersion || r.UUID == "" || r.Driver == "" || CheckName(r.Name) != nil:
 		err = errors.New("its record lacks something")
 	}

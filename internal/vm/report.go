@@ -83,9 +83,11 @@ func (r Reports) Names() (names []string) {
 // report returns a report with only the values that the record has.
 func (r Record) report() Report {
 	return Report{
-		Name: r.Name, Result: ok, State: Stopped, Driver: r.Driver, CPUs: r.CPUs, Memory: r.Memory, Disk: r.Disk, Image: r.Image.Base,
-		Network: r.Network, Created: r.Created, Folder: r.Folder, Key: r.Key(), KnownKeys: r.KnownHosts(), PasswordFile: r.password(),
-		Used: Used(r.Folder), Address: r.plannedAddress(),
+		Name: r.Name, Result: ok, State: Stopped, Driver: r.Driver, CPUs: r.CPUs, Memory: r.Memory, Disk: r.Disk,
+		Image:   r.Image.Base,
+		Network: r.Network, Created: r.Created, Folder: r.Folder, Key: r.Key(), KnownKeys: r.KnownHosts(),
+		PasswordFile: r.password(),
+		Used:         Used(r.Folder), Address: r.plannedAddress(),
 	}
 }
 
@@ -199,7 +201,8 @@ func (s *Machines) look(ctx context.Context, record Record, report *Report) {
 		report.State, report.Reason = Damaged, fmt.Sprintf("its state is not known: %v", err)
 		return
 	}
-	report.State, report.Reason, report.PID, report.Accelerator = status.State, status.Reason, status.PID, status.Accelerator
+	report.State, report.Reason, report.PID, report.Accelerator = status.State, status.Reason, status.PID,
+		status.Accelerator
 	if !status.Since.IsZero() {
 		report.Since = &status.Since
 	}
@@ -243,7 +246,8 @@ func (s *Machines) found(ctx context.Context, f Found) Report {
 		if name == "" {
 			name = filepath.Base(f.Folder)
 		}
-		return Report{Name: name, Result: fleet.Failed, State: Damaged, Reason: f.Err.Error(), Error: f.Err.Error(), Folder: f.Folder}
+		return Report{Name: name, Result: fleet.Failed, State: Damaged, Reason: f.Err.Error(), Error: f.Err.Error(),
+			Folder: f.Folder}
 	}
 	report := f.Record.report()
 	held, err := s.store.lock(ctx, f.Record.Name, s.command, listPatience)
@@ -274,7 +278,8 @@ func (s *Machines) found(ctx context.Context, f Found) Report {
 func (r Reports) WriteList(w io.Writer) error {
 	var rows [][]string
 	for _, vm := range r.VMs {
-		row := []string{vm.Name, vm.Driver, coloured(vm), age(vm), vm.Address, strconv.Itoa(vm.CPUs), size(vm.Memory), size(vm.Disk), ui.Size(vm.Used)}
+		row := []string{vm.Name, vm.Driver, coloured(vm), age(vm), vm.Address, strconv.Itoa(vm.CPUs), size(vm.Memory),
+			size(vm.Disk), ui.Size(vm.Used)}
 		if ui.IsWide(w) {
 			row = append(row, vm.Network.String(), vm.Network.MAC, vm.Accelerator, number(vm.PID), vm.Folder)
 		}

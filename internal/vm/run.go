@@ -20,7 +20,8 @@ const startTries = 5
 type IncompleteError struct{ Name string }
 
 func (e *IncompleteError) Error() string {
-	return fmt.Sprintf("the creation of VM %s was interrupted; `swdt vm create` makes it anew, `swdt vm delete` removes it", e.Name)
+	return fmt.Sprintf("the creation of VM %s was interrupted; `swdt vm create` makes it anew, "+
+		"`swdt vm delete` removes it", e.Name)
 }
 
 // UnknownError reports that there is no VM of a name. It is an ErrUnknown.
@@ -40,7 +41,8 @@ type IgnoredError struct {
 }
 
 func (e *IgnoredError) Error() string {
-	return fmt.Sprintf("VM %s runs on: its guest has not shut down within %s; `swdt vm console` shows it, `swdt vm stop --force` ends it at once",
+	return fmt.Sprintf("VM %s runs on: its guest has not shut down within %s; `swdt vm console` shows it, "+
+		"`swdt vm stop --force` ends it at once",
 		e.Name, ui.Seconds(e.After))
 }
 
@@ -127,7 +129,8 @@ func (s *Machines) movePorts(record *Record) (moved bool, err error) {
 			return false
 		}
 		if slices.Contains(record.FixedPorts, f.Name) {
-			fixed = fmt.Errorf("start VM %s: another program listens on port %d of 127.0.0.1, which spec.machine.network.ports gives to %s; end the program, or make the VM with another port",
+			fixed = fmt.Errorf("start VM %s: another program listens on port %d of 127.0.0.1, which "+
+				"spec.machine.network.ports gives to %s; end the program, or make the VM with another port",
 				record.Name, f.HostPort, f.Name)
 			return false
 		}

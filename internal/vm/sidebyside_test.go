@@ -215,7 +215,8 @@ func TestKilledBetweenAnyTwoSteps(t *testing.T) {
 				check(t, err)
 			}
 			process := exec.Command(os.Args[0])
-			process.Env = append(os.Environ(), killRoot+"="+root, killAt+"="+strconv.Itoa(n), killIn+"="+command, "TMPDIR="+t.TempDir())
+			process.Env = append(os.Environ(), killRoot+"="+root, killAt+"="+strconv.Itoa(n), killIn+"="+command,
+				"TMPDIR="+t.TempDir())
 			out, err := process.CombinedOutput()
 			if err == nil { // there is no n-th step
 				if n < 3 {
@@ -241,7 +242,8 @@ func TestKilledBetweenAnyTwoSteps(t *testing.T) {
 			if diff := cmp.Diff(map[string]vm.State{}, states(t, s)); diff != "" {
 				t.Errorf("%s killed at %d: %s", command, n, diff)
 			}
-			if report, err := s.Create(t.Context(), document(t, "win-1"), ui.Discard{}); err != nil || report.State != vm.Stopped {
+			if report, err := s.Create(t.Context(), document(t, "win-1"), ui.Discard{}); err != nil ||
+				report.State != vm.Stopped {
 				t.Errorf("%s killed at %d: create: %+v, %v", command, n, report, err)
 			}
 		}

@@ -34,7 +34,8 @@ var ErrUnknown = errors.New("there is no VM of that name")
 type UnsafeError struct{ Path, What string }
 
 func (e *UnsafeError) Error() string {
-	return fmt.Sprintf("%s %s, so swdt does not trust what is in it; give it to yourself alone with `chown` and `chmod 700`, or remove it", e.Path, e.What)
+	return fmt.Sprintf("%s %s, so swdt does not trust what is in it; give it to yourself alone with `chown` and "+
+		"`chmod 700`, or remove it", e.Path, e.What)
 }
 
 // OpenStore returns the store in a folder, which it makes if it is missing. An empty

@@ -107,12 +107,14 @@ func TestLifeOfAVM(t *testing.T) {
 		{func() (vm.Report, error) { return s.Start(ctx, "win-1", ui.Discard{}) }, vm.Running, "changed"},
 		{func() (vm.Report, error) { return s.Start(ctx, "win-1", ui.Discard{}) }, vm.Running, "unchanged"},
 		{func() (vm.Report, error) { return s.Restart(ctx, "win-1", vm.StopOptions{}, ui.Discard{}) }, vm.Running, "changed"},
-		{func() (vm.Report, error) { return s.Restart(ctx, "win-1", vm.StopOptions{Force: true}, ui.Discard{}) }, vm.Running, "changed"},
+		{func() (vm.Report, error) { return s.Restart(ctx, "win-1", vm.StopOptions{Force: true}, ui.Discard{}) },
+			vm.Running, "changed"},
 		{func() (vm.Report, error) { return s.Save(ctx, "win-1", "größe 1", ui.Discard{}) }, vm.Running, "changed"},
 		{func() (vm.Report, error) { return s.Stop(ctx, "win-1", vm.StopOptions{}, ui.Discard{}) }, vm.Stopped, "changed"},
 		{func() (vm.Report, error) { return s.Stop(ctx, "win-1", vm.StopOptions{}, ui.Discard{}) }, vm.Stopped, "unchanged"},
 		{func() (vm.Report, error) { return s.Restore(ctx, "win-1", "größe 1", ui.Discard{}) }, vm.Running, "changed"},
-		{func() (vm.Report, error) { return s.RemoveSnapshot(ctx, "win-1", "größe 1", ui.Discard{}) }, vm.Running, "changed"},
+		{func() (vm.Report, error) { return s.RemoveSnapshot(ctx, "win-1", "größe 1", ui.Discard{}) },
+			vm.Running, "changed"},
 		{func() (vm.Report, error) { return s.Delete(ctx, "win-1", ui.Discard{}) }, vm.Absent, "changed"},
 		{func() (vm.Report, error) { return s.Delete(ctx, "win-1", ui.Discard{}) }, vm.Absent, "unchanged"},
 	} {
@@ -145,7 +147,8 @@ func TestErrorsNameTheRemedy(t *testing.T) {
 	if err := s.SendKeys(ctx, "win-1", []string{"ret"}); !strings.Contains(err.Error(), "`swdt vm start`") {
 		t.Error(err)
 	}
-	if _, err := s.Restore(ctx, "win-1", "none", ui.Discard{}); !errors.Is(err, vm.ErrNoSnapshot) || !strings.Contains(err.Error(), "`swdt vm snapshot list`") {
+	if _, err := s.Restore(ctx, "win-1", "none", ui.Discard{}); !errors.Is(err, vm.ErrNoSnapshot) ||
+		!strings.Contains(err.Error(), "`swdt vm snapshot list`") {
 		t.Error(err)
 	}
 	if _, err := s.Save(ctx, "win-1", "a\nb", ui.Discard{}); err == nil {
@@ -167,7 +170,8 @@ func TestAGuestThatIgnoresTheRequest(t *testing.T) {
 	if got := states(t, s); got["win-1"] != vm.Running {
 		t.Errorf("it is %v", got)
 	}
-	if report, err := s.Stop(ctx, "win-1", vm.StopOptions{Force: true}, ui.Discard{}); err != nil || report.State != vm.Stopped {
+	if report, err := s.Stop(ctx, "win-1", vm.StopOptions{Force: true}, ui.Discard{}); err != nil ||
+		report.State != vm.Stopped {
 		t.Errorf("%+v, %v", report, err)
 	}
 }
@@ -242,10 +246,12 @@ func TestPortsThatAreTaken(t *testing.T) {
 	taken := listen(t, "127.0.0.1:0")
 	defer taken.Close()
 	port := portOf(t, taken)
-	doc := document(t, "win-2", func(m *v1alpha1.Machine) { m.Network.Ports = []v1alpha1.MachinePort{{Name: "rdp", Host: port}} })
+	doc := document(t, "win-2",
+		func(m *v1alpha1.Machine) { m.Network.Ports = []v1alpha1.MachinePort{{Name: "rdp", Host: port}} })
 	_, err = s.Create(ctx, doc, ui.Discard{})
 	check(t, err)
-	if _, err := s.Start(ctx, "win-2", ui.Discard{}); err == nil || !strings.Contains(err.Error(), "spec.machine.network.ports") {
+	if _, err := s.Start(ctx, "win-2", ui.Discard{}); err == nil ||
+		!strings.Contains(err.Error(), "spec.machine.network.ports") {
 		t.Error(err)
 	}
 }
@@ -286,7 +292,8 @@ func TestCreateChecksYourMachineAndTheFiles(t *testing.T) {
 	}
 	other := document(t, "win-4")
 	other.Node.Spec.Machine.Driver = "qemu"
-	if _, err = s.Create(ctx, other, ui.Discard{}); err == nil || !strings.Contains(err.Error(), "its drivers are simulated") {
+	if _, err = s.Create(ctx, other, ui.Discard{}); err == nil ||
+		!strings.Contains(err.Error(), "its drivers are simulated") {
 		t.Error(err)
 	}
 	if got := states(t, s); len(got) > 0 {

@@ -88,7 +88,8 @@ func (p Password) Check() error {
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, control):
 		return errors.New("the administrator's password has a control character; use letters, digits and punctuation")
 	case complexity(text) < 3:
-		return errors.New("the administrator's password is too simple; use three of: upper case, lower case, digits, punctuation")
+		return errors.New("the administrator's password is too simple; use three of: upper case, lower case, digits, " +
+			"punctuation")
 	case strings.Contains(lower, "administrator"):
 		return errors.New("the administrator's password contains the account's name, which Windows refuses; use another")
 	}

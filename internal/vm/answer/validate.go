@@ -65,7 +65,8 @@ var computerName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,13}[A-Za-z0-9
 // CheckComputerName returns an error for a name that Windows or Kubernetes refuses.
 func CheckComputerName(name string) error {
 	if !computerName.MatchString(name) || strings.Trim(name, "0123456789") == "" {
-		return fmt.Errorf("computer name %q: write 1 to 15 of A–Z, a–z, 0–9 and -, not digits alone, and no - at an end", name)
+		return fmt.Errorf("computer name %q: write 1 to 15 of A–Z, a–z, 0–9 and -, not digits alone, and no "+
+			"- at an end", name)
 	}
 	return nil
 }

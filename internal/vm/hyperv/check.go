@@ -33,11 +33,13 @@ func (d *Driver) Check(ctx context.Context, m vm.Machine) []finding.Problem {
 func (d *Driver) checkModule(ctx context.Context) []finding.Problem {
 	var found struct{ Modules []*struct{ Name string } }
 	err := d.ask(ctx, "find the module Hyper-V", &found, powershell.AsJSON(map[string]powershell.Pipeline{"Modules": {
-		powershell.Call("Get-Module", powershell.Switch("ListAvailable"), powershell.With("Name", powershell.String("Hyper-V"))),
+		powershell.Call("Get-Module", powershell.Switch("ListAvailable"),
+			powershell.With("Name", powershell.String("Hyper-V"))),
 		powershell.Select(powershell.Of("Name", powershell.AsIs)),
 	}}))
 	if err != nil {
-		return []finding.Problem{problem("powershell", finding.Error, "PowerShell does not run", "repair it: swdt drives Hyper-V with it", err.Error())}
+		return []finding.Problem{problem("powershell", finding.Error, "PowerShell does not run",
+			"repair it: swdt drives Hyper-V with it", err.Error())}
 	}
 	if len(found.Modules) == 0 {
 		return []finding.Problem{problem("hyperv", finding.Error, "Hyper-V or its PowerShell module is not installed",
@@ -65,7 +67,8 @@ func (d *Driver) checkSwitch(ctx context.Context, m vm.Machine) []finding.Proble
 		powershell.Call(`Hyper-V\Get-VMSwitch`), powershell.Select(powershell.Of("Name", powershell.AsIs)),
 	}}))
 	if err != nil {
-		return []finding.Problem{problem("switch", finding.Error, "the virtual switches cannot be listed", "run swdt as administrator", err.Error())}
+		return []finding.Problem{problem("switch", finding.Error, "the virtual switches cannot be listed",
+			"run swdt as administrator", err.Error())}
 	}
 	var names []string
 	for _, one := range found.Switches {

@@ -68,8 +68,9 @@ func machine(t *testing.T, name string) vm.Machine {
 		Version: 1, Name: name, UUID: fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]),
 		Driver: hyperv.Name, Folder: filepath.Join(t.TempDir(), "vm"), CPUs: 2, Memory: 1 << 30, Disk: 64 << 30,
 		Firmware: vm.Firmware{SecureBoot: true, TPM: true},
-		Network:  vm.Network{Mode: vm.BridgeMode, Bridge: "Default Switch", MAC: "52:54:00:0a:0b:0c", Forwards: []vm.Forward{}},
-		Discs:    []string{},
+		Network: vm.Network{Mode: vm.BridgeMode, Bridge: "Default Switch", MAC: "52:54:00:0a:0b:0c",
+			Forwards: []vm.Forward{}},
+		Discs: []string{},
 	}
 }
 

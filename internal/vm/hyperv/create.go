@@ -70,7 +70,8 @@ func (d *Driver) makeDisk(ctx context.Context, m vm.Machine) error {
 		return err
 	}
 	if base.Size > m.Disk {
-		return fmt.Errorf("the image %s is larger than spec.machine.disk: %d bytes; write at least that size", m.Image.Base, base.Size)
+		return fmt.Errorf("the image %s is larger than spec.machine.disk: %d bytes; write at least that size", m.Image.Base,
+			base.Size)
 	}
 	script := powershell.Script{powershell.Do(powershell.Call(`Hyper-V\New-VHD`, path,
 		powershell.With("ParentPath", powershell.String(m.Image.Base)), powershell.Switch("Differencing")))}
@@ -113,7 +114,8 @@ func newVM(m vm.Machine) powershell.Script {
 	text := func(name, value string) powershell.Param { return powershell.With(name, powershell.String(value)) }
 	script := powershell.Script{
 		powershell.Keep(string(made), powershell.Call(`Hyper-V\New-VM`, text("Name", filepath.Base(m.Folder)),
-			powershell.With("Generation", powershell.Number(2)), powershell.With("MemoryStartupBytes", powershell.Number(m.Memory)),
+			powershell.With("Generation", powershell.Number(2)),
+			powershell.With("MemoryStartupBytes", powershell.Number(m.Memory)),
 			text("VHDPath", disk(m)), text("Path", folder(m)), text("SwitchName", m.Network.Bridge))),
 		powershell.Do(powershell.Call(`Hyper-V\Set-VM`, of, text("Notes", notes(m)),
 			powershell.With("ProcessorCount", powershell.Number(m.CPUs)), powershell.Switch("StaticMemory"),
@@ -121,11 +123,13 @@ func newVM(m vm.Machine) powershell.Script {
 			text("AutomaticStartAction", "Nothing"), text("AutomaticStopAction", "ShutDown"))),
 		// HNS sends with MAC addresses of its own.
 		powershell.Do(powershell.Call(`Hyper-V\Set-VMNetworkAdapter`, of,
-			text("StaticMacAddress", strings.ToUpper(strings.ReplaceAll(m.Network.MAC, ":", ""))), text("MacAddressSpoofing", "On"))),
+			text("StaticMacAddress", strings.ToUpper(strings.ReplaceAll(m.Network.MAC, ":", ""))),
+			text("MacAddressSpoofing", "On"))),
 	}
 	firmware := powershell.Call(`Hyper-V\Set-VMFirmware`, of, text("EnableSecureBoot", "Off"))
 	if m.Firmware.SecureBoot {
-		firmware = powershell.Call(`Hyper-V\Set-VMFirmware`, of, text("EnableSecureBoot", "On"), text("SecureBootTemplate", "MicrosoftWindows"))
+		firmware = powershell.Call(`Hyper-V\Set-VMFirmware`, of, text("EnableSecureBoot", "On"),
+			text("SecureBootTemplate", "MicrosoftWindows"))
 	}
 	script = append(script, powershell.Do(firmware))
 	if m.Firmware.TPM {
@@ -137,7 +141,8 @@ func newVM(m vm.Machine) powershell.Script {
 		script = append(script, powershell.Do(powershell.Call(`Hyper-V\Add-VMDvdDrive`, of, text("Path", disc))))
 	}
 	return append(script, powershell.AsJSON(map[string]powershell.Pipeline{"VMs": {
-		powershell.Call("Write-Output", powershell.With("InputObject", made)), powershell.Select(powershell.Of("Id", powershell.AsText)),
+		powershell.Call("Write-Output", powershell.With("InputObject", made)),
+		powershell.Select(powershell.Of("Id", powershell.AsText)),
 	}}))
 }
 
@@ -156,8 +161,9 @@ func (d *Driver) Delete(ctx context.Context, m vm.Machine) error {
 	}
 	// Hyper-V merges the checkpoints of a VM that it has removed, and has its disk open meanwhile.
 	err = wait.Condition{
-		Name: "Hyper-V to close the VM's disk", Interval: 100 * time.Millisecond, MaxInterval: 2 * time.Second, Limit: mergeLimit,
-		Look: func(context.Context) error { return os.RemoveAll(folder(m)) },
+		Name: "Hyper-V to close the VM's disk", Interval: 100 * time.Millisecond, MaxInterval: 2 * time.Second,
+		Limit: mergeLimit,
+		Look:  func(context.Context) error { return os.RemoveAll(folder(m)) },
 	}.Wait(ctx)
 	if err != nil {
 		return fmt.Errorf("remove the VM's disk: %w", err)

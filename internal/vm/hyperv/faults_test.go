@@ -22,8 +22,10 @@ func TestHostileOutput(t *testing.T) {
 	m, ctx := machine(t, "m"), t.Context()
 	check(t, d.Create(ctx, m))
 	for _, output := range []string{
-		"Welcome!\r\n{\"VMs\":[]}", `{"VMs":[]} Goodbye`, `{"VMs":[]}{"VMs":[]}`, `[]`, `null x`, `{"VMs":{}}`, `{"VMs":[{"Evil":1}]}`,
-		`{"VMs":[{"Id":"x'); calc","Notes":"swdt ` + m.UUID + `","Uptime":1}]}`, `{"VMs":[{"Uptime":"1e999"}]}`, "\x00\xff", "{",
+		"Welcome!\r\n{\"VMs\":[]}", `{"VMs":[]} Goodbye`, `{"VMs":[]}{"VMs":[]}`, `[]`, `null x`, `{"VMs":{}}`,
+		`{"VMs":[{"Evil":1}]}`,
+		`{"VMs":[{"Id":"x'); calc","Notes":"swdt ` + m.UUID + `","Uptime":1}]}`, `{"VMs":[{"Uptime":"1e999"}]}`, "\x00\xff",
+		"{",
 		strings.Repeat("[", 1<<20), strings.Repeat("x", 17<<20),
 	} {
 		h.change(t, func(h *hypervtest.Host) { h.Output = output })
@@ -39,7 +41,8 @@ func TestHostileOutput(t *testing.T) {
 	for cut := 1; cut < 200; cut += 7 {
 		h.change(t, func(h *hypervtest.Host) { h.Cut = cut })
 		_, err := d.Status(ctx, m)
-		if damaged, ok := errors.AsType[*hyperv.OutputError](err); !ok || !strings.Contains(damaged.Error(), "cannot be read") {
+		if damaged, ok := errors.AsType[*hyperv.OutputError](err); !ok ||
+			!strings.Contains(damaged.Error(), "cannot be read") {
 			t.Fatalf("cut after %d bytes: %v", cut, err)
 		}
 	}

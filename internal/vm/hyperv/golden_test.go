@@ -59,7 +59,8 @@ func TestScripts(t *testing.T) {
 func steady(m vm.Machine, scripts []string) string {
 	text := strings.Join(scripts, "\n\n") + "\n"
 	for _, pair := range [][2]string{
-		{m.UUID, "UUID"}, {strings.ReplaceAll(filepath.Dir(m.Folder), "'", "''"), "STORE"}, {filepath.Dir(m.Image.Base), "IMAGES"},
+		{m.UUID, "UUID"}, {strings.ReplaceAll(filepath.Dir(m.Folder), "'", "''"), "STORE"},
+		{filepath.Dir(m.Image.Base), "IMAGES"},
 	} {
 		text = strings.ReplaceAll(text, pair[0], pair[1])
 	}

@@ -28,7 +28,8 @@ const (
 type SystemError struct{ System string }
 
 func (e *SystemError) Error() string {
-	return fmt.Sprintf("driver hyperv needs Hyper-V, and this is %s; run swdt on Windows, or write driver: qemu in spec.machine", e.System)
+	return fmt.Sprintf("driver hyperv needs Hyper-V, and this is %s; run swdt on Windows, or write driver: qemu in "+
+		"spec.machine", e.System)
 }
 
 // ScriptError reports a script that PowerShell did not run to its end.
@@ -96,7 +97,8 @@ func decode(out []byte, result any) error {
 
 // quiet returns the statement that keeps warnings out of a script's output.
 func quiet() powershell.Script {
-	return powershell.Script{powershell.Do(powershell.Call("Set-Variable", powershell.With("Name", powershell.String("WarningPreference")),
+	return powershell.Script{powershell.Do(powershell.Call("Set-Variable",
+		powershell.With("Name", powershell.String("WarningPreference")),
 		powershell.With("Value", powershell.String("SilentlyContinue"))))}
 }
 

@@ -110,11 +110,12 @@ func (d *Driver) Save(ctx context.Context, m vm.Machine, name string) error {
 		return err
 	}
 	var made struct{ Checkpoints []checkpoint }
-	err = d.ask(ctx, fmt.Sprintf("save snapshot %q", name), &made, powershell.AsJSON(map[string]powershell.Pipeline{"Checkpoints": {
-		powershell.Call(`Hyper-V\Checkpoint-VM`, now.parameter(), powershell.With("SnapshotName", powershell.String(name)),
-			powershell.Switch("Passthru")),
-		powershell.Select(powershell.Of("Id", powershell.AsText)),
-	}}))
+	err = d.ask(ctx, fmt.Sprintf("save snapshot %q", name), &made,
+		powershell.AsJSON(map[string]powershell.Pipeline{"Checkpoints": {
+			powershell.Call(`Hyper-V\Checkpoint-VM`, now.parameter(), powershell.With("SnapshotName", powershell.String(name)),
+				powershell.Switch("Passthru")),
+			powershell.Select(powershell.Of("Id", powershell.AsText)),
+		}}))
 	if err == nil && len(made.Checkpoints) != 1 {
 		err = fmt.Errorf("save snapshot %q: Hyper-V reports %d checkpoints", name, len(made.Checkpoints))
 	}

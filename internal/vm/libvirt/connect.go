@@ -179,7 +179,8 @@ func (c *client) domain(m vm.Machine) (libvirt.Domain, error) {
 func parseUUID(text string) (id libvirt.UUID, err error) {
 	raw, err := hex.DecodeString(strings.ReplaceAll(text, "-", ""))
 	if err != nil || len(raw) != len(id) {
-		return id, fmt.Errorf("the record's UUID %.60q is damaged; `swdt vm delete` and `swdt vm create` adopt the domain anew", text)
+		return id, fmt.Errorf("the record's UUID %.60q is damaged; `swdt vm delete` and `swdt vm create` adopt the "+
+			"domain anew", text)
 	}
 	copy(id[:], raw)
 	return id, nil

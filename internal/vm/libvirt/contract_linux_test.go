@@ -107,7 +107,8 @@ func TestContractOfTheTestDriver(t *testing.T) {
 			Read: func(t *testing.T, m vm.Machine) (text string) {
 				l.on(t, m, func(rpc *golibvirt.Libvirt, domain golibvirt.Domain) {
 					// The error is that it has none.
-					text, _ = rpc.DomainGetMetadata(domain, int32(golibvirt.DomainMetadataDescription), nil, golibvirt.DomainAffectConfig)
+					text, _ = rpc.DomainGetMetadata(domain, int32(golibvirt.DomainMetadataDescription), nil,
+						golibvirt.DomainAffectConfig)
 				})
 				return text
 			},

@@ -55,7 +55,8 @@ func startDaemon(t *testing.T) *daemon {
 			t.Fatal(err)
 		}
 	}
-	settings := "unix_sock_dir = \"" + filepath.Join(folder, "socket") + "\"\nauth_unix_rw = \"none\"\nauth_unix_ro = \"none\"\n"
+	settings := "unix_sock_dir = \"" + filepath.Join(folder, "socket") + "\"\nauth_unix_rw = \"none\"\n" +
+		"auth_unix_ro = \"none\"\n"
 	if err := os.WriteFile(filepath.Join(folder, "libvirtd.conf"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}

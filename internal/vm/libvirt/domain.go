@@ -115,7 +115,8 @@ func (d description) complete(m *vm.Machine) {
 		return
 	}
 	nic := d.Devices.Interfaces[0]
-	m.Network.Mode, m.Network.Adapter, m.Network.MAC = vm.NetworkMode(nic.Type), vm.Adapter(nic.Model.Type), nic.MAC.Address
+	m.Network.Mode, m.Network.Adapter, m.Network.MAC = vm.NetworkMode(nic.Type), vm.Adapter(nic.Model.Type),
+		nic.MAC.Address
 	m.Network.Bridge = nic.Source.Network + nic.Source.Bridge
 }
 

@@ -77,7 +77,8 @@ func TestAddressesOfTheDomainsInterfacesOnly(t *testing.T) {
 		return i
 	}
 	got := addressesOf([]libvirt.DomainInterface{
-		nic("52:54:00:00:00:07", "192.168.122.5", "127.0.0.1", "fe80::1%eth0", "x", "::"), nic("00:15:5d:00:00:01", "10.0.0.1"), {},
+		nic("52:54:00:00:00:07", "192.168.122.5", "127.0.0.1", "fe80::1%eth0", "x", "::"),
+		nic("00:15:5d:00:00:01", "10.0.0.1"), {},
 	}, func(mac string) bool { return mac == "52:54:00:00:00:07" })
 	want := []netip.Addr{netip.MustParseAddr("192.168.122.5")}
 	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{})); diff != "" {
@@ -87,7 +88,8 @@ func TestAddressesOfTheDomainsInterfacesOnly(t *testing.T) {
 
 func TestNamesOfSnapshots(t *testing.T) {
 	for name, plain := range map[string]bool{
-		"clean": true, "a.b_c-1": true, "1": false, "../up": false, "-d": false, "swdt-0123456789abcdef": false, "größe": false, "a b": false,
+		"clean": true, "a.b_c-1": true, "1": false, "../up": false, "-d": false, "swdt-0123456789abcdef": false,
+		"größe": false, "a b": false,
 	} {
 		if got := tagOf(name); (got == name) != plain {
 			t.Errorf("%q is %q in libvirt", name, got)

@@ -23,7 +23,8 @@ func (d *Driver) Screenshot(ctx context.Context, m vm.Machine, w io.Writer) erro
 		var screen limited
 		_, err := c.DomainScreenshot(domain, &screen, 0, 0)
 		if hasCode(err, libvirt.ErrNoSupport, libvirt.ErrOperationUnsupported) {
-			return nil, fmt.Errorf("%w: %w; `virsh edit` gives the domain a video device", vm.Unsupported(Name, "screenshot"), err)
+			return nil, fmt.Errorf("%w: %w; `virsh edit` gives the domain a video device", vm.Unsupported(Name, "screenshot"),
+				err)
 		}
 		// The client reads the reply's type from the end of the stream, which has none, and so
 		// fails after it has received the picture. A whole picture counts, not this error.

@@ -113,7 +113,8 @@ func TestContractOfRealDomains(t *testing.T) {
 			Write: func(t *testing.T, m vm.Machine, text string) { d.write(t, m, text, "32M") },
 			Read: func(t *testing.T, m vm.Machine) string {
 				path := filepath.Join(t.TempDir(), "sector")
-				tool(t, "qemu-img", "dd", "-f", "qcow2", "-O", "raw", "bs=512", "skip=65536", "count=65537", "if="+d.disk(m), "of="+path)
+				tool(t, "qemu-img", "dd", "-f", "qcow2", "-O", "raw", "bs=512", "skip=65536", "count=65537", "if="+d.disk(m),
+					"of="+path)
 				sector, err := os.ReadFile(path)
 				check(t, err)
 				return strings.TrimRight(string(sector), "\x00")

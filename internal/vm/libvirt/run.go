@@ -67,7 +67,8 @@ func pauses(reason libvirt.DomainPausedReason) string {
 		return "a person has paused it; `virsh resume` continues it"
 	case libvirt.DomainPausedIoerror:
 		return "your disk is full, or it cannot be read; free some space, then `virsh resume` continues it"
-	case libvirt.DomainPausedSave, libvirt.DomainPausedDump, libvirt.DomainPausedSnapshot, libvirt.DomainPausedFromSnapshot:
+	case libvirt.DomainPausedSave, libvirt.DomainPausedDump, libvirt.DomainPausedSnapshot,
+		libvirt.DomainPausedFromSnapshot:
 		return "a snapshot is being saved or restored"
 	case libvirt.DomainPausedCrashed:
 		return "the guest has panicked; `swdt vm restart --force` resets it"
@@ -194,7 +195,8 @@ func (d *Driver) Kill(ctx context.Context, m vm.Machine) error {
 		if err != nil || !now.executes() {
 			return struct{}{}, errors.Join(err, seen(m, kept, now))
 		}
-		if err := c.DomainDestroyFlags(domain, libvirt.DomainDestroyDefault); err != nil && !hasCode(err, libvirt.ErrOperationInvalid) {
+		if err := c.DomainDestroyFlags(domain, libvirt.DomainDestroyDefault); err != nil &&
+			!hasCode(err, libvirt.ErrOperationInvalid) {
 			return struct{}{}, fmt.Errorf("libvirt ends the domain: %w", err)
 		}
 		return struct{}{}, nil

@@ -73,7 +73,8 @@ func (d *Driver) Save(ctx context.Context, m vm.Machine, name string) error {
 		} else if !errors.Is(err, vm.ErrNoSnapshot) {
 			return struct{}{}, err
 		}
-		text, err := xml.Marshal(snapshotXML{Name: tagOf(name), Description: mark + time.Now().UTC().Format(time.RFC3339Nano) + " " + name})
+		text, err := xml.Marshal(snapshotXML{Name: tagOf(name),
+			Description: mark + time.Now().UTC().Format(time.RFC3339Nano) + " " + name})
 		if err != nil {
 			return struct{}{}, err
 		}
@@ -91,9 +92,11 @@ func (d *Driver) Save(ctx context.Context, m vm.Machine, name string) error {
 
 // refused explains why libvirt does not save or restore a domain.
 func refused(err error) error {
-	if hasCode(err, libvirt.ErrOperationUnsupported, libvirt.ErrConfigUnsupported, libvirt.ErrNoSupport, libvirt.ErrArgumentUnsupported) {
+	if hasCode(err, libvirt.ErrOperationUnsupported, libvirt.ErrConfigUnsupported, libvirt.ErrNoSupport,
+		libvirt.ErrArgumentUnsupported) {
 		return fmt.Errorf("%w: libvirt refuses it: %w; libvirt saves domains whose disks are all qcow2 and, "+
-			"before libvirt 10.10, whose firmware is BIOS; driver qemu has no such limits", vm.Unsupported(Name, "snapshots"), err)
+			"before libvirt 10.10, whose firmware is BIOS; driver qemu has no such limits", vm.Unsupported(Name, "snapshots"),
+			err)
 	}
 	return err
 }

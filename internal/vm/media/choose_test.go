@@ -41,7 +41,8 @@ func TestChoose(t *testing.T) {
 	_, err := m.Choose("home")
 	const want = `the ISO has no edition "home"; choose one of its editions, by index, name or word: ` +
 		`1 "Windows Server 2022 SERVERSTANDARDCORE" (standard-core), 2 "Windows Server 2022 SERVERSTANDARD" (standard), ` +
-		`3 "Windows Server 2022 SERVERDATACENTERCORE" (datacenter-core), 4 "Windows Server 2022 SERVERDATACENTER" (datacenter)`
+		`3 "Windows Server 2022 SERVERDATACENTERCORE" (datacenter-core), ` +
+		`4 "Windows Server 2022 SERVERDATACENTER" (datacenter)`
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
@@ -51,7 +52,8 @@ func TestChooseAmongEqualNames(t *testing.T) {
 	m := media.Media{Editions: []media.Edition{{Index: 1, Name: "Windows"}, {Index: 2, Name: "Windows"}, {Index: 3,
 		Name: "3x", DisplayName: "2"}}}
 	_, err := m.Choose("Windows")
-	const want = `several editions of the ISO match "Windows"; choose one of its editions, by index, name or word: 1 "Windows", 2 "Windows", 3 "3x"`
+	const want = `several editions of the ISO match "Windows"; choose one of its editions, ` +
+		`by index, name or word: 1 "Windows", 2 "Windows", 3 "3x"`
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
@@ -102,7 +104,8 @@ func TestHash(t *testing.T) {
 }
 
 func TestKnown(t *testing.T) {
-	if name := media.Known("7b052573ba7894c9924e3e87ba732ccd354d18cb75a883efa9b900ea125bfd51"); !strings.Contains(name, "Server 2025") {
+	const hash = "7b052573ba7894c9924e3e87ba732ccd354d18cb75a883efa9b900ea125bfd51"
+	if name := media.Known(hash); !strings.Contains(name, "Server 2025") {
 		t.Error(name)
 	}
 	if name := media.Known(""); name != "" {
@@ -132,7 +135,8 @@ func TestDrivers(t *testing.T) {
 	}
 	_, err = media.Drivers(d, "w7")
 	if err == nil ||
-		err.Error() != `the ISO has no virtio drivers for "w7", only for 2k19, 2k22, 2k25, w10, w11; use a newer ISO of virtio-win` {
+		err.Error() != `the ISO has no virtio drivers for "w7", only for `+
+			`2k19, 2k22, 2k25, w10, w11; use a newer ISO of virtio-win` {
 		t.Error(err)
 	}
 	opened, err := d.Open("netkvm/2K22/AMD64/NETKVM.INF")

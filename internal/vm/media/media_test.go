@@ -213,7 +213,8 @@ func TestNeitherWindowsNorDrivers(t *testing.T) {
 	remove(t, folder, "\x1b[2J.txt")
 	file, size := open(t, mediatest.UDF(t, folder, "DEBIAN"))
 	_, err := media.Inspect(file, size)
-	const want = `the ISO with the label "DEBIAN" has no sources/install.wim, .esd or .swm, and no virtio drivers (its root holds ["linux"]); ` +
+	const want = `the ISO with the label "DEBIAN" has no sources/install.wim, .esd or .swm, ` +
+		`and no virtio drivers (its root holds ["linux"]); ` +
 		"use the ISO of a Windows installation or of virtio-win"
 	var typed *media.UnknownError
 	if !errors.As(err, &typed) || err.Error() != want {

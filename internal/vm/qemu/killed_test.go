@@ -69,8 +69,9 @@ func TestSwdtIsKilledWhileItSaves(t *testing.T) {
 	}
 	check(t, d.RemoveSnapshot(t.Context(), m, "x"))
 	check(t, d.Kill(t.Context(), m))
-	if out := tool(t, "qemu-img", "snapshot", "-l", filepath.Join(m.Folder, "disk.qcow2")); strings.Contains(out, "swdt-") {
-		t.Errorf("the disk keeps a part of a snapshot: %s", out)
+	list := tool(t, "qemu-img", "snapshot", "-l", filepath.Join(m.Folder, "disk.qcow2"))
+	if strings.Contains(list, "swdt-") {
+		t.Errorf("the disk keeps a part of a snapshot: %s", list)
 	}
 }
 

@@ -65,7 +65,8 @@ func draw(w io.Writer, grey byte) error {
 // keyNames are the names of keys that are longer than a character.
 func keyNames() []string {
 	return []string{
-		"ret", "esc", "tab", "spc", "backspace", "delete", "insert", "home", "end", "pgup", "pgdn", "up", "down", "left", "right",
+		"ret", "esc", "tab", "spc", "backspace", "delete", "insert", "home", "end", "pgup", "pgdn", "up", "down", "left",
+		"right",
 		"ctrl", "alt", "shift", "meta_l", "f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8", "f9", "f10", "f11", "f12",
 	}
 }

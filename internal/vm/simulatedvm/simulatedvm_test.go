@@ -33,8 +33,9 @@ func TestContract(t *testing.T) {
 
 func machine(t *testing.T, name string) vm.Machine {
 	return vm.Machine{
-		Version: 1, Name: name, UUID: "1b4e28ba-2fa1-41d2-883f-0016d3cca427", Driver: simulatedvm.Name, Folder: filepath.Join(t.TempDir(), "vm"),
-		CPUs: 1, Memory: 64 << 20, Disk: 1 << 20,
+		Version: 1, Name: name, UUID: "1b4e28ba-2fa1-41d2-883f-0016d3cca427", Driver: simulatedvm.Name,
+		Folder: filepath.Join(t.TempDir(), "vm"),
+		CPUs:   1, Memory: 64 << 20, Disk: 1 << 20,
 		Network: vm.Network{Mode: vm.UserMode, Forwards: []vm.Forward{{Name: "ssh", HostPort: 2222, GuestPort: 22}}},
 	}
 }

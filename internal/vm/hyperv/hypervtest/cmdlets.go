@@ -22,16 +22,19 @@ var errWaits = errors.New("the guest does not shut down")
 
 func cmdlets() map[string]cmdlet {
 	return map[string]cmdlet{
-		"Set-Variable":                 {"Name Value", func(*Host, arguments) ([]object, error) { return nil, nil }},
-		"Get-Module":                   {"ListAvailable Name", getModule},
-		`Hyper-V\Get-VMHost`:           {"", func(*Host, arguments) ([]object, error) { return []object{{"Name": "HOST"}}, nil }},
-		`Hyper-V\Get-VMSwitch`:         {"", getSwitch},
-		`Hyper-V\New-VHD`:              {"Path SizeBytes Dynamic ParentPath Differencing", newVHD},
-		`Hyper-V\Resize-VHD`:           {"Path SizeBytes", setting("Resize-VHD")},
-		`Hyper-V\Get-VHD`:              {"Path", getVHD},
-		`Hyper-V\Get-VM`:               {"Id", getVM},
-		`Hyper-V\New-VM`:               {"Name Generation MemoryStartupBytes VHDPath Path SwitchName", newVM},
-		`Hyper-V\Set-VM`:               {"VM Notes ProcessorCount StaticMemory CheckpointType AutomaticCheckpointsEnabled AutomaticStartAction AutomaticStopAction", setVM},
+		"Set-Variable": {"Name Value", func(*Host, arguments) ([]object, error) { return nil, nil }},
+		"Get-Module":   {"ListAvailable Name", getModule},
+		`Hyper-V\Get-VMHost`: {"", func(*Host, arguments) ([]object, error) {
+			return []object{{"Name": "HOST"}}, nil
+		}},
+		`Hyper-V\Get-VMSwitch`: {"", getSwitch},
+		`Hyper-V\New-VHD`:      {"Path SizeBytes Dynamic ParentPath Differencing", newVHD},
+		`Hyper-V\Resize-VHD`:   {"Path SizeBytes", setting("Resize-VHD")},
+		`Hyper-V\Get-VHD`:      {"Path", getVHD},
+		`Hyper-V\Get-VM`:       {"Id", getVM},
+		`Hyper-V\New-VM`:       {"Name Generation MemoryStartupBytes VHDPath Path SwitchName", newVM},
+		`Hyper-V\Set-VM`: {"VM Notes ProcessorCount StaticMemory CheckpointType AutomaticCheckpointsEnabled " +
+			"AutomaticStartAction AutomaticStopAction", setVM},
 		`Hyper-V\Set-VMNetworkAdapter`: {"VM StaticMacAddress MacAddressSpoofing", setting("Set-VMNetworkAdapter")},
 		`Hyper-V\Set-VMFirmware`:       {"VM EnableSecureBoot SecureBootTemplate", setting("Set-VMFirmware")},
 		`Hyper-V\Set-VMKeyProtector`:   {"VM NewLocalKeyProtector", setting("Set-VMKeyProtector")},
@@ -156,8 +159,10 @@ func newVM(h *Host, a arguments) ([]object, error) {
 		return nil, err
 	}
 	v := &VM{
-		ID: guid(), Name: a.text("Name"), State: "Off", Memory: a.number("MemoryStartupBytes"), CPUs: 1, Disk: a.text("VHDPath"),
-		Path: filepath.Join(a.text("Path"), a.text("Name")), Settings: map[string]string{"New-VM SwitchName": a.text("SwitchName")},
+		ID: guid(), Name: a.text("Name"), State: "Off", Memory: a.number("MemoryStartupBytes"), CPUs: 1,
+		Disk:     a.text("VHDPath"),
+		Path:     filepath.Join(a.text("Path"), a.text("Name")),
+		Settings: map[string]string{"New-VM SwitchName": a.text("SwitchName")},
 	}
 	h.VMs = append(h.VMs, v)
 	return []object{v.object()}, os.MkdirAll(filepath.Join(v.Path, "Virtual Machines"), 0o700)
@@ -352,8 +357,9 @@ func getInstance(h *Host, a arguments) (out []object, err error) {
 	}
 	for _, v := range h.VMs {
 		where := map[string]string{
-			"Msvm_Keyboard":                 "SystemName='" + v.ID + "'",
-			"Msvm_VirtualSystemSettingData": "VirtualSystemIdentifier='" + v.ID + "' AND VirtualSystemType='Microsoft:Hyper-V:System:Realized'",
+			"Msvm_Keyboard": "SystemName='" + v.ID + "'",
+			"Msvm_VirtualSystemSettingData": "VirtualSystemIdentifier='" + v.ID +
+				"' AND VirtualSystemType='Microsoft:Hyper-V:System:Realized'",
 		}[class]
 		if where != "" && where == a.text("Filter") {
 			out = append(out, object{"class": class, "vm": v})
@@ -378,7 +384,8 @@ func invokeMethod(_ *Host, a arguments) ([]object, error) {
 		if len(settings) != 1 || settings[0]["class"] != "Msvm_VirtualSystemSettingData" {
 			return []object{{"ReturnValue": 32773, "ImageData": []byte{}}}, nil
 		}
-		return []object{{"ReturnValue": 0, "ImageData": make([]byte, 2*with["WidthPixels"].(int64)*with["HeightPixels"].(int64))}}, nil
+		return []object{{"ReturnValue": 0,
+			"ImageData": make([]byte, 2*with["WidthPixels"].(int64)*with["HeightPixels"].(int64))}}, nil
 	}
 	return nil, errors.New("invalid method")
 }

@@ -142,7 +142,8 @@ func TestReadsAcrossExtents(t *testing.T) {
 func TestImageOfGenisoimage(t *testing.T) {
 	files := map[string]string{
 		"sources/install.wim": "wim", "empty": "", "a name with spaces .and. dots...txt": "dots",
-		"Ünïcødé-漢字-кириллица.txt": "unicode", strings.Repeat("n", 200) + ".txt": "long", strings.Repeat("漢",
+		"Ünïcødé-漢字-кириллица.txt": "unicode", strings.Repeat("n", 200) + ".txt": "long",
+		strings.Repeat("漢",
 			60): "wide",
 		"deep" + strings.Repeat("/level", 30) + "/file": "deep",
 		"big.bin": strings.Repeat("0123456789abcdef", 300_000),
@@ -254,7 +255,8 @@ func TestCutShort(t *testing.T) {
 
 func TestErrorOfACutFile(t *testing.T) {
 	err := error(&discfs.CutShortError{Have: 4_100_000_000, Want: 5_044_094_976})
-	const want = "the file is cut short: it has 4.1 GB of at least 5.0 GB (4100000000 of 5044094976 bytes); download or copy it again"
+	const want = "the file is cut short: it has 4.1 GB of at least 5.0 GB (4100000000 of 5044094976 bytes); download or " +
+		"copy it again"
 	if err.Error() != want {
 		t.Errorf("%q, want %q", err, want)
 	}
