@@ -137,6 +137,72 @@ func TestKilledClusterCommands(t *testing.T) {
 	}
 }
 
+// upReport has the promised fields of `swdt up -o json`.
+type upReport struct {
+	Name, Result string
+	Stages       []struct {
+		Stage, Node, Result string
+		Seconds             float64
+	}
+	Kept    []string
+	Seconds float64
+}
+
+// results returns the results of the stages.
+func (r upReport) results() (all []string) {
+	for _, stage := range r.Stages {
+		all = append(all, strings.TrimSpace(stage.Stage+" "+stage.Node)+" "+stage.Result)
+	}
+	return all
+}
+
+// TestUpAndDown makes a real cluster with a Wine node by one command, which is killed twice on the
+// way, and removes all of it.
+func TestUpAndDown(t *testing.T) {
+	if !inDocker(t) {
+		return
+	}
+	loadKindImage(t)
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "kubeconfig"))
+	// The container has the first address of the network, which stays the same if the network does.
+	const subnet, gateway, address = "172.30.0.0/16", "172.30.0.1", "172.30.0.2"
+	run(t, "docker", "network", "create", "--subnet", subnet, "kind")
+	before := inventory(t)
+	ownHosts(t, "127.0.0.1 localhost\n"+address+" dev-control-plane\n")
+	c := cluster{wineSandbox(t)}
+	node := c.joinFile(t, credentialsOf(t, c.sandboxInfo), joinWith{
+		more: "    join: {nodeName: wine-1, nodeIP: " + gateway + "}\n",
+	})
+	files := []string{"-c", clusterFile(t), "-c", node}
+	up := append([]string{"up", "--allow-reboot"}, files...)
+	killAt(t, "Starting control-plane", up...)
+	killAt(t, "kubeadm: [preflight]", up...)
+
+	made := decoded[upReport](t, ok(t, append(up, "-o", "json")...))
+	if diff := cmp.Diff([]string{"cluster unchanged", "join wine-1 changed"}, made.results()); diff != "" {
+		t.Errorf("up after two that were killed (-want +got):\n%s", diff)
+	}
+	c.Kubeconfig = os.Getenv("KUBECONFIG")
+	c.expectNode(t, "wine-1", "Ready", "v1.36.3", "Windows Server 2022 Datacenter")
+	again := decoded[upReport](t, ok(t, append(up, "-o", "json")...))
+	if diff := cmp.Diff([]string{"cluster unchanged", "join wine-1 unchanged"}, again.results()); diff != "" {
+		t.Errorf("a second up (-want +got):\n%s", diff)
+	}
+	t.Logf("a second up took %.1f s", again.Seconds)
+
+	down := append([]string{"down", "--yes"}, files...)
+	killAt(t, "leave the cluster", down...)
+	ok(t, down...)
+	if diff := cmp.Diff(before, inventory(t)); diff != "" {
+		t.Errorf("Docker (-before +after):\n%s", diff)
+	}
+	nothing := decoded[upReport](t, ok(t, append(down, "-o", "json")...))
+	if nothing.Result != "unchanged" || len(nothing.Stages) > 0 {
+		t.Errorf("a second down: %+v", nothing)
+	}
+}
+
 // killAt runs swdt and kills it as soon as it has printed a text.
 func killAt(t *testing.T, text string, args ...string) {
 	t.Helper()

@@ -65,7 +65,7 @@ func Floors() [][]Room {
 		},
 		{
 			{"inspect", YourMachine, "logs, doctor, diag, stats, captures, HNS, HCS"},
-			{"day0", YourMachine, "from nothing to a cluster: kind"},
+			{"day0", YourMachine, "from nothing to a cluster: kind, up"},
 			{"sandbox", StandIns, "a node to try swdt on"},
 			{"testing", StandIns, "helpers of tests"},
 		},

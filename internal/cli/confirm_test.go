@@ -19,6 +19,7 @@ import (
 // file of the VM vm-1, disk an image that exists, and kubeconfig names a cluster.
 func commandsThatAsk(stateDir, vmFile, disk, kubeconfig string) map[string][]string {
 	return map[string][]string{
+		"down":                {"down"},
 		"cluster delete":      {"cluster", "delete"},
 		"reset":               {"reset", "--no-drain", "-n", "win"},
 		"hcs kill":            {"hcs", "kill", "default/burner/burn", "-n", "win"},

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
+	"github.com/swdt-dev/swdt/internal/day0/up"
 	"github.com/swdt-dev/swdt/internal/inspect/capture"
 	"github.com/swdt-dev/swdt/internal/inspect/diag"
 	"github.com/swdt-dev/swdt/internal/inspect/doctor"
@@ -40,6 +41,9 @@ func outputs() map[string]output {
 	return map[string]output{
 		"":      {document: buildinfo.Build{}}, // --version
 		"setup": steps,
+
+		"up":   {document: up.Report{}},
+		"down": {document: up.Report{}},
 
 		"cluster init": yaml,
 		"cluster create": {document: kindcluster.Report{},

@@ -29,14 +29,21 @@ func (d ClusterDocument) Problem(field, what, remedy string) Problem {
 // LoadCluster reads the only cluster of the sources, which are as those of Load. The nodes
 // beside it are checked, too. The error is an *Error.
 func LoadCluster(sources []string, stdin io.Reader) (ClusterDocument, error) {
+	cluster, _, err := LoadAll(sources, stdin)
+	return cluster, err
+}
+
+// LoadAll reads the only cluster of the sources, which are as those of Load, and all nodes; there
+// may be none. The error is an *Error.
+func LoadAll(sources []string, stdin io.Reader) (ClusterDocument, []Document, error) {
 	all, problems := loadAll(sources, stdin)
 	if len(problems) == 0 {
 		problems = onlyOne(all.clusters, sources)
 	}
 	if err := asError(problems); err != nil {
-		return ClusterDocument{}, err
+		return ClusterDocument{}, nil, err
 	}
-	return all.clusters[0], nil
+	return all.clusters[0], all.nodes, nil
 }
 
 // onlyOne returns the problem of sources that have no cluster, or several.

@@ -31,10 +31,13 @@ type Report struct {
 	Containers []Container `json:"containers"`
 }
 
+// ControlPlaneRole is the role of the container with the API server.
+const ControlPlaneRole = "control-plane"
+
 // Container is a Linux node of a cluster.
 type Container struct {
 	Name    string `json:"name"`
-	Role    string `json:"role"`
+	Role    string `json:"role"`    // ControlPlaneRole or worker
 	Address string `json:"address"` // on kind's bridge
 }
 

@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
+	"github.com/swdt-dev/swdt/internal/day0/up"
+	"github.com/swdt-dev/swdt/internal/join"
+	"github.com/swdt-dev/swdt/internal/obtain/artifact"
+	"github.com/swdt-dev/swdt/internal/obtain/source"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// upOptions are the flags of up.
+type upOptions struct {
+	only        []string
+	kubeconfig  string
+	mirror      string
+	allowReboot bool
+}
+
+func (a *app) upCommand() *cobra.Command {
+	o := &upOptions{}
+	cmd := canDryRun(forNodes(&cobra.Command{
+		Use:        "up [flags]",
+		Short:      "Make a cluster with its Windows nodes, from nothing to Ready",
+		SuggestFor: []string{"start", "make", "create-all"},
+		Long: `Makes the cluster of the document of kind Cluster, and all nodes of the same files:
+the control plane with kind, the VMs, Windows' settings, and the joins. It does what
+"swdt cluster create", "vm create --start --wait", "setup" and "join" do, side by
+side if they do not need each other.
+
+Every stage compares first: a second run finds nothing to do, and a run after an
+interruption continues. A node finds the API server without any settings.
+` + "`swdt down`" + ` removes the things that up has made, and nothing else.
+
+The cluster has no pod network until you install one; see the guide.`,
+		Example: examples(
+			"up -c cluster.yaml", "",
+			"up -c cluster.yaml --dry-run", "what would be made",
+			"up -c cluster.yaml -c nodes.yaml --allow-reboot", "reboot if a feature needs it",
+			"up -c cluster.yaml --only cluster,machine", "only these stages",
+		),
+		Args: arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runUp(cmd.Context(), o) },
+	}))
+	flags := cmd.Flags()
+	flags.StringSliceVar(&o.only, "only", nil, "run only these `stages`: "+strings.Join(up.Kinds(), ", "))
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "",
+		"`file` to add the cluster to (default $KUBECONFIG, else ~/.kube/config)")
+	flags.StringVar(&o.mirror, "mirror", "", "`URL or folder` that everything is downloaded from instead")
+	flags.BoolVar(&o.allowReboot, "allow-reboot", false, "reboot a node if a change needs it, wait, and continue")
+	must(errors.Join(cmd.MarkFlagFilename("kubeconfig"), cmd.MarkFlagDirname("mirror"),
+		cmd.RegisterFlagCompletionFunc("only", cobra.FixedCompletions(up.Kinds(), cobra.ShellCompDirectiveNoFileComp))))
+	return cmd
+}
+
+func (a *app) runUp(ctx context.Context, o *upOptions) error {
+	for _, kind := range o.only {
+		if !slices.Contains(up.Kinds(), kind) {
+			return usagef("--only %s: use %s", kind, ui.Alternatives(up.Kinds()))
+		}
+	}
+	if err := artifact.CheckMirror(o.mirror); err != nil {
+		return usagef("--mirror %s: %v", o.mirror, err)
+	}
+	return a.onAll(ctx, up.Up, func(s *session, options *up.Options) {
+		options.Only, options.Kubeconfig = o.only, o.kubeconfig
+		options.Join = join.Options{
+			Mirror: o.mirror, Holder: plan.Holder("up"), Sources: source.NewSet(source.Options{}),
+			Artifacts: artifact.NewStore(artifact.Options{}), Depot: s.depot(), AllowReboot: o.allowReboot,
+		}
+	})
+}
+
+func (a *app) downCommand() *cobra.Command {
+	yes := false
+	cmd := forNodes(&cobra.Command{
+		Use:        "down [flags]",
+		Short:      "Remove the cluster and the VMs that up has made",
+		SuggestFor: []string{"destroy", "teardown"},
+		Long: `Removes the things that "swdt up" has made for the cluster of the files: it takes back
+the joins of machines that stay, deletes VMs with their disks, and the cluster with
+everything in it. Things that were there before stay, as do Windows' settings; it
+names them. Asks first, unless --yes is set.`,
+		Example: examples("down -c cluster.yaml", "", "down -c cluster.yaml --yes", "in a script"),
+		Args:    arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := confirm(cmd.Context(), a.prompter(a.newStory()), yes,
+				"Remove the cluster, and the VMs that swdt has made for it?")
+			if err != nil {
+				return err
+			}
+			return a.onAll(cmd.Context(), up.Down, func(*session, *up.Options) {})
+		},
+	})
+	addYesFlag(cmd, &yes)
+	return cmd
+}
+
+// wholeWork is up.Up or up.Down.
+type wholeWork func(context.Context, config.ClusterDocument, []config.Document, up.Options) (up.Report, error)
+
+// onAll does the work on the cluster and the nodes of the files, and prints its report.
+func (a *app) onAll(ctx context.Context, work wholeWork, complete func(*session, *up.Options)) error {
+	sources, err := a.sources()
+	if err != nil {
+		return err
+	}
+	doc, documents, err := config.LoadAll(sources, a.streams.In)
+	if err != nil {
+		return err
+	}
+	a.loaded = len(documents)
+	if documents, err = config.Select(documents, a.global.nodes, a.global.selector); err != nil {
+		return err
+	}
+	s, err := a.sessionFor(documents)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.global.bounded(ctx)
+	defer cancel()
+	ofCluster := s.story.Node(doc.Cluster.Metadata.Name) // kind's messages and those of the stage are one progress
+	reporter := func(node string) ui.Reporter {
+		if node == "" {
+			return ofCluster
+		}
+		return s.story.Node(node)
+	}
+	options := up.Options{
+		Connect: s.connect, Reporter: reporter, BootLimit: bootLimit, DryRun: a.global.dryRun,
+	}
+	runtime := doc.Cluster.Spec.ControlPlane.Kind.Runtime
+	kind, err := a.env.Kind(ctx, runtime, kindcluster.Progress(ofCluster))
+	if err != nil {
+		return err
+	}
+	if options.Clusters, err = kindcluster.New(kind, ""); err != nil {
+		return err
+	}
+	if options.Machines, err = a.machines(); err != nil {
+		return err
+	}
+	complete(s, &options)
+	report, err := work(ctx, doc, documents, options)
+	s.story.End()
+	if err = explain(ctx, err); err != nil && len(report.Stages) == 0 {
+		return err
+	}
+	text := func(p *ui.Page) error { return report.WriteText(p, a.global.dryRun) }
+	return errors.Join(a.print(report, text), err)
+}

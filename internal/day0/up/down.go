@@ -1,0 +1,118 @@
+package up
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/join"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// Down removes the things that Up has made and recorded: the joins of machines that stay, VMs, and
+// the cluster. The report names the things that stay.
+func Down(ctx context.Context, doc config.ClusterDocument, documents []config.Document, o Options) (Report, error) {
+	w := &work{Options: o, cluster: doc, documents: documents}
+	var err error
+	if w.notes, err = openNotes(o.Records, w.name()); err != nil {
+		return Report{}, err
+	}
+	defer w.notes.close()
+	made := w.notes.now()
+	begin := time.Now()
+	stages, err := runStages(ctx, w.removing(made), o.Reporter)
+	return newReport(w.name(), stages, w.kept(made), time.Since(begin), err), err
+}
+
+// removing returns the stages of down.
+func (w *work) removing(made record) (all []*stage) {
+	var nodes []*stage
+	for _, name := range made.Nodes {
+		if !slices.Contains(made.Machines, name) { // a join ends with its machine
+			nodes = append(nodes, &stage{kind: Join, node: name, run: w.leave(name)})
+		}
+	}
+	all = append(all, nodes...)
+	for _, name := range made.Machines {
+		all = append(all, &stage{kind: Machine, node: name, run: w.removeMachine(name)})
+	}
+	if made.Cluster {
+		all = append(all, &stage{kind: Cluster, needs: nodes, run: w.removeCluster})
+	}
+	return all
+}
+
+// leave takes back the join of a machine that stays.
+func (w *work) leave(name string) func(context.Context, ui.Reporter) (done, error) {
+	return func(ctx context.Context, r ui.Reporter) (done, error) {
+		i := slices.IndexFunc(w.documents, func(d config.Document) bool { return d.Node.Metadata.Name == name })
+		if i < 0 {
+			return done{}, fmt.Errorf("no node file has it: name its file with --config, or reset it with `swdt reset`")
+		}
+		n, err := w.Connect(ctx, w.documents[i], r)
+		if err != nil {
+			return done{}, err
+		}
+		defer n.Leave(ctx)
+		options := join.ResetOptions{Holder: plan.Holder("down")}
+		if !w.notes.now().Cluster { // the cluster stays, so the node has to leave it
+			control, err := w.controlPlane(ctx)
+			if err != nil {
+				return done{}, err
+			}
+			options.Cluster, options.DeleteNode = control.api, true
+		}
+		result, err := join.RunReset(ctx, n, w.documents[i], options, r)
+		if err != nil {
+			return done{}, err
+		}
+		return w.summary(result.Steps), w.notes.change(func(made *record) { made.Nodes = without(made.Nodes, name) })
+	}
+}
+
+func (w *work) removeMachine(name string) func(context.Context, ui.Reporter) (done, error) {
+	return func(ctx context.Context, r ui.Reporter) (done, error) {
+		removed := done{message: "it does not exist any more"}
+		if w.Machines.Exist(name) {
+			report, err := w.Machines.Delete(ctx, name, r)
+			if err != nil {
+				return done{}, err
+			}
+			removed = done{report.Result == fleet.Changed, "deleted with its disks and snapshots"}
+		}
+		return removed, w.notes.change(func(made *record) {
+			made.Machines, made.Nodes = without(made.Machines, name), without(made.Nodes, name)
+		})
+	}
+}
+
+func (w *work) removeCluster(ctx context.Context, r ui.Reporter) (done, error) {
+	report, err := w.Clusters.Delete(ctx, w.name(), r)
+	if err != nil {
+		return done{}, err
+	}
+	return done{report.Result == fleet.Changed, "deleted with everything in it"},
+		w.notes.change(func(made *record) { made.Cluster = false })
+}
+
+// kept names the things of the documents that down leaves.
+func (w *work) kept(made record) (kept []string) {
+	if !made.Cluster && !made.empty() {
+		kept = append(kept, "cluster "+w.name()+", which was there before `swdt up`")
+	}
+	for _, document := range w.documents {
+		name := document.Node.Metadata.Name
+		own := slices.Contains(made.Machines, name)
+		if document.Node.Spec.Machine != nil && !own && w.Machines.Exist(name) {
+			kept = append(kept, "VM "+name+", which was there before `swdt up`")
+		}
+		if !own && slices.Contains(made.Nodes, name) && wantsSetup(document) {
+			kept = append(kept, "the settings of spec.setup on "+name)
+		}
+	}
+	return kept
+}

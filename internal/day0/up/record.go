@@ -1,0 +1,130 @@
+package up
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/swdt-dev/swdt/internal/localfile"
+)
+
+// recordVersion is the form of records that this swdt writes.
+const recordVersion = 1
+
+// record lists the things that up has made, or began to make, and that down removes.
+type record struct {
+	Version  int      `json:"version"`
+	Name     string   `json:"name"` // of the cluster
+	Cluster  bool     `json:"cluster"`
+	Machines []string `json:"machines"` // VMs
+	Nodes    []string `json:"nodes"`    // machines that joined
+}
+
+// empty reports whether there is nothing to remove.
+func (r record) empty() bool { return !r.Cluster && len(r.Machines)+len(r.Nodes) == 0 }
+
+// notes is the record of one cluster, locked against other swdts.
+type notes struct {
+	path string
+	lock *os.File
+
+	mu     sync.Mutex
+	record record
+}
+
+// openNotes locks and reads the record of a cluster. folder is the folder of all records; empty:
+// the user's own, $XDG_DATA_HOME/swdt/up.
+func openNotes(folder, name string) (*notes, error) {
+	if folder == "" {
+		data, err := localfile.DataFolder()
+		if err != nil {
+			return nil, err
+		}
+		folder = filepath.Join(data, "swdt", "up")
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of records: %w", err)
+	}
+	lock, err := localfile.Claim(filepath.Join(folder, name+".lock"))
+	if errors.Is(err, localfile.ErrClaimed) {
+		return nil, fmt.Errorf("another `swdt up` or `swdt down` works on cluster %s: wait until it has ended", name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock the record of cluster %s: %w", name, err)
+	}
+	n := &notes{
+		path: filepath.Join(folder, name+".json"), lock: lock,
+		record: record{Version: recordVersion, Name: name, Machines: []string{}, Nodes: []string{}},
+	}
+	if err := n.read(); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return n, nil
+}
+
+func (n *notes) read() error {
+	text, err := os.ReadFile(n.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	name := n.record.Name
+	if err == nil {
+		err = json.Unmarshal(text, &n.record)
+	}
+	if err == nil && (n.record.Version != recordVersion || n.record.Name != name) {
+		err = fmt.Errorf("it is not a record of cluster %s in form %d", name, recordVersion)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w; if nothing of the cluster is left, remove the file", n.path, err)
+	}
+	return nil
+}
+
+func (n *notes) close() error { return n.lock.Close() }
+
+// now returns the record as it is.
+func (n *notes) now() record {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	r := n.record
+	r.Machines, r.Nodes = slices.Clone(r.Machines), slices.Clone(r.Nodes)
+	return r
+}
+
+// change changes the record and writes it. A record of nothing is removed.
+func (n *notes) change(change func(*record)) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	change(&n.record)
+	if n.record.empty() {
+		if err := os.Remove(n.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove the record of cluster %s: %w", n.record.Name, err)
+		}
+		return nil
+	}
+	text, err := json.MarshalIndent(n.record, "", "  ")
+	if err == nil {
+		err = localfile.Replace(n.path, append(text, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("record what was made for cluster %s: %w", n.record.Name, err)
+	}
+	return nil
+}
+
+// with returns the names with one more, and without returns them with one less.
+func with(names []string, name string) []string {
+	if slices.Contains(names, name) {
+		return names
+	}
+	return append(names, name)
+}
+
+func without(names []string, name string) []string {
+	return slices.DeleteFunc(names, func(n string) bool { return n == name })
+}

@@ -1,0 +1,87 @@
+package up
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// Report is the result of up or down.
+type Report struct {
+	fleet.Outcome         // of the cluster: changed, unchanged or failed
+	Stages        []Stage `json:"stages"`
+	// Kept has the things that down leaves, in words.
+	Kept []string `json:"kept"`
+	// Seconds is the time of the whole command.
+	Seconds float64 `json:"seconds"`
+}
+
+func newReport(name string, stages []Stage, kept []string, took time.Duration, err error) Report {
+	report := Report{
+		Outcome: fleet.NewOutcome(name, fleet.Unchanged, err), Stages: append([]Stage{}, stages...),
+		Kept: append([]string{}, kept...), Seconds: took.Seconds(),
+	}
+	for _, stage := range stages {
+		if err == nil && stage.Result == fleet.Changed {
+			report.Result = fleet.Changed
+		}
+	}
+	return report
+}
+
+// Names returns the cluster for -o name.
+func (r Report) Names() []string { return []string{"cluster/" + r.Name} }
+
+// WriteText writes the report for people: a line for each stage, and the sum. dryRun says that
+// nothing was changed.
+func (r Report) WriteText(page *ui.Page, dryRun bool) error {
+	var rows [][]string
+	for _, stage := range r.Stages {
+		message := stage.Message
+		if stage.Error != "" {
+			message, _, _ = strings.Cut(stage.Error, "\n") // the whole follows
+		}
+		row := []string{stage.Stage, stage.Node, stage.Result, took(stage), message}
+		if dryRun {
+			row = []string{stage.Stage, stage.Node, "would change", message}
+			if stage.Result != fleet.Changed {
+				row[2] = stage.Result
+			}
+		}
+		rows = append(rows, row)
+	}
+	if err := ui.Lines(page, rows); err != nil {
+		return err
+	}
+	for _, kept := range r.Kept {
+		if _, err := fmt.Fprintln(page, "kept: "+kept); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(page, "cluster %s: %s\n", r.Name, r.sentence(dryRun))
+	return err
+}
+
+// took returns the time of a stage in words; empty if it did not run.
+func took(stage Stage) string {
+	if stage.Result == Skipped {
+		return ""
+	}
+	return ui.Seconds(time.Duration(stage.Seconds * float64(time.Second)))
+}
+
+func (r Report) sentence(dryRun bool) string {
+	after := " in " + ui.Seconds(time.Duration(r.Seconds*float64(time.Second)))
+	switch {
+	case r.Result == fleet.Failed:
+		return "failed" + after
+	case r.Result == fleet.Unchanged:
+		return "nothing to do"
+	case dryRun:
+		return "`swdt up` without --dry-run does this"
+	}
+	return "done" + after
+}

@@ -1,0 +1,134 @@
+package up
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// The kinds of stages, in their order.
+const (
+	Cluster = "cluster"
+	Machine = "machine"
+	Setup   = "setup"
+	Join    = "join"
+)
+
+// Kinds returns the kinds of stages in their order.
+func Kinds() []string { return []string{Cluster, Machine, Setup, Join} }
+
+// Skipped is the result of a stage that was not begun, since one that it needs failed.
+const Skipped = "skipped"
+
+// stage is one part of the work, of the cluster or of one node.
+type stage struct {
+	kind  string
+	node  string // empty: the cluster
+	needs []*stage
+	run   func(context.Context, ui.Reporter) (done, error)
+
+	ended  chan struct{} // is closed when result is set
+	result Stage
+	err    error
+}
+
+// done is the success of a stage.
+type done struct {
+	changed bool
+	message string
+}
+
+// Stage is the result of a stage, as printed.
+type Stage struct {
+	Stage string `json:"stage"`
+	// Node is empty for the cluster.
+	Node string `json:"node"`
+	// Result is changed, unchanged, failed, or skipped if a stage that it needs has failed.
+	Result  string `json:"result"`
+	Error   string `json:"error"`
+	Message string `json:"message"`
+	// Began is the time from the begin of the command to that of the stage, and Seconds the
+	// time that it took.
+	Began   float64 `json:"began"`
+	Seconds float64 `json:"seconds"`
+}
+
+// runStages runs all stages, each as soon as those that it needs have succeeded. It returns when
+// all have ended. The error joins the errors of the stages.
+func runStages(ctx context.Context, all []*stage, reporter func(node string) ui.Reporter) ([]Stage, error) {
+	begin := time.Now()
+	var running sync.WaitGroup
+	for _, s := range all {
+		s.ended = make(chan struct{})
+	}
+	for _, s := range all {
+		running.Go(func() {
+			defer close(s.ended)
+			s.await(ctx, begin, reporter)
+		})
+	}
+	running.Wait()
+	var results []Stage
+	var errs []error
+	for _, s := range all {
+		results = append(results, s.result)
+		if s.err != nil {
+			errs = append(errs, &StageError{Kind: s.kind, Node: s.node, Err: s.err})
+		}
+	}
+	skipped := func(s Stage) bool { return s.Result == Skipped }
+	if len(errs) == 0 && ctx.Err() != nil && slices.ContainsFunc(results, skipped) {
+		errs = append(errs, context.Cause(ctx))
+	}
+	return results, errors.Join(errs...)
+}
+
+// await waits for the stages that s needs, and runs s.
+func (s *stage) await(ctx context.Context, begin time.Time, reporter func(node string) ui.Reporter) {
+	s.result = Stage{Stage: s.kind, Node: s.node, Result: Skipped}
+	for _, needed := range s.needs {
+		<-needed.ended // it ends with ctx
+		if !slices.Contains([]string{fleet.Changed, fleet.Unchanged}, needed.result.Result) {
+			s.result.Message = "needs " + label(needed.kind, needed.node)
+			return
+		}
+	}
+	if ctx.Err() != nil {
+		s.result.Message = "interrupted"
+		return
+	}
+	r := reporter(s.node)
+	defer ui.Done(r)
+	at := time.Now()
+	done, err := s.run(ctx, r)
+	s.result.Began, s.result.Seconds = at.Sub(begin).Seconds(), time.Since(at).Seconds()
+	s.result.Result, s.result.Message = fleet.Unchanged, done.message
+	switch {
+	case err != nil:
+		s.err, s.result.Result, s.result.Error = err, fleet.Failed, err.Error()
+	case done.changed:
+		s.result.Result = fleet.Changed
+	}
+}
+
+// label names a stage for people.
+func label(kind, node string) string {
+	if node == "" {
+		return kind
+	}
+	return kind + " of " + node
+}
+
+// StageError is the failure of a stage.
+type StageError struct {
+	Kind, Node string // Node is empty for the cluster
+	Err        error
+}
+
+func (e *StageError) Error() string { return label(e.Kind, e.Node) + ": " + e.Err.Error() }
+func (e *StageError) Unwrap() error { return e.Err }

@@ -1,0 +1,326 @@
+// Package up makes a whole cluster with its Windows nodes, from nothing to Ready, and removes it
+// again. It is the work of swdt cluster, vm, setup and join in their order, side by side if they do
+// not need each other: the VMs start while kind makes the control plane.
+//
+//   - up.go: the stages that make; down.go: those that remove
+//   - stage.go: stages that need each other
+//   - record.go: the things that up has made
+//   - report.go: the result
+//
+// Every stage compares first, so a second up changes nothing, and one after an interruption
+// continues. Before up makes a thing, it records it. down removes the recorded things and nothing
+// else.
+package up
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/join"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/setup"
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/vm"
+)
+
+// Options are the parts that up and down work with.
+type Options struct {
+	Clusters *kindcluster.Clusters
+	Machines *vm.Machines
+	// Connect connects to the machine of a node.
+	Connect func(context.Context, config.Document, ui.Reporter) (*node.Node, error)
+	// Reporter returns the reporter of a node, or of the cluster for "".
+	Reporter func(node string) ui.Reporter
+	// Join has the options of every join but for the cluster. A reboot that it allows is also
+	// allowed for the setup.
+	Join join.Options
+	// Kubeconfig is the file to which a new cluster is added; empty: kubectl's.
+	Kubeconfig string
+	// BootLimit is how long a VM may take until its SSH server answers.
+	BootLimit time.Duration
+	// Only has the kinds of stages to run; empty: all. The things that they need must exist.
+	Only []string
+	// DryRun only compares, and makes nothing.
+	DryRun bool
+	// Records is the folder of the records; empty: the user's own.
+	Records string
+}
+
+// work is one run of up or down.
+type work struct {
+	Options
+	cluster   config.ClusterDocument
+	documents []config.Document
+	notes     *notes
+}
+
+// Up makes the cluster and its nodes. The documents are those of the nodes. The report has all
+// stages, also with an error.
+func Up(ctx context.Context, doc config.ClusterDocument, documents []config.Document, o Options) (Report, error) {
+	w := &work{Options: o, cluster: doc, documents: documents}
+	for _, document := range documents { // before anything is made
+		if wantsJoin(document) {
+			o.Join.Cluster = new(cluster.Cluster) // it will be there
+			if err := join.Validate(withControlPlane(document, controlPlane{name: "x", address: "x"}), o.Join); err != nil {
+				return Report{}, err
+			}
+		}
+	}
+	var err error
+	if w.notes, err = openNotes(o.Records, w.name()); err != nil {
+		return Report{}, err
+	}
+	defer w.notes.close()
+	begin := time.Now()
+	stages, err := runStages(ctx, w.making(), o.Reporter)
+	return newReport(w.name(), stages, nil, time.Since(begin), err), err
+}
+
+func (w *work) name() string { return w.cluster.Cluster.Metadata.Name }
+
+// wantsJoin reports whether a node is to join: its file names a version of Kubernetes.
+func wantsJoin(document config.Document) bool { return document.Node.Spec.Kubernetes.Version != "" }
+
+// wantsSetup reports whether a node file has settings of Windows.
+func wantsSetup(document config.Document) bool {
+	return len(setup.Steps(document.Node.Spec.Setup, setup.Options{Resolve: document.Resolve})) > 0
+}
+
+// making returns the stages of up.
+func (w *work) making() []*stage {
+	var all []*stage
+	add := func(s *stage) *stage {
+		if len(w.Only) > 0 && !slices.Contains(w.Only, s.kind) {
+			return nil
+		}
+		s.needs = slices.DeleteFunc(s.needs, func(needed *stage) bool { return needed == nil })
+		all = append(all, s)
+		return s
+	}
+	control := add(&stage{kind: Cluster, run: w.makeCluster})
+	for _, document := range w.documents {
+		name := document.Node.Metadata.Name
+		var machine, settings *stage
+		if document.Node.Spec.Machine != nil {
+			machine = add(&stage{kind: Machine, node: name, run: w.makeMachine(document)})
+		}
+		if wantsSetup(document) {
+			settings = add(&stage{kind: Setup, node: name, needs: []*stage{machine}, run: w.setUp(document, machine)})
+		}
+		if wantsJoin(document) {
+			needs := []*stage{control, machine, settings}
+			add(&stage{kind: Join, node: name, needs: needs, run: w.join(document, control, machine)})
+		}
+	}
+	return all
+}
+
+func (w *work) makeCluster(ctx context.Context, r ui.Reporter) (done, error) {
+	if w.DryRun {
+		planned, err := w.Clusters.Plan(w.cluster)
+		if planned.Result == fleet.Unchanged {
+			return done{message: "it exists"}, err
+		}
+		return done{true, "make it with kind"}, err
+	}
+	_, err := w.Clusters.Status(ctx, w.name())
+	if errors.Is(err, kindcluster.ErrNoCluster) {
+		if err := w.notes.change(func(made *record) { made.Cluster = true }); err != nil {
+			return done{}, err
+		}
+	}
+	report, err := w.Clusters.Create(ctx, w.cluster, kindcluster.Options{Kubeconfig: w.Kubeconfig}, r)
+	if err != nil {
+		return done{}, err
+	}
+	return done{report.Result == fleet.Changed, "Kubernetes " + report.Version + " at " + report.Server}, nil
+}
+
+func (w *work) makeMachine(document config.Document) func(context.Context, ui.Reporter) (done, error) {
+	name := document.Node.Metadata.Name
+	return func(ctx context.Context, r ui.Reporter) (done, error) {
+		if w.DryRun {
+			return w.planMachine(ctx, document, r)
+		}
+		if !w.Machines.Exist(name) {
+			if err := w.notes.change(func(made *record) { made.Machines = with(made.Machines, name) }); err != nil {
+				return done{}, err
+			}
+		}
+		made, err := w.Machines.Create(ctx, document, r)
+		if err != nil {
+			return done{}, err
+		}
+		started, err := w.Machines.Start(ctx, name, r)
+		if err != nil {
+			return done{}, err
+		}
+		ctx, cancel := context.WithTimeout(ctx, w.BootLimit)
+		defer cancel()
+		if err := w.Machines.Assign(ctx, name, r); err != nil {
+			return done{}, err
+		}
+		answers, err := w.Machines.Await(ctx, name, r)
+		changed := made.Result == fleet.Changed || started.Result == fleet.Changed
+		return done{changed, "its SSH server answers at " + answers.Address}, err
+	}
+}
+
+// planMachine says whether a VM would be made or started.
+func (w *work) planMachine(ctx context.Context, document config.Document, r ui.Reporter) (done, error) {
+	name := document.Node.Metadata.Name
+	if !w.Machines.Exist(name) {
+		_, err := w.Machines.Plan(ctx, document, r)
+		return done{true, "make the VM and start it"}, err
+	}
+	reports, err := w.Machines.List(ctx, name)
+	if err != nil || len(reports) != 1 {
+		return done{}, err
+	}
+	if reports[0].State == vm.Running {
+		return done{message: "the VM runs"}, nil
+	}
+	return done{true, "start the VM, which is " + string(reports[0].State)}, nil
+}
+
+// afterwards returns the result of a dry run of a stage whose subject does not exist yet, since one
+// of the stages that it needs would make it.
+func (w *work) afterwards(needs ...*stage) (result done, ok bool) {
+	for _, needed := range needs {
+		if w.DryRun && needed != nil && needed.result.Result == fleet.Changed && needed.kind != Setup {
+			return done{true, "after " + label(needed.kind, needed.node)}, true
+		}
+	}
+	return done{}, false
+}
+
+func (w *work) setUp(document config.Document, machine *stage) func(context.Context, ui.Reporter) (done, error) {
+	return func(ctx context.Context, r ui.Reporter) (done, error) {
+		if result, ok := w.afterwards(machine); ok {
+			return result, nil
+		}
+		n, err := w.Connect(ctx, document, r)
+		if err != nil {
+			return done{}, err
+		}
+		defer n.Leave(ctx)
+		steps := setup.Steps(document.Node.Spec.Setup, setup.Options{Resolve: document.Resolve})
+		results, err := plan.Run(ctx, n, steps, plan.Options{DryRun: w.DryRun, AllowReboot: w.Join.AllowReboot}, r)
+		return w.summary(results), err
+	}
+}
+
+func (w *work) join(document config.Document, needs ...*stage) func(context.Context, ui.Reporter) (done, error) {
+	name := document.Node.Metadata.Name
+	return func(ctx context.Context, r ui.Reporter) (done, error) {
+		if result, ok := w.afterwards(needs...); ok {
+			return result, nil
+		}
+		control, err := w.controlPlane(ctx)
+		if err != nil {
+			return done{}, err
+		}
+		n, err := w.Connect(ctx, document, r)
+		if err != nil {
+			return done{}, err
+		}
+		defer n.Leave(ctx)
+		own, err := join.Own(ctx, n)
+		if err != nil {
+			return done{}, err
+		}
+		if !own.Joined && !w.DryRun {
+			if err := w.notes.change(func(made *record) { made.Nodes = with(made.Nodes, name) }); err != nil {
+				return done{}, err
+			}
+		}
+		options := w.Join
+		options.Cluster, options.DryRun = control.api, w.DryRun
+		result, err := join.Run(ctx, n, withControlPlane(document, control), options, r)
+		return w.summary(result.Steps), err
+	}
+}
+
+// summary counts the steps that changed something or, in a dry run, would.
+func (w *work) summary(results []plan.StepResult) done {
+	changed := 0
+	for _, result := range results {
+		if result.State == plan.Changed || w.DryRun && result.State == plan.Skipped {
+			changed++
+		}
+	}
+	words := "%d of %d steps changed something"
+	if w.DryRun {
+		words = "%d of %d steps would change something"
+	}
+	return done{changed > 0, fmt.Sprintf(words, changed, len(results))}
+}
+
+// controlPlane is the access to the API server, and how nodes reach it.
+type controlPlane struct {
+	api           *cluster.Cluster
+	name, address string
+}
+
+// apiServerPort is the port of the API server in kind's containers.
+const apiServerPort = 6443
+
+// controlPlane returns the access to the cluster that exists. A node finds the API server by the
+// container's name, as kubeadm wrote it into the cluster, at the container's address; or at the
+// address of your machine that the document publishes it at.
+func (w *work) controlPlane(ctx context.Context) (found controlPlane, err error) {
+	report, err := w.Clusters.Status(ctx, w.name())
+	if err != nil {
+		return found, err
+	}
+	i := slices.IndexFunc(report.Containers, func(c kindcluster.Container) bool {
+		return c.Role == kindcluster.ControlPlaneRole
+	})
+	if i < 0 {
+		return found, fmt.Errorf("cluster %s has no control plane: `swdt cluster delete` and `swdt up` make it anew",
+			w.name())
+	}
+	found.name, found.address = report.Containers[i].Name, report.Containers[i].Address
+	published := w.cluster.Cluster.Spec.ControlPlane.Kind
+	if a, err := netip.ParseAddr(published.APIServerAddress); err == nil && !a.IsLoopback() &&
+		published.APIServerPort == apiServerPort {
+		found.address = published.APIServerAddress
+	}
+	text, err := w.Clusters.Kubeconfig(w.name(), false)
+	if err != nil {
+		return found, err
+	}
+	access, err := clientcmd.RESTConfigFromKubeConfig(text)
+	if err != nil {
+		return found, fmt.Errorf("read the kubeconfig of cluster %s: %w", w.name(), err)
+	}
+	found.api, err = cluster.FromConfig(access)
+	return found, err
+}
+
+// withControlPlane returns a node's document with the API server's name and address, unless it has
+// its own.
+func withControlPlane(document config.Document, control controlPlane) config.Document {
+	own := &document.Node.Spec.Kubernetes.Join
+	if own.ControlPlaneEndpoint == "" {
+		own.ControlPlaneEndpoint = net.JoinHostPort(control.name, strconv.Itoa(apiServerPort))
+	}
+	if own.ControlPlaneAlias == nil {
+		own.ControlPlaneAlias = &v1alpha1.ControlPlaneAlias{Name: control.name, IP: control.address}
+	}
+	return document
+}
