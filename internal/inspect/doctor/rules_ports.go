@@ -50,16 +50,16 @@ func portRules() []Rule {
 			Needs: []string{"firewall"}, Link: docsWindows,
 			Means: "The node is Ready, since kubelet connects to the API server itself; kubectl logs and exec, and " +
 				"metrics, time out.",
-			Remedy: "`swdt exec -- netsh advfirewall firewall add rule name=kubelet dir=in action=allow " +
-				"protocol=TCP localport=10250`",
+			Remedy: remedy.Command("exec", "--", "netsh", "advfirewall", "firewall", "add", "rule", "name=kubelet",
+				"dir=in", "action=allow", "protocol=TCP", "localport=10250"),
 			look: lookAtKubeletFirewall,
 		},
 		{
 			ID: "vxlan-firewall", Title: "the firewall lets VXLAN through", Severity: finding.Warning,
 			Needs: []string{"firewall", "podNetwork"}, Link: docsCalico,
 			Means: "Pods of this node reach each other, but not the pods of other nodes.",
-			Remedy: "`swdt exec -- netsh advfirewall firewall add rule name=vxlan dir=in action=allow " +
-				"protocol=UDP localport=4789`",
+			Remedy: remedy.Command("exec", "--", "netsh", "advfirewall", "firewall", "add", "rule", "name=vxlan",
+				"dir=in", "action=allow", "protocol=UDP", "localport=4789"),
 			look: lookAtVXLANFirewall,
 		},
 	}

@@ -69,8 +69,8 @@ func serviceRules() []Rule {
 			ID: "service-recovery", Title: "Windows restarts the services after a crash", Severity: finding.Info,
 			Needs: services, Link: docsJoin,
 			Means: "A crash of kubelet or containerd takes the node down until the service is started by hand.",
-			Remedy: "`swdt exec -- sc.exe failure NAME reset= 86400 " +
-				"actions= restart/15000/restart/15000/restart/15000`",
+			Remedy: remedy.Command("exec", "--", "sc.exe", "failure", "NAME", "reset=", "86400",
+				"actions=", "restart/15000/restart/15000/restart/15000"),
 			look: lookAtRecovery,
 		},
 		{
