@@ -9,6 +9,7 @@
 //   - logs: a log of a gigabyte, its end, a search, all of it, and as it grows
 //   - stats: the cost of watching 200 pods, here and on the node
 //   - relay: the time that the relay to a node's container runtime adds to a call
+//   - vm: how long a VM needs to be made and to start, against QEMU alone
 //
 // `make bench` builds and installs its requirements and runs all parts. Results go to
 // bench/results.json, from which the tables and plots of docs/benchmarks.md are
@@ -19,6 +20,7 @@
 //   - downtime.go: the third
 //   - logs.go: the fourth
 //   - wineruntime.go, stats.go, relay.go: the fifth and the sixth
+//   - vm.go: the seventh
 //   - results.go, page.go, plot.go: the stored results, the tables and the plots
 package main
 
@@ -46,7 +48,7 @@ func main() {
 }
 
 // parts returns the parts in the order in which they run.
-func parts() []string { return []string{"sizes", "pushes", "downtime", "logs", "stats", "relay"} }
+func parts() []string { return []string{"sizes", "pushes", "downtime", "logs", "stats", "relay", "vm"} }
 
 type options struct {
 	root, lab, swdt string
@@ -149,6 +151,9 @@ func (o options) measure(ctx context.Context, store string, results *Results) er
 		case "relay":
 			results.Relay, err = b.relay(ctx)
 			results.Relay.Machine = machine
+		case "vm":
+			results.VM, err = b.vm(ctx)
+			results.VM.Machine = machine
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", part, err)

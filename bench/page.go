@@ -42,6 +42,9 @@ func writePages(docs string, r Results) error {
 	if len(r.Relay.Calls) > 0 {
 		sections["relay"] = relayTable(r.Relay)
 	}
+	if len(r.VM.Starts) > 0 {
+		sections["vm"] = vmTable(r.VM)
+	}
 	for name, text := range sections {
 		if page, err = replaceSection(page, name, text); err != nil {
 			return fmt.Errorf("%s: %w", path, err)

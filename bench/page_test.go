@@ -47,6 +47,14 @@ func someResults() Results {
 				Proxy: []float64{0.002, 0.003, 0.0025}}},
 			InProcess: map[string][]float64{"Bulk/to_the_node MB/s": {250, 300, 200}},
 		},
+		VM: VM{
+			Accelerator: "tcg", GoldenBytes: 10 << 30,
+			Starts: []VMStart{
+				{Swdt: 12, QEMU: 12, SwdtCPU: 9, QEMUCPU: 9}, {Swdt: 13, QEMU: 10, SwdtCPU: 9, QEMUCPU: 10},
+				{Swdt: 12, QEMU: 10, SwdtCPU: 8, QEMUCPU: 8},
+			},
+			Create: []float64{0.1, 0.3, 0.2}, Image: []float64{0.02},
+		},
 	}
 }
 
@@ -73,7 +81,10 @@ func TestPages(t *testing.T) {
 			"median is 2.00 × of",
 			"| live table on a terminal, Wine node | 300.0 | 4.500 | 1.50 % | 59 | 15 | 60,000 | 1,234 | 5,678 |",
 			"| Wine node, table: the agent | 3.000 | 1.00 % | 20 |", "| `Version` | 1.00 | 2.50 | 1.50 |",
-			"| Bulk/to the node MB/s | 250 | 200 | 300 |", "# Mine\n",
+			"| Bulk/to the node MB/s | 250 | 200 | 300 |",
+			"Accelerator tcg; 3 pairs of starts, 3 of images.", "| `swdt vm start --wait` | 12.0 | 12.0 | 13.0 |",
+			"an image of 10,737,418,240 bytes | 0.200 | 0.100 | 0.300 |",
+			"swdt needed 1.20 × the time of QEMU (median; 1.00 × to 1.30 ×), and QEMU 1.00 × the processor", "# Mine\n",
 		} {
 			if !strings.Contains(got, want) {
 				t.Errorf("no %q in\n%s", want, got)

@@ -22,6 +22,7 @@ type Results struct {
 	Logs     Logs     `json:"logs"`
 	Stats    Stats    `json:"stats"`
 	Relay    Relay    `json:"relay"`
+	VM       VM       `json:"vm"`
 }
 
 // Machine describes the machine on which a part ran, and the time.
@@ -170,6 +171,7 @@ func describeMachine(ctx context.Context) Machine {
 		"dpkg-query -W -f 'bsdiff ${Version}' bsdiff",
 		"ssh -V 2>&1 | cut -d, -f1 | tr _ ' '",
 		"wine --version | awk '{print $1}'",
+		"qemu-system-x86_64 --version | head -1 | awk '{print \"QEMU \" $4}'",
 	} {
 		if version, err := output(ctx, "sh", "-c", c); err == nil && version != "" {
 			m.Versions = append(m.Versions, strings.SplitN(version, "\n", 2)[0])

@@ -9,5 +9,8 @@ cd "$(dirname "$0")/.."
 scripts/install-bench-deps.sh
 make --no-print-directory build
 lab=$(lab/build.sh bench)
+if [[ " $* " != *" -parts "* || " $* " == *vm* ]]; then
+	lab/build.sh guest >/dev/null
+fi
 go build -o bin/bench ./bench
 exec bin/bench -root . -lab "$lab" -swdt bin/swdt "$@"
