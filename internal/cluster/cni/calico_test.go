@@ -66,8 +66,8 @@ func TestInstallationAddsOnlyWhatIsMissing(t *testing.T) {
 			"ipPools":[{"cidr":"fd00::/64"},{"cidr":"10.50.0.0/16","natOutgoing":"Disabled"}]}}`, ""),
 			map[string]any{"calicoNetwork": map[string]any{"ipPools": []any{map[string]any{"cidr": "fd00::/64"},
 				map[string]any{"cidr": "10.50.0.0/16", "natOutgoing": "Disabled", "encapsulation": "VXLAN"}}}}},
-		"another type": {installation(t, `{"serviceCIDRs":"x",`+
-			`"calicoNetwork":{"bgp":7,"windowsDataplane":[],"ipPools":{}}}`, ""), all},
+		"another type": {installation(t,
+			`{"serviceCIDRs":"x","calicoNetwork":{"bgp":7,"windowsDataplane":[],"ipPools":{}}}`, ""), all},
 	} {
 		if diff := cmp.Diff(test.want, cni.Installation(wanted(t, cni.Calico), test.live).Object["spec"]); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

@@ -22,9 +22,13 @@ func operatorPod(status corev1.PodStatus) *corev1.Pod {
 }
 
 func TestTheReasonWhyTheOperatorDoesNotRun(t *testing.T) {
-	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "tigera-operator", Namespace: cni.OperatorNamespace},
-		Spec:   appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"name": "tigera-operator"}}},
-		Status: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable, Status: "False", Reason: "MinimumReplicasUnavailable", Message: "no pod"}}}}
+	labels := map[string]string{"name": "tigera-operator"}
+	deployment := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "tigera-operator", Namespace: cni.OperatorNamespace},
+		Spec:       appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}},
+		Status: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable,
+			Status: "False", Reason: "MinimumReplicasUnavailable", Message: "no pod"}}},
+	}
 	waiting := func(reason, message string) corev1.PodStatus {
 		return corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{Name: "operator",
 			Image: "quay.io/tigera/operator:v1", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
@@ -42,12 +46,14 @@ func TestTheReasonWhyTheOperatorDoesNotRun(t *testing.T) {
 			[]string{"operator-1", "quay.io/tigera/operator:v1: ErrImagePull: not found", "does the node reach the registry"}},
 		"it crashes": {[]runtime.Object{deployment, operatorPod(waiting("CrashLoopBackOff", "back-off 10s"))},
 			[]string{"container operator: CrashLoopBackOff: back-off 10s"}},
-		"it ended": {[]runtime.Object{deployment, operatorPod(ended)}, []string{"container init ended with exit code 2: no rights"}},
+		"it ended": {[]runtime.Object{deployment, operatorPod(ended)},
+			[]string{"container init ended with exit code 2: no rights"}},
 		"no node": {[]runtime.Object{deployment, operatorPod(corev1.PodStatus{Phase: corev1.PodPending,
 			Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
 				Message: "0/1 nodes are available"}}})}, []string{"is not scheduled: 0/1 nodes are available"}},
 	} {
-		server := cni.NewServer(cluster.FromClients("https://cluster.example", fake.NewClientset(test.objects...), nil))
+		client := fake.NewClientset(test.objects...)
+		server := cni.NewServer(cluster.FromClients("https://cluster.example", client, nil))
 		err := server.OperatorAvailable().Look(t.Context())
 		var not *cni.NotReadyError
 		if !errors.As(err, &not) {

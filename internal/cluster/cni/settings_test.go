@@ -11,10 +11,9 @@ import (
 
 func TestCompleteNamesTheFlagOfEachProblem(t *testing.T) {
 	good := func() (cni.Settings, cni.Facts) {
-		return cni.Settings{Network: cni.Calico}, cni.Facts{
-			Version: "v1.36.3", PodCIDRs: []string{"fd00::/48", "10.244.0.0/16"},
-			ServiceCIDRs: []string{"10.96.0.0/12"}, APIServer: "10.0.0.1:6443",
-		}
+		return cni.Settings{Network: cni.Calico}, cni.Facts{Version: "v1.36.3",
+			PodCIDRs:     []string{"fd00::/48", "10.244.0.0/16"},
+			ServiceCIDRs: []string{"10.96.0.0/12"}, APIServer: "10.0.0.1:6443"}
 	}
 	for name, test := range map[string]struct {
 		change func(*cni.Settings, *cni.Facts)

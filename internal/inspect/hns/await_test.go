@@ -21,8 +21,8 @@ type lateNetwork struct {
 	never bool
 }
 
-func (l *lateNetwork) Objects(_ context.Context, r *agentv1.ComputeRequest, _ ...grpc.CallOption) (*agentv1.ComputeReply,
-	error) {
+func (l *lateNetwork) Objects(_ context.Context, r *agentv1.ComputeRequest,
+	_ ...grpc.CallOption) (*agentv1.ComputeReply, error) {
 	reply := &agentv1.ComputeReply{}
 	if r.GetKind() != agentv1.ComputeKind_COMPUTE_KIND_NETWORKS {
 		return reply, nil
@@ -42,7 +42,8 @@ func TestAwaitNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		node := &lateNetwork{}
 		var states []string
-		found, err := hns.AwaitNetwork(t.Context(), node, "Calico", time.Minute, func(state string) { states = append(states, state) })
+		keep := func(state string) { states = append(states, state) }
+		found, err := hns.AwaitNetwork(t.Context(), node, "Calico", time.Minute, keep)
 		if err != nil || found.Type != "Overlay" || len(states) != 2 || !strings.Contains(states[0], "it has nat") {
 			t.Errorf("%+v, %v after %q", found, err, states)
 		}

@@ -221,14 +221,13 @@ func TestCalicoOfOthersOnARealAPIServer(t *testing.T) {
 		"nodeMetricsPort": int64(9091),
 		"calicoNetwork": map[string]any{"bgp": "Disabled", "windowsDataplane": "HNS", "mtu": int64(1400),
 			"ipPools": []any{map[string]any{"name": "theirs", "cidr": "10.50.0.0/16", "encapsulation": "VXLAN",
-				"blockSize":        int64(24),
-				"disableBGPExport": false}}}}
+				"blockSize": int64(24), "disableBGPExport": false}}}}
 	if diff := cmp.Diff(want, taken.Object["spec"]); diff != "" {
 		t.Errorf("spec after --force (-want +got):\n%s", diff)
 	}
 
-	removed, err := podnetwork.Remove(ctx, c, podnetwork.RemoveOptions{Network: cni.Calico, Wait: time.Minute},
-		ui.Discard{})
+	removal := podnetwork.RemoveOptions{Network: cni.Calico, Wait: time.Minute}
+	removed, err := podnetwork.Remove(ctx, c, removal, ui.Discard{})
 	if err != nil || removed.Result != "changed" {
 		t.Fatalf("Remove = %+v, %v", removed, err)
 	}
@@ -315,8 +314,7 @@ func checkCalico(ctx context.Context, t *testing.T, c *cluster.Cluster) {
 		t.Fatal(err)
 	}
 	want := &cluster.Calico{Operator: true, BGP: "Disabled", WindowsDataplane: "HNS",
-		ServiceCIDRs:   []string{"10.96.0.0/12"},
-		StrictAffinity: true, ServicesEndpoint: true, WindowsDaemonSets: []string{"calico-system/calico-node-windows"}}
+		ServiceCIDRs: []string{"10.96.0.0/12"}, StrictAffinity: true, ServicesEndpoint: true, WindowsDaemonSets: []string{"calico-system/calico-node-windows"}}
 	if diff := cmp.Diff(want, found.Calico); diff != "" {
 		t.Errorf("Calico (-want +got):\n%s", diff)
 	}
@@ -329,10 +327,8 @@ func checkCalico(ctx context.Context, t *testing.T, c *cluster.Cluster) {
 func makeKubeProxy(ctx context.Context, t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	core := c.Clientset().CoreV1()
-	_, err := core.ConfigMaps("kube-system").Create(ctx, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "kube-proxy"},
-		Data:       map[string]string{"config.conf": ""},
-	}, metav1.CreateOptions{})
+	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kube-proxy"}, Data: map[string]string{"config.conf": ""}}
+	_, err := core.ConfigMaps("kube-system").Create(ctx, m, metav1.CreateOptions{})
 	if err == nil {
 		_, err = core.ServiceAccounts("kube-system").Create(ctx,
 			&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "kube-proxy"}}, metav1.CreateOptions{})

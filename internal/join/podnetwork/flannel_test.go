@@ -35,6 +35,7 @@ func TestFlannelOnARealAPIServer(t *testing.T) {
 	runKubelets(t, c)
 	o := podnetwork.Options{Settings: cni.Settings{Network: cni.Flannel}, Mirror: mirror, Wait: time.Minute,
 		Store: artifact.Options{Cache: t.TempDir()}}
+	removal := podnetwork.RemoveOptions{Network: cni.Flannel, Wait: time.Minute}
 	before := flannelNames(ctx, t, c)
 
 	report, err := podnetwork.Install(ctx, c, o, ui.Discard{})
@@ -50,7 +51,7 @@ func TestFlannelOnARealAPIServer(t *testing.T) {
 	if again, err := podnetwork.Install(ctx, c, o, ui.Discard{}); err != nil || again.Result != "unchanged" {
 		t.Errorf("a second run is %+v, %v", again, err)
 	}
-	if _, err := podnetwork.Remove(ctx, c, podnetwork.RemoveOptions{Network: cni.Flannel, Wait: time.Minute}, ui.Discard{}); err != nil {
+	if _, err := podnetwork.Remove(ctx, c, removal, ui.Discard{}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before, flannelNames(ctx, t, c)); diff != "" {
@@ -69,10 +70,11 @@ func TestFlannelOnARealAPIServer(t *testing.T) {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	checkFlannel(ctx, t, c)
-	if _, err := podnetwork.Remove(ctx, c, podnetwork.RemoveOptions{Network: cni.Flannel, Wait: time.Minute}, ui.Discard{}); err != nil {
+	if _, err := podnetwork.Remove(ctx, c, removal, ui.Discard{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Clientset().AppsV1().DaemonSets("kube-flannel").Get(ctx, "kube-flannel-ds", metav1.GetOptions{}); err != nil {
+	sets := c.Clientset().AppsV1().DaemonSets("kube-flannel")
+	if _, err := sets.Get(ctx, "kube-flannel-ds", metav1.GetOptions{}); err != nil {
 		t.Errorf("the flannel of others: %v", err)
 	}
 	if found, err := c.CNI(ctx); err != nil || found.Flannel == nil || len(found.Flannel.WindowsDaemonSets) > 0 {
@@ -103,7 +105,8 @@ func checkFlannel(ctx context.Context, t *testing.T, c *cluster.Cluster) {
 // installFlannelByOthers applies flannel's manifest as it is published.
 func installFlannelByOthers(ctx context.Context, t *testing.T, c *cluster.Cluster, mirror string) {
 	t.Helper()
-	manifest := filepath.Join(mirror, "raw.githubusercontent.com/flannel-io/flannel/v0.28.10/Documentation/kube-flannel.yml")
+	manifest := filepath.Join(mirror,
+		"raw.githubusercontent.com/flannel-io/flannel/v0.28.10/Documentation/kube-flannel.yml")
 	content, err := os.ReadFile(manifest)
 	if err != nil {
 		t.Fatal(err)

@@ -140,9 +140,8 @@ func (w *work) installationStep() plan.Step {
 
 // errNoKubeProxy is returned if kube-proxy for Windows has nothing to run with.
 var errNoKubeProxy = errors.New("the cluster has no ConfigMap and account kube-system/kube-proxy of kubeadm, with " +
-	"which kube-proxy for Windows runs: install kube-proxy first (`kubeadm init phase addon kube-proxy`), " +
-	"or leave it out " +
-	"with --no-kube-proxy")
+	"which kube-proxy for Windows runs: install kube-proxy first (`kubeadm init phase addon kube-proxy`), or leave it " +
+	"out with --no-kube-proxy")
 
 // kubeProxyStep makes kube-proxy for Windows. If another installer has made one, it stays as it is.
 func (w *work) kubeProxyStep() plan.Step {

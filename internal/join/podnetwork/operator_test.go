@@ -69,8 +69,8 @@ func (o *operator) reconcile(ctx context.Context) error {
 	if err := o.endPods(ctx); err != nil {
 		return err
 	}
-	deployment, err := o.c.Clientset().AppsV1().Deployments("tigera-operator").Get(ctx, "tigera-operator",
-		metav1.GetOptions{})
+	deployments := o.c.Clientset().AppsV1().Deployments("tigera-operator")
+	deployment, err := deployments.Get(ctx, "tigera-operator", metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -170,15 +170,13 @@ func (o *operator) cleanUp(ctx context.Context, i *unstructured.Unstructured) er
 		return err
 	}
 	i.SetFinalizers(nil)
-	installations := o.c.Dynamic().Resource(gvr("operator.tigera.io", "v1", "installations"))
-	_, err = installations.Update(ctx, i, metav1.UpdateOptions{})
+	_, err = o.c.Dynamic().Resource(gvr("operator.tigera.io", "v1", "installations")).Update(ctx, i, metav1.UpdateOptions{})
 	return ignoreConflict(err)
 }
 
 // serveAPI makes the kind that Calico's API server has, once APIServer default exists.
 func (o *operator) serveAPI(ctx context.Context) error {
-	servers := o.c.Dynamic().Resource(gvr("operator.tigera.io", "v1", "apiservers"))
-	_, err := servers.Get(ctx, "default", metav1.GetOptions{})
+	_, err := o.c.Dynamic().Resource(gvr("operator.tigera.io", "v1", "apiservers")).Get(ctx, "default", metav1.GetOptions{})
 	if err != nil {
 		return ignoreMissing(err)
 	}
@@ -249,8 +247,7 @@ func (o *operator) missing(ctx context.Context, i *unstructured.Unstructured) st
 	if is := pools[0].(map[string]any)["encapsulation"]; is != "VXLAN" && is != "None" {
 		return "the first pool's encapsulation is neither VXLAN nor None"
 	}
-	m, err := o.c.Clientset().CoreV1().ConfigMaps("tigera-operator").Get(ctx, "kubernetes-services-endpoint",
-		metav1.GetOptions{})
+	m, err := o.c.Clientset().CoreV1().ConfigMaps("tigera-operator").Get(ctx, "kubernetes-services-endpoint", metav1.GetOptions{})
 	if err != nil || m.Data["KUBERNETES_SERVICE_HOST"] == "" || m.Data["KUBERNETES_SERVICE_PORT"] == "" {
 		return "ConfigMap kubernetes-services-endpoint has no address"
 	}
@@ -266,8 +263,7 @@ func (o *operator) missing(ctx context.Context, i *unstructured.Unstructured) st
 
 func (o *operator) makeDaemonSet(ctx context.Context) error {
 	client := o.c.Clientset()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "calico-system"}}
-	_, err := client.CoreV1().Namespaces().Create(ctx, namespace,
+	_, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "calico-system"}},
 		metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
