@@ -34,9 +34,9 @@ func installation(t *testing.T, spec, owned string) *unstructured.Unstructured {
 	if owned != "" {
 		o.SetManagedFields([]metav1.ManagedFieldsEntry{
 			{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, FieldsType: "FieldsV1",
-				FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:serviceCIDRs":{}}}`)}},
+				FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:serviceCIDRs":{}}}`)},
 			{Manager: cni.Manager, Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1",
-				FieldsV1: &metav1.FieldsV1{Raw: []byte(owned)}},
+				FieldsV1: metav1.NewFieldsV1(owned)},
 		})
 	}
 	return o

@@ -220,7 +220,7 @@ func owned(o *unstructured.Unstructured) *fieldpath.Set {
 			continue
 		}
 		fields := &fieldpath.Set{}
-		if err := fields.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err == nil {
+		if err := fields.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err == nil {
 			all = all.Union(fields)
 		}
 	}

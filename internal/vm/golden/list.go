@@ -16,17 +16,6 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm"
 )
 
-// manifests returns the manifests of all whole images, the oldest first.
-func (s *Images) manifests() (all []Manifest) {
-	for _, key := range s.keys("") {
-		if m, err := s.get(key); err == nil {
-			all = append(all, m)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b Manifest) int { return a.Created.Compare(b.Created) })
-	return all
-}
-
 // keys returns the keys of the folders with a prefix.
 func (s *Images) keys(prefix string) (all []string) {
 	entries, err := os.ReadDir(s.root)

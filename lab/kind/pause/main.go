@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command pause is the process of a pod sandbox: it waits for the sandbox's end, and reaps
 // orphans.
 package main
