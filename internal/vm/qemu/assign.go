@@ -20,6 +20,9 @@ const (
 	copyFilter, injectFilter  = "lease-copy", "lease-injection" // filters
 )
 
+// closedLimit is the time that a QEMU which has closed its control socket is given to end.
+const closedLimit = 5 * time.Second
+
 // sockets of an assignment.
 func (s sockets) guestFrames() string  { return s.in("out.sock") }
 func (s sockets) answerFrames() string { return s.in("in.sock") }
@@ -41,7 +44,8 @@ func (d *Driver) Assign(ctx context.Context, m vm.Machine, lease dhcp.Lease) (he
 		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
 		defer cancel()
 		left := detachFilters(after, now)
-		if !now.qemu.Alive() {
+		// A QEMU that ends closes its control sockets a moment before its process is gone.
+		if left != nil && now.qemu.Ended(after, closedLimit) == nil || !now.qemu.Alive() {
 			left, err = nil, vm.ErrStopped
 		}
 		err = errors.Join(err, left)
