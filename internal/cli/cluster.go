@@ -143,14 +143,18 @@ kubeconfig. Asks first, unless --yes is set.`,
 		Example: examples("cluster delete -c cluster.yaml", "", "cluster delete -c cluster.yaml --yes", "in a script"),
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := confirm(cmd.Context(), a.prompter(a.newStory()), yes,
-				"Delete the cluster and everything in it?"); err != nil {
+			prompt := a.prompter(a.newStory())
+			if err := canConfirm(prompt, yes, "Delete the cluster and everything in it?"); err != nil {
 				return err
 			}
 			return a.onCluster(cmd.Context(), func(
 				ctx context.Context, all *kindcluster.Clusters, doc config.ClusterDocument, r ui.Reporter,
 			) (kindcluster.Report, error) {
-				return all.Delete(ctx, doc.Cluster.Metadata.Name, r)
+				name := doc.Cluster.Metadata.Name
+				if err := confirm(ctx, prompt, yes, "Delete cluster "+name+" and everything in it?"); err != nil {
+					return kindcluster.Report{}, err
+				}
+				return all.Delete(ctx, name, r)
 			})
 		},
 	}

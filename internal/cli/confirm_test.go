@@ -16,11 +16,12 @@ import (
 )
 
 // commandsThatAsk returns a command line of each command with --yes. vmFile is the node
-// file of the VM vm-1, disk an image that exists, and kubeconfig names a cluster.
+// file of the VM vm-1, beside which is the document of a cluster, disk an image that exists, and
+// kubeconfig names a cluster.
 func commandsThatAsk(stateDir, vmFile, disk, kubeconfig string) map[string][]string {
 	return map[string][]string{
 		"down":                {"down"},
-		"cluster delete":      {"cluster", "delete"},
+		"cluster delete":      {"cluster", "delete", "-c", filepath.Join(filepath.Dir(vmFile), "cluster.yaml")},
 		"reset":               {"reset", "--no-drain", "-n", "win"},
 		"hcs kill":            {"hcs", "kill", "default/burner/burn", "-n", "win"},
 		"sandbox down":        {"sandbox", "down", "--all", "--state-dir", stateDir},
@@ -36,6 +37,13 @@ func commandsThatAsk(stateDir, vmFile, disk, kubeconfig string) map[string][]str
 
 // imageKey is the key of a golden image.
 const imageKey = "0123456789abcdef"
+
+// clusterDocument describes a cluster of kind.
+const clusterDocument = `apiVersion: windows.k8s.io/v1alpha1
+kind: Cluster
+metadata: {name: dev}
+spec: {controlPlane: {kind: {}}}
+`
 
 // vmNode is a node file of a VM.
 const vmNode = `apiVersion: windows.k8s.io/v1alpha1
@@ -58,6 +66,8 @@ func TestEveryQuestionHasOneRule(t *testing.T) {
 	stateDir := filepath.Join(w.folder, "sandboxes")
 	sandboxIn(t, stateDir)
 	w.write("vm.yaml", []byte(vmNode))
+	w.write("cluster.yaml", []byte(clusterDocument))
+	t.Setenv("SWDT_TEST_KIND", filepath.Join(w.folder, "kind"))
 	w.write("disk.qcow2", []byte("a disk"))
 	commands := commandsThatAsk(stateDir, filepath.Join(w.folder, "vm.yaml"), filepath.Join(w.folder, "disk.qcow2"),
 		filepath.Join(w.folder, "admin.conf"))

@@ -133,7 +133,9 @@ func (w *workplace) begin(ctx context.Context, streams ui.Streams, args ...strin
 	args = append(args, "-c", filepath.Join(w.folder, "swdt.yaml"))
 	code := make(chan int, 1)
 	go func() {
-		ended := cli.Run(ctx, streams, args, cli.Environment{Agent: agent, Getenv: func(string) string { return "" }})
+		ended := cli.Run(ctx, streams, args, cli.Environment{
+			Agent: agent, Kind: openKind, Getenv: func(string) string { return "" },
+		})
 		if closer, ok := streams.Out.(io.Closer); ok {
 			_ = closer.Close() // an error here has no consequence
 		}
