@@ -20,7 +20,7 @@ import (
 // kubeconfig names a cluster.
 func commandsThatAsk(stateDir, vmFile, disk, kubeconfig string) map[string][]string {
 	return map[string][]string{
-		"down":                {"down"},
+		"down":                {"down", "-c", filepath.Join(filepath.Dir(vmFile), "cluster.yaml")},
 		"cluster delete":      {"cluster", "delete", "-c", filepath.Join(filepath.Dir(vmFile), "cluster.yaml")},
 		"reset":               {"reset", "--no-drain", "-n", "win"},
 		"hcs kill":            {"hcs", "kill", "default/burner/burn", "-n", "win"},
@@ -72,7 +72,16 @@ func TestEveryQuestionHasOneRule(t *testing.T) {
 	commands := commandsThatAsk(stateDir, filepath.Join(w.folder, "vm.yaml"), filepath.Join(w.folder, "disk.qcow2"),
 		filepath.Join(w.folder, "admin.conf"))
 	w.write("base.qcow2", nil)
-	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	data := t.TempDir()
+	t.Setenv("XDG_DATA_HOME", data)
+	made := filepath.Join(data, "swdt", "up")
+	err := os.MkdirAll(made, 0o700)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(made, "dev.json"), []byte(`{"version": 1, "name": "dev", "cluster": true}`), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	create := []string{"vm", "create", "-c", filepath.Join(w.folder, "vm.yaml"), "-n", "vm-1"}
 	if code, _ := w.swdt(t.Context(), &lines{}, create...); code != 0 {
 		t.Fatalf("vm create: exit code %d", code)

@@ -93,12 +93,16 @@ names them. Asks first, unless --yes is set.`,
 		Example: examples("down -c cluster.yaml", "", "down -c cluster.yaml --yes", "in a script"),
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := confirm(cmd.Context(), a.prompter(a.newStory()), yes,
-				"Remove the cluster, and the VMs that swdt has made for it?")
+			prompt := a.prompter(a.newStory())
+			err := canConfirm(prompt, yes, "Remove the cluster, and the VMs that swdt has made for it?")
 			if err != nil {
 				return err
 			}
-			return a.onAll(cmd.Context(), up.Down, func(*session, *up.Options) {})
+			return a.onAll(cmd.Context(), up.Down, func(_ *session, options *up.Options) {
+				options.Confirm = func(ctx context.Context, things []string) error {
+					return confirm(ctx, prompt, yes, "Remove "+strings.Join(things, ", ")+"?")
+				}
+			})
 		},
 	})
 	addYesFlag(cmd, &yes)

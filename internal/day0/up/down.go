@@ -23,6 +23,11 @@ func Down(ctx context.Context, doc config.ClusterDocument, documents []config.Do
 	}
 	defer w.notes.close()
 	made := w.notes.now()
+	if !made.empty() {
+		if err := o.Confirm(ctx, made.things()); err != nil {
+			return Report{}, err
+		}
+	}
 	begin := time.Now()
 	stages, err := runStages(ctx, w.removing(made), o.Reporter)
 	return newReport(w.name(), stages, w.kept(made), time.Since(begin), err), err

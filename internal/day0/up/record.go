@@ -28,6 +28,22 @@ type record struct {
 // empty reports whether there is nothing to remove.
 func (r record) empty() bool { return !r.Cluster && len(r.Machines)+len(r.Nodes) == 0 }
 
+// things names the things of the record.
+func (r record) things() (all []string) {
+	for _, name := range r.Nodes {
+		if !slices.Contains(r.Machines, name) {
+			all = append(all, "the join of "+name)
+		}
+	}
+	for _, name := range r.Machines {
+		all = append(all, "VM "+name+" with its disks")
+	}
+	if r.Cluster {
+		all = append(all, "cluster "+r.Name+" with everything in it")
+	}
+	return all
+}
+
 // notes is the record of one cluster, locked against other swdts.
 type notes struct {
 	path string

@@ -64,3 +64,12 @@ func TestDamagedRecordIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// The question of down names every thing that it removes.
+func TestThingsOfARecord(t *testing.T) {
+	r := record{Name: "dev", Cluster: true, Machines: []string{"vm-1"}, Nodes: []string{"vm-1", "win-1"}}
+	want := []string{"the join of win-1", "VM vm-1 with its disks", "cluster dev with everything in it"}
+	if diff := cmp.Diff(want, r.things()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

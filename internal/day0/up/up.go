@@ -56,6 +56,9 @@ type Options struct {
 	Only []string
 	// DryRun only compares, and makes nothing.
 	DryRun bool
+	// Confirm asks whether to remove these things; only Down calls it, if there is something to
+	// remove. An error ends Down before it has changed anything.
+	Confirm func(ctx context.Context, things []string) error
 	// Records is the folder of the records; empty: the user's own.
 	Records string
 }
