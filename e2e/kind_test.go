@@ -27,7 +27,7 @@ func clusterFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "cluster.yaml")
 	text := "apiVersion: windows.k8s.io/v1alpha1\nkind: Cluster\nmetadata: {name: dev}\n" +
-		"spec: {controlPlane: {kind: {image: '" + kindImage + "'}}}\n"
+		"spec: {controlPlane: {kind: {image: '" + kindImage + "'}}, network: {plugin: none}}\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

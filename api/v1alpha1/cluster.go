@@ -54,7 +54,24 @@ type ClusterNetwork struct {
 	PodSubnet string `yaml:"podSubnet,omitempty"`
 	// ServiceSubnet is the range of the Services' addresses. Default 10.96.0.0/16.
 	ServiceSubnet string `yaml:"serviceSubnet,omitempty"`
+	// Plugin is the pod network that `swdt up` installs: calico, flannel or none.
+	// Default calico.
+	Plugin string `yaml:"plugin,omitempty"`
+	// Version is the plugin's version. Default: the one whose hash swdt knows.
+	Version string `yaml:"version,omitempty"`
+	// Manifest is the path or URL of a manifest to use instead of a version's.
+	Manifest string `yaml:"manifest,omitempty"`
+	// SHA256 is the hash of the manifest, in hexadecimal. A version that swdt does
+	// not know, and a URL, require it.
+	SHA256 string `yaml:"sha256,omitempty"`
 }
+
+// The pod networks of a cluster.
+const (
+	CalicoPlugin  = "calico"
+	FlannelPlugin = "flannel"
+	NoPlugin      = "none"
+)
 
 // The default subnets of a cluster.
 const (
@@ -67,6 +84,7 @@ const (
 func SetClusterDefaults(c *Cluster) {
 	orElse(&c.Spec.Network.PodSubnet, DefaultPodSubnet)
 	orElse(&c.Spec.Network.ServiceSubnet, DefaultServiceSubnet)
+	orElse(&c.Spec.Network.Plugin, CalicoPlugin)
 	if c.Spec.ControlPlane.Kind != nil {
 		orElse(&c.Spec.ControlPlane.Kind.APIServerAddress, "127.0.0.1")
 	}

@@ -29,6 +29,7 @@ func ValidateCluster(c *Cluster) []Problem {
 		validateKind(&p, "spec.controlPlane.kind", *kind)
 	}
 	validateSubnets(&p, "spec.network", c.Spec.Network)
+	validatePlugin(&p, "spec.network", c.Spec.Network)
 	return p
 }
 
@@ -82,6 +83,26 @@ func validateSubnets(p *problems, field string, n ClusterNetwork) {
 	services, servicesValid := validateSubnet(p, field+".serviceSubnet", n.ServiceSubnet, 28)
 	if podsValid && servicesValid && pods.Overlaps(services) {
 		p.add(field+".serviceSubnet", fmt.Sprintf("overlaps podSubnet (%s)", pods), "choose another range for one of them")
+	}
+}
+
+// validatePlugin checks which manifest of which pod network is to be installed.
+func validatePlugin(p *problems, field string, n ClusterNetwork) {
+	oneOf(p, field+".plugin", n.Plugin, CalicoPlugin, FlannelPlugin, NoPlugin)
+	if n.Version != "" && n.Manifest != "" {
+		p.add(field+".manifest", "is set beside version", "leave version out: the manifest has its own")
+	}
+	if n.SHA256 != "" && !matches(`[0-9a-fA-F]{64}`, n.SHA256) {
+		p.add(field+".sha256", "is not a SHA-256", "write 64 hexadecimal digits, as sha256sum prints them")
+	}
+	if n.Plugin == NoPlugin {
+		for _, set := range []struct{ name, value string }{
+			{"version", n.Version}, {"manifest", n.Manifest}, {"sha256", n.SHA256},
+		} {
+			if set.value != "" {
+				p.add(field+"."+set.name, "is set, although plugin is none", "remove it, or choose a plugin")
+			}
+		}
 	}
 }
 

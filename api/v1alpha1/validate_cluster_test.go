@@ -1,6 +1,7 @@
 package v1alpha1_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,7 +26,10 @@ func TestValidClusters(t *testing.T) {
 				Image: "kindest/node:v1.36.3@sha256:0123abc", Workers: 2, Runtime: "podman", APIServerAddress: "192.168.122.1",
 				APIServerPort: 6443, APIServerNames: []string{"cluster.example", "10.0.0.1", "*.example"},
 			}
-			c.Spec.Network = v1alpha1.ClusterNetwork{PodSubnet: "192.168.0.0/19", ServiceSubnet: "10.96.0.0/12"}
+			c.Spec.Network = v1alpha1.ClusterNetwork{
+				PodSubnet: "192.168.0.0/19", ServiceSubnet: "10.96.0.0/12", Plugin: "flannel", Version: "0.28.10",
+				SHA256: strings.Repeat("0a", 32),
+			}
 		},
 	} {
 		c := cluster()
@@ -62,6 +66,12 @@ func TestProblemsOfClusters(t *testing.T) {
 			[]string{"spec.network.podSubnet"}},
 		"within": {func(c *v1alpha1.Cluster) { c.Spec.Network.PodSubnet = "10.244.0.1/16" },
 			[]string{"spec.network.podSubnet"}},
+		"plugin": {func(c *v1alpha1.Cluster) { c.Spec.Network.Plugin = "cilium" }, []string{"spec.network.plugin"}},
+		"both": {func(c *v1alpha1.Cluster) { c.Spec.Network.Version, c.Spec.Network.Manifest = "3.28.5", "calico.yaml" },
+			[]string{"spec.network.manifest"}},
+		"hash": {func(c *v1alpha1.Cluster) { c.Spec.Network.SHA256 = "abc" }, []string{"spec.network.sha256"}},
+		"none": {func(c *v1alpha1.Cluster) { c.Spec.Network.Plugin, c.Spec.Network.Version = "none", "3.28.5" },
+			[]string{"spec.network.version"}},
 		"v6": {func(c *v1alpha1.Cluster) { c.Spec.Network.PodSubnet = "fd00::/64" }, []string{"spec.network.podSubnet"}},
 	} {
 		wrong := cluster()

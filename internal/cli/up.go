@@ -33,15 +33,15 @@ func (a *app) upCommand() *cobra.Command {
 		Short:      "Make a cluster with its Windows nodes, from nothing to Ready",
 		SuggestFor: []string{"start", "make", "create-all"},
 		Long: `Makes the cluster of the document of kind Cluster, and all nodes of the same files:
-the control plane with kind, the VMs, Windows' settings, and the joins. It does what
-"swdt cluster create", "vm create --start --wait", "setup" and "join" do, side by
-side if they do not need each other.
+the control plane with kind, the pod network, the VMs, Windows' settings, and the
+joins. It does the work of "swdt cluster create", "network install", "vm create
+--start --wait", "setup" and "join", side by side if they do not need each other.
 
 Every stage compares first: a second run finds nothing to do, and a run after an
 interruption continues. A node finds the API server without any settings.
 ` + "`swdt down`" + ` removes the things that up has made, and nothing else.
 
-The cluster has no pod network until you install one; see the guide.`,
+The pod network is Calico, unless spec.network of the cluster's document names another.`,
 		Example: examples(
 			"up -c cluster.yaml", "",
 			"up -c cluster.yaml --dry-run", "what would be made",
@@ -140,7 +140,8 @@ func (a *app) onAll(ctx context.Context, work wholeWork, complete func(*session,
 		return s.story.Node(node)
 	}
 	options := up.Options{
-		Connect: s.connect, Reporter: reporter, BootLimit: bootLimit, DryRun: a.global.dryRun,
+		Connect: s.connect, Reporter: reporter, BootLimit: bootLimit, NetworkLimit: defaultNetworkWait,
+		DryRun: a.global.dryRun,
 	}
 	runtime := doc.Cluster.Spec.ControlPlane.Kind.Runtime
 	kind, err := a.env.Kind(ctx, runtime, kindcluster.Progress(ofCluster))

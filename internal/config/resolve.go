@@ -18,16 +18,22 @@ import (
 // to the working folder if the node file is stdin. A variable that is not set stays as it
 // is written, so that the later error of opening the path shows it. In a URL, only
 // variables are expanded.
-func (d Document) Resolve(path string) string {
+func (d Document) Resolve(path string) string { return resolve(d.File, path) }
+
+// Resolve is Document.Resolve for a path in the cluster's document.
+func (d ClusterDocument) Resolve(path string) string { return resolve(d.File, path) }
+
+// resolve returns a path of a file of documents as the working folder has it.
+func resolve(file, path string) string {
 	expanded := expandVariables(path)
 	if expanded == "" || strings.Contains(expanded, "://") {
 		return expanded
 	}
 	expanded = expandHome(expanded)
-	if filepath.IsAbs(expanded) || d.File == Stdin {
+	if filepath.IsAbs(expanded) || file == Stdin {
 		return expanded
 	}
-	return filepath.Join(filepath.Dir(d.File), expanded)
+	return filepath.Join(filepath.Dir(file), expanded)
 }
 
 // Secret reads a secret from the place that the node file names. lookupEnv reads an

@@ -15,12 +15,13 @@ import (
 const (
 	Cluster = "cluster"
 	Machine = "machine"
+	Network = "network"
 	Setup   = "setup"
 	Join    = "join"
 )
 
 // Kinds returns the kinds of stages in their order.
-func Kinds() []string { return []string{Cluster, Machine, Setup, Join} }
+func Kinds() []string { return []string{Cluster, Network, Machine, Setup, Join} }
 
 // Skipped is the result of a stage that was not begun, since one that it needs failed.
 const Skipped = "skipped"

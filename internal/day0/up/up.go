@@ -1,8 +1,9 @@
 // Package up makes a whole cluster with its Windows nodes, from nothing to Ready, and removes it
-// again. It is the work of swdt cluster, vm, setup and join in their order, side by side if they do
+// again. It is the work of swdt cluster, network, vm, setup and join in their order, side by side if they do
 // not need each other: the VMs start while kind makes the control plane.
 //
 //   - up.go: the stages that make; down.go: those that remove
+//   - network.go: the pod network
 //   - stage.go: stages that need each other
 //   - record.go: the things that up has made
 //   - report.go: the result
@@ -50,6 +51,8 @@ type Options struct {
 	Join join.Options
 	// Kubeconfig is the file to which a new cluster is added; empty: kubectl's.
 	Kubeconfig string
+	// NetworkLimit is how long each condition of the pod network may take.
+	NetworkLimit time.Duration
 	// BootLimit is how long a VM may take until its SSH server answers.
 	BootLimit time.Duration
 	// Only has the kinds of stages to run; empty: all. The things that they need must exist.
@@ -115,6 +118,10 @@ func (w *work) making() []*stage {
 		return s
 	}
 	control := add(&stage{kind: Cluster, run: w.makeCluster})
+	var pods *stage
+	if w.cluster.Cluster.Spec.Network.Plugin != v1alpha1.NoPlugin {
+		pods = add(&stage{kind: Network, needs: []*stage{control}, run: w.installNetwork(control)})
+	}
 	for _, document := range w.documents {
 		name := document.Node.Metadata.Name
 		var machine, settings *stage
@@ -125,7 +132,7 @@ func (w *work) making() []*stage {
 			settings = add(&stage{kind: Setup, node: name, needs: []*stage{machine}, run: w.setUp(document, machine)})
 		}
 		if wantsJoin(document) {
-			needs := []*stage{control, machine, settings}
+			needs := []*stage{control, pods, machine, settings}
 			add(&stage{kind: Join, node: name, needs: needs, run: w.join(document, control, machine)})
 		}
 	}
