@@ -82,7 +82,8 @@ func (i *installation) run(ctx context.Context) (kept bool, err error) {
 		if err == nil {
 			return false, nil
 		}
-		// A file that cannot be replaced is probably running in another session; then it is this very agent.
+		// The rename usually fails because another session runs the file at this path. The path
+		// contains the agent's hash, so that file should be this same agent; isThere checks it.
 		kept, look := i.isThere(ctx)
 		if kept || look != nil || try == maxRenames {
 			if !kept {

@@ -45,7 +45,7 @@ opened on the node.
 cri proxy relays the pipe to a socket on your machine for crictl, grpcurl, ctr
 and other gRPC clients; the other commands need no client.`
 	cmd.Example = examples(
-		"cri images", "with those that the node can run",
+		"cri images", "all images, and whether the node can run each",
 		"cri proxy --exec -- crictl ps", "crictl of your machine",
 		"cri proxy & eval $(swdt cri env)", "for all commands of this shell",
 	)

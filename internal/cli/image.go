@@ -20,7 +20,7 @@ import (
 )
 
 func (a *app) imageCommand() *cobra.Command {
-	cmd := group("image", "Make disk images of Windows nodes", a.imageBakeCommand())
+	cmd := group("image", "Build disk images from which Windows nodes are made", a.imageBakeCommand())
 	cmd.Long = `Makes disk images from which Windows nodes are made, for Cluster API,
 image-builder and "swdt vm create".`
 	cmd.Example = examples("image bake --out windows-node.qcow2", "")
@@ -37,7 +37,7 @@ func (a *app) imageBakeCommand() *cobra.Command {
 	o := &bakeOptions{}
 	cmd := canDryRun(forNodes(&cobra.Command{
 		Use:        "bake --out FILE [flags]",
-		Short:      "Make a disk image of a prepared Windows node",
+		Short:      "Build a disk image with everything a Windows node needs",
 		SuggestFor: []string{"build", "make", "create", "export"},
 		Long: `Makes a disk image from which any number of nodes can be made. It starts a
 temporary VM over spec.machine.image.disk of the node file, applies spec.setup,

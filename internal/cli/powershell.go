@@ -61,8 +61,9 @@ On several nodes each line begins with the node's name, and stdin is empty.`,
 // commandFlag is swdt's own spelling of powershell.exe's -Command.
 const commandFlag = "command"
 
-// commandOfPowershell rewrites -Command, which pflag would read as -C with the
-// value ommand, as --command. All arguments after it belong to it, as in powershell.exe.
+// commandOfPowershell rewrites -Command, in any case, as --command. pflag would reject -Command, and
+// would read -command as -c with the value ommand. All arguments after it belong to it, as in
+// powershell.exe.
 func commandOfPowershell(root *cobra.Command, args []string) []string {
 	found, _, err := root.Find(args)
 	at := slices.IndexFunc(args,

@@ -12,10 +12,11 @@ import (
 	"time"
 )
 
-// stagingLock ends the name of a staging folder's lock, a file beside the folder. Its
-// process holds the lock from before the folder exists until it does not: so a folder
-// whose lock is free belongs to a process that was killed. The lock is not in the folder,
-// since Windows renames no folder in which a file is open.
+// stagingLock is the end of the name of the lock file beside a staging folder. The process that
+// makes the folder takes the lock before, and releases it after it has removed or renamed the
+// folder. So a folder whose lock is free was left behind: its process was killed, or could not
+// remove it. The lock is not inside the folder, since Windows does not rename a folder in which a
+// file is open.
 const stagingLock = ".swdt-lock"
 
 const (

@@ -99,8 +99,10 @@ type installation struct {
 // native calls can do that without a moment in which other users have access.
 func (i *installation) run(ctx context.Context) error {
 	if i.known {
+		// If this agent is there, another swdt has installed it since the start that failed, or that
+		// start failed for another reason, which the next start reports.
 		if there, err := i.alreadyThere(); err != nil || there {
-			return err // another swdt has installed it since, or the next start shows the cause
+			return err
 		}
 	}
 	i.node.opts.Reporter.Step("installing the agent on %s", i.client.Address())

@@ -139,7 +139,7 @@ func (c *pipeConn) Close() error {
 	}
 	defer c.writing.Unlock()
 	if err := c.stream.CloseSend(); err != nil {
-		return nil // the pipe has already ended
+		return nil // the pipe has ended; grpc-go's own stream reports that by Recv only
 	}
 	defer time.AfterFunc(pipeGoodbye, c.cancel).Stop()
 	c.reading.Lock()

@@ -19,8 +19,8 @@ type Driver interface {
 	// Name is the driver's name in node files and records.
 	Name() string
 	Capabilities() Capabilities
-	// Check reports what your machine lacks for this VM; m may be the zero Machine,
-	// which asks for any VM. It changes nothing.
+	// Check reports what your machine lacks for this VM. If m is the zero Machine, it reports only
+	// what every VM needs. It changes nothing.
 	Check(ctx context.Context, m Machine) []finding.Problem
 
 	// Create makes the VM's disk, firmware variables and TPM. Nothing runs yet. ErrExists.

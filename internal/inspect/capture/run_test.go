@@ -399,6 +399,7 @@ func TestACaptureThatIsFetchedLater(t *testing.T) {
 	if err := n.Reconnect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	n.Settle() // the session that was cut holds the capture until the agent has left it
 	found, release, err := left.Hold(t.Context(), n.Node)
 	if err != nil {
 		t.Fatal(err)

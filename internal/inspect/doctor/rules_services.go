@@ -186,7 +186,8 @@ func pushRules() []Rule {
 		{
 			ID: "unfinished-push", Title: "no push of binaries is unfinished", Severity: finding.Error,
 			Needs: []string{"transactions"}, Link: docsPush,
-			Means:  "A push was interrupted while it replaced binaries, and was neither finished nor undone.",
+			Means: "A push of binaries was interrupted, failed without being undone, takes unusually long, or " +
+				"ended without its result being collected.",
 			Remedy: "`swdt kubernetes` finishes or undoes it, then pushes what it is asked for", look: lookAtSwaps,
 		},
 		fromPreflight(Rule{

@@ -28,8 +28,10 @@ func (one machine) state() (vm.State, string) {
 		return vm.Running, ""
 	case "Paused":
 		return vm.Paused, "a person has paused it; `Resume-VM` continues it"
-	case "Saving", "Pausing", "Resuming", "FastSaving":
-		return vm.Paused, "its state is being saved or restored"
+	case "Pausing", "Resuming":
+		return vm.Paused, "it is being paused or resumed"
+	case "Saving", "FastSaving":
+		return vm.Paused, "its state is being saved"
 	case "RunningCritical", "PausedCritical":
 		return vm.Paused, "its disk is full or cannot be read; free some space"
 	}

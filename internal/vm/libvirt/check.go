@@ -17,7 +17,8 @@ const defaultURI = "qemu:///system"
 // versions: the neighbour table as a source of addresses was added last.
 const oldestLibvirt = 5_000_000
 
-// Check reports what your machine lacks for a VM; the zero Machine asks for any VM.
+// Check reports what your machine lacks for a VM. With the zero Machine, it reports only what every
+// VM needs.
 func (d *Driver) Check(ctx context.Context, m vm.Machine) []finding.Problem {
 	if runtime.GOOS == "windows" {
 		return []finding.Problem{problem("system", finding.Error, "Windows has no libvirt",

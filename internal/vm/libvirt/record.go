@@ -25,7 +25,7 @@ type record struct {
 	Boot  string    `json:"boot"`
 	ID    int32     `json:"id"`
 	Since time.Time `json:"since"`
-	// CrashSeen is set once a crash counts as a stop.
+	// CrashSeen is set if Stop or Kill was called on the crashed domain.
 	CrashSeen bool `json:"crashSeen"`
 }
 

@@ -172,7 +172,8 @@ func (c *client) shutDown(ctx context.Context, domain libvirt.Domain) error {
 	}.Wait(ctx)
 }
 
-// seen remembers that a crash counts as a stop.
+// seen records that Stop or Kill was called on a crashed domain: Status reports it as stopped from
+// then on.
 func seen(m vm.Machine, kept record, now activity) error {
 	if now.state != vm.Crashed || kept.CrashSeen {
 		return nil

@@ -46,7 +46,8 @@ type Driver struct {
 	Free int64
 	// Findings are the results of Check.
 	Findings []finding.Problem
-	// Frames are those of installations; nil: those of Installation.
+	// Frames are the states of a VM with CDs during a simulated installation; nil: the frames
+	// that the function Installation returns.
 	Frames []Frame
 	// Slow has the driver report that it emulates the processor.
 	Slow bool

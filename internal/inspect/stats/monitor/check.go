@@ -106,7 +106,7 @@ func (f *Check) paragraph() string {
 func (f *Check) sentence(rule stats.Rule, n int) string {
 	row := f.first[rule.Verdict]
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: in %d of %d samples %s; first %s at %s, asked by caller %d of %d (%s)",
+	fmt.Fprintf(&b, "%s: %d of %d samples: %s; first seen for %s at %s, in the answer to caller %d of %d (%s)",
 		rule.Verdict, n, f.samples, rule.Means, row.Key.Container.Path(), row.Point.Received.Format("15:04:05.000"),
 		row.Key.Caller+1, f.callers+1, row.Key.Source)
 	if row.Point.Reported != nil {
