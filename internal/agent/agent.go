@@ -26,12 +26,12 @@ import (
 type Machine struct {
 	Platform   *platform.Platform
 	Executable string      // the agent's own path on the node
-	Hash       string      // SHA-256 of that file, lower-case hex
+	Hash       string      // SHA-256 of the file Executable, lower-case hex
 	Log        *log.Logger // for events that only the node can observe; nil: discarded
 }
 
-// inCustody returns m with its files wrapped by package custody, which refuses every file of swdt's
-// that another account could have made or changed.
+// inCustody returns m with its files wrapped by package custody, which refuses every file below
+// swdt's root that another account could have made or changed.
 func (m Machine) inCustody() Machine {
 	m.Platform = custody.Platform(m.Platform)
 	return m
@@ -51,10 +51,11 @@ const (
 	exitUsage  = 2
 )
 
-// Main is the agent's program. Without arguments it serves one session on stdin and stdout until stdin ends. The
-// arguments `guardian ID` make it finish the transaction with that ID, `capture ID` the capture with that ID, and
-// `install` makes it install itself on the node. It returns the exit code. A read of stdin or a write to stdout may
-// still be blocked when Main returns, so the caller must then end the process.
+// Main is the agent's program. Without arguments it serves one session on stdin and stdout until
+// stdin ends. With the arguments `guardian ID` it finishes the transaction with that ID, with
+// `capture ID` it finishes the capture with that ID, and with `install` it installs the agent on
+// the node. Main returns the exit code. A read of stdin or a write to stdout may still be blocked
+// when Main returns, so the caller must then end the process.
 func Main(ctx context.Context, m Machine, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if m.Log == nil {
 		m.Log = log.New(stderr, "swdt-agent: ", log.LstdFlags|log.LUTC)

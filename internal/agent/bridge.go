@@ -36,8 +36,8 @@ func newBridge(stream io.ReadWriteCloser) (net.Conn, *bridge) {
 	return near, b
 }
 
-// close ends the stream. Before that, it waits up to drainTime, or until ctx ends, for the
-// bytes that gRPC wrote before it closed its end.
+// close ends the stream. Before that, close waits for the bytes that gRPC wrote before it closed
+// its end of the pipe. This wait ends after drainTime, or when ctx ends.
 func (b *bridge) close(ctx context.Context) {
 	b.once.Do(func() {
 		timer := time.NewTimer(drainTime)
@@ -52,8 +52,8 @@ func (b *bridge) close(ctx context.Context) {
 	})
 }
 
-// onlyReader and onlyWriter hide the other methods of the stream, so that io.CopyBuffer uses
-// its buffer.
+// onlyReader and onlyWriter hide the other methods of the stream, so that io.CopyBuffer uses the
+// buffer that it receives.
 type onlyReader struct{ io.Reader }
 type onlyWriter struct{ io.Writer }
 

@@ -17,9 +17,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// install installs this program on the node. swdt requests this at the first contact, when the program runs from
-// the administrator's own profile, where no other user can write. install reports the result in one line on
-// stdout.
+// install installs this program on the node. swdt requests this at the first contact, when the
+// program runs from the administrator's own profile, where no other user can write. install reports
+// the result in one line on stdout, and returns the exit code.
 func install(ctx context.Context, m Machine, stdout io.Writer) int {
 	i := &installation{files: custody.Files(m.Platform.Files), executable: m.Executable, hash: m.Hash,
 		path: layout.Agent(m.Hash)}
@@ -96,7 +96,8 @@ func (i *installation) run(ctx context.Context) (kept bool, err error) {
 	}
 }
 
-// isThere reports whether exactly this agent is installed. Custody has judged the installed file.
+// isThere reports whether exactly this agent is installed. Package custody, through which i.files
+// opens files, refuses an installed file that another account could have changed.
 func (i *installation) isThere(ctx context.Context) (bool, error) {
 	sum, err := i.hashOf(ctx, i.path)
 	if errors.Is(err, fault.ErrNotExist) {

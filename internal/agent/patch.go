@@ -23,8 +23,8 @@ import (
 
 type patchStream = grpc.ClientStreamingServer[agentv1.PatchRequest, agentv1.PatchReply]
 
-// Patch makes the new file while the patch arrives, in bounded memory: it reads no file but the
-// base, and writes the output as it is made. After any failure, including a lost connection, it
+// Patch makes the new file while the patch arrives, in bounded memory: it reads no file except the
+// base, and writes the output as it is made. After any failure, including a lost connection, Patch
 // removes the partial file; swdt can send the patch again, since a patch is small.
 func (s *filesService) Patch(stream patchStream) error {
 	first, err := stream.Recv()
@@ -80,8 +80,8 @@ func isHash(text string) bool {
 }
 
 // openBase opens the base, the file that the patch applies to. It returns an error if the base does
-// not have the hash in the header. The open file stays the same even if another process renames a
-// file to its name.
+// not have the hash in the header. The open file stays the same even if another process renames
+// another file to the path of the base.
 func (s *filesService) openBase(ctx context.Context, h *agentv1.PatchHeader) (*readerAt, int64, error) {
 	file, err := s.platform.Files.Open(h.GetBase())
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *filesService) openBase(ctx context.Context, h *agentv1.PatchHeader) (*r
 	return &readerAt{file: file}, size, nil
 }
 
-// patch writes the new file and verifies it on the disk.
+// patch writes the new file, reads it back from the disk to verify it, and returns its SHA-256.
 func (s *filesService) patch(ctx context.Context, h *agentv1.PatchHeader, base io.ReaderAt, size int64,
 	body io.Reader) (string, error) {
 	write := &agentv1.WriteHeader{

@@ -14,12 +14,11 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// pipeChunk is how many of a pipe's bytes are sent in one message.
+// pipeChunk is the maximum number of a pipe's bytes that are sent in one message.
 const pipeChunk = 32<<10 - 64
 
-// Pipe relays a container runtime's pipe. If one side reads slowly, only the
-// other side of this pipe must wait: each relay is a stream with its own
-// window.
+// Pipe relays a container runtime's pipe. If one side reads slowly, only the other side of this
+// relay must wait, since each relay is a stream with its own window.
 func (s *networkService) Pipe(stream grpc.BidiStreamingServer[agentv1.PipeRequest, agentv1.PipeReply]) error {
 	first, err := stream.Recv()
 	if err != nil {

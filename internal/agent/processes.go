@@ -28,7 +28,7 @@ type processesService struct {
 
 func (s *processesService) List(ctx context.Context, _ *agentv1.ListProcessesRequest) (
 	*agentv1.ListProcessesReply, error) {
-	// This time is close to that of the counters: Processes.List reads the counters of all
+	// taken is close to the time of the counters: Processes.List reads the counters of all
 	// processes first, at once, and then queries each process, which takes longer.
 	taken := time.Now()
 	processes, err := s.platform.Processes.List(ctx)
@@ -82,7 +82,7 @@ func (s *processesService) Run(stream runStream) error {
 		return status.Error(codes.InvalidArgument, "run a command: the first message has no command")
 	}
 	stdin, feed := io.Pipe()
-	defer stdin.Close() // which ends feedStdin if it is blocked
+	defer stdin.Close() // also ends feedStdin if its write to the pipe is blocked
 	go feedStdin(stream, first, feed)
 
 	out := &output{stream: stream}

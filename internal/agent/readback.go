@@ -31,8 +31,8 @@ type readBack struct {
 	err    error
 }
 
-// newReadBack starts to read the file. If the file is being continued, it reads
-// the bytes that exist already first: there is their number.
+// newReadBack starts to read the file. If the caller continues an existing file, there is the
+// number of bytes that the file already has, and newReadBack reads these bytes first.
 func newReadBack(ctx context.Context, files platform.Files, path string, there int64, file platform.WriteFile) (
 	*readBack, error) {
 	reader, err := files.Open(path)

@@ -55,7 +55,7 @@ func redactStream(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo
 	if r == nil {
 		return handle(server, stream)
 	}
-	if relay, ok := server.(*networkService); ok { // its only stream is Pipe
+	if relay, ok := server.(*networkService); ok { // Pipe is the only stream of networkService
 		if err := relay.redactedPipe(&pipeStream{ServerStream: stream}, r); err != nil {
 			return &redactedError{r.String(err.Error()), err}
 		}
@@ -116,7 +116,7 @@ func (s *cleanStream) SendMsg(m any) error {
 		}
 	case *agentv1.TailReply:
 		s.last = func(data []byte) any { return &agentv1.TailReply{Data: data} }
-		if m.GetEvent() != agentv1.TailEvent_TAIL_EVENT_NONE { // the event follows everything sent before
+		if m.GetEvent() != agentv1.TailEvent_TAIL_EVENT_NONE { // all bytes must be sent before the event
 			if err := s.end(); err != nil {
 				return err
 			}
@@ -128,8 +128,8 @@ func (s *cleanStream) SendMsg(m any) error {
 	return s.ServerStream.SendMsg(m)
 }
 
-// next returns the redacted bytes as a copy, since the receiver may keep a message after the next
-// one.
+// next returns the redacted bytes as a copy, since the receiver may keep a message after next has
+// redacted another one.
 func (s *cleanStream) next(stream **redact.Stream, data []byte) []byte {
 	if len(data) == 0 {
 		return nil
@@ -150,7 +150,7 @@ func rest(stream *redact.Stream) []byte {
 	return stream.End()
 }
 
-// end sends the remaining bytes of a file.
+// end sends the bytes that the redactor has held back.
 func (s *cleanStream) end() error {
 	left := rest(s.data)
 	if s.last == nil || len(left) == 0 {
@@ -209,8 +209,8 @@ func cleanLines(r *redact.Redactor, list protoreflect.List) {
 	}
 }
 
-// nameOf returns the name of an environment variable or registry value, which
-// determines whether its value is secret.
+// nameOf returns the name of an environment variable or registry value, which determines whether
+// its value is secret. For any other message it returns "".
 func nameOf(m protoreflect.Message) string {
 	fields := m.Descriptor().Fields()
 	named := fields.ByName("name")
@@ -220,7 +220,8 @@ func nameOf(m protoreflect.Message) string {
 	return m.Get(named).String()
 }
 
-// cleaned returns a value without secrets; a message is redacted in place.
+// cleaned returns a value without secrets. If the value is a message, cleaned redacts it in place
+// and returns false.
 func cleaned(r *redact.Redactor, name string, field protoreflect.FieldDescriptor, value protoreflect.Value) (
 	protoreflect.Value, bool) {
 	isName := field.Name() == "name" || field.Name() == "type"

@@ -60,7 +60,7 @@ func (s *networkService) redactedPipe(stream *pipeStream, r *redact.Redactor) er
 	return nil
 }
 
-// redactedCall forwards one call.
+// redactedCall forwards one call to the runtime and redacts the reply.
 func (s *networkService) redactedCall(call grpc.ServerStream, path string, r *redact.Redactor) error {
 	method, _ := grpc.MethodFromServerStream(call)
 	var question []byte

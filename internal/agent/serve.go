@@ -35,10 +35,9 @@ const (
 	endGrace = 10 * time.Second
 )
 
-// Serve serves one session on rw and closes it. It returns nil if the other
-// side ended the stream, handshake.ErrRefused if the other side is not swdt,
-// and ctx's error if ctx ended first. All calls have returned by then, except
-// those that hang in the operating system.
+// Serve serves one session on rw and closes it. It returns nil if the other side ended the stream,
+// handshake.ErrRefused if the other side is not swdt, and ctx's error if ctx ended first. When
+// Serve returns, all calls have returned except those that hang in the operating system.
 func Serve(ctx context.Context, m Machine, rw io.ReadWriteCloser) error {
 	conn, bridge := newBridge(rw)
 	defer bridge.close(ctx)
@@ -101,7 +100,7 @@ func newServer(s *session) *grpc.Server {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 		grpc.UnaryInterceptor(s.unary),
 		grpc.StreamInterceptor(s.stream),
-		grpc.ChainUnaryInterceptor(redactUnary), // inside the two above
+		grpc.ChainUnaryInterceptor(redactUnary), // the chained interceptors run inside s.unary and s.stream
 		grpc.ChainStreamInterceptor(packed.Server, redactStream),
 	)
 	cache := hashcache.Load(s.platform.Files)

@@ -62,8 +62,9 @@ func (s *servicesService) reply(ctx context.Context, name string) (*agentv1.Serv
 	}, nil
 }
 
-// processStarts returns when each process began. If that fails, it logs the
-// error and returns nil: the rest of a status is valid without it.
+// processStarts returns the start time of each process by PID. If the processes cannot be listed,
+// it logs the error and returns nil, since the rest of a service's status is valid without start
+// times.
 func (s *session) processStarts(ctx context.Context) map[uint32]time.Time {
 	processes, err := s.platform.Processes.List(ctx)
 	if err != nil {

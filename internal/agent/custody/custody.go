@@ -1,7 +1,8 @@
-// Package custody keeps swdt's files on a node (everything below layout.Root) under the sole control of SYSTEM and
-// the administrators. It is a layer between the agent and its files. Before it uses a file below the root, it judges
-// the root, each folder on the way, and the file itself: it refuses them if another account could have made or
-// changed them. It restricts each file and folder that it creates, from the creation on.
+// Package custody keeps swdt's files on a node (everything below layout.Root) under the sole
+// control of SYSTEM and the administrators. It is a layer between the agent and its files. Before
+// custody uses a file below the root, it judges the root, each folder on the way, and the file
+// itself: it refuses them if another account could have made or changed them. It restricts each
+// file and folder that it creates, from the creation on.
 //
 // Every user may create folders in C:\ProgramData, and the creator of a folder keeps control of it: an owner can
 // always change the access list, and a handle that was opened before a list was tightened keeps its rights. So a root
@@ -68,8 +69,8 @@ func Files(all platform.Files) platform.Files {
 // rootTries limits how often Secure tries again because another account made the root at the same time.
 const rootTries = 10
 
-// Secure makes sure that layout.Root exists and is swdt's. It returns the path to which a foreign root was moved, or
-// "" if it moved none. It does not change a root that is swdt's.
+// Secure makes sure that layout.Root exists and is swdt's. It returns the path to which it moved a
+// foreign root, or "" if it moved none. It does not change a root that is swdt's.
 func Secure(all platform.Files) (movedTo string, err error) {
 	for range rootTries {
 		err := checkOwner(all, layout.Root)
@@ -104,8 +105,9 @@ func makeRoot(all platform.Files) error {
 	return checkOwner(all, layout.Root)
 }
 
-// moveAside renames a root that is not swdt's, and returns its new path. Just before the rename, another swdt may
-// have replaced that root by a good one; then moveAside renames the good one back and returns "".
+// moveAside renames a root that is not swdt's, and returns its new path. Before the rename, another
+// swdt may have moved that root aside. If no root exists now, moveAside returns "". If moveAside
+// has renamed a good new root, it renames this root back and returns "".
 func moveAside(all platform.Files, foreign *ForeignError) (aside string, err error) {
 	aside = layout.Root + asideMark + strings.ToLower(rand.Text()[:12])
 	err = all.Rename(layout.Root, aside, false)

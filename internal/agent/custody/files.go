@@ -10,7 +10,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// files wraps the machine's files: it judges those below the root before each use.
+// files wraps the machine's files. Before each use of a file below the root, it judges the file and
+// the folders above it. Remove and ACL judge only the folders.
 type files struct{ all platform.Files }
 
 // whole returns an error unless the path and every folder above it, up to the root, are swdt's.

@@ -22,9 +22,9 @@ const cleanUpInterval = 5 * time.Second
 // endingHolder is the holder that a guardian writes into the capture's lock when it has acquired the lock.
 const endingHolder = "swdt, which ends a capture"
 
-// Guard runs a capture from beginning to end, waits until its packets are fetched or KeepFor is over, and then
-// removes the guardian service. The agent calls it when it is started as a capture's guardian, after Begin and again
-// after every crash or boot.
+// Guard runs a capture from beginning to end, waits until its packets are fetched or KeepFor is
+// over, and then removes the guardian service. The agent calls Guard when the agent is started as a
+// capture's guardian: after Begin, and again after every crash or boot.
 func Guard(ctx context.Context, m Machine, id string) error {
 	j, err := readJournal(m.Platform.Files)
 	var damaged *damagedError
@@ -51,9 +51,9 @@ type guardian struct {
 	Machine
 	*journal
 	monitor monitor
-	held    platform.Unlocker // the session's lock, once the session has released it
+	held    platform.Unlocker // the capture's lock, from the moment when the session has released it
 	live    *printing
-	refused bool      // pktmon did not start
+	refused bool      // pktmon refused to start the capture or one of its rounds
 	round   time.Time // when this round began; for the first round, when the capture began
 }
 
@@ -67,8 +67,10 @@ func (g *guardian) run(ctx context.Context) error {
 	if g.State == captureplan.Prepared {
 		outcome = g.capture(ctx)
 	}
-	// ctx may have ended and so ended the capture, for example because the machine shuts down. The clean-up must run
-	// to its end nevertheless, but it is not retried then: the next start of the guardian continues it.
+	// ctx may have ended, for example because the machine shuts down, and this ended the capture.
+	// The clean-up must run to its end nevertheless, so it gets a context of its own. If the
+	// clean-up fails after ctx has ended, it is not retried now: the next start of the guardian
+	// continues it.
 	uncut, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLimit)
 	defer cancel()
 	return wait.Condition{
@@ -107,8 +109,8 @@ func (g *guardian) enter(s captureplan.State, message string) error {
 	return g.write(g.Platform.Files)
 }
 
-// capture captures packets until something ends the capture, and returns its outcome with the
-// reason.
+// capture captures packets until something ends the capture. The returned outcome has the reason
+// for the end.
 func (g *guardian) capture(ctx context.Context) captureplan.Outcome {
 	if refused, err := g.othersFirst(ctx); err != nil {
 		return captureplan.Outcome{Result: captureplan.Failed, Reason: err.Error()}
@@ -125,13 +127,15 @@ func (g *guardian) capture(ctx context.Context) captureplan.Outcome {
 	if err != nil {
 		return captureplan.Outcome{Result: captureplan.Failed, Reason: err.Error()}
 	}
-	if ours, err := g.isRunning(ctx); err == nil && !ours && !g.Plan.Live { // for a live capture, wait has reported it
+	if ours, err := g.isRunning(ctx); err == nil && !ours && !g.Plan.Live { // wait has reported this for a live capture
 		reason += "; before that, " + ErrEndedByOther.Error()
 	}
 	return captureplan.Outcome{Result: captureplan.Captured, Reason: reason}
 }
 
-// othersFirst detects captures and filters of other programs, and ends them if the plan says so.
+// othersFirst detects captures and filters of other programs. If the plan has Force, it ends these
+// captures and removes all filters. If the plan does not have Force, it returns a Refused outcome.
+// It returns nil if the capture may begin.
 func (g *guardian) othersFirst(ctx context.Context) (*captureplan.Outcome, error) {
 	text, running, err := g.monitor.status(ctx)
 	if err != nil {
@@ -223,15 +227,15 @@ func (g *guardian) wait(ctx context.Context) (string, error) {
 // lock, until the clean-up is done.
 func (g *guardian) sessionReleased() bool {
 	if g.held == nil {
-		// An error means that another process holds the lock, or that the disk fails. The capture then ends when its
-		// time is over.
+		// An error means that the session still holds the lock, or that the disk fails. If the disk
+		// fails, the capture ends when its time is over.
 		g.held, _ = g.Platform.Files.Lock(layout.CaptureLock, []byte(endingHolder))
 	}
 	return g.held != nil
 }
 
-// clear stops the capture if it is swdt's and removes swdt's filters. kept is a message about
-// filters that it had to leave, or "".
+// clear stops the running capture if it is swdt's, and removes swdt's filters. kept is a message
+// about filters that clear had to leave, or "".
 func (g *guardian) clear(ctx context.Context) (kept string, err error) {
 	if g.live != nil {
 		g.live.stop()
@@ -291,15 +295,16 @@ func (g *guardian) stop(ctx context.Context) error {
 	return errors.New("pktmon stop does not end the capture")
 }
 
-// isRunning reports whether swdt's capture runs according to pktmon. For a blind plan it returns true, since that
-// pktmon cannot report whether it captures.
+// isRunning reports whether swdt's capture runs according to pktmon. For a blind plan it returns
+// true, since the node's pktmon cannot report whether it captures.
 func (g *guardian) isRunning(ctx context.Context) (bool, error) {
 	text, running, err := g.monitor.status(ctx)
 	return g.Plan.Blind || running && g.isOurs(text), err
 }
 
-// isOurs reports whether a status of pktmon's describes swdt's capture: its log file is named after
-// the plan's ID. A live capture has no log file.
+// isOurs reports whether a status of pktmon describes swdt's capture. The status of a capture to a
+// log file has the log file's name, which begins with the plan's ID. A live capture has no log
+// file.
 func (g *guardian) isOurs(status string) bool {
 	if !g.Plan.Live {
 		return strings.Contains(strings.ToLower(status), g.Plan.ID+".")

@@ -19,7 +19,8 @@ import (
 type journal struct {
 	Plan captureplan.Plan `json:"plan"`
 	captureplan.Event
-	// Began is the time at which the guardian started. It determines when the capture ends.
+	// Began is the time just before the guardian started pktmon. Plan.For is counted from this
+	// time.
 	Began time.Time `json:"began,omitzero"`
 }
 
@@ -126,8 +127,8 @@ func (j *journal) write(files platform.Files) error {
 	return nil
 }
 
-// replaceTries limits how often the journal's replacement is tried: Windows does not replace a file that another
-// process reads, and a session reads this one.
+// replaceTries limits how often the journal's replacement is tried: Windows does not replace a file
+// that another process reads, and sessions read the journal.
 const replaceTries = 100
 
 func replaceJournal(files platform.Files, next string) (err error) {

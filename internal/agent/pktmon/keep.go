@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	// quickly is how long after a capture its guardian checks at short intervals whether the packets were fetched,
-	// since a session usually fetches them at once. Later the interval is leisurely.
+	// quickly is the time after a capture in which its guardian checks at the short interval
+	// pollInterval whether the packets were fetched, since a session usually fetches them at once.
+	// Later the guardian checks at the interval leisurely.
 	quickly   = 10 * time.Second
 	leisurely = 2 * time.Second
 )
@@ -26,8 +27,8 @@ const (
 // itself, since the next capture may begin while the packets are fetched.
 func keepFile(id string) string { return layout.Captures + `\` + id + ".keep" }
 
-// Keep holds the files of a capture for the session that fetches them, until Unlock or the end of its process:
-// neither the next capture nor a guardian removes them.
+// Keep holds the files of a capture for the session that fetches them. Until Unlock or the end of
+// the session's process, neither the next capture nor a guardian removes the files.
 func Keep(files platform.Files, id string) (platform.Unlocker, error) {
 	if err := (captureplan.Plan{ID: id, Start: []string{""}}).Validate(); err != nil {
 		return nil, err
@@ -50,8 +51,8 @@ type keep struct {
 	id    string
 }
 
-// Unlock releases the lock and removes the file. It ignores a failed removal: another process is
-// then reading the file, and the next capture removes it.
+// Unlock releases the lock and removes the lock file. It ignores a failed removal: another process
+// may be reading the lock file, and the next capture removes the file.
 func (k *keep) Unlock() error {
 	err := k.lock.Unlock()
 	_ = k.files.Remove(keepFile(k.id))
@@ -70,8 +71,9 @@ func isKept(files platform.Files, id string) bool {
 	return lock.Unlock() != nil
 }
 
-// setAside copies the result of the previous capture to its own file if a session still fetches that capture's
-// packets. The session polls for the result only now and then, and may not have read it yet.
+// setAside copies the result of the previous capture to its own file if a session still fetches
+// that capture's packets. The session polls for the result only at intervals, and may not have read
+// the result yet.
 func setAside(files platform.Files) error {
 	j, err := readJournalIfWhole(files)
 	if err != nil || j == nil || !isKept(files, j.Plan.ID) {
@@ -89,7 +91,7 @@ func setAside(files platform.Files) error {
 	return errors.Join(err, file.Close())
 }
 
-// journalOf returns the journal of one capture: the node's present journal, or the one that
+// journalOf returns the journal of one capture: the node's present journal, or the journal that
 // setAside copied.
 func journalOf(files platform.Files, id string) (*journal, error) {
 	j, err := readJournal(files)
@@ -163,10 +165,12 @@ func forget(files platform.Files) error {
 	return remove(files, paths)
 }
 
-// linger waits until the capture's packets are no longer on the node: their session has fetched them, the next
-// capture has removed them, or linger removes them after KeepFor. While it cannot look, for example because another
-// process reads the journal exclusively, it tries again; twice KeepFor after the capture it leaves the packets to the
-// next capture. It returns false if ctx ends first; the guardian's service must then continue at the next boot.
+// linger waits until the capture's packets are no longer on the node: their session has fetched
+// them, the next capture has removed them, or linger removes them after KeepFor. If linger cannot
+// check, for example because another process reads the journal exclusively, it tries again. If it
+// still cannot check at twice KeepFor after the capture, it leaves the packets to the next capture.
+// linger returns false if ctx ends first; the guardian's service must then continue at the next
+// boot.
 func linger(ctx context.Context, files platform.Files, id string) bool {
 	for begun := time.Now(); ; {
 		age := time.Since(begun)
@@ -187,7 +191,8 @@ func linger(ctx context.Context, files platform.Files, id string) bool {
 // packetsGone reports whether the guardian of a capture need no longer stay for its packets. If they are overdue and
 // no session fetches them, packetsGone removes them.
 func packetsGone(files platform.Files, id string, overdue bool) (bool, error) {
-	// A journal that cannot be read names no other capture: then the files decide.
+	// If the journal names another capture, that capture has removed the packets. If the journal
+	// cannot be read, the files decide.
 	if j, err := readJournal(files); err == nil && (j == nil || j.Plan.ID != id) {
 		return true, nil
 	}
@@ -205,7 +210,8 @@ func packetsGone(files platform.Files, id string, overdue bool) (bool, error) {
 	return false, nil
 }
 
-// hasPackets reports whether a capture's files include any besides its lock and its kept journal.
+// hasPackets reports whether a capture's files include any file other than its lock and the copy of
+// its journal.
 func hasPackets(paths []string) bool {
 	for _, path := range paths {
 		if !strings.HasSuffix(path, ".keep") && !strings.HasSuffix(path, ".json") {

@@ -16,7 +16,7 @@ const outputLimit = 16 << 10
 // monitor is the machine's packet monitor.
 type monitor struct {
 	processes platform.Processes
-	blind     bool // it has no `status` command
+	blind     bool // pktmon has no `status` command
 }
 
 func (m monitor) run(ctx context.Context, args ...string) (string, error) {

@@ -42,7 +42,7 @@ func startPrinting(ctx context.Context, windows *platform.Platform, plan capture
 	return p, nil
 }
 
-// stop ends pktmon. The driver may continue to capture.
+// stop ends the pktmon process and waits for its end. pktmon's driver may continue to capture.
 func (p *printing) stop() {
 	p.cancel()
 	<-p.ended
@@ -59,7 +59,7 @@ func (p *printing) result() (string, error) {
 	return "", &captureplan.CommandError{Args: p.args, Code: p.code, Output: "it stopped printing"}
 }
 
-// bounded writes data to a file up to a limit, and drops the rest.
+// bounded writes data to a file up to a limit, and drops the rest. At the limit, it calls full.
 type bounded struct {
 	file platform.WriteFile
 	left int64

@@ -10,16 +10,16 @@ import (
 )
 
 // maxWaiting is how many closed rounds may wait to be fetched. A round is a part of a capture with
-// its own log file. While that many wait, the current round continues; no packet is lost as long
-// as its log has room.
+// its own log file. While maxWaiting rounds wait, the current round continues; no packet is lost as
+// long as the log of the current round has room.
 const maxWaiting = 2
 
 // ErrEndedByOther reports that another program has ended swdt's capture.
 var ErrEndedByOther = errors.New("another program ended the capture with pktmon")
 
-// turn closes the current round if it is old enough and fewer than maxWaiting rounds wait, and
-// begins the next. pktmon releases a round's packets only after it was stopped, so turn stops it
-// as briefly as possible.
+// turn closes the current round and begins the next one, if the current round is old enough and
+// fewer than maxWaiting rounds wait. pktmon releases a round's packets only after pktmon was
+// stopped, so turn stops pktmon as briefly as possible.
 func (g *guardian) turn(ctx context.Context) error {
 	if g.Plan.Round == 0 || time.Since(g.round) < g.Plan.Round || g.waiting() >= maxWaiting {
 		return nil

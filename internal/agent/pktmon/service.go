@@ -13,9 +13,8 @@ import (
 // Argument is the argument that runs the agent as a capture's guardian.
 const Argument = "capture"
 
-// guardianOf returns the service that owns this machine's capture. The SCM
-// starts it again when it is killed, since a capturing node must not wait for a
-// contact.
+// guardianOf returns the service that owns this machine's capture. If this service is killed, the
+// SCM starts it again at once, since a capture must end even if no swdt contacts the node.
 func guardianOf(m Machine) guard.Guardian {
 	return guard.Guardian{
 		Services:    m.Platform.Services,

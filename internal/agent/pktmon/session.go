@@ -21,8 +21,8 @@ const (
 	maxWakes     = 3                      // how often a session starts a guardian again
 )
 
-// Hold is a session's lock on its capture: when it is released, the capture ends. No other swdt
-// removes the captured packets until Forget, or until the session's process ends.
+// Hold is a session's lock on its capture: when the lock is released, the capture ends. No other
+// swdt removes the captured packets until Forget, or until the session's process ends.
 type Hold struct {
 	once sync.Once
 	lock platform.Unlocker
@@ -44,8 +44,8 @@ func (h *Hold) Release() error {
 	return h.err
 }
 
-// Begin locks the node's packet monitor, writes the journal and starts the guardian. It first removes what an earlier
-// capture has left.
+// Begin locks the node's packet monitor, writes the journal and starts the guardian. Before that,
+// it removes the files of earlier captures that no session fetches.
 func Begin(ctx context.Context, m Machine, plan captureplan.Plan) (*Hold, error) {
 	if err := plan.Validate(); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func acquireHold(ctx context.Context, m Machine, holder string) (*Hold, error) {
 		if err == nil && (j == nil || j.State == captureplan.Done) {
 			return hold, nil
 		}
-		// The guardian of that capture needs the lock to clean up.
+		// The guardian of the unfinished capture needs the lock to clean up.
 		if err := errors.Join(err, hold.Release()); err != nil {
 			return nil, err
 		}
@@ -125,8 +125,8 @@ func awaitDone(ctx context.Context, m Machine) error {
 	}.Wait(ctx)
 }
 
-// isEnding reports whether err shows that a guardian holds the lock. The guardian releases it after the clean-up, at
-// the latest when its process ends after the removal of its service.
+// isEnding reports whether err shows that a guardian holds the lock. The guardian releases the lock
+// after the clean-up, at the latest when its process ends after the removal of its service.
 func isEnding(err error) bool {
 	var locked *fault.LockedError
 	return errors.As(err, &locked) && string(locked.Holder) == endingHolder
@@ -148,7 +148,8 @@ func busy(err error) error {
 func Follow(ctx context.Context, m Machine, id string, report func(captureplan.Event) error) error {
 	wakes, closed := 0, 0
 	for last := (captureplan.State)(""); ; {
-		// Call Running before the journal is read: then the journal has every record that an ended guardian wrote.
+		// Call Running before the journal is read. If Running reports that the guardian has ended,
+		// the journal has all its records.
 		alive, err := guardianOf(m).Running(ctx)
 		if err != nil {
 			return err

@@ -11,9 +11,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// ownStaged makes sure that no ordinary account can change the staged file any more, neither through
-// its access list nor through a handle that was opened earlier. If such an account made the file or
-// may change it, ownStaged copies the contents into a new file.
+// ownStaged makes sure that no ordinary account can change the staged file any more, neither
+// through its access list nor through a handle that was opened earlier. If such an account made the
+// file or may change it, ownStaged copies the contents into a new file. If the staged file is the
+// kept previous binary, it returns an error instead.
 func ownStaged(files platform.Files, c Component, id string) error {
 	if !files.KeepsACL() {
 		return nil
@@ -63,8 +64,8 @@ func copyNew(files platform.Files, from, to string) error {
 	return errors.Join(err, file.Close())
 }
 
-// changers returns the ordinary accounts that can change a file with this
-// access list.
+// changers returns the ordinary accounts that can change a file with this access list. If err is
+// set, the list is unknown, and changers returns Everyone (WD).
 func changers(sddl string, err error) []string {
 	if err != nil {
 		return []string{"WD"}
@@ -72,9 +73,9 @@ func changers(sddl string, err error) []string {
 	return access.OrdinaryChangers(sddl)
 }
 
-// setAccess gives the new binary the access list of the old one, or the safe list layout.BinarySDDL if
-// ordinary accounts could change the old one. If the list cannot be set, the file stays restricted,
-// and a service can run it nevertheless.
+// setAccess gives the new binary the access list of the old one, or the safe list layout.BinarySDDL
+// if there is no old binary or if ordinary accounts could change it. If the list cannot be set, the
+// new binary stays restricted, and a service can run it nevertheless.
 func (t *transaction) setAccess(c Component) {
 	files := t.Platform.Files
 	if !files.KeepsACL() {

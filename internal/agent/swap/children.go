@@ -50,8 +50,7 @@ func (t *transaction) pinChildren(ctx context.Context, service string) (*childre
 	return c, nil
 }
 
-// descendants returns a process and everything that it started, directly or
-// not.
+// descendants returns a process and all processes that it started, directly or through others.
 func descendants(processes []platform.Process, pid uint32) map[uint32]bool {
 	below := map[uint32]bool{pid: true}
 	for range processes { // a parent may follow its child in the list
@@ -77,7 +76,7 @@ func (t *transaction) isDestination(image string) bool {
 	return false
 }
 
-// end waits until all children have ended; after the timeout it kills the rest.
+// end waits until all children have ended. It kills the children that still run after the timeout.
 func (c *children) end(ctx context.Context, timeout time.Duration) error {
 	patient, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

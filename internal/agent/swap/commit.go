@@ -58,8 +58,8 @@ func setAside(files platform.Files, path, aside string) error {
 	return nil
 }
 
-// clearLeftovers removes staged and partially sent files beside the destinations. It ignores files that cannot be
-// removed; the next transaction tries again.
+// clearLeftovers removes the files that leftovers returns. It ignores files that cannot be removed;
+// the next transaction tries again.
 func (t *transaction) clearLeftovers() {
 	for _, c := range t.plan.Components {
 		for _, path := range leftovers(t.Platform.Files, c.Destination) {
@@ -85,7 +85,8 @@ func leftovers(files platform.Files, destination string) (paths []string) {
 	return paths
 }
 
-// rememberHashes saves the new binaries' hashes, so that the next inspection need not read them.
+// rememberHashes saves the hashes of the new and the previous binaries, so that the next inspection
+// need not read these files.
 func (t *transaction) rememberHashes(ctx context.Context) {
 	hashes := hashcache.Load(t.Platform.Files)
 	for _, c := range t.plan.Components {

@@ -25,8 +25,8 @@
 //	                             renamed because a program still ran it when
 //	                             the name was needed
 //
-// On Windows a running executable can be renamed but not replaced, so each swap
-// consists of two renames. A power cut between them leaves no file at the
-// destination; the SCM starts the guardian at the next boot, and the guardian
-// puts a file there.
+// On Windows a running executable can be renamed but not replaced, so each swap consists of two
+// renames. A power cut between the two renames leaves no file at the destination. The SCM starts
+// the guardian at the next boot, and the guardian renames the old or the new binary to the
+// destination.
 package swap

@@ -52,9 +52,9 @@ func Guarded(ctx context.Context, p *platform.Platform) (bool, error) {
 // pause waits for one interval of polling.
 func pause(ctx context.Context) error { return wait.For(ctx, pollInterval) }
 
-// Guard finishes a transaction and removes the guardian service. The agent
-// calls it when it is started as the guardian, after Begin and again after
-// every crash or boot, until the journal has the state done.
+// Guard finishes a transaction and removes the guardian service. The agent calls Guard when the
+// agent is started as the guardian: after Begin, and again after every crash or boot, until the
+// journal has the state done.
 func Guard(ctx context.Context, m Machine, id string) error {
 	if !validID(id) {
 		return fmt.Errorf("%w: %q", ErrNoTransaction, id)
@@ -85,13 +85,13 @@ func finishTransaction(ctx context.Context, m Machine, id string) error {
 	return t.run(ctx)
 }
 
-// Follow reports a transaction's events until it is done. If the guardian ends before that, Follow
-// starts it again. When ctx ends, the transaction continues.
+// Follow reports a transaction's events until the transaction is done. If the guardian ends before
+// that, Follow starts the guardian again. When ctx ends, the transaction continues.
 func Follow(ctx context.Context, m Machine, id string, report func(Event)) (Outcome, error) {
 	seen, wakes := 0, 0
 	for {
-		// Call Running before the journal is read: then the journal has every record that an ended
-		// guardian wrote.
+		// Call Running before the journal is read. If Running reports that the guardian has ended,
+		// the journal has all its records.
 		alive, err := guardianOf(m).Running(ctx)
 		if err != nil {
 			return Outcome{}, err

@@ -17,8 +17,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// inspection is the inspection of one component. Its question and its answer are messages of
-// the RPC, since they are for nothing else.
+// inspection is the inspection of one component. Its question and its answer have the types of the
+// RPC's messages, since only the RPC uses them.
 type inspection struct {
 	platform  *platform.Platform
 	hashes    *hashcache.Cache
@@ -28,8 +28,8 @@ type inspection struct {
 	service   platform.ServiceStatus // valid if state has a service
 }
 
-// Inspect inspects a component. It writes nothing. processes are those of the machine. With an
-// error, the state has what was found before it.
+// Inspect inspects a component. It writes nothing. processes are the processes of the machine. If
+// Inspect returns an error, the returned state has the findings up to the error.
 func Inspect(ctx context.Context, p *platform.Platform, hashes *hashcache.Cache, question *agentv1.InspectComponent,
 	processes []platform.Process) (*agentv1.ComponentState, error) {
 	i := &inspection{
@@ -89,7 +89,8 @@ func (i *inspection) inspectService(ctx context.Context) error {
 	return nil
 }
 
-// startOf returns when a process started; zero: unknown, or pid is 0.
+// startOf returns the start time of a process. It returns the zero time if the start time is
+// unknown or pid is 0.
 func (i *inspection) startOf(pid uint32) time.Time {
 	for _, p := range i.processes {
 		if p.PID == pid && pid != 0 {
@@ -111,11 +112,11 @@ func (i *inspection) inspectPrevious(ctx context.Context) error {
 	return nil
 }
 
-// versionTimeout limits how long a binary may run that does not support the version argument
-// and so does not end.
+// versionTimeout limits how long versionOf runs a binary, since a binary that does not support the
+// version argument may run on.
 const versionTimeout = 10 * time.Second
 
-// versionOf runs a binary to get its version; empty if it prints none.
+// versionOf runs a binary and returns the version that it prints, or "" if it prints none.
 func (i *inspection) versionOf(ctx context.Context, path string) string {
 	args := i.question.GetVersionArgs()
 	if len(args) == 0 {

@@ -38,15 +38,15 @@ type before struct {
 	// CommandLines are the old command lines of the services whose command line the transaction
 	// changes, by service.
 	CommandLines map[string]string `json:"commandLines,omitempty"`
-	// LogSizes are the sizes of the services' log files, in bytes, by path. Bytes beyond that size
-	// were written during this transaction.
+	// LogSizes are the sizes of the services' log files, in bytes, by path. Bytes beyond the
+	// recorded size were written during this transaction.
 	LogSizes map[string]int64 `json:"logSizes,omitempty"`
-	// Old identifies the binaries at the destinations, by component name. Without it, the
-	// transaction could mistake another account's file for one of them, since another account may
-	// put a file at a path from which a binary has just been moved.
+	// Old identifies the binaries at the destinations, by component name. Another account may put a
+	// file at a path from which a binary has just been moved; without Old, the transaction could
+	// mistake that file for the old binary.
 	Old map[string]platform.FileID `json:"old,omitempty"`
-	// Unhealthy are components that failed their health check before the transaction, so that the
-	// new binary did not cause the failure.
+	// Unhealthy are the components that failed their health check before the transaction. The
+	// transaction does not blame the new binary for such a failure.
 	Unhealthy []string `json:"unhealthy,omitempty"`
 }
 
@@ -122,7 +122,7 @@ func (j *journal) append(r record) error {
 }
 
 // readJournal returns a journal's records and reports whether its last line is complete. A power
-// cut leaves an incomplete last line; the action that it announces was not begun.
+// cut may leave an incomplete last line; the action that this line announces was not begun.
 func readJournal(files platform.Files, id string) (records []record, whole bool, err error) {
 	f, err := files.Open(journalPath(id))
 	if errors.Is(err, fault.ErrNotExist) {
@@ -254,7 +254,7 @@ func describe(id string, records []record) Transaction {
 	return t
 }
 
-// Acknowledge deletes a finished transaction, after its guardian has ended.
+// Acknowledge deletes the journal of a finished transaction, after the guardian has ended.
 func Acknowledge(ctx context.Context, p *platform.Platform, id string) error {
 	if !validID(id) {
 		return fmt.Errorf("%w: %q", ErrNoTransaction, id)

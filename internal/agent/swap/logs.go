@@ -37,7 +37,7 @@ func (t *transaction) logLines(ctx context.Context, service string) []string {
 			continue
 		}
 		var begin int64
-		if b := t.journal.before(); b != nil && b.LogSizes[path] <= info.Size { // otherwise the log was rotated
+		if b := t.journal.before(); b != nil && b.LogSizes[path] <= info.Size { // a smaller log was rotated: read it from its beginning
 			begin = b.LogSizes[path]
 		}
 		if lines := tail(t.Platform.Files, path, begin, info.Size); len(lines) > 0 {
@@ -55,15 +55,15 @@ func (t *transaction) logFiles(ctx context.Context, service string) []string {
 	return servicelog.Paths(service, config.CommandLine)
 }
 
-// tail returns the last lines between begin and end, which are offsets in
-// bytes.
+// tail returns the last logLines lines of a file between begin and end, which are offsets in bytes.
+// It returns nil if the file cannot be read.
 func tail(files platform.Files, path string, begin, end int64) []string {
 	f, err := files.Open(path)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	torn := end-begin > logTailBytes // the first line may then be incomplete
+	torn := end-begin > logTailBytes // if so, the first line may be incomplete
 	if torn {
 		begin = end - logTailBytes
 	}

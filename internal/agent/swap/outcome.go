@@ -78,8 +78,8 @@ func (t *transaction) describe(ctx context.Context, c Component, action Action, 
 	return o
 }
 
-// down returns the time from the first stop to the last start that this process
-// recorded.
+// down returns the time from the first stop in the journal to the last start by this process. It
+// returns 0 if this process has started no service.
 func (t *transaction) down() time.Duration {
 	first, ok := t.journal.at(Stopping, "")
 	if !ok || len(t.started) == 0 {

@@ -16,14 +16,15 @@ import (
 // kube-log-runner.
 //
 // Windows allows renaming a running executable, but not writing, replacing or removing it. So a
-// swap puts another file at the destination, and the running file has another name by then: Windows
-// names a process by the present path of its file (but Wine, and a file system that does not follow
-// the rename, by the old path). Files are compared by their ids, since a junction or a short name
-// gives one file two paths.
+// swap puts another file at the destination, and gives the running file another name. As the image
+// of a process, Windows reports the present path of the running file. (Wine, and Windows on a file
+// system that does not track renames, report the old path.) Files are compared by their ids, since
+// a junction or a short name gives one file two paths.
 //
-// If the process is still named by the destination, it is outdated if the file there was created or
-// written after the process began. NTFS's time of the last change is not used, since a new access
-// list changes it, and so does a backup that clears the archive bit. A file with a time in the
+// If the image of the process is still the destination, the process is outdated if the file at the
+// destination was created or written after the process began. NTFS's time of the last change is not
+// used, since a new access list changes this time, and so does a backup that clears the archive
+// bit. A file with a time in the future does not count as newer: the clock was set back.
 // future does not count as newer: the clock was set back.
 func (i *inspection) outdated(info platform.FileInfo) bool {
 	if i.service.State != platform.Running || i.service.PID == 0 || i.service.SharedProcess {
@@ -67,8 +68,8 @@ func isBeside(destination, path string) bool {
 }
 
 // runBy returns the services whose command line contains the file at a destination. It searches all
-// running services, and those stopped services that have the file's name. It skips services that
-// cannot be read, since the result only helps to find a misspelt name.
+// running services, and those stopped services that have the file's name. It skips services whose
+// registration cannot be read, since the result only helps to find a misspelt name.
 func runBy(ctx context.Context, services platform.Services, destination string) (names []string) {
 	all, err := services.List(ctx)
 	if err != nil {
@@ -86,8 +87,8 @@ func runBy(ctx context.Context, services platform.Services, destination string) 
 	return names
 }
 
-// mentions reports whether a command line contains a whole path, and not only as the beginning of
-// longer ones.
+// mentions reports whether a command line contains a path as a whole. The beginning of a longer
+// path does not count.
 func mentions(commandLine, path string) bool {
 	fold := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "/", `\`)) }
 	commandLine, path = fold(commandLine), fold(path)

@@ -2,7 +2,7 @@
 
 package swap
 
-// afterRecord is called when a record is on the disk and its action has not
-// begun. Here it does nothing. In an agent built with the tag swdtpause,
+// afterRecord is called when a record is on the disk and the action that the record announces has
+// not begun. This implementation does nothing. In an agent built with the tag swdtpause,
 // afterRecord waits briefly, for tests that kill the agent in a given state.
 func afterRecord() {}

@@ -33,10 +33,10 @@ type Plan struct {
 	Components []Component `json:"components"`
 }
 
-// Component is one binary and the service that runs it. Plan, Component, Health, Outcome and
-// ComponentOutcome are what a journal holds, so an agent of another build must be able to read
-// them. They have the fields of the messages of the RPCs and are still types of their own: the
-// RPCs are free to change with each build.
+// Component is one binary and the service that runs it. The journal stores Plan, Component, Health,
+// Outcome and ComponentOutcome as JSON, so an agent of another build must be able to read them.
+// They have the same fields as the RPC messages, but are types of their own, since the RPC messages
+// may change with each build.
 type Component struct {
 	Name        string `json:"name"`
 	Destination string `json:"destination"`
@@ -61,8 +61,8 @@ type Component struct {
 	StartTimeout time.Duration `json:"startTimeout"`
 }
 
-// Health describes the checks by which a component's service proves that it works, beyond
-// running.
+// Health describes the checks by which a component's service proves that it not only runs but
+// works.
 type Health struct {
 	HTTPGet string        `json:"httpGet,omitempty"` // must answer 2xx
 	CRIPipe string        `json:"criPipe,omitempty"` // must answer CRI Version
@@ -100,8 +100,8 @@ func (c Component) previous() string { return layout.Previous(c.Destination) }
 func (c Component) swaps() bool      { return c.Staged != "" }
 func (c Component) creates() bool    { return c.swaps() && c.PreviousSHA256 == "" }
 
-// revives reports whether the staged file is the component's kept previous binary, to which the
-// component returns. Then the staged file must not be deleted.
+// revives reports whether the staged file is the component's previous binary, which was kept for a
+// rollback and is now used again. Such a staged file must not be deleted.
 func (c Component) revives() bool { return samePath(c.Staged, c.previous()) }
 
 // State is a stage of a transaction.
@@ -111,10 +111,10 @@ const (
 	Prepared    State = "prepared"    // recorded, nothing changed yet
 	Stopping    State = "stopping"    // stopping a service
 	Swapping    State = "swapping"    // swapping the files of a component
-	Swapped     State = "swapped"     // all files: from here on the transaction is finished, not undone
+	Swapped     State = "swapped"     // all files; if a guardian is interrupted after this record, the next one finishes the transaction
 	Starting    State = "starting"    // starting a service
 	Checking    State = "checking"    // checking that a service settles and is healthy
-	Committing  State = "committing"  // removing the files that only an undo would need
+	Committing  State = "committing"  // keeping the old binaries for a rollback
 	RollingBack State = "rollingBack" // undoing; the record has the reason
 	Resumed     State = "resumed"     // a new guardian took over
 	GaveUp      State = "gaveUp"      // the undo itself failed; the next guardian tries again
@@ -167,8 +167,8 @@ type ComponentOutcome struct {
 	Action  Action                  `json:"action"`
 	Message string                  `json:"message,omitempty"`
 	Service *platform.ServiceStatus `json:"service,omitempty"`
-	Down    time.Duration           `json:"down,omitempty"`    // from its service's stop to its start
-	Healthy time.Duration           `json:"healthy,omitempty"` // from its start to healthy
+	Down    time.Duration           `json:"down,omitempty"`    // from the stop of the component's service to its start
+	Healthy time.Duration           `json:"healthy,omitempty"` // from the start of the component's service until it is healthy
 	// LogLines are the service's last log lines if it failed.
 	LogLines []string `json:"logLines,omitempty"`
 }
@@ -183,7 +183,8 @@ var ErrChanged = errors.New("the file at the destination has changed since it wa
 // ErrNoTransaction is returned if no transaction has the wanted ID.
 var ErrNoTransaction = errors.New("no such transaction")
 
-// StuckError reports that a transaction is neither finished nor undone yet, since both failed.
+// StuckError reports that a transaction is neither finished nor undone, although guardians have
+// tried again.
 type StuckError struct {
 	ID   string
 	Last Event

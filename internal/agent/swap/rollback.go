@@ -62,9 +62,10 @@ func (t *transaction) removeStaged() error {
 	return nil
 }
 
-// stillRunsError reports a new binary that cannot be removed after the old one was restored. If the SCM started a
-// service from it at a boot, that service must be stopped again. If any other program runs it, such as a pod's shim,
-// the undo does not fail: the next transaction removes the file as a leftover.
+// stillRunsError reports a new binary that cannot be removed after the old one was restored. If the
+// SCM started a service from the new binary at a boot, that service must be stopped again. If any
+// other program runs the new binary, such as a pod's shim, the undo does not fail: the next
+// transaction removes the file as a leftover.
 type stillRunsError struct {
 	path string
 	err  error
@@ -139,7 +140,8 @@ func (t *transaction) restoreOld(c Component) error {
 	return err
 }
 
-// isOld reports whether the file at path is the one that was at the destination before the transaction.
+// isOld reports whether the file at path is the file that was at the destination before the
+// transaction.
 func (t *transaction) isOld(c Component, path string) bool {
 	b := t.journal.before()
 	if b == nil {
@@ -150,8 +152,9 @@ func (t *transaction) isOld(c Component, path string) bool {
 	return known && err == nil && info.ID == id
 }
 
-// swappedFile reports whether the new binary is at the destination. It is if the staged file is gone, and the old
-// binary was set aside or did not exist.
+// swappedFile reports whether the new binary is at the destination. The new binary is at the
+// destination if the staged file is gone and, in a swap, the old binary was set aside; for a
+// component that is created, there must be a file at the destination.
 func (t *transaction) swappedFile(c Component) (bool, error) {
 	staged, err := exists(t.Platform.Files, c.Staged)
 	if err != nil || staged {
@@ -171,12 +174,13 @@ func exists(files platform.Files, path string) (bool, error) {
 	return err == nil, err
 }
 
-// retry repeats an action that a virus scanner or a slowly ending process can disturb briefly.
+// retry repeats an action that a virus scanner or a slowly ending process can disturb briefly: at
+// most five attempts.
 func retry(ctx context.Context, action func() error) error {
 	return retryWhile(ctx, func(error) bool { return true }, action)
 }
 
-// retryWhile repeats an action only after errors that may be temporary.
+// retryWhile repeats an action, but only after errors that passing reports as temporary.
 func retryWhile(ctx context.Context, passing func(error) bool, action func() error) error {
 	const attempts = 5
 	rest := 100 * time.Millisecond

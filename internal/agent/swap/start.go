@@ -11,7 +11,7 @@ import (
 )
 
 // startServices starts the services that ran before the transaction, each after the services that
-// it needs. If other services wait for a component, it must be healthy before they are started: a
+// it needs. A component must be healthy before startServices starts the services after it: a
 // kubelet that does not find its runtime ends itself.
 func (t *transaction) startServices(ctx context.Context) error {
 	order := t.startOrder()
@@ -33,8 +33,8 @@ func (t *transaction) startServices(ctx context.Context) error {
 }
 
 // startNew starts a service and makes sure that its process runs the new binary. The process may
-// run the old one: if the stop had to kill the old process, a recovery action of the SCM may have
-// restarted the service some seconds later, between the stop and the swap.
+// run the old binary: if the stop had to kill the old process, a recovery action of the SCM may
+// have restarted the service some seconds later, between the stop and the swap.
 func (t *transaction) startNew(ctx context.Context, service string) error {
 	if err := t.start(ctx, service); err != nil {
 		return err
@@ -50,9 +50,10 @@ func (t *transaction) startNew(ctx context.Context, service string) error {
 	return t.start(ctx, service)
 }
 
-// stopUpTo stops the running services in their stop order, up to and including this service. The
-// services before it in that order start after it. The SCM starts a service's dependencies along
-// with the service, so one of these services may have restarted the old process.
+// stopUpTo stops the running services in their stop order, up to and including this service. A
+// service before it in that order may depend on it, and may run already: the SCM starts a service's
+// dependencies along with the service, so the restart of a dependent may have started the old
+// process. A service can be stopped only after its dependents.
 func (t *transaction) stopUpTo(ctx context.Context, service string) error {
 	for _, name := range t.journal.before().Running {
 		if err := t.stop(ctx, name); err != nil || name == service {
@@ -62,8 +63,8 @@ func (t *transaction) stopUpTo(ctx context.Context, service string) error {
 	return nil
 }
 
-// startedBefore reports whether the service's process started before the given moment. This
-// transaction has started the service. If the start time is unknown, it returns false.
+// startedBefore reports whether the service's process started before the given moment. Call it only
+// after t.start has started the service. If the start time is unknown, startedBefore returns false.
 func (t *transaction) startedBefore(ctx context.Context, service string, moment time.Time) (bool, error) {
 	processes, err := t.Platform.Processes.List(ctx)
 	if err != nil {

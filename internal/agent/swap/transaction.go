@@ -72,7 +72,8 @@ func asFailure(err error) *failure {
 	return &failure{err: err}
 }
 
-// proceed performs the remaining steps up to the commit. If it returns an error, the caller undoes the steps.
+// proceed performs the remaining steps up to the commit. If it returns an error, the caller undoes
+// the completed steps.
 func (t *transaction) proceed(ctx context.Context) error {
 	if err := t.resume(ctx); err != nil {
 		return err
@@ -113,7 +114,8 @@ func (t *transaction) resume(ctx context.Context) error {
 	if !t.journal.reached(Swapped) {
 		return &failure{err: fmt.Errorf("interrupted while %s", doing(last))}
 	}
-	// Each guardian but this one was interrupted: the first one and those that resumed before.
+	// Every guardian except this one was interrupted: the first guardian, and each guardian that
+	// resumed the transaction before this one.
 	interrupted := t.journal.count(Resumed)
 	if !t.journal.reached(Committing) && interrupted > maxResumes {
 		return &failure{err: fmt.Errorf("interrupted %d times, last while %s", interrupted, doing(last))}
@@ -121,8 +123,8 @@ func (t *transaction) resume(ctx context.Context) error {
 	return t.verifySwapped(ctx)
 }
 
-// verifySwapped makes sure that the new binaries are in place, as the journal records. They may not be: an undo on a
-// full disk may have left no record of itself.
+// verifySwapped makes sure that the new binaries are in place, as the journal records. The binaries
+// may be out of place: an undo on a full disk may have left no record of itself.
 func (t *transaction) verifySwapped(ctx context.Context) error {
 	hashes := hashcache.Load(t.Platform.Files)
 	for _, c := range t.plan.Components {
@@ -137,8 +139,9 @@ func (t *transaction) verifySwapped(ctx context.Context) error {
 	return nil
 }
 
-// rebooted reports whether the machine has restarted since the transaction was prepared. The SCM
-// has then decided which services run, so the state before the restart no longer counts.
+// rebooted reports whether the machine has restarted since the transaction was prepared. If it has,
+// the SCM has decided at the restart which services run, so the state before the restart no longer
+// counts.
 func (t *transaction) rebooted(ctx context.Context) (bool, error) {
 	facts, err := t.Platform.Machine.Facts(ctx)
 	if err != nil {
@@ -184,7 +187,7 @@ func (t *transaction) stopAll(ctx context.Context, services []string) error {
 	return nil
 }
 
-// observe records the state that must be restored.
+// observe returns the state that an undo must restore.
 func (t *transaction) observe(ctx context.Context) (*before, error) {
 	running, err := stopOrder(ctx, t.Platform, t.plan.Components)
 	if err != nil {
@@ -210,8 +213,8 @@ func (t *transaction) observe(ctx context.Context) (*before, error) {
 	return b, nil
 }
 
-// stop stops one service. It waits until the service's process has ended, and also every process that it had started
-// from a binary of the components.
+// stop stops one service. It waits until the service's process has ended, and until every process
+// has ended that the service had started from a binary of the components.
 func (t *transaction) stop(ctx context.Context, service string) error {
 	timeout := t.stopTimeout(service)
 	children, err := t.pinChildren(ctx, service)
@@ -268,8 +271,9 @@ func (t *transaction) swap(ctx context.Context, c Component) error {
 	return nil
 }
 
-// renameToFree renames a file to a name that is free, as Begin and the previous step have ensured. If a file has that
-// name nevertheless, another account put it there, and renameToFree sets it aside.
+// renameToFree renames a file to a name that Begin and the previous steps have made free. If a file
+// has the new name nevertheless, another account put this file there, and renameToFree sets it
+// aside.
 func (t *transaction) renameToFree(ctx context.Context, c Component, from, to string) error {
 	const attempts = 3
 	for attempt := 1; ; attempt++ {

@@ -25,8 +25,9 @@ const FilterName = "swdt-"
 // connection broke can fetch them within that time.
 const KeepFor = time.Hour
 
-// KeepAlive is the interval at which the caller of a capture sends a message, and MaxSilence is how long a node
-// continues to capture without one. Nothing else reveals a broken network connection.
+// KeepAlive is the interval at which the caller of a capture sends a message, and MaxSilence is how
+// long a node continues to capture without such a message. Only missing messages reveal a broken
+// network connection.
 const (
 	KeepAlive  = 2 * time.Second
 	MaxSilence = 5 * KeepAlive
@@ -62,12 +63,14 @@ type Plan struct {
 // LogFile returns the path of a capture's packets.
 func LogFile(id string) string { return layout.Captures + `\` + id + ".etl" }
 
-// RoundFile returns the path of the packets of a round; the first round is 1. It replaces LogFile in Plan.Start.
+// RoundFile returns the path of the packets of a round; the first round is 1. StartOf replaces the
+// path LogFile in Plan.Start by this path.
 func RoundFile(id string, round int) string {
 	return layout.Captures + `\` + id + "." + strconv.Itoa(round) + ".etl"
 }
 
-// StartOf returns the arguments of pktmon that begin a round.
+// StartOf returns the arguments of pktmon that begin a round. If the plan has no rounds, these are
+// p.Start.
 func (p Plan) StartOf(round int) []string {
 	args := slices.Clone(p.Start)
 	if p.Round > 0 {
@@ -80,7 +83,8 @@ func (p Plan) StartOf(round int) []string {
 	return args
 }
 
-// TextFile returns the path of the file with pktmon's output: in a live capture, the packets.
+// TextFile returns the path of the file that holds pktmon's output. In a live capture, this output
+// is the packets as text.
 func TextFile(id string) string { return layout.Captures + `\` + id + ".txt" }
 
 // State is a stage of a capture.
@@ -113,7 +117,7 @@ type Outcome struct {
 	// filter list` that are not swdt's.
 	Running string   `json:"running,omitempty"`
 	Filters []string `json:"filters,omitempty"`
-	// Kept names those of swdt's filters that remain, and the reason.
+	// Kept names the filters of swdt that remain in pktmon after the capture, and the reason.
 	Kept string `json:"kept,omitempty"`
 }
 

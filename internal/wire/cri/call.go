@@ -23,8 +23,7 @@ func call(conn net.Conn, method string, message []byte) ([]byte, error) {
 	framer := http2.NewFramer(conn, conn)
 	framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 	answered := make(chan outcome, 1)
-	// Start to read before writing, since a pipe may pass nothing on until both
-	// sides use it.
+	// Start to read before writing, since a pipe may transfer no byte until both ends use the pipe.
 	go func() {
 		var o outcome
 		o.err = o.read(framer)
@@ -40,7 +39,7 @@ func call(conn net.Conn, method string, message []byte) ([]byte, error) {
 	return o.message()
 }
 
-// request writes the whole call at once, since no part of it waits for a reply.
+// request writes the whole call at once, since no part of the call waits for a reply.
 func request(conn net.Conn, method string, message []byte) error {
 	var block, frames bytes.Buffer
 	encoder := hpack.NewEncoder(&block)
@@ -56,8 +55,8 @@ func request(conn net.Conn, method string, message []byte) error {
 	framer := http2.NewFramer(&frames, nil)
 	headers := http2.HeadersFrameParam{StreamID: streamID, BlockFragment: block.Bytes(), EndHeaders: true}
 	prefixed := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))), message...) // 0: not compressed
-	// The server need not wait for window updates: the reply is read to its end
-	// anyway.
+	// With a window of maxReply bytes, the server sends the whole reply without waiting for window
+	// updates. The client reads the reply to its end in any case.
 	window := http2.Setting{ID: http2.SettingInitialWindowSize, Val: maxReply}
 	if err := errors.Join(framer.WriteSettings(window), framer.WriteWindowUpdate(0, maxReply),
 		framer.WriteHeaders(headers), framer.WriteData(streamID, true, prefixed)); err != nil {
@@ -76,9 +75,9 @@ type outcome struct {
 	err          error
 }
 
-// read reads frames until the call has ended. It does not acknowledge the
-// server's settings: they do not matter for one small call, and the connection
-// is closed before the server would object.
+// read reads frames until the call has ended. It does not acknowledge the server's settings: the
+// settings do not matter for one small call, and the connection is closed before the server would
+// object.
 func (o *outcome) read(framer *http2.Framer) error {
 	for {
 		frame, err := framer.ReadFrame()

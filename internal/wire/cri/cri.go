@@ -1,7 +1,6 @@
-// Package cri queries a container runtime for its version and its status over
-// the Container Runtime Interface (runtime.v1). It encodes the few bytes of
-// such a call itself, since the generated API and a gRPC or HTTP client would
-// add megabytes to the agent.
+// Package cri queries a container runtime for its version and its status over the Container Runtime
+// Interface (runtime.v1). It encodes the few bytes of these calls itself, since the generated API
+// and a gRPC or HTTP client would add megabytes to the agent.
 package cri
 
 import (

@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// Questions returns the methods that change nothing in a runtime.
+// Questions returns the full names of the methods that Ask allows. These methods change nothing in
+// a runtime.
 func Questions() []string {
 	const runtime, image = "/runtime.v1.RuntimeService/", "/runtime.v1.ImageService/"
 	return []string{

@@ -11,8 +11,8 @@ import (
 // holds neither the old nor the new file in memory. The output is the new file only if Apply
 // returns no error, since the hash is known only at the end. Apply does not read the parts of the
 // old file that the patch does not need, and so does not check the old file as a whole. To find out
-// beforehand whether the old file is the right one, a caller compares its hash with the one in the
-// header. If the patch itself is at fault, the error is a *CorruptError.
+// beforehand whether the old file is the right one, a caller compares the hash of the old file with
+// Header.OldSHA256. If the patch itself is at fault, the error is a *CorruptError.
 func Apply(ctx context.Context, old io.ReaderAt, oldSize int64, patch io.Reader, w io.Writer) (Info, error) {
 	sum := sha256.New()
 	info, err := Make(ctx, old, oldSize, patch, io.MultiWriter(sum, w))
@@ -26,8 +26,8 @@ func Apply(ctx context.Context, old io.ReaderAt, oldSize int64, patch io.Reader,
 }
 
 // Make is Apply without the check of the hash. It is for callers that hash the output themselves,
-// for example because they read it back from a disk. The output is the new file only if its hash is
-// Info.NewSHA256.
+// for example because they read the written file back from a disk. The output is the new file only
+// if its hash is Info.NewSHA256.
 func Make(ctx context.Context, old io.ReaderAt, oldSize int64, patch io.Reader, w io.Writer) (Info, error) {
 	counted := &countingReader{r: patch}
 	h, err := ReadHeader(counted)
@@ -91,8 +91,9 @@ func (a *applier) open(patch *countingReader) (err error) {
 	return a.openPredictor()
 }
 
-// openPredictor reads the layout of both executables. For Small it also reads all blocks and
-// records where they move the addresses; the blocks are then read a second time to make the file.
+// openPredictor reads the layout of both executables. For Small it also reads all blocks of the
+// patch and records by how much the blocks move addresses; run reads the blocks a second time to
+// make the file.
 func (a *applier) openPredictor() error {
 	images, err := a.stream(streamImages)
 	if err != nil {
@@ -123,8 +124,8 @@ func (a *applier) openPredictor() error {
 	return nil
 }
 
-// readStreams reads the compressed streams into memory as they arrive. So if a patch declares more
-// bytes than it has, it uses only as much memory as it has bytes.
+// readStreams reads the compressed streams into memory as they arrive. So a patch that declares
+// more bytes than it contains occupies only as much memory as it contains bytes.
 func (a *applier) readStreams(patch *countingReader) error {
 	var sizes [streamCount]uint64
 	total := uint64(0)
@@ -166,7 +167,7 @@ func (a *applier) run() error {
 	return a.finished()
 }
 
-// literal copies literals up to a position of the new file.
+// literal copies literals to the new file until the new file has as many bytes as until says.
 func (a *applier) literal(until int64) error {
 	for a.written < until {
 		part := a.buffer[:min(chunk, until-a.written)]
@@ -215,7 +216,7 @@ func (a *applier) write(part []byte) error {
 	return nil
 }
 
-// finished returns an error if any part of the patch was not used.
+// finished returns an error if run has not used every part of the patch.
 func (a *applier) finished() error {
 	if a.changes.more || a.words.more || a.operands.more {
 		return corrupt("it has differences beyond the end of the file")

@@ -2,11 +2,11 @@ package delta
 
 import "math"
 
-// granule is how many addresses share an entry of the block map; functions
-// begin at multiples of it.
+// granule is the number of addresses that share an entry of the block map. Functions begin at
+// multiples of granule.
 const granule = 32
 
-// blockMap maps each granule of the old image to its place in the new one.
+// blockMap maps each granule of the old image to its place in the new image.
 type blockMap struct {
 	from, to image
 	moved    []int32 // address in the new image minus address in the old one
@@ -36,8 +36,9 @@ func (m *blockMap) add(b span) {
 	}
 }
 
-// set records that n bytes moved. A granule moves as far as its first byte. If no block
-// contains that byte, the granule moves as far as the first of its bytes that a block contains.
+// set records that n bytes moved from the address from to the address to. A granule moves as far as
+// its first byte. If no block contains the first byte, the granule moves as far as the first of its
+// bytes that a block contains.
 func (m *blockMap) set(from, to, n int64) {
 	moved := int32(to - from)
 	first, last := from/granule, (from+n-1)/granule
@@ -52,8 +53,8 @@ func (m *blockMap) set(from, to, n int64) {
 	}
 }
 
-// complete fills in the granules that are in no block: each moves as far as the granule before
-// it.
+// complete fills in the granules that are in no block: each of them moves as far as the granule
+// before it.
 func (m *blockMap) complete() {
 	moved := int32(0)
 	for g, v := range m.moved {

@@ -40,7 +40,7 @@ func (c *changes) next() error {
 	return err
 }
 
-// apply adds values to bytes.
+// apply adds the next values of the patch to the bytes of part for which they are meant.
 func (c *changes) apply(part []byte) error {
 	at := int64(0)
 	for c.gap < int64(len(part))-at {
@@ -61,7 +61,8 @@ func (c *changes) apply(part []byte) error {
 	return nil
 }
 
-// correct is the corrector that changes uses for words and operands.
+// correct implements corrector for words and operands: if the patch has a value for this item,
+// correct returns predicted plus the value, and otherwise predicted.
 func (c *changes) correct(_ int, predicted uint32) (uint32, error) {
 	if c.gap > 0 {
 		if c.more {

@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// corrections holds the corrections that a run of blocks needs after its bytes were copied from the old
-// file.
+// corrections holds the corrections that a list of blocks needs after the bytes of the blocks were
+// copied from the old file.
 type corrections struct {
 	bytes           sparse
 	words, operands sparse

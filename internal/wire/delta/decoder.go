@@ -50,8 +50,8 @@ func (d *decoder) full(p []byte) error {
 	return nil
 }
 
-// number reads a uvarint of at most maxSize. If the stream has ended, the error
-// is io.EOF.
+// number reads a uvarint of at most 2*maxSize+1, so that a zigzag-encoded distance fits. If the
+// stream has ended, the error is io.EOF.
 func (d *decoder) number() (int64, error) {
 	v, err := readUvarint(d)
 	if errors.Is(err, io.EOF) {
@@ -82,7 +82,7 @@ func (d *decoder) failed(err error) error { return readError(d.what, err) }
 
 var errNumberTooLong = errors.New("a number has too many bytes")
 
-// readUvarint is binary.ReadUvarint for numbers below 2^63.
+// readUvarint reads a number like binary.ReadUvarint, but only numbers below 2^63.
 func readUvarint(r io.ByteReader) (uint64, error) {
 	var v uint64
 	for shift := 0; shift < 63; shift += 7 {
@@ -103,8 +103,8 @@ func readUvarint(r io.ByteReader) (uint64, error) {
 
 func unzigzag(v int64) int64 { return v>>1 ^ -(v & 1) }
 
-// countingReader counts the bytes read, and distinguishes errors of the
-// underlying reader from those of decompression.
+// countingReader counts the bytes read. It marks errors of the underlying reader as
+// brokenReaderError, which distinguishes them from errors of decompression.
 type countingReader struct {
 	r   io.Reader
 	n   int64

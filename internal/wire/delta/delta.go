@@ -1,14 +1,14 @@
-// Package delta makes and applies binary patches. A patch contains the parts of
-// a rebuilt executable that an older build of it lacks.
+// Package delta makes and applies binary patches. A patch contains the parts of a rebuilt
+// executable that an older build of the same executable lacks.
 //
-// Relinking moves nearly every function by a few bytes. So two builds that
-// differ in one line of source have almost no block at equal offsets in common,
-// and yet almost every byte. Diff therefore walks the new file along a
-// displacement into the old one, changes the displacement if another fits
-// better (match.go), and stores the differences as sparse pairs of gap and
-// value (sparse.go). This is the variant Fast. The variant Small does more: in
-// x86-64 code it finds the operands that hold addresses, and predicts their new
-// values from the moves of all blocks (predict.go).
+// Relinking moves nearly every function by a few bytes. So two builds that differ in one line of
+// source have almost no bytes in common at equal offsets, although almost every byte of one build
+// also occurs in the other, at another offset. Diff therefore walks the new file along a
+// displacement, which is the distance to the matching bytes of the old file. It changes the
+// displacement if another one fits better (match.go), and stores the differences as sparse pairs of
+// gap and value (sparse.go). This is the variant Fast. The variant Small does more: in x86-64 code
+// it finds the operands that hold addresses, and predicts their new values from the moves of all
+// blocks (predict.go).
 //
 // Apply is the part that runs on the node. It trusts nothing: every decision of
 // the encoder is in the patch, every number in a patch is checked, memory is

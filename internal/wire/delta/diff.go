@@ -18,13 +18,13 @@ import (
 type Options struct {
 	Variant Variant
 	Workers int
-	// OldSHA256 and NewSHA256 are the SHA-256 of the files. If one is nil, Diff
-	// computes it.
+	// OldSHA256 and NewSHA256 are the SHA-256 of the files. If one of them is nil, Diff computes
+	// the hash.
 	OldSHA256, NewSHA256 *[32]byte
 }
 
 const (
-	segments       = 8       // of the new file, matched independently
+	segments       = 8       // number of parts of the new file that are matched independently
 	minimumSegment = 1 << 20 // bytes
 
 	// tidyFrom is the file size from which it is worthwhile to free memory
@@ -88,18 +88,17 @@ func (d *differ) run(ctx context.Context) error {
 		d.variant = Whole
 		return nil
 	}
-	d.tidy() // the index and the masks are not needed any more
+	d.tidy() // match no longer needs the index and the masks
 	d.control()
 	if err := d.encodeCorrections(ctx); err != nil {
 		return err
 	}
-	d.tidy() // the map of blocks is no longer needed either
+	d.tidy() // encodeCorrections no longer needs the map of blocks
 	return d.compress()
 }
 
-// tidy frees memory that is no longer needed, so that the next allocations can
-// reuse it. Without it the peak is tens of megabytes higher; it takes about a
-// millisecond.
+// tidy frees memory that is no longer needed, so that the next allocations can reuse this memory.
+// Without tidy, peak memory is tens of megabytes higher. One call takes about a millisecond.
 func (d *differ) tidy() {
 	if len(d.new) > tidyFrom {
 		runtime.GC()
@@ -185,8 +184,9 @@ func (d *differ) compress() error {
 	return nil
 }
 
-// level limits the time for unrelated files: sending large data takes less time
-// than compressing it further.
+// level returns the compression level for a stream of size bytes. Streams are large if the files
+// have little in common. Such streams get a fast level, since sending them takes less time than
+// compressing them further.
 func level(size int) zstd.EncoderLevel {
 	if size > 4<<20 {
 		return zstd.SpeedFastest

@@ -10,8 +10,8 @@ type section struct {
 	code          bool  // x86-64 instructions
 }
 
-// image is the layout of an executable's parts in memory. The zero value describes a file that
-// is no such executable: it has no addresses.
+// image is the layout of an executable's parts in memory. The zero value has no addresses; it
+// describes a file that is not an x86-64 executable.
 type image struct {
 	sections          []section // by offset, without overlap
 	span              int64     // greater than every address
@@ -59,8 +59,9 @@ func (m image) valid(fileSize int64) bool {
 	return true
 }
 
-// at returns the section that contains a position in the file, and the number of bytes from
-// there to its end. Between sections it returns nil and the distance to the next section.
+// at returns the section that contains a position in the file, and the number of bytes from the
+// position to the section's end. Between sections, at returns nil and the distance to the next
+// section. After the last section, at returns nil and maxSize.
 func (m image) at(offset int64) (*section, int64) {
 	for i := range m.sections {
 		s := &m.sections[i]

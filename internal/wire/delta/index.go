@@ -7,25 +7,24 @@ import (
 )
 
 const (
-	// anchor is how many bytes of the old file one entry of the index
-	// represents.
+	// anchor is the number of bytes of the old file that one entry of the index represents.
 	anchor = 16
 	// indexStep is the distance between indexed positions of the old file. A lookup tries
 	// indexStep successive positions of the new file, so that one of them matches an indexed
 	// position.
 	indexStep = 8
-	// maxIndexed limits the number of indexed positions, and so limits the index to 32 MiB:
-	// filling it takes much of the time of making a patch. For a larger file, the distance between
-	// the positions is multiplied by four until they fit. An edited executable of 80 MB is matched
-	// just as well with that distance.
+	// maxIndexed limits the number of indexed positions, and so limits the index to 32 MiB: filling
+	// it takes much of the time of making a patch. For a larger file, the distance between the
+	// positions is multiplied by four until the positions fit. An edited executable of 80 MB is
+	// matched just as well with the larger distance.
 	maxIndexed = 8 << 20
 )
 
 // index finds positions of the old file at which 16 given bytes occur. It keeps only the last
-// position for each hash. Any other would do as well, since the caller compares the bytes that
-// follow.
+// position for each hash. Any other position with that hash would do as well, since the caller
+// compares the bytes that follow.
 type index struct {
-	table []uint32 // position / step + 1, and above it a tag: other bits of the hash
+	table []uint32 // the lower bits hold position / step + 1, and the bits from tagShift on hold a tag
 	shift uint
 	step  int
 	old   masked
@@ -84,8 +83,8 @@ func (x *index) find(a, b uint64) (int, bool) {
 	return at, x.old.word(at) == a && x.old.word(at+8) == b
 }
 
-// tagShift is where the tag begins. The tag avoids reading the old file for
-// most words that are not in it.
+// tagShift is the position of the lowest bit of the tag, which consists of further bits of the
+// hash. The tag avoids reading the old file for most words that are not in it.
 const tagShift = 24
 
 func tag(h uint64) uint32 { return uint32(h) << tagShift }

@@ -6,8 +6,8 @@ import "slices"
 // less as differences than as literals.
 const fillable = 64
 
-// join merges the segments' blocks into one list, without the borders between
-// segments and without gaps that cost more than they save.
+// join returns the blocks of all segments as one list. It merges two successive blocks if they have
+// the same displacement and at most fillable bytes between them.
 func join(segments [][]block) []block {
 	all := slices.Concat(segments...)
 	joined := all[:0]

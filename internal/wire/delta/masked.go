@@ -1,7 +1,7 @@
 package delta
 
-// masked is a file in which some bytes count as zero for matching. These are the
-// operands of its instructions, which change whenever code or data moves.
+// masked is a file in which some bytes count as zero for matching. These bytes are the operands of
+// the file's instructions, which change whenever code or data moves.
 type masked struct {
 	data []byte
 	mask bitmap
@@ -18,11 +18,11 @@ func (m masked) word(at int) uint64 {
 	return w
 }
 
-// maskPiece is how much of a section is scanned at once; it is a multiple of
+// maskPiece is the number of bytes of a file that one worker scans at once. It is a multiple of
 // eight, so that no two workers share a byte of the mask.
 const maskPiece = 1 << 20
 
-// operandMask sets the bits of all bytes that are operands of code.
+// operandMask returns a mask in which the bits of all bytes that are operands of code are set.
 func operandMask(file []byte, m image, each func(n int, work func(i int))) bitmap {
 	mask := newBitmap(len(file))
 	s := newScanner(m)

@@ -9,13 +9,14 @@ const (
 	keepScore = 8  // out of a window's bytes: if fewer are equal, the matcher gives up the displacement
 	gain      = 4  // number of bytes by which another displacement must be better, over two windows
 
-	// maxPastBest is how many bytes beyond the best position so far the search for a border
-	// continues.
+	// maxPastBest ends the search for a border: the search continues while its score is less than
+	// maxPastBest below the best score so far.
 	maxPastBest = 128
 	// refineMaxPastBest is the same limit for refine, which searches again by the unmasked bytes.
 	refineMaxPastBest = 512
-	// The number of look-ups in the index is limited, since each reads eight cache lines of the
-	// index that are in no cache.
+	// The number of look-ups in the index is limited to minimumLooks and one more for each
+	// bytesPerLook bytes, since each look-up reads eight cache lines of the index that are in no
+	// cache.
 	minimumLooks = 4096
 	bytesPerLook = 256
 
@@ -122,7 +123,8 @@ type walk struct {
 	displacement int
 }
 
-// equal skips equal bytes from at on, 64 at a time, and returns the position behind them.
+// equal skips groups of 32 and 64 equal bytes from at on, and returns the position of the first
+// group that differs.
 func (w *walk) equal(at int) int {
 	end := min(w.to, len(w.old.data)-w.displacement) - 64
 	for ; at <= end; at += 64 {
@@ -147,8 +149,9 @@ func (w *walk) mayLookUp(at int) bool {
 	return w.looks < minimumLooks+(at-w.from)/bytesPerLook
 }
 
-// better searches the index for a displacement that fits better than the current one at one of the
-// next positions of the new file. hit is that position.
+// better searches the index for a displacement that fits better than the current displacement. It
+// tries the next positions of the new file; hit is the position at which the displacement was
+// found.
 func (w *walk) better(at int) (hit, displacement int, ok bool) {
 	w.looks++
 	best := -1
@@ -176,8 +179,9 @@ func (w *walk) advantage(new, old int) int {
 	return score - w.score(new, current, max(0, min(n, (len(w.old.data)-current)&^7))) - gain
 }
 
-// change closes the open block and opens one with the given displacement, which fits better at hit.
-// The border between the two is where that displacement begins to fit better.
+// change closes the open block and opens a block with the given displacement, which fits better at
+// hit. The border between the two blocks is the position at which the given displacement begins to
+// fit better.
 func (w *walk) change(hit, displacement int) {
 	border := w.border(hit, displacement)
 	if w.open {
@@ -209,8 +213,8 @@ func (w *walk) border(hit, displacement int) int {
 	return border
 }
 
-// close ends the open block near at, at the position that fits best, and
-// returns its end.
+// close ends the open block at the position near at that fits best. It returns this position, or at
+// if at is later.
 func (w *walk) close(at int) int {
 	end := max(w.start, at-window)
 	limit := min(w.to, at+window, len(w.old.data)-w.displacement)

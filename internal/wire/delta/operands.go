@@ -4,11 +4,10 @@ import "encoding/binary"
 
 const operandSize = 4
 
-// scanner finds operands that hold addresses in x86-64 code: the targets of
-// calls and jumps, and memory operands relative to rip. It does not
-// disassemble: it looks for the bytes that precede such operands and checks
-// that the operand points into the image. A false match costs a few bytes of
-// the patch, and no more: Diff and Apply make the same mistakes.
+// scanner finds operands that hold addresses in x86-64 code: the targets of calls and jumps, and
+// memory operands relative to rip. It does not disassemble: it looks for the bytes that precede
+// such operands and checks that the operand points into the image. A false match costs a few bytes
+// of the patch but cannot spoil the result, since Diff and Apply find the same false matches.
 type scanner struct {
 	kinds             [256]byte
 	span              int64
@@ -18,7 +17,7 @@ type scanner struct {
 const (
 	plainByte = iota
 	nearByte  // e8, e9: call, jmp
-	escape    // 0f, which 80…8f make a conditional jump
+	escape    // 0f; if the next byte is 80…8f, both are a conditional jump
 	ripByte   // a ModRM byte for an operand relative to rip
 )
 

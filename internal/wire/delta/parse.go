@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// parseImage returns where an executable's parts are loaded. If the file is not
-// an x86-64 executable with code, it returns the zero image.
+// parseImage returns the layout of an executable in memory. If the file is not an x86-64 executable
+// with code, parseImage returns the zero image.
 //
-// It reads the few fields that it needs instead of importing debug/pe and
-// debug/elf, which would add 17 KB to the agent although only Diff parses
-// executables: their tables are variables, and the linker keeps them.
+// It reads the few fields that it needs instead of importing debug/pe and debug/elf. The tables of
+// these packages are variables, which the linker keeps, so these packages would add 17 KB to the
+// agent although only Diff parses executables.
 func parseImage(file []byte) image {
 	sections := peSections(file)
 	if sections == nil {
@@ -61,8 +61,8 @@ const (
 	peSectionDiscardable = 0x02000000
 )
 
-// peSections returns the sections of an x86-64 PE file, or nil if the file is
-// none or ends within its headers.
+// peSections returns the sections of an x86-64 PE file. It returns nil if the file is not an x86-64
+// PE file or ends within its headers.
 func peSections(file []byte) (sections []section) {
 	le := binary.LittleEndian
 	dos := part(file, 0, dosHeaderSize)
@@ -102,7 +102,7 @@ const (
 	elfSegmentCount = 56
 	elfMachineAMD64 = 62
 
-	segmentHeaderSize = 56 // at least; elfSegmentSize has the real one
+	segmentHeaderSize = 56 // at least; the field elfSegmentSize has the real size
 	segmentType       = 0
 	segmentFlags      = 4
 	segmentOffset     = 8
@@ -113,8 +113,8 @@ const (
 	segmentExecutable = 1
 )
 
-// elfSections returns the loaded segments of an x86-64 ELF file, or nil if the
-// file is none or ends within its headers.
+// elfSections returns the loaded segments of an x86-64 ELF file. It returns nil if the file is not
+// an x86-64 ELF file or ends within its headers.
 func elfSections(file []byte) (sections []section) {
 	le := binary.LittleEndian
 	header := part(file, 0, elfHeaderSize)
@@ -144,8 +144,8 @@ func elfSections(file []byte) (sections []section) {
 	return dropEmpty(sections)
 }
 
-// part returns size bytes of a file from offset at on, or nil if the file ends
-// before.
+// part returns size bytes of a file from offset at on, or nil if the file ends before these bytes
+// do.
 func part(file []byte, at, size uint64) []byte {
 	if at > uint64(len(file)) || size > uint64(len(file))-at {
 		return nil
@@ -153,8 +153,9 @@ func part(file []byte, at, size uint64) []byte {
 	return file[at : at+size]
 }
 
-// dropEmpty removes sections that have no bytes in the file, since they would
-// overlap other sections.
+// dropEmpty removes sections that have neither bytes in the file nor addresses. It moves a section
+// that has addresses but no bytes in the file to offset 0, since the section could overlap other
+// sections at its own offset.
 func dropEmpty(sections []section) (rest []section) {
 	for _, s := range sections {
 		if s.size == 0 {

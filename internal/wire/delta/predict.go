@@ -3,8 +3,9 @@ package delta
 import "encoding/binary"
 
 const (
-	// laps is the number of parts into which the new file is divided. The predictor forgets what
-	// it learned at the beginning of each, so that the laps can be processed in parallel.
+	// laps is the number of parts into which the new file is divided. At the beginning of each lap,
+	// the predictor forgets the values that it learned, so that the laps can be processed in
+	// parallel.
 	laps = 8
 
 	learnedBits = 15
@@ -22,7 +23,7 @@ type predictor struct {
 // corrector turns a prediction into the right value. at is the position of the value in the part.
 type corrector func(at int, predicted uint32) (uint32, error)
 
-// newPredictor predicts operands if moved is not nil.
+// newPredictor returns a predictor for words, and also for operands if moved is not nil.
 func newPredictor(old, new image, moved *blockMap) *predictor {
 	p := &predictor{old: old, new: new, words: newWords()}
 	if moved != nil {
@@ -67,14 +68,14 @@ func (p *predictor) part(part []byte, old, new int64, word, operand corrector) e
 	return nil
 }
 
-// words predicts aligned words of four bytes in data: addresses and their lower halves, and
-// offsets into tables. Things that are close together move together. So words expects that a word
-// grows by as much as the previous word of nearly the same value. For values that are not
-// addresses, it learns that they do not change.
+// words predicts aligned words of four bytes in data: addresses and their lower halves, and offsets
+// into tables. Functions and data that are close together move together. So words expects that a
+// word grows by as much as the previous word of nearly the same value. For values that are not
+// addresses, words learns that they do not change.
 type words []grown
 
 type grown struct {
-	near uint32 // the value without its lowest bits, counted from 1
+	near uint32 // the value without its nearBits lowest bits, plus 1; 0 means that the slot is empty
 	by   uint32
 }
 
@@ -114,7 +115,7 @@ type operands struct {
 }
 
 type learned struct {
-	target int32 // counted from 1
+	target int32 // the target's address plus 1; 0 means that the slot is empty
 	moved  int32
 }
 

@@ -6,8 +6,9 @@ import (
 )
 
 const (
-	// sampleStep is the distance between the positions of the old file that are sampled. Wherever
-	// the files agree, a window of that many positions of the new file contains one of them.
+	// sampleStep is the distance between the positions of the old file that are sampled. In a
+	// region in which the files agree, any sampleStep successive positions of the new file include
+	// one that corresponds to a sampled position.
 	sampleStep = 4096
 	// samples is how many windows of the new file are tried, and sampleHits how many of them must agree. If the
 	// files share an eighth of their bytes, the least for which a patch is worthwhile, 64 windows agree. For
@@ -55,7 +56,8 @@ func resemble(ctx context.Context, old, new []byte) bool {
 // avoid reads of the file, which cost more than everything else.
 type known struct{ step, tag uint32 }
 
-// sample returns 1 if the window contains the bytes at any position in the table, and otherwise 0.
+// sample returns 1 if the window contains the bytes at any position in the table, and 0 if it does
+// not.
 func sample(old, window []byte, table []known, shift int) int {
 	for k := range sampleStep {
 		a, b := load64(window, k), load64(window, k+8)

@@ -15,14 +15,14 @@ type sparse struct {
 	right int // items without a value since the last item with one
 }
 
-// put appends a byte after the items counted in right.
+// put appends a value of one byte after the items counted in right.
 func (s *sparse) put(value byte) {
 	s.gaps = binary.AppendUvarint(s.gaps, uint64(s.right))
 	s.values = append(s.values, value)
 	s.right = 0
 }
 
-// word appends four bytes.
+// word appends a value of four bytes after the items counted in right.
 func (s *sparse) word(value uint32) {
 	s.gaps = binary.AppendUvarint(s.gaps, uint64(s.right))
 	s.values = binary.LittleEndian.AppendUint32(s.values, value)

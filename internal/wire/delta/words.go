@@ -22,7 +22,8 @@ func unequal(x uint64) int { return bits.OnesCount64(nonzeroBytes(x)) }
 // bitmap has one bit for each byte of a file. In a nil bitmap no bit is set.
 type bitmap []byte
 
-// newBitmap has room to read eight bits at any position.
+// newBitmap returns a bitmap for a file of size bytes, with room to read eight bits at any
+// position.
 func newBitmap(size int) bitmap { return make(bitmap, size/8+2) }
 
 // setFour sets the bits of four bytes.
@@ -39,7 +40,8 @@ func (b bitmap) eight(at int) byte {
 
 func (b bitmap) has(at int) bool { return b[at>>3]>>(at&7)&1 != 0 }
 
-// spread returns eight bytes. Each is 0xff if its bit of b is set, and otherwise 0.
+// spread returns eight bytes. Each byte is 0xff if its bit of b is set, and 0 if its bit is not
+// set.
 func spread(b byte) uint64 {
 	x := uint64(b) * everyByte & 0x8040201008040201
 	return nonzeroBytes(x) >> 7 * 0xff

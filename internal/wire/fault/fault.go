@@ -12,7 +12,7 @@ import (
 // users.
 var (
 	ErrNotExist   = fs.ErrNotExist   // no such file, key, value or process exists
-	ErrExist      = fs.ErrExist      // it exists already
+	ErrExist      = fs.ErrExist      // the file, key or value exists already
 	ErrPermission = fs.ErrPermission // access denied; also: deleting or replacing a running executable
 
 	ErrInUse           = errors.New("in use by another process")      // sharing violation
@@ -26,7 +26,7 @@ var (
 	ErrServiceDisabled = errors.New("the service is disabled")        // Start
 	ErrServiceDeleting = errors.New("the service is marked for deletion")
 	ErrDependents      = errors.New("running services depend on it") // Stop
-	// Start returns it if the process failed or did not report to the SCM.
+	// Start returns ErrStartFailed if the process failed or did not report to the SCM.
 	ErrStartFailed  = errors.New("the service did not start")
 	ErrNotSupported = errors.New("not supported on this machine")
 )

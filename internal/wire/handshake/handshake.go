@@ -23,11 +23,11 @@ const (
 	MaxNoise = 64 << 10
 )
 
-// ErrRefused is returned to an agent that swdt did not accept.
+// ErrRefused is the error that Serve returns if swdt did not accept the agent.
 var ErrRefused = errors.New("the other side is not swdt, or wants another agent")
 
 // NoAgentError is returned by Dial if no agent responds. Output is the beginning of the text that
-// the node printed instead of the handshake; the caller classifies the failure by it.
+// the node printed instead of the handshake; the caller classifies the failure by this text.
 type NoAgentError struct {
 	Output []byte
 	Err    error // how the stream ended
@@ -43,7 +43,8 @@ func (e *HashMismatchError) Error() string {
 	return fmt.Sprintf("the agent on the node is %.12s, wanted %.12s", e.Got, e.Want)
 }
 
-// Serve carries out the agent's side of the handshake.
+// Serve carries out the agent's side of the handshake. hash is the SHA-256 of the agent's own
+// executable.
 func Serve(rw io.ReadWriter, hash string) error {
 	if _, err := io.WriteString(rw, magic+hash+"\n"); err != nil {
 		return fmt.Errorf("greet swdt: %w", err)

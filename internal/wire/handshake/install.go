@@ -11,12 +11,13 @@ import (
 // writes and FindInstalled finds.
 const InstallArgument = "install"
 
-// installedMark is the beginning of that line. The output of a login shell may precede and follow the line.
+// installedMark is the beginning of the line that PrintInstalled writes. The output of a login
+// shell may precede and follow the line.
 const installedMark = "swdt-agent install: "
 
 // Installed is the report of an agent that was started with InstallArgument.
 type Installed struct {
-	Path string `json:"path,omitempty"` // where the agent is now
+	Path string `json:"path,omitempty"` // the path at which the agent is installed
 	// Kept means that this very agent was installed already, in a safe place: nothing was changed.
 	Kept bool `json:"kept,omitempty"`
 	// MovedAside is the new path of a folder with swdt's name that was moved aside because another account could
@@ -47,7 +48,8 @@ func PrintInstalled(w io.Writer, i Installed) error {
 	return err
 }
 
-// FindInstalled finds the line in a node's output; ok is false if there is none.
+// FindInstalled finds the line of PrintInstalled in a node's output; ok is false if the output has
+// no such line.
 func FindInstalled(output string) (i Installed, ok bool) {
 	for line := range strings.Lines(output) {
 		for text, marked := afterMark(line); marked; text, marked = afterMark(text) {

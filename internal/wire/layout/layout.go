@@ -8,8 +8,8 @@ const (
 	// there.
 	Root = `C:\ProgramData\swdt`
 
-	// RootSDDL is the owner and protected access list of the folders that `swdt join` makes for Kubernetes. Root has
-	// its own: see package custody.
+	// RootSDDL is the owner and protected access list of the folders that `swdt join` makes for
+	// Kubernetes. The access list of the folder Root is another one: see package custody.
 	RootSDDL = "O:BAD:PAI(A;OICI;FA;;;BA)(A;OICI;FA;;;SY)"
 	// Agents contains one folder for each agent; the agent's hash is the folder's name.
 	Agents = Root + `\agent`
@@ -26,9 +26,10 @@ const (
 	JoinRecord = Root + `\join.json`
 	// JoinConfiguration contains a bootstrap token while kubeadm runs.
 	JoinConfiguration = Root + `\join.yaml`
-	// Trace holds the settings that `swdt trace` changed, and their state before.
+	// Trace holds the settings that `swdt trace` changed, and the state of these settings before
+	// the change.
 	Trace = Root + `\trace`
-	// TraceRecord is the list of these changes.
+	// TraceRecord is the list of the settings that `swdt trace` changed.
 	TraceRecord = Trace + `\record.json`
 	// GuardianService is the one-shot service that owns a transaction.
 	GuardianService = "swdt-guardian"
@@ -42,8 +43,9 @@ const (
 	CaptureService = "swdt-capture"
 )
 
-// BinarySDDL is the owner and access list of a new binary that a service runs. It is used if there is no replaced
-// file whose owner and list it could get. Every account may run the binary, and only administrators may change it.
+// BinarySDDL is the owner and access list of a new binary that a service runs. It is used if the
+// new binary replaces no file from which it could take them. Every account may run the binary, and
+// only administrators may change it.
 const BinarySDDL = "O:BAD:P(A;;FA;;;SY)(A;;FA;;;BA)(A;;0x1200a9;;;BU)"
 
 // Agent returns the path of the agent with this hash (64 hex digits, SHA-256).
@@ -55,7 +57,8 @@ func Staged(destination, hash string) string { return destination + ".swdt-" + h
 // Previous returns the path at which the replaced binary is kept for a rollback.
 func Previous(destination string) string { return destination + ".swdt-old" }
 
-// Before returns the path at which the original configuration file is kept while swdt's takes its place.
+// Before returns the path at which swdt keeps the original configuration file while a file of swdt
+// takes its place.
 func Before(path string) string { return path + ".swdt-before" }
 
 // Undo returns the path of the old binary during a transaction.

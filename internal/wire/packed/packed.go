@@ -19,8 +19,8 @@ import (
 const (
 	// least is the smallest size in bytes that is worth compressing.
 	least = 1 << 10
-	// most is the maximum size of an unpacked message in bytes: many times what
-	// the agent sends in one.
+	// most is the maximum size of an unpacked message in bytes: many times the size of the largest
+	// message that the agent sends.
 	most = 16 << 20
 )
 
@@ -39,7 +39,7 @@ func parts(message any) (plain, packed *[]byte) {
 }
 
 // Server is an interceptor that packs the messages of a stream. An interceptor that inspects
-// messages must be inside Server, so that it sees them before they are packed.
+// messages must be inside Server, so that it sees messages that are not packed yet.
 func Server(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	return handle(server, &sender{ServerStream: stream})
 }
@@ -50,7 +50,7 @@ type sender struct {
 }
 
 // SendMsg packs the message's bytes into the stream's buffer. It reuses the buffer for each
-// message, since gRPC no longer uses it when SendMsg of the stream has returned.
+// message, since gRPC no longer uses the buffer when SendMsg of the stream has returned.
 func (s *sender) SendMsg(message any) error {
 	if plain, packed := parts(message); plain != nil && len(*plain) >= least {
 		if need := snappy.MaxEncodedLen(len(*plain)); len(s.buffer) < need {
@@ -63,7 +63,7 @@ func (s *sender) SendMsg(message any) error {
 	return s.ServerStream.SendMsg(message)
 }
 
-// Client is an interceptor that unpacks what Server has packed.
+// Client is an interceptor that unpacks the messages that Server has packed.
 func Client(ctx context.Context, d *grpc.StreamDesc, to *grpc.ClientConn, method string, open grpc.Streamer,
 	options ...grpc.CallOption) (grpc.ClientStream, error) {
 	stream, err := open(ctx, d, to, method, options...)

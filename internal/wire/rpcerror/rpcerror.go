@@ -83,9 +83,9 @@ func with(code codes.Code, err error, reason string, metadata map[string]string)
 	return s.Err()
 }
 
-// FromStatus converts the error that a client received into an error like the
-// one that the server had: it has the same text, and errors.Is and errors.As
-// give the same results.
+// FromStatus converts the error that a client received into an error like the one that the server
+// had. The result has the same text, and errors.Is and errors.As give the same answers for it. For
+// nil, FromStatus returns nil.
 func FromStatus(err error) error {
 	if err == nil {
 		return nil

@@ -1,7 +1,8 @@
-// Package tracerecord describes the record that `swdt trace` keeps on a node. The record lists the services that log
-// more than before, the changes that were made for that, and the state before. It is written before each change, so
-// that a later swdt can identify the changes. With it, commands that compare a node with a wanted state (push, join)
-// see the node as it is without the trace.
+// Package tracerecord describes the record that `swdt trace` keeps on a node. The record lists the
+// services that log more than before, the changes that were made for this purpose, and the state
+// before the changes. swdt writes the record before each change, so that a later swdt can identify
+// the changes. From the record, commands that compare a node with a wanted state (push, join)
+// compute the state that the node has without the trace.
 package tracerecord
 
 import (
@@ -18,14 +19,14 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// Record has an entry for each service that is changed, or was about to be.
+// Record has an entry for each service that the trace has changed or was about to change.
 type Record struct {
 	Services map[string]Service `json:"services"`
 }
 
 // Service records the changes to one service.
 type Service struct {
-	// On is set once the change is complete; until then the node may have either state.
+	// On is set once the change is complete; until then the service may be changed or unchanged.
 	On    bool      `json:"on"`
 	Wish  Wish      `json:"wish"`
 	Since time.Time `json:"since"` // by the node's clock
@@ -34,14 +35,14 @@ type Service struct {
 	CommandLine Change `json:"commandLine"`
 	// Config is the service's configuration file; nil: it is unchanged.
 	Config *File `json:"config,omitempty"`
-	// Earlier is the trace that this one is about to replace. Until On is set, the node may still have the earlier
-	// trace. Before is the same in both.
+	// Earlier is the service's earlier trace, which the new one is about to replace. Until On is
+	// set, the node may still have the earlier trace. Each Before is the same in both traces.
 	Earlier *Service `json:"earlier,omitempty"`
 }
 
 // Wish is the wanted log output of a service.
 type Wish struct {
-	// Level is containerd's log level, or kubelet's number.
+	// Level is containerd's log level, or the number of kubelet's verbosity.
 	Level string `json:"level"`
 	// OTLP is the URL to which containerd sends its spans; empty: it sends none.
 	OTLP string `json:"otlp,omitempty"`
@@ -53,7 +54,8 @@ type Change struct {
 	After  string `json:"after"`
 }
 
-// File is a file that was replaced. Its contents are identified by their Sum.
+// File is a file that was replaced. Before and After are the Sums of its contents, not the contents
+// themselves.
 type File struct {
 	Path string `json:"path"`
 	// Kept is the path of an exact copy of the original file.
@@ -61,7 +63,8 @@ type File struct {
 	Change
 }
 
-// Sum is the SHA-256 of a file's content, in hex. It is empty for a missing file, which differs from an empty file.
+// Sum returns the SHA-256 of a file's content in hex. For a missing file it returns "", so that a
+// missing file differs from an empty one.
 func Sum(content []byte, exists bool) string {
 	if !exists {
 		return ""
@@ -73,7 +76,7 @@ func Sum(content []byte, exists bool) string {
 // Read is a function that reads a file of the node; it returns fault.ErrNotExist if the file does not exist.
 type Read func(ctx context.Context, path string) ([]byte, error)
 
-// Load reads the node's record; it returns an empty record if there is none.
+// Load reads the node's record. If the node has no record, Load returns an empty one.
 func Load(ctx context.Context, read Read) (Record, error) {
 	r := Record{Services: map[string]Service{}}
 	content, err := read(ctx, layout.TraceRecord)
@@ -103,8 +106,8 @@ func (r Record) Encode() ([]byte, error) {
 	return append(content, '\n'), nil
 }
 
-// CommandLine returns a service's command line without the trace's change. The parameter is holds the present
-// command line; traced reports whether the two differ.
+// CommandLine returns a service's command line without the trace's change. The parameter is holds
+// the service's present command line; traced reports whether the trace changed the command line.
 func (r Record) CommandLine(service, is string) (plain string, traced bool) {
 	for _, s := range r.all() {
 		change := s.CommandLine
@@ -115,9 +118,9 @@ func (r Record) CommandLine(service, is string) (plain string, traced bool) {
 	return is, false
 }
 
-// Untraced returns the path of a copy of a configuration file without the trace's changes. content is the file's
-// present content; traced reports whether the trace has changed it. If traced is true and kept is empty, the file
-// did not exist before the trace.
+// Untraced returns the path of a copy of a configuration file without the trace's changes. content
+// is the file's present content; traced reports whether the trace has changed the file. If traced
+// is true and kept is empty, the file did not exist before the trace.
 func (r Record) Untraced(path string, content []byte) (kept string, traced bool) {
 	for _, s := range r.all() {
 		if s.Config == nil || !samePath(s.Config.Path, path) || s.Config.Before == s.Config.After ||
@@ -168,8 +171,9 @@ func (e *OnError) Error() string {
 		e.What, e.Service, e.Since.UTC().Format("2006-01-02 15:04 UTC"), e.By, e.Service)
 }
 
-// Refuse returns an *OnError if the trace has changed the thing that the caller is about to change, and nil
-// otherwise.
+// Refuse returns an *OnError for a caller that found, with CommandLine or Untraced, that the trace
+// has changed the thing that the caller is about to change. what names the thing. Refuse itself
+// does not check this, and never returns nil.
 func (r Record) Refuse(service, what string) error {
 	s := r.Services[strings.ToLower(service)]
 	return &OnError{Service: service, What: what, By: s.By, Since: s.Since}

@@ -1,8 +1,8 @@
-// Package word makes the words of the contract's enums from the names of their values.
+// Package word makes a word for each value of the contract's enums from the name of the value.
 //
 // JSON, journals and the simulated Windows hold words, and the RPCs hold enums. The word of
-// SERVICE_STATE_START_PENDING is "startPending", on both sides and without a table. So the
-// name of a value in the .proto files is part of what swdt prints; a test lists all words.
+// SERVICE_STATE_START_PENDING is "startPending", on both sides and without a table. So the name of
+// a value in the .proto files is part of the output of swdt; a test lists all words.
 package word
 
 import (
@@ -25,7 +25,7 @@ func Of(value protoreflect.Enum) string {
 	return camel(strings.TrimPrefix(string(named.Name()), prefix(values)))
 }
 
-// Value returns the value that has a word, or 0 if no value has it.
+// Value returns the value of E that has the given word, or 0 if no value of E has it.
 func Value[E interface {
 	~int32
 	protoreflect.Enum
@@ -43,8 +43,8 @@ func number(values protoreflect.EnumValueDescriptors, word string) protoreflect.
 	return 0
 }
 
-// prefix returns the part of their names that all values of an enum have in common. The name
-// of the first value is this prefix and one word, as in SERVICE_STATE_UNKNOWN.
+// prefix returns the part that the names of all values of an enum have in common. The name of the
+// first value consists of this prefix and one word, as in SERVICE_STATE_UNKNOWN.
 func prefix(values protoreflect.EnumValueDescriptors) string {
 	name := string(values.Get(0).Name())
 	return name[:strings.LastIndexByte(name, '_')+1]

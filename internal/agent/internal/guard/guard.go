@@ -2,9 +2,10 @@
 // transaction, or a capture. Such a service continues after the end of the session that started it, is started again
 // at the next boot, and removes itself when the job is done.
 //
-// Sessions register and start a guardian, check whether it is working, and start it again if it ended before its job
-// was done. The guardian itself calls Remove as its last action. If a guardian ended without that call, the next
-// session that finds its registration removes it.
+// Sessions register and start a guardian, check whether it is working, and start it again if it
+// ended before its job was done. The guardian itself calls Remove as its last action. If a guardian
+// ended without calling Remove, the next session that finds the guardian's registration removes the
+// registration.
 package guard
 
 import (
@@ -24,27 +25,28 @@ const endTimeout = 20 * time.Second
 // Guardian is the guardian service for one purpose on one machine.
 type Guardian struct {
 	Services    platform.Services
-	Service     string // its name in the SCM
+	Service     string // the service's name in the SCM
 	DisplayName string
 	Description string
-	Guards      string // the name of its job in errors, such as "the capture"
-	// Executable and Argument run the agent as this guardian: `agent.exe ARGUMENT ID`.
+	Guards      string // the name of the guardian's job in errors, such as "the capture"
+	// Executable and Argument make up the command line that runs the agent as this guardian:
+	// `"EXECUTABLE" ARGUMENT ID`.
 	Executable string
 	Argument   string
 	// Recovery is the SCM's reaction when the guardian is killed. If it is nil, the SCM starts the guardian again
 	// only at the next boot.
 	Recovery *platform.Recovery
-	Poll     time.Duration // interval of polling its state
+	Poll     time.Duration // interval of polling the service's state
 }
 
 // startTries limits how often Start tries again because another session registered or removed a guardian at the same
 // time.
 const startTries = 10
 
-// Start registers the guardian of id and starts it, after the guardian of another id has ended. Several sessions may
-// call Start for one id at once: all use the registration that one of them made, and one guardian is working when the
-// first call returns. Start ignores the error of a start if the guardian is working nevertheless, or if hasRun
-// reports that it has worked.
+// Start registers the guardian of id and starts it, after the guardian of another id has ended.
+// Several sessions may call Start for one id at once: all use the registration that one of them
+// made, and one guardian is working when the first call returns. Start ignores the error of a start
+// if the guardian is working nevertheless, or if hasRun reports that the guardian has worked.
 func (g Guardian) Start(ctx context.Context, id string, hasRun func() bool) (err error) {
 	for range startTries {
 		var retry bool
@@ -143,13 +145,14 @@ func (g Guardian) AwaitRemoved(ctx context.Context) error {
 func (g Guardian) RemoveEnded(ctx context.Context) error {
 	status, err := g.Services.Status(ctx, g.Service)
 	if err != nil || status.State != platform.Stopped {
-		return nil // there is no guardian, or it is about to remove itself
+		return nil // no guardian is known to have ended; a running one removes itself
 	}
 	return g.unregister(ctx)
 }
 
-// Remove deletes the registration, even while the machine shuts down, and retries until the SCM accepts. A guardian
-// calls Remove as its last action, and its process then ends. Start calls Remove to clean up after a failed start.
+// Remove deletes the registration, even if ctx has ended because the machine shuts down, and
+// retries for endTimeout until the SCM accepts. A guardian calls Remove as its last action, and its
+// process then ends. Start calls Remove to clean up after a failed start.
 func (g Guardian) Remove(ctx context.Context) error {
 	return wait.Condition{
 		Name:     fmt.Sprintf("the service that guarded %s to be removed", g.Guards),

@@ -38,7 +38,7 @@ type Cache struct {
 
 	mu      sync.Mutex
 	entries map[platform.FileID]entry
-	used    uint64 // counts uses, to find the least recently used
+	used    uint64 // counts uses, to find the entry that was least recently used
 	dirty   bool
 }
 
@@ -64,9 +64,11 @@ func (c *Cache) Hash(ctx context.Context, path string) (sha string, size int64, 
 	return c.compute(ctx, path, info)
 }
 
-// Learn stores a hash that the caller computed while it wrote the file. No other process could write the file before
-// the caller closed it. modified is the file's time of change when it was closed. If the file's present size and
-// time agree with size and modified, Learn stores the hash; otherwise it removes the file's entry.
+// Learn stores a hash that the caller computed while it wrote the file. No other process could
+// write the file before the caller closed it. modified is the file's time of change when the caller
+// closed the file. Learn stores the hash if the file's present size and time agree with size and
+// modified, if only administrators may change the file, and if the change is old enough (see
+// settled). If not, Learn removes the file's entry.
 func (c *Cache) Learn(path, sha string, size int64, modified time.Time) {
 	info, err := c.stat(path)
 	if err != nil {
@@ -130,8 +132,8 @@ func (c *Cache) lookup(path string, info platform.FileInfo) (sha string, ok bool
 	return e.sha, true
 }
 
-// compute reads the file. It caches the hash if the file did not change while it was read, and its last change is
-// old enough (see settled).
+// compute reads the file. It caches the hash if the file did not change while it was read, if only
+// administrators may change the file, and if the file's last change is old enough (see settled).
 func (c *Cache) compute(ctx context.Context, path string, before platform.FileInfo) (string, int64, error) {
 	begun := c.now()
 	sha, size, err := c.read(ctx, path)

@@ -68,10 +68,9 @@ func valid(e storedEntry) bool {
 	return err == nil && len(sum) == 32 && e.Size >= 0 && e.Path != ""
 }
 
-// Save writes the cache to layout.HashCache if it has new entries. It leaves
-// out files that no longer exist, and the least recently used entries beyond
-// the limit. A renamed file counts as missing until it has been hashed under
-// its new name. The folder must exist.
+// Save writes the cache to layout.HashCache if the cache has changed. It leaves out files that no
+// longer exist, and the least recently used entries beyond the limit. A renamed file counts as
+// missing until it has been hashed under its new name. The folder of layout.HashCache must exist.
 func (c *Cache) Save() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

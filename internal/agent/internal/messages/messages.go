@@ -54,7 +54,7 @@ func ServiceConfig(c platform.ServiceConfig) *agentv1.ServiceConfig {
 	return config
 }
 
-// PlatformConfig returns the registration of a message.
+// PlatformConfig returns the registration that a message describes.
 func PlatformConfig(c *agentv1.ServiceConfig) platform.ServiceConfig {
 	config := platform.ServiceConfig{
 		Name:         c.GetName(),

@@ -14,8 +14,8 @@ import (
 const pinRounds = 5
 
 // pin opens a handle on a service's process while the service still owns the process. With the
-// handle, the caller can wait for the end of the process even after the SCM no longer reports
-// it.
+// handle, the caller can wait for the end of the process even after the SCM no longer reports the
+// process. If the service has no process of its own that can be opened, pin returns noProcess.
 func pin(ctx context.Context, p *platform.Platform,
 	name string) (platform.ServiceStatus, platform.ProcessHandle, error) {
 	for round := 1; ; round++ {
@@ -37,7 +37,7 @@ func pin(ctx context.Context, p *platform.Platform,
 		case errors.Is(err, fault.ErrNotExist) && round < pinRounds:
 			continue // the process ended between the two calls
 		case errors.Is(err, fault.ErrNotExist), errors.Is(err, fault.ErrPermission):
-			return status, noProcess{}, nil // a protected process: the SCM's status must suffice
+			return status, noProcess{}, nil // for example a protected process: the SCM's status must suffice
 		case err != nil:
 			return status, nil, fmt.Errorf("open its process %d: %w", status.PID, err)
 		}
@@ -51,9 +51,8 @@ func pin(ctx context.Context, p *platform.Platform,
 	}
 }
 
-// launched waits while a service is starting and has no process yet: the SCM
-// first starts the services that it depends on, and restarts crashed services
-// after its own delay.
+// launched waits while a service is starting and has no process yet: the SCM first starts the
+// services on which this service depends, and restarts a crashed service after a delay of its own.
 func launched(ctx context.Context, p *platform.Platform, name string) error {
 	_, err := watch(ctx, p, name, platform.Running, func(status platform.ServiceStatus) (bool, error) {
 		return status.PID != 0 || status.State != platform.StartPending, nil
@@ -61,7 +60,7 @@ func launched(ctx context.Context, p *platform.Platform, name string) error {
 	return err
 }
 
-// noProcess is the handle for a service that has no process of its own.
+// noProcess is the handle for a service that has no process of its own, or none that can be opened.
 type noProcess struct{}
 
 func (noProcess) Wait(context.Context) error { return nil }

@@ -9,9 +9,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// Start starts a service with extra arguments and waits until it runs. If the service runs already, Start does
-// nothing. If the service is stopping, Start waits until it has stopped, and then starts it. If the service ends
-// instead of running, the error is fault.ErrStartFailed. ctx limits the wait.
+// Start starts a service with extra arguments and waits until it runs. If the service runs already,
+// Start does nothing. If the service is stopping, Start waits until it has stopped, and then starts
+// it. If the service ends or is paused instead of running, the error is fault.ErrStartFailed. ctx
+// limits the wait.
 func Start(ctx context.Context, p *platform.Platform, name string, args []string) (platform.ServiceStatus, error) {
 	asked := false
 	var refused error
@@ -41,7 +42,8 @@ func Start(ctx context.Context, p *platform.Platform, name string, args []string
 	return status, nil
 }
 
-// request asks the SCM to start the service. Another process may have started it already.
+// request asks the SCM to start the service. It returns nil if another process has started the
+// service already.
 func request(ctx context.Context, p *platform.Platform, name string, args []string) error {
 	err := p.Services.Start(ctx, name, args...)
 	if errors.Is(err, fault.ErrServiceRunning) {

@@ -24,14 +24,15 @@ const stopRounds = 3
 type StopOptions struct {
 	// Timeout limits the wait for the end of each service and its process; 0: DefaultStopTimeout.
 	Timeout time.Duration
-	// Kill ends the process of a service that did not stop in time. It never
-	// kills a process that other services share.
+	// Kill ends the process of a service that did not stop in time. A process that other services
+	// share is never killed.
 	Kill bool
 }
 
-// Stop stops the services that depend on name, each after its own dependents, and then name itself. It waits until
-// the process of each has ended. It returns the names of the services that it stopped, in that order, even if it
-// returns an error. If a service was stopped already, that is not an error, and its name is not returned.
+// Stop stops the services that depend on name, each after its own dependents, and then name itself.
+// It waits until the process of each service has ended. Stop returns the names of the services that
+// it stopped, in the order of the stops, even if it returns an error. If a service was stopped
+// already, Stop neither fails nor returns its name.
 func Stop(ctx context.Context, p *platform.Platform, name string, options StopOptions) ([]string, error) {
 	var stopped []string
 	for round := 1; ; round++ {
@@ -117,7 +118,8 @@ func askAndWait(ctx context.Context, p *platform.Platform, name string, process 
 	return nil
 }
 
-// ask sends the stop control. Services refuse it while they change state: then accepted is false and err is nil.
+// ask sends the stop control. A service refuses the control while it changes state; in this case
+// accepted is false and err is nil.
 func ask(ctx context.Context, p *platform.Platform, name string) (accepted bool, err error) {
 	err = p.Services.Stop(ctx, name)
 	if err == nil || errors.Is(err, fault.ErrServiceStopped) {
@@ -133,8 +135,9 @@ func ask(ctx context.Context, p *platform.Platform, name string) (accepted bool,
 	return false, err
 }
 
-// kill ends the process and waits until the SCM has noticed. The SCM may treat the kill as a crash and start the
-// service again (its recovery); kill then stops the new process in the ordinary way.
+// kill ends the process and waits until the SCM reports the service as stopped. The SCM may treat
+// the kill as a crash and start the service again (its recovery); in this case kill stops the new
+// process in the ordinary way.
 func kill(ctx context.Context, p *platform.Platform, name string, process platform.ProcessHandle, cause error) error {
 	bounded, cancel := context.WithTimeout(ctx, killGrace)
 	defer cancel()
@@ -187,8 +190,9 @@ func RunningDependents(ctx context.Context, p *platform.Platform, name string) (
 	return notStopped(ctx, p, order)
 }
 
-// notStopped returns those of the named services that are not stopped, in the same order. The search for dependents
-// must also follow stopped services: one that crashed may be between two running ones.
+// notStopped returns those of the named services that are not stopped, in the same order as names.
+// It filters the services only after the search for dependents, since the search must also follow
+// stopped services: a crashed service may be between two running ones.
 func notStopped(ctx context.Context, p *platform.Platform, names []string) ([]string, error) {
 	var running []string
 	for _, name := range names {

@@ -47,8 +47,8 @@ func (e *StateError) Unwrap() error { return e.Err }
 // serviceSpecific is ERROR_SERVICE_SPECIFIC_ERROR.
 const serviceSpecific = 1066
 
-// watch polls a service until step returns true, fails, or ctx ends. Failures
-// are returned as *StateError.
+// watch polls a service until step returns true or an error, or until ctx ends. Every error is
+// returned as a *StateError.
 func watch(ctx context.Context, p *platform.Platform, name string, want platform.ServiceState,
 	step func(platform.ServiceStatus) (done bool, err error),
 ) (platform.ServiceStatus, error) {

@@ -15,7 +15,8 @@ const EnvironmentKey = `HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\En
 
 const pathName = "Path"
 
-// maxValue is the maximum length of an environment variable, in characters.
+// maxValue is the maximum length of an environment variable in UTF-16 units. swdt compares it with
+// the length in bytes, which is never smaller.
 const maxValue = 32767
 
 // Variable is one of the machine's environment variables.
@@ -25,8 +26,8 @@ type Variable struct {
 	Remove bool   // in a change: delete the variable
 }
 
-// EnvironmentChange lists the changes of variables, and then those of PATH's
-// folders.
+// EnvironmentChange lists the changes of variables, and the changes of PATH's folders, which are
+// applied after them.
 type EnvironmentChange struct {
 	Variables  []Variable
 	AddPath    []string // appended unless present
@@ -52,8 +53,8 @@ func isText(v platform.RegistryValue) bool {
 	return v.Type == platform.RegistryString || v.Type == platform.RegistryExpandString
 }
 
-// SetEnvironment applies change to the machine's variables, and notifies
-// running programs if anything changed. It reports whether anything changed.
+// SetEnvironment applies change to the machine's variables, and notifies running programs if
+// anything changed. It reports whether anything changed, also if it returns an error.
 func SetEnvironment(ctx context.Context, registry platform.Registry, machine platform.Machine,
 	change EnvironmentChange) (changed bool, err error) {
 	if err := change.check(); err != nil {

@@ -28,8 +28,7 @@ type hostsLine struct {
 
 const bom = "\xef\xbb\xbf"
 
-// parseHosts accepts every file except one in UTF-16, which Windows does not
-// read.
+// parseHosts accepts every file except a UTF-16 file, which Windows ignores.
 func parseHosts(data []byte) (hostsFile, error) {
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
 		return hostsFile{}, invalidf("the hosts file is UTF-16, which Windows ignores; save it as UTF-8")
@@ -83,9 +82,9 @@ func (f *hostsFile) change(changes []HostsEntry) {
 	}
 }
 
-// set makes name resolve to address and to no other. If a line maps name to
-// address already, set keeps that line. Otherwise it changes the address of a
-// line that has only this name. If there is no such line, it adds one.
+// set makes name resolve to address and to no other address. If a line maps name to address
+// already, set keeps that line. If not, set changes the address of a line that has only this name.
+// If no line has only this name, set adds a line.
 func (f *hostsFile) set(name, address string) {
 	keep := slices.IndexFunc(f.lines, func(line hostsLine) bool {
 		at, names := line.parse()

@@ -27,9 +27,8 @@ func Hosts(files platform.Files) ([]HostsEntry, error) {
 	return file.entries(), nil
 }
 
-// SetHosts makes each name resolve to its address and to no other in the hosts
-// file, and removes each name without an address. It reports whether the file
-// had to be changed.
+// SetHosts changes the hosts file: each name resolves to its address and to no other address, and
+// each name without an address is removed. SetHosts reports whether the file had to be changed.
 func SetHosts(files platform.Files, changes []HostsEntry) (changed bool, err error) {
 	if err := checkHosts(changes); err != nil {
 		return false, err

@@ -1,6 +1,6 @@
-// Package measure measures how long a call of a container runtime takes and how
-// fast bytes pass over a connection. Node and your machine use the same code,
-// so that both results can be compared.
+// Package measure measures how long a call of a container runtime takes and how fast bytes pass
+// over a connection. The agent on the node and swdt on your machine use the same code, so that the
+// results of the two machines can be compared.
 package measure
 
 import (
@@ -16,8 +16,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/cri"
 )
 
-// MethodStats is a call whose reply grows with the number of the node's
-// containers.
+// MethodStats names a call whose reply grows with the number of the node's containers.
 const MethodStats = "/runtime.v1.RuntimeService/ListContainerStats"
 
 // Median returns the median duration of `calls` consecutive calls with an empty
@@ -47,11 +46,11 @@ const (
 	ToServer   Direction = 'u'
 )
 
-// Block is the number of bytes that the server receives before it confirms
-// them.
+// Block is the size of one block in bytes. The server confirms each block that it receives by
+// sending one byte.
 const Block = 4 << 20
 
-// ServeBulk is the server of Bulk; it runs until the connection ends.
+// ServeBulk serves one call of Bulk on conn. It returns when the connection ends.
 func ServeBulk(conn net.Conn) {
 	direction := make([]byte, 1)
 	if _, err := conn.Read(direction); err != nil {
@@ -71,9 +70,8 @@ func ServeBulk(conn net.Conn) {
 	}
 }
 
-// Bulk passes blocks in one direction and returns the rate in bytes per second.
-// The first block does not count, since windows open and buffers are allocated
-// meanwhile.
+// Bulk passes blocks in one direction and returns the rate in bytes per second. The first block
+// does not count, since windows open and buffers are allocated while the first block passes.
 func Bulk(conn net.Conn, direction Direction, blocks int) (float64, error) {
 	if _, err := conn.Write([]byte{byte(direction)}); err != nil {
 		return 0, err
