@@ -1,6 +1,6 @@
-// swdt-agent is the part of swdt that runs on a Windows node: swdt uploads it,
-// starts it over SSH and calls it over its stdin and stdout. As a one-shot
-// service it is the guardian that finishes a transaction.
+// swdt-agent is the part of swdt that runs on a Windows node: swdt uploads the agent, starts it
+// over SSH and calls its gRPC services over its stdin and stdout. If the SCM starts the same
+// program as a one-shot service, the program is the guardian, which finishes a transaction.
 package main
 
 import (
@@ -35,7 +35,7 @@ func run(ctx context.Context, args []string) int {
 	service := &guardian{ctx: ctx, machine: machine, args: args}
 	err = svc.Run(layout.GuardianService, service)
 	if errors.Is(err, syswindows.ERROR_FAILED_SERVICE_CONTROLLER_CONNECT) {
-		// A user or a session started the program, not the SCM.
+		// A user or an SSH session started the program, not the SCM.
 		return agent.Main(ctx, machine, args, os.Stdin, os.Stdout, os.Stderr)
 	}
 	if err != nil {

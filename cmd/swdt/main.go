@@ -1,6 +1,6 @@
-// swdt is the inner loop for people who develop Kubernetes on Windows nodes:
-// over SSH, it pushes rebuilt binaries to nodes and restarts the services that
-// run them.
+// swdt is a command-line tool for people who develop and run Kubernetes on Windows nodes. Over SSH,
+// it sets up nodes, pushes rebuilt binaries to them, restarts the services that run the binaries,
+// and inspects the nodes.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// The linker sets these: -X main.version=… -X main.commit=…
+// The linker sets version and commit: -X main.version=… -X main.commit=…
 var version, commit string
 
 func main() { os.Exit(run()) }

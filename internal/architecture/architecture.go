@@ -1,6 +1,5 @@
-// Package architecture states which folders of swdt may import which others. Its
-// test holds the code against these rules, and docgen draws the picture in
-// docs/architecture.md from them.
+// Package architecture defines which folders of swdt may import which others. The package's test
+// checks all code against these rules, and docgen draws the picture in docs/architecture.md.
 //
 //   - architecture.go: the rules
 //   - imports.go: what the code imports
@@ -25,11 +24,11 @@ const (
 type Room struct {
 	Name string
 	Side Side
-	Is   string // what it holds, in a few words
+	Is   string // a short description of the room's code
 }
 
-// Floors lists the rooms from the ground floor up. A room imports rooms of lower
-// floors only; so no import leads in a circle.
+// Floors lists the rooms from the ground floor up. A room imports only rooms of lower floors, so
+// the imports of rooms cannot form a cycle.
 func Floors() [][]Room {
 	return [][]Room{
 		{
@@ -82,8 +81,8 @@ func Floors() [][]Room {
 	}
 }
 
-// standIns lists the packages that imitate something and are part of a room of the
-// product. The product never imports them.
+// standIns lists the stand-ins inside rooms of the product: packages that imitate a part of a real
+// system. The product's other code never imports a stand-in.
 func standIns() []string {
 	return []string{
 		"internal/platform/simulated", "internal/platform/imitation", "internal/platform/platformtest",
@@ -93,8 +92,8 @@ func standIns() []string {
 	}
 }
 
-// Forbidden returns the reason why the package from must not import the package
-// imported, or "". Both are paths within the module.
+// Forbidden returns the reason why the package from must not import the package imported, or "" if
+// the import is allowed. Both arguments are import paths within the module.
 func Forbidden(from, imported string) string {
 	rooms := byName()
 	a, b := rooms[RoomOf(from)], rooms[RoomOf(imported)]

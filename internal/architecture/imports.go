@@ -13,9 +13,8 @@ import (
 
 const module = "github.com/swdt-dev/swdt/"
 
-// Imports returns, for each package of the module, the packages of the module that
-// it imports when built for linux or for windows. Tests are left out. Paths are
-// within the module.
+// Imports returns, for each package of the module, the packages of the module that it imports when
+// built for linux or for windows, without the imports of tests. All paths are within the module.
 func Imports(ctx context.Context) (map[string]map[string]bool, error) {
 	all := map[string]map[string]bool{}
 	for _, system := range []string{"linux", "windows"} {
@@ -59,7 +58,7 @@ func list(ctx context.Context, system string, all map[string]map[string]bool) er
 	}
 }
 
-// Arrows reduces imports of packages to imports of rooms.
+// Arrows returns, for each room, the other rooms whose packages the room's packages import.
 func Arrows(imports map[string]map[string]bool) map[string]map[string]bool {
 	rooms := map[string]map[string]bool{}
 	for from, all := range imports {

@@ -36,7 +36,7 @@ func Picture(imports map[string]map[string]bool) string {
 	return page.String()
 }
 
-// follows reports whether a longer way leads from one room to another.
+// follows reports whether imports lead from one room to another also by way of a third room.
 func follows(arrows map[string]map[string]bool, from, to string) bool {
 	for next := range arrows[from] {
 		if next != to && reaches(arrows, next, to) {
@@ -46,8 +46,8 @@ func follows(arrows map[string]map[string]bool, from, to string) bool {
 	return false
 }
 
-// reaches reports whether imports lead from one room to another. The rules allow
-// no circle, so this ends.
+// reaches reports whether imports lead from one room to another, directly or by way of other rooms.
+// The rules allow no cycle of imports, so the recursion ends.
 func reaches(arrows map[string]map[string]bool, from, to string) bool {
 	if from == to {
 		return true

@@ -1,7 +1,6 @@
-// Command docgen writes the reference pages under docs/reference from the code:
-// the commands from their own help, and the node file from its schema. It also writes
-// doctor's rules under docs/rules, and draws the picture in docs/architecture.md from
-// the rules of imports.
+// Command docgen writes generated documentation: the pages under docs/reference (commands from
+// their help, the node file from its schema, results from their Go types), doctor's rules under
+// docs/rules, and the picture in docs/architecture.md from the code's imports.
 package main
 
 import (
@@ -57,7 +56,8 @@ func run(ctx context.Context, folder string) error {
 	}
 	pages["../architecture.md"] = architecturePage
 	pages["commands.md"], pages["node-file.md"], pages["../rules/doctor.md"] = commands, file, rules
-	if err := os.RemoveAll(filepath.Join(folder, "results")); err != nil { // a command may be gone
+	// Removes the schemas of commands that no longer exist.
+	if err := os.RemoveAll(filepath.Join(folder, "results")); err != nil {
 		return err
 	}
 	for name, page := range pages {
@@ -78,7 +78,8 @@ const (
 	pictureEnd   = "\n<!-- End of the generated part. -->"
 )
 
-// withPicture returns the page at path with a fresh picture of the rooms in it.
+// withPicture returns the page at path with its generated part replaced by a new picture of the
+// rooms.
 func withPicture(ctx context.Context, path string) ([]byte, error) {
 	page, err := os.ReadFile(path)
 	if err != nil {
@@ -103,8 +104,7 @@ func rulesPage() ([]byte, error) {
 	return page.Bytes(), err
 }
 
-// commandPage is the help of every command, in the order in which help names
-// them.
+// commandPage returns a page with the help of the listed commands, in the order of the list.
 func commandPage(ctx context.Context) ([]byte, error) {
 	var page bytes.Buffer
 	page.WriteString("# Commands\n\n" + generated)
@@ -168,7 +168,8 @@ func nodeFilePage() ([]byte, error) {
 	return page.Bytes(), nil
 }
 
-// rows writes a row for every field below s. The row of a group comes before those of its fields.
+// rows writes a row for every field below s. The row of a group comes before the rows of the
+// group's fields.
 func (s *schema) rows(page *bytes.Buffer, path string) {
 	names := make([]string, 0, len(s.Properties))
 	for name := range s.Properties {

@@ -15,8 +15,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/cli"
 )
 
-// resultPages returns pages by file name: the schema of each command's document, and the
-// page that lists the schemas.
+// resultPages returns pages by file name: the schema of the document of each command, and the page
+// that lists the schemas.
 func resultPages() (map[string][]byte, error) {
 	pages := map[string][]byte{}
 	var page bytes.Buffer
@@ -94,8 +94,8 @@ func resultSchema(result cli.Result) ([]byte, error) {
 	return append(out, '\n'), err
 }
 
-// neverNull removes null from the types of lists and maps, since the command line
-// prints [] and {} for empty ones. Only pointers in Go can be null.
+// neverNull removes null from the types of lists and maps, since the command line prints [] and {}
+// for empty lists and maps. In the printed documents, only Go pointers can be null.
 func neverNull(schema *jsonschema.Schema) {
 	if schema == nil {
 		return

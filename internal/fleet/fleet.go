@@ -26,9 +26,9 @@ type Result[T any] struct {
 // Name returns the node's name.
 func (r Result[T]) Name() string { return r.Document.Node.Metadata.Name }
 
-// Run does the work on every node, at most parallel (0: DefaultParallel) at a time, and
-// returns the results in the order of the documents. A panic becomes its node's error.
-// Nodes whose work has not begun when ctx ends have ctx's error.
+// Run calls work for every node, for at most parallel nodes (0: DefaultParallel) at a time, and
+// returns the results in the order of the documents. If work panics, the panic becomes the error of
+// that node. If ctx ends before the work on a node has begun, the node's error is the cause of ctx.
 func Run[T any](ctx context.Context, docs []config.Document, parallel int,
 	work func(ctx context.Context, doc config.Document) (T, error),
 ) []Result[T] {
@@ -53,7 +53,8 @@ func Run[T any](ctx context.Context, docs []config.Document, parallel int,
 	return results
 }
 
-// take waits for a free place; it returns false if ctx ends first, or has ended.
+// take waits for a free place in the channel and takes it. It returns false if ctx ends before a
+// place is free, or has already ended.
 func take(ctx context.Context, free chan<- struct{}) bool {
 	if ctx.Err() != nil {
 		return false
@@ -77,7 +78,7 @@ func guarded[T any](ctx context.Context, doc config.Document,
 	return work(ctx, doc)
 }
 
-// PanicError reports a bug of swdt that made the work on one node panic.
+// PanicError reports that the work on one node panicked, which is a bug of swdt.
 type PanicError struct {
 	Value any
 	Stack []byte

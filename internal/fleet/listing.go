@@ -7,8 +7,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// WriteListings writes one table of all nodes, with their names if there are several. It omits the
-// nodes that failed, since their errors are printed to stderr.
+// WriteListings writes one table for all nodes. If there are several nodes, the first column is the
+// node's name. The table omits nodes that failed, since their errors are printed to stderr.
 func WriteListings[T any](w io.Writer, results []Result[T], list func(T) ui.Listing) error {
 	var header []string
 	var rows [][]string

@@ -1,6 +1,7 @@
 package fleet
 
-// Outcome has the common fields of every node's result; reports embed it first.
+// Outcome has the fields that every node's result has. The node types of reports embed Outcome as
+// their first field.
 type Outcome struct {
 	Name string `json:"name"`
 	// Result is one word; "failed" if Error is not empty.
@@ -9,7 +10,7 @@ type Outcome struct {
 	Error string `json:"error"`
 }
 
-// Results of nodes that several commands have.
+// These are the values of Outcome.Result that several commands use.
 const (
 	OK        = "ok"
 	Changed   = "changed"

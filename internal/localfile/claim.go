@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// ErrClaimed is returned for a file that is already claimed.
+// ErrClaimed is the error of Claim for a file that is already claimed.
 var ErrClaimed = errors.New("another swdt is writing it")
 
-// NoRoomError reports that something does not fit on a disk.
+// NoRoomError reports that the disk of a folder has less free space than is needed.
 type NoRoomError struct {
 	Folder     string
 	Need, Free int64 // bytes
@@ -20,9 +20,8 @@ func (e *NoRoomError) Error() string {
 		e.Folder, float64(e.Need)/1e6, float64(e.Free)/1e6)
 }
 
-// Fits returns a *NoRoomError if the disk of a folder has less free space than bytes.
-// If the free space is unknown, it returns nil; if there is no room, the later write
-// then fails.
+// Fits returns a *NoRoomError if the disk of a folder has less free space than bytes. If the free
+// space is unknown, Fits returns nil: if the disk is then too full, the later write fails.
 func Fits(folder string, bytes int64) error {
 	free, err := free(folder)
 	if err == nil && bytes > free {

@@ -10,13 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// claimTries bounds how often a file may vanish between its opening and its locking.
+// claimTries bounds how often Claim starts again because another process has renamed or removed the
+// file after Claim opened the file and before Claim locked it.
 const claimTries = 1000
 
-// Claim opens a file for reading and writing, and makes it with mode 0600 if it is
-// missing. Until the file is closed no other Claim of it succeeds, in any process:
-// the error is ErrClaimed. The file may be renamed and removed meanwhile. Claim follows no
-// symbolic link at path, since another user can make one in a folder such as /tmp.
+// Claim opens a file for reading and writing, and makes it with mode 0600 if it is missing. Until
+// the file is closed, every other Claim of it fails with ErrClaimed, in this process and in others.
+// The file may be renamed and removed meanwhile. Claim follows no symbolic link at path, since
+// another user can make such a link in a folder such as /tmp.
 func Claim(path string) (*os.File, error) {
 	for range claimTries {
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
@@ -28,7 +29,9 @@ func Claim(path string) (*os.File, error) {
 		case errors.Is(err, unix.EWOULDBLOCK):
 			err = ErrClaimed
 		case err == nil && !named(file, path):
-			file.Close() // its last holder has renamed it: path is another file now
+			// The last holder has renamed or removed the file: path now names another file, or
+			// none.
+			file.Close()
 			continue
 		}
 		if err != nil {

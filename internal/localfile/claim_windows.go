@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Claim opens a file for reading and writing, and makes it if it is missing. Until
-// the file is closed, no other Claim of it succeeds, in any process: the error is
-// ErrClaimed. The file may be renamed and removed meanwhile.
+// Claim opens a file for reading and writing, and makes it if it is missing. Until the file is
+// closed, every other Claim of it fails with ErrClaimed, in this process and in others. The file
+// may be renamed and removed meanwhile.
 func Claim(path string) (*os.File, error) {
 	name, err := windows.UTF16PtrFromString(path)
 	if err != nil {

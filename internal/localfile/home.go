@@ -9,10 +9,10 @@ import (
 	"runtime"
 )
 
-// Home returns the user's home folder, always as an absolute path. It uses the
-// environment's value, else the account's. With a relative path, files in the current
-// folder, which other users may have written, would be used as if they were the user's
-// own.
+// Home returns the user's home folder, always as an absolute path: the folder that the environment
+// names if that path is absolute, otherwise the folder in the system's user database. With a
+// relative path, files in the current folder, which other users may have written, would be used as
+// if they were the user's own.
 func Home() (string, error) {
 	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
 		return home, nil
@@ -20,8 +20,9 @@ func Home() (string, error) {
 	return accountHome()
 }
 
-// CacheFolder returns the user's folder for caches, always an absolute path. Use it
-// instead of os.UserCacheDir.
+// CacheFolder returns the user's folder for caches, always an absolute path. Use CacheFolder
+// instead of os.UserCacheDir, which fails or returns a relative path if the environment has a
+// relative one.
 func CacheFolder() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err == nil && filepath.IsAbs(cache) {
@@ -66,7 +67,7 @@ func DataFolder() (string, error) {
 		return data, nil
 	}
 	if runtime.GOOS == "windows" {
-		return CacheFolder() // Windows has one folder for both
+		return CacheFolder() // on Windows, data and caches have the same folder
 	}
 	home, err := Home()
 	return filepath.Join(home, ".local", "share"), err

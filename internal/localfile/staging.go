@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// stagingLock is the end of the name of the lock file beside a staging folder. The process that
-// makes the folder takes the lock before, and releases it after it has removed or renamed the
-// folder. So a folder whose lock is free was left behind: its process was killed, or could not
-// remove it. The lock is not inside the folder, since Windows does not rename a folder in which a
-// file is open.
+// stagingLock is the end of the name of the lock file beside a staging folder. A process takes the
+// lock before it makes the folder, and releases the lock after it has removed or renamed the
+// folder. So a folder whose lock is free was left behind: the process that made the folder was
+// killed, or could not remove the folder. The lock file is not inside the folder, since Windows
+// does not rename a folder in which a file is open.
 const stagingLock = ".swdt-lock"
 
 const (
-	// unlocked is how old a staging folder without a lock must be before it is removed: a
-	// lock is missing only if a user or another program removed it.
+	// unlocked is the age from which a staging folder without a lock file is removed. The lock file
+	// is missing only if a user or another program removed it.
 	unlocked = 24 * time.Hour
 	// stageTries bounds the search for a free name.
 	stageTries = 100
@@ -30,18 +30,18 @@ const (
 // Staging is a folder for unfinished files, which only its owner can access.
 type Staging struct {
 	Path string
-	lock *os.File // nil: the folder is removed or kept
+	lock *os.File // nil after Remove, and after Keep succeeded
 }
 
-// Stage makes a folder PREFIX-RANDOM in folder. It first removes the folders with this
-// prefix whose processes have ended without removing them.
+// Stage makes a folder PREFIX-RANDOM in folder. Stage first removes the folders with this prefix
+// that processes left behind when they ended.
 func Stage(folder, prefix string) (*Staging, error) {
 	tidy(folder, prefix, time.Now())
 	for range stageTries {
 		path := filepath.Join(folder, prefix+"-"+strconv.FormatUint(uint64(rand.Uint32()), 10))
 		s, err := stageAt(path)
 		if errors.Is(err, ErrClaimed) || errors.Is(err, fs.ErrExist) {
-			continue // another process has this name
+			continue // another process uses this name
 		}
 		return s, err
 	}
@@ -55,7 +55,7 @@ func stageAt(path string) (*Staging, error) {
 		return nil, err
 	}
 	if err := os.Mkdir(path, 0o700); err != nil {
-		if !errors.Is(err, fs.ErrExist) { // else it is the lock of that folder
+		if !errors.Is(err, fs.ErrExist) { // if the folder exists, the lock file may be needed
 			_ = os.Remove(path + stagingLock)
 		}
 		lock.Close()
@@ -64,15 +64,15 @@ func stageAt(path string) (*Staging, error) {
 	return &Staging{Path: path, lock: lock}, nil
 }
 
-// Remove removes the folder with everything in it. It does nothing if the folder was kept
-// or removed before.
+// Remove removes the folder with everything in it. Remove does nothing after an earlier Remove, or
+// if Keep has renamed the folder.
 func (s *Staging) Remove() error {
 	if s.lock == nil {
 		return nil
 	}
 	defer s.unlock()
 	if err := os.RemoveAll(s.Path); err != nil {
-		return err // the lock's file stays, so that the next Stage tries again
+		return err // the lock file stays, so that the next Stage tries again
 	}
 	if err := os.Remove(s.Path + stagingLock); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -80,13 +80,13 @@ func (s *Staging) Remove() error {
 	return nil
 }
 
-// Keep renames the folder, so that nothing removes it. If it fails, the folder is still a
-// staging folder.
+// Keep renames the folder to path; neither Remove nor a later Stage then removes the folder. If the
+// rename fails, the folder is still a staging folder.
 func (s *Staging) Keep(path string) error {
 	if err := os.Rename(s.Path, path); err != nil {
 		return err
 	}
-	_ = os.Remove(s.Path + stagingLock) // else the next Stage removes it
+	_ = os.Remove(s.Path + stagingLock) // if this fails, the next Stage removes the lock file
 	s.unlock()
 	return nil
 }
@@ -96,8 +96,8 @@ func (s *Staging) unlock() {
 	s.lock = nil
 }
 
-// tidy removes staging folders and locks of processes that have ended. A folder that it
-// cannot remove belongs to another user, or is left for the next time.
+// tidy removes staging folders and locks of processes that have ended. tidy ignores errors: a
+// folder that it cannot remove belongs to another user, or a later call removes the folder.
 func tidy(folder, prefix string, now time.Time) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -122,8 +122,8 @@ func tidy(folder, prefix string, now time.Time) {
 	}
 }
 
-// discard removes a staging folder and its lock if no process holds the lock. While
-// discard holds it, no process makes the folder.
+// discard removes a staging folder and its lock if no process holds the lock. While discard holds
+// the lock, no process can make a folder with this name.
 func discard(path string) {
 	lock, err := Claim(path + stagingLock)
 	if err != nil {
@@ -138,7 +138,7 @@ func discard(path string) {
 	}
 }
 
-// digits reports whether text can be the random part of a name by Stage.
+// digits reports whether text can be the random part of a staging folder's name.
 func digits(text string) bool {
 	return text != "" && strings.Trim(text, "0123456789") == ""
 }

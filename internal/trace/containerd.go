@@ -14,8 +14,8 @@ import (
 
 const (
 	containerdExe = "containerd.exe"
-	// containerdLog is the log file for a containerd without --log-file, which would log nowhere
-	// as a service.
+	// containerdLog is the log file that trace sets for a containerd without --log-file. Without a
+	// log file, containerd's log is lost when containerd runs as a service.
 	containerdLog = `C:\var\log\containerd\containerd.log`
 	// newConfig is the smallest configuration that every containerd since 1.3 reads.
 	newConfig = "version = 2\n"
@@ -42,7 +42,8 @@ func containerdConfig(commandLine string) (string, error) {
 }
 
 // containerdWithLevel returns the state with the wished level in the configuration and, if the
-// command line has a level, in the command line too, since the command line takes precedence.
+// command line has a level, in the command line too, since the command line takes precedence. The
+// returned command line always has a --log-file.
 func containerdWithLevel(base logSettings, wish tracerecord.Wish, version string) (logSettings, error) {
 	over := map[string]any{"debug": map[string]any{"level": wish.Level}}
 	if wish.OTLP != "" {
@@ -62,7 +63,7 @@ func containerdWithLevel(base logSettings, wish tracerecord.Wish, version string
 	}
 	wanted := logSettings{CommandLine: base.CommandLine, Config: config, Exists: true}
 	if len(containerdconfig.Differences(base.Config, config)) == 0 {
-		wanted.Config, wanted.Exists = base.Config, base.Exists // the configuration already has the level
+		wanted.Config, wanted.Exists = base.Config, base.Exists // the configuration already has the wished settings
 	}
 	if commandline.Has(base.CommandLine, containerdExe, "log-level", "l") {
 		wanted.CommandLine, _ = commandline.Set(wanted.CommandLine, containerdExe, wish.Level, "log-level", "l")

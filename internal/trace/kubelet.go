@@ -9,8 +9,8 @@ import (
 
 const kubeletExe = "kubelet.exe"
 
-// kubeletWithLevel returns the state with the wished --v. This flag takes precedence over
-// kubelet's configuration.
+// kubeletWithLevel returns the state with the wished --v. The flag --v takes precedence over the
+// log level in kubelet's configuration.
 func kubeletWithLevel(base logSettings, wish tracerecord.Wish, _ string) (logSettings, error) {
 	line, ok := commandline.Set(base.CommandLine, kubeletExe, wish.Level, "v")
 	if !ok {

@@ -27,8 +27,8 @@ func (s logSettings) equal(other logSettings) bool {
 	return s.CommandLine == other.CommandLine && s.Exists == other.Exists && bytes.Equal(s.Config, other.Config)
 }
 
-// stopgap reports whether the configuration file is newConfig, which trace writes if there
-// was no file.
+// stopgap reports whether the configuration file is newConfig, which trace writes for a containerd
+// without a configuration file.
 func (s logSettings) stopgap() bool { return s.Exists && string(s.Config) == newConfig }
 
 // observed is the state of a service on the node, as far as it determines how much the service

@@ -44,8 +44,9 @@ func (s *off) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	return plan.Change{Needed: true, Summary: text, Detail: detail(decision{is: *is, wanted: was})}, nil
 }
 
-// state returns the record of the service, or nil if there is none, and its state on the
-// node, or nil if the service no longer exists.
+// state returns the record of the service, or nil if there is none, and the service's state on the
+// node, or nil if the service no longer exists. If the settings were changed after the trace was
+// turned on, state returns a *ChangedError unless Options.Force is set.
 func (s *off) state(ctx context.Context, n *node.Node) (*tracerecord.Service, *observed, place, error) {
 	r, err := load(ctx, n)
 	if err != nil {
@@ -64,7 +65,8 @@ func (s *off) state(ctx context.Context, n *node.Node) (*tracerecord.Service, *o
 	}
 	entry, at := where(entry, is.logSettings)
 	if at == between && !s.options.Force {
-		return nil, nil, at, s.changedError(ctx, n, entry, is, "1") // the spans were set in its configuration
+		// Version 1: only a containerd 1.x has its spans set in its configuration.
+		return nil, nil, at, s.changedError(ctx, n, entry, is, "1")
 	}
 	return &entry, &is, at, nil
 }
@@ -111,9 +113,10 @@ type restoration struct {
 
 func (c restoration) name() string { return c.off.name }
 
-// companion returns the restoration of the next step if that step's service must be restarted
-// too: one transaction then restarts each service once. If that service cannot be compared,
-// companion returns nil; its own step reports the cause.
+// companion returns the restoration of the next step if the next step's service must be restarted
+// too, so that one transaction restarts each service once. It returns nil if there is no next step,
+// if that service needs no restart, or if its state cannot be determined. In the last case, the
+// next step itself reports the cause.
 func (s *off) companion(ctx context.Context, n *node.Node) *restoration {
 	if s.next == nil {
 		return nil
@@ -159,8 +162,8 @@ func (s *off) putBack(ctx context.Context, n *node.Node, entry tracerecord.Servi
 	return s.putFileBack(ctx, n, entry, was)
 }
 
-// putFileBack restores only the configuration file. It is for a service that no longer
-// exists, which needs nothing else.
+// putFileBack restores only the configuration file. A service that no longer exists needs nothing
+// else.
 func (s *off) putFileBack(ctx context.Context, n *node.Node, entry tracerecord.Service, was logSettings) error {
 	if entry.Config == nil {
 		return s.forget(ctx, n, entry)

@@ -32,10 +32,11 @@ type decision struct {
 	base   logSettings // the state to restore later
 	wanted logSettings // the wanted state
 	entry  tracerecord.Service
-	known  bool // entry is already recorded
+	known  bool // the record of the node contains entry
 }
 
-// done reports whether the node is in the wanted state and its record says so.
+// done reports whether nothing is left to do: the node is in the wanted state, and there is either
+// no record of the service, or the record of a completed trace with the same wish.
 func (d decision) done(wish tracerecord.Wish) bool {
 	return d.is.equal(d.wanted) && (!d.known || d.entry.On && d.entry.Wish == wish)
 }
@@ -73,7 +74,7 @@ func (s *on) summary(d decision, wish tracerecord.Wish) string {
 	return text
 }
 
-// detail returns the changes on the node, letter for letter.
+// detail returns the exact changes on the node.
 func detail(d decision) string {
 	var parts []string
 	if d.is.path != "" && d.is.sum() != d.wanted.sum() {
@@ -85,8 +86,8 @@ func detail(d decision) string {
 	return strings.Join(parts, "; ")
 }
 
-// decide compares the service on the node with the wished log level, and returns the states
-// before and after the change.
+// decide compares the service on the node with the wished log level, and returns the present state,
+// the state to restore later, and the wanted state.
 func (s *on) decide(ctx context.Context, n *node.Node) (decision, error) {
 	is, err := s.look(ctx, n)
 	if err != nil {
@@ -114,7 +115,7 @@ func (s *on) decide(ctx context.Context, n *node.Node) (decision, error) {
 			}
 		case without: // the change was never made, or was rolled back
 			d.known = false
-			// left by an interrupted `off`
+			// An interrupted `off` has left newConfig on a node that had no configuration file.
 			if config := d.entry.Config; is.stopgap() && config != nil && config.Before == "" {
 				d.base.Config, d.base.Exists = nil, false
 			}
@@ -122,7 +123,7 @@ func (s *on) decide(ctx context.Context, n *node.Node) (decision, error) {
 			if !s.options.Force {
 				return decision{}, s.changedError(ctx, n, d.entry, is, version)
 			}
-			d.known = false // the present state is the one to restore later
+			d.known = false // `off` will restore the present state
 		}
 	}
 	d.wanted, err = s.withLevel(d.base, wish, version)
@@ -139,7 +140,7 @@ func runtimeVersion(ctx context.Context, n *node.Node) (string, error) {
 
 func (s *on) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
 	d, err := s.decide(ctx, n)
-	if err != nil || d.done(s.options.wish(s.name)) { // done by the step before
+	if err != nil || d.done(s.options.wish(s.name)) { // the step before may have changed this service too
 		return plan.Outcome{}, err
 	}
 	if other := s.companion(ctx, n); other != nil && !d.is.equal(d.wanted) {
@@ -152,16 +153,17 @@ func (s *on) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outco
 	return plan.Outcome{}, switchOn(ctx, n, []*turn{{on: s, decision: d}}, r)
 }
 
-// turn is a service that must log more, and the decision about it.
+// turn is a service that must log more, with the decision about the service.
 type turn struct {
 	*on
 	decision
 	written tracerecord.Service
 }
 
-// companion returns the turn of the next step if that step's service must be restarted too:
-// one transaction then restarts each service once. If that service cannot be compared,
-// companion returns nil; its own step reports the cause.
+// companion returns the turn of the next step if the next step's service must be restarted too, so
+// that one transaction restarts each service once. It returns nil if there is no next step, if that
+// service needs no restart, or if its state cannot be determined. In the last case, the next step
+// itself reports the cause.
 func (s *on) companion(ctx context.Context, n *node.Node) *turn {
 	if s.next == nil {
 		return nil
@@ -207,14 +209,14 @@ func switchOn(ctx context.Context, n *node.Node, turns []*turn, r ui.Reporter) e
 	return nil
 }
 
-// write keeps a copy of the state to restore later, and records the change that is about to
-// be made.
+// write keeps a copy of the configuration file to restore later, and records the change that is
+// about to be made.
 func (s *on) write(ctx context.Context, n *node.Node, d decision) (tracerecord.Service, error) {
 	facts, err := n.Machine.Facts(ctx, &agentv1.FactsRequest{})
 	if err != nil {
 		return tracerecord.Service{}, fmt.Errorf("read the node's clock: %w", err)
 	}
-	by, _, _ := strings.Cut(s.options.Holder, ",") // the process id is of no use later
+	by, _, _ := strings.Cut(s.options.Holder, ",") // without the process ID, which is of no use later
 	entry := tracerecord.Service{
 		Wish: s.options.wish(s.name), Since: facts.GetTime().AsTime().Truncate(time.Second), By: by,
 		CommandLine: tracerecord.Change{Before: d.base.CommandLine, After: d.wanted.CommandLine},
@@ -238,11 +240,11 @@ func (s *on) write(ctx context.Context, n *node.Node, d decision) (tracerecord.S
 	return entry, update(ctx, n, func(r tracerecord.Record) { r.Services[s.name] = entry })
 }
 
-// takeBack restores the previous record after a failed change, if the node is known to be
-// unchanged.
+// takeBack returns cause, the error of a failed change. If the node is known to be unchanged,
+// takeBack also restores the previous record.
 func (s *on) takeBack(ctx context.Context, n *node.Node, d decision, entry tracerecord.Service, cause error) error {
 	if !unchanged(cause) || ctx.Err() != nil {
-		return cause // the next run determines the state
+		return cause // the next command determines the state
 	}
 	var err error
 	if d.known {

@@ -19,7 +19,7 @@ type NodeReport struct {
 	Services []ServiceStatus `json:"services"`
 }
 
-// NewReport joins the services of the nodes.
+// NewReport returns the report about the services of all nodes.
 func NewReport(results []fleet.Result[[]ServiceStatus]) Report {
 	report := Report{Nodes: []NodeReport{}}
 	for _, result := range results {

@@ -20,8 +20,11 @@ type place int
 const (
 	without place = iota // as before the trace
 	with                 // as `swdt trace on` left it
-	halfway              // only one of file and command line is as before the trace; a transaction never leaves this state
-	between              // something other than swdt trace has changed it
+	// halfway: of the file and the command line, one is as before the trace and the other is not. A
+	// transaction never leaves this state.
+	halfway
+	// between: something other than swdt trace has changed the service.
+	between
 )
 
 // where compares the state on the node with the record. It returns the entry of the record
@@ -43,10 +46,10 @@ func where(entry tracerecord.Service, is logSettings) (tracerecord.Service, plac
 	return entry, between
 }
 
-// isHalfway reports whether the file and the command line each have one of their two recorded
-// states. where has already found that the two are not both from before the change, nor both
-// from after it. A restore without restarts (Options.NoRestart) that was interrupted leaves
-// them so.
+// isHalfway reports whether the file and the command line are each in one of their two recorded
+// states. Since where has excluded that both are in the state before the change or both in the
+// state after it, one is in the state before and the other in the state after. An interrupted
+// restore without restarts (Options.NoRestart) leaves a service like this.
 func isHalfway(entry tracerecord.Service, is logSettings) bool {
 	if entry.Config == nil {
 		return false
@@ -60,7 +63,7 @@ func matches(entry tracerecord.Service, is logSettings, side func(tracerecord.Ch
 	return is.CommandLine == side(entry.CommandLine) && (entry.Config == nil || is.sum() == side(entry.Config.Change))
 }
 
-// keptAt returns where a service's previous configuration file is kept.
+// keptAt returns the path of the copy of a service's previous configuration file.
 func keptAt(service string) string { return layout.Trace + `\` + service + `-before` }
 
 // before returns the state before the trace, with the configuration from the kept copy.
@@ -98,8 +101,9 @@ func (e *ChangedError) Error() string {
 		e.Service, strings.Join(e.Differences, "\n  "))
 }
 
-// changedError returns an error with the differences from the state that the trace left. No
-// copy of that state exists, so changedError computes it again to compare.
+// changedError returns an error with the differences between the present state and the state that
+// the trace left. No copy of the state that the trace left exists, so changedError computes it
+// again.
 func (s *subject) changedError(ctx context.Context, n *node.Node, entry tracerecord.Service, is observed,
 	version string) error {
 	changed := &ChangedError{Service: s.name}
@@ -129,7 +133,8 @@ func (s *subject) changedError(ctx context.Context, n *node.Node, entry tracerec
 	return changed
 }
 
-// update changes the record on the node; the record is on the disk when update returns.
+// update changes the record on the node. When update returns, the node has written the record to
+// its disk.
 func update(ctx context.Context, n *node.Node, change func(tracerecord.Record)) error {
 	r, err := load(ctx, n)
 	if err != nil {
@@ -166,8 +171,8 @@ func (s *subject) forget(ctx context.Context, n *node.Node, entry tracerecord.Se
 	return update(ctx, n, func(r tracerecord.Record) { delete(r.Services, s.name) })
 }
 
-// removeStopgap removes newConfig if there was no configuration file before the trace: a
-// transaction replaces files but does not remove any.
+// removeStopgap removes newConfig if there was no configuration file before the trace. The
+// transaction that ended the trace has left newConfig, since a transaction cannot remove files.
 func removeStopgap(ctx context.Context, n *node.Node, entry tracerecord.Service) error {
 	if entry.Config.Before != "" {
 		return nil

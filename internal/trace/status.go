@@ -19,7 +19,7 @@ const (
 	IsOff       State = "off"
 	IsOn        State = "on"
 	Interrupted State = "interrupted" // `on` or `off` did not complete
-	Changed     State = "changed"     // something other than swdt trace has changed it since
+	Changed     State = "changed"     // something other than swdt trace has changed the service since
 	NoService   State = "noService"
 )
 
@@ -27,20 +27,20 @@ const (
 type ServiceStatus struct {
 	Name  string `json:"name"`
 	State State  `json:"state"`
-	// Level is its log level according to the node's present state.
+	// Level is the service's log level according to the node's present state.
 	Level string `json:"level"`
-	// Before is its log level before the trace.
+	// Before is the service's log level before the trace.
 	Before  string     `json:"before"`
 	OTLP    string     `json:"otlp"`
 	Since   *time.Time `json:"since"`
 	By      string     `json:"by"`
 	LogFile string     `json:"logFile"`
-	// Differences has the changes since the trace was turned on that swdt trace did not
-	// make.
+	// Differences lists the changes that something other than swdt trace has made since the trace
+	// was turned on.
 	Differences []string `json:"differences"`
 }
 
-// Status returns which services are traced. It changes nothing.
+// Status returns, for each service, whether and how it is traced. It changes nothing.
 func Status(ctx context.Context, n *node.Node) ([]ServiceStatus, error) {
 	r, err := load(ctx, n)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/tracerecord"
 )
 
-// tidy removes the files that an interrupted command staged beside a configuration file. It
-// also removes the copy that a transaction keeps for a rollback, since trace keeps its own
-// copy elsewhere. It does not remove a file whose content does not come from the trace.
+// tidy removes the files that an interrupted command staged beside a configuration file. It also
+// removes the copy that a transaction keeps for a rollback, since trace keeps its own copy
+// elsewhere. It removes only files whose content the trace has recorded or written.
 func tidy(ctx context.Context, n *node.Node, entry tracerecord.Service) error {
 	if entry.Config == nil {
 		return nil
@@ -31,8 +31,8 @@ func tidy(ctx context.Context, n *node.Node, entry tracerecord.Service) error {
 	return smallfile.Remove(ctx, n, previous)
 }
 
-// sums returns the hashes of all content that the trace itself has put in the
-// configuration's place.
+// sums returns the hashes of all content that trace writes or restores at the path of the
+// configuration file.
 func sums(entry tracerecord.Service) map[string]bool {
 	all := map[string]bool{tracerecord.Sum([]byte(newConfig), true): true}
 	for e := &entry; e != nil && e.Config != nil; e = e.Earlier {

@@ -32,12 +32,14 @@ const (
 	Kubelet    = "kubelet"
 )
 
-// Services returns the names of these services, in the order in which they are changed.
+// Services returns the names of the services whose log levels can be changed, in the order in which
+// trace changes them.
 func Services() []string { return []string{Containerd, Kubelet} }
 
 // Options select what is changed. Zero fields have defaults.
 type Options struct {
-	// Services are some of Services(). Empty: every one of them that exists on the node.
+	// Services lists some of the names that the function Services returns. Empty: all services that
+	// exist on the node.
 	Services []string
 	// ContainerdLevel is debug, the default, or trace.
 	ContainerdLevel string
@@ -100,13 +102,15 @@ func Off(o Options) []plan.Step {
 // subject is a service whose log level can be changed.
 type subject struct {
 	name string
-	// named is set if the user named this service: then it must exist.
+	// named is set if the user named this service. It is then an error if the service does not
+	// exist.
 	named bool
-	// config returns the path of the service's configuration, from its command line;
-	// nil: the service needs none.
+	// config returns the path of the service's configuration, from its command line; nil: trace
+	// changes no configuration file of this service.
 	config func(commandLine string) (string, error)
 	// withLevel returns the state in which the service logs as wished. base is the state without
-	// the trace. withLevel does not contact the node.
+	// the trace. version is the version of containerd, which only spans need. withLevel does not
+	// contact the node.
 	withLevel func(base logSettings, wish tracerecord.Wish, version string) (logSettings, error)
 	// level returns the log level of a state, in words.
 	level func(logSettings) string

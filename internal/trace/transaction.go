@@ -62,7 +62,8 @@ func unstage(ctx context.Context, n *node.Node, swap *agentv1.SwapPlan) error {
 	return errors.Join(errs...)
 }
 
-// stage puts the new configuration beside the old one.
+// stage returns the part of the transaction that makes the change. If the configuration changes,
+// stage first writes the new configuration beside the old one.
 func (c change) stage(ctx context.Context, n *node.Node) (*agentv1.SwapComponent, error) {
 	component := c.component()
 	if c.from.path == "" || c.from.sum() == c.to.sum() {
@@ -70,7 +71,7 @@ func (c change) stage(ctx context.Context, n *node.Node) (*agentv1.SwapComponent
 	}
 	content := c.to.Config
 	if !c.to.Exists {
-		content = []byte(newConfig) // a transaction cannot remove a file; removeStopgap does
+		content = []byte(newConfig) // a transaction cannot remove a file; removeStopgap removes it
 	}
 	component.Sha256, component.PreviousSha256 = tracerecord.Sum(content, true), c.from.sum()
 	component.Staged = layout.Staged(c.from.path, component.GetSha256())
@@ -83,7 +84,7 @@ func (c change) stage(ctx context.Context, n *node.Node) (*agentv1.SwapComponent
 func (c change) component() *agentv1.SwapComponent {
 	destination := c.from.path
 	if destination == "" {
-		destination = commandline.Split(c.from.CommandLine)[0] // stays unchanged
+		destination = commandline.Split(c.from.CommandLine)[0] // the transaction does not change this program
 	}
 	health := c.health()
 	component := &agentv1.SwapComponent{
@@ -102,8 +103,8 @@ func (c change) component() *agentv1.SwapComponent {
 	return component
 }
 
-// health returns the service's health check: the one in the node file if it has this service
-// with a timeout, otherwise the default one.
+// health returns the service's health check from the node file if the node file has a health check
+// with a timeout for this service, otherwise the default one.
 func (c change) health() v1alpha1.Health {
 	for _, p := range c.options.Spec.Provisioners {
 		if strings.EqualFold(p.Name, c.name) && p.Health != nil && p.Health.Timeout != nil {
@@ -131,8 +132,8 @@ func running(is observed) bool {
 	return is.service.GetStatus().GetState() == agentv1.ServiceState_SERVICE_STATE_RUNNING
 }
 
-// RolledBackError reports a service that did not start with the change, which was rolled
-// back.
+// RolledBackError reports that a service did not start with the change, and that the transaction
+// was rolled back.
 type RolledBackError struct {
 	Service string
 	Err     *push.RolledBackError
@@ -173,14 +174,14 @@ func explain(names string, err error) error {
 	return err
 }
 
-// blames reports whether a transaction was rolled back completely because of this service.
-// The change of another service can then be tried alone.
+// blames reports whether err means that a transaction was rolled back completely because of this
+// service. The change of the other service can then be tried alone.
 func blames(err error, service string) bool {
 	var back *RolledBackError
 	return errors.As(err, &back) && back.Service == service && back.Err.Complete()
 }
 
-// unchanged reports whether the node is known to be unchanged.
+// unchanged reports whether err means that the settings on the node are unchanged.
 func unchanged(err error) bool {
 	var back *RolledBackError
 	var notBegun *notBegunError

@@ -1,9 +1,9 @@
 // Package wait waits for conditions that can only be detected by polling.
 //
-// A [Condition] has a name, a function that checks whether it holds, and the pause
-// between two checks. If the condition does not hold in time, the error has the
-// condition's name, the duration of the wait, and the last state that was seen. [For]
-// is a pause that ends with a context, for loops that do more than wait.
+// A [Condition] has a name, a function that checks whether the condition holds, and the pause
+// between two checks. If the condition does not hold in time, the error has the condition's name,
+// the duration of the wait, and the last state that was seen. [For] pauses for a duration or until
+// a context ends, for loops that do more than wait.
 package wait
 
 import (
@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// Condition is a state that something else establishes without a notification.
+// Condition is a state that other code, another program or another machine brings about without a
+// notification.
 type Condition struct {
 	// Name is the text after "wait for" in errors, such as "the sandbox to end".
 	Name string
@@ -24,17 +25,16 @@ type Condition struct {
 	MaxInterval time.Duration
 	// Limit bounds the wait; 0: only the context bounds it.
 	Limit time.Duration
-	// Look returns nil if the condition holds, otherwise the present state as an
-	// error. An error that [Stop] returned ends the wait. The context of Look ends
-	// with the wait.
+	// Look returns nil if the condition holds, otherwise the present state as an error. An error
+	// that [Stop] returned ends the wait. The context that Look receives ends when the wait ends.
 	Look func(ctx context.Context) error
-	// Pending, if set, is called with the state after each call of Look except the
-	// last one.
+	// Pending, if set, is called with the error of Look each time the condition does not hold yet
+	// and Wait is going to pause before it looks again.
 	Pending func(state error)
 }
 
-// Wait calls Look, at least once, until the condition holds. If Look returns
-// Stop(err), Wait returns err. If the time is over, Wait returns an *Error.
+// Wait calls Look, at least once, until the condition holds. If Look returns Stop(err), Wait
+// returns err. If Limit is over or ctx ends, Wait returns an *Error.
 func (c Condition) Wait(ctx context.Context) error {
 	begun := time.Now()
 	bounded, cancel := ctx, func() {}
@@ -51,7 +51,8 @@ func (c Condition) Wait(ctx context.Context) error {
 		} else if errors.As(state, &end) {
 			return end.err
 		}
-		if bounded.Err() == nil || last == nil { // otherwise state may only report that Look was interrupted
+		// After the end of the time, the state may report only that Look was interrupted.
+		if bounded.Err() == nil || last == nil {
 			last = state
 		}
 		if bounded.Err() == nil && c.Pending != nil {
@@ -66,8 +67,8 @@ func (c Condition) Wait(ctx context.Context) error {
 	}
 }
 
-// Stop returns a state that ends the wait, since more waiting would not help. err must
-// not be nil.
+// Stop wraps err in a state that ends the wait if Look returns it, for errors that more waiting
+// would not change. err must not be nil.
 func Stop(err error) error { return &stop{err} }
 
 // StopIf returns Stop(err) if useless is true, otherwise err itself.
@@ -92,7 +93,8 @@ type Error struct {
 
 func (e *Error) Error() string {
 	text := fmt.Sprintf("wait for %s: given up after %s", e.Name, e.After.Round(100*time.Millisecond))
-	if e.Err != context.DeadlineExceeded { // a cause that wraps DeadlineExceeded has more information
+	// A cause that only wraps DeadlineExceeded has more information, so this is not errors.Is.
+	if e.Err != context.DeadlineExceeded {
 		text += ": " + e.Err.Error()
 	}
 	if !isContextError(e.Last) {
@@ -104,7 +106,7 @@ func (e *Error) Error() string {
 // isContextError reports whether a state has no information about the condition: Look
 // was interrupted, or was never called.
 func isContextError(state error) bool {
-	// An error that wraps a context error reports what was interrupted.
+	// An error that wraps a context error has information: it reports what was interrupted.
 	return state == nil || state == context.DeadlineExceeded || state == context.Canceled
 }
 
@@ -113,8 +115,8 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Err, e.Last}
 }
 
-// For waits for d. If ctx ends first, it returns ctx's error. If d is not positive, it
-// does not wait.
+// For waits for d and returns nil. If ctx ends first, For returns ctx's error. If d is not
+// positive, For does not wait.
 func For(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()

@@ -53,7 +53,7 @@ type Options struct {
 	Fetched func(Round) error
 	Folder  string // for the files that Fetched receives
 
-	// Closing Stop ends the capture. If Stop is nil, only the time limit ends the
+	// Closing Stop ends the capture. If Stop is nil, only For and the end of the context end the
 	// capture.
 	Stop <-chan struct{}
 	// Packet receives the packets of a live capture.
@@ -68,8 +68,8 @@ type Result struct {
 	Reason string
 	// Warnings are for the user.
 	Warnings []string
-	// ID is the capture's ID on the node. Exportable reports whether the node can convert
-	// its packets to pcapng.
+	// ID is the capture's ID on the node. Exportable reports whether the node can convert the
+	// capture's packets to pcapng.
 	ID         string
 	Exportable bool
 	dialect    Dialect
@@ -79,8 +79,8 @@ type Result struct {
 
 // BusyError reports that another program captures on the node, or has set filters.
 type BusyError struct {
-	Running string   // pktmon's description of the capture; empty: none runs
-	Filters []string // lines of pktmon's list
+	Running string   // pktmon's description of the running capture; empty: no capture runs
+	Filters []string // lines of pktmon's list of filters
 }
 
 func (e *BusyError) Error() string {

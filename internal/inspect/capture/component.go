@@ -19,8 +19,8 @@ type Component struct {
 	Pod      string // NAMESPACE/NAME of the pod that owns the adapter; empty: none
 }
 
-// Components returns all components of the node's network stack, by their IDs, from its
-// pktmon. It returns none if this pktmon cannot list them as JSON.
+// Components returns all components of the node's network stack by their IDs, as the node's pktmon
+// lists them. It returns nil if the node's pktmon refuses to list them as JSON.
 func Components(ctx context.Context, programs Programs) (map[string]Component, error) {
 	d, err := Learn(ctx, programs)
 	if err != nil {
@@ -37,8 +37,8 @@ func Components(ctx context.Context, programs Programs) (map[string]Component, e
 	return parseComponents(text)
 }
 
-// parseComponents parses a list of groups of components. It accepts the forms of all builds:
-// some builds write numbers as texts.
+// parseComponents parses pktmon's list of groups of components. It accepts the forms of all builds
+// of Windows: some builds write numbers as texts. It returns nil if text is not a JSON list.
 func parseComponents(text string) (map[string]Component, error) {
 	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
 	if !strings.HasPrefix(text, "[") {
@@ -74,8 +74,8 @@ func parseComponents(text string) (map[string]Component, error) {
 	return all, nil
 }
 
-// Own sets the pods that own components, by the MAC addresses of the pods' endpoints on the
-// node.
+// Own sets the pod of each component: the pod that has a local endpoint with the component's MAC
+// address.
 func Own(components map[string]Component, state hns.State, known hns.Known) {
 	owners := map[string]string{}
 	for _, e := range state.Endpoints {

@@ -16,8 +16,8 @@ import (
 // Programs is the Processes client of a node, which runs programs there.
 type Programs = agentv1.ProcessesClient
 
-// Dialect describes the features of a node's pktmon. They are read from pktmon's help, since
-// builds of Windows differ, and updates have added features to older ones.
+// Dialect describes the features of a node's pktmon. swdt reads the features from pktmon's help,
+// since they differ between builds of Windows, and updates have added features to older builds.
 type Dialect struct {
 	Status   bool   // pktmon can report whether it captures
 	Capture  bool   // `start --capture`; older builds have `start --etw` instead

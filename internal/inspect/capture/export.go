@@ -24,8 +24,7 @@ type Export struct {
 	// Sightings have the information about each packet in pktmon's text, in the order of
 	// that text.
 	Sightings Sightings
-	// Log is pktmon's own log. It is set instead of the fields above if the node's Windows
-	// cannot convert to pcapng.
+	// Log is pktmon's own log. Only Log is set if the node's pktmon cannot convert to pcapng.
 	Log string
 }
 
@@ -57,7 +56,8 @@ type exporter struct {
 	reporter ui.Reporter
 }
 
-// These are the names of the converted files, which the node writes beside the log.
+// The node writes the converted files beside the log. The name of a converted file is the name of
+// the log, a dot, and one of these texts.
 const (
 	packetsFile = "packets.pcapng"
 	dropsFile   = "drops.pcapng"

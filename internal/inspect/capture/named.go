@@ -10,8 +10,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Named has the pods and Services, as NAMESPACE/NAME, whose packets are captured. They may
-// be on any node, and their packets are captured on all selected nodes.
+// Named has the pods and Services, as NAMESPACE/NAME, whose packets are captured. The pods and
+// Services may be on any node, and their packets are captured on all selected nodes.
 type Named struct{ Pods, Services []string }
 
 // Found has the information of one node about the pods and Services that a Named lists.

@@ -18,7 +18,7 @@ import (
 type NodeCapture struct {
 	result Result
 	part   Part
-	log    string // the local copy of the node's own log, if its Windows makes no pcapng
+	log    string // the local copy of the node's own log, if the node cannot convert to pcapng; else ""
 }
 
 // Handling processes the packets of a node while it captures.

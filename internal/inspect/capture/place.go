@@ -26,8 +26,9 @@ func (n Names) Of(p Packet) Packet {
 	return p
 }
 
-// sources opens a part's files. It names and counts the packets while they are read. It
-// calls after with the path of each file when the whole file was read; after may be nil.
+// sources opens a part's files. The returned sources name and count the packets while they are
+// read. When the Done of a source is called, it closes the file and calls after with the file's
+// path; after may be nil.
 func (part Part) sources(count *Count, after func(path string) error) (all []pcapng.Source, err error) {
 	for _, one := range []struct {
 		path      string
@@ -103,8 +104,9 @@ func dropComment(s Sighting) string {
 	return "dropped: " + s.Reason + " (component " + s.Component + ", at " + s.Location + ")"
 }
 
-// interfaceOf returns the pod whose adapter saw the packet; else the pod that sent or
-// receives it; else the component; else the node.
+// interfaceOf returns the name and the description of a packet's interface. The name is NODE/OWNER:
+// the owner is the pod whose adapter saw the packet; else the pod that sent or receives the packet;
+// else the component. If none of these is known, the name is NODE.
 func (n Names) interfaceOf(component string, data []byte, linkType uint16) (name, description string) {
 	c, known := n.Components[component]
 	if known {

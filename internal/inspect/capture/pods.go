@@ -32,8 +32,8 @@ func ParseName(text string) error {
 	return nil
 }
 
-// PodAddresses returns the addresses of the named pods. Pods on the host network have none
-// of their own.
+// PodAddresses returns the addresses of the named pods. The error is an *UnknownError if a pod has
+// no address of its own, such as a pod on the host network.
 func PodAddresses(known hns.Known, names []string) ([]netip.Prefix, error) {
 	return find(names, "pod", asked(known, "the nodes' container runtimes were asked"), func(name string) []string {
 		for _, pod := range slices.Concat(known.Here, known.Everywhere) {
@@ -45,8 +45,8 @@ func PodAddresses(known hns.Known, names []string) ([]netip.Prefix, error) {
 	})
 }
 
-// ServiceAddresses returns the addresses of the named Services and of their endpoints:
-// behind the virtual switch, packets have the addresses of endpoints.
+// ServiceAddresses returns the addresses of the named Services and of the Services' endpoints,
+// since behind the virtual switch, packets have the addresses of endpoints.
 func ServiceAddresses(known hns.Known, states []hns.State, names []string) ([]netip.Prefix, error) {
 	return find(names, "Service", asked(known, "no cluster was asked"), func(name string) (all []string) {
 		for _, service := range known.Services {

@@ -21,7 +21,7 @@ import (
 // Report is the result of `swdt capture -w` and `swdt capture fetch`.
 type Report struct {
 	Nodes  []NodeReport `json:"nodes"`
-	Merged *Written     `json:"merged"` // the merged file of several nodes; null: there is one node
+	Merged *Written     `json:"merged"` // the merged file of several nodes; null: one node, or no pcapng
 }
 
 // NodeReport is the part of the report about one node.
@@ -147,7 +147,7 @@ func (r Report) WriteText(w *ui.Page) error {
 	}
 	for _, n := range r.Nodes {
 		if n.File == "" && n.Error != "" {
-			continue // the error reports it
+			continue // the node's error is reported elsewhere
 		}
 		add(n.Name, n.Written, n.Reason)
 	}
@@ -182,7 +182,7 @@ func (r Report) WriteText(w *ui.Page) error {
 // Printer prints packets of several nodes, one per line. It is safe for concurrent use.
 type Printer struct {
 	Page    *ui.Page
-	Several bool               // reports whether lines begin with the node
+	Several bool               // lines begin with the name of the node
 	Record  func(Record) error // nil: text
 
 	mu sync.Mutex
@@ -228,8 +228,8 @@ func ReportStream(stream *Stream, results []fleet.Result[NodeCapture]) Report {
 	return report
 }
 
-// missed returns a text about the gaps between the rounds, which a capture to a file would
-// not have.
+// missed returns a text about the gaps between the rounds, or "" if there was only one round. A
+// capture to a file has no such gaps.
 func missed(r Result) string {
 	if r.Rounds.Closed == 0 {
 		return ""

@@ -21,8 +21,8 @@ const DefaultRound = 2 * time.Second
 // Round has the packets captured in one round.
 type Round struct {
 	Export Export
-	// Until is a time by the node's clock. The packets of later rounds were captured after
-	// it. It is zero if this time is unknown.
+	// Until is a time of the node's clock: all packets of later rounds were captured after Until.
+	// Until is zero if that time is unknown.
 	Until time.Time
 }
 
@@ -50,7 +50,8 @@ func (o Options) fetchRounds(ctx context.Context, n *node.Node, d Dialect, id st
 	return f
 }
 
-// closed waits until the earlier rounds were fetched. The node goes on capturing meanwhile.
+// closed reports closed rounds to the goroutine that fetches them. It waits until the earlier
+// rounds were fetched. The node goes on capturing meanwhile.
 func (f *fetching) closed(ctx context.Context, rounds captureplan.Rounds) {
 	select {
 	case f.rounds <- rounds:
@@ -83,9 +84,9 @@ type fetcher struct {
 	last       int // number of the last round that was fetched
 }
 
-// fetchAll fetches each round after the round is closed. When no more rounds arrive on
-// closed, fetchAll fetches the rest: the round that the end of the capture has closed, and a
-// round that the node's guardian did not report because the guardian ended early.
+// fetchAll fetches each round after the round is closed. When the channel closed is closed,
+// fetchAll fetches the rest: the round that the end of the capture has closed, and rounds that the
+// node's guardian did not report because the guardian ended early.
 func (f *fetcher) fetchAll(ctx context.Context, closed <-chan captureplan.Rounds) error {
 	for {
 		select {

@@ -60,13 +60,13 @@ type captureStream = grpc.BidiStreamingClient[agentv1.PipeRequest, agentv1.PipeR
 // meanwhile processes packets while the node captures. If the processing fails, meanwhile
 // ends the capture.
 type meanwhile interface {
-	// closed is called when these rounds can be fetched.
+	// closed is called each time the node reports which rounds can be fetched.
 	closed(context.Context, captureplan.Rounds)
 	// end is called after the capture has ended, and waits until the remaining packets are
 	// processed.
 	end(context.Context) error
-	// because stops processing and returns why the capture's stream failed: its own error,
-	// or err if it had none.
+	// because stops processing and returns the reason why the capture's stream failed: the error of
+	// the processing, or err if the processing had not failed.
 	because(err error) error
 }
 
@@ -156,7 +156,7 @@ func (o Options) ask(ctx context.Context, n *node.Node, plan captureplan.Plan) (
 	if err != nil {
 		return nil, err
 	}
-	// The error of a send reports only that the stream has ended; the reply has the reason.
+	// io.EOF reports only that the stream has ended; the first reply then has the reason.
 	if err := stream.Send(&agentv1.PipeRequest{Data: data}); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func keepAlive(ctx context.Context, stream captureStream, stop <-chan struct{}) 
 		case <-ctx.Done():
 			return
 		case <-stop:
-			_ = stream.CloseSend() // if it fails, Recv returns the error
+			_ = stream.CloseSend() // if this fails, Recv returns the error
 			return
 		case <-ticker.C:
 			if stream.Send(&agentv1.PipeRequest{}) != nil {

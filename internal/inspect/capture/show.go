@@ -56,8 +56,8 @@ func (s *showing) read(ctx context.Context, to io.Writer) error {
 			}
 		}
 	}()
-	// seen and all are positions in the file. They are not numbers of received
-	// bytes, since fewer bytes arrive than a UTF-16 file has.
+	// seen and all are positions in the file. They are not numbers of received bytes: if the file
+	// is UTF-16, the node sends UTF-8, so fewer bytes arrive than the file has.
 	seen, all := int64(0), int64(-1)
 	for all < 0 || seen < all {
 		select {

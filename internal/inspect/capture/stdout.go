@@ -23,9 +23,9 @@ type StdoutError struct{ err error }
 func (e *StdoutError) Error() string { return fmt.Sprintf("write packets to stdout: %v", e.err) }
 func (e *StdoutError) Unwrap() error { return e.err }
 
-// ToStdout returns a context that ends when a packet cannot be written; the caller calls
-// stop. It catches SIGPIPE. Otherwise, a write to a pipe without a reader would end swdt
-// immediately, before swdt removes its folder.
+// ToStdout returns a context that ends when a packet cannot be written. The caller must call stop.
+// Until then, ToStdout catches SIGPIPE: without this, a write to a pipe without a reader would end
+// swdt immediately, before swdt removes its folder.
 func ToStdout(parent context.Context, to io.Writer) (ctx context.Context, out *Stdout, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	broken := make(chan os.Signal, 1) // the channel is not read, since the write returns the error
@@ -45,8 +45,8 @@ func (o *Stdout) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// Unwritten returns the *StdoutError that ended ctx, or err if no such error ended ctx.
-// The *StdoutError is reported once, not once for each node.
+// Unwritten returns the *StdoutError that ended ctx, or err if no such error ended ctx. The caller
+// can so report the *StdoutError once, and not once for each node.
 func Unwritten(ctx context.Context, err error) error {
 	var failed *StdoutError
 	if errors.As(context.Cause(ctx), &failed) {

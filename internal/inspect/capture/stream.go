@@ -11,17 +11,19 @@ import (
 	"github.com/swdt-dev/swdt/internal/format/pcapng"
 )
 
-// maxLag is the maximum time by which one node may be ahead of another. Packets that are
-// further ahead are written without waiting, since the other node or its clock is slow.
+// maxLag bounds how long packets wait for a slow node, or for a node whose clock is slow: packets
+// that are more than maxLag older than the latest Until of all nodes are written without waiting.
 const maxLag = 10 * time.Second
 
-// Stream writes the rounds of several nodes as one capture while they arrive, in order of
-// time: a packet waits until no node can send an older packet, or until another node is
-// ahead by more than maxLag.
+// Stream writes the rounds of several nodes as one capture while they arrive, in order of time: a
+// packet waits until no node can send an older packet, or until some node is ahead of the packet by
+// more than maxLag.
 type Stream struct {
 	mu     sync.Mutex
 	merger *pcapng.Merger
-	until  map[string]time.Time // for each node that has not ended: the minimum time of its next packets
+	// until has, for each node that has not ended, a time after which the node's next packets were
+	// captured.
+	until  map[string]time.Time
 	counts map[string]*Count
 }
 
@@ -63,8 +65,8 @@ func (s *Stream) Add(part Part, until time.Time) error {
 	return s.write()
 }
 
-// End records that the node sends no more packets, so that the packets of other nodes need
-// not wait for this node.
+// End records that the node sends no more packets, so that packets of other nodes need not wait for
+// packets of this node.
 func (s *Stream) End(node string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

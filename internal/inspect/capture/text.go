@@ -13,7 +13,7 @@ import (
 type Packet struct {
 	Time      string `json:"time"` // the node's local time
 	Direction string `json:"direction"`
-	Component string `json:"component"` // its number
+	Component string `json:"component"` // the component's number
 	// Place is the name of the component. Pod is the NAMESPACE/NAME of the pod that owns the component.
 	Place string `json:"place"`
 	Pod   string `json:"pod"`
@@ -52,16 +52,16 @@ func (p Packet) seenBy() string {
 // aboutMark is a text that every line about a packet contains, in every language.
 const aboutMark = "PktGroupId "
 
-// mostSightings is the maximum number of sightings in a text. It limits the memory, since the node
-// determines the length of the text.
+// mostSightings is the maximum number of sightings in a text. The maximum limits the memory that
+// swdt needs, since the node determines the length of the text.
 const mostSightings = 4 << 20
 
 // maxLine is the length in bytes at which a line without an end is cut.
 const maxLine = 64 << 10
 
-// packetLines parses packets from pktmon's text. For each packet, the text has a line about the packet,
-// then one line that prints the packet, or several lines if the packet encapsulates others. Other lines are
-// skipped.
+// packetLines parses packets from pktmon's text. For each packet, the text has a line about the
+// packet, then one line that prints the packet, or several lines if the packet encapsulates others.
+// packetLines skips other lines.
 type packetLines struct {
 	each  func(Packet) error
 	rest  []byte
@@ -150,9 +150,9 @@ func clock(text string) string {
 
 // Sighting is the information on one packet in one component, without its bytes.
 type Sighting struct {
-	Component        string // its number
+	Component        string // the component's number
 	Size             int    // number of stored bytes of the packet
-	Reason, Location string // why and where it was dropped
+	Reason, Location string // why and where the packet was dropped; "": it was not dropped
 }
 
 // Sightings are the sightings of packets that were not dropped, and of packets that were dropped.

@@ -33,7 +33,7 @@ func (e *VFPError) Error() string {
 // platform.
 type SwitchPort struct {
 	vfp.Port
-	Endpoint string // ID of the HNS endpoint that the port belongs to; empty: none
+	Endpoint string // ID of the HNS endpoint that uses the port; empty: none
 	Pod      string // NAMESPACE/NAME of the endpoint's pod, hns.None or hns.Unknown
 	Counters []vfp.Counters
 	Raw      string // vfpctrl's output, if swdt found no counter in it
@@ -59,8 +59,9 @@ func (p *SwitchPort) Count(ctx context.Context, programs Programs) (err error) {
 	return err
 }
 
-// OwnPorts sets the owners of ports. It finds the endpoint of a port by ID, since the
-// port's label or name is the endpoint's ID, or else by MAC address.
+// OwnPorts sets the endpoints and pods of ports. The endpoint of a port is the one whose ID is the
+// label or the name of the port, or else the one with the port's MAC address. A port without an
+// endpoint gets the pod hns.None.
 func OwnPorts(ports []SwitchPort, state hns.State, known hns.Known) {
 	for i := range ports {
 		p := &ports[i]
@@ -86,7 +87,8 @@ func localEndpoint(state hns.State, is func(hns.Endpoint) bool) (hns.Endpoint, b
 	return hns.Endpoint{}, false
 }
 
-// askVFP requests JSON. If this vfpctrl does not support JSON, it requests text.
+// askVFP runs vfpctrl and requests JSON. If vfpctrl fails, or if its JSON has no entries, askVFP
+// requests text.
 func askVFP[T any](ctx context.Context, programs Programs, parse func(string) []T, args ...string) (all []T,
 	printed string, err error) {
 	printed, err = runVFP(ctx, programs, append(args, "/format", "1")...)

@@ -38,8 +38,8 @@ func (e *NoPortError) Error() string {
 	return fmt.Sprintf("no port %s on this node: `swdt capture vfp` lists them", strings.Join(e.names, ", "))
 }
 
-// ExcuseMissing removes the errors of nodes that lack ports which another node has, since a
-// pod is only on one of them.
+// ExcuseMissing removes from the nodes' errors the ports that another node has, since each pod is
+// on only one of the nodes.
 func ExcuseMissing(results []fleet.Result[criclient.Answer]) {
 	errs := make([]error, len(results))
 	for i, result := range results {
@@ -136,7 +136,7 @@ type portDocument struct {
 }
 
 type counterDocument struct {
-	Direction string            `json:"direction"` // out: from the port into the switch; in
+	Direction string            `json:"direction"` // out: from the port into the switch; in: from the switch to the port
 	Counts    map[string]uint64 `json:"counts"`
 }
 
@@ -215,8 +215,8 @@ func printCounters(w io.Writer, p SwitchPort) error {
 	return ui.Table(w, []string{"COUNTER", "OUT", "IN"}, rows)
 }
 
-// portOwner returns the pod of a port. If no pod is known, it returns the label that the
-// switch has for the port.
+// portOwner returns the pod of a port. If no pod is known and the switch has a label for the port,
+// portOwner returns the label.
 func portOwner(p SwitchPort) string {
 	if p.Pod != hns.None && p.Pod != hns.Unknown || p.Label == "" {
 		return p.Pod

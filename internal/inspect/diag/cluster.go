@@ -28,8 +28,8 @@ func (noClusterError) Error() string { return "no cluster to ask: set --kubeconf
 // mostEvents is the largest number of the API server's events that are kept for one node.
 const mostEvents = 1000
 
-// ofCluster stores the API server's objects about the node in full. It does not request
-// Secrets and ConfigMaps; secrets in pods are redacted like everything else.
+// ofCluster stores the API server's objects about the node in full. It does not request Secrets and
+// ConfigMaps. Secrets in the objects of pods are redacted like all secrets in the bundle.
 func ofCluster(ctx context.Context, t *Task) error {
 	if t.Cluster == nil {
 		return noClusterError{}
@@ -41,8 +41,8 @@ func ofCluster(ctx context.Context, t *Task) error {
 	return errors.Join(t.clusterNode(ctx, name), t.clusterPods(ctx, name), t.runtimeClasses(ctx))
 }
 
-// objectName returns the name of the Node object, from the node file if the node itself
-// cannot be asked.
+// objectName returns the name of the Node object. If the node is not connected, the name is derived
+// from the node file.
 func (t *Task) objectName(ctx context.Context) (string, error) {
 	if t.Node == nil {
 		return node.LikelyObjectName(t.Document.Node), nil
@@ -85,7 +85,7 @@ func (t *Task) clusterNode(ctx context.Context, name string) error {
 	return errors.Join(err, t.Table("cluster-node", document, func(w io.Writer) error { return ui.Lines(w, rows) }))
 }
 
-// clusterPods stores the pods of the node, and the events about it and them.
+// clusterPods stores the pods of the node, and the events about the node and about these pods.
 func (t *Task) clusterPods(ctx context.Context, name string) error {
 	pods, err := t.Cluster.PodsOn(ctx, name)
 	if err != nil {
@@ -166,7 +166,7 @@ func readyContainers(p *corev1.Pod) string {
 func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // clusterOwners has the cluster's pods and Services, which own the objects of the nodes' host
-// network services. They are the same for all nodes and are requested once.
+// network services. Pods and Services are requested once for all nodes.
 type clusterOwners struct {
 	known hns.Known
 	err   error

@@ -46,7 +46,7 @@ type Task struct {
 	remedies func(node, text string) string
 }
 
-// Table stores a table twice: the document, and the output of the function text.
+// Table stores a table twice: the document as JSON, and the text that the function text writes.
 func (t *Task) Table(name string, document any, text func(io.Writer) error) error {
 	if err := t.folder.table(name, document, text); err != nil {
 		return err

@@ -144,7 +144,8 @@ type NoProgramError struct {
 func (e *NoProgramError) Error() string { return "the node has no " + e.Program }
 func (e *NoProgramError) Unwrap() error { return e.Err }
 
-// run runs a program of the node; its stderr follows its stdout.
+// run runs a program of the node. It writes the program's stdout to w, and then the end of the
+// program's stderr.
 func (t *Task) run(ctx context.Context, line []string, w io.Writer) error {
 	complaints := &ending{}
 	code, err := command.Run(ctx, t.Node.Processes, &agentv1.RunCommand{Path: line[0], Args: line[1:]},

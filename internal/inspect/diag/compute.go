@@ -43,7 +43,7 @@ func networkServices(ctx context.Context, t *Task) error {
 	return errors.Join(errs...)
 }
 
-// computeSystems stores the Host Compute Service's own documents.
+// computeSystems stores the compute systems with the documents of the Host Compute Service.
 func computeSystems(ctx context.Context, t *Task) error {
 	systems, err := hcs.List(ctx, t.Node.Compute)
 	if err != nil {

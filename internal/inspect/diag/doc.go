@@ -3,8 +3,9 @@
 // parallel, with one collector for each subject. A collector has its own deadline, and its
 // failure is recorded beside the results of the other collectors.
 //
-// Every call to a node requests that the agent redact its answer (package redact), except for
-// the names of files. Your machine redacts all files of the bundle once more.
+// The agent redacts its replies to all calls (package redact), except for the names of files and
+// the event channels of evtx.go. Your machine redacts all files of the bundle once more, except for
+// these channels, and redacts the names of files.
 //
 //   - collectors.go: the table of collectors; to add one, add a line
 //   - commands.go: the table of commands; to add one, add a line
@@ -62,14 +63,14 @@ const (
 	NodeTimeout = 10 * time.Minute
 	// collectorTimeout is the deadline of collectors that set none.
 	collectorTimeout = 30 * time.Second
-	// abreast is the number of collectors that work on one node at a time, since the commands
-	// of collectors share the node's processors with its pods.
+	// abreast is the number of collectors that work on one node at a time. It is small, since the
+	// commands of collectors share the node's processors with the node's pods.
 	abreast = 4
 	// readers is the maximum number of files that are read at a time, from all nodes
 	// together. Each read may have megabytes in flight.
 	readers = 3
-	// MostNodes is the maximum number of nodes to gather from at a time, whatever the user
-	// allows, since each takes memory for data in flight.
+	// MostNodes is the maximum number of nodes to gather from at a time, whatever the user allows,
+	// since the data in flight of each node takes memory.
 	MostNodes = 6
 	// memory is Go's memory limit in bytes, which makes Go collect garbage earlier. It is
 	// half of the memory that swdt may use.

@@ -24,8 +24,8 @@ func eventFilesCollector() Collector {
 		Collect: eventFiles, Timeout: 5 * time.Minute}
 }
 
-// eventFiles stores the channels as .evtx files. Their records are binary, with checksums:
-// they cannot be redacted, and are stored only on request.
+// eventFiles stores the channels as .evtx files. These files are binary and have checksums, so they
+// cannot be redacted and are stored only on request.
 func eventFiles(ctx context.Context, t *Task) (err error) {
 	channels, err := t.channels(ctx)
 	if err != nil {
@@ -42,7 +42,8 @@ func eventFiles(ctx context.Context, t *Task) (err error) {
 	return err
 }
 
-// eventFile stores one channel, with fewer events if they are too large.
+// eventFile stores one channel. It halves the number of events until the file has at most mostEvtx
+// bytes.
 func (t *Task) eventFile(ctx context.Context, channel events.Channel, path string) error {
 	for last := of(t.Profile, 1000, 2000, 10000); last > 0; last /= 2 {
 		if err := channel.Export(ctx, last, path); err != nil {

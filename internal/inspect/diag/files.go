@@ -23,8 +23,8 @@ const (
 	mostFiles = 400
 )
 
-// configurations returns patterns of files, with * within a name. To add one, add an entry.
-// No pattern matches a file with keys.
+// configurations returns the patterns of the configuration files to store; a * matches within a
+// name. To add a pattern, add an entry. No pattern matches a file that contains only a key.
 func configurations() []string {
 	return []string{
 		`C:\Program Files\containerd\config.toml`,
@@ -51,8 +51,8 @@ func configurations() []string {
 	}
 }
 
-// configuration stores the files that match configurations, and the configuration files
-// that the command lines of services name.
+// configuration stores the files that match configurations, and the configuration files that the
+// command lines of kubelet, containerd and kube-proxy name.
 func configuration(ctx context.Context, t *Task) error {
 	patterns := configurations()
 	for _, name := range []string{"kubelet", "containerd", "kube-proxy"} {
@@ -120,12 +120,12 @@ func (t *Task) read(ctx context.Context, record FileRecord, path string, offset,
 	}
 	return t.write(record, most, func(w io.Writer) error {
 		reading, cancel := context.WithCancel(ctx)
-		defer cancel() // otherwise a log that grows faster than it is read would never end
+		defer cancel() // ends the stream of a log that grows faster than swdt reads it
 		stream, err := t.Node.Files.Read(reading, &agentv1.ReadRequest{Path: path, Offset: offset})
 		if err != nil {
 			return fmt.Errorf("read %s: %w", record.From, err)
 		}
-		for left := most; left >= 0; { // reads one byte more than most, to detect a longer file
+		for left := most; left >= 0; { // reads at least one byte more than most, to detect a longer file
 			reply, err := stream.Recv()
 			if errors.Is(err, io.EOF) {
 				return nil
@@ -147,11 +147,11 @@ type logRow struct {
 	File     string     `json:"file"`
 	Size     int64      `json:"sizeBytes"`
 	Modified *time.Time `json:"modified,omitempty"`
-	Kept     string     `json:"kept,omitempty"` // path in the bundle
+	Kept     string     `json:"kept,omitempty"` // path in the bundle; "": only the row is stored
 }
 
-// tails stores the ends of the logs of the known sources. In larger profiles, it also
-// stores the ends of the logs of all pods.
+// tails stores the ends of the logs of the known sources, and, in the profiles network and full,
+// the ends of the logs of all pods.
 func tails(ctx context.Context, t *Task) error {
 	found, err := logs.List(ctx, t.Node)
 	if err != nil {

@@ -114,7 +114,8 @@ func (o *output) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// Close ends the file.
+// Close writes the bytes that the redaction has held back, redacts a document as a whole, and
+// closes the file.
 func (o *output) Close() error {
 	var err error
 	if o.stream != nil {
@@ -126,7 +127,7 @@ func (o *output) Close() error {
 	return errors.Join(err, o.file.Close())
 }
 
-// isDocument reports whether a file's extension is that of a document that swdt can parse.
+// isDocument reports whether a file has the extension of a document that swdt can parse.
 func isDocument(path string) bool {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".json", ".yaml", ".yml", ".toml", ".xml", ".conf", ".conflist", ".config":
@@ -135,8 +136,8 @@ func isDocument(path string) bool {
 	return false
 }
 
-// redactWhole redacts those secrets in a document that only the structure of the document
-// shows.
+// redactWhole redacts secrets that only the structure of a document shows. A document that was cut
+// or that cannot be parsed stays as it is, and linesOnly is set.
 func (o *output) redactWhole() error {
 	if o.linesOnly = true; o.cut {
 		return nil
@@ -159,7 +160,7 @@ func (o *output) redactWhole() error {
 	return nil
 }
 
-// table writes a table twice: as the document and as text.
+// table writes a table twice: the document as JSON, and the table as text.
 func (f *folder) table(name string, document any, text func(io.Writer) error) error {
 	form, _, err := f.output("tables/"+name+".json", largestTable)
 	if err != nil {

@@ -54,9 +54,9 @@ type Options struct {
 	Reporter func(config.Document) ui.Reporter
 }
 
-// Gather gathers from the nodes and writes the bundle, which gets its name only when it is
-// complete. The bundle records why a node failed. Gather returns an error if the bundle
-// could not be written, or if ctx ended.
+// Gather gathers from the nodes and writes the bundle to path. The file at path appears only when
+// the bundle is complete. If a node fails, the bundle records the reason. Gather returns an error
+// if the bundle could not be written, or if ctx ended.
 func Gather(ctx context.Context, documents []config.Document, path string, o Options) (Manifest, error) {
 	redactor, err := redact.New(o.Redact)
 	if err != nil {
@@ -67,7 +67,7 @@ func Gather(ctx context.Context, documents []config.Document, path string, o Opt
 		return Manifest{}, fmt.Errorf("write the bundle: %w", err)
 	}
 	root := staging.Path
-	defer staging.Remove() // a folder that stays is removed by the next run
+	defer staging.Remove() // if this fails, the next run removes the folder
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memory))
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
 	g := &gathering{options: o, root: root, redactor: redactor, folders: map[string]bool{},
@@ -139,7 +139,7 @@ func (g *gathering) node(ctx context.Context, document config.Document) (record 
 		}
 		record.Error, record.Err = g.redactor.String(err.Error()), err
 		reporter.Warn("%s", record.Error)
-		if g.options.Cluster != nil { // the API server may know why the node cannot be reached
+		if g.options.Cluster != nil { // the cluster may show why the node cannot be reached
 			record.Collectors, _ = g.visit(nil, document, record.Folder).collect(ctx, []Collector{clusterCollector()})
 		}
 		return record
@@ -189,7 +189,7 @@ func (r *NodeRecord) judge() {
 	}
 }
 
-// describe sets the fields for the summary from the gathered tables.
+// describe sets the fields for the summary from the table of the collector machine.
 func (v *visit) describe(record *NodeRecord) {
 	var facts machineFacts
 	content, err := os.ReadFile(filepath.Join(v.folder.root, filepath.FromSlash(record.table("machine", "json"))))
@@ -226,7 +226,7 @@ func pack(ctx context.Context, root, path string, manifest Manifest) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(packed.Name()) // it has been renamed, unless an error occurred
+	defer os.Remove(packed.Name()) // there is nothing to remove after the rename
 	err = archive(ctx, packed, root, manifest)
 	if err = errors.Join(err, packed.Sync(), packed.Close()); err != nil {
 		return err
@@ -252,7 +252,7 @@ func archive(ctx context.Context, w io.Writer, root string, manifest Manifest) e
 	}
 	err := filepath.WalkDir(filepath.Join(root, "nodes"), func(path string, entry os.DirEntry, err error) error {
 		if errors.Is(err, os.ErrNotExist) {
-			return nil // no node was reached
+			return nil // nothing was gathered from any node
 		}
 		if err != nil || entry.IsDir() {
 			return err

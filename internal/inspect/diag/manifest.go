@@ -28,7 +28,7 @@ type Manifest struct {
 const (
 	Whole   = "whole"   // a node: nothing failed
 	Partial = "partial" // a node: some collectors failed
-	Done    = "done"    // a collector
+	Done    = "done"    // a collector: nothing failed
 	Absent  = "absent"  // a collector: the node does not have the object that the collector reads
 	Failed  = "failed"  // a node or a collector
 	Late    = "late"    // a collector: its deadline passed
@@ -85,9 +85,9 @@ type FileRecord struct {
 	Bytes int64  `json:"bytes"`
 	Cut   string `json:"cut"` // describes the part that is missing
 	Log   bool   `json:"log"`
-	Raw   bool   `json:"raw"` // as it is on the node: nothing is redacted in it
-	// LinesOnly marks a document that could not be parsed, since it is invalid, cut or too
-	// large. Secrets that only its structure shows may remain.
+	Raw   bool   `json:"raw"` // nothing in the file is redacted
+	// LinesOnly marks a document that could not be parsed, since it is invalid, cut or too large.
+	// Secrets that only the structure of the document shows may remain.
 	LinesOnly bool `json:"linesOnly"`
 }
 

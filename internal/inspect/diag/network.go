@@ -141,8 +141,8 @@ const (
 	mostPorts = 200
 )
 
-// switchPorts stores the list of the virtual filtering platform's ports, and the details of
-// each.
+// switchPorts stores the list of the virtual filtering platform's ports, and the details of the
+// first mostPorts ports.
 func switchPorts(ctx context.Context, t *Task) error {
 	var list bytes.Buffer
 	if err := t.run(ctx, []string{vfpctrl, "/list-vmswitch-port"}, &limited{to: &list, left: mostOutput}); err != nil {

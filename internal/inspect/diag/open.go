@@ -32,7 +32,8 @@ func (e *NoBundleError) Error() string {
 }
 func (e *NoBundleError) Unwrap() error { return e.Err }
 
-// Bundle is an existing bundle. Each method reads it again, and unpacks nothing to the disk.
+// Bundle is an existing bundle. Table and Document read the file again, and unpack nothing to the
+// disk.
 type Bundle struct {
 	Path     string
 	Manifest Manifest
@@ -95,8 +96,8 @@ func (b *Bundle) table(n NodeRecord, name, kind string, take func(io.Reader) err
 	return b.read(n.table(name, kind), take)
 }
 
-// read reads a file of the bundle. It rejects a bundle with paths that lead out of it,
-// since the user may unpack it.
+// read finds a file of the bundle and passes the file's content to take. It rejects a bundle if one
+// of the paths up to that file leads out of the bundle, since the user may unpack the bundle.
 func (b *Bundle) read(name string, take func(io.Reader) error) error {
 	file, err := os.Open(b.Path)
 	if err != nil {

@@ -39,8 +39,8 @@ type pageText struct {
 	Text string `json:"text"`
 }
 
-// writePage writes a self-contained page, which loads nothing. It writes the data while it
-// reads them, since the data of many nodes would need too much memory.
+// writePage writes a self-contained page, which loads nothing. It writes the data of each file as
+// soon as it has read the file, since the data of many nodes would need too much memory.
 func writePage(file, root string, m Manifest) (err error) {
 	out, err := os.OpenFile(file, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -103,7 +103,7 @@ func writeTexts(w *bufio.Writer, root string, m Manifest) error {
 
 // writeJSON writes a value as JSON that is safe in a script element.
 func writeJSON(w io.Writer, value any) error {
-	text, err := json.Marshal(value) // it escapes < and &
+	text, err := json.Marshal(value) // Marshal escapes < and &
 	if err != nil {
 		return err
 	}
@@ -116,9 +116,8 @@ type part struct {
 	cut  bool
 }
 
-// readPart reads a part of a file; most is the maximum number of bytes. The part is the
-// end of the file if end is true, from the beginning of a line on, and otherwise the
-// beginning of the file.
+// readPart reads at most most bytes of a file. If the file is larger, readPart returns its last
+// lines if end is true, otherwise its first lines.
 func readPart(file string, most int64, end bool) (p part, err error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// registryKeys returns the registry keys whose values are stored, with the number of levels
-// of subkeys that are stored too. To add a key, add an entry.
+// registryKeys returns the registry keys whose values are stored. levels is the number of levels of
+// subkeys whose values are stored too. To add a key, add an entry.
 func registryKeys() []registryKey {
 	const services, windows = `HKLM\SYSTEM\CurrentControlSet\Services\`,
 		`HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion`
@@ -70,8 +70,9 @@ func registry(ctx context.Context, t *Task) error {
 	return errors.Join(append(failed, err)...)
 }
 
-// registryValues returns the values that could be read, and the errors of the values that
-// could not. A key that does not exist, or to which access is denied, has no values.
+// registryValues returns the values that could be read, and the errors of the keys that could not
+// be read. A key that does not exist, or to which access is denied, has no values and causes no
+// error.
 func (t *Task) registryValues(ctx context.Context, key registryKey) ([]registryRow, error) {
 	reply, err := t.Node.Registry.List(ctx, &agentv1.RegistryListRequest{Key: key.path})
 	if errors.Is(err, fault.ErrNotExist) || errors.Is(err, fault.ErrPermission) {

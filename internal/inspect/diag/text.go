@@ -27,7 +27,7 @@ func (r Report) WriteText(p *ui.Page) error {
 	return err
 }
 
-// WriteText writes the content of a bundle, with a line for each node.
+// WriteText writes the profile and the time of a bundle, and a line for each node.
 func (m Manifest) WriteText(p *ui.Page) error {
 	_, err := fmt.Fprintf(p, "profile %s, gathered %s by swdt %s\n\n", m.Profile, m.Created.UTC().Format(time.RFC3339),
 		m.SWDT)

@@ -28,7 +28,7 @@ const (
 	defaultRoot       = `C:\ProgramData\containerd\root`
 )
 
-// containerd gathers containerd's file and effective configuration, then the pod
+// containerd gathers containerd's configuration file and effective configuration, then the pod
 // network's configuration, whose folder containerd's configuration sets.
 func (g *gatherer) containerd(ctx context.Context) error {
 	config, err := g.containerdConfig(ctx)

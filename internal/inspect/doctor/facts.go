@@ -77,7 +77,7 @@ type Facts struct {
 	// The machine.
 	Machine    Fact[Machine]                      `json:"machine"`
 	Containers Fact[platform.FeatureState]        `json:"containersFeature"`
-	Services   Fact[map[string]preflight.Service] `json:"services"` // by their name in lower case
+	Services   Fact[map[string]preflight.Service] `json:"services"` // by name in lower case
 	Listeners  Fact[[]preflight.Listener]         `json:"listeners"`
 	Firewall   Fact[[]FirewallRule]               `json:"firewall"` // inbound, enabled
 	Defender   Fact[preflight.Defender]           `json:"defender"`
@@ -209,8 +209,8 @@ type Ports struct {
 type PortRange struct {
 	First uint16 `json:"first"`
 	Last  uint16 `json:"last"`
-	// Administered reports whether an administrator reserved the range. A program that
-	// asks for a port of such a range by number gets the port.
+	// Administered reports whether an administrator reserved the range. A program that asks for a
+	// port of an administered range by number gets the port.
 	Administered bool `json:"administered,omitempty"`
 }
 
@@ -229,18 +229,18 @@ type Event struct {
 	Time     time.Time `json:"time"`
 	Provider string    `json:"provider"`
 	ID       int       `json:"id"`
-	Subject  string    `json:"subject,omitempty"` // the service, if the event is about one
+	Subject  string    `json:"subject,omitempty"` // the service that the event is about; "": no service
 	Message  string    `json:"message"`
 }
 
-// LogFile is a log file that is rotated by its own program or not at all.
+// LogFile is a log file that only the program that writes the file may rotate.
 type LogFile struct {
 	Path  string `json:"path"`
 	Bytes int64  `json:"bytes"`
 }
 
-// Swap is a push of binaries that is in progress, or whose result was not collected. The
-// guardian of a push is the process on the node that finishes or undoes it.
+// Swap is a push of binaries that is in progress, or whose result was not collected. The guardian
+// of a push is the process on the node that finishes or undoes the push.
 type Swap struct {
 	ID      string    `json:"id"`
 	Holder  string    `json:"holder"`

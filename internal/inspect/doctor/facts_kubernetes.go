@@ -32,7 +32,7 @@ type KubeletConfig struct {
 	ClusterDNS               *[]string `json:"clusterDNS,omitempty"`
 	RotateCertificates       *bool     `json:"rotateCertificates,omitempty"`
 	ContainerLogMaxSize      *string   `json:"containerLogMaxSize,omitempty"`
-	Problem                  string    `json:"problem,omitempty"` // why it cannot be read
+	Problem                  string    `json:"problem,omitempty"` // why the configuration cannot be read
 }
 
 // Health is the answer to a health check.
@@ -51,7 +51,7 @@ type Kubeconfig struct {
 	// BootstrapServer is the server in the bootstrap kubeconfig.
 	BootstrapServer string   `json:"bootstrapServer,omitempty"`
 	CAHashes        []string `json:"caHashes,omitempty"` // sha256:…, as kubeadm writes them
-	Problem         string   `json:"problem,omitempty"`  // why it cannot be read
+	Problem         string   `json:"problem,omitempty"`  // why the kubeconfig cannot be read
 }
 
 // Certificate is one of kubelet's certificates, or the certificate of the cluster's CA.
@@ -155,12 +155,12 @@ type CNIFile struct {
 type Server struct {
 	URL      string   `json:"url"`
 	Version  string   `json:"version,omitempty"`
-	Error    string   `json:"error,omitempty"` // why it does not answer
+	Error    string   `json:"error,omitempty"` // why the API server does not answer
 	CAHashes []string `json:"caHashes,omitempty"`
 }
 
-// Clocks are the offsets of the node's and the API server's clocks from your machine's,
-// in seconds.
+// Clocks are the offsets of the node's and the API server's clocks from the clock of your machine,
+// and the uncertainties of these offsets, in seconds.
 type Clocks struct {
 	NodeAhead    float64 `json:"nodeAheadSeconds"`
 	NodeWithin   float64 `json:"nodeWithinSeconds"`
@@ -168,7 +168,7 @@ type Clocks struct {
 	ServerWithin float64 `json:"serverWithinSeconds"`
 }
 
-// OtherNode is a Node object of the cluster other than this node's.
+// OtherNode is a Node object of the cluster that does not belong to this node.
 type OtherNode struct {
 	Name       string   `json:"name"`
 	SystemUUID string   `json:"systemUUID,omitempty"`
@@ -180,7 +180,7 @@ type OtherNode struct {
 type Pod struct {
 	cluster.Pod
 	Phase        string    `json:"phase"`
-	OS           string    `json:"os,omitempty"` // spec.os, else the node selector's
+	OS           string    `json:"os,omitempty"` // from spec.os, else from the node selector
 	RuntimeClass string    `json:"runtimeClass,omitempty"`
 	HostNetwork  bool      `json:"hostNetwork,omitempty"`
 	IP           string    `json:"ip,omitempty"`
@@ -196,6 +196,7 @@ type Pod struct {
 type RuntimeClass struct {
 	Name    string `json:"name"`
 	Handler string `json:"handler"`
-	// Windows reports whether its node selector restricts it to Windows nodes.
+	// Windows reports whether the node selector of the RuntimeClass restricts pods to Windows
+	// nodes.
 	Windows bool `json:"windows"`
 }

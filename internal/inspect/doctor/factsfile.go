@@ -37,8 +37,8 @@ func ReadFacts(path string) ([]Facts, error) {
 	return file.Nodes, nil
 }
 
-// SaveFacts writes the facts of one or more nodes into a file. It redacts secrets, since
-// command lines of services and log lines may contain some.
+// SaveFacts writes the facts of one or more nodes into a file. It redacts secrets, since the
+// command lines of services and the messages of events may contain secrets.
 func SaveFacts(path string, all []Facts) error {
 	redactor, err := redact.New(nil)
 	if err != nil {

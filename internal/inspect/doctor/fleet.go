@@ -17,7 +17,7 @@ type FleetReport struct {
 
 // NodeReport has the findings on one node.
 type NodeReport struct {
-	fleet.Outcome                 // its result: ok, findings or failed
+	fleet.Outcome                 // Result is ok, findings or failed
 	Windows       string          `json:"windows"` // ltsc2022
 	Rules         []string        `json:"rules"`   // the rules that ran
 	Skipped       []Skipped       `json:"skipped"`

@@ -28,7 +28,8 @@ type Sources struct {
 	Pipe string
 }
 
-// factTimeout limits each fact, so that one source that does not answer delays no other.
+// factTimeout limits the time of each function that gathers facts, so that a source that does not
+// answer cannot delay the report for long.
 const factTimeout = 40 * time.Second
 
 // eventsBack is the age up to which events are read.
@@ -56,7 +57,7 @@ func Gather(ctx context.Context, from Sources) (Facts, error) {
 	return g.facts, nil
 }
 
-// gatherer gathers facts. Its methods run in parallel; each sets fields of its own.
+// gatherer gathers facts. Its methods run in parallel, and each method sets other fields.
 type gatherer struct {
 	Sources
 	look  preflight.Looker
@@ -66,7 +67,8 @@ type gatherer struct {
 	objectName Fact[string]
 }
 
-// inParallel runs all functions at the same time, each limited by factTimeout.
+// inParallel runs all functions at the same time, each limited by factTimeout. It returns an error
+// only if the gathering cannot continue.
 func (g *gatherer) inParallel(ctx context.Context, all ...func(context.Context) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, gather := range all {
@@ -125,8 +127,8 @@ func (g *gatherer) services(ctx context.Context) error {
 	return nil
 }
 
-// service returns the service of that name, or the zero value if it does not exist or
-// is unknown.
+// service returns the service with this name, or the zero value if there is no such service or if
+// the services are unknown.
 func (f *Facts) service(name string) preflight.Service {
 	if f.Services.Value == nil {
 		return preflight.Service{}
@@ -189,7 +191,8 @@ func (g *gatherer) firewall(ctx context.Context) error {
 
 const firewallPolicy = `HKLM\SYSTEM\CurrentControlSet\Services\SharedAccess\Parameters\FirewallPolicy`
 
-// firewallOff reports whether the firewall is off in all network profiles.
+// firewallOff reports whether the firewall is off in all network profiles. A profile without the
+// setting counts as on.
 func (g *gatherer) firewallOff(ctx context.Context) (bool, error) {
 	for _, profile := range []string{"DomainProfile", "StandardProfile", "PublicProfile"} {
 		on, err := g.Node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: firewallPolicy + `\` + profile,
@@ -219,7 +222,7 @@ const memoryManagement = `HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\
 func (g *gatherer) pageFiles(ctx context.Context) error {
 	value, err := g.Node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: memoryManagement, Name: "PagingFiles"})
 	files := []string{}
-	for _, file := range append(value.GetStrings(), value.GetString_()) { // Wine has a single name, as text
+	for _, file := range append(value.GetStrings(), value.GetString_()) { // Wine stores one name as a string
 		if file = strings.TrimSpace(file); file != "" {
 			files = append(files, file)
 		}
@@ -238,7 +241,7 @@ func (g *gatherer) updates(ctx context.Context) error {
 		updates.Automatic = false
 	}
 	options, optionsErr := g.Node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: updatePolicy, Name: "AUOptions"})
-	// Windows asks before it installs updates
+	// With the options 1 to 3, Windows asks before it installs updates.
 	if optionsErr == nil && options.GetInteger() < 4 && options.GetInteger() > 0 {
 		updates.Automatic = false
 	}

@@ -51,8 +51,8 @@ func kubeletFlags(line string) map[string]string {
 	return flags
 }
 
-// onDrive returns a path as kubelet and containerd resolve it: either slash is allowed,
-// and a path without a drive is on the system drive.
+// onDrive returns a path as kubelet and containerd resolve it: either slash is allowed, and a path
+// without a drive is on drive C:.
 func onDrive(path string) string {
 	path = strings.ReplaceAll(strings.TrimSpace(path), "/", `\`)
 	if strings.HasPrefix(path, `\`) && !strings.HasPrefix(path, `\\`) {
@@ -70,7 +70,8 @@ func (f *Facts) flag(name string) string {
 	return (*f.KubeletFlags.Value)[name]
 }
 
-// programs gathers the versions of the programs that services run.
+// programs gathers the programs that the services of the node run, which of these programs ordinary
+// accounts can change, and the transactions on the node.
 func (g *gatherer) programs(ctx context.Context) error {
 	request := &agentv1.InspectRequest{}
 	var running []preflight.Program
@@ -114,7 +115,7 @@ func programOf(s preflight.Service, name string) string {
 			return word
 		}
 	}
-	// A path with spaces may be unquoted.
+	// The command line may have a path with spaces but without quotes.
 	line := onDrive(s.CommandLine)
 	if at := strings.Index(folded(line), `\`+name); at >= 0 && !strings.HasPrefix(line, `"`) {
 		return line[:at+1+len(name)]
@@ -175,7 +176,7 @@ func (c *KubeletConfig) read(content []byte) error {
 	}
 	path := c.Path
 	err = json.Unmarshal(text, c)
-	c.Path, c.Problem = path, "" // a file must not set these
+	c.Path, c.Problem = path, "" // content must not set these fields
 	return err
 }
 
@@ -257,7 +258,7 @@ func (g *gatherer) readEvents(ctx context.Context) ([]Event, error) {
 	}
 	slices.Sort(query.IDs)
 	query.IDs = slices.Compact(query.IDs)
-	query.Level = logline.Warning // Ntfs also logs event 98 for healthy volumes
+	query.Level = logline.Warning // without this, healthy volumes are found too: Ntfs logs event 98 for them
 	all := []Event{}
 	for _, channel := range channels {
 		err := channel.Read(ctx, query, func(batch []events.Event, _ bool) error {

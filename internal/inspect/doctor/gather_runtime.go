@@ -83,7 +83,8 @@ func (g *gatherer) pods(ctx context.Context, client *criclient.Client) {
 	g.facts.InUse = factOf(containers, err)
 }
 
-// images gathers the images, with the platform of each, for which CRI has no field.
+// images gathers the images and the platform of each image. The platform needs a request of its own
+// for each image, since the list of images in CRI has no field for it.
 func (g *gatherer) images(ctx context.Context, client *criclient.Client) {
 	// All images together get the time limit of one answer, whatever their number.
 	listed, cancel := context.WithTimeout(ctx, criclient.AnswerLimit)
@@ -110,8 +111,8 @@ func (g *gatherer) images(ctx context.Context, client *criclient.Client) {
 	g.facts.ImageStore = factOf(used, err)
 }
 
-// networks gathers the objects of the host network service without its original JSON
-// documents, which are many times as long and which no rule reads.
+// networks gathers the objects of the Host Network Service, without the JSON documents from which
+// they were read. These documents are many times as long, and no rule reads them.
 func (g *gatherer) networks(ctx context.Context) error {
 	state, err := hns.Read(ctx, g.Node.Compute)
 	for i := range state.Networks {

@@ -21,8 +21,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// credentials gathers kubelet's API server, the CA that it trusts, and the validity of
-// its certificates. It does not keep keys and tokens.
+// credentials gathers kubelet's API server, the CA that kubelet trusts, and the validity of
+// kubelet's certificates. It does not keep keys and tokens.
 func (g *gatherer) credentials(ctx context.Context) error {
 	conf, content, err := g.kubeconfig(ctx)
 	g.facts.Kubeconfig = factOf(conf, err)
@@ -178,7 +178,7 @@ func (g *gatherer) reach(ctx context.Context, conf Kubeconfig) error {
 	return err
 }
 
-// hostPort returns host:port of a URL, or server itself if it is not a URL.
+// hostPort returns host:port of a URL, or server unchanged if server is not a URL.
 func hostPort(server string) string {
 	u, err := url.Parse(server)
 	if err != nil || u.Host == "" {

@@ -15,8 +15,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// netsh.exe prints in the machine's language and code page. Therefore these functions
-// read only numbers, by their position in a line, and names given by users.
+// netsh.exe prints in the machine's language and code page. Therefore the functions of this file
+// read from its output only numbers, by their position in a line, and names given by users.
 
 // output runs a program on the node, and returns its stdout.
 func (g *gatherer) output(ctx context.Context, program string, args ...string) (string, error) {
@@ -71,12 +71,13 @@ func (g *gatherer) ports(ctx context.Context) error {
 	return err
 }
 
-// errNotUnderstood reports an unknown output. Wine's netsh prints a different text, or
-// none.
+// errNotUnderstood reports an output without the expected table. The netsh of Wine prints a
+// different text, or none.
 var errNotUnderstood = errors.New("the node's netsh.exe does not print what that of Windows prints")
 
-// excludedPorts reads the port ranges below a ruler. The line of a range has its first and
-// last port, and a star if an administrator excluded the range.
+// excludedPorts reads the port ranges from a table, which has a line of dashes below its header.
+// The line of a range has the range's first and last port, and a star if an administrator excluded
+// the range.
 func excludedPorts(text string) ([]PortRange, error) {
 	ranges, ruled := []PortRange{}, false
 	for line := range strings.Lines(text) {

@@ -9,8 +9,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
-// Rules returns all rules in the order in which they run. To add a rule, add it to the list
-// of its subject, and add a test case in which the rule finds something.
+// Rules returns all rules in the order in which they run. To add a rule, add it to the list of the
+// rule's subject, and add a test case in which the rule finds something.
 func Rules() []Rule {
 	return slices.Concat(machineRules(), eventRules(), portRules(), serviceRules(), pushRules(), kubeletRules(),
 		credentialRules(),

@@ -244,9 +244,9 @@ func podNetworkRules() []Rule {
 	}
 }
 
-// neededByPods returns r with two exceptions. It finds nothing if a Windows service is named
-// like the rule, since the service replaces the DaemonSet. If no pod of this node is in the
-// pod network, its findings have the severity Info.
+// neededByPods returns r with two exceptions. The returned rule finds nothing if a Windows service
+// is named like the rule, since the service replaces the DaemonSet. If no pod of this node is in
+// the pod network, the findings of the returned rule have the severity Info.
 func neededByPods(r Rule) Rule {
 	look := r.look
 	r.look = func(f *Facts) []finding.Finding {

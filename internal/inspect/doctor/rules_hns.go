@@ -82,9 +82,9 @@ func some(all []string) string {
 	return text
 }
 
-// pluginsWithNetwork returns the CNI plugins that need an HNS network: their agent
-// creates it, or their configuration names it. It is unknown whether other plugins
-// need one.
+// pluginsWithNetwork returns the CNI plugins that need an HNS network: the plugin's agent creates
+// the network, or the plugin's configuration names the network. Whether other plugins need an HNS
+// network is unknown.
 func pluginsWithNetwork() []string {
 	return []string{"calico", "win-overlay", "win-bridge", "sdnoverlay", "sdnbridge", "flannel", "antrea", "azure-vnet"}
 }
@@ -95,7 +95,8 @@ func lookAtHNSNetwork(f *Facts) []finding.Finding {
 	files := f.CNI.Value.Files
 	if len(files) == 0 || !slices.ContainsFunc(files[0].Plugins,
 		func(p string) bool { return containsFolded(pluginsWithNetwork(), p) }) {
-		return nil // no plugins, which another rule reports, or only unknown plugins
+		// Another rule reports a missing configuration. Other plugins may need no network.
+		return nil
 	}
 	var names []string
 	for _, n := range f.HNS.Value.Networks {
@@ -129,9 +130,9 @@ func lookAtOrphanEndpoints(f *Facts) []finding.Finding {
 		finding.Several(len(orphans), "endpoint")))
 }
 
-// forPod reports whether an endpoint was created for a pod: it is in a namespace for
-// containers, or its name begins with a pod sandbox's id. The pod network also creates
-// endpoints for itself, such as Calico_ep.
+// forPod reports whether an endpoint was created for a pod: the endpoint is in a namespace for
+// containers, or its name begins with a pod sandbox's id. The pod network also creates endpoints
+// for its own use, such as Calico_ep.
 func forPod(s hns.State, e hns.Endpoint) bool {
 	in := slices.ContainsFunc(s.Namespaces, func(n hns.Namespace) bool {
 		return n.ID == e.Namespace && strings.HasPrefix(n.Type, "Guest")
@@ -157,8 +158,8 @@ func lookAtMissingEndpoints(f *Facts) (all []finding.Finding) {
 	return all
 }
 
-// address returns the addresses and ports of a load balancer, since people identify
-// load balancers by them.
+// address returns the addresses and ports of a load balancer, by which people identify load
+// balancers.
 func address(l hns.LoadBalancer) string {
 	text := strings.Join(l.VIPs, ",")
 	if text == "" {

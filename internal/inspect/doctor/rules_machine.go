@@ -138,8 +138,8 @@ func lookAtPageFile(f *Facts) []finding.Finding {
 	return one(finding.New(memoryManagement+`\PagingFiles is empty`, "there is no page file"))
 }
 
-// lookAtTimeService accepts a time service that is stopped but not disabled: without a
-// domain, Windows starts it only when it is needed, perhaps once a week.
+// lookAtTimeService reports a time service that is stopped but not disabled only as information:
+// without a domain, Windows starts the service only when it is needed, perhaps once a week.
 func lookAtTimeService(f *Facts) []finding.Finding {
 	service, ok := (*f.Services.Value)["w32time"]
 	switch {
@@ -293,8 +293,8 @@ func lookFor(f *Facts, what string, providers []string, ids ...int) []finding.Fi
 		seen.Provider, firstLine(seen.Message)), "%s, %s in a day", what, times(count)))
 }
 
-// lookAtShutdowns reads one source only, since the kernel and the event log each report
-// the same shutdown.
+// lookAtShutdowns uses the events of one source only, since the kernel and the event log each
+// report the same shutdown.
 func lookAtShutdowns(f *Facts) []finding.Finding {
 	const what = "the machine went down without a shutdown"
 	if all := lookFor(f, what, one("Microsoft-Windows-Kernel-Power"), 41); len(all) > 0 {

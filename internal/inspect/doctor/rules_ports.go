@@ -65,7 +65,7 @@ func portRules() []Rule {
 	}
 }
 
-// fixedPorts returns the ports on which a node's programs listen.
+// fixedPorts returns the ports on which Kubernetes' programs listen on every node, with their uses.
 func fixedPorts() map[uint16]string {
 	return map[uint16]string{10250: "kubelet", 10248: "kubelet's health", 10256: "kube-proxy's health",
 		10249: "kube-proxy's metrics"}
@@ -131,7 +131,7 @@ func lookAtMTU(f *Facts) (all []finding.Finding) {
 	return all
 }
 
-// virtual reports whether the adapter belongs to a Hyper-V switch; Windows names these
+// virtual reports whether the adapter belongs to a Hyper-V switch. Windows names such an adapter
 // "vEthernet (…)".
 func (i Interface) virtual() bool { return strings.HasPrefix(folded(i.Name), "vethernet") }
 
@@ -217,7 +217,8 @@ func (r FirewallRule) covers(protocol string, port uint16) bool {
 	if !strings.EqualFold(r.Protocol, protocol) && !strings.EqualFold(r.Protocol, "any") && r.Protocol != "" {
 		return false
 	}
-	if r.Ports == "" { // a rule without ports covers all, unless it is for one program or package
+	// A rule without ports covers all ports, unless it is for one program or package.
+	if r.Ports == "" {
 		return r.Program == "" && !strings.HasPrefix(r.Name, "@{")
 	}
 	for part := range strings.SplitSeq(r.Ports, ",") {

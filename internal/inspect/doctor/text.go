@@ -80,7 +80,7 @@ func writeReasons(w io.Writer, reports []Report, o TextOptions) error {
 	return nil
 }
 
-// reasons returns the reasons for skipped rules, each once with its rules.
+// reasons returns each reason for skipped rules once, after the rules that were skipped for it.
 func (r Report) reasons() (all []string) {
 	var rules grouping
 	for _, s := range r.Skipped {
@@ -94,7 +94,7 @@ func (r Report) reasons() (all []string) {
 
 // grouped is a finding with the nodes that share it.
 type grouped struct {
-	finding.Fault // its Evidence is not used: the field evidence has the evidence of all nodes
+	finding.Fault // Fault.Evidence is empty; evidence has the evidence of all nodes
 	nodes         []string
 	evidence      grouping
 }

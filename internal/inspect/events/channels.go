@@ -111,9 +111,9 @@ func choose(name string, present []string) ([]selected, error) {
 	return all, nil
 }
 
-// matching returns the channels that match a pattern. It leaves out analytic and debug
-// channels unless their full names are given: they are off by default, and cannot be read
-// while they are on.
+// matching returns the channels that match a pattern. It leaves out analytic and debug channels
+// unless their full names are given: Windows disables these channels by default, and while they are
+// enabled, they cannot be read.
 func matching(pattern string, present []string) (channels []string) {
 	pattern = strings.ReplaceAll(strings.ToLower(pattern), "/", "\x00") // lets * match a slash
 	for _, channel := range present {

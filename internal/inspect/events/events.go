@@ -2,8 +2,8 @@
 // Service Control Manager, Hyper-V's compute service, the virtual switch and the host
 // network service.
 //
-// The node's own wevtutil.exe reads and filters the events on the node, and this package
-// parses its XML. The agent contains no code for events.
+// The node's own wevtutil.exe reads and filters the events on the node, and this package parses the
+// XML that wevtutil.exe prints. The agent contains no code for events.
 //
 //   - channels.go: the channels that matter to a Kubernetes node; the table to extend
 //   - query.go: the arguments of wevtutil, built only from numbers and times
@@ -27,12 +27,12 @@ type Event struct {
 	Record   uint64 // number of the record in the channel
 	Level    logline.Level
 	Computer string
-	Process  int // id of the process that logged it
+	Process  int // id of the process that logged the event
 	Message  string
 	Data     []Datum // the values in the message
 }
 
-// Datum is one of an event's values; some have no name.
+// Datum is one of an event's values. Name is empty if the value has no name.
 type Datum struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
@@ -45,7 +45,7 @@ type Query struct {
 	Level    logline.Level
 	Since    time.Time
 	Until    time.Time
-	Last     int // how many events to read from the end of each channel; negative: all
+	Last     int // how many stored events to read from the end of each channel; 0: none; negative: all
 	Follow   bool
 	Wants    func(Event) bool // nil: all; evaluated on your machine, not on the node
 }

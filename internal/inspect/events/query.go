@@ -22,13 +22,13 @@ func (q Query) arguments(s selected, after uint64) []string {
 	return args
 }
 
-// newestFirst reports whether wevtutil prints the newest event first, which is necessary to
-// get only the last events. The events after a known record are printed in the order in
-// which they were logged.
+// newestFirst reports whether wevtutil must print the newest event first, which is necessary to get
+// only the last events. wevtutil prints the events after a known record in the order in which they
+// were logged.
 func (q Query) newestFirst(after uint64) bool { return after == 0 && q.Last > 0 && q.Wants == nil }
 
-// xpath returns a condition on System, in the part of XPath 1.0 that the event log
-// supports.
+// xpath returns a condition on the System element of events, in the part of XPath 1.0 that the
+// event log supports, or "" if all events are wanted.
 func (q Query) xpath(groupIDs []int, after uint64) string {
 	var all []string
 	for _, ids := range [][]int{groupIDs, q.IDs} {
@@ -67,8 +67,8 @@ func anyOf(field string, values []int) string {
 	return "(" + strings.Join(each, " or ") + ")"
 }
 
-// windowsLevels returns Windows' numbers for the minimum level and all worse levels. Events
-// with level 0 are always logged, and count as information.
+// windowsLevels returns Windows' numbers for the minimum level and all worse levels, or nil if all
+// levels are wanted. Events with level 0 are always logged, and count as information.
 func windowsLevels(minimum logline.Level) []int {
 	switch minimum {
 	case logline.Fatal:

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// pollInterval is the time between two queries of a followed channel; each starts a
-	// program on the node.
+	// pollInterval is the time between two queries of a followed channel. It is long, since each
+	// query starts a program on the node.
 	pollInterval = 2 * time.Second
 	// batchSize is the largest number of events in a batch.
 	batchSize = 256
@@ -44,7 +44,7 @@ type Reader struct {
 	present  []string
 }
 
-// Open lists the channels of the node.
+// Open returns a Reader for the node, after it has listed the node's channels.
 func Open(ctx context.Context, programs Programs) (*Reader, error) {
 	var list bytes.Buffer
 	err := run(ctx, programs, []string{"el"}, &list)
@@ -75,7 +75,8 @@ type Channel struct {
 // Name returns the name of the channel.
 func (c Channel) Name() string { return c.chosen.channel }
 
-// Channels returns the channels that the names select, each once, since names may overlap.
+// Channels returns the channels that the names select. Each channel is returned once, even if
+// several names select it.
 func (r *Reader) Channels(names []string) ([]Channel, error) {
 	var all []Channel
 	for _, name := range names {
@@ -99,8 +100,8 @@ func (r *Reader) Channels(names []string) ([]Channel, error) {
 // reports whether all stored events have been passed to Emit.
 type Emit func(batch []Event, caughtUp bool) error
 
-// Position is the position up to which a channel has been read; the zero value is its
-// beginning.
+// Position is the position up to which a channel has been read; the zero value is the beginning of
+// the channel.
 type Position struct {
 	last     uint64 // number of the last record that was emitted, or that was stored before following began
 	caughtUp bool   // all stored events were emitted
@@ -111,8 +112,8 @@ func (c Channel) Read(ctx context.Context, q Query, emit Emit) error {
 	return c.Resume(ctx, q, &Position{}, emit)
 }
 
-// Resume is like Read, but begins at the position and updates it, so that the caller can
-// continue after an error.
+// Resume is like Read, but begins at the position at. Resume updates the position, so that the
+// caller can continue after an error.
 func (c Channel) Resume(ctx context.Context, q Query, at *Position, emit Emit) error {
 	if !at.caughtUp {
 		var newest uint64
@@ -125,8 +126,8 @@ func (c Channel) Resume(ctx context.Context, q Query, at *Position, emit Emit) e
 		if err := c.stored(ctx, q, at, emit); err != nil {
 			return err
 		}
-		// The query of stored also returned events that were logged after the query of
-		// newest. Their numbers can be higher than newest.
+		// The query of stored came after the query of newest, so it may have returned later events,
+		// whose numbers are higher than newest.
 		at.last, at.caughtUp = max(at.last, newest), true
 		if err := emit(nil, true); err != nil {
 			return err
@@ -171,7 +172,8 @@ func (c Channel) stored(ctx context.Context, q Query, at *Position, emit Emit) e
 		}
 		batch = append(batch, e)
 		switch {
-		case keep && len(batch) > 2*q.Last: // only with Wants: drop all but the last events
+		// Only with Wants: drop all but the last events.
+		case keep && len(batch) > 2*q.Last:
 			batch = slices.Delete(batch, 0, len(batch)-q.Last)
 		case !keep && len(batch) == batchSize:
 			return give(e.Record)

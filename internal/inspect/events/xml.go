@@ -167,8 +167,8 @@ func spelled(data []Datum) string {
 	return strings.Join(parts, " ")
 }
 
-// clean replaces control characters, whether they are literal or character references.
-// Windows writes them although XML 1.0 does not allow them.
+// clean replaces control characters, whether they are literal or character references. Windows
+// writes such characters although XML 1.0 does not allow them.
 func clean(text []byte) []byte {
 	text = bytes.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xfffe || r == 0xffff {

@@ -33,7 +33,7 @@ const (
 type System struct {
 	ID        string    `json:"id"`
 	Type      string    `json:"type"`  // Container, VirtualMachine
-	Owner     string    `json:"owner"` // the program that created it
+	Owner     string    `json:"owner"` // the program that created the system
 	State     string    `json:"state"` // Running, Stopped, Created…
 	Isolation Isolation `json:"isolation"`
 	RuntimeID string    `json:"runtimeID"`
@@ -59,7 +59,7 @@ type Memory struct {
 	PrivateWorkingSet uint64 `json:"privateWorkingSetBytes"`
 }
 
-// CPU is the CPU time used so far.
+// CPU is the CPU time that a system has used so far, and the time since the system started.
 type CPU struct {
 	Total  time.Duration `json:"totalNanoseconds"`
 	Kernel time.Duration `json:"kernelNanoseconds"`

@@ -16,10 +16,10 @@ import (
 type Way string
 
 const (
-	// ByRuntime runs a command through the container runtime: with separate streams, the
-	// real exit code, and the container's own user and environment, also in HostProcess
-	// containers, which are not compute systems. The command has no stdin. It can print
-	// at most 16 MB, which arrive when the command has ended.
+	// ByRuntime runs a command through the container runtime: with separate streams, the real exit
+	// code, and the container's own user and environment, also in HostProcess containers, which are
+	// not compute systems. The command has no stdin. The output of the command arrives when the
+	// command has ended, and is limited to 16 MB.
 	ByRuntime Way = "cri"
 	// ByTool runs a command with the node's hcsdiag.exe, for compute systems that the
 	// runtime does not know. The exit code is hcsdiag's, which may differ from the
@@ -83,14 +83,14 @@ func (e *UnreadableError) Error() string {
 		"--via hcsdiag", e.Path)
 }
 
-// Read writes a file of the container to stdout and returns the exit code of the program
-// that read it.
+// Read writes a file of the container to stdout and returns the exit code of the program that read
+// the file.
 func (i Inside) Read(ctx context.Context, path string, s command.Streams) (int, error) {
 	if i.Way == ByTool {
 		return command.Run(ctx, i.Processes, &agentv1.RunCommand{Path: hcsdiag, Args: []string{"read", i.ID, path}}, s)
 	}
-	// If a path contains no space, swdt passes it without quotes. cmd.exe then also
-	// splits it at each comma, semicolon and equals sign.
+	// If a path contains no space, swdt passes the path without quotes. cmd.exe then also splits
+	// the path at each comma, semicolon and equals sign.
 	if strings.ContainsAny(path, "\"<>|&^%*?\r\n") || !strings.Contains(path, " ") && strings.ContainsAny(path, ",;=") {
 		return 0, &UnreadableError{Path: path}
 	}

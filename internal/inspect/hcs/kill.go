@@ -27,8 +27,9 @@ func (e *StillThereError) Error() string {
 		e.ID, endTimeout, strings.ToLower(e.State))
 }
 
-// Kill terminates a compute system with all its processes, and waits until it has ended
-// or is stopped. If there is no such system, the error is fault.ErrNotExist.
+// Kill terminates a compute system with all its processes, and waits until the system has ended or
+// is stopped. If there is no such system, the error is fault.ErrNotExist. If the system does not
+// end within endTimeout, the error is a *StillThereError.
 func Kill(ctx context.Context, compute agentv1.ComputeClient, id string) error {
 	if _, err := compute.Terminate(ctx, &agentv1.ComputeRequest{Id: id}); err != nil {
 		return err

@@ -72,7 +72,8 @@ func (c Systems) Find(name string) (System, error) {
 	if !errors.As(err, &unknown) {
 		return system, err
 	}
-	// The runtime also lists earlier pod sandboxes and containers that have ended.
+	// The runtime also lists pod sandboxes and containers that have ended. Owners with a compute
+	// system come first.
 	live := slices.DeleteFunc(slices.Clone(c.Owners), func(o Owner) bool { _, there := c.of(o); return !there })
 	owner, err := FindOwner(live, name, false)
 	if errors.As(err, &unknown) {

@@ -96,7 +96,7 @@ func ownerName(program string) string {
 	return strings.TrimSuffix(path.Base(strings.ReplaceAll(program, `\`, "/")), ".exe")
 }
 
-// Results of `swdt hcs kill`.
+// These are values of Killed.Result.
 const (
 	killed    = "killed"
 	wouldKill = "wouldKill"
@@ -107,9 +107,9 @@ type KillReport struct {
 	Nodes []Killed `json:"nodes"` // always one node
 }
 
-// Killed is the compute system that was ended.
+// Killed is a compute system that was ended or, in a dry run, would be ended.
 type Killed struct {
-	fleet.Outcome        // its result: killed, wouldKill or failed
+	fleet.Outcome        // Result is killed, wouldKill or failed
 	ID            string `json:"id"`
 	Pod           string `json:"pod"`
 	Container     string `json:"container"`

@@ -17,7 +17,7 @@ const awaitInterval = 2 * time.Second
 // NoNetworkError reports that the Host Network Service of a node lacks a network.
 type NoNetworkError struct {
 	Name  string
-	Found []string // the networks that it has
+	Found []string // the names of the networks that exist
 }
 
 func (e *NoNetworkError) Error() string {
@@ -29,7 +29,8 @@ func (e *NoNetworkError) Error() string {
 		"lists its logs", e.Name, found)
 }
 
-// FindNetwork returns the network with this name. If the node has none, the error is a *NoNetworkError.
+// FindNetwork returns the network with this name. If the node has no such network, the error is a
+// *NoNetworkError.
 func FindNetwork(ctx context.Context, compute agentv1.ComputeClient, name string) (Network, error) {
 	state, err := Read(ctx, compute)
 	if err != nil {
@@ -46,7 +47,8 @@ func FindNetwork(ctx context.Context, compute agentv1.ComputeClient, name string
 	return Network{}, missing
 }
 
-// AwaitNetwork waits at most limit until a node has the network with this name.
+// AwaitNetwork waits at most limit until a node has the network with this name. It calls report
+// with the reason for the wait each time the network is not there yet.
 func AwaitNetwork(ctx context.Context, compute agentv1.ComputeClient, name string, limit time.Duration,
 	report func(state string)) (found Network, err error) {
 	err = wait.Condition{

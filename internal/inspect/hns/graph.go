@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Graph is the content of a picture of a node's networks: endpoints by network, and the
-// load balancers that send traffic to them.
+// Graph is the content of a picture of a node's networks: endpoints by network, and the load
+// balancers that send traffic to the endpoints.
 type Graph struct {
 	Title    string
 	Networks []Group
@@ -24,13 +24,13 @@ type Group struct {
 // Vertex is an endpoint, with the name of the endpoint's pod.
 type Vertex struct {
 	Endpoint Endpoint
-	Pod      string // "" if there is none, or it is unknown
+	Pod      string // "": no pod, or the pod is unknown
 }
 
 // Bundle has the load balancers of one Service that have the same endpoints. There is
 // one load balancer for each port of the Service.
 type Bundle struct {
-	Service   string   // "" if there is none, or it is unknown
+	Service   string   // "": no Service, or the Service is unknown
 	Lines     []string // 10.96.0.10  53/tcp, 53/udp
 	Endpoints []string // IDs
 }

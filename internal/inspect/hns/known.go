@@ -7,8 +7,8 @@ import (
 
 // None and Unknown are printed in place of an owner's name.
 const (
-	None    = "none"    // a source that would know an owner listed none
-	Unknown = "unknown" // no source answered
+	None    = "none"    // a source that would have listed the owner answered, and listed none
+	Unknown = "unknown" // no such source answered
 )
 
 // Pod is a pod with its addresses.
@@ -43,21 +43,21 @@ func (s Service) String() string { return s.Namespace + "/" + s.Name }
 
 // Known has the pods and Services that may own objects, and the sources that listed them.
 type Known struct {
-	// Here has the pods of the node; Runtime reports whether its runtime answered.
+	// Here has the pods of the node; Runtime reports whether the node's container runtime answered.
 	Here    []Pod `json:"here,omitempty"`
 	Runtime bool  `json:"runtime"`
-	// Everywhere has all pods of the cluster, and Services all its Services; Cluster
-	// reports whether the cluster was asked and answered.
+	// Everywhere has the pods of the cluster that run and have addresses of their own. Services has
+	// all Services of the cluster. Cluster reports whether the cluster was asked and answered.
 	Everywhere []Pod     `json:"everywhere,omitempty"`
 	Services   []Service `json:"services,omitempty"`
 	Cluster    bool      `json:"cluster"`
 }
 
-// PodOf returns the pod of an endpoint: NAMESPACE/NAME, None or Unknown. It first searches
-// the pods of the runtime: for a pod in the endpoint's network namespace, then for a pod
-// whose sandbox ID is the beginning of the endpoint's name (Calico and others name endpoints
-// like this), then for a pod with the endpoint's address. Then it searches the pods of the
-// cluster by address.
+// PodOf returns the pod of an endpoint: NAMESPACE/NAME, None or Unknown. For an endpoint of this
+// node, PodOf first searches the pods of the runtime: for a pod in the endpoint's network
+// namespace, then for a pod whose sandbox ID is the beginning of the endpoint's name (Calico and
+// others name endpoints like this), then for a pod with the endpoint's address. After that, PodOf
+// searches the pods of the cluster by address.
 func (k Known) PodOf(e Endpoint) string {
 	for _, is := range []func(Pod) bool{
 		func(p Pod) bool {

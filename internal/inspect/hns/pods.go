@@ -10,7 +10,7 @@ import (
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Pods returns the pods of a node with their addresses, from its container runtime.
+// Pods returns the pods of a node with their addresses, from the node's container runtime.
 func Pods(ctx context.Context, runtime runtimev1.RuntimeServiceClient) ([]Pod, error) {
 	list, err := runtime.ListPodSandbox(ctx, &runtimev1.ListPodSandboxRequest{})
 	if err != nil {
@@ -47,9 +47,9 @@ func pod(sandbox *runtimev1.PodSandbox, reply *runtimev1.PodSandboxStatusRespons
 	return p
 }
 
-// networkNamespace reads the ID from containerd's verbose status of a pod sandbox. Its
-// format is meant for people and not guaranteed. If the status has no ID, PodOf finds
-// the pod in its other ways.
+// networkNamespace reads the ID of a pod's network namespace from containerd's verbose status of
+// the pod sandbox. The format of this status is meant for people and not guaranteed. If
+// networkNamespace returns "", PodOf finds the pod by its sandbox ID or its address.
 func networkNamespace(info string) string {
 	var described struct {
 		RuntimeSpec struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// settings are the settings of all policies that Words describes, by the service's names.
+// settings are the settings of all policies that Words describes, under the names that HNS uses.
 type settings struct {
 	Action, Direction, Protocols, RuleType                    string
 	LocalAddresses, RemoteAddresses, LocalPorts, RemotePorts  string
@@ -28,8 +28,8 @@ type settings struct {
 	TierACLRules                                              []json.RawMessage `json:"TierAclRules"`
 }
 
-// Words returns a description of the policy's effect. For an unknown policy it returns the
-// service's own settings.
+// Words returns a description of the policy's effect. For an unknown policy, Words returns the
+// settings as JSON.
 func (p Policy) Words() string {
 	var s settings
 	if len(p.Settings) > 0 && json.Unmarshal(p.Settings, &s) != nil {

@@ -70,7 +70,8 @@ func parse[W, T any](documents map[platform.NetworkKind][][]byte, kind platform.
 	return all, nil
 }
 
-// These are the service's own documents; encoding/json ignores the case of names.
+// These types are the parts of HNS's own documents that are read. encoding/json ignores the case of
+// names.
 type (
 	wireRoute  struct{ NextHop, DestinationPrefix string }
 	wireSubnet struct {
@@ -124,7 +125,7 @@ const (
 
 func network(w wireNetwork, raw json.RawMessage) Network {
 	n := Network{ID: upper(w.ID), Name: w.Name, Type: "NAT", Policies: some(w.Policies), Raw: raw}
-	if w.Type != nil { // the service omits NAT, which is its value 0
+	if w.Type != nil { // HNS omits the type NAT, whose number is 0
 		n.Type = *w.Type
 	}
 	for _, ipam := range w.Ipams {
@@ -180,8 +181,8 @@ func namespace(w wireNamespace, raw json.RawMessage) Namespace {
 	return n
 }
 
-// some returns list, or nil if list is empty, so that the result is equal to the list
-// after it was encoded to JSON and decoded.
+// some returns list, or nil if list is empty, so that a list which was encoded to JSON and decoded
+// again is equal to the original list.
 func some[T any](list []T) []T {
 	if len(list) == 0 {
 		return nil

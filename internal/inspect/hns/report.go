@@ -99,7 +99,7 @@ type Report[N identified] struct {
 	Nodes []N `json:"nodes"`
 }
 
-// identified has the objects of one node, by kind and ID.
+// identified is the part of a report about one node. ids returns the node's objects as KIND/ID.
 type identified interface{ ids() []string }
 
 // Names returns the objects of all nodes, as KIND/ID.
@@ -110,7 +110,7 @@ func (r Report[N]) Names() (all []string) {
 	return all
 }
 
-// reporter returns a function that makes a Report: it calls of for the objects of each node.
+// reporter returns a function that makes a Report. The function calls of once for each node.
 func reporter[N identified](of func(fleet.Outcome, View) N) func([]fleet.Result[View]) any {
 	return func(results []fleet.Result[View]) any {
 		report := Report[N]{Nodes: []N{}}

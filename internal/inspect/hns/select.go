@@ -47,9 +47,10 @@ func (s State) withoutUnrelated() State {
 	return s
 }
 
-// withIP keeps the objects that are related to an address: the endpoints with this address
-// and their load balancers, the load balancers with this address and their endpoints, and
-// the networks of all these endpoints.
+// withIP keeps the objects that are related to an address: the endpoints with this address, the
+// load balancers with this address and their endpoints, and the namespaces and networks of all
+// these endpoints. If no load balancer has the address, withIP keeps the load balancers of the
+// endpoints instead. It also keeps networks with a subnet that contains the address.
 func (s State) withIP(ip netip.Addr) State {
 	is := func(text string) bool { a, err := netip.ParseAddr(text); return err == nil && a == ip }
 	balancers := keep(s.LoadBalancers, func(l LoadBalancer) bool {

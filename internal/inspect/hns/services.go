@@ -12,7 +12,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster"
 )
 
-// AskCluster adds the cluster's Services and all its pods, since endpoints may belong to
+// AskCluster adds the cluster's Services, and the pods of all nodes, since endpoints may belong to
 // pods of other nodes.
 func (k *Known) AskCluster(ctx context.Context, client kubernetes.Interface) error {
 	var everywhere []Pod

@@ -1,5 +1,5 @@
-// Package hns reads the networks, endpoints, load balancers and namespaces of a node's
-// Host Network Service (HNS), and finds the pods and Services to which they belong.
+// Package hns reads the networks, endpoints, load balancers and namespaces of a node's Host Network
+// Service (HNS), and finds the pods and Services to which these objects belong.
 //
 //   - state.go, read.go: define the objects, and read them from a node
 //   - policies.go: describes in words what policies do
@@ -8,7 +8,7 @@
 //   - look.go: the objects of a node with their owners
 //   - select.go, tables.go, report.go: select objects, and print them as tables and
 //     results
-//   - graph.go, dot.go, svg.go: draw them as a picture
+//   - graph.go, dot.go, svg.go: draw objects as a picture
 package hns
 
 import "encoding/json"
@@ -38,7 +38,7 @@ type Network struct {
 // Subnet is an address space of a network.
 type Subnet struct {
 	Prefix   string   `json:"prefix"`  // 192.168.15.128/26
-	Gateway  string   `json:"gateway"` // next hop of its default route
+	Gateway  string   `json:"gateway"` // next hop of the subnet's default route
 	Policies []Policy `json:"policies"`
 }
 

@@ -74,7 +74,7 @@ type picture struct {
 	at           map[string]float64 // vertical middle of an endpoint's row, by its ID
 }
 
-// networks draws the networks below each other and returns their lower end.
+// networks draws the networks below each other and returns the lower end of the last one.
 func (p *picture) networks(groups []Group) float64 {
 	y := float64(headHeight)
 	for _, group := range groups {

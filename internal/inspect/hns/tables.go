@@ -13,7 +13,7 @@ import (
 type View struct {
 	State State // the objects to print
 	All   State // all objects of the node
-	Known Known // their owners
+	Known Known // the pods and Services that may own the objects
 	// Wide tables have full IDs, and all backends of load balancers.
 	Wide bool
 }
@@ -101,7 +101,7 @@ func (v View) networkName(id string) string {
 	return v.id(id)
 }
 
-// compartment returns the number of a namespace, or its ID if it no longer exists.
+// compartment returns the number of a namespace, or the ID if there is no such namespace.
 func (v View) compartment(id string) string {
 	if n, ok := find(v.All.Namespaces, func(n Namespace) bool { return n.ID == id }); ok {
 		return strconv.Itoa(int(n.Number))
