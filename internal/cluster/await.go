@@ -20,12 +20,12 @@ import (
 // second is no load for an API server.
 const pollInterval = time.Second
 
-// Wanted is the state that AwaitNode waits for. Every other field implies that Registered
-// is wanted too.
+// Wanted is the state that AwaitNode waits for. Every field other than Registered implies that
+// Registered is wanted too.
 type Wanted struct {
 	Registered  bool
 	Ready       bool
-	LeaseAfter  time.Time // a lease renewed after this, by the node's clock
+	LeaseAfter  time.Time // a lease renewed after this time, by the node's clock
 	Allocatable bool      // the node reports more than 0 CPU and memory for pods
 	Labels      map[string]string
 	Taints      []corev1.Taint
@@ -63,7 +63,7 @@ func (w Wanted) missing(n Node) []string {
 // NodeWaitError reports that the node did not reach the wanted state in time.
 type NodeWaitError struct {
 	Name    string
-	Missing []string // the wanted parts that it does not have
+	Missing []string // the wanted parts that the node lacks
 	Last    Node     // the last state of the node that was seen
 	Asked   error    // the error of the last request, if it failed
 	After   time.Duration
@@ -90,10 +90,10 @@ func (e *NodeWaitError) remedy() string {
 	return "see " + remedy.KubectlCommand("describe", "node", e.Last.Name)
 }
 
-// AwaitNode waits until the node has the wanted state, and returns the node. It reports
-// each new state that it waits for. It continues while the API server is temporarily
-// unreachable. If ctx ends first, the error is a *NodeWaitError. Rejected credentials or a
-// missing permission end the wait at once, with their own error.
+// AwaitNode waits until the node has the wanted state, and returns the node. Whenever the reason
+// to wait changes, it calls report. It continues while the API server is temporarily unreachable.
+// If ctx ends first, the error is a *NodeWaitError. Rejected credentials or a missing permission
+// end the wait at once, with their own error.
 func (c *Cluster) AwaitNode(ctx context.Context, name string, want Wanted, report func(state string)) (Node, error) {
 	last, reported := Node{Name: name}, ""
 	var asked error // the error of the last request that ctx did not interrupt

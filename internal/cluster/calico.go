@@ -25,7 +25,7 @@ type Calico struct {
 	// ServicesEndpoint reports whether ConfigMap kubernetes-services-endpoint exists,
 	// which gives Calico on Windows the API server's address.
 	ServicesEndpoint bool `json:"servicesEndpoint"`
-	// WindowsDaemonSets are its DaemonSets for Windows nodes.
+	// WindowsDaemonSets are Calico's DaemonSets for Windows nodes.
 	WindowsDaemonSets []string `json:"windowsDaemonSets,omitempty"`
 }
 
@@ -37,8 +37,8 @@ type IPPool struct {
 	VXLAN string `json:"vxlan,omitempty"` // Always, CrossSubnet, Never
 }
 
-// calico detects Calico by its operator's Installation, its node DaemonSet, or its address
-// pools.
+// calico detects Calico by its operator's Installation, its node DaemonSet, or its address pools.
+// It returns nil if the cluster has none of these.
 func (c *Cluster) calico(ctx context.Context, sets []appsv1.DaemonSet) (*Calico, error) {
 	installation, operator, err := c.custom(ctx, "operator.tigera.io", "v1", "installations", "default")
 	if err != nil {
@@ -75,8 +75,8 @@ func (f *Calico) readInstallation(o *unstructured.Unstructured) {
 	f.ServiceCIDRs, _, _ = unstructured.NestedStringSlice(o.Object, "spec", "serviceCIDRs")
 }
 
-// strictAffinity reads the setting from Calico's own API (ipamconfigurations). Older
-// versions of Calico do not have that API; for them it reads the older resource
+// strictAffinity reads the setting from Calico's own API (ipamconfigurations). If this API or its
+// object does not exist, strictAffinity reads the resource of older versions of Calico
 // (ipamconfigs).
 func (c *Cluster) strictAffinity(ctx context.Context) (bool, error) {
 	for _, kept := range []schema.GroupVersionResource{
@@ -107,7 +107,8 @@ func poolsOf(list []unstructured.Unstructured) []IPPool {
 	return pools
 }
 
-// custom reads one object of a kind that may not exist in the cluster.
+// custom reads one object of a kind that may not exist in the cluster. The bool is false if the
+// cluster lacks the kind or the object.
 func (c *Cluster) custom(ctx context.Context, group, version, resource, name string) (*unstructured.Unstructured,
 	bool, error) {
 	kind := schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
@@ -119,7 +120,7 @@ func (c *Cluster) custom(ctx context.Context, group, version, resource, name str
 		Permission{Verb: "get", Group: group, Resource: resource, Name: name}, err)
 }
 
-// customAll lists the objects of a kind that may not exist in the cluster.
+// customAll lists the objects of a kind. If the cluster lacks the kind, the list is empty.
 func (c *Cluster) customAll(ctx context.Context, group, version, resource string) ([]unstructured.Unstructured, error) {
 	kind := schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
 	list, err := c.dynamic.Resource(kind).List(ctx, metav1.ListOptions{})

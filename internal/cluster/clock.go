@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Skew is the difference of the API server's clock from this machine's.
+// Skew is the difference between the API server's clock and this machine's clock.
 type Skew struct {
 	// Offset is the server's time minus this machine's.
 	Offset time.Duration `json:"offset"`

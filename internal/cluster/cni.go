@@ -29,7 +29,7 @@ type Flannel struct {
 	Backend   string `json:"backend,omitempty"` // vxlan, host-gw
 	VNI       int    `json:"vni,omitempty"`     // Windows needs 4096; Linux's default is 1
 	Port      int    `json:"port,omitempty"`    // Windows needs 4789; Linux's default is 8472
-	// WindowsDaemonSets are its DaemonSets for Windows nodes.
+	// WindowsDaemonSets are flannel's DaemonSets for Windows nodes.
 	WindowsDaemonSets []string `json:"windowsDaemonSets,omitempty"`
 }
 
@@ -60,8 +60,9 @@ func (c *Cluster) CNI(ctx context.Context) (CNI, error) {
 	return found, nil
 }
 
-// flannel detects flannel by its ConfigMap in kube-flannel (the namespace of its manifest),
-// in kube-system (that of an older manifest), or in the namespace of its DaemonSet.
+// flannel detects flannel by its ConfigMap in kube-flannel (the namespace of its manifest), in
+// kube-system (the namespace of an older manifest), or in the namespace of its DaemonSet. It
+// returns nil if there is no such ConfigMap.
 func (c *Cluster) flannel(ctx context.Context, sets []appsv1.DaemonSet) (*Flannel, error) {
 	namespaces := []string{"kube-flannel", metav1.NamespaceSystem}
 	for _, d := range sets {

@@ -63,7 +63,7 @@ func (c *Cluster) Drain(ctx context.Context, m Machine, o DrainOptions, r Report
 	if err := m.check(n); err != nil {
 		return Drained{}, err
 	}
-	if _, err := c.podsToEvict(ctx, name, o); err != nil { // check this before anything changes
+	if _, err := c.podsToEvict(ctx, name, o); err != nil { // find pods that a drain would lose before anything changes
 		return Drained{}, err
 	}
 	r.Step("cordon node %s", name)
@@ -167,7 +167,7 @@ func (e *eviction) round(ctx context.Context) error {
 	if denied(err) {
 		return wait.Stop(err)
 	}
-	if ctx.Err() == nil { // if ctx has ended, err only reports that
+	if ctx.Err() == nil { // if ctx has ended, err only reports its end
 		e.failed = err
 	}
 	if len(e.leaving) > 0 {
@@ -227,7 +227,7 @@ func evictionOf(p *corev1.Pod, o DrainOptions) *policyv1.Eviction {
 	}
 }
 
-// look removes from the list the pods that have ended or no longer exist.
+// look removes from e.leaving the pods that have ended or no longer exist.
 func (e *eviction) look(ctx context.Context) error {
 	pods, err := e.cluster.PodsOn(ctx, e.node)
 	if err != nil {
@@ -275,7 +275,8 @@ func (e *eviction) reportWaiting(err error) {
 	}
 }
 
-// blocked returns the pods that did not leave, with the budgets that block them.
+// blocked returns an error that has the pods that did not leave, with the budgets that block
+// them.
 func (e *eviction) blocked(ctx context.Context, last error) error {
 	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterCancel)
 	defer cancel()
@@ -299,8 +300,8 @@ func (e *eviction) ordered() []*leaving {
 	})
 }
 
-// evictionsAnswerAtOnce prevents client-go from retrying refused evictions by itself. It would
-// sleep up to a hundred seconds in one call, while other pods wait to be evicted.
+// evictionsAnswerAtOnce prevents client-go from retrying a refused eviction by itself. client-go
+// would sleep up to a hundred seconds in one call, while other pods wait to be evicted.
 func evictionsAnswerAtOnce(next http.RoundTripper) http.RoundTripper { return noRetryAfter{next} }
 
 type noRetryAfter struct{ next http.RoundTripper }

@@ -38,7 +38,8 @@ func (e *ConfigError) Error() string {
 }
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// NothingThere reports whether no kubeconfig exists at all. It is false for a wrong one.
+// NothingThere reports whether no kubeconfig exists at all. It is false for a kubeconfig that
+// exists but is wrong.
 func (e *ConfigError) NothingThere() bool { return clientcmd.IsEmptyConfig(e.Err) }
 
 // UnreachableError reports an API server that did not answer, or whose answer cannot be
@@ -119,15 +120,15 @@ func noNode(err error) bool {
 		errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "nodes"
 }
 
-// Failure converts the error of a request that another package has made to one of this
-// package's errors. doing is the attempted action, and needs the permission that it requires.
-// It returns nil if err is nil.
+// Failure converts an error to one of this package's errors. The error is from a request that
+// another package has made. doing is the attempted action, and needs is the permission that this
+// action requires. Failure returns nil if err is nil.
 func (c *Cluster) Failure(doing string, needs Permission, err error) error {
 	return c.fail(doing, needs, err)
 }
 
-// fail converts err to one of this package's errors. needs is the permission that the
-// action requires.
+// fail converts err to one of this package's errors; nil stays nil. needs is the permission that
+// the action requires.
 func (c *Cluster) fail(doing string, needs Permission, err error) error {
 	var (
 		transport *url.Error

@@ -29,8 +29,8 @@ type ClusterInfo struct {
 	CACertHashes []string `json:"caCertHashes,omitempty"`
 	// SignedFor has the ids of the tokens for which the ConfigMap has a signature.
 	SignedFor []string `json:"signedFor,omitempty"`
-	// Anonymous reports whether the ConfigMap can be read without credentials. kubeadm
-	// reads it so at first.
+	// Anonymous reports whether the ConfigMap can be read without credentials. kubeadm join first
+	// reads it without credentials.
 	Anonymous bool `json:"anonymous"`
 }
 
@@ -75,8 +75,8 @@ func (c *Cluster) clusterInfo(ctx context.Context) (ClusterInfo, error) {
 	return info, nil
 }
 
-// anonymousReads reports whether cluster-info can be read without credentials. If there
-// is no rest.Config, it cannot test that, and returns true.
+// anonymousReads reports whether cluster-info can be read without credentials. Without a
+// rest.Config, it cannot test this, and returns true.
 func (c *Cluster) anonymousReads(ctx context.Context) (bool, error) {
 	if c.config == nil {
 		return true, nil
@@ -121,11 +121,11 @@ func (c *Cluster) configMap(ctx context.Context, namespace, name string) (map[st
 	return m.Data, true, nil
 }
 
-// CACertHashes returns the hashes of the cluster's CA certificates in the format of
-// kubeadm's discovery, sha256:…. It hashes the certificates in cluster-info, since
-// kubeadm compares the hashes with those. The request uses a connection that the
-// kubeconfig trusts. The kubeconfig's own CA may be that of a proxy in front of the API
-// server, so it is used only if there is no cluster-info.
+// CACertHashes returns the hashes of the cluster's CA certificates in the format of kubeadm's
+// discovery, sha256:…. It hashes the certificates in cluster-info, since kubeadm compares the
+// hashes with these certificates. The request uses a connection that the kubeconfig trusts. The
+// kubeconfig's own CA may be the CA of a proxy in front of the API server, so CACertHashes uses
+// it only if there is no cluster-info.
 func (c *Cluster) CACertHashes(ctx context.Context) ([]string, error) {
 	info, err := c.clusterInfo(ctx)
 	if err != nil || len(info.CACertHashes) > 0 {

@@ -152,8 +152,8 @@ func (n Node) readiness() string {
 	return "NotReady" + because(ready)
 }
 
-// because returns a condition's reason and message. It omits the one that the condition
-// lacks.
+// because returns a condition's reason and message. It omits the reason or the message if the
+// condition lacks it.
 func because(c Condition) string {
 	s := ""
 	if c.Reason != "" {

@@ -28,7 +28,7 @@ func (c *Cluster) NodeLogs(ctx context.Context, node, file string, query url.Val
 	doing := "read the logs of node " + node + " through the API server"
 	where := path.Join("/api/v1/nodes", node, "proxy/logs", file)
 	if file == "" || file[len(file)-1] == '/' {
-		where += "/" // without it, the kubelet redirects to an address that the proxy does not serve
+		where += "/" // without the slash, the kubelet redirects to an address that the proxy does not serve
 	}
 	request := c.client.CoreV1().RESTClient().Get().AbsPath(where)
 	for name, values := range query {

@@ -64,9 +64,9 @@ func (c *Cluster) RuntimeClasses(ctx context.Context) ([]nodev1.RuntimeClass, er
 	return list.Items, nil
 }
 
-// EventsAbout returns the newest events, at most most of them: events about a node or its
-// pods, and events that its kubelet reported about pods that no longer exist. The newest is
-// last.
+// EventsAbout returns the newest events, the newest last, and no more than most. It selects
+// events about a node or its pods, and events that the node's kubelet reported about pods that no
+// longer exist.
 func (c *Cluster) EventsAbout(ctx context.Context, node string, pods []*corev1.Pod, most int) ([]corev1.Event, error) {
 	here := map[Pod]bool{}
 	for _, p := range pods {

@@ -58,7 +58,7 @@ func (c *Cluster) PodsOn(ctx context.Context, node string) ([]*corev1.Pod, error
 	return pods, nil
 }
 
-// podsToEvict returns the pods that a drain must move, or a *DrainRefusedError if it would
+// podsToEvict returns the pods that a drain must move, or a *DrainRefusedError if the drain would
 // lose some of them.
 func (c *Cluster) podsToEvict(ctx context.Context, node string, o DrainOptions) ([]*corev1.Pod, error) {
 	pods, err := c.PodsOn(ctx, node)
@@ -87,9 +87,9 @@ func (c *Cluster) podsToEvict(ctx context.Context, node string, o DrainOptions) 
 	return toEvict, nil
 }
 
-// stays reports whether a drain leaves a pod on the node. It does so if the pod has ended;
-// if it belongs to a DaemonSet, which would recreate it at once on the same node, even a
-// cordoned one; or if it is a mirror pod, which the API server cannot end.
+// stays reports whether a drain leaves a pod on the node. A pod stays if it has ended; if it
+// belongs to a DaemonSet, which would recreate it at once on the same node, even a cordoned one;
+// or if it is a mirror pod, which the API server cannot end.
 func (c *Cluster) stays(ctx context.Context, p *corev1.Pod) (bool, error) {
 	if _, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
 		return true, nil

@@ -21,8 +21,8 @@ func (m Machine) check(n Node) error {
 	return nil
 }
 
-// OtherMachineError reports that the Node with the machine's name belongs to another
-// machine. Its remedy depends on the command, which adds it by RemedyOtherMachine.
+// OtherMachineError reports that the Node with the machine's name belongs to another machine. The
+// remedy depends on the command, so each command adds a remedy with RemedyOtherMachine.
 type OtherMachineError struct{ Node, UUID, Machine string }
 
 func (e *OtherMachineError) Error() string {

@@ -23,14 +23,14 @@ const (
 	tokenOwnerLabel     = "app.kubernetes.io/managed-by"
 	tokenOwner          = "swdt"
 	tokenNodeAnnotation = "swdt.dev/node"
-	// joiners is the group to which kubeadm's cluster grants the rights that a machine
-	// needs to become a node.
+	// joiners is the group to which kubeadm grants the rights that a machine needs to become a
+	// node.
 	joiners = "system:bootstrappers:kubeadm:default-node-token"
 )
 
 // TokenOptions configure a bootstrap token.
 type TokenOptions struct {
-	Node string        // the node that will join with it
+	Node string        // the node that will join with the token
 	TTL  time.Duration // default 15 minutes
 }
 
@@ -58,9 +58,9 @@ func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 // LogValue returns the id, for slog.
 func (t Token) LogValue() slog.Value { return slog.StringValue(t.String()) }
 
-// MintToken makes a short-lived bootstrap token for one node. It returns when the cluster
-// accepts the token: when cluster-info has a signature for it. After an error no token
-// remains.
+// MintToken makes a short-lived bootstrap token for one node. It returns as soon as the cluster
+// accepts the token, which is when cluster-info has a signature for it. After an error no token
+// remains, unless the error says so.
 func (c *Cluster) MintToken(ctx context.Context, o TokenOptions) (Token, error) {
 	if o.TTL == 0 {
 		o.TTL = 15 * time.Minute
@@ -91,8 +91,8 @@ func (c *Cluster) mintFailed(node string, err error) error {
 		Permission{Verb: "create", Resource: "secrets", Namespace: metav1.NamespaceSystem}, err)
 }
 
-// takeBack deletes a token that cannot be used, even if ctx has ended. It returns because,
-// with the error of the deletion added if that fails.
+// takeBack deletes a token that cannot be used, even if ctx has ended. It returns because; if the
+// deletion fails, the returned error contains that failure too.
 func (c *Cluster) takeBack(ctx context.Context, t Token, because error) error {
 	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterCancel)
 	defer cancel()
@@ -106,8 +106,8 @@ func (c *Cluster) takeBack(ctx context.Context, t Token, because error) error {
 // afterCancel bounds the clean-up after cancelled work.
 const afterCancel = 3 * time.Second
 
-// now returns the API server's time, which decides when tokens expire. If the server does
-// not report its time, it returns this machine's.
+// now returns the API server's time, which decides when tokens expire. If the server does not
+// report its time, or if the clocks agree, now returns this machine's time.
 func (c *Cluster) now(ctx context.Context) time.Time {
 	skew, err := c.ClockSkew(ctx)
 	if err != nil || skew.Offset.Abs() <= skew.Uncertainty {

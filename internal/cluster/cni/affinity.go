@@ -10,9 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Calico's API has the setting strictAffinity, which Windows requires: otherwise Calico assigns
-// addresses of one node's block to pods of another node. Calico creates the object with the setting
-// off when it assigns the first address, so that value is no user's wish and swdt replaces it.
+// Calico's API has the setting strictAffinity, which Windows requires: without it, Calico assigns
+// addresses of one node's block to pods of another node. When Calico assigns the first address,
+// it creates the object with this setting off. So the value off is not a user's choice, and swdt
+// replaces it.
 
 // CalicoAPI is the condition that Calico's API is served.
 func (s *Server) CalicoAPI() Condition {

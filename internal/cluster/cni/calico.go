@@ -27,7 +27,7 @@ func CheckCalico(from string, manifest []*unstructured.Unstructured) error {
 	return nil
 }
 
-// newObject returns an object without content.
+// newObject returns an object that has only a kind and a name.
 func newObject(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{}}
 	o.SetAPIVersion(apiVersion)
@@ -39,7 +39,7 @@ func newObject(apiVersion, kind, namespace, name string) *unstructured.Unstructu
 	return o
 }
 
-// The objects that configure Calico.
+// The functions below return the objects that configure Calico, without content.
 func installationObject() *unstructured.Unstructured {
 	return newObject("operator.tigera.io/v1", "Installation", "", "default")
 }
@@ -57,7 +57,8 @@ func ipamObject() *unstructured.Unstructured {
 }
 
 // Endpoint returns ConfigMap kubernetes-services-endpoint. Calico reads the API server's address
-// from it, since the address of Service kubernetes does not work on Windows before Calico does.
+// from this ConfigMap, since the address of Service kubernetes does not work on Windows before
+// Calico runs.
 func Endpoint(w Wanted) *unstructured.Unstructured {
 	o := Labelled(endpointObject(), Calico)
 	o.Object["data"] = map[string]any{
@@ -67,8 +68,8 @@ func Endpoint(w Wanted) *unstructured.Unstructured {
 	return o
 }
 
-// CalicoAPIServer returns the object by which the operator starts Calico's API server, which has
-// the setting strictAffinity.
+// CalicoAPIServer returns the object by which the operator starts Calico's API server. Only the
+// API of that server has the setting strictAffinity.
 func CalicoAPIServer() *unstructured.Unstructured {
 	o := Labelled(apiServerObject(), Calico)
 	o.Object["spec"] = map[string]any{}
@@ -91,13 +92,13 @@ func Installation(w Wanted, live *unstructured.Unstructured) *unstructured.Unstr
 		case !ours.Has(fieldpath.MakePathOrDie(anyPath(s.path)...)):
 			continue
 		}
-		// The path consists of maps that this function makes.
+		// This cannot fail: the path consists of maps that this function makes.
 		_ = unstructured.SetNestedField(o.Object, value, s.path...)
 	}
 	return o
 }
 
-// setting is a field of an object.
+// setting is a field of an object, with the values that work with Windows.
 type setting struct {
 	path  []string
 	suits func(live any) bool // reports whether a present value works with Windows
@@ -120,7 +121,7 @@ func exactly(value string, path ...string) setting {
 	return setting{path, func(live any) bool { return live == value }, func(any) any { return value }}
 }
 
-// suitableServices reports whether a list has all addresses of Services.
+// suitableServices reports whether a present list has all ranges of Service addresses.
 func (w Wanted) suitableServices(live any) bool {
 	list, _ := live.([]any)
 	for _, cidr := range w.ServiceCIDRs {
@@ -139,7 +140,7 @@ func suitablePools(live any) bool {
 	return i >= 0 && slices.Contains([]any{"VXLAN", "None"}, encapsulation(pools[i]))
 }
 
-// encapsulation returns a pool's field, whose default is IPIP.
+// encapsulation returns the value of a pool's field encapsulation, whose default is IPIP.
 func encapsulation(pool any) any {
 	if fields, _ := pool.(map[string]any); fields["encapsulation"] != nil {
 		return fields["encapsulation"]
@@ -157,7 +158,8 @@ func firstIPv4(pools []any) int {
 	})
 }
 
-// pools returns the present pools with VXLAN, or a pool of the pods' addresses if there is none.
+// pools returns the present pools, with VXLAN for the first IPv4 pool. If there is no IPv4 pool,
+// it adds a pool of the pods' addresses.
 func (w Wanted) pools(live any) any {
 	pools, _ := live.([]any)
 	i := firstIPv4(pools)

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Difference is the change that an apply makes to one object. The zero value of its fields means
-// that the object is already as wanted.
+// Difference is the change that an apply makes to one object. If Create is false and Fields is
+// empty, the object is already as wanted.
 type Difference struct {
 	Object Ref     `json:"object"`
 	Create bool    `json:"create"` // the object does not exist
@@ -39,8 +39,8 @@ const (
 	maxShownValue = 160 // runes
 )
 
-// String returns the difference for people: an object to create as YAML with "+ " before each
-// line, otherwise a line for each field.
+// String returns the difference for people. An object to create is shown as YAML with "+ " before
+// each line, an object to change with one line for each field.
 func (d Difference) String() string {
 	var lines []string
 	if d.Create {

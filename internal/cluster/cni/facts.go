@@ -82,7 +82,7 @@ func (f *Facts) readKubeadm(ctx context.Context, c *cluster.Cluster) error {
 	return nil
 }
 
-// readServiceCIDRs reads the API server's own objects, which exist since Kubernetes 1.33 and are
+// readServiceCIDRs reads the ServiceCIDR objects, which exist since Kubernetes 1.33. They are
 // more reliable than kubeadm's configuration.
 func (f *Facts) readServiceCIDRs(ctx context.Context, c *cluster.Cluster) error {
 	list, err := c.Clientset().NetworkingV1().ServiceCIDRs().List(ctx, metav1.ListOptions{})
@@ -139,7 +139,8 @@ func (f *Facts) readAPIServer(ctx context.Context, c *cluster.Cluster) error {
 	return nil
 }
 
-// usable returns host:port if other machines can use the address, otherwise "". The default port is 6443.
+// usable returns address as host:port if other machines can use the address, otherwise "". The
+// default port is 6443.
 func usable(address string) string {
 	if address == "" {
 		return ""
@@ -212,7 +213,7 @@ func configMap(ctx context.Context, c *cluster.Cluster, namespace, name string) 
 	return m.Data, true, nil
 }
 
-// fields splits a list with commas.
+// fields splits a list at its commas.
 func fields(list string) (all []string) {
 	for part := range strings.SplitSeq(list, ",") {
 		if part = strings.TrimSpace(part); part != "" {

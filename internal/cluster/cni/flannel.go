@@ -17,7 +17,7 @@ const (
 	flannelWindows = "kube-flannel-ds-windows-amd64"
 )
 
-// The numbers of VXLAN that Windows accepts. Flannel's defaults on Linux are others.
+// The VXLAN identifier and UDP port that Windows requires. On Linux, flannel's defaults differ.
 const (
 	windowsVNI  = 4096
 	windowsPort = 4789
@@ -34,8 +34,10 @@ func CheckFlannel(from string, manifest []*unstructured.Unstructured) error {
 	return nil
 }
 
-// FlannelConfig sets the pods' addresses and the VXLAN numbers of Windows in an object, if it is
-// flannel's ConfigMap. live is the present ConfigMap, whose other settings stay, or nil.
+// FlannelConfig makes an object suitable for Windows if the object is flannel's ConfigMap; it
+// ignores any other object. live is the present ConfigMap, or nil. If live is nil, FlannelConfig
+// sets the pods' addresses and the VXLAN numbers of Windows. If not, it takes the settings of
+// live and changes only the backend, and only if the backend does not work with Windows.
 func FlannelConfig(w Wanted, o, live *unstructured.Unstructured) error {
 	if o.GetKind() != "ConfigMap" || o.GetName() != flannelConfig {
 		return nil
@@ -84,8 +86,9 @@ func FlannelConfigObject() *unstructured.Unstructured {
 	return newObject("v1", "ConfigMap", flannelNamespace, flannelConfig)
 }
 
-// FlannelConfigAsIs returns the fields of flannel's present ConfigMap that swdt must apply again to
-// remain their owner: all if swdt created it, otherwise none. live may be nil.
+// FlannelConfigAsIs returns the fields of flannel's present ConfigMap that swdt must apply again
+// to remain their owner: all fields if swdt created the ConfigMap, otherwise none. live may be
+// nil.
 func FlannelConfigAsIs(live *unstructured.Unstructured) *unstructured.Unstructured {
 	o := Labelled(FlannelConfigObject(), Flannel)
 	if live == nil || !isOurs(live) {
@@ -155,7 +158,7 @@ func flannelCNI() string {
 	return string(text) + "\n"
 }
 
-// FlannelImage returns the published image of flannel for Windows of a version.
+// FlannelImage returns the name of flannel's published image for Windows in a version.
 func FlannelImage(version string) string {
 	return "sigwindowstools/flannel:" + version + "-hostprocess"
 }

@@ -46,8 +46,9 @@ func (s *Server) Programs(ctx context.Context, n Network) (Programs, error) {
 	return Programs{Exists: true, Ours: isOurs(live), Image: imageOf(live)}, nil
 }
 
-// Keep completes settings with those of an earlier installation, so that a run without its flags does
-// not undo them: the API server's address, and an image of kube-proxy of the cluster's version.
+// Keep completes settings from an earlier installation, so that a run without the flags of that
+// installation does not undo them. It keeps the API server's address. It keeps kube-proxy's image
+// if swdt installed it and its name contains the cluster's version.
 func (s *Server) Keep(ctx context.Context, settings Settings, f Facts) (Settings, error) {
 	if settings.APIServer == "" && settings.Network == Calico {
 		live, err := s.Get(ctx, endpointObject())

@@ -32,7 +32,7 @@ type Condition struct {
 // NotReadyError is the reason why a condition does not hold.
 type NotReadyError struct {
 	What   string // the state, such as the message of a pod
-	Remedy string // "" if only time helps, as far as swdt knows
+	Remedy string // "" if swdt knows of nothing to do but wait
 }
 
 func (e *NotReadyError) Error() string {
@@ -142,8 +142,8 @@ func (s *Server) OperatorAvailable() Condition {
 	}}
 }
 
-// podReason returns the reason why the pods of a selector are not Ready, or a *NotReadyError with
-// the text otherwise.
+// podReason returns the reason why a pod of a selector is not Ready. If all pods are Ready, it
+// returns a *NotReadyError with the text in otherwise.
 func (s *Server) podReason(ctx context.Context, namespace string, selector *metav1.LabelSelector,
 	otherwise string) error {
 	pods, err := s.pods(ctx, namespace, selector)

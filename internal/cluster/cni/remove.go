@@ -20,7 +20,7 @@ import (
 
 // Made has the objects that swdt has created in a cluster, in the order in which they are removed.
 type Made struct {
-	Configuration []*unstructured.Unstructured // of the network; its programs remove their own objects
+	Configuration []*unstructured.Unstructured // objects that configure the network; when they are deleted, its programs remove what they made
 	Objects       []*unstructured.Unstructured // programs, accounts, rights
 	Namespaces    []*unstructured.Unstructured
 	Kinds         []*unstructured.Unstructured // CustomResourceDefinitions
@@ -92,8 +92,8 @@ func (s *Server) listable(ctx context.Context) ([]schema.GroupVersionResource, e
 	return all, nil
 }
 
-// isCopy reports whether the objects of a kind take their labels from other objects, or are the
-// same objects as those of another kind.
+// isCopy reports whether the objects of a kind take their labels from other objects, or are also
+// listed under another kind.
 func isCopy(group, resource string) bool {
 	return slices.Contains([]string{"events", "endpoints", "endpointslices"}, resource) || group == "metrics.k8s.io"
 }
@@ -107,7 +107,7 @@ func (s *Server) Delete(ctx context.Context, o *unstructured.Unstructured) error
 	uid, background := o.GetUID(), metav1.DeletePropagationBackground
 	err = client.Delete(ctx, o.GetName(), metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background})
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // the name is gone, or is another object's now
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // the object is gone, or another object has its name
 		return nil
 	}
 	return s.cluster.Failure("delete "+RefOf(o).String(), permission("delete", o, strings.ToLower(o.GetKind())), err)
@@ -133,9 +133,10 @@ func (s *Server) Gone(o *unstructured.Unstructured) Condition {
 	}}
 }
 
-// TurnWindowsOff removes the data plane of Windows from an Installation that swdt did not create but
-// completed. Its other fields stay as they are, since Linux nodes use them too. needed reports whether
-// swdt owns the field.
+// TurnWindowsOff removes the data plane of Windows from an Installation that swdt did not create
+// but completed. The other fields of the Installation stay as they are, since Linux nodes use
+// them too. needed reports whether swdt owns the field of the data plane; if not, nothing is
+// changed. With dryRun, TurnWindowsOff only determines needed.
 func (s *Server) TurnWindowsOff(ctx context.Context, dryRun bool) (needed bool, err error) {
 	live, err := s.Installation(ctx)
 	if err != nil || live == nil || isOurs(live) {
@@ -168,7 +169,8 @@ func withoutWindows(live *unstructured.Unstructured) (rest *unstructured.Unstruc
 	return rest, needed
 }
 
-// Others returns the workloads and ConfigMaps of a namespace that swdt did not create, for people.
+// Others returns the workloads and ConfigMaps in a namespace, for people. It omits objects that
+// swdt created and objects that have an owner.
 func (s *Server) Others(ctx context.Context, namespace string) ([]string, error) {
 	var all []string
 	for _, kind := range []schema.GroupVersionResource{

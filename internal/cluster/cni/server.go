@@ -93,8 +93,8 @@ func permission(verb string, o *unstructured.Unstructured, resource string) clus
 		Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// Get returns an object of the cluster with the kind and name of o; nil if it does not exist, or
-// if its kind does not.
+// Get returns the object of the cluster that has the kind and name of o; nil if the cluster has
+// no such object, or no such kind.
 func (s *Server) Get(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	client, known, err := s.resource(ctx, o)
 	if err != nil || !known {
@@ -142,8 +142,8 @@ func (s *Server) Compare(ctx context.Context, o *unstructured.Unstructured, forc
 	return d, conflict
 }
 
-// tryToCreate has the API server check an object that does not exist yet. A kind or a namespace
-// that an earlier step creates is no error.
+// tryToCreate has the API server check an object that does not exist yet. If the object's kind or
+// namespace is missing, tryToCreate returns nil, since an earlier step creates it.
 func (s *Server) tryToCreate(ctx context.Context, o *unstructured.Unstructured) error {
 	if _, known, err := s.resource(ctx, o); err != nil || !known {
 		return err
@@ -236,7 +236,7 @@ type ConflictError struct {
 	Err       error
 }
 
-// Conflict is one field.
+// Conflict is one field with conflicting values.
 type Conflict struct {
 	Path    string // .spec.calicoNetwork.bgp
 	Message string // names the other manager

@@ -70,7 +70,7 @@ func (s Settings) checkOthers(f Facts) error {
 	found := f.OtherNetwork
 	switch {
 	case f.Networks.Calico != nil && f.Networks.Calico.Operator && s.Network != Calico:
-		found = "calico" // without the operator, it may be the pools of a Calico that was removed
+		found = "calico" // without an operator, there may be only the pools of a Calico that was removed
 	case f.Networks.Flannel != nil && s.Network != Flannel:
 		found = "flannel"
 	case f.Networks.Antrea != nil:
@@ -131,7 +131,7 @@ func (s Settings) completeServices(w *Wanted, f Facts) error {
 	return nil
 }
 
-// overlap returns an error if an address can be that of a pod and of a Service.
+// overlap returns an error if the addresses of pods overlap the addresses of Services.
 func (w Wanted) overlap() error {
 	for _, services := range w.ServiceCIDRs {
 		if w.PodCIDR.IsValid() && w.PodCIDR.Overlaps(services) {
@@ -166,7 +166,7 @@ func (s Settings) completeAPIServer(w *Wanted, f Facts) error {
 }
 
 // kubeProxyImage returns the published image of kube-proxy for Windows. version is the API
-// server's, whose build metadata the images do not have.
+// server's version; the image's tag has it without the build metadata.
 func kubeProxyImage(version string, n Network) string {
 	version, _, _ = strings.Cut(version, "+")
 	return fmt.Sprintf("sigwindowstools/kube-proxy:%s-%s-hostprocess", version, n)

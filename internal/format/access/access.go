@@ -1,5 +1,6 @@
-// Package access parses Windows access lists in their text form (SDDL) and judges them: who owns a file, and which
-// accounts besides the administrators may change it. It makes no decisions itself and calls no Windows API.
+// Package access parses Windows access lists in their text form (SDDL). It reports who owns a
+// file, and which accounts besides the administrators may change the file. It calls no Windows
+// API, and leaves all decisions to its callers.
 package access
 
 import (
@@ -10,15 +11,15 @@ import (
 )
 
 // Safe access lists, for the creation of a file or folder. Only SYSTEM and Administrators have
-// access, and nothing is inherited. The owner is SYSTEM: no ordinary user can set that owner, and
-// no version of swdt before these lists set it. So the owner also marks files that were restricted
-// from their creation on.
+// access, and nothing is inherited. The owner is SYSTEM, which no ordinary user can set. Versions
+// of swdt without these lists did not set it either, so a file with this owner has been
+// restricted since its creation.
 const (
 	SafeFolder = "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
 	SafeFile   = "O:SYD:P(A;;FA;;;SY)(A;;FA;;;BA)"
 )
 
-// Accounts that count as the machine itself, in List's spelling.
+// Accounts that are part of the machine itself (see Trusted), in the spelling of List.
 const (
 	System           = "SY"
 	Administrators   = "BA"
@@ -58,25 +59,25 @@ const (
 type Entry struct {
 	Deny      bool
 	Rights    Rights
-	Account   string // a SID; for a well-known SID its two letters in SDDL
+	Account   string // a SID, or the two letters that SDDL has for a well-known SID
 	Files     bool   // OI: inherited by files
 	Folders   bool   // CI: inherited by folders
 	Once      bool   // NP: not inherited any further
-	Only      bool   // IO: no effect here, only on files and folders that inherit it
-	Inherited bool   // ID
+	Only      bool   // IO: no effect on the folder itself, only on files and folders that inherit the entry
+	Inherited bool   // ID: inherited from a parent folder
 }
 
-// List is an owner with an access list.
+// List is the owner and the access list of a file.
 type List struct {
 	Owner     string
-	Protected bool // does not inherit
+	Protected bool // inherits nothing from the parent folder
 	HasList   bool // the text has an access list, which may be empty
 	NoLimits  bool // a null list: all accounts have all rights
 	Entries   []Entry
 }
 
-// Parse parses the owner and the access list of SDDL, and ignores group and audit list. An entry of an unknown kind
-// is an error, since it may grant access.
+// Parse parses the owner and the access list of an SDDL text. It ignores the group and the audit
+// list. An entry of an unknown kind is an error, since the entry may grant access.
 func Parse(sddl string) (List, error) {
 	var l List
 	parts, err := split(sddl)
@@ -200,7 +201,8 @@ func named(word string) Rights {
 	case "WO":
 		return WriteOwner
 	}
-	// The names of directory services' rights, for the same bits.
+	// SDDL's names for the rights to objects of a directory service. Each means the same bit for
+	// a file.
 	if i := strings.Index("CCDCLCSWRPWPDTLOCR", word); i >= 0 && i%2 == 0 {
 		return 1 << (i / 2)
 	}
@@ -218,7 +220,7 @@ func expand(r Rights) Rights {
 	return r
 }
 
-// short returns SDDL's abbreviation of a SID that every machine has.
+// short returns SDDL's abbreviation of a SID that every machine has, and any other SID unchanged.
 func short(sid string) string {
 	switch sid {
 	case "S-1-5-32-544":
@@ -288,19 +290,19 @@ func (e Entry) String() string {
 	return "(" + kind + ";" + flags + ";" + rights + ";;;" + e.Account + ")"
 }
 
-// Access lists of folders that hold programs of SYSTEM or the settings of such programs. Every
-// account may read both. In a Programs folder only administrators can change anything, at any
-// depth. A Shared folder is the parent of a Programs folder: ordinary accounts cannot change the
-// Shared folder itself, and its contents inherit the access that Windows Server gives to a folder
-// in the root of a drive.
+// Access lists of folders that hold programs of SYSTEM or the settings of such programs. Both
+// lists let every user read. With the list Programs, only SYSTEM and administrators can change
+// anything in the folder, at any depth. Shared is the list of a folder that contains such a
+// folder: ordinary accounts cannot change the Shared folder itself, but new files and folders in
+// it inherit the access that Windows Server gives to a folder in the root of a drive.
 const (
 	Programs = "O:BAD:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;BU)"
 	Shared   = Programs + "(A;CIIO;LC;;;BU)(A;CIIO;DC;;;BU)(A;OICIIO;FA;;;CO)"
 )
 
 // OrdinaryChangers returns the accounts that List.Changers returns for an access list in SDDL,
-// except the machine's built-in administrator, which has the account number 500. It treats an
-// unreadable list as one that lets all accounts change the file.
+// except the machine's built-in administrator, which has the account number 500. If the list
+// cannot be parsed, OrdinaryChangers returns WD, which means every account.
 func OrdinaryChangers(sddl string) (accounts []string) {
 	list, err := Parse(sddl)
 	if err != nil {
@@ -336,9 +338,10 @@ func (l List) Exclusive() bool {
 	return true
 }
 
-// Changers returns the accounts, other than the trusted ones, that may change the file, or in a folder add, replace
-// or remove something. The owner is among them, since an owner can always change the list. Entries that deny access
-// are ignored.
+// Changers returns the accounts, other than the trusted ones, that may change the file or, if the
+// file is a folder, add, replace or remove something in it. An owner that is not trusted is
+// always among these accounts, since an owner can change the list. Entries that deny access are
+// ignored. Without an access list, Changers returns WD, which means every account.
 func (l List) Changers() []string {
 	if l.NoLimits || !l.HasList {
 		return []string{"WD"}

@@ -42,8 +42,8 @@ func Quote(arg string) string {
 	return out.String()
 }
 
-// Split returns the arguments that a Windows program receives, its own name
-// first, by the rules of CommandLineToArgvW.
+// Split returns the arguments that a Windows program receives for this command line, the
+// program's own name first. It follows the rules of CommandLineToArgvW.
 func Split(line string) []string {
 	var args []string
 	for line = strings.TrimLeft(line, " \t"); line != ""; line = strings.TrimLeft(line, " \t") {

@@ -2,8 +2,7 @@ package commandline
 
 import "strings"
 
-// argument is one argument and its position in the command line, quotes
-// included.
+// argument is one argument and its position in the command line. The position includes quotes.
 type argument struct {
 	text       string
 	start, end int
@@ -22,17 +21,18 @@ func arguments(line string) []argument {
 	return all
 }
 
-// Set returns the command line with another value for a program's flag, under any of the flag's
-// names. The rest stays unchanged, as do the flags of a program that only wraps this one. If the
-// flag is missing, Set appends it under the first of the names, with an equal sign. ok is false if
-// the command line does not have the program.
+// Set returns the command line with another value for a program's flag, which may occur under any
+// of names. If the flag occurs several times, Set changes its last occurrence. Arguments before
+// the program, such as the flags of a wrapper, stay unchanged. If the flag is missing, Set
+// appends it under the first of names, with an equal sign. ok is false if the command line does
+// not run the program.
 func Set(line, program, value string, names ...string) (changed string, ok bool) {
 	all := arguments(line)
 	at := indexOfProgram(all, program)
 	if at < 0 {
 		return line, false
 	}
-	for i := len(all) - 1; i > at; i-- { // the last one wins
+	for i := len(all) - 1; i > at; i-- { // the program uses the last of several flags
 		given, _, assigned := strings.Cut(all[i].text, "=")
 		if !isFlag(given, names) {
 			continue
@@ -45,8 +45,7 @@ func Set(line, program, value string, names ...string) (changed string, ok bool)
 	return strings.TrimRight(line, " \t") + " " + Quote("--"+names[0]+"="+value), true
 }
 
-// Has reports whether a command line has a program's flag, under any of its
-// names.
+// Has reports whether a flag follows the program in the command line, under any of names.
 func Has(line, program string, names ...string) bool {
 	all := arguments(line)
 	at := indexOfProgram(all, program)
@@ -71,8 +70,9 @@ func isFlag(given string, names []string) bool {
 	return false
 }
 
-// indexOfProgram finds a program by its file name. If a path has spaces and no
-// quotes, its last piece has the name.
+// indexOfProgram returns the index of the argument whose file name is the program's, or -1. A
+// path with spaces but without quotes is several arguments, and the last of them has the file
+// name.
 func indexOfProgram(all []argument, program string) int {
 	for i, arg := range all {
 		file := arg.text[strings.LastIndexAny(arg.text, `\/`)+1:]

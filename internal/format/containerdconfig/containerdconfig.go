@@ -2,10 +2,10 @@
 // node file sets into the configuration that this containerd generates (`containerd.exe config
 // default`).
 //
-// The key of a value depends on containerd's version: 2.0 split the CRI plugin,
-// 2.1 made a list of the folder of CNI plugins, 2.3 made plugins of the
-// servers. The generated configuration decides, not a table of versions: a
-// value is set at the first of its possible keys that exists.
+// The key of a value depends on containerd's version: 2.0 split the CRI plugin, 2.1 replaced the
+// folder of CNI plugins by a list of folders, and 2.3 turned the servers into plugins. swdt does
+// not use a table of versions. It sets a value at the first of the possible keys that exists in
+// the generated configuration.
 package containerdconfig
 
 import (
@@ -35,7 +35,7 @@ type Wishes struct {
 
 // Info describes the result of a merge.
 type Info struct {
-	// ConfigVersion of containerd's configuration: 2, 3 or 4.
+	// ConfigVersion is the version of the configuration's format: 2, 3 or 4.
 	ConfigVersion int
 	// Warnings are about user TOML that this containerd ignores.
 	Warnings []string
@@ -47,7 +47,7 @@ const header = `# Written by swdt join, from what "containerd.exe config default
 
 `
 
-// userField is the name of the node file's TOML in errors and warnings.
+// userField is the field of the node file with the user's TOML, as errors and warnings name it.
 const userField = "spec.kubernetes.containerd.config"
 
 // Merge returns the configuration: complete, deterministic TOML without the
@@ -90,8 +90,8 @@ func Equal(a, b []byte) bool {
 	return reflect.DeepEqual(left, right)
 }
 
-// byteOrderMark is the beginning of a UTF-8 file that Notepad or PowerShell 5.1 has written. A
-// containerd before 2.0 skips it.
+// byteOrderMark is the beginning of a UTF-8 file that Notepad or PowerShell 5.1 has written.
+// containerd before 2.0 skips this mark.
 const byteOrderMark = "\ufeff"
 
 // read parses a configuration as containerd does from a file.
@@ -147,8 +147,9 @@ func parseUser(text []byte) (map[string]any, error) {
 	return user, nil
 }
 
-// mergeTable merges one table into another: it merges tables, and replaces
-// other values.
+// mergeTable merges the table from into the table into. It merges tables that both have, and
+// replaces other values. If a key has a table on one side and a value on the other, mergeTable
+// returns a conflictError.
 func mergeTable(into, from map[string]any, path []string) error {
 	for key, value := range from {
 		here := append(path[:len(path):len(path)], key)
@@ -168,7 +169,7 @@ func mergeTable(into, from map[string]any, path []string) error {
 	return nil
 }
 
-// conflictError reports a table in the place of a value, or the reverse.
+// conflictError reports a key that has a table on one side of a merge and a value on the other.
 type conflictError struct {
 	path     []string
 	wasTable bool

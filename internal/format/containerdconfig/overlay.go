@@ -11,9 +11,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// Overlay merges tables into a whole configuration. All other values are
-// unchanged; comments and order are lost. header, lines that begin with #,
-// precedes the result.
+// Overlay merges tables into a whole configuration. All other values are unchanged; comments and
+// order are lost. The result begins with header, whose lines must begin with #.
 func Overlay(config []byte, over map[string]any, header string) ([]byte, error) {
 	var merged map[string]any
 	if err := read(config, &merged); err != nil {
@@ -50,8 +49,8 @@ func Text(config []byte, path ...string) string {
 	return text
 }
 
-// Differences returns the differing values of two configurations, one line
-// each. If either is not TOML, they differ as a whole.
+// Differences returns the differing values of two configurations, one line each. If either is not
+// TOML and the texts differ, Differences returns one line that reports this.
 func Differences(before, after []byte) []string {
 	var left, right map[string]any
 	if read(before, &left) != nil || read(after, &right) != nil {

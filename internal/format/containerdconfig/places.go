@@ -2,9 +2,9 @@ package containerdconfig
 
 import "fmt"
 
-// Plugins with the keys that swdt sets, by containerd's generations.
+// Names of the plugins that have the keys that swdt sets. They depend on containerd's version.
 const (
-	criBefore2   = "io.containerd.grpc.v1.cri" // since 2.0 it has only the streaming server
+	criBefore2   = "io.containerd.grpc.v1.cri" // since containerd 2.0 it has only the streaming server's keys
 	criImages    = "io.containerd.cri.v1.images"
 	criRuntime   = "io.containerd.cri.v1.runtime"
 	serverPrefix = "io.containerd.server.v1."
@@ -12,7 +12,7 @@ const (
 	serverTTRPC  = serverPrefix + "ttrpc"
 )
 
-// wish is a value and its possible keys.
+// wish is a value to set and its possible keys.
 type wish struct {
 	field  string // in the node file
 	value  any
@@ -26,7 +26,8 @@ type place struct {
 	path []string
 	// list means that the value becomes the only element of a list.
 	list bool
-	// clear is a key in the same table that is cleared, since the value replaces it too.
+	// clear is another key of the same table. set empties it, since the value replaces that key's
+	// value too.
 	clear string
 }
 
@@ -52,8 +53,8 @@ func places(w Wishes) []wish {
 		{field: "pipe", value: w.Pipe, places: []place{plugin(serverGRPC, "address"), at("grpc", "address")}},
 	}
 	if w.Pipe != "" {
-		// Before the servers were plugins, containerd derived the address of the ttrpc server from
-		// that of the gRPC server.
+		// Before the servers were plugins, containerd derived the address of the ttrpc server
+		// from the address of the gRPC server.
 		all = append(all, wish{field: "pipe", value: w.Pipe + ".ttrpc", optional: true,
 			places: []place{plugin(serverTTRPC, "address")}})
 	}
@@ -89,7 +90,8 @@ func (w wish) set(config map[string]any) error {
 		"spec.kubernetes.containerd and set it in containerd.config", w.field, dotted(w.places[0].path))
 }
 
-// find returns the table that has the place's key.
+// find returns the table that has the place's key. ok is false if the configuration lacks the
+// key.
 func (p place) find(config map[string]any) (table map[string]any, key string, ok bool) {
 	table = config
 	for _, name := range p.path[:len(p.path)-1] {

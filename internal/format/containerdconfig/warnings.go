@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// warnings returns warnings about user TOML that this containerd most likely
-// ignores silently: keys of another version of its configuration.
+// warnings returns warnings about keys of the user TOML that belong to another version of the
+// configuration, since this containerd most likely ignores these keys silently.
 func warnings(config, user map[string]any, version int) []string {
 	var found []string
 	if stated, ok := user["version"]; ok && stated != int64(version) {
@@ -28,8 +28,8 @@ func warnings(config, user map[string]any, version int) []string {
 	return found
 }
 
-// pluginWarnings returns the warnings about one plugin's table. It covers only
-// plugins that moved between versions: others need not be in the generated configuration.
+// pluginWarnings returns the warnings about one plugin's table. It covers only plugins that moved
+// between versions: any other plugin may be missing in the generated configuration.
 func pluginWarnings(generated map[string]any, name string, table any, version int) []string {
 	known, there := generated[name].(map[string]any)
 	switch {

@@ -24,51 +24,51 @@ import (
 	"github.com/swdt-dev/swdt/internal/format/commandline"
 )
 
-// Paths on the node, equal to those of kubeadm and the published node images.
+// Paths on the node. kubeadm and the published node images use the same paths.
 const (
 	KubeletExe   = `C:\k\kubelet.exe`
 	LogRunnerExe = `C:\k\kube-log-runner.exe`
 	LogFile      = `C:\var\log\kubelet\kubelet.log`
-	// ConfigFolder has the drop-ins that kubelet merges over its configuration,
-	// in the order of their names; DropIn is swdt's.
+	// ConfigFolder has the drop-ins that kubelet merges over its configuration, in the order of
+	// their names. swdt writes the drop-in DropIn.
 	ConfigFolder = `C:\var\lib\kubelet\config.d`
 	DropIn       = ConfigFolder + `\90-swdt.conf`
-	// FlagsFile is the file in which kubeadm writes kubelet's flags. A native
-	// service does not read it, so swdt must pass them on.
+	// FlagsFile is the file in which kubeadm writes kubelet's flags. A kubelet that runs as a
+	// native service does not read this file, so swdt must pass the flags to kubelet.
 	FlagsFile = `C:\var\lib\kubelet\kubeadm-flags.env`
 	// RuntimeEndpoint is containerd's pipe. Kubelet's own default is a Linux
 	// socket, even on Windows.
 	RuntimeEndpoint = "npipe:////./pipe/containerd-containerd"
 )
 
-// Wish describes how kubelet is started. Zero fields have defaults or are left
-// out.
+// Wish describes how kubelet is started. A zero field has a default, or its flag is left out.
 type Wish struct {
-	// Version of kubelet, with or without v. Required: the flags depend on it.
+	// Version is the version of kubelet, with or without v. It is required: the flags depend on
+	// it.
 	Version  string
 	NodeName string // --hostname-override
 	NodeIP   string // --node-ip
 	// KubeletExe and LogRunnerExe are paths on the node. Default: the constants.
 	KubeletExe   string
 	LogRunnerExe string
-	// LogRunner makes kube-log-runner.exe write kubelet's log to LogFile. Without it, a kubelet
-	// below 1.26 writes its own log beside LogFile, and a newer kubelet writes no log.
+	// LogRunner makes kube-log-runner.exe write kubelet's log to LogFile. Without LogRunner, a
+	// kubelet below 1.26 writes its own log beside LogFile, and a newer kubelet writes no log.
 	LogRunner bool
 	LogFile   string
 	// KubeadmFlags are the flags of kubeadm-flags.env, from ParseKubeadmFlags.
 	KubeadmFlags map[string]string
-	// ExtraArgs, NodeLabels and RegisterWithTaints are spec.kubernetes.kubelet's.
+	// ExtraArgs, NodeLabels and RegisterWithTaints are fields of spec.kubernetes.kubelet.
 	ExtraArgs          map[string]string
 	NodeLabels         map[string]string
 	RegisterWithTaints []string
-	// ConfigDropIn makes kubelet read ConfigFolder: for kubelet.configPatch.
+	// ConfigDropIn makes kubelet read ConfigFolder, in which swdt writes kubelet.configPatch.
 	ConfigDropIn bool
-	// PauseImage is for kubelets below 1.27, which keep that image when they
-	// free space.
+	// PauseImage is the image of pod sandboxes. Only a kubelet below 1.27 is given its name, so
+	// that the kubelet keeps the image when it frees disk space.
 	PauseImage string
 }
 
-// FieldError reports a wish that cannot be fulfilled.
+// FieldError reports a field of the node file whose value cannot be used.
 type FieldError struct {
 	Field  string // of the node file
 	What   string
@@ -141,8 +141,8 @@ func (w Wish) flags(minor int) ([]flag, error) {
 	return base, nil
 }
 
-// base returns the flags of every node's kubelet. Paths have their drive, since
-// otherwise the service's working folder determines it.
+// base returns the flags of every node's kubelet. Each path has a drive, since the drive of a
+// path without one depends on the service's working folder.
 func (w Wish) base(minor int) []flag {
 	flags := []flag{
 		{"config", `C:\var\lib\kubelet\config.yaml`},
@@ -150,13 +150,14 @@ func (w Wish) base(minor int) []flag {
 		{"kubeconfig", `C:\etc\kubernetes\kubelet.conf`},
 		{"cert-dir", `C:\var\lib\kubelet\pki`},
 		{"container-runtime-endpoint", RuntimeEndpoint},
-		// These turn off features that Windows does not have. swdt sets no other flag that users
-		// may want to set in kubelet's configuration or its drop-ins, since a flag overrides both.
+		// The next three turn off features that Windows does not have. swdt sets no other flag
+		// that users may want to set in kubelet's configuration or its drop-ins, since a flag
+		// overrides both.
 		{"cgroups-per-qos", "false"},
 		{"enforce-node-allocatable", ""},
 		{"resolv-conf", ""},
 	}
-	if minor < goneFlags()["network-plugin"] { // dockershim is the default runtime
+	if minor < goneFlags()["network-plugin"] { // dockershim is these versions' default runtime
 		flags = append(flags, flag{"container-runtime", "remote"}, flag{"network-plugin", "cni"},
 			flag{"image-pull-progress-deadline", "20m"})
 	}
@@ -201,8 +202,8 @@ func (w Wish) fields(minor int) ([]field, error) {
 	return slices.DeleteFunc(all, func(f field) bool { return f.value == "" }), nil
 }
 
-// refused returns an error if extraArgs has a flag that this kubelet does not support, or one that
-// contradicts another field of the node file.
+// refused returns an error if extraArgs has a flag that this kubelet does not support, or a flag
+// that contradicts another field of the node file.
 func (w Wish) refused(minor int, fields []field) error {
 	for _, name := range slices.Sorted(maps.Keys(w.ExtraArgs)) {
 		here := fmt.Sprintf("%s.extraArgs[%s]", kubeletField, name)

@@ -10,7 +10,8 @@ import (
 // oldest is the minor version of the first supported kubelet, 1.22.
 const oldest = 22
 
-// minorOf returns y of a version 1.y.z.
+// minorOf returns y of a version 1.y.z, and an error if y is below oldest or the text is no such
+// version.
 func minorOf(text string) (int, error) {
 	parsed, err := version.ParseGeneric(text)
 	if err != nil || parsed.Major() != 1 {
@@ -24,11 +25,11 @@ func minorOf(text string) (int, error) {
 	return int(parsed.Minor()), nil
 }
 
-// goneFlags returns removed flags by the first minor version without them: from
-// then on kubelet ends with "unknown flag". The list is from kubelet's sources.
+// goneFlags maps each removed flag to the first minor version without it. From that version on,
+// the flag makes kubelet end with "unknown flag". The list is from kubelet's sources.
 func goneFlags() map[string]int {
 	return map[string]int{
-		// with dockershim
+		// removed with dockershim
 		"network-plugin": 24, "network-plugin-mtu": 24, "image-pull-progress-deadline": 24, "docker-endpoint": 24,
 		"cni-bin-dir": 24, "cni-cache-dir": 24, "cni-conf-dir": 24, "non-masquerade-cidr": 24,
 		"experimental-dockershim-root-directory": 24,
@@ -43,20 +44,20 @@ func goneFlags() map[string]int {
 		"pod-infra-container-image":                         35,
 		"experimental-check-node-capabilities-before-mount": 24,
 
-		// klog's; kube-log-runner replaces them
+		// klog's flags, which kube-log-runner replaces
 		"log-dir": 26, "log-file": 26, "log-file-max-size": 26, "logtostderr": 26, "alsologtostderr": 26,
 		"stderrthreshold": 26, "one-output": 26, "skip-headers": 26, "skip-log-headers": 26,
 		"add-dir-header": 26, "log-backtrace-at": 26,
 	}
 }
 
-// newFlags returns flags by the first minor version that has them. For config-dir, that is the
-// first version that accepts it without an environment variable.
+// newFlags maps each flag that kubelet got after 1.22 to its first minor version. For config-dir,
+// this is the first version that accepts the flag without an environment variable.
 func newFlags() map[string]int {
 	return map[string]int{"config-dir": 30}
 }
 
-// Refusal is a flag with which a kubelet ends at once.
+// Refusal is a flag that makes a kubelet end at once, and the reason.
 type Refusal struct{ Flag, Why string }
 
 // Refused returns the given flags that a kubelet of this version does not support. The version may
@@ -101,7 +102,7 @@ func checkLabel(key string) error {
 	}
 }
 
-// isWithin reports whether a namespace is a domain or below it.
+// isWithin reports whether a namespace is a domain or a subdomain of it.
 func isWithin(namespace, domain string) bool {
 	return namespace == domain || strings.HasSuffix(namespace, "."+domain)
 }

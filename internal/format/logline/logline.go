@@ -3,8 +3,8 @@
 // JSON, logfmt, the CRI log format of containers, and the times of .NET. A line
 // in another format stays a line without a time.
 //
-// Both sides use it. The agent needs only Time, which is parsed by hand, since
-// package regexp is too large for a program that is sent to every node.
+// swdt and the agent both use this package. The agent needs only the function Time, which does
+// not use package regexp: regexp is too large for a program that is sent to every node.
 package logline
 
 import (
@@ -16,7 +16,8 @@ import (
 // Level is the severity of a line; a higher value is worse.
 type Level int
 
-// Levels, from a line without one to the error that ends a program.
+// Levels. Unknown is the level of a line that has none, Fatal that of an error that ends a
+// program.
 const (
 	Unknown Level = iota
 	Debug
@@ -47,7 +48,7 @@ const (
 
 // Line is a parsed line.
 type Line struct {
-	Time    time.Time // zero: it has none
+	Time    time.Time // zero if the line has none
 	Level   Level
 	Format  Format
 	Text    string // without its line ending, and for CRI without the runtime's prefix
@@ -55,7 +56,7 @@ type Line struct {
 	Partial bool   // CRI: the next line continues the container's line
 }
 
-// byteOrderMark is the beginning of the UTF-8 files of some programs.
+// byteOrderMark is at the beginning of the UTF-8 files that some programs write.
 const byteOrderMark = "\ufeff"
 
 // IsCRI reports whether a line has the form of the CRI log format.
@@ -81,7 +82,9 @@ func Parse(line []byte, now time.Time) Line {
 	return l
 }
 
-// cri splits "2026-11-20T14:29:59.1Z stdout F text" into its parts.
+// cri parses the prefix of a container's line, such as "2026-11-20T14:29:59.1Z stdout F text". It
+// sets Stream and Partial, and returns the text behind the prefix. ok is false if the line has no
+// such prefix.
 func (l *Line) cri(line []byte) (rest []byte, ok bool) {
 	stamp, rest, ok := bytes.Cut(line, []byte(" "))
 	if !ok || len(stamp) < len("2006-01-02T15:04:05Z") || stamp[10] != 'T' || l.Time.IsZero() {
@@ -133,8 +136,8 @@ func isKlog(line []byte) bool {
 	return ok
 }
 
-// jsonLevel searches for the field and parses nothing else, since a line may be
-// cut or long.
+// jsonLevel returns the level of a JSON line. It only searches for the field of the level and
+// does not parse the JSON, since the line may be long or cut off.
 func jsonLevel(line []byte) Level {
 	for _, key := range []string{`"level":`, `"lvl":`, `"severity":`} {
 		_, value, _ := bytes.Cut(line, []byte(key))
@@ -156,7 +159,8 @@ func jsonLevel(line []byte) Level {
 	return Unknown
 }
 
-// after returns the word behind key, if key begins a field.
+// after returns the word behind key. ok is false unless key is at the beginning of the line or
+// behind a space.
 func after(line []byte, key string) (string, bool) {
 	at := bytes.Index(line, []byte(key))
 	if at < 0 || at > 0 && line[at-1] != ' ' {
@@ -169,8 +173,8 @@ func after(line []byte, key string) (string, bool) {
 	return string(value), true
 }
 
-// marked finds the level between brackets or bars, as Calico ([INFO]), Open
-// vSwitch (|WARN|) and many others write it.
+// marked returns the level that a line has between brackets or bars. Calico ([INFO]), Open
+// vSwitch (|WARN|) and many other programs mark lines in this way.
 func marked(line []byte) Level {
 	head := line[:min(len(line), searched)]
 	for len(head) > 0 {
@@ -190,7 +194,8 @@ func marked(line []byte) Level {
 	return Unknown
 }
 
-// ParseLevel parses the names that programs and people use.
+// ParseLevel parses the name of a level, in the spellings that programs and people use. It
+// returns Unknown for any other name.
 func ParseLevel(name string) Level {
 	switch strings.ToLower(strings.TrimSpace(name)) {
 	case "trace", "debug", "dbg", "verbose":

@@ -2,12 +2,13 @@ package logline
 
 import "time"
 
-// searched is how many bytes of a line are searched for its time: a logfmt or
-// JSON line may have a few fields before it.
+// searched is how many bytes at the beginning of a line are searched for its time: a logfmt or
+// JSON line may have a few fields before the time.
 const searched = 160
 
-// Time returns when a line was logged. If the line has no year or no time zone, Time takes it from
-// now, which is the present time in the zone of the machine that wrote the line.
+// Time returns when a line was logged, or false if it finds no time in the line. If the time has
+// no year or no zone, Time takes the missing part from now, which is the present time in the zone
+// of the machine that wrote the line.
 func Time(line []byte, now time.Time) (time.Time, bool) {
 	s := scanner{text: line[:min(len(line), searched)]}
 	if t, ok := s.klog(now); ok {
@@ -48,7 +49,7 @@ type scanner struct {
 
 func (s *scanner) begin(at int) { s.at, s.bad = at, false }
 
-// number reads from least to most digits.
+// number reads a number that has from least to most digits.
 func (s *scanner) number(least, most int) (value int) {
 	begin := s.at
 	for s.at < len(s.text) && s.at-begin < most && digit(s.text[s.at]) {
@@ -81,8 +82,7 @@ func (s *scanner) has(of string) bool {
 	return false
 }
 
-// clock reads 15:04:05.000000, in which the fraction may follow a point or a
-// comma or be missing.
+// clock reads 15:04:05.000000. The fraction may follow a point or a comma, or be missing.
 func (s *scanner) clock(hourDigits int) (hour, minute, second, nanoseconds int) {
 	hour = s.number(hourDigits, 2)
 	s.expect(":")
@@ -102,7 +102,8 @@ func (s *scanner) clock(hourDigits int) (hour, minute, second, nanoseconds int) 
 	return hour, minute, second, nanoseconds
 }
 
-// date returns false if the numbers are not a valid date.
+// date returns the time with these numbers, or false if they are not a valid date or the scanner
+// is bad.
 func (s *scanner) date(year, month, day, hour, minute, second, nanoseconds int, zone *time.Location) (time.Time, bool) {
 	if s.bad || month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 || second > 60 {
 		return time.Time{}, false
@@ -130,8 +131,8 @@ func (s *scanner) klog(now time.Time) (time.Time, bool) {
 	return t, true
 }
 
-// iso reads 2026-11-20T14:29:59.123Z and similar forms: a space for the T, more
-// or fewer digits, an offset, or none, which means local time.
+// iso reads 2026-11-20T14:29:59.123Z and similar forms: with a space in place of the T, with more
+// or fewer digits, with an offset, or without a zone, which means local time.
 func (s *scanner) iso(now time.Time) (time.Time, bool) {
 	year := s.number(4, 4)
 	s.expect("-")
@@ -148,7 +149,7 @@ func (s *scanner) zone(local *time.Location) *time.Location {
 	if s.has("Z") {
 		return time.UTC
 	}
-	_ = s.has(" ") // .NET's K has no space, Go's default format has one
+	_ = s.has(" ") // .NET's format K writes no space before the offset, Go's default format writes one
 	sign := 1
 	switch {
 	case s.has("-"):
@@ -160,7 +161,7 @@ func (s *scanner) zone(local *time.Location) *time.Location {
 	hours := s.number(2, 2)
 	s.has(":")
 	minutes := s.number(2, 2)
-	if s.bad || hours > 14 || minutes > 59 { // another text with the same beginning
+	if s.bad || hours > 14 || minutes > 59 { // not a zone, but a text that begins like one
 		s.at, s.bad = begin, false
 		return local
 	}

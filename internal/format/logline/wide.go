@@ -13,8 +13,8 @@ const MarkSize = 2
 // Wide is UTF-16, the encoding in which PowerShell 5.1 redirects output to files.
 type Wide struct{ BigEndian bool }
 
-// Mark returns the encoding of a text that begins so; ok is false if it is not
-// UTF-16, or if there are too few bytes.
+// Mark returns the encoding of a text from its first bytes. ok is false if they are not a byte
+// order mark of UTF-16, or if there are too few of them.
 func Mark(first []byte) (w Wide, ok bool) {
 	if len(first) < MarkSize {
 		return Wide{}, false
@@ -28,8 +28,9 @@ func Mark(first []byte) (w Wide, ok bool) {
 	return Wide{}, false
 }
 
-// Narrow appends raw to the slice to, as UTF-8, and returns how many bytes of raw it used. It
-// leaves half of a character for the next call, unless all is set.
+// Narrow converts raw to UTF-8, appends the result to the slice to, and returns how many bytes of
+// raw it used. If raw ends within a character, Narrow leaves that character for the next call,
+// unless all is set.
 func (w Wide) Narrow(to, raw []byte, all bool) (text []byte, used int) {
 	unit := func(at int) rune {
 		if w.BigEndian {
@@ -39,7 +40,7 @@ func (w Wide) Narrow(to, raw []byte, all bool) (text []byte, used int) {
 	}
 	for used+1 < len(raw) {
 		r, size := unit(used), 2
-		if r >= 0xd800 && r < 0xdc00 { // the first half
+		if r >= 0xd800 && r < 0xdc00 { // the first half of a character
 			switch {
 			case used+3 < len(raw):
 				if r = utf16.DecodeRune(r, unit(used+2)); r != utf8.RuneError {
@@ -49,7 +50,7 @@ func (w Wide) Narrow(to, raw []byte, all bool) (text []byte, used int) {
 				return to, used
 			}
 		}
-		to = utf8.AppendRune(to, r) // half a character alone is invalid
+		to = utf8.AppendRune(to, r) // a half without its partner becomes U+FFFD
 		used += size
 	}
 	return to, used
@@ -80,7 +81,7 @@ const (
 type reader struct {
 	from  io.Reader
 	known bool
-	wide  *Wide  // nil: it is not UTF-16
+	wide  *Wide  // nil if the log is not UTF-16
 	raw   []byte // not decoded yet
 	text  []byte // decoded, and not read yet
 	err   error  // returned after the text
@@ -104,7 +105,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	return 0, r.err
 }
 
-// recognise reads the mark; a log without one is plain text.
+// recognise reads the byte order mark. A log without a mark is not converted.
 func (r *reader) recognise() {
 	r.known = true
 	first := make([]byte, MarkSize)

@@ -12,10 +12,11 @@ import (
 type Source struct {
 	Name   string // for errors
 	Reader *Reader
-	// Place returns the interface that a packet is assigned to, and may comment
-	// on the packet; nil: unchanged.
+	// Place returns the interface that a packet is assigned to, and may set the packet's comment.
+	// If Place is nil, each packet keeps its interface and comment.
 	Place func(*Packet, Interface) Interface
-	// Done is called once after the last packet was read; it may be nil.
+	// Done is called once: after the last packet, after a packet that cannot be read, or by
+	// Merger.Close. It may be nil.
 	Done func() error
 }
 
@@ -26,9 +27,9 @@ func (s Source) done() error {
 	return s.Done()
 }
 
-// Merge writes the packets of all sources in order of time and returns their
-// number. Each source must be in that order itself. Interfaces with the same
-// name, description and link type are merged.
+// Merge writes the packets of all sources in order of time and returns their number. The packets
+// of each source must be in order of time already. Interfaces with the same name, description and
+// link type are merged.
 func Merge(w *Writer, sources ...Source) (count int, err error) {
 	m := NewMerger(w)
 	for _, source := range sources {
@@ -49,17 +50,17 @@ type Merger struct {
 // NewMerger returns a Merger that writes to w.
 func NewMerger(w *Writer) *Merger { return &Merger{writer: w, interfaces: map[Interface]int{}} }
 
-// Add adds a source.
+// Add adds a source and reads its first packet.
 func (m *Merger) Add(source Source) error {
 	m.heads = append(m.heads, head{Source: source})
 	return m.advance(len(m.heads) - 1)
 }
 
-// WriteAll writes all remaining packets.
+// WriteAll writes all remaining packets and returns their number.
 func (m *Merger) WriteAll() (int, error) { return m.write(func(time.Time) bool { return true }) }
 
-// WriteUntil writes the packets that are not after limit. No source added later
-// may have packets before limit.
+// WriteUntil writes the packets that are not after limit and returns their number. No source that
+// is added later may have packets before limit.
 func (m *Merger) WriteUntil(limit time.Time) (int, error) {
 	return m.write(func(at time.Time) bool { return !at.After(limit) })
 }
@@ -109,7 +110,7 @@ func (m *Merger) advance(i int) (err error) {
 	return errors.Join(err, over.done())
 }
 
-// Close ends the remaining sources without writing their packets.
+// Close drops the remaining sources without writing their packets, and calls Done of each.
 func (m *Merger) Close() error {
 	var errs []error
 	for _, h := range m.heads {
@@ -133,8 +134,8 @@ func (m *Merger) writePacket(h *head) error {
 	return m.writer.Write(packet)
 }
 
-// Interface returns the number of an interface, and writes it first if it is
-// new.
+// Interface returns the number that an interface has in the output. It writes the interface first
+// if the output does not have it yet.
 func (m *Merger) Interface(i Interface) (int, error) {
 	key := Interface{Name: i.Name, Description: i.Description, LinkType: i.LinkType}
 	number, ok := m.interfaces[key]

@@ -2,7 +2,7 @@
 // as far as captures of packets need it: sections, interfaces, packets, comments.
 //
 //   - reader.go: packets of any section, in either byte order
-//   - writer.go: one section, whose interfaces may be added as they come up
+//   - writer.go: one section, to which interfaces can be added between packets
 //   - merge.go: several captures as one, in order of time
 //
 // Other blocks (name resolution, statistics, secrets, private ones) are

@@ -14,7 +14,7 @@ import (
 type Reader struct {
 	from       *bufio.Reader
 	offset     int64
-	order      binary.ByteOrder // of the section; nil before the first
+	order      binary.ByteOrder // of the section; nil before the first section
 	interfaces []source
 	first      int // the section's first interface
 	buffer     []byte
@@ -27,7 +27,7 @@ type source struct {
 	offset    int64 // seconds
 }
 
-// NewReader reads from r.
+// NewReader returns a Reader that reads from r.
 func NewReader(r io.Reader) *Reader { return &Reader{from: bufio.NewReaderSize(r, 1<<16)} }
 
 // Interface returns the interface that a packet of this reader refers to.
@@ -58,7 +58,7 @@ func (r *Reader) Next() (Packet, error) {
 	}
 }
 
-// block reads one block and returns the bytes between its two lengths.
+// block reads one block. It returns the block's type and content, or io.EOF after the last block.
 func (r *Reader) block() (kind uint32, body []byte, err error) {
 	var head [12]byte
 	if _, err := io.ReadFull(r.from, head[:8]); err != nil {
@@ -68,7 +68,7 @@ func (r *Reader) block() (kind uint32, body []byte, err error) {
 		return 0, nil, r.wrong("a block is cut off")
 	}
 	have := 8
-	if binary.LittleEndian.Uint32(head[:]) == blockSection { // the same in either order
+	if binary.LittleEndian.Uint32(head[:]) == blockSection { // this number has the same bytes in either order
 		if _, err := io.ReadFull(r.from, head[8:]); err != nil {
 			return 0, nil, r.wrong("a section is cut off")
 		}
@@ -135,8 +135,9 @@ func (r *Reader) addInterface(body []byte) error {
 	return err
 }
 
-// resolution returns how many units of time a second has. code is a negative exponent of two if its
-// highest bit is set, or else of ten.
+// resolution returns how many units of time a second has. The lower seven bits of code are an
+// exponent n: the number is 2ⁿ if the highest bit is set, or else 10ⁿ. ok is false if the number
+// is too large.
 func resolution(code byte) (perSecond uint64, ok bool) {
 	power := code & 0x7f
 	if code&0x80 != 0 {
@@ -209,6 +210,6 @@ func (r *Reader) simple(body []byte) (Packet, error) {
 func (s source) time(units uint64) time.Time {
 	seconds, rest := units/s.perSecond, units%s.perSecond
 	high, low := bits.Mul64(rest, 1e9)
-	nanoseconds, _ := bits.Div64(high, low, s.perSecond) // rest < perSecond
+	nanoseconds, _ := bits.Div64(high, low, s.perSecond) // no overflow, since rest < perSecond
 	return time.Unix(int64(seconds)+s.offset, int64(nanoseconds)).UTC()
 }

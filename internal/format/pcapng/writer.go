@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// Writer writes one section, with times in nanoseconds. Each block is one Write, so that a reader
-// at the other end of a pipe has everything that was written.
+// Writer writes one section, with times in nanoseconds. It writes each block with one call of
+// Write, so that a reader at the other end of a pipe never waits for the rest of a block.
 type Writer struct {
 	to         io.Writer
 	interfaces int
@@ -30,7 +30,7 @@ func NewWriter(to io.Writer, application string) (*Writer, error) {
 	return w, w.end()
 }
 
-// AddInterface returns the number by which packets refer to the interface.
+// AddInterface writes an interface and returns the number by which packets refer to it.
 func (w *Writer) AddInterface(i Interface) (int, error) {
 	w.begin(blockInterface)
 	w.uint16(i.LinkType)

@@ -14,7 +14,7 @@ type afterForm int
 
 const (
 	afterNothing afterForm = iota
-	afterName              // the value, or values, of a name at the end of its line
+	afterName              // the value or values of the name that ended the previous line
 	afterItems             // more items of a YAML list
 	afterPlain             // the rest of a YAML value, indented deeper
 	afterList              // inside the brackets of a list
@@ -23,7 +23,7 @@ const (
 	afterJWT               // the rest of a wrapped JWT
 )
 
-// after is the meaning that a line gives to the next one.
+// after is the meaning that a line gives to the next line.
 type after struct {
 	form   afterForm
 	indent int // of the name
@@ -45,7 +45,7 @@ func (s *scan) follows(begin, separated int, k kind) {
 	s.after = after{form: afterName, indent: s.lineIndent(begin), kind: k, quoted: quoted}
 }
 
-// redactBinary redacts the bytes of a value in a .reg file, which may continue in the next lines.
+// redactBinary redacts a binary value in a .reg file. The value may continue in the next lines.
 func (s *scan) redactBinary(begin, start int) int {
 	colon := bytes.IndexByte(s.text[start:min(len(s.text), start+10)], ':')
 	if colon < 0 {
@@ -66,7 +66,8 @@ func (s *scan) redactBinary(begin, start int) int {
 	return end
 }
 
-// redactMultiline redacts a value that may have several lines: TOML's, or a here-string of PowerShell.
+// redactMultiline redacts a value that may have several lines: a string of TOML in triple quotes,
+// or a here-string of PowerShell. ok is false if no such value begins at start.
 func (s *scan) redactMultiline(begin, start int) (next int, ok bool) {
 	for _, quote := range []struct{ opens, closes string }{{"'''", "'''"}, {`"""`, `"""`}, {"@'", "'@"}, {`@"`, `"@`}} {
 		if !bytes.HasPrefix(s.text[start:], []byte(quote.opens)) {
@@ -99,7 +100,7 @@ func (s *scan) redactElement(begin, start int, k kind) int {
 	if tag == indentation(s.text) && s.begins {
 		until.over = linesOfText
 	}
-	if start == len(s.text) && until.text == "" { // the element may contain others
+	if start == len(s.text) && until.text == "" { // the element may contain other elements
 		s.names = append(s.names, nameMark{at: max(0, begin-1), lines: 3, kind: password})
 		s.named, s.namedKind = 3, password
 	}
@@ -131,7 +132,8 @@ func hasText(text []byte) bool {
 	return false
 }
 
-// afterLine handles a line that belongs to a secret because of the previous one, and reports whether it did.
+// afterLine redacts and writes a line that belongs to a secret because of the previous line. It
+// returns false, and writes nothing, if no part of the line is secret.
 func (s *Stream) afterLine(text, body []byte) bool {
 	state := s.after
 	s.after = after{}
@@ -183,7 +185,8 @@ func (s *Stream) valueAfter(state after, body []byte, indent int) (start, end in
 	return 0, 0
 }
 
-// wordAt returns the first word of a line, unless it is an option.
+// wordAt returns the position of the first word of a line, without its quotes, or 0, 0 if the
+// word is an option.
 func wordAt(body []byte, start int) (from, to int) {
 	if body[start] == '-' {
 		return 0, 0
@@ -243,7 +246,7 @@ func isMapping(text []byte) bool {
 	return colon >= 0 && (colon+1 == len(text) || text[colon+1] == ' ')
 }
 
-// isJWTRest reports whether a line is only a part of a JWT.
+// isJWTRest reports whether the whole text may be a part of a JWT.
 func isJWTRest(text []byte) bool {
 	hex := true
 	for _, c := range text {

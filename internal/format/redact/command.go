@@ -51,7 +51,8 @@ func (s *scan) shortOption(begin, end int, name []byte, b behind) int {
 	return s.redactText(begin, start, start, password)
 }
 
-// isPassword reports whether a short option is a password for the program before it.
+// isPassword reports whether the value of a short option is a password. This depends on the
+// program before the option.
 func (s *scan) isPassword(begin int, name []byte) bool {
 	switch string(name) {
 	case "-p":
@@ -185,8 +186,9 @@ func (s *scan) netBefore(at int) bool {
 		(n == 3 || !isToken(before[n-4]))
 }
 
-// netUse redacts the argument of net use and net user that is neither an option, nor a drive, nor a share; it skips
-// the given number of names.
+// netUse redacts the password in a net use or net user command: the first argument that is
+// neither an option, nor a drive, nor a share. Before the password, it skips the given number of
+// names.
 func (s *scan) netUse(at, names int) int {
 	for next := at; next < len(s.text); {
 		for next < len(s.text) && s.text[next] == ' ' {
@@ -267,7 +269,8 @@ func (s *scan) secureString(at, end int) int {
 	return 0
 }
 
-// piped redacts the text that is piped into the command at a position.
+// piped redacts the text that is piped into the command at a position. If by is not empty, it
+// must precede the text, as echo does.
 func (s *scan) piped(at int, by string) {
 	bar := bytes.LastIndexByte(s.text[:at], '|')
 	if bar < 0 {

@@ -69,7 +69,7 @@ func (s *scan) redactText(begin, spaced, start int, k kind) int {
 	around := s.around(begin, spaced)
 	switch {
 	case quoted != 0 && around.quote == quoted && around.slashes == slashes:
-		return 0 // there is no value
+		return 0 // the quote ends the text around the name, so there is no value
 	case quoted != 0:
 		value, until = start+slashes+1, terminator{quote: quoted, slashes: slashes}
 		if s.opensLine(begin) && slashes == 0 {
@@ -143,8 +143,9 @@ func (s *scan) limit(value, end int, around terminator) (int, bool) {
 	return limit, len(rest) == 0 || strings.IndexByte(",:]}", rest[0]) >= 0
 }
 
-// enclosing returns the end of the quoted text that contains a name, if it is in one. It considers
-// only the quote character that is not the given one.
+// enclosing returns the terminator of the quoted text that contains a name, or a zero terminator
+// if no quoted text contains it. If quote is a double quote, enclosing considers only texts in
+// single quotes, and the reverse.
 func (s *scan) enclosing(begin int, quote byte) terminator {
 	other := byte('"')
 	if quote == other {
@@ -167,7 +168,7 @@ func (s *scan) enclosing(begin int, quote byte) terminator {
 	return terminator{quote: other}
 }
 
-// isKey reports whether a text in quotes that ends here is a name.
+// isKey reports whether a text in quotes that ends at this position is a name.
 func (s *scan) isKey(at int) bool {
 	for at < len(s.text) && s.text[at] == ' ' {
 		at++
@@ -186,9 +187,9 @@ func (s *scan) isAssigned(spaced, start int) bool {
 	return start == spaced+1 && spaced > 1 && s.text[spaced-1] == '=' && s.text[spaced-2] == ' '
 }
 
-// tableLiteral returns the end of a bare number in an inline table of TOML, or 0 if the value is
-// not one. The text after it must be TOML too, since in other formats a password may contain a
-// comma and continue after it.
+// tableLiteral returns the end of a bare number, true or false in an inline table of TOML, or 0
+// for any other value. The text behind the value must also be TOML, since in other formats a
+// password may contain a comma and continue behind the comma.
 func (s *scan) tableLiteral(begin, spaced, start int) int {
 	if !s.isAssigned(spaced, start) {
 		return 0
@@ -306,8 +307,8 @@ func (s *scan) bracketBefore(begin int) byte {
 	return 0
 }
 
-// withoutBracket returns a value without the bracket that ends the text around it, and without the next field of a
-// struct that Go printed.
+// withoutBracket returns a value without the closing bracket of the text around the value, and
+// without the next field if the value is in a struct that Go printed.
 func withoutBracket(text []byte, open byte) []byte {
 	if open == '{' {
 		text = text[:nextField(text)]
@@ -348,7 +349,7 @@ func (s *scan) isLiteral(separated, at int) bool {
 	}
 	switch quote, sign := s.text[separated-2], s.text[separated-1]; {
 	case quote == '"' && (sign == ':' || sign == ','):
-	case quote == '\'' && sign == ',': // TOML's
+	case quote == '\'' && sign == ',': // behind a string of TOML in single quotes
 	default:
 		return false
 	}
@@ -359,7 +360,8 @@ func (s *scan) isLiteral(separated, at int) bool {
 	return end > at && (end == len(s.text) && s.ends || end < len(s.text) && endsLiteral(s.text[end]))
 }
 
-// redactLiteral redacts a number, or any other text except true, false and null.
+// redactLiteral redacts an unquoted value of JSON or TOML, unless it is harmless, such as true or
+// null.
 func (s *scan) redactLiteral(begin, separated, start int, k kind) int {
 	end, _ := s.valueEnd(start, terminator{by: endsLiteral})
 	if harmless(s.text[start:end], k) {
@@ -407,7 +409,7 @@ func (s *scan) header(begin, start int, until terminator) int {
 	case len(words) == 0, harmless(words[0], password), s.prose(begin, start, start+len(words[0])):
 		return 0
 	case !known && len(words) > 2 && bytes.IndexByte(words[0], '=') < 0:
-		return 0 // a sentence
+		return 0 // a sentence, not a value
 	}
 	s.add(span{from: begin, start: start, end: end, open: !closed, until: until})
 	return end

@@ -57,7 +57,8 @@ func (s *scan) referred(begin int, name []byte, b behind) (start int, ok bool) {
 	return 0, false
 }
 
-// redactLastValue redacts the value that preceded its name, and reports whether there was one.
+// redactLastValue redacts the value that precedes the field with its name, and reports whether
+// there is such a value.
 func (s *scan) redactLastValue(k kind) (taken bool) {
 	value := s.lastValue
 	s.lastValue = place{}

@@ -141,8 +141,8 @@ func isPath(value []byte) bool {
 	return string(value) == "/"
 }
 
-// isKubernetesName reports whether a value is namespace/name, of a Secret, as
-// kubelet logs it.
+// isKubernetesName reports whether a value has the form namespace/name, in which kubelet logs the
+// name of a Secret.
 func isKubernetesName(value []byte) bool {
 	slashes := 0
 	for _, c := range value {

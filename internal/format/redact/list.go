@@ -2,7 +2,8 @@ package redact
 
 import "bytes"
 
-// redactList redacts the values of a list, if there is one: JSON's, TOML's, YAML's, or Go's print of one.
+// redactList redacts the values of a list of JSON, TOML or YAML, or of a list that Go printed. ok
+// is false if the value at start is not a list.
 func (s *scan) redactList(begin, spaced, start int, k kind) (next int, ok bool) {
 	inner := start + 1
 	if bytes.HasPrefix(s.text[start:], []byte("[]string{")) {
@@ -104,7 +105,7 @@ func (s *scan) listed(begin, at int, k kind) int {
 // withinText reports whether the quote at a place ends a text that began earlier.
 func (s *scan) withinText(at int, quote byte, slashes int) bool {
 	if !s.begins || quote != '"' {
-		return false // its beginning is not in this piece; an apostrophe often has no beginning
+		return false // undecidable without the line's beginning; an apostrophe is often not a quote
 	}
 	odd, before := false, 0
 	for _, c := range s.text[:at] {

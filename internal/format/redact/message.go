@@ -5,8 +5,8 @@ import "google.golang.org/protobuf/encoding/protowire"
 // deepest limits the nesting of messages that are parsed.
 const deepest = 32
 
-// Message redacts a protobuf message of unknown type: every text in it. A
-// message that cannot be parsed becomes an empty one.
+// Message redacts every text in a protobuf message of unknown type. If the message cannot be
+// parsed, Message returns nil, which is an empty message.
 func (r *Redactor) Message(message []byte) []byte {
 	out, ok := r.message(message, deepest)
 	if !ok {
@@ -33,7 +33,8 @@ func (r *Redactor) message(message []byte, depth int) (out []byte, ok bool) {
 			continue
 		}
 		value, _ := protowire.ConsumeBytes(field[n:])
-		// An entry of a map, an environment variable: a name and then its value.
+		// The message may be an entry of a map or an environment variable: field 1 is a name,
+		// field 2 its value.
 		if number == 1 && first && len(value) <= maxName {
 			name = string(value)
 		}

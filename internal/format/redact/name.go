@@ -8,10 +8,10 @@ type kind int
 const (
 	plain    kind = iota
 	password      // a secret, whatever its value
-	key           // not a secret if it is a path: of the file with the key
+	key           // not a secret if the value is a path, which is the path of the file with the key
 	token         // not a secret if it is a path or a Kubernetes name
-	several       // like token, but a number counts them: "tokens: 5"
-	weak          // a secret only if it looks like one: names such as SORT_KEY and tokens
+	several       // like token, but a number is not a secret: "tokens: 5"
+	weak          // a secret only if the value looks random: for names such as SORT_KEY
 	folder        // PWD: not a secret if it is any path
 	auth          // Docker's: base64 of user and password
 	header        // Authorization: the rest of the line
@@ -24,8 +24,8 @@ const (
 	maxParts = 8
 )
 
-// parts are a name in lower case without its separators, and where each of its parts begins: clientSecret,
-// CLIENT_SECRET and client-secret are equal.
+// parts is a name in lower case without its separators, with the position of each of its parts.
+// The names clientSecret, CLIENT_SECRET and client-secret have the same text and the same parts.
 type parts struct {
 	text   [maxName]byte
 	length int
@@ -60,7 +60,8 @@ func partsOf(name string) (p parts) {
 	return p
 }
 
-// pluralOfCapitals reports whether a name in capitals ends in a small s: "Ds" of IDs.
+// pluralOfCapitals reports whether rest begins with the last capital of a plural such as IDs,
+// followed by its small s.
 func pluralOfCapitals(rest string) bool {
 	return len(rest) >= 2 && rest[1] == 's' && (len(rest) == 2 || !isLetter(rest[2]))
 }
@@ -136,7 +137,7 @@ func kindOf(name string) kind {
 		p.dropLast()
 	}
 	if p.length == 0 {
-		return plain // a number
+		return plain // the name is only a number
 	}
 	if k := p.kind(false); k != plain {
 		return k
@@ -148,7 +149,8 @@ func kindOf(name string) kind {
 	return plain
 }
 
-// secretLetters quickly excludes most names: each secret's name has one of these pairs of letters.
+// secretLetters reports whether a name has one of the pairs of letters that every name of a
+// secret contains. It quickly excludes most names.
 func secretLetters(name string) bool {
 	for i := 1; i < len(name); i++ {
 		switch a, b := lower(name[i-1]), lower(name[i]); a {
@@ -250,8 +252,8 @@ type ending struct {
 	kind kind
 }
 
-// of returns the kind of a name with this ending. If the name is a plural, a number after it is not
-// a secret: "tokens: 5" counts them.
+// of returns the kind of a name with this ending. The kind of a plural excludes more values:
+// "tokens: 5" counts tokens, so 5 is not a secret.
 func (e ending) of(plural bool) kind {
 	switch {
 	case !plural:

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// leastLiteral is how much of a pattern must be text: with less it would
-	// redact everything.
+	// leastLiteral is the minimum number of bytes of a pattern besides * and ?. A pattern with
+	// fewer would redact nearly everything.
 	leastLiteral = 3
 	// MaxPattern is the maximum length of a pattern, in bytes.
 	MaxPattern = 256
@@ -39,9 +39,9 @@ func parsePattern(text string) (pattern, error) {
 // open reports whether the pattern ends in a star.
 func (p pattern) open() bool { return len(p) > 1 && p[len(p)-1] == "" }
 
-// at returns how much of the text's beginning the pattern matches, or 0. It
-// matches as much as possible, as far as its stars reach. If it does not match,
-// skip is how many places need not be tried, this one included.
+// at returns how many bytes at the beginning of the text the pattern matches, or 0. Each star
+// matches as much as possible. If the pattern does not match, skip is the number of positions at
+// which it need not be tried, including this position.
 func (p pattern) at(text []byte) (length, skip int) {
 	if !fits(p[0], text) {
 		return 0, 1
@@ -52,7 +52,7 @@ func (p pattern) at(text []byte) (length, skip int) {
 		if last && part == "" {
 			return length + reach(text[length:]), 0
 		}
-		within, at := reach(text[length:min(len(text), length+overlap)]), -1 // later bytes may not be held
+		within, at := reach(text[length:min(len(text), length+overlap)]), -1 // bytes further behind may not be there yet
 		for j := 0; j <= within && (at < 0 || last); j++ {
 			if fits(part, text[length+j:]) {
 				at = j
@@ -86,8 +86,8 @@ func fits(part string, text []byte) bool {
 	return true
 }
 
-// reach returns how far a star matches: up to a space, or up to the quote that ends a text. If the
-// text is inside another text, that quote has backslashes before it.
+// reach returns how many bytes a star matches: up to a space or a double quote. Backslashes that
+// escape the quote are excluded.
 func reach(text []byte) int {
 	for i, c := range text {
 		switch {

@@ -1,10 +1,11 @@
-// Package redact redacts secrets in text: private keys, tokens, passwords, connection strings, and the user's own
-// patterns. The agent applies it to data that leaves the node, so it is written by hand, holds a bounded part of the
-// text at a time, and gives the same result however the text is split into pieces.
+// Package redact redacts secrets in text: private keys, tokens, passwords, connection strings,
+// and the user's own patterns. The agent applies it to data that leaves the node, so it is
+// written by hand, without package regexp. It holds a bounded part of the text at a time, and its
+// result does not depend on how the text is split into pieces.
 //
-// It detects secrets by their form: a token with a typical prefix, a private key between its marker lines, the value
-// of a name such as password. A secret that looks like a word and has none of these forms is not detected; the user's
-// own patterns are for those.
+// It detects secrets by their form: a token with a typical prefix, a private key between its
+// marker lines, the value of a name such as password. It cannot detect a secret that looks like a
+// word and has none of these forms; for such secrets, users have their own patterns.
 //
 //   - redact.go: the API of the package
 //   - stream.go: text in pieces; lines, keys of several lines, UTF-16
@@ -72,7 +73,8 @@ func (r *Redactor) String(text string) string {
 	return string(r.Bytes([]byte(text)))
 }
 
-// Named returns the redacted value of something with a name: an environment variable, or a registry value.
+// Named returns the redacted value of a variable with a name, such as an environment variable or
+// a registry value.
 func (r *Redactor) Named(name string, value []byte) []byte {
 	if k := kindOf(name); k != plain && len(value) > 0 && !harmless(value, k) {
 		return []byte(Mark)
@@ -80,13 +82,14 @@ func (r *Redactor) Named(name string, value []byte) []byte {
 	return r.Bytes(value)
 }
 
-// Metadata of a call that requests a redacted reply, and its patterns, one per value.
+// Keys in the metadata of a call. Metadata requests a redacted reply, and each value of
+// MetadataPatterns is one of the user's patterns.
 const (
 	Metadata         = "swdt-redact"
 	MetadataPatterns = "swdt-redact-pattern-bin"
 )
 
-// Secret reports whether the value of something with this name is a secret.
+// Secret reports whether the value of a variable or field with this name is a secret.
 func Secret(name, value string) bool {
 	k := kindOf(name)
 	return k != plain && value != "" && !harmless([]byte(value), k)

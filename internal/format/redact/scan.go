@@ -7,27 +7,28 @@ type span struct {
 	from   int // where the reason for the redaction begins, such as the name of the secret
 	start  int
 	end    int
-	open   bool       // it may continue behind the end of this text
-	until  terminator // its end in that case
-	silent bool       // its mark was already written for an earlier part
+	open   bool       // the secret may continue behind the end of this text
+	until  terminator // where a secret that is open ends
+	silent bool       // the mark was already written for an earlier part of the secret
 	quote  []byte     // surrounds the mark
 }
 
 // terminator describes the end of a value: a character, a quote or a text. The zero value means that
 // there is no value to end.
 type terminator struct {
-	by      func(byte) bool // the value ends at such a character
-	quote   byte            // or at this quote, behind that many backslashes
+	by      func(byte) bool // the value ends at a character for which by is true
+	quote   byte            // or at this quote, behind as many backslashes as slashes says
 	slashes int
 	text    string // or at this text
-	over    int    // over at most that many line ends
-	deeper  int    // and only over lines that are indented deeper; -1: over all
+	over    int    // the value continues over at most this many line ends
+	deeper  int    // and only into lines that are indented deeper than this; -1: into any line
 }
 
 // place is the position of a name in the text; there is none if end is 0.
 type place struct{ begin, end int }
 
-// nameMark means that the value of a secret name may follow from there on.
+// nameMark records that a secret's name is at a position. The value may follow in this line or,
+// with it, in as many lines as lines says.
 type nameMark struct {
 	at, lines int
 	kind      kind
@@ -43,7 +44,7 @@ const (
 	pemEnds
 )
 
-// scan finds the secrets of one line, or of a piece of one.
+// scan finds the secrets of one line, or of a piece of a line.
 type scan struct {
 	r      *Redactor
 	text   []byte
@@ -55,12 +56,12 @@ type scan struct {
 	names     []nameMark
 	named     int // see Stream
 	namedKind kind
-	pem       pem    // the kind of the next lines
-	block     int    // the next lines, if indented deeper, belong to a secret
+	pem       pem    // the marker of a PEM block in this text
+	block     int    // the next lines, if indented deeper than this, belong to a secret; -1: none do
 	after     after  // the meaning of the next line
 	listQuote []byte // surrounds the mark of a bare value in a list
 
-	lastValue place // a field called value, before its name
+	lastValue place // a field called value whose name has not followed yet
 
 	nextTry [MaxPatterns]int // where each pattern is tried next
 }
@@ -156,7 +157,8 @@ func (s *scan) add(sp span) {
 	s.spans = append(s.spans, sp)
 }
 
-// word examines a word, and the value that it is the name of.
+// word examines the word at a position and, if the word is the name of a value, that value. It
+// returns the next position to examine.
 func (s *scan) word(at int) int {
 	end := at + 1
 	for end < len(s.text) && isWord(s.text[end]) {
@@ -273,11 +275,11 @@ func (s *scan) privateKey(at int) int {
 
 func isDash(c byte) bool { return c == '-' }
 
-// safe returns how much of the text can be passed on if its line continues:
-// never a part of a secret, nor of a possible secret.
+// safe returns how many bytes of the text can be passed on before the rest of the line is known.
+// The bytes end neither within a secret nor within a text that may become one.
 func (s *scan) safe(length int) int {
 	if length <= 2*overlap {
-		return length // this is hardly text
+		return length // most of the window was NUL bytes, so this is hardly text
 	}
 	cut := length - overlap
 	for i := cut; i > length/2; i-- {

@@ -5,17 +5,17 @@ import "bytes"
 const (
 	// window is how many bytes of a line are examined together, which limits the memory for any text.
 	window = 64 << 10
-	// overlap is how much of a longer line is examined again with the bytes that follow, so that a name with its
-	// value is not split.
+	// overlap is how many bytes at the end of a window are examined again with the bytes that
+	// follow, so that a name is not separated from its value.
 	overlap = 4 << 10
 	// keyLines limits the lines of a private key.
 	keyLines = 400
-	// strayLines is how many lines without a part of the key may come between two of its lines.
-	// They are treated as unrelated.
+	// strayLines is how many unrelated lines, in all, may come between the lines of a private
+	// key.
 	strayLines = 3
 )
 
-// bodyEdges may surround a line of a key: spaces, and byte order marks.
+// bodyEdges are bytes that may surround a line of a key: spaces, and byte order marks.
 const bodyEdges = " \t\xff\xfe\xef\xbb\xbf"
 
 // Stream redacts one text that arrives in pieces.
@@ -36,17 +36,17 @@ type Stream struct {
 	public int // remaining lines of a certificate or similar block
 	block  int // indentation of a name whose value is the lines that are indented deeper; -1: none
 
-	option []byte // the beginning of the last line, if that was an item and a secret's option
-	kind   kind   // the kind of its value
+	option []byte // what precedes the item in the last line, if that item is an option with a secret value
+	kind   kind   // the kind of that option's value
 
 	after   after  // the meaning of the next line
-	delayed []byte // a line with a value, until the next line shows its name
+	delayed []byte // a line with a value, until the next line shows whether it has the value's name
 
 	view  []byte // held without the NULs of UTF-16
 	index []int32
 }
 
-// Stream begins a text.
+// Stream returns a Stream that redacts one text.
 func (r *Redactor) Stream() *Stream { return &Stream{redactor: r, block: -1} }
 
 // Midway declares that the text begins in the middle of a file. The stream then drops the rest of
@@ -104,7 +104,7 @@ func (s *Stream) wholeText(text []byte) {
 		s.flush()
 		if named {
 			s.line(text)
-			s.named = 0 // its value has arrived
+			s.named = 0 // the value came before this line
 			return
 		}
 	}
@@ -137,8 +137,8 @@ func lowerFive(text []byte) []byte {
 	return five[:]
 }
 
-// namesSecret returns the kind of the name that is the value of a field called name or key, or plain if a line is not
-// such a field.
+// namesSecret returns the kind of the name that is the value of a field called name or key, or
+// plain if the line has no such field.
 func namesSecret(line []byte) kind {
 	rest := bytes.TrimLeft(line, " \t<\"'")
 	if len(rest) < 5 {
@@ -163,7 +163,7 @@ func namesSecret(line []byte) kind {
 	return kindOf(string(name[:end]))
 }
 
-// line handles a complete line, or the rest of a line whose beginning piece has handled.
+// line handles a complete line, or the rest of a line if piece has handled its beginning.
 func (s *Stream) line(text []byte) {
 	for len(text) > 0 {
 		text = text[s.piece(text, true):]
@@ -250,8 +250,8 @@ func (s *Stream) keepState(c *scan, viewed, length int, ends bool) {
 	}
 }
 
-// look returns the view: the text without UTF-16's NULs. If the text has any, look also builds the
-// index from the view's bytes to those of the text.
+// look returns the view: the text without the NULs of UTF-16. If the text has NULs, look also
+// builds the index, which has the position in the text of each byte of the view.
 func (s *Stream) look(text []byte) []byte {
 	s.index = s.index[:0]
 	if bytes.IndexByte(text, 0) < 0 {
@@ -327,7 +327,8 @@ func (s *Stream) mark(wide bool) {
 	}
 }
 
-// wholeLine handles a line that is secret because of earlier lines, and reports whether it did.
+// wholeLine redacts and writes a line that belongs to a secret because of earlier lines, or that
+// looks like a line of a private key. For any other line it returns false and writes nothing.
 func (s *Stream) wholeLine(text, body []byte) bool {
 	start, end, secret := 0, len(body), false
 	itemStart, itemEnd := s.item(body)
@@ -346,7 +347,7 @@ func (s *Stream) wholeLine(text, body []byte) bool {
 		s.public--
 	case isBody(bytes.Trim(body, bodyEdges)):
 		start, secret = len(body)-len(bytes.TrimLeft(body, bodyEdges)), true
-		s.key, s.stray = keyLines, strayLines // the key's next lines; the first other line ends it
+		s.key, s.stray = keyLines, strayLines // the next lines belong to the key, up to the first line that does not look like one of a key
 	default:
 		s.block = -1
 	}
@@ -357,7 +358,8 @@ func (s *Stream) wholeLine(text, body []byte) bool {
 	return true
 }
 
-// keyLine returns which part of a line belongs to a private key. A container's log has a prefix in each line.
+// keyLine returns which part of a line belongs to a private key. The part excludes the prefix
+// that a container's log has in each line.
 func (s *Stream) keyLine(body []byte) (start, end int, secret bool) {
 	s.key--
 	if bytes.Contains(body, []byte("-----END")) || bytes.Contains(body, []byte("-----BEGIN")) {

@@ -12,7 +12,8 @@ type known struct {
 	of     func(byte) bool
 }
 
-// knownTokens returns secrets by their first letter; to add one, add a line.
+// knownTokens returns the known secrets that begin with a letter. To add a secret, add a line
+// here and the secret's first three characters to beginsToken.
 func knownTokens(first byte) []known {
 	switch first {
 	case 'A':
@@ -83,7 +84,8 @@ func knownTokens(first byte) []known {
 	return nil
 }
 
-// tokenAt returns the end of the secret that begins with the word, or 0.
+// tokenAt returns the end of the token that begins at from, or 0 if none begins there. The first
+// word of the token ends at wordEnd.
 func (s *scan) tokenAt(from, wordEnd int) int {
 	text := s.text[from:]
 	if !beginsToken(text) {
@@ -129,7 +131,7 @@ func beginsToken(text []byte) bool {
 	return string(text[:2]) == "SK" && isHex(text[2])
 }
 
-// otherToken returns the end of a token with typical lengths.
+// otherToken returns the end of a token whose first word has a typical length, or 0.
 func (s *scan) otherToken(from, wordEnd int) int {
 	switch length := wordEnd - from; {
 	case length == 6:
@@ -180,9 +182,9 @@ func (s *scan) jwt(end int) int {
 	return end
 }
 
-// bootstrapToken returns the end of one of kubeadm's bootstrap tokens, or 0: six characters, a dot,
-// and sixteen characters. The name of a Kubernetes event may look the same, but the sixteen
-// characters in it are the hexadecimal digits of a number.
+// bootstrapToken returns the end of a bootstrap token of kubeadm, or 0. Such a token has six
+// characters, a dot, and sixteen characters. The name of a Kubernetes event may look the same,
+// but the sixteen characters in such a name are the hexadecimal digits of a number.
 func (s *scan) bootstrapToken(from int) int {
 	const id, secret = 6, 16
 	end := from + id + 1 + secret
@@ -210,13 +212,15 @@ func (s *scan) bootstrapToken(from int) int {
 	return end
 }
 
-// azureSecret detects an application's secret: it contains a digit and Q~.
+// azureSecret reports whether a word is the secret of an Azure application: its fourth character
+// is a digit, and Q~ follows.
 func azureSecret(word []byte) bool {
 	at := bytes.Index(word, []byte("Q~"))
 	return at == 4 && len(word) >= 36 && len(word) <= 44 && isDigit(word[3])
 }
 
-// encodesPrivateKey reports whether base64 contains a private key.
+// encodesPrivateKey reports whether a base64 text contains a private key. It decodes only the
+// beginning.
 func encodesPrivateKey(text []byte) bool {
 	head := text[:min(len(text), 96)&^3]
 	decoded := make([]byte, base64.StdEncoding.DecodedLen(len(head)))
@@ -247,8 +251,8 @@ func mixed(text []byte) bool {
 	return digit && (capital || small) || capital && small && len(text) >= 20
 }
 
-// isBody reports whether a line looks like one from the middle of a key: exactly 64 or 76
-// characters of base64.
+// isBody reports whether a line looks like a line from the middle of a key: it is exactly 64 or
+// 76 characters of base64, with digits, capitals and small letters.
 func isBody(line []byte) bool {
 	if len(line) != 64 && len(line) != 76 || !isBase64(line) {
 		return false

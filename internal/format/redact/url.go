@@ -2,13 +2,14 @@ package redact
 
 import "bytes"
 
-// hooks returns addresses with a secret path.
+// hooks returns the beginnings of webhook addresses. The path behind each of them is a secret.
 func hooks() []string {
 	return []string{"://hooks.slack.com/services/", "://discord.com/api/webhooks/", "://discordapp.com/api/webhooks/",
 		".webhook.office.com/webhookb2/", "://api.telegram.org/bot"}
 }
 
-// url redacts the secret parts of a URL, which continues at "://".
+// url redacts the secret parts of the URL whose "://" is at a position, and returns where to
+// continue.
 func (s *scan) url(at int) int {
 	if next := s.hook(at); next > 0 {
 		return next
@@ -16,7 +17,7 @@ func (s *scan) url(at int) int {
 	return s.userinfo(at)
 }
 
-// hook redacts the path of a webhook.
+// hook redacts the path of a webhook and returns its end; 0 if the URL is not a known webhook.
 func (s *scan) hook(at int) int {
 	rest := s.text[at:min(len(s.text), at+nearby)]
 	for _, hook := range hooks() {
@@ -78,8 +79,9 @@ func (s *scan) userinfo(at int) int {
 	return sign
 }
 
-// plainUserinfo redacts the password of a URL's user:password@ that contains no slash or other
-// character of a path. The user may contain an @.
+// plainUserinfo redacts the password in a URL's user:password@ if the password has no slash or
+// other character that ends this part of a URL. The user may contain an @. plainUserinfo returns
+// the position of the @ behind the password, or 0 if it redacts nothing.
 func (s *scan) plainUserinfo(at int) int {
 	colon, sign := -1, -1
 	for i := at + len("://"); i < len(s.text); i++ {
@@ -108,8 +110,8 @@ func mixedCase(text []byte) bool {
 		bytes.ContainsAny(text, "abcdefghijklmnopqrstuvwxyz")
 }
 
-// signAfter returns the @ that ends a password: the first, or the last of those
-// before the path.
+// signAfter returns the position of the @ that ends a password, or 0. This is the last @ before
+// the path. A slash before the first @ belongs to the password.
 func (s *scan) signAfter(begin int) (sign int) {
 	for i := begin; i < len(s.text); i++ {
 		switch c := s.text[i]; {

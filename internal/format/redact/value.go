@@ -14,7 +14,7 @@ func (s *scan) value(at, end int) int {
 	}
 	begin := s.nameBegin(at)
 	name := s.text[begin:end]
-	if string(name) == "Private-Lines" { // PuTTY's
+	if string(name) == "Private-Lines" { // a key file of PuTTY
 		s.pem = pemPrivate
 		return end
 	}
@@ -93,8 +93,8 @@ func (s *scan) mayName(at int, b behind) bool {
 	return b.spaces > 0 && at == 0 && s.begins || b.spaces == 1 && (s.sets(at) || b.quoted)
 }
 
-// sets reports whether the word at a position is the variable in a command that sets one: setx NAME
-// value.
+// sets reports whether the word at a position is the name of the variable in a command such as
+// setx NAME value.
 func (s *scan) sets(at int) bool {
 	before := bytes.TrimRight(s.text[max(0, at-32):at], " ")
 	if len(before) == at || at < 5 {
@@ -108,7 +108,7 @@ func (s *scan) sets(at int) bool {
 
 // behind is the text that follows a name: its closing quote, and spaces.
 type behind struct {
-	at     int // the first character after them
+	at     int // the first character behind the quote and the spaces
 	quoted bool
 	spaces int
 }
@@ -137,7 +137,7 @@ func (s *scan) behind(end int) behind {
 	return b
 }
 
-// entity returns the length of a quote in XML's notation.
+// entity returns the length of a quote in XML's notation, or 0 if there is none at this position.
 func (s *scan) entity(at int) int {
 	for _, quote := range []string{"&quot;", "&apos;", "&#34;", "&#39;"} {
 		if at < len(s.text) && s.text[at] == '&' && bytes.HasPrefix(s.text[at:], []byte(quote)) {
@@ -166,8 +166,9 @@ func (s *scan) wordBefore(begin int) int {
 	return at
 }
 
-// separator returns the start of a name's value: after = or :, in an element,
-// after a command's option, in the output of reg.exe, in a column.
+// separator returns the start of a name's value. The value may follow = or :, be the text of an
+// XML element, be the argument of a command's option, or be in a column or the output of reg.exe.
+// The bool is false if the name has no value.
 func (s *scan) separator(begin, end int, b behind) (int, bool) {
 	option := s.text[begin] == '-' || s.slashOption(begin)
 	switch c := s.text[b.at]; {
@@ -199,14 +200,13 @@ func (s *scan) separator(begin, end int, b behind) (int, bool) {
 	return 0, false
 }
 
-// slashOption reports whether a name is an option in the form of Windows'
-// programs.
+// slashOption reports whether a name is an option in the form of Windows' programs: /name.
 func (s *scan) slashOption(begin int) bool {
 	return begin > 1 && s.text[begin-1] == '/' && (isSpace(s.text[begin-2]) || isQuote(s.text[begin-2]))
 }
 
-// optionText reports whether a name is an option in quotes: Go's print of a
-// list.
+// optionText reports whether a name is an option in quotes, as in a list of arguments that Go
+// printed.
 func (s *scan) optionText(begin int) bool {
 	return s.text[begin] == '-' && isQuote(s.before(begin))
 }
@@ -234,7 +234,7 @@ func (s *scan) isColumn(end, at int) bool {
 	return !isSpace(value[0]) && bytes.IndexByte(bytes.TrimSpace(value), ' ') < 0
 }
 
-// opensElement reports whether a name is that of an XML element.
+// opensElement reports whether a name is the name of an XML element.
 func (s *scan) opensElement(begin int) bool {
 	if s.before(begin) == ':' { // with a namespace
 		at := begin - 1
@@ -246,7 +246,8 @@ func (s *scan) opensElement(begin int) bool {
 	return s.before(begin) == '<'
 }
 
-// elementText returns the start of the text of the element whose name ends here.
+// elementText returns the start of the text of the element whose name ends at end, or false if
+// there is no such text.
 func (s *scan) elementText(end int) (int, bool) {
 	rest := s.text[end:min(len(s.text), end+nearby)]
 	close := bytes.IndexByte(rest, '>')
@@ -256,13 +257,14 @@ func (s *scan) elementText(end int) (int, bool) {
 	return end + close + 1, true
 }
 
-// restIsBlock reports whether a YAML value is in the lines that follow.
+// restIsBlock reports whether the | or > at a position announces a YAML value in the lines that
+// follow.
 func (s *scan) restIsBlock(at int) bool {
 	return len(bytes.Trim(s.text[at+1:], "+-0123456789 \t\r")) == 0
 }
 
-// lineIndent returns the indentation of a name; in an item of a list, behind
-// its dash.
+// lineIndent returns the indentation of a name. For a name in an item of a list, this is the
+// position behind the item's dash.
 func (s *scan) lineIndent(begin int) int {
 	indent := indentation(s.text[:begin])
 	for bytes.HasPrefix(s.text[indent:begin], []byte("- ")) {
@@ -272,7 +274,8 @@ func (s *scan) lineIndent(begin int) int {
 	return indent
 }
 
-// quote returns the quote that begins a value, and its number of backslashes.
+// quote returns the quote that begins a value, and the number of backslashes before it; 0, 0 if
+// the value has no quote.
 func (s *scan) quote(at int) (quote byte, slashes int) {
 	for at+slashes < len(s.text) && s.text[at+slashes] == '\\' && slashes < 8 {
 		slashes++
@@ -285,8 +288,8 @@ func (s *scan) quote(at int) (quote byte, slashes int) {
 	return 0, 0
 }
 
-// around returns the end of the quoted text that begins with a name, as in "NAME=value"; the result
-// is empty if the name is not at the beginning of a quoted text.
+// around returns the terminator of the quoted text that begins with a name, as in "NAME=value".
+// The result is empty if the name is not at the beginning of a quoted text.
 func (s *scan) around(begin, separated int) (until terminator) {
 	name := bytes.TrimRight(s.text[begin:max(begin, separated-1)], " \t=:")
 	if n := len(name); n > 0 && isQuote(name[n-1]) || !s.beginsLine(begin) && s.text[separated-1] != '=' {
@@ -346,8 +349,8 @@ func (s *scan) valueEnd(begin int, until terminator) (end int, closed bool) {
 	return at, s.ends && until.over == 0
 }
 
-// unescaped returns the end of a value. If the value ends at a quote, the backslashes that escape
-// this quote are not part of the value.
+// unescaped returns the end of a value. If a quote follows the value, the backslashes that escape
+// the quote are not part of the value.
 func (s *scan) unescaped(begin, end int) int {
 	if s.text[end] == '"' || s.text[end] == '\'' {
 		return begin + len(bytes.TrimRight(s.text[begin:end], `\`))
@@ -355,7 +358,7 @@ func (s *scan) unescaped(begin, end int) int {
 	return end
 }
 
-// closes reports whether a quote behind that many backslashes ends the value.
+// closes reports whether a quote with this number of backslashes before it ends the value.
 func (s *scan) closes(until terminator, slashes int) bool {
 	if until.slashes == 0 {
 		return slashes%2 == 0 || until.quote == '\''
@@ -410,8 +413,8 @@ func (s *scan) closesName(begin int, quote byte) bool {
 	return at < len(s.text) && s.text[at] == quote
 }
 
-// beginsLine reports whether a name begins its line: its value then continues to the
-// end of the line.
+// beginsLine reports whether a name begins its line, so that its value continues to the end of
+// the line.
 func (s *scan) beginsLine(begin int) bool {
 	if !s.begins {
 		return false

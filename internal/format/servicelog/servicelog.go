@@ -7,8 +7,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/format/commandline"
 )
 
-// Paths returns the files that a service may log to, the likeliest first: those in its command line, then those of
-// the usual installers.
+// Paths returns the files that a service may log to, the likeliest first: the files that its
+// command line sets, then the files that the usual installers set.
 func Paths(service, commandLine string) []string {
 	return append(Configured(service, commandLine), Usual(service)...)
 }

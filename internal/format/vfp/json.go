@@ -21,8 +21,8 @@ func portsOfJSON(printed string) (ports []Port, ok bool) {
 	return ports, true
 }
 
-// countersOfJSON parses {"InformationArray": [{"PortCounters": {"Direction": 0, "TotalPackets": 5, …}}]}; each of the
-// two lists may be a single object.
+// countersOfJSON parses {"InformationArray": [{"PortCounters": {"Direction": 0, "TotalPackets":
+// 5, …}}]}. The value of InformationArray, and of PortCounters, may be a list or a single object.
 func countersOfJSON(printed string) (all []Counters, ok bool) {
 	var whole struct {
 		InformationArray several[struct {
@@ -58,7 +58,8 @@ func countersOf(values map[string]any) Counters {
 	return c
 }
 
-// countOf parses a whole number, which may be written as text.
+// countOf parses a whole number, which may be written as text. The bool is false for any other
+// value.
 func countOf(value any) (uint64, bool) {
 	switch v := value.(type) {
 	case float64:

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// ParsePorts parses the list of ports, JSON or text. Any other output has none.
+// ParsePorts parses vfpctrl's list of ports, as JSON or text. It returns nil for any other
+// output.
 func ParsePorts(printed string) []Port {
 	if ports, ok := portsOfJSON(printed); ok {
 		return ports
@@ -14,7 +15,7 @@ func ParsePorts(printed string) []Port {
 	for line := range strings.Lines(printed) {
 		name, value, _ := strings.Cut(line, ":")
 		value = strings.TrimSpace(value)
-		if plain(name) == "portname" { // each port's part begins with it
+		if plain(name) == "portname" { // each port begins with this line
 			ports = append(ports, Port{Name: value})
 		}
 		if len(ports) == 0 {
@@ -33,8 +34,8 @@ func ParsePorts(printed string) []Port {
 	return ports
 }
 
-// ParseCounters parses the counters of a port, JSON or text. Any other output
-// has none.
+// ParseCounters parses vfpctrl's counters of a port, as JSON or text. It returns nil for any
+// other output.
 func ParseCounters(printed string) []Counters {
 	if all, ok := countersOfJSON(printed); ok {
 		return all

@@ -34,11 +34,11 @@ type Value struct {
 	Count uint64
 }
 
-// Total returns a counter of packets or bytes, which has different names in
-// JSON and text.
+// Total returns the total of packets or bytes, as of names; false if there is no such counter.
+// The counter's name differs between JSON and text.
 func (c Counters) Total(of string) (uint64, bool) { return c.find("total" + of) }
 
-// Dropped returns how many packets were dropped.
+// Dropped returns how many packets were dropped; false if there is no such counter.
 func (c Counters) Dropped() (uint64, bool) { return c.find("droppedpackets") }
 
 // Reasons returns the nonzero counters of dropped packets, except their sum.

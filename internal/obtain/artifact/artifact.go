@@ -1,6 +1,6 @@
-// Package artifact finds the published programs of a node: the URL, file or mirror of each,
-// its published checksum, and the content of its archive. It returns local, verified files.
-// Package source does the downloads, package blobs keeps the files of archives.
+// Package artifact gets the programs that a node needs: it finds their URLs, files or mirrors,
+// verifies them by their published checksums, and unpacks their archives. It returns local,
+// verified files. Package source does the downloads, package blobs keeps the files of archives.
 //
 // # Where a component comes from
 //
@@ -54,13 +54,13 @@ const (
 // Wish is a wanted component.
 type Wish struct {
 	Component Component
-	// Version to get if Source is empty, with or without v.
+	// Version is the version to get if Source is empty, with or without v.
 	Version string
 	// Source is the path or URL of an executable or a .tar.gz, or the path of a folder.
 	// Default: the place where the component's project publishes this version.
 	Source string
-	// SHA256 of the file at Source, or of the published file, hexadecimal. Default for a published file: the
-	// checksum published beside it.
+	// SHA256 is the hash of the file at Source, or of the published file, hexadecimal. Default
+	// for a published file: the checksum published beside it.
 	SHA256 string
 	// Arch is the node's processor as GOARCH. Default amd64.
 	Arch string
@@ -80,7 +80,7 @@ type File struct {
 type Set struct {
 	Files   []File // the component's main program first
 	Version string // without v; empty if the Wish had none
-	From    string // the URL or path of its source, for people
+	From    string // the URL or path that the files are from, for people
 }
 
 // Options configure a Store; zero fields have defaults.
@@ -103,13 +103,13 @@ func NewStore(options Options) *Store {
 	}
 }
 
-// Resolve returns the files of a component, without a shared Store.
+// Resolve is Store.Resolve with a new Store.
 func Resolve(ctx context.Context, wish Wish, r ui.Reporter) (Set, error) {
 	return NewStore(Options{}).Resolve(ctx, wish, r)
 }
 
-// Resolve returns the files of a component. If the cache has them and their checksum is known, it does not use
-// the network.
+// Resolve returns the files of a component. If the cache has the files and their checksum is
+// known, Resolve does not use the network.
 func (s *Store) Resolve(ctx context.Context, wish Wish, r ui.Reporter) (Set, error) {
 	wish.Version = strings.TrimPrefix(wish.Version, "v")
 	wish.SHA256 = strings.ToLower(wish.SHA256)
@@ -148,8 +148,8 @@ func (s *Store) resolve(ctx context.Context, wish Wish, r ui.Reporter) (Set, err
 	return set, nil
 }
 
-// Plain returns the file of a wish whose Source is set, as it is: it is neither unpacked nor must it
-// be a program. If the wish has no SHA256, the file is not verified.
+// Plain returns the file of a wish whose Source is set, unchanged. It unpacks no archive, and the
+// file need not be a program. If the wish has no SHA256, the file is not verified.
 func (s *Store) Plain(ctx context.Context, wish Wish, r ui.Reporter) (source.Binary, error) {
 	wish.SHA256 = strings.ToLower(wish.SHA256)
 	found, err := s.get(ctx, wish, r)

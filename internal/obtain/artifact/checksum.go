@@ -64,12 +64,13 @@ func parseChecksum(text, name string) (string, bool) {
 	return "", false
 }
 
-// A file that was published under a version never changes. So once a file was verified with
-// a checksum, that checksum is not requested again while the file is in the cache, and a
+// A file that was published under a version never changes. So once a file was verified with a
+// checksum, swdt does not request that checksum again while the file is in the cache, and a
 // second run works without the network. This applies only to places whose names contain the
-// version; MIRROR/kubelet.exe may be another file tomorrow.
+// version: MIRROR/kubelet.exe may be another file tomorrow.
 
-// remembered returns the checksum of a place, if its file is in the cache.
+// remembered returns the stored checksum of a place, or false if the cache lacks the checksum or
+// the file.
 func (s *Store) remembered(w Wish, at place) (string, bool) {
 	if !lasting(w, at) {
 		return "", false

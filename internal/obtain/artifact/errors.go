@@ -41,7 +41,7 @@ func (e *AbsentError) Unwrap() error { return fs.ErrNotExist }
 // ChecksumError reports a file whose hash differs from the published checksum.
 type ChecksumError struct {
 	File, Got       string
-	Published, Want string // the checksum's place, and its value
+	Published, Want string // the place and the value of the published checksum
 }
 
 func (e *ChecksumError) Error() string {

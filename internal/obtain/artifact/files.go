@@ -14,13 +14,13 @@ import (
 
 // single returns the file of a component whose source is the executable itself.
 func (s *Store) single(ctx context.Context, w Wish, g got, r ui.Reporter) ([]File, error) {
-	// Obtain the same file again, now as a Windows program. Its hash finds it in the
-	// cache.
+	// Obtain the same file again, now as a Windows program. The hash finds a downloaded file in
+	// the cache.
 	file, err := s.program(ctx, w.programs()[0], string(g.url), g.binary.SHA256, "", r)
 	return []File{file}, err
 }
 
-// pick finds a component's programs in a folder, or in its bin folder.
+// pick finds a component's programs in a folder, or in the folder bin below it.
 func (s *Store) pick(ctx context.Context, w Wish, folder string, r ui.Reporter) ([]File, error) {
 	main := w.programs()[0]
 	if _, err := os.Stat(filepath.Join(folder, main)); errors.Is(err, fs.ErrNotExist) {
@@ -46,9 +46,9 @@ func (s *Store) pick(ctx context.Context, w Wish, folder string, r ui.Reporter) 
 	return files, nil
 }
 
-// program returns a file, or an error if it is not an executable for Windows. If the
-// file comes from an archive, in is that archive, for errors: otherwise they would name
-// a file of the cache.
+// program returns a file, or an error if the file is not an executable for Windows. If the file
+// comes from an archive, in is the name of that archive: the error then names the archive, not
+// the file's copy in the cache.
 func (s *Store) program(ctx context.Context, name, url, hash, in string, r ui.Reporter) (File, error) {
 	binary, err := s.sources.Obtain(ctx, source.Request{URL: url, SHA256: hash, Executable: true}, r)
 	var no *source.NotExecutableError

@@ -19,7 +19,7 @@ import (
 // got is the source of a component, on this machine.
 type got struct {
 	from    string // for people
-	folder  string // its path, if it is a folder; otherwise binary is set
+	folder  string // the path of a source that is a folder; otherwise binary is set
 	url     place
 	binary  source.Binary
 	archive bool // binary is a .tar.gz
@@ -86,7 +86,7 @@ func (s *Store) rank(w Wish, at place, ending string) int {
 	return 1
 }
 
-// verified gets a file from a place, and verifies it if a checksum exists.
+// verified gets a file from a place, and verifies it if the wish or the place has a checksum.
 func (s *Store) verified(ctx context.Context, w Wish, at place, ending string, r ui.Reporter) (found got, err error) {
 	switch {
 	case w.SHA256 != "":
@@ -148,7 +148,7 @@ func (s *Store) published(ctx context.Context, at place, ending, want string, r 
 	return found, err
 }
 
-// obtain gets the file at a place, and determines its kind.
+// obtain gets the file at a place, and determines whether it is an archive.
 func (s *Store) obtain(ctx context.Context, at place, want string, r ui.Reporter) (got, error) {
 	binary, err := s.file(ctx, at, source.Request{SHA256: want}, r)
 	if err != nil {
@@ -190,7 +190,7 @@ func isMissing(status int) bool {
 // notThere reports that a place does not have the file.
 type notThere struct {
 	at  place
-	err *source.StatusError // nil on a disk
+	err *source.StatusError // nil if the place is on a disk
 }
 
 func (e *notThere) Error() string {

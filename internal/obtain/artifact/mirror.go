@@ -50,8 +50,7 @@ func (p place) String() string {
 	return u.String()
 }
 
-// CheckMirror returns the problems of a mirror that can be found without contacting it. An
-// empty mirror is valid.
+// CheckMirror checks a mirror without contacting it. An empty mirror is valid.
 func CheckMirror(mirror string) error {
 	switch {
 	case mirror == "":
@@ -84,8 +83,8 @@ func mirrorURL(mirror string) (*url.URL, error) {
 	return base, nil
 }
 
-// places returns the places at which to look for the file of a URL. Without a mirror that
-// is the URL itself; with one, only the two places in the mirror.
+// places returns the places at which to look for the file of a URL. Without a mirror, the only
+// place is the URL itself. With a mirror, there are two places, both in the mirror.
 func places(at, mirror string) ([]place, error) {
 	if mirror == "" {
 		return []place{place(at)}, nil

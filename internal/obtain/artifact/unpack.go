@@ -57,10 +57,10 @@ func (s *Store) unpack(ctx context.Context, w Wish, g got, r ui.Reporter) ([]Fil
 	return files, nil
 }
 
-// content returns the hashes of an archive's programs by the programs' names. Afterwards
-// the cache has all of these programs. content stores the hashes too, so that the next run
-// need not unpack. Only one swdt at a time unpacks an archive: a file that another swdt is
-// reading must not be replaced.
+// content returns the hashes of an archive's programs by the programs' names. When it returns,
+// the cache has all of these programs. content also stores the hashes, so that the next run need
+// not unpack. Only one swdt at a time unpacks an archive: a file that another swdt is reading
+// must not be replaced.
 func (s *Store) content(ctx context.Context, store *blobs.Store, w Wish, g got,
 	r ui.Reporter) (map[string]string, error) {
 	index, err := s.cached("archives", g.binary.SHA256+"-"+string(w.Component)+".json")
@@ -86,7 +86,7 @@ func (s *Store) content(ctx context.Context, store *blobs.Store, w Wish, g got,
 		return nil, err
 	}
 	if text, err := json.Marshal(content); err == nil {
-		_ = localfile.Replace(index, text) // without it, the archive is unpacked again
+		_ = localfile.Replace(index, text) // if this fails, the next run unpacks the archive again
 	}
 	return content, nil
 }
@@ -149,7 +149,7 @@ func extractFrom(ctx context.Context, store *blobs.Store, file io.Reader, wanted
 	for {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
-			// Read the rest of the archive, since its checksum is at its end.
+			// Read the rest of the archive, so that gzip verifies the checksum at the end.
 			_, err = io.Copy(io.Discard, bounded)
 			return content, err
 		}

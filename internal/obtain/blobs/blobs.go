@@ -41,8 +41,8 @@ type Store struct {
 	now    func() time.Time
 }
 
-// Open opens the store in a folder, which it makes if it is missing. limit is in bytes; 0:
-// DefaultLimit.
+// Open opens the store in a folder, and makes the folder if it is missing. limit is in bytes; 0
+// means DefaultLimit.
 func Open(folder string, limit int64) (*Store, error) {
 	if limit <= 0 {
 		limit = DefaultLimit
@@ -62,7 +62,7 @@ func OpenDefault() (*Store, error) {
 	return Open(filepath.Join(user, "swdt", "blobs"), 0)
 }
 
-// ErrNotHeld means that the store does not have a file, or that its copy is damaged.
+// ErrNotHeld means that the store does not have a file, or that the store's copy is damaged.
 var ErrNotHeld = errors.New("not in the cache")
 
 // Folder returns the store's folder. Callers may keep their own files in it, under names that
@@ -89,8 +89,8 @@ func (s *Store) Has(hash string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Path returns the path of the file with this hash, after verifying its content. If there
-// is no such file, the error is ErrNotHeld.
+// Path returns the path of the file with this hash, after verifying its content. If there is no
+// such file, or if it is damaged, the error is ErrNotHeld.
 func (s *Store) Path(ctx context.Context, hash string) (string, error) {
 	if !s.Has(hash) {
 		return "", ErrNotHeld
@@ -156,14 +156,14 @@ func (s *Store) RemoveDamaged(hash string) {
 	if !valid(hash) {
 		return
 	}
-	// If it cannot be removed, the next use detects it again.
+	// If the file cannot be removed, its next use detects the damage again.
 	_ = os.Remove(s.path(hash))
 	_ = os.Remove(s.stamp(hash))
 }
 
-// Put keeps a copy of the file at path, which has this hash. It makes a copy, not a link,
-// since linkers write to the same file again. If the file system can share the blocks of a
-// copy, it does.
+// Put keeps a copy of the file at path, which has this hash. It does not keep a hard link, since
+// the next build may write to the file at path. The copy shares its blocks with that file if the
+// file system supports sharing.
 func (s *Store) Put(ctx context.Context, path, hash string) error {
 	if !valid(hash) {
 		return fmt.Errorf("keep %s: %q is no SHA-256", path, hash)
@@ -232,7 +232,7 @@ func (s *Store) touch(hash string) {
 	if os.Chtimes(s.stamp(hash), now, now) == nil {
 		return
 	}
-	// Without a stamp the file counts as last used when it was written.
+	// The file has no stamp yet. If it gets none, it counts as last used when it was written.
 	_ = os.WriteFile(s.stamp(hash), nil, 0o600)
 	_ = os.Chtimes(s.stamp(hash), now, now)
 }

@@ -37,8 +37,8 @@ func (s *Store) evict(ctx context.Context) error {
 	if _, total, err := s.list(); err != nil || total <= s.limit {
 		return err
 	}
-	// Only one swdt evicts at a time: two would remove twice the excess. Each holds the
-	// lock only briefly.
+	// Only one swdt evicts at a time: two would remove twice the excess. Each run holds the lock
+	// only briefly.
 	unlock, err := lockedfile.MutexAt(filepath.Join(s.folder, ".lock")).Lock()
 	if err != nil {
 		return fmt.Errorf("lock the cache: %w", err)
@@ -72,7 +72,7 @@ func (s *Store) list() (all []held, total int64, err error) {
 	for _, entry := range entries {
 		info, err := entry.Info()
 		if err != nil || !info.Mode().IsRegular() {
-			continue // the file was removed a moment ago
+			continue // removed a moment ago, or not a file of the store
 		}
 		if strings.HasSuffix(entry.Name(), temporaryEnding) && s.now().Sub(info.ModTime()) > abandoned {
 			_ = os.Remove(s.path(entry.Name()))

@@ -57,7 +57,7 @@ func (c cache) verifiedBlob(ctx context.Context, hash string) (string, bool) {
 type record struct {
 	ETag         string `json:"etag,omitempty"`
 	LastModified string `json:"lastModified,omitempty"`
-	// SHA256 of the complete file; empty while there is only a part.
+	// SHA256 is the hash of the complete file; empty while there is only a part.
 	SHA256 string `json:"sha256,omitempty"`
 	// Total is the size of the complete file; 0 if the server did not report it.
 	Total int64 `json:"total,omitempty"`
@@ -70,7 +70,8 @@ type slot struct {
 	release func()
 }
 
-// slot waits until no other swdt is downloading the URL, and then locks the URL.
+// slot waits until no other swdt is downloading the URL, and then locks the URL. See Lock for
+// waiting.
 func (c cache) slot(ctx context.Context, url string, waiting func()) (*slot, error) {
 	sum := sha256.Sum256([]byte(url)) // a URL can hold secrets and any character
 	base := filepath.Join(c.folder, "urls", hex.EncodeToString(sum[:]))
@@ -81,8 +82,8 @@ func (c cache) slot(ctx context.Context, url string, waiting func()) (*slot, err
 	return &slot{cache: c, base: base, release: release}, nil
 }
 
-// Lock waits until no other swdt on this machine holds the lock file, and then holds it
-// until release. If that takes more than a second, it calls waiting.
+// Lock waits until no other swdt on this machine holds the lock file, and then holds it until
+// release. If the wait takes more than a second, Lock calls waiting.
 func Lock(ctx context.Context, path string, waiting func()) (release func(), err error) {
 	if ctx.Err() != nil { // after ctx has ended, the file must not be made
 		return nil, context.Cause(ctx)
@@ -96,7 +97,7 @@ func Lock(ctx context.Context, path string, waiting func()) (release func(), err
 		release, err := lockedfile.MutexAt(path).Lock()
 		turn <- locked{release, err}
 	}()
-	abandon := func() { // waiting for the lock does not stop when ctx ends, so a goroutine waits
+	abandon := func() { // waiting for the lock cannot be cancelled, so a goroutine goes on waiting
 		if l := <-turn; l.err == nil {
 			l.release()
 		}
@@ -139,7 +140,7 @@ func (s *slot) save(r record) error {
 	return nil
 }
 
-// partSize returns the size of the part of an interrupted download.
+// partSize returns the size of the part of an interrupted download, or 0 if there is no part.
 func (s *slot) partSize() int64 {
 	info, err := os.Stat(s.part())
 	if err != nil {

@@ -28,7 +28,7 @@ func newClient() *http.Client {
 			TLSHandshakeTimeout:   20 * time.Second,
 			ResponseHeaderTimeout: time.Minute,
 			ForceAttemptHTTP2:     true,
-			DisableCompression:    true, // keeps lengths and ranges those of the file itself
+			DisableCompression:    true, // a compressed response would have other lengths and ranges than the file
 		},
 		CheckRedirect: checkRedirect,
 	}
@@ -49,9 +49,9 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// download gets a URL into the cache and returns the file's path there. If the cache has a
-// file with the wanted hash, it makes no request. If the server reports that the file has
-// not changed, it makes one short request.
+// download gets a URL into the cache and returns the file's path in the cache. If the cache has a
+// file with the wanted hash, download makes no request. If the cache has the file of the URL and
+// the server reports that this file has not changed, nothing is transferred.
 func (s *Set) download(ctx context.Context, u *url.URL, wanted string, most int64, r ui.Reporter) (string, error) {
 	limits, err := s.options.Limits.complete(os.LookupEnv)
 	if err != nil {
@@ -152,8 +152,8 @@ func (r record) strong() string {
 	return r.LastModified
 }
 
-// request makes one GET request and stores the body in the cache. If the server answers 304
-// (not modified), it returns unchanged, which is a path.
+// request makes one GET request and stores the body in the cache. If the server answers 304 (not
+// modified), request returns the path unchanged, at which the cache has the file.
 func (d *download) request(ctx context.Context, header http.Header, unchanged string) (string, error) {
 	ctx, watch := newWatchdog(ctx, d.limits)
 	defer watch.stop()

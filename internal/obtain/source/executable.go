@@ -64,7 +64,7 @@ func wholeProgram(image *pe.File, size int64, name string) error {
 	return nil
 }
 
-// imageEnd returns the offset at which the file must at least end, according to its headers.
+// imageEnd returns the minimum size of the file in bytes, according to its headers.
 func imageEnd(image *pe.File) int64 {
 	var end int64
 	for _, section := range image.Sections {
@@ -72,7 +72,7 @@ func imageEnd(image *pe.File) int64 {
 			end = max(end, int64(section.Offset)+int64(section.Size))
 		}
 	}
-	signature := directory(image, pe.IMAGE_DIRECTORY_ENTRY_SECURITY) // its address is an offset in the file
+	signature := directory(image, pe.IMAGE_DIRECTORY_ENTRY_SECURITY) // the address of the signature is an offset in the file
 	return max(end, int64(signature.VirtualAddress)+int64(signature.Size))
 }
 

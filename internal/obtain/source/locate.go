@@ -72,8 +72,8 @@ func cutScheme(text string) (scheme, rest string, ok bool) {
 	return strings.ToLower(scheme), rest, true
 }
 
-// filePath returns the path that rest of file://rest means on the operating system
-// goos: file:///k/x, file:///C:/k/x, file://C:/k/x, file://localhost/k/x,
+// filePath returns the path that the URL file://rest names on the operating system goos. It
+// supports file:///k/x, file:///C:/k/x, file://C:/k/x, file://localhost/k/x and
 // file://server/share/x.
 func filePath(rest, goos string) (string, error) {
 	path, err := url.PathUnescape(strings.ReplaceAll(rest, `\`, "/"))

@@ -22,9 +22,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Request describes a binary to obtain: where it comes from, and what it must be. Equal
-// requests have one result within a Set, so a Request has nothing that differs between the
-// nodes that need the binary. For a component of a node file, push.SourceOf makes it.
+// Request describes a binary to obtain: where to get the binary, and what it must be. Equal
+// requests have one result within a Set, so a Request has nothing that differs between the nodes
+// that need the binary. push.SourceOf makes the Request for a component of a node file.
 type Request struct {
 	// URL is a path, a file:// URL or an http(s):// URL, as config.Document.Resolve returns
 	// it: variables and ~ are expanded.
@@ -54,7 +54,7 @@ type Binary struct {
 type Options struct {
 	Cache string       // default: swdt in the user's cache folder
 	HTTP  *http.Client // default: proxy from the environment, no overall timeout
-	// Limits are the limits of downloads; unset ones are read from the environment.
+	// Limits are the limits of downloads; unset limits are read from the environment.
 	Limits Limits
 }
 
@@ -84,13 +84,13 @@ func NewSet(options Options) *Set {
 	return &Set{options: options, hashes: map[fileKey]Binary{}}
 }
 
-// Obtain returns one binary, without a shared Set.
+// Obtain is Set.Obtain with a new Set.
 func Obtain(ctx context.Context, request Request, r ui.Reporter) (Binary, error) {
 	return NewSet(Options{}).Obtain(ctx, request, r)
 }
 
-// Obtain returns a binary. For an equal request it returns the earlier result, but it reads
-// a local file again if the file has changed since.
+// Obtain returns a binary. For an equal request it returns the earlier result, but it reads a
+// local file again if the file has changed since then.
 func (s *Set) Obtain(ctx context.Context, request Request, r ui.Reporter) (Binary, error) {
 	request.SHA256 = strings.ToLower(request.SHA256)
 	return s.sources.Do(ctx, request, func() (_ Binary, remote bool, _ error) { return s.obtain(ctx, request, r) })
@@ -126,7 +126,8 @@ func (s *Set) obtain(ctx context.Context, request Request, r ui.Reporter) (_ Bin
 	return binary, where.url != nil, err
 }
 
-// examine reads a local file once, and returns an error if it is not the requested one.
+// examine reads a local file once, and returns an error if the file has not the requested hash or
+// kind.
 func (s *Set) examine(ctx context.Context, path string, request Request, name string) (Binary, error) {
 	before, err := regular(path)
 	if err != nil {

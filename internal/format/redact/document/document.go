@@ -22,24 +22,26 @@ type value struct {
 	children []*value
 
 	start, end int    // position of a scalar in the document
-	mark       string // its replacement, if it is secret
+	mark       string // the replacement of a secret in the document
 	secret     bool
-	clean      string              // its text without secrets; for formats that write a new document
-	encode     func(string) string // encodes such a text; nil: documents inside this one are not parsed
+	clean      string              // the text without secrets; for formats that write a new document
+	encode     func(string) string // encodes clean for the document; nil: documents inside text are not parsed
 }
 
 // format parses and writes documents of one kind.
 type format struct {
-	// parse returns the values of a document; ok is false if it is not of this kind.
+	// parse returns the values of a document; ok is false if the text is not a document of this
+	// kind.
 	parse func(text []byte) (root *value, ok bool)
-	// apply writes the document without the secret values; nil: they are replaced by position.
+	// apply writes the document without the secret values; nil: their marks replace them by
+	// position.
 	apply func(text []byte, root *value) ([]byte, bool)
 	// repair quotes the marks that a scan of lines put in place of secrets, so that the
 	// document is valid again; nil: the format accepts marks without quotes.
 	repair func(text []byte) []byte
 }
 
-// read parses a document, which it repairs if necessary, and returns the text that it parsed.
+// read parses a document, and repairs it if necessary. It returns the text that it parsed.
 func (f format) read(text []byte) (parsed []byte, root *value, ok bool) {
 	if root, ok = f.parse(text); ok || f.repair == nil || !bytes.Contains(text, []byte(redact.Mark)) {
 		return text, root, ok
@@ -125,7 +127,8 @@ func (f format) write(text []byte, root *value) ([]byte, bool) {
 	return redacted, ok
 }
 
-// parse parses a document of any format, and returns its text as parsed; nil if it is not a document.
+// parse parses a document of any format. It returns the format, the text that it parsed, which a
+// repair may have changed, and the values. root is nil if the text is not a document.
 func parse(text []byte) (f format, parsed []byte, root *value) {
 	trimmed := bytes.TrimLeft(text, " \t\r\n\xef\xbb\xbf")
 	if len(trimmed) == 0 {
@@ -183,7 +186,8 @@ func mark(root *value, name string) bool {
 
 func (v *value) redact() { v.secret, v.clean = true, redact.Mark }
 
-// redactNested parses a text that is itself a JSON document: an annotation with the applied object.
+// redactNested redacts a text that is itself a JSON document, such as the annotation in which
+// kubectl keeps the applied object.
 func (v *value) redactNested() {
 	if v.encode == nil || len(v.text) < 2 || v.text[0] != '{' {
 		return
@@ -197,7 +201,8 @@ func (v *value) redactNested() {
 	}
 }
 
-// walk visits each value with the name that describes it: its own, or that of the list or plural that contains it.
+// walk visits each value with the name that describes the value: its own name, or the name of the
+// list or plural that contains it.
 func walk(v *value, name string, visit func(*value, string)) {
 	visit(v, name)
 	for _, child := range v.children {
@@ -211,7 +216,8 @@ func walk(v *value, name string, visit func(*value, string)) {
 	}
 }
 
-// nameWithin returns the name that describes a value: its own, or that of the plural that contains it.
+// nameWithin returns the name that describes a value: its own name, or the name of the plural
+// that contains it.
 func nameWithin(outer, own, text string) string {
 	if isPlural(outer) && own != "name" && !redact.Secret(own, text) {
 		return outer
@@ -219,7 +225,8 @@ func nameWithin(outer, own, text string) string {
 	return own
 }
 
-// isPlural reports whether a name means several values, which have their own names: passwords.
+// isPlural reports whether a name, such as passwords, means several values that have names
+// themselves.
 func isPlural(name string) bool {
 	name = strings.ToLower(name)
 	return strings.HasSuffix(name, "passwords") || strings.HasSuffix(name, "tokens") || strings.HasSuffix(name, "keys")

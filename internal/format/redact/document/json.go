@@ -29,7 +29,7 @@ func quoteJSON(text string) string {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(text) // a string cannot fail
+	_ = encoder.Encode(text) // encoding a string cannot fail
 	return strings.TrimSuffix(out.String(), "\n")
 }
 

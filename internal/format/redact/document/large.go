@@ -13,9 +13,10 @@ import (
 const deepestCut = 32
 
 // redactLarge redacts a JSON document that is too large to be parsed at once. It parses one group
-// of members of a list or object after another; most is the largest group, in bytes. It
-// returns false for any other document, of which only the lines were scanned. An object larger than
-// a group, which no Secret can be, is not treated as one object.
+// of members of a list or object after another; most is the maximum size of a group, in bytes. It
+// returns false for any other document; then clean is the result of the scan of its lines.
+// redactLarge does not detect that an object larger than a group is a Secret, but no Secret can
+// be that large.
 func redactLarge(r *redact.Redactor, text []byte, most int) (clean []byte, ok bool) {
 	clean = r.Bytes(text)
 	c := cutter{text: clean, most: most}
@@ -32,7 +33,7 @@ func redactLarge(r *redact.Redactor, text []byte, most int) (clean []byte, ok bo
 // cutter splits a valid JSON document into groups and writes them without secrets.
 type cutter struct {
 	text []byte
-	most int // bytes of a group
+	most int // maximum size of a group, in bytes
 	out  []byte
 	done int // out has the text up to this position
 }
@@ -41,10 +42,11 @@ type cutter struct {
 type group struct {
 	start, end    int
 	open, closing string
-	name          string // of the list or object, or of the one that contains it
+	name          string // describes the members: the name of their list or object, or of an outer one
 }
 
-// value redacts the value from start to end; it returns false if a part is too large.
+// value redacts the value from start to end; it returns false if a part that cannot be split is
+// too large.
 func (c *cutter) value(start, end int, name string, depth int) bool {
 	if end-start <= c.most {
 		return c.redact(group{start: start, end: end, name: name})
@@ -78,7 +80,7 @@ func (c *cutter) value(start, end int, name string, depth int) bool {
 	return members.end == 0 || c.redact(members)
 }
 
-// redact redacts one group.
+// redact redacts one group. It returns false if the group cannot be parsed.
 func (c *cutter) redact(g group) bool {
 	text := bytes.Join([][]byte{[]byte(g.open), c.text[g.start:g.end], []byte(g.closing)}, nil)
 	root, ok := parseJSON(text)
@@ -107,7 +109,7 @@ func (c *cutter) member(at int, of group) (valueStart int, name string) {
 	return c.next(keyEnd), nameWithin(of.name, name, "")
 }
 
-// next skips the text between two values.
+// next returns the beginning of the next value, or of a bracket, at or behind a position.
 func (c *cutter) next(at int) int {
 	for at < len(c.text) && strings.IndexByte(" \t\r\n,:", c.text[at]) >= 0 {
 		at++

@@ -9,7 +9,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/format/redact"
 )
 
-// parseTOML parses a document. The names of tables are not names of values.
+// parseTOML parses a document. It ignores the names of tables: only the key before a value is the
+// value's name.
 func parseTOML(text []byte) (*value, bool) {
 	var p unstable.Parser
 	p.Reset(text)
@@ -51,8 +52,9 @@ func tomlValue(node *unstable.Node) *value {
 	return v
 }
 
-// quoteMarks quotes the marks that a scan of lines put in place of numbers, since TOML has no bare
-// words. Its pattern also matches texts and comments, and leaves the marks in them unchanged.
+// quoteMarks quotes the marks that a scan of lines put in place of numbers, since TOML has no
+// bare words. The pattern also matches whole strings and comments, so that the marks in them stay
+// unchanged.
 func quoteMarks(text []byte) []byte {
 	token := regexp.MustCompile(`(?s)'''.*?'''|"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*|\b` +
 		redact.Mark + `\b`)

@@ -61,7 +61,7 @@ func (p *xmlParser) handle(token xml.Token, start int) bool {
 
 func escapeXML(text string) string {
 	var out strings.Builder
-	_ = xml.EscapeText(&out, []byte(text)) // a builder cannot fail
+	_ = xml.EscapeText(&out, []byte(text)) // writing to a strings.Builder cannot fail
 	return out.String()
 }
 

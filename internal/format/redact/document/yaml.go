@@ -8,8 +8,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// yamlFormat writes a new document, since a YAML node has the position of its beginning but not of
-// its end. It does so only if the document has a secret that the scan of its lines has not found.
+// yamlFormat returns the format of YAML. Its apply writes a new document, since a YAML node has
+// the position of its beginning but not of its end. apply runs only if the document has a secret
+// that the scan of its lines has not found.
 func yamlFormat() format {
 	var documents []*yaml.Node
 	nodes := map[*value]*yaml.Node{}

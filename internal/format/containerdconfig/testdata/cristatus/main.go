@@ -27,7 +27,8 @@ func main() {
 func run(pipe string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	// Wine loses a pipe's first client; the runtime never sees this one.
+	// Wine loses the first client of a pipe, so this client comes first and stays unused. The
+	// runtime never sees it.
 	first, err := await(ctx, pipe)
 	if err != nil {
 		return err
