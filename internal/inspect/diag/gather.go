@@ -47,7 +47,8 @@ type Options struct {
 	EventFiles bool
 	// Cluster is the cluster of the nodes; nil if no kubeconfig was given.
 	Cluster *cluster.Cluster
-	// Remedies renders the commands in a text about a node.
+	// Remedies completes the swdt commands in a text about a node, so that the user can paste them:
+	// with the node's name and the flags of this invocation.
 	Remedies func(node, text string) string
 	// Connect connects to a node; hangUp closes the connection.
 	Connect  func(context.Context, config.Document, ui.Reporter) (n *node.Node, hangUp func(), err error)

@@ -43,8 +43,9 @@ func Unexamined(name string, err error) NodeReport {
 	return newNodeReport(fleet.NewOutcome(name, fleet.Failed, err), Report{})
 }
 
-// ExamineAll runs rules (none: all) on the facts of nodes, and returns the reports sorted by
-// the nodes' names. remedies renders the commands in a text about a node.
+// ExamineAll runs rules (none: all) on the facts of nodes, and returns the reports sorted by the
+// nodes' names. remedies completes the swdt commands in a text about a node, so that the user can
+// paste them.
 func ExamineAll(all []Facts, remedies func(node, text string) string, rules ...string) (nodes []NodeReport) {
 	for _, facts := range all {
 		report, err := Examine(facts, rules...)

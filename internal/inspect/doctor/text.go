@@ -13,7 +13,7 @@ import (
 
 // TextOptions configure WriteText.
 type TextOptions struct {
-	// Remedies returns a remedy with its commands for exactly these nodes.
+	// Remedies completes the swdt commands in a remedy for exactly these nodes.
 	Remedies func(nodes []string, remedy string) string
 	// Wide requests all names of nodes and all evidence, however long the lists are.
 	Wide bool

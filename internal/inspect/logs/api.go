@@ -51,11 +51,11 @@ func (e *QueryDisabledError) Error() string {
 
 // api reads one node's logs through the API server.
 //
-// It requests files by their names, which every kubelet serves. NodeLogQuery is kubelet's
-// query for the log of a service. It would find the log by itself, but it searches for only
-// three file names, which do not include kubelet.err.log. For a file, it accepts neither a
-// time nor a number of lines. It is used only for messages that are not in a file: the
-// messages that a service logs to Windows' Application log.
+// It requests files by their names, which every kubelet serves. NodeLogQuery, kubelet's query for
+// the log of a service, needs no file name. But it searches for only three file names, which do not
+// include kubelet.err.log, and for a file it accepts neither a time nor a number of lines. So api
+// uses NodeLogQuery only for messages that are not in a file: the messages that a service logs to
+// Windows' Application log.
 type api struct {
 	kubelet Kubelet
 	node    string
@@ -70,9 +70,9 @@ type api struct {
 // in.
 type reading func(ctx context.Context, in *Input) error
 
-// ShowByAPI sends a node's logs to the merger. It closes in, which represents the node until
-// its logs are known. It reads all logs at the same time, since the merger releases no line
-// before it has a line of each log. It does not support Follow.
+// ShowByAPI sends a node's logs to the merger. It closes in, which stands for the node until the
+// node's logs are known. All logs are read at the same time, since the merger releases no line
+// before it has a line of each log. ShowByAPI does not support Follow.
 func ShowByAPI(ctx context.Context, kubelet Kubelet, node string, o Options, m *Merger, in *Input,
 	reporter ui.Reporter) error {
 	a := &api{kubelet: kubelet, node: node, options: o}
@@ -149,9 +149,9 @@ func (a *api) source(ctx context.Context, name string) ([]reading, error) {
 	return all, nil
 }
 
-// places returns the patterns of a source's files below the served folder, with slashes. For
-// a service that is not in the table, the patterns are those of a service's usual files.
-// query is the service's name, which NodeLogQuery gets if none of these files exists.
+// places returns the patterns of a source's files below the served folder, with slashes. For a
+// service that is not in the table, these are the usual log files of a service, and query is the
+// service's name: NodeLogQuery is asked for it if none of the files exists.
 func places(name string) (patterns []string, query string, err error) {
 	var all []string
 	switch known, ok := tableEntry(name); {
@@ -238,11 +238,13 @@ func (a *api) list(ctx context.Context, folder string) ([]string, error) {
 
 const (
 	firstPart = 64 << 10 // the size in bytes of the first part that is read from a file's end
-	lastPart  = 64 << 20 // the last such part; if it has too few lines, the whole file is read
+	// The limit of these parts: if the parts below this size have too few lines, the whole file is
+	// read.
+	lastPart = 64 << 20
 )
 
-// file sends the last lines of a file. It reads ever larger parts of the file's end, until a
-// part has enough lines.
+// file sends the last lines of a file. It reads ever larger parts of the file's end, until a part
+// has enough lines. If all lines are wanted, or if lines must be filtered, it reads the whole file.
 func (a *api) file(ctx context.Context, source, file string, in *Input) error {
 	wanted := a.options.Tail
 	if wanted < 0 || a.options.picks() || !a.options.Since.IsZero() {
@@ -282,9 +284,8 @@ func (a *api) part(ctx context.Context, file, byteRange string, limit int) ([]by
 	return text, nil
 }
 
-// isWide reports whether a file is UTF-16, which only the beginning of the file shows.
-// Another part of such a file is not usable, since the part may begin in the middle of a
-// character.
+// isWide reports whether a file is UTF-16, which only the beginning of the file shows. A later part
+// of a UTF-16 file is not usable, since the part may begin in the middle of a character.
 func (a *api) isWide(ctx context.Context, file string, text []byte, whole bool) (wide bool, err error) {
 	if !whole {
 		if text, err = a.part(ctx, file, "bytes=0-"+strconv.Itoa(logline.MarkSize-1), logline.MarkSize); err != nil {
@@ -330,8 +331,9 @@ func (a *api) read(ctx context.Context, source, file string, in *Input) error {
 	return a.send(ctx, source, file, body, a.options.Tail, in)
 }
 
-// send converts a log's bytes to records, and sends the last of the records that the options
-// select. The node's time zone is unknown: a time without a zone counts as UTC.
+// send converts a log's bytes to records, and sends the records that the options select, or the
+// last of them if last is not everyLine. The node's time zone is unknown: a time without a zone
+// counts as UTC.
 func (a *api) send(ctx context.Context, source, file string, from io.Reader, last int, in *Input) error {
 	windowsPath := served + strings.ReplaceAll(file, "/", `\`)
 	if strings.HasPrefix(file, "pods/") {

@@ -27,8 +27,8 @@ func (f *finder) service(ctx context.Context, name string) (*agentv1.ServiceConf
 	return reply.GetConfig(), nil
 }
 
-// ofService returns a service's logs. These are the files that the service is configured to
-// write, even if they do not exist yet, and those of a service's usual files that exist.
+// ofService returns a service's logs: the files that the service is configured to write, even if
+// they do not exist yet, and the usual log files of a service that exist.
 func (f *finder) ofService(ctx context.Context, source, name string) ([]Found, error) {
 	config, err := f.service(ctx, name)
 	if err != nil {
@@ -79,8 +79,8 @@ func (f *finder) configured(ctx context.Context, name string, config *agentv1.Se
 	return configured, nil
 }
 
-// pod returns the logs of namespace/name[/container], of all its restarts that kubelet
-// has kept.
+// pod returns the logs of namespace/name[/container], including the logs of earlier starts that
+// kubelet has kept.
 func (f *finder) pod(ctx context.Context, name string) ([]Found, error) {
 	folder, err := f.podFolder(ctx)
 	if err != nil {
@@ -115,7 +115,8 @@ func podSource(folder, path string) string {
 	return podPrefix + pod[0] + "/" + pod[1] + "/" + parts[1]
 }
 
-// podFolder returns the folder of containers' logs in kubelet's configuration.
+// podFolder returns the folder of containers' logs in kubelet's configuration, or kubelet's default
+// folder.
 func (f *finder) podFolder(ctx context.Context) (string, error) {
 	if f.podLogs != "" {
 		return f.podLogs, nil
@@ -139,7 +140,7 @@ func (f *finder) podFolder(ctx context.Context) (string, error) {
 	var kubelet struct {
 		PodLogsDir string `json:"podLogsDir"`
 	}
-	// kubelet itself reports a configuration that cannot be parsed.
+	// A configuration that cannot be parsed is no error of swdt: kubelet itself reports it.
 	if yaml.Unmarshal(content, &kubelet) == nil && absolute(kubelet.PodLogsDir) != "" {
 		f.podLogs = absolute(kubelet.PodLogsDir)
 	}

@@ -18,7 +18,7 @@ import (
 // Found is a file of a source.
 type Found struct {
 	File
-	Exists   bool // false: a service is configured to log to it, but has not created it yet
+	Exists   bool // false: the user or the settings of a service name the file, but it does not exist yet
 	Size     int64
 	Modified time.Time
 }
@@ -75,8 +75,8 @@ type finder struct {
 	podLogs string // the containers' log folder; "": the setting was not read yet
 }
 
-// Find returns the files of the sources: existing files, and files that a service is
-// configured to write.
+// Find returns the files of the sources: existing files, and files that do not exist yet but that
+// the settings of a service, or a name file:PATH, name.
 func Find(ctx context.Context, n *node.Node, names []string) ([]Found, error) {
 	all, _, err := find(ctx, n, names)
 	return all, err

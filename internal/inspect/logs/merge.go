@@ -14,9 +14,9 @@ const (
 	// maxSilence is the maximum time for which a log that sends nothing delays the other
 	// followed logs.
 	maxSilence = 5 * time.Second
-	// maxWaiting is the number of batches of one log that may wait for other logs. It bounds
-	// the memory: if so many batches of a log wait, the log is not read further until one of
-	// them is released.
+	// maxWaiting is the number of batches of one log that may wait for other logs, which bounds the
+	// memory. If so many batches of a log wait, the log is not read further until one of these
+	// batches is released.
 	maxWaiting = 4
 )
 
@@ -184,9 +184,9 @@ func (m *Merger) handle(e event, now time.Time) {
 	}
 }
 
-// advance updates the sort key for the input's first record. A line without a time gets the
-// sort key of the line before it. If there is no line before it, its sort key is the time of
-// its arrival.
+// advance updates the sort key for the input's first record. A record without a time, or with an
+// earlier time than a record before it, keeps the sort key of the record before it. As long as no
+// record of a live input has had a time, the sort key is the time of arrival.
 func (in *Input) advance() {
 	first := in.batches[0]
 	switch {

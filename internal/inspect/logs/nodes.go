@@ -15,7 +15,9 @@ import (
 type Via string
 
 const (
-	Auto Via = "auto" // SSH, and the API server if SSH fails and ClusterNamed is set
+	// SSH, or the API server if the node is unreachable, ClusterNamed is set and logs are not
+	// followed.
+	Auto Via = "auto"
 	SSH  Via = "ssh"
 	API  Via = "api"
 )
@@ -55,7 +57,7 @@ func (n Nodes) Merge(ctx context.Context, o Options, sink Sink) ([]fleet.Result[
 	}()
 	err := merger.Run(ctx)
 	if err != nil {
-		cancel() // stdout is closed, or ctx has ended; the readers report the end of ctx
+		cancel() // stdout is closed, or ctx has ended; the readers now end too
 	}
 	results := <-reading
 	if errors.Is(err, context.Canceled) {

@@ -62,7 +62,7 @@ func (p *Pattern) Words() (words [][]byte, ignoreCase bool) {
 	return p.words, p.ignoreCase
 }
 
-// maxWords is the largest number of words: the node searches a line once for each.
+// maxWords is the largest number of words: the node searches a line once for each word.
 const maxWords = 16
 
 // needs finds the words in a regular expression.

@@ -20,9 +20,9 @@ import (
 // restarted container or of a service that had not logged before.
 const rescanInterval = 2 * time.Second
 
-// maxLogs is the maximum number of logs of a node that are read at the same time, since each
-// needs its own call. maxFiles is the maximum number of files whose positions are kept, by
-// the node's file IDs.
+// maxLogs is the maximum number of logs of a node that are read at the same time, since each log
+// needs its own call. maxFiles is the maximum number of files whose positions are kept, by the
+// node's file IDs.
 const (
 	maxLogs  = 4096
 	maxFiles = 4096
@@ -66,8 +66,8 @@ type show struct {
 	several atomic.Bool // reports whether there is more than one log
 }
 
-// Show sends a node's logs to the merger. It closes in, which represents the node until
-// its logs are known. With Follow it returns when ctx ends.
+// Show sends a node's logs to the merger. It closes in, which stands for the node until the node's
+// logs are known. With Follow, Show returns when ctx ends.
 func Show(ctx context.Context, n *node.Node, o Options, m *Merger, in *Input, reporter ui.Reporter) error {
 	s := &show{
 		node: n, options: o, merger: m, reporter: reporter,
@@ -249,8 +249,8 @@ func (s *show) failed(ctx context.Context, err error) {
 	s.errs = append(s.errs, err)
 }
 
-// ofConnection reports whether an error is about the connection to the node, which all its
-// logs share.
+// ofConnection reports whether an error is about the connection to the node, which all logs of the
+// node share.
 func ofConnection(err error) bool {
 	var lost *node.LostError
 	var unreachable *node.UnreachableError

@@ -4,9 +4,9 @@ package logs
 type Source struct {
 	Name  string
 	About string
-	// Services are the Windows services that write the logs. The log files in their
-	// command lines and in nssm's settings come first, then the usual files of a
-	// service: see servicelog.Usual.
+	// Services are the Windows services that write the logs. The log files in the services' command
+	// lines and in nssm's settings come first, then the usual log files of a service: see
+	// servicelog.Usual.
 	Services []string
 	// Paths are patterns of further files: * matches any text within a name. All files
 	// that exist belong to the source.

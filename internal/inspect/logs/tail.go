@@ -26,7 +26,7 @@ type Tailer interface {
 // File is one file of a source.
 type File struct {
 	Node   string
-	Source string // the source of its records
+	Source string // the source of the file's records
 	Path   string // on the node
 }
 
@@ -94,11 +94,11 @@ func (t *tail) read(ctx context.Context, node Tailer) error {
 	}
 }
 
-// request returns the request for the file, with the filters that the node can apply. Only
-// your machine can determine the last of the matching lines. Only your machine can also
-// determine whether a container's line matches, since the line may be split into pieces, of
-// which perhaps only one has the word. The node recognises such lines in any file; in the
-// logs of pods, it does not filter at all.
+// request returns the request for the file, with the filters that the node can apply. Only your
+// machine can determine the last of the matching lines. Only your machine can also determine
+// whether a container's line matches, since the line may be split into pieces, of which perhaps
+// only one has the word. The node recognises containers' lines in any file and does not filter
+// them. For the logs of pods, the request contains no words at all.
 func request(file File, o Options) *agentv1.TailRequest {
 	r := &agentv1.TailRequest{Path: file.Path, Lines: int64(o.Tail), Follow: o.Follow}
 	if o.Tail < 0 || o.picks() {
@@ -169,7 +169,7 @@ func (l *lines) reply(ctx context.Context, r *agentv1.TailReply, in *Input) erro
 			return err
 		}
 		in.CaughtUp(ctx)
-	default: // another file, or the file begins again: the last line ends here
+	default: // Another file follows, or the file begins again: the unfinished last line ends.
 		if err := in.Send(ctx, l.cut()); err != nil {
 			return err
 		}

@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// settleTime is the maximum time from a shim's start until the runtime lists its pod.
+	// settleTime is the maximum time from a shim's start until the runtime lists the shim's pod.
 	settleTime = 30 * time.Second
 	// clockTolerance is the maximum time by which a process may seem older than its
 	// container.
 	clockTolerance = 2 * time.Second
 )
 
-// facts are the node's answers during one Observe: its processes before and after the
+// facts are the node's answers during one Observe: the node's processes before and after the
 // window, its services, and the objects of its container runtime.
 type facts struct {
 	before, after sample
@@ -204,7 +204,8 @@ func (a *assignment) container(c *runtimev1.Container) Container {
 	return out
 }
 
-// podsOfShims returns the pods whose IDs are on the command lines of shims.
+// podsOfShims returns the pods whose IDs are on the command lines of shims. It is used if the
+// runtime did not answer.
 func (a *assignment) podsOfShims() []Pod {
 	pods := []Pod{}
 	for _, pid := range sortedPIDs(a.shims) {

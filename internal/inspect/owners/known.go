@@ -15,10 +15,10 @@ func serviceNames() []string {
 	}
 }
 
-// runtimeFolders returns the default folders of a runtime's programs, of the programs
-// that it starts for pods, and of the files of HostProcess containers. Processes of
-// programs in these folders belong to the runtime. The caller adds the folder of the
-// service's own program.
+// runtimeFolders returns the default folders of a runtime's programs, of the programs that the
+// runtime starts for pods, and of the files of HostProcess containers. Processes of programs in
+// these folders belong to the runtime. The caller adds the folder of the program that the service
+// containerd runs.
 func runtimeFolders() []string {
 	return []string{
 		`C:\Program Files\containerd\`, `C:\ProgramData\containerd\`, `C:\opt\cni\bin\`, `C:\hpc\`, `C:\C\`,

@@ -61,8 +61,7 @@ func (w *Live) Watch(ctx context.Context, n *node.Node, pipe string, interval ti
 	})
 }
 
-// leaveScreen makes the next table be drawn below the messages about the
-// connection.
+// leaveScreen makes Live draw the next table below the messages about the connection.
 func (w *Live) leaveScreen() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -71,7 +70,7 @@ func (w *Live) leaveScreen() {
 	}
 }
 
-// show replaces a node's table.
+// show replaces a node's table, and prints or draws the result.
 func (w *Live) show(n NodeReport) error {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

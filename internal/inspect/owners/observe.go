@@ -42,9 +42,8 @@ func NewObserver(n *node.Node, o Options) *Observer {
 	return &Observer{node: n, options: o}
 }
 
-// Observe waits for Options.Window, and returns the table of the moment after it. CPU usage
-// is the mean since the previous Observe. The first Observe also samples the processes
-// before it waits.
+// Observe waits for Options.Window, and returns the table at the end of the wait. CPU usage is the
+// mean since the previous Observe. The first Observe also samples the processes before it waits.
 func (o *Observer) Observe(ctx context.Context) (Table, error) {
 	if len(o.before.processes) == 0 {
 		first, err := o.sample(ctx)

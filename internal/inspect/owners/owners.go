@@ -70,8 +70,8 @@ type Container struct {
 	Processes []Process `json:"processes"`
 }
 
-// Service is a Windows service of a Kubernetes node. Its own process is the first;
-// the processes that it started follow.
+// Service is a Windows service of a Kubernetes node. In Processes, the service's own process comes
+// first, then the processes that the service started.
 type Service struct {
 	Name      string    `json:"name"`
 	State     string    `json:"state"`
@@ -81,7 +81,7 @@ type Service struct {
 // Orphan is a process without an owner.
 type Orphan struct {
 	Process
-	Sandbox string `json:"sandbox"` // the pod sandbox on a shim's command line
+	Sandbox string `json:"sandbox"` // the pod sandbox on the command line of a shim; "" for other programs
 	Why     string `json:"why"`
 }
 
@@ -95,7 +95,7 @@ type Process struct {
 	Started *time.Time `json:"started"`
 	// UptimeSeconds is measured by the node's clock.
 	UptimeSeconds float64  `json:"uptimeSeconds"`
-	CPUSeconds    float64  `json:"cpuSeconds"`  // since it started
+	CPUSeconds    float64  `json:"cpuSeconds"`  // since the process started
 	Cores         *float64 `json:"cores"`       // mean over the window; nil if the process started later
 	MemoryBytes   uint64   `json:"memoryBytes"` // working set
 	Handles       uint32   `json:"handles"`

@@ -20,7 +20,8 @@ type Selection struct {
 	Orphans   bool           // only unowned processes
 	livetable.Choice
 
-	// Remedies renders the commands in a text about a node.
+	// Remedies completes the swdt commands in a text about a node, so that the user can paste them:
+	// with the node's name and the flags of this invocation.
 	Remedies func(node, text string) string
 	view     *livetable.View // the view that keys change; nil: there are no keys
 }
@@ -70,7 +71,7 @@ func NewReport(results []fleet.Result[Table], s Selection) Report {
 }
 
 // OrphansError reports that a check found unowned processes.
-type OrphansError struct{ Nodes []string } // each with the number of its unowned processes
+type OrphansError struct{ Nodes []string } // names of nodes, each with the number of unowned processes
 
 func (e *OrphansError) Error() string { return strings.Join(e.Nodes, "; ") }
 
@@ -145,7 +146,7 @@ func (l Report) explain(w io.Writer, several bool) error {
 		listed := map[uint32]bool{}
 		for _, o := range n.Orphans {
 			listed[o.PID] = true
-			if listed[o.ParentPID] { // killing the parent's tree kills it too
+			if listed[o.ParentPID] { // killing the parent's tree kills this process too
 				continue
 			}
 			line := fmt.Sprintf("%d: %s", o.PID, o.Why)

@@ -76,8 +76,8 @@ func (r row) program() string {
 // filter is the text that rows must contain.
 type filter struct{ livetable.Choice }
 
-// filtered returns the part of a table that matches the filter. Every output format shows
-// this part.
+// filtered returns the part of a table that matches the filter. Every output format shows only this
+// part.
 func (o filter) filtered(t Table) Table {
 	if o.Filter == "" {
 		return t

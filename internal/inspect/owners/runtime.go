@@ -17,7 +17,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/node/criproxy"
 )
 
-// maxCalls is the number of calls to the runtime at the same time.
+// maxCalls is the maximum number of simultaneous calls to the runtime.
 const maxCalls = 8
 
 // runtimeAnswer is the answer of the container runtime.
@@ -60,7 +60,7 @@ func askRuntime(ctx context.Context, n criproxy.Node, pipe string) (answer runti
 	ask := func(id string, info func() (map[string]string, error)) {
 		work.Go(func() error {
 			details, err := info()
-			if status.Code(err) == codes.NotFound { // removed after it was listed
+			if status.Code(err) == codes.NotFound { // removed after the list was made
 				return nil
 			}
 			mutex.Lock()
@@ -90,8 +90,8 @@ func askRuntime(ctx context.Context, n criproxy.Node, pipe string) (answer runti
 	return answer, work.Wait()
 }
 
-// pidOf reads the process id from containerd's verbose status. Its format is meant for
-// people and not guaranteed: pidOf returns 0 if it finds no process id.
+// pidOf reads the process ID from containerd's verbose status. The format of this status is meant
+// for people and not guaranteed: pidOf returns 0 if it finds no process ID.
 func pidOf(info map[string]string) uint32 {
 	var described struct {
 		PID uint32 `json:"pid"`

@@ -48,10 +48,9 @@ func newTree(s sample) tree {
 	return t
 }
 
-// parent returns the parent of a process if it still runs. Windows keeps only the parent's
-// process id, and may give it to another process after the parent has exited. parent
-// detects that process by its start time: it is younger than the child, and a parent never
-// is.
+// parent returns the parent of a process, and whether the parent still runs. Windows keeps only the
+// parent's process ID, and may give the ID to another process after the parent has exited. That
+// other process is younger than the child, but a parent is never younger than its child.
 func (t tree) parent(p *agentv1.Process) (*agentv1.Process, bool) {
 	parent, ok := t.processes[p.GetParentPid()]
 	if !ok || parent == p {

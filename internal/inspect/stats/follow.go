@@ -55,8 +55,8 @@ type Follower struct {
 	groups    map[groupKey]*group
 }
 
-// DefaultTolerance is the default of the largest relative difference between rates that is
-// accepted.
+// DefaultTolerance is the default tolerance: the largest relative difference between two rates that
+// the rules accept.
 const DefaultTolerance = 0.2
 
 // NewFollower returns a Follower without series.
@@ -196,8 +196,8 @@ func (k peerKey) other() peerKey {
 	return k
 }
 
-// forget removes the series without a sample since the given time, since their containers
-// are gone.
+// forget removes the series without a sample since the given time: their containers are usually
+// gone.
 func (f *Follower) forget(since time.Time) {
 	for key, t := range f.tracks {
 		if t.seen.Before(since) {

@@ -13,13 +13,13 @@ const (
 	// brief is the minimum time between two samples for a meaningful rate.
 	brief = 100 * time.Millisecond
 	// quanta is the number of steps of the counter that must all be multiples of Tick for the
-	// verdict. It is large enough to exclude a coincidence.
+	// verdict Quantised. It is large enough to exclude a coincidence.
 	quanta = 8
-	// History is the length of a series that must be kept to judge it.
+	// History is the length of a series that must be kept to judge the series' last sample.
 	History = staleAfter + RateWindow
 )
 
-// Window is the evidence for the verdicts on a sample: its series up to the sample, and
+// Window is the evidence for the verdicts on a sample: the sample's series up to the sample, and
 // related series.
 type Window struct {
 	Source    Source
@@ -52,8 +52,8 @@ func judge(w Window, rules []Rule) []Verdict {
 	return verdicts
 }
 
-// Checked is a set of rules that could judge a sample. It takes no memory of its own,
-// since there are many samples.
+// Checked is the set of the rules that could judge a sample, one bit for each rule. A set of bits
+// needs little memory, and there are many samples.
 type Checked uint16
 
 // checked returns the rules that could judge the window's last point, whatever their verdict.
@@ -242,9 +242,9 @@ func stale(w Window) bool {
 	return frozen || idle && rated
 }
 
-// disagree reports whether the rates of the runtime and the kubelet differ too much. If they
-// do, the samples of both sources get the verdict, since the two series do not show which
-// source is right.
+// disagree reports whether the rates of the runtime and the kubelet differ too much. In this case,
+// the samples of both sources get the verdict, since the two series do not show which source is
+// right.
 func disagree(w Window) bool {
 	if len(w.Peer) == 0 {
 		return false

@@ -57,9 +57,9 @@ type step struct {
 
 func (s step) cores() float64 { return float64(s.advance) / float64(s.span) }
 
-// stepsBack visits the steps before the last point, the latest first, until they cover the
-// window. The result whole reports whether the visited steps cover it. The visits end
-// early if the counter is missing or goes back, or if visit returns false.
+// stepsBack visits the steps before the last point, the latest first, until the visited steps cover
+// the window. The result whole reports whether they cover the window. The visits end early if the
+// counter is missing or goes back, or if visit returns false.
 func stepsBack(points []Point, window time.Duration, visit func(step) bool) (whole bool) {
 	if len(points) == 0 {
 		return false

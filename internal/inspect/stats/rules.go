@@ -28,16 +28,16 @@ type Rule struct {
 	Formula  string  `json:"formula"`
 	Cause    string  `json:"cause"`
 	Upstream string  `json:"upstream,omitempty"`
-	// Note reports whether the verdict only describes how the numbers are made,
-	// and does not mean that they are wrong.
+	// Note reports whether the verdict only describes how the numbers are made, and does not mean
+	// that the numbers are wrong.
 	Note bool `json:"note,omitempty"`
 
 	// Needs is the minimum length of a series that the rule can judge.
 	Needs time.Duration `json:"-"`
 
 	holds func(Window) bool
-	// possible reports whether the window has the numbers that the rule compares.
-	// If it has, a sample without the verdict has passed the rule.
+	// possible reports whether the window has the numbers that the rule compares. If possible
+	// returns true, a sample without the verdict has passed the rule.
 	possible func(Window) bool
 }
 

@@ -61,8 +61,8 @@ func New() *Exporter {
 	return e
 }
 
-// Add counts a reading and its verdicts. rows are those that a Follower returned for the
-// reading. Add keeps those of caller 0.
+// Add counts a reading and its verdicts. rows are the rows that a Follower returned for the
+// reading. Add keeps the rows of caller 0.
 func (e *Exporter) Add(r stats.Reading, rows []stats.Row) {
 	source := string(r.Source)
 	if r.Err != "" {
@@ -88,8 +88,8 @@ func (e *Exporter) Add(r stats.Reading, rows []stats.Row) {
 	}
 }
 
-// keep stores a row as the latest one of its container. It removes the rows that the
-// container had under other IDs, before its restarts.
+// keep stores a row as the latest row of its container. It removes the rows that the container had
+// under other IDs, before its restarts.
 func (e *Exporter) keep(row stats.Row) {
 	if _, known := e.latest[row.Key]; !known {
 		for key := range e.latest {

@@ -162,7 +162,7 @@ func Node(ctx context.Context, n *node.Node, doc config.Document, o Options, to 
 	if err := to.Node(known); err != nil {
 		return err
 	}
-	ui.Done(r) // otherwise the live line of r would remain within the table
+	ui.Done(r) // without this, the live line of r would remain within the table
 	return poll.Run(ctx, o.poll(known.Name, askers...), to.Reading)
 }
 

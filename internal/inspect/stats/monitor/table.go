@@ -82,9 +82,8 @@ func (t *table) rows(r stats.Reading, rows []stats.Row) error {
 	return t.draw()
 }
 
-// forget removes the ended containers of the reading's node and source. If the reading has
-// an error, it removes none, since such a reading does not show which containers have
-// ended.
+// forget removes the ended containers of the reading's node and source. If the reading has an
+// error, forget removes no container, since the reading does not show which containers have ended.
 func (t *table) forget(r stats.Reading) {
 	for id, s := range t.series {
 		key := s.last.Key
@@ -120,8 +119,8 @@ func (t *table) draw() error {
 // Columns returns the names of the columns by which the live table can be sorted.
 func Columns() []string { return livetable.Names(columns()) }
 
-// columns returns the columns by which the table can be sorted. Among equal rows, rows
-// with faults come first.
+// columns returns the columns by which the table can be sorted. Among equal rows, the row with more
+// faults comes first.
 func columns() []livetable.Column[*tableRow] {
 	number := func(of func(stats.Row) float64) func(a, b *tableRow) int {
 		return func(a, b *tableRow) int { return cmp.Compare(of(b.last), of(a.last)) }

@@ -48,9 +48,9 @@ func (e *UnansweredError) Error() string {
 
 func (e *UnansweredError) Unwrap() error { return e.Err }
 
-// Run watches until the time is over or ctx ends, neither of which is an error. It calls
-// each with every reading, one at a time; the readings of one source and caller are in the
-// order of the requests. If each returns an error, Run ends and returns it.
+// Run watches until the time is over or ctx ends, neither of which is an error. It calls each with
+// every reading, one at a time; the readings of one source and caller are in the order of the
+// requests. If each returns an error, Run ends and returns this error.
 func Run(ctx context.Context, o Options, each func(stats.Reading) error) error {
 	if err := o.first(ctx, each); err != nil || ctx.Err() != nil {
 		return err
@@ -84,7 +84,7 @@ func Run(ctx context.Context, o Options, each func(stats.Reading) error) error {
 	return failed
 }
 
-// first asks every source once, and returns an *UnansweredError if one does not answer.
+// first asks every source once, and returns an *UnansweredError if a source does not answer.
 func (o Options) first(ctx context.Context, each func(stats.Reading) error) error {
 	for _, asker := range o.Askers {
 		reading, err := o.ask(ctx, asker, 0)

@@ -20,7 +20,8 @@ const largestFrame = 64 << 20
 // Recording describes the recordings in a file.
 type Recording struct {
 	Metas []Meta // of each recording in the file
-	// Cut reports whether the file ends within a frame, as after a kill of its writer.
+	// Cut reports whether the file ends within a frame, for example because the recording program
+	// was killed.
 	Cut bool
 }
 

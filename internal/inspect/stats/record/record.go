@@ -45,8 +45,8 @@ type line struct {
 	Reading   *reading   `json:"reading,omitempty"`
 }
 
-// container is recorded once, and again when its limit changes. Samples refer to it by its
-// number.
+// container is a line about a container. It is recorded once, and again when the container's limit
+// changes. Samples have the number of their container.
 type container struct {
 	Number int `json:"n"`
 	stats.Container

@@ -86,8 +86,8 @@ func toTheEnd(file *os.File) (end int, err error) {
 // AddNode records the facts about a node.
 func (w *Writer) AddNode(facts NodeFacts) error { return w.line(line{Node: &facts}) }
 
-// Add records a reading. The reading is in the file after frameEvery, if further readings
-// arrive.
+// Add records a reading. The reading is written to the file with the first reading that is received
+// at least frameEvery later, or earlier by Flush.
 func (w *Writer) Add(r stats.Reading) error {
 	w.fresh = false
 	recorded := reading{

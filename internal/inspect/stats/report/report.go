@@ -168,7 +168,7 @@ func (c *chart) use() float64 {
 // Listed is a container in the page's list.
 type Listed struct {
 	Title, Source, Node string
-	Counts              string // verdicts
+	Counts              string // the number of each verdict
 	Use, Most           string // cores: the mean computed rate, the highest reported rate
 	Order, Faults       float64
 }

@@ -29,9 +29,9 @@ type CRI struct {
 	details *details
 }
 
-// NewCRI returns a source that asks the runtime of a node with this number of cores. If
-// sandboxes is true, each Ask also requests the statistics of pods. This is a second call,
-// and it changes the rates that the runtime reports to the next call.
+// NewCRI returns a source that asks the runtime of a node with this number of cores. If sandboxes
+// is true, each Ask also requests the statistics of pods with a second call, which changes the
+// rates that the runtime reports to the next call.
 func NewCRI(runtime Runtime, cores float64, sandboxes bool) *CRI {
 	return &CRI{runtime: runtime, cores: cores, sandboxes: sandboxes, details: newDetails(runtime)}
 }

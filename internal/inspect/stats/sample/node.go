@@ -70,7 +70,7 @@ func (n *Node) Ask(ctx context.Context) ([]stats.Sample, float64, error) {
 		if !ok || isOlder(p, c) {
 			continue
 		}
-		delete(of, p.GetPid()) // only one process has this PID, even if the node lists it twice
+		delete(of, p.GetPid()) // only one process has this PID, even if the node lists the PID twice
 		samples = append(samples, stats.Sample{
 			Container: containerOf(&runtimev1.ContainerAttributes{Id: c.GetId(), Metadata: c.GetMetadata(),
 				Labels: c.GetLabels()}),
