@@ -20,9 +20,9 @@ import (
 // removedInterval is the time between two checks that the state folder still exists.
 const removedInterval = time.Second
 
-// RunBackground is the body of the hidden command `swdt sandbox serve --state
-// DIR`, which Up starts: it serves until ctx ends or Down asks it to stop. Once
-// it listens it writes one line of JSON, the Info, to ready and closes it.
+// RunBackground is the body of the hidden command `swdt sandbox serve --state DIR`, which Up
+// starts. It serves until ctx ends or Down requests the end. As soon as it listens, it writes the
+// Info to ready, as one line of JSON, and closes ready.
 func RunBackground(ctx context.Context, stateDir string, agent agentbin.Agent, ready io.WriteCloser,
 	log *slog.Logger) error {
 	f := folder{path: stateDir}

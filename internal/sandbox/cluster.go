@@ -16,7 +16,8 @@ import (
 // clusterFolder is the control plane's state within a sandbox's folder.
 const clusterFolder = "cluster"
 
-// clusterEndLimit bounds the end of a control plane. It is short, since the processes are killed.
+// clusterEndLimit bounds the time in which a control plane must end. The limit is short, since
+// the processes are killed.
 const clusterEndLimit = 10 * time.Second
 
 // The versions of the lab's programs with which a node joins.

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// NewKey creates an SSH key pair. It returns the key, and the private key's file in OpenSSH's
-// format.
+// NewKey creates an SSH key pair. It returns the key, and the content of the private key's file
+// in OpenSSH's format.
 func NewKey(comment string) (ssh.Signer, []byte, error) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

@@ -34,7 +34,7 @@ const (
 // ErrNotRunning is the error for a sandbox that does not run.
 var ErrNotRunning = errors.New("no such sandbox runs")
 
-// RequestError is the error for an invalid option, regardless of what runs.
+// RequestError is the error for an option that is invalid whatever sandboxes run.
 type RequestError struct{ text string }
 
 func (e *RequestError) Error() string { return e.text }
@@ -48,7 +48,7 @@ type Options struct {
 	StateDir string // holds one folder per sandbox; default: DefaultStateDir
 	// Shell is the SSH server's default shell: cmd (default) or powershell.
 	Shell string
-	// Port to listen on; 0 chooses a free one.
+	// Port is the port to listen on; 0 chooses a free port.
 	Port int
 	// Cluster also requests a control plane that the node can join.
 	Cluster bool
@@ -71,7 +71,7 @@ type Info struct {
 	Kubeconfig string `json:"kubeconfig"`
 	// Pods is the number of pods, if the user requested one.
 	Pods int `json:"pods"`
-	// Shell is the default shell of its SSH server, if the user requested one.
+	// Shell is the default shell of the sandbox's SSH server, if the user requested one.
 	Shell string `json:"shell"`
 	// PID, Started and Log describe the background process.
 	PID     int       `json:"pid"`
@@ -79,7 +79,7 @@ type Info struct {
 	Log     string    `json:"log"`
 }
 
-// port returns the port of its SSH server.
+// port returns the port of the sandbox's SSH server, or 0 if Hostname has none.
 func (i Info) port() int {
 	_, text, err := net.SplitHostPort(i.Hostname)
 	if err != nil {
@@ -313,8 +313,8 @@ func sandboxesIn(stateDir string) ([]string, error) {
 	return names, nil
 }
 
-// Down ends a sandbox and removes its state, also the state that a crashed sandbox left
-// behind. It returns ErrNotRunning if there is no such state.
+// Down ends a sandbox and removes its state. It also removes the state that a crashed sandbox
+// left behind. It returns ErrNotRunning if there is no such state.
 func Down(ctx context.Context, o Options) error {
 	o, err := o.complete()
 	if err != nil {

@@ -37,7 +37,7 @@ type ServerOptions struct {
 	// Administrator can log in with AuthorizedKeys and Password (if not empty).
 	AuthorizedKeys []ssh.PublicKey
 	Password       string
-	// OwnKeys also lets those keys log in that the machine's own file lists, as sshd does.
+	// OwnKeys also accepts the keys in the machine's own file of authorized keys, as sshd does.
 	OwnKeys bool
 	// Shell is the default shell: cmd (default) or powershell.
 	Shell string
@@ -215,7 +215,7 @@ func (s *server) serveSFTP(channel gssh.Session) {
 		return
 	}
 	defer session.close()
-	code := 0 // scp fails without an exit code
+	code := 0 // without an exit code, scp fails
 	if err := serveSFTP(stdio{channel, channel}, session.disk()); err != nil {
 		s.log.Warn("SFTP ended", "err", err)
 		code = 255

@@ -18,7 +18,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// disk has the file operations that the SFTP server needs; the methods are those of platform.Files.
+// disk has the file operations that the SFTP server needs. platform.Files has the same methods.
 type disk interface {
 	Stat(path string) (platform.FileInfo, error)
 	List(path string) ([]platform.FileInfo, error)
@@ -38,9 +38,9 @@ type sftpHandlers struct {
 	written map[string]*written // by path in lower case
 }
 
-// windowsPath converts SFTP's /C:/folder/file to C:\folder\file. Package sftp puts the start folder
-// in front of a relative path. Win32-OpenSSH treats C:/file as absolute, so windowsPath also finds
-// the drive in the middle.
+// windowsPath converts SFTP's /C:/folder/file to C:\folder\file. Package sftp puts the start
+// folder in front of a relative path. Win32-OpenSSH treats C:/file as absolute, so windowsPath
+// also finds a drive in the middle of the path.
 func windowsPath(p string) (string, error) {
 	parts := strings.Split(strings.Trim(p, "/"), "/")
 	for i := len(parts) - 1; i >= 0; i-- {
@@ -102,8 +102,8 @@ func (r *readerAt) ReadAt(b []byte, offset int64) (int, error) {
 
 func (r *readerAt) Close() error { return r.file.Close() }
 
-// Filewrite opens a file for writing. Without the flag "truncate" the client writes in place, as
-// scp does since OpenSSH 9.
+// Filewrite opens a file for writing. Without the flag "truncate" the file keeps its content, and
+// the client writes in place, as scp does since OpenSSH 9.
 func (h *sftpHandlers) Filewrite(r *sftp.Request) (io.WriterAt, error) {
 	p, err := windowsPath(r.Filepath)
 	if err != nil {
@@ -130,8 +130,8 @@ func (h *sftpHandlers) Filewrite(r *sftp.Request) (io.WriterAt, error) {
 	return h.open(p, mode)
 }
 
-// writable has the methods for writing in place. The files of every disk have them in addition to
-// the methods of platform.WriteFile.
+// writable has the methods for writing in place. The files of every disk have these methods in
+// addition to the methods of platform.WriteFile.
 type writable interface {
 	io.WriterAt
 	io.Closer

@@ -53,7 +53,7 @@ type shell struct {
 	command
 }
 
-// run runs the command line, or the shell itself if there is none.
+// run runs the command line, or the shell itself if the command line is empty.
 func (s *shell) run(ctx context.Context) int {
 	if s.line != "" {
 		return s.runLine(ctx, s.line)
@@ -153,8 +153,8 @@ func (s *shell) runWords(ctx context.Context, words []string, text string) (code
 	return sub.runProgram(ctx, words), false
 }
 
-// redirect removes redirections from the words, and returns a shell that applies them. A
-// redirection goes to nowhere, or from stderr to stdout.
+// redirect removes redirections from the words, and returns a shell that applies them. It
+// supports redirections to nowhere and from stderr to stdout.
 func (s *shell) redirect(words []string) (*shell, []string) {
 	sub := *s
 	var rest []string
@@ -195,7 +195,7 @@ func (s *shell) runProgram(ctx context.Context, words []string) int {
 	if name == "&" && len(args) > 0 { // PowerShell's call operator
 		name, args = args[0], args[1:]
 	}
-	// sshd starts the shell in the user's profile.
+	// sshd starts the shell in the user's profile, so relative paths begin in the profile.
 	if rest, relative := strings.CutPrefix(strings.ReplaceAll(name, "/", `\`), `.\`); relative {
 		name = profileFolder + `\` + rest
 	}
@@ -215,7 +215,8 @@ func (s *shell) runProgram(ctx context.Context, words []string) int {
 	return code
 }
 
-// notFound prints the error message of Windows, and returns the exit code of its sshd.
+// notFound prints the error message that Windows prints for a missing program, and returns the
+// exit code that Windows' sshd then sends.
 func (s *shell) notFound(name string) int {
 	if s.kind == shellPowerShell {
 		fmt.Fprintf(s.stderr, "%[1]s : The term '%[1]s' is not recognized as the name of a cmdlet, function, script "+

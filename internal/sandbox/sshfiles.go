@@ -40,7 +40,8 @@ func HostKeyOf(m *simulated.Machine) (ssh.Signer, error) {
 	return key, nil
 }
 
-// Authorize lets keys log in to a machine, in addition to those that its file lists.
+// Authorize adds keys to a machine's own file of authorized keys, and keeps the keys that the
+// file has.
 func Authorize(m *simulated.Machine, keys ...ssh.PublicKey) {
 	if len(keys) == 0 {
 		return

@@ -172,8 +172,8 @@ func (m *wineMachine) session() (session, error) {
 	return &wineSession{prefix: m.prefix, shell: m.shell, ctx: ctx, end: end}, nil
 }
 
-// wineSession is the session of one SSH channel in a prefix. When it ends, the programs that it
-// runs end too, as on Windows.
+// wineSession is the session of one SSH channel in a prefix. When the session ends, the programs
+// that it runs end too, as on Windows.
 type wineSession struct {
 	prefix *wine.Prefix
 	shell  shellKind
@@ -221,8 +221,8 @@ func (s *wineSession) program(ctx context.Context, c platform.Command) (int, err
 	cmd := s.prefix.Command(ctx, path, c.Args...)
 	cmd.Stdout, cmd.Stderr = c.Stdout, c.Stderr
 	cmd.WaitDelay = drainLimit
-	// Use a pipe of our own instead of cmd.Stdin: with cmd.Stdin, Wait would wait for the client to
-	// close its end, which the client has no reason to do.
+	// Use a pipe of our own instead of cmd.Stdin: with cmd.Stdin, Wait would wait for the client
+	// to close the input, which the client has no reason to do.
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return 0, fmt.Errorf("run %s: %w", c.Path, err)
@@ -246,8 +246,9 @@ func (s *wineSession) program(ctx context.Context, c platform.Command) (int, err
 	return 1, err
 }
 
-// find returns the program's full path. If a command has only the program's name, Wine starts the
-// program through another process, and prints a line of debugging output if no such program exists.
+// find returns a program's full path. swdt does not leave the search to Wine: if a command has
+// only a name, Wine starts the program through another process, and prints a line of debugging
+// output if no such program exists.
 func (s *wineSession) find(name string) (string, error) {
 	folders := []string{`C:\windows\system32\`, `C:\windows\`}
 	if strings.ContainsAny(name, `\/`) {

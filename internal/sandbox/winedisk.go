@@ -136,7 +136,8 @@ func (d prefixDisk) SetModified(path string, t time.Time) error {
 	return os.Chtimes(local, time.Time{}, t)
 }
 
-// local returns the path outside Wine. It never follows a link out of the prefix.
+// local returns the path outside Wine. It refuses a path whose folder is, through links, outside
+// the prefix. It does not check whether the last part of the path is a link.
 func (d prefixDisk) local(path string) (string, error) {
 	local, err := d.prefix.Path(path)
 	if err != nil {

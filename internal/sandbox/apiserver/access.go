@@ -117,13 +117,13 @@ func forbidden(r Request) error {
 		resource += "/" + r.Subresource
 	}
 	return apierrors.NewForbidden(schema.GroupResource{Group: r.Group, Resource: r.Resource}, r.Name,
-		//lint:ignore ST1005 as the real one says it
+		//lint:ignore ST1005 the real API server has this text
 		fmt.Errorf("User %q cannot %s resource %q in API group %q %s", r.User, r.Verb, resource, r.Group, where))
 }
 
-// admit refuses, completes or accepts the object o that a request results in. before is the
-// stored object, or nil for a new object. admit must not call the store, since call.change
-// calls admit while the store is locked.
+// admit refuses, completes or accepts the object o that results from a request. before is the
+// stored object, or nil for a new object. admit must not call the store, since call.change calls
+// admit while the store is locked.
 func (c *Cluster) admit(r Request, before, o object) error {
 	if r.Group != "" || r.Resource != "nodes" {
 		return nil
@@ -180,8 +180,9 @@ func kubeletLabel(name string) bool {
 	return !inDomain("kubernetes.io") && !inDomain("k8s.io")
 }
 
-// review answers the requests of a sender about itself: it sets the status of o to the
-// sender's name and groups, or to whether the sender may send the request that o describes.
+// review answers a sender's question about itself. It sets the status of o to the sender's name
+// and groups or, for a SelfSubjectAccessReview, to the answer whether the sender may send the
+// request that o describes.
 func (c *Cluster) review(r Request, resource Resource, o object) object {
 	o["apiVersion"], o["kind"] = resource.apiVersion(), resource.Kind
 	if resource.Kind == "SelfSubjectReview" {

@@ -3,15 +3,14 @@
 // node needs. Its clients are real: client-go, kubectl, or the kubeadm and kubelet
 // of a simulated machine.
 //
-// The API server is generic. It stores an object as plain JSON, by resource,
-// namespace and name; get, list, create, update, patch, delete and watch work
-// for every resource of the table in resources.go and for those that a test
-// adds. Types of Kubernetes matter for two things only: strategic merge patches
-// need them, and some resources have a behaviour of their own:
+// The API server is generic. It stores an object as plain JSON, by resource, namespace and name;
+// get, list, create, update, patch, delete and watch work for every resource of the table in
+// resources.go and for the resources that a test adds. Only strategic merge patches need
+// Kubernetes' own type of an object. Some resources have a behaviour of their own:
 //
 //   - bootstrap-token Secrets expire and sign cluster-info (bootstrap.go)
 //   - certificate signing requests of nodes are approved and signed (csr.go)
-//   - nodes are tainted, and NotReady when their lease is not renewed (nodes.go)
+//   - nodes are tainted, and Unknown when their lease is not renewed (nodes.go)
 //   - nodes get a pod that installs a pod network (nodes.go)
 //   - evictions respect PodDisruptionBudgets (pods.go)
 //   - deleting an object deletes the objects that it owns (store.go)
@@ -33,7 +32,7 @@ import (
 	"time"
 )
 
-// Options are the settings of a cluster. The zero value is a realistic one.
+// Options are the settings of a cluster. With the zero value, the cluster is a realistic one.
 type Options struct {
 	Version string // of the API server; default: DefaultVersion
 	// Address to listen on; default: a free port of 127.0.0.1.
@@ -81,7 +80,7 @@ type Cluster struct {
 	server   *http.Server
 	ctx      context.Context
 	cancel   context.CancelFunc
-	running  sync.WaitGroup // requests too
+	running  sync.WaitGroup // the goroutines and requests that Close waits for
 
 	mu        sync.Mutex
 	closed    bool

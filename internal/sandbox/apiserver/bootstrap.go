@@ -149,8 +149,9 @@ func (c *Cluster) sign(tokens []bootstrapToken) {
 	})
 }
 
-// signature returns a JSON Web Signature without the content. kubeadm computes the signature again
-// and compares all bytes. (k8s.io/cluster-bootstrap/token/jws needs a whole JOSE library for it.)
+// signature returns the JSON Web Signature of content, without the content. kubeadm computes the
+// signature again and compares all bytes. (k8s.io/cluster-bootstrap/token/jws would need a whole
+// JOSE library to compute it.)
 func signature(content string, t bootstrapToken) string {
 	encode := base64.RawURLEncoding.EncodeToString
 	header := encode(fmt.Appendf(nil, `{"alg":"HS256","kid":%q}`, t.id))

@@ -62,10 +62,10 @@ func (c *Cluster) SetClock(ahead time.Duration) {
 	c.clock = ahead
 }
 
-// maxRequests bounds the record.
+// maxRequests bounds the number of recorded requests.
 const maxRequests = 10_000
 
-// verdict records a request and asks the hook.
+// verdict records a request and returns the hook's verdict.
 func (c *Cluster) verdict(r Request) Verdict {
 	c.mu.Lock()
 	if len(c.requests) >= maxRequests {

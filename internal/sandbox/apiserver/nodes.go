@@ -131,8 +131,8 @@ func (c *Cluster) markUnknown(name string) {
 
 const podNetworkName = "pod-network-windows"
 
-// bindNetwork does the work of the pod network's DaemonSet: it creates a pod for a Windows node.
-// The simulated kubelet runs the pod, which gives the node a network.
+// bindNetwork does the work of the pod network's DaemonSet: it creates a pod for each new Windows
+// node. The simulated kubelet runs the pod, which gives the node a network.
 func (c *Cluster) bindNetwork(event change) {
 	if event.key.resource != "nodes" || event.before != nil ||
 		text(event.object, "metadata", "labels", "kubernetes.io/os") != "windows" {

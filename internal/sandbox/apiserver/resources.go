@@ -13,7 +13,7 @@ type Resource struct {
 	// Status declares that the status is a subresource: updates of the object do
 	// not change it.
 	Status bool
-	// Virtual resources are answered and not stored.
+	// Virtual means that the server answers requests for the resource and stores no objects.
 	Virtual bool
 }
 
@@ -113,7 +113,7 @@ func (c *Cluster) kind(apiVersion, kind string) (Resource, bool) {
 	return all[i], true
 }
 
-// verbs returns the verbs of a resource that discovery lists.
+// verbs returns the verbs that discovery lists for a resource.
 func (r Resource) verbs() []string {
 	if r.Virtual {
 		return []string{"create"}

@@ -34,7 +34,7 @@ type change struct {
 	kind    watch.EventType
 	key     key
 	object  object
-	before  object // nil: it was added
+	before  object // nil if the object was added
 }
 
 // maxHistory bounds how far back a watch can begin.
@@ -49,7 +49,7 @@ type store struct {
 	objects map[key]object
 	history []change
 	changed chan struct{} // closed and replaced at every change
-	// hooks run after a change, without the lock.
+	// hooks run after a change, while the lock is not held.
 	hooks []func(change)
 }
 

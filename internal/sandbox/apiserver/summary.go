@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// summaryPath is the path of a kubelet's summary, relative to its node in the API: the API
-	// server's proxy forwards it to the kubelet.
+	// summaryPath is the path of a kubelet's summary, relative to the kubelet's node in the API.
+	// The API server's proxy forwards requests for this path to the kubelet.
 	summaryPath = "proxy/stats/summary"
 	// burnsLabel sets how many cores each container of a pod uses; without it, a
 	// container uses half of its limit, or usualBurn if it has no limit.

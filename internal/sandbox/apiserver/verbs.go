@@ -170,9 +170,9 @@ func (c *call) patch() (object, error) {
 	})
 }
 
-// change replaces an object. A request for the subresource "status" replaces only the status. Any
-// other request replaces everything but the status if the resource has that subresource, or else
-// the whole object.
+// change replaces an object. A request for the subresource "status" replaces only the status. For
+// any other request, the present status stays if the resource has that subresource; if not, the
+// whole object is replaced.
 func (c *call) change(f func(object) (object, error)) (object, error) {
 	var dry object
 	result, err := c.c.store.update(c.resource, c.key(), func(before object) (object, error) {

@@ -85,8 +85,8 @@ func (l layout) controllerManager(name string, p *ports) component {
 		"--cluster-name="+name,
 		"--cluster-signing-cert-file="+l.certificate("ca"),
 		"--cluster-signing-key-file="+l.key("ca"),
-		// The last two are off by default: they sign cluster-info for each
-		// bootstrap token, and delete expired tokens.
+		// bootstrapsigner signs cluster-info for each bootstrap token, and tokencleaner deletes
+		// expired tokens. Both are off by default.
 		"--controllers=*,bootstrapsigner,tokencleaner",
 		"--requestheader-client-ca-file="+l.certificate("front-proxy-ca"),
 		"--root-ca-file="+l.certificate("ca"),
@@ -100,17 +100,18 @@ func (l layout) scheduler(p *ports) component {
 	return component{scheduler, l.clientArgs("scheduler", p)}
 }
 
-// clientArgs returns the arguments of a program that is a client of the API server. They override
-// the server's address, since kubeadm puts the advertised address into the kubeconfig.
+// clientArgs returns the arguments of a program that is a client of the API server. The arguments
+// override the server's address, since kubeadm puts the advertised address into the kubeconfig.
 func (l layout) clientArgs(name string, p *ports) []string {
 	return []string{
 		"--kubeconfig=" + l.kubeconfig(name),
 		"--master=" + l.server(p),
-		// These programs serve nothing: their effects show whether they work.
+		// These programs need no port: their effects show whether they work.
 		"--secure-port=0",
 		"--leader-elect=true",
-		// The default limits suit a cluster with other users. Here they delay the start:
-		// each controller requests a service account before the first of them starts.
+		// The default limits suit a cluster with other users. In this cluster they would delay
+		// the start: each controller requests a service account before the first controller
+		// starts.
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
 	}

@@ -13,10 +13,10 @@ const kubeadm = "kubeadm"
 const (
 	serviceSubnet = "10.96.0.0/12"
 	podSubnet     = "10.244.0.0/16"
-	// advertised is the address behind the Service "kubernetes". kubeadm and the API server refuse
-	// a loopback address there. Nothing uses the address, because the programs and nodes of this
-	// cluster use the endpoint on loopback. So it is a reserved address without a host (RFC 5737,
-	// TEST-NET-2), which also works without a network.
+	// advertised is the address behind the Service "kubernetes". kubeadm and the API server
+	// refuse a loopback address for this purpose. Nothing uses the address, because the programs
+	// and nodes of this cluster use the endpoint on loopback. So it is a reserved address without
+	// a host (RFC 5737, TEST-NET-2), which also works without a network.
 	advertised = "198.51.100.1"
 )
 
@@ -46,11 +46,11 @@ apiServer:
   certSANs: [127.0.0.1, localhost]
 `
 
-// writeKubeadmConfigs writes two configurations. The one for this machine has the folder in which
-// the certificates are here. The one for the cluster has the folder in which every node has its
-// certificates, since a joining kubelet uses that path.
+// writeKubeadmConfigs writes two configurations. The one for this machine names the folder that
+// has the certificates on this machine. The one for the cluster names the folder that has the
+// certificates on every node, since a joining kubelet uses that path.
 func (l layout) writeKubeadmConfigs(ctx context.Context, name string, p *ports) error {
-	// Without a version, kubeadm asks the internet for the newest.
+	// Without a version, kubeadm requests the newest version from the internet.
 	version, err := l.kubeadm(ctx, "version", "--output", "short")
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ func startProcess(running context.Context, name, path string, args []string, log
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // its state is in cmd.ProcessState
+			_ = cmd.Wait() // the exit state is in cmd.ProcessState
 		}
 	}()
 	if err := <-started; err != nil {

@@ -11,8 +11,8 @@ import (
 // keeper is the program that keeps a prefix running, see recipe/keeper.c.
 const keeper = "keeper"
 
-// Keep boots the prefix and keeps it and its services running until the caller calls stop. down is
-// closed if the prefix goes down before that (a reboot).
+// Keep boots the prefix and keeps it and its services running until the caller calls stop. down
+// is closed when the prefix has gone down, after stop or because of a reboot.
 func (p *Prefix) Keep(ctx context.Context) (down <-chan struct{}, stop func(), err error) {
 	cmd := p.Command(context.WithoutCancel(ctx), `C:\windows\system32\`+keeper+".exe")
 	stdin, err := cmd.StdinPipe()

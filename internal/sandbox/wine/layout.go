@@ -2,9 +2,9 @@ package wine
 
 import "os/exec"
 
-// fixedLayout returns the words that start Wine without address randomisation; they go in front of
-// Wine's own command line. It returns none if the machine does not allow that (a container may
-// not).
+// fixedLayout returns the words that start Wine without address randomisation; they go in front
+// of Wine's own command line. It returns no words if the machine lacks setarch or does not allow
+// its use, as in some containers.
 //
 // Every Windows process has a page at 0x7ffe0000. Debian's wine64 is loaded at 0x7d000000, and
 // Linux puts the heap of such a program anywhere in the gigabyte above it. In about one of 6,000

@@ -73,7 +73,7 @@ func startTime(pid int) string {
 	return string(fields[19])
 }
 
-// end kills the process, unless its ID now belongs to another one.
+// end kills the process, unless its ID now belongs to another process.
 func (p process) end() {
 	if p.started == "" || startTime(p.pid) != p.started {
 		return

@@ -125,8 +125,8 @@ func (p *Prefix) environment() []string {
 	return env
 }
 
-// Path returns the path below drive_c of a Windows path (C:\k\kubelet.exe, either slash, any case).
-// Parts that do not exist keep their case.
+// Path returns the path below drive_c that corresponds to a Windows path (C:\k\kubelet.exe,
+// either slash, any case). Parts that do not exist keep their case.
 func (p *Prefix) Path(windowsPath string) (string, error) {
 	parts := strings.FieldsFunc(windowsPath, func(r rune) bool { return r == '\\' || r == '/' })
 	if len(parts) == 0 || !strings.EqualFold(parts[0], "C:") {
@@ -189,7 +189,7 @@ func (p *Prefix) Close() error {
 
 func (p *Prefix) shutDown(ctx context.Context) error {
 	running := p.processes()
-	// The command returns when the server has ended, and fails if there was none. After that
+	// The command returns when the server has ended, and fails if no server ran. After that
 	// another process may boot the prefix again.
 	kill := p.server(ctx, "-k")
 	var exit *exec.ExitError

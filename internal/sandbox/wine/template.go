@@ -175,8 +175,8 @@ func (p *Prefix) compile(ctx context.Context, system32 string) error {
 }
 
 // addFiles copies recipe/drive_c to drive C:. The folder contains a CNI configuration without a
-// plugin, which stands in for the configuration of a cluster's pod network: a node without one is
-// never Ready.
+// plugin, which stands in for the configuration of a cluster's pod network: a node without a CNI
+// configuration is never Ready.
 func (p *Prefix) addFiles() error {
 	files, err := fs.Sub(recipe, "recipe/drive_c")
 	if err != nil {
@@ -198,8 +198,9 @@ func (p *Prefix) importRegistry(ctx context.Context) error {
 	return p.run(p.Command(ctx, "regedit", "/S", `C:\`+registryFile), p.DriveC())
 }
 
-// cutOff keeps programs inside the prefix: it removes the drive for / (Wine would resolve /var/lib
-// there), and replaces links into the user's own home, such as Desktop and Documents, with folders.
+// cutOff keeps programs inside the prefix. It removes the drive that leads to / (Wine would
+// resolve /var/lib on it), and replaces links into the user's own home, such as Desktop and
+// Documents, with folders.
 func (p *Prefix) cutOff() error {
 	if err := os.Remove(filepath.Join(p.folder, "dosdevices", "z:")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

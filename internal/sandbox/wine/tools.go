@@ -9,7 +9,7 @@ import (
 // MissingError names the programs that must be installed first.
 type MissingError struct{ Programs []string }
 
-// InstallCommand installs these programs on Debian and Ubuntu.
+// InstallCommand installs the programs of a MissingError on Debian and Ubuntu.
 const InstallCommand = "apt-get install wine wine64 gcc-mingw-w64-x86-64"
 
 func (e *MissingError) Error() string {

@@ -27,8 +27,8 @@ func Prepare(t testing.TB) *wine.Prefix {
 			t.Error(err)
 		}
 	})
-	// Otherwise Windows' own processes would be children of the first program, and keep its
-	// streams open.
+	// Without Keep, Windows' own processes would be children of the first program, and would keep
+	// the streams of that program open.
 	_, stop, err := prefix.Keep(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -86,8 +86,8 @@ func hcn(name string) *windows.LazyProc {
 	return windows.NewLazySystemDLL("computenetwork.dll").NewProc(name)
 }
 
-// taken calls proc and returns the text that it returned. The objects that the arguments point to
-// must not be moved or freed before the call returns.
+// taken calls proc and returns the text that proc has stored in *text. The objects that the
+// arguments point to must not be moved or freed before the call returns.
 //
 //go:uintptrescapes
 func taken(text **uint16, proc *windows.LazyProc, args ...uintptr) (string, error) {
