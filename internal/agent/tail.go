@@ -17,17 +17,18 @@ import (
 )
 
 const (
-	// tailBlock is how many bytes of a log are held at a time. A longer line is
-	// cut.
+	// tailBlock is the maximum number of bytes of a log that are held at a time. A line that is
+	// longer is cut.
 	tailBlock = 256 << 10
-	// tailSpare is the room for one character that a full block leaves.
+	// tailSpare is the room for one character: the buffer counts as full if no more than tailSpare
+	// bytes are free.
 	tailSpare = 8
 	// tailPause is the time between two polls of a log that is followed.
 	tailPause = 100 * time.Millisecond
 )
 
-// Tail follows by polling: Windows reports changes of a folder, but reports a
-// file that is written often only when it is closed.
+// Tail sends the text of a log. To follow a log, it polls: Windows reports changes of a folder, but
+// reports a change of a file that is written often only when the file is closed.
 func (s *filesService) Tail(request *agentv1.TailRequest, stream grpc.ServerStreamingServer[agentv1.TailReply]) error {
 	t := &tailer{files: s.platform.Files, request: request, stream: stream,
 		buffer: make([]byte, tailBlock), now: time.Now()}
@@ -60,7 +61,7 @@ type tailer struct {
 	file   io.ReadSeekCloser // nil: the file does not exist
 	id     platform.FileID
 	offset int64
-	early  bool // whether the lines read now are older than the request's since
+	early  bool // whether all lines read so far are older than the request's since
 
 	head    head  // the hash of the first bytes that were read
 	skipped int64 // if the file is a copy: the bytes that were sent from its original
@@ -125,7 +126,7 @@ func (t *tailer) follow(ctx context.Context) error {
 }
 
 // poll sends new data. If the log cannot be read at this moment because it is being replaced, poll
-// returns no error, and the next poll reads it.
+// returns no error, and the next poll reads the log.
 func (t *tailer) poll() error {
 	info, err := t.files.Stat(t.request.GetPath())
 	there := err == nil
@@ -223,8 +224,8 @@ func (t *tailer) flush(last bool) error {
 	return nil
 }
 
-// dropEarly removes the lines at the beginning of text that were logged before the request's time
-// since.
+// dropEarly removes the lines at the beginning of text that were logged before the time GetSince of
+// the request.
 func (t *tailer) dropEarly(text []byte) []byte {
 	since := t.request.GetSince().AsTime()
 	for t.early && len(text) > 0 {

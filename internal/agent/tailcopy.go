@@ -8,8 +8,8 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 )
 
-// If a log is rotated by copying and truncating, there is a second file with text that was already sent. The tailer
-// recognises that copy by its beginning.
+// If a log is rotated by copying and truncating, the copy has text that the tailer has already
+// sent. The tailer recognises the copy by its beginning.
 const (
 	headMost  = 4 << 10 // bytes that distinguish the beginning of one log from another's
 	headLeast = 64      // fewer bytes could be the beginning of any log
@@ -34,7 +34,7 @@ func (t *tailer) headOf(most int64) (h head, err error) {
 	return h, errors.Join(err, back)
 }
 
-// noteHead hashes the first bytes that were read of the file, until headMost bytes are hashed.
+// noteHead hashes the first bytes of the file that were read, up to headMost bytes.
 func (t *tailer) noteHead() {
 	if t.head.size >= headMost || t.head.size >= t.offset {
 		return
@@ -62,8 +62,9 @@ func (t *tailer) copied() (offset int64, ok bool, err error) {
 	return offset, ok, nil
 }
 
-// isGrowing reports whether the file is a copy that is still being written: it is shorter than the bytes that were
-// sent of its original.
+// isGrowing reports whether the file is a copy of which only the bytes sent from its original were
+// skipped, and nothing was read. If such a file is shorter than t.offset, it is still being
+// written.
 func (t *tailer) isGrowing() bool { return t.skipped > 0 && t.offset == t.skipped }
 
 // identified adds the hash of the file's first bytes to a place, so that a copy of the file can be

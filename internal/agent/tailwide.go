@@ -14,8 +14,8 @@ type wide struct {
 	odd int // number of bytes at the end of raw that wait for the rest of their character
 }
 
-// recognise determines whether the file is UTF-16, as soon as it is long enough to have a byte
-// order mark. It does not change the position from which the file is read next.
+// recognise determines whether the file is UTF-16, if the file is long enough to have a byte order
+// mark. It does not change the position from which the file is read next, except to skip the mark.
 func (t *tailer) recognise() error {
 	size, err := t.file.Seek(0, io.SeekEnd)
 	if err != nil || size < logline.MarkSize {

@@ -37,8 +37,8 @@ type (
 //   - After any other failure (more or fewer bytes than declared, a wrong hash, a
 //     full disk, damaged compression) the file is removed, since it is of no use.
 //
-// The file is written in place. A caller that needs the old file until the new
-// one is complete writes beside it and renames.
+// The file is written in place. A caller that needs the old file until the new one is complete
+// writes the new file beside the old one and renames it.
 func (s *filesService) Write(stream writeStream) error {
 	first, err := stream.Recv()
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *filesService) Write(stream writeStream) error {
 	var unopened *openError
 	switch {
 	case errors.As(err, &unopened):
-		return unopened.err // the existing file is not swdt's
+		return unopened.err // nothing was written, so the file stays
 	case err != nil && body.broken == nil:
 		return errors.Join(err, s.discard(header.GetPath()))
 	case err != nil:
@@ -142,8 +142,8 @@ func (s *filesService) openToContinue(h *agentv1.WriteHeader) (platform.WriteFil
 	return file, nil
 }
 
-// isOurs reports whether an administrator made the open file and, if it was made
-// restricted, no other account has access to it.
+// isOurs reports whether swdt can have made the open file: if restricted is set, no other account
+// may have access to the file, and otherwise an administrator must own it.
 func isOurs(file platform.WriteFile, restricted bool) bool {
 	sddl, err := platform.ACLOf(file)
 	if err != nil {
@@ -287,7 +287,7 @@ type message interface{ GetData() []byte }
 type bodyReader[M message] struct {
 	stream interface{ Recv() (M, error) }
 	data   []byte
-	broken error // how the stream ended; nil if it was complete
+	broken error // the error that ended the stream; nil if the stream was complete
 }
 
 func (r *bodyReader[M]) Read(p []byte) (int, error) {

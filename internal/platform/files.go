@@ -49,8 +49,9 @@ type Files interface {
 	Open(path string) (io.ReadSeekCloser, error)
 	// Create opens a file for writing; the parent folder must exist.
 	Create(path string, mode CreateMode) (WriteFile, error)
-	// Rename moves a file or folder on one volume. If `to` exists, it fails with fault.ErrExist; if replace is set,
-	// it instead replaces the file `to` atomically (never a folder). The change is on the disk when Rename returns.
+	// Rename moves a file or folder on one volume. If `to` exists, Rename fails with
+	// fault.ErrExist, unless replace is set: then Rename replaces the file `to` atomically, but
+	// never a folder. The change is on the disk when Rename returns.
 	Rename(from, to string, replace bool) error
 	// Remove deletes a file or an empty folder, even if it is read-only.
 	Remove(path string) error
@@ -58,18 +59,20 @@ type Files interface {
 	MakeFolder(path string) error
 	// SetModified sets the time of the last change.
 	SetModified(path string, t time.Time) error
-	// NewFolder and NewFile create one folder or file with the owner and access list of sddl; if sddl is empty, it
-	// inherits the parent folder's. If the name exists, even as a link, they fail with fault.ErrExist and change
+	// NewFolder and NewFile create one folder or file with the owner and access list of sddl. If
+	// sddl is empty, the new folder or file inherits the access list of the parent folder. If the
+	// name exists, even as a link, NewFolder and NewFile fail with fault.ErrExist and change
 	// nothing. The parent folder must exist.
 	NewFolder(path, sddl string) error
 	NewFile(path, sddl string) (WriteFile, error)
-	// ACL returns owner and access list in SDDL (O:…D:…). SetACL sets the parts that sddl contains, all at once. A
-	// protected list (D:P…) stops inheriting. If path is a link, both apply to the link. ACLOf reads the access list
-	// of a file that Open, Create or NewFile returned.
+	// ACL returns owner and access list in SDDL (O:…D:…). SetACL sets the parts that sddl contains,
+	// all at once. A file with a protected list (D:P…) inherits nothing. If path is a link, ACL and
+	// SetACL apply to the link. ACLOf reads the access list of a file that Open, Create or NewFile
+	// returned.
 	ACL(path string) (sddl string, err error)
 	SetACL(path, sddl string) error
-	// KeepsACL reports whether the file system keeps access lists and enforces them. Wine does not: ACL returns an
-	// invented list there.
+	// KeepsACL reports whether the file system keeps access lists and enforces them. Wine keeps
+	// none: ACL returns an invented list under Wine.
 	KeepsACL() bool
 	// FreeBytes returns how many bytes the calling user may still write on path's volume.
 	FreeBytes(path string) (int64, error)
@@ -79,9 +82,9 @@ type Files interface {
 	Lock(path string, holder []byte) (Unlocker, error)
 }
 
-// WriteFile is a file open for writing. No other process can write it until it is closed. When Sync returns nil, the
-// written bytes are on the disk, not just in the cache. SetModified must follow the last write; it sets the time of
-// the last change that the file has after Close.
+// WriteFile is a file open for writing. No other process can write the file until it is closed.
+// When Sync returns nil, the written bytes are on the disk, not just in the cache. SetModified must
+// follow the last write; it sets the time of the last change that the file has after Close.
 type WriteFile interface {
 	io.Writer
 	io.Closer
@@ -92,8 +95,8 @@ type WriteFile interface {
 // Unlocker releases a lock.
 type Unlocker interface{ Unlock() error }
 
-// ACLOf returns, in SDDL, the owner and access list of a file that Open, Create or NewFile of Files opened. It
-// applies to that file, even if another file has its name by now.
+// ACLOf returns, in SDDL, the owner and access list of a file that Open, Create or NewFile of Files
+// opened. The result belongs to the opened file, even if another file has its name by now.
 func ACLOf(file any) (sddl string, err error) {
 	opened, ok := file.(interface{ ACL() (string, error) })
 	if !ok {

@@ -59,9 +59,8 @@ type RegistryValue struct {
 	Binary  []byte   // REG_BINARY and other types
 }
 
-// Registry is the Windows registry. Keys begin with HKLM\, HKCU\, HKU\ or
-// HKCR\; names compare without case. A missing key or value is
-// fault.ErrNotExist.
+// Registry is the Windows registry. Keys begin with HKLM\, HKCU\, HKU\ or HKCR\; names compare
+// without case. If a key or value is missing, the error is fault.ErrNotExist.
 type Registry interface {
 	Get(key, name string) (RegistryValue, error)
 	// Set writes a value and creates the key and its parents if needed.
@@ -80,8 +79,8 @@ type FeatureState string
 const (
 	FeatureEnabled        FeatureState = "enabled"
 	FeatureDisabled       FeatureState = "disabled"
-	FeatureEnablePending  FeatureState = "enablePending"  // after the next reboot
-	FeatureDisablePending FeatureState = "disablePending" // after the next reboot
+	FeatureEnablePending  FeatureState = "enablePending"  // enabled after the next reboot
+	FeatureDisablePending FeatureState = "disablePending" // disabled after the next reboot
 )
 
 // Features are Windows optional features (DISM).

@@ -18,13 +18,11 @@ type Network interface {
 	// reports the outcome. A failed connection is an outcome, not an error; err
 	// is set only for an invalid address, and when ctx ends.
 	Reach(ctx context.Context, address string, timeout time.Duration) (Reach, error)
-	// Resolve returns the addresses of a name that programs on the machine get,
-	// including those from the hosts file. If the name is not found, the error
-	// is fault.ErrNotExist.
+	// Resolve returns the addresses that programs on the machine get for a name, including those
+	// from the hosts file. If the name is not found, the error is fault.ErrNotExist.
 	Resolve(ctx context.Context, name string) ([]string, error)
-	// Listeners returns every TCP port on which a process listens, sorted by
-	// port. If the machine cannot list them, the error is
-	// fault.ErrNotSupported.
+	// Listeners returns every TCP port on which a process listens, sorted by port. If the machine
+	// cannot list these ports, the error is fault.ErrNotSupported.
 	Listeners(ctx context.Context) ([]Listener, error)
 }
 

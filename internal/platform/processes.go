@@ -22,8 +22,8 @@ type Process struct {
 	CommandLine string
 }
 
-// ProcessHandle is a handle to one process. While it is open, no other process can get the same
-// PID.
+// ProcessHandle is a handle to one process. While the handle is open, no other process can get the
+// same PID.
 type ProcessHandle interface {
 	// Wait returns nil once the process has ended, or ctx's error if ctx ends first.
 	Wait(ctx context.Context) error
@@ -39,7 +39,7 @@ type Command struct {
 	Args []string
 	// Folder is the working directory; empty: the user's profile.
 	Folder string
-	// Environment adds NAME=value to the agent's own environment.
+	// Environment adds variables, each as NAME=value, to the agent's own environment.
 	Environment []string
 	Stdin       io.Reader // nil: empty
 	Stdout      io.Writer // nil: discarded
@@ -49,13 +49,13 @@ type Command struct {
 // Processes are the machine's processes.
 type Processes interface {
 	List(ctx context.Context) ([]Process, error)
-	// Open returns a handle to a running process. If there is none with this PID, the error is
+	// Open returns a handle to a running process. If no process has this PID, the error is
 	// fault.ErrNotExist.
 	Open(pid uint32) (ProcessHandle, error)
-	// Run runs a command to its end and returns its exit code, zero or not. err is set only if
-	// the command could not be started (fault.ErrNotExist if the program does not exist) or the
-	// wait for it failed. The command and all its children end when ctx ends or the agent's
-	// process ends. Args are quoted as Windows programs parse them; for cmd.exe they are joined
-	// with spaces, since cmd.exe parses its command line itself.
+	// Run runs a command to its end and returns its exit code, zero or not. err is set only if the
+	// command could not be started (fault.ErrNotExist if the program does not exist) or the wait
+	// for its end failed. The command and all its children end when ctx ends or the agent's process
+	// ends. Args are quoted as Windows programs parse them; for cmd.exe they are joined with
+	// spaces, since cmd.exe parses its command line itself.
 	Run(ctx context.Context, c Command) (exitCode int, err error)
 }

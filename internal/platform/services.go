@@ -66,8 +66,8 @@ type Recovery struct {
 	Reset time.Duration
 }
 
-// Services is the Service Control Manager. Start and Stop only send the
-// request; package scm waits until it is done. Names compare without case.
+// Services is the Service Control Manager. Start and Stop only send the request; package scm waits
+// until the service runs or has stopped. Names compare without case.
 type Services interface {
 	// List returns every Win32 service, sorted by name.
 	List(ctx context.Context) ([]ServiceStatus, error)
@@ -80,12 +80,11 @@ type Services interface {
 	Dependents(ctx context.Context, name string) ([]string, error)
 	Create(ctx context.Context, config ServiceConfig) error
 	Configure(ctx context.Context, config ServiceConfig) error
-	// Delete marks the service for deletion; it disappears once it has stopped
-	// and all handles to it are closed.
+	// Delete marks the service for deletion. The service disappears once it has stopped and all
+	// handles to it are closed.
 	Delete(ctx context.Context, name string) error
-	// Start requests the SCM to start the service with extra arguments. The SCM
-	// also starts the services on which it depends; it does not start its
-	// dependents.
+	// Start requests the SCM to start the service with extra arguments. The SCM also starts the
+	// services on which this service depends, but not the services that depend on this one.
 	Start(ctx context.Context, name string, args ...string) error
 	// Stop sends the stop control and returns at once.
 	Stop(ctx context.Context, name string) error

@@ -88,7 +88,8 @@ func parseJournal(data []byte) (*journal, error) {
 	return j, j.validate()
 }
 
-// validate returns nil if a guardian can have written this journal, or else the reason why none has.
+// validate returns nil if a guardian can have written this journal. If no guardian can have written
+// it, validate returns the reason.
 func (j *journal) validate() error {
 	states := []captureplan.State{captureplan.Prepared, captureplan.Filtering, captureplan.Starting,
 		captureplan.Capturing, captureplan.Stopping, captureplan.Done}

@@ -37,7 +37,7 @@ func (t *transaction) logLines(ctx context.Context, service string) []string {
 			continue
 		}
 		var begin int64
-		if b := t.journal.before(); b != nil && b.LogSizes[path] <= info.Size { // a smaller log was rotated: read it from its beginning
+		if b := t.journal.before(); b != nil && b.LogSizes[path] <= info.Size { // a smaller file is a new log
 			begin = b.LogSizes[path]
 		}
 		if lines := tail(t.Platform.Files, path, begin, info.Size); len(lines) > 0 {

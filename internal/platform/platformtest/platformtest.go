@@ -57,11 +57,11 @@ type Fixture struct {
 
 // Behaviour is the behaviour of a service program; the zero value runs until it is stopped.
 type Behaviour struct {
-	CrashAtStart bool          // whether it ends before it has reported to the SCM
-	HangOnStop   bool          // whether it stays stop pending until it is killed
-	ExitAfter    time.Duration // after this time it ends on its own, without reporting to the SCM
+	CrashAtStart bool          // whether the program ends before it has reported to the SCM
+	HangOnStop   bool          // whether the service stays stop pending until its process is killed
+	ExitAfter    time.Duration // after this time the program ends on its own, without reporting to the SCM
 	ExitCode     uint32        // the service-specific code that a clean stop reports
-	SlowStart    time.Duration // how long it is start pending
+	SlowStart    time.Duration // how long the service is start pending
 	// Record is a file that gets a line for each start: the arguments, service name first, as a JSON list.
 	Record string
 }
@@ -121,7 +121,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// eventually waits until a condition holds that another process causes.
+// eventually waits until another process makes a condition true, for at most waitLimit.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)

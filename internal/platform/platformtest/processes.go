@@ -18,7 +18,7 @@ import (
 
 // running is a command that runs in the background.
 type running struct {
-	cancel context.CancelFunc // kills it
+	cancel context.CancelFunc // kills the command
 	stdin  *io.PipeWriter
 	stdout *bufio.Reader
 	done   chan struct{}

@@ -226,8 +226,8 @@ func serviceMissingExecutable(t *testing.T, f Fixture) {
 	f.await(t, name, platform.Stopped)
 }
 
-// serviceCrash checks that the exit code is 1067 if a process ends without reporting this
-// to the SCM.
+// serviceCrash checks that the exit code is 1067 if a process ends without reporting its end to the
+// SCM.
 func serviceCrash(t *testing.T, f Fixture) {
 	name := f.install(t, "", Behaviour{ExitAfter: 50 * time.Millisecond})
 	check(t, f.Platform.Services.Start(t.Context(), name))

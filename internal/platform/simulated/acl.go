@@ -13,7 +13,7 @@ type account struct {
 	sid    string   // owner of the files that it creates
 	groups []string // all SIDs of the account, sid included
 	// privileged reports whether the account can read and set every access list, take ownership of
-	// files and assign it to others (SeBackup, SeRestore, SeTakeOwnership).
+	// files and assign the ownership to other accounts (SeBackup, SeRestore, SeTakeOwnership).
 	privileged bool
 }
 
@@ -38,7 +38,7 @@ func ordinary(sid string) *account {
 const nodeFolder = `C:\k`
 
 // presetAccess returns the access lists of a fresh Windows Server, by folder. Files and folders
-// below inherit them.
+// below these folders inherit the lists.
 func presetAccess() map[string]string {
 	const (
 		installer = "O:S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464"
@@ -92,7 +92,8 @@ func (f *file) allow(a *account, want access.Rights) error {
 	return nil
 }
 
-// allowAdding returns nil if an account may create a file or folder in a folder.
+// allowAdding returns nil if an account may create a file, or a folder if folder is set, in the
+// folder f.
 func (f *file) allowAdding(a *account, folder bool) error {
 	if folder {
 		return f.allow(a, access.AppendData)

@@ -70,7 +70,7 @@ const (
 	strategicPatchType = "application/strategic-merge-patch+json"
 )
 
-// do makes one request; into may be nil.
+// do makes one request. It decodes the reply into `into`, unless into is nil.
 func (c *apiClient) do(ctx context.Context, method, path, contentType string, body, into any) error {
 	var data io.Reader
 	if body != nil {
@@ -116,15 +116,14 @@ func (c *apiClient) get(ctx context.Context, path string, into any) error {
 	return c.do(ctx, http.MethodGet, path, jsonType, nil, into)
 }
 
-// configMap returns one entry of a ConfigMap.
+// configMap returns the data of a ConfigMap.
 func (c *apiClient) configMap(ctx context.Context, namespace, name string) (map[string]string, error) {
 	var o struct{ Data map[string]string }
 	err := c.get(ctx, "/api/v1/namespaces/"+namespace+"/configmaps/"+name, &o)
 	return o.Data, err
 }
 
-// kubeconfig is the parts of a kubeconfig that kubeadm and kubelet write and
-// read.
+// kubeconfig has the parts of a kubeconfig that kubeadm and kubelet write and read.
 type kubeconfig struct {
 	server      string
 	ca          []byte

@@ -40,7 +40,7 @@ func (f Fault) duration(name string) (time.Duration, bool) {
 
 // BinarySpec describes a synthetic executable.
 type BinarySpec struct {
-	Name    string `json:"name,omitempty"`    // kubelet, containerd, …; it determines what the program does
+	Name    string `json:"name,omitempty"`    // kubelet, containerd, …; the name determines how the program behaves
 	Version string `json:"version,omitempty"` // v1.29.0
 	Fault   Fault  `json:"fault,omitempty"`
 	Machine string `json:"-"` // as GOARCH: amd64 (default), 386, arm64
@@ -61,8 +61,7 @@ var machines = map[string]uint16{
 	"arm64": pe.IMAGE_FILE_MACHINE_ARM64,
 }
 
-// Binary returns the smallest valid PE executable that carries spec in its one
-// section.
+// Binary returns a small, valid PE executable that carries spec in its only section.
 func Binary(spec BinarySpec) []byte {
 	if spec.Machine == "" {
 		spec.Machine = "amd64"
@@ -83,8 +82,8 @@ func Binary(spec BinarySpec) []byte {
 	return out
 }
 
-// fill writes bytes that compress as badly as machine code: half of them
-// repeat.
+// fill writes random bytes into half of b, which is zero before, so that b compresses as badly as
+// machine code.
 func fill(b []byte, seed uint64) {
 	x := seed*0x9E3779B97F4A7C15 + 0x2545F4914F6CDD1D
 	for i := 0; i+16 <= len(b); i += 16 {

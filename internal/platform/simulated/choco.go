@@ -38,7 +38,7 @@ func (m *Machine) OfferPackage(name, version string) {
 	m.choco.feed[fold(name)] = version
 }
 
-// Packages returns what Chocolatey has installed: version by name.
+// Packages returns the versions of the packages that Chocolatey has installed, by name.
 func (m *Machine) Packages() map[string]string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -33,7 +33,7 @@ func builtinCommands() map[string]command {
 		"pktmon":     pktmonMain,
 		"vfpctrl":    vfpctrlMain,
 		"sysprep":    sysprepMain,
-		"defrag":     func(context.Context, *Process) int { return 0 }, // removed files have no content
+		"defrag":     func(context.Context, *Process) int { return 0 }, // nothing to do: removed files have no content
 		"svchost":    func(context.Context, *Process) int { return 0 },
 	}
 }
@@ -255,8 +255,8 @@ func (s *cmdShell) del(args []string) int {
 	return 0
 }
 
-// rmdir removes folders with everything in them. As Windows' command, it goes on after a file
-// that it cannot remove, and its exit code is 0 all the same.
+// rmdir removes folders with everything in them. As Windows' command does, rmdir goes on after a
+// file that it cannot remove, and its exit code is 0 even then.
 func (s *cmdShell) rmdir(args []string) int {
 	for _, path := range withoutFlags(args) {
 		s.removeTree(s.absolute(path))
@@ -275,7 +275,7 @@ func (s *cmdShell) removeTree(path string) {
 	}
 }
 
-// withoutFlags returns the arguments without those that begin the list with a slash.
+// withoutFlags returns args without the arguments at their beginning that start with a slash.
 func withoutFlags(args []string) []string {
 	for len(args) > 0 && strings.HasPrefix(args[0], "/") {
 		args = args[1:]

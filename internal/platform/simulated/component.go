@@ -25,9 +25,8 @@ const (
 	unknownVersion = "v0.0.0-unknown"
 )
 
-// builtinProgram returns the program for every executable without a registered one:
-// the node's components, Windows' own commands, and any other Go program as a service
-// that does nothing.
+// builtinProgram returns the program for every executable without a registered program: the node's
+// components, Windows' own commands, and any other executable, which as a service does nothing.
 func builtinProgram(architecture string) Program {
 	return Program{
 		Name:  "built-in",
@@ -83,7 +82,7 @@ func (c component) versionText() string {
 	return c.name + " " + c.version
 }
 
-// check runs the component's checks before it reports to the SCM.
+// check runs the checks that the component makes before it reports to the SCM.
 func (c component) check() error {
 	switch c.name {
 	case "kubelet":
@@ -222,8 +221,8 @@ func (c component) serveHealth() (func(), error) {
 // runtime.
 func (c component) runtimePipe() string { return pipeOf(c.flag("--container-runtime-endpoint")) }
 
-// pipeOf returns the pipe of an endpoint such as
-// npipe:////./pipe/containerd-containerd, or containerd's if it is empty.
+// pipeOf returns the pipe of an endpoint such as npipe:////./pipe/containerd-containerd. If the
+// endpoint is empty, pipeOf returns containerd's default pipe.
 func pipeOf(endpoint string) string {
 	if pipe := strings.TrimPrefix(strings.ReplaceAll(endpoint, "/", `\`), `npipe:\\`); pipe != "" {
 		return `\\` + strings.TrimLeft(pipe, `\`)
@@ -231,7 +230,7 @@ func pipeOf(endpoint string) string {
 	return ContainerdPipe
 }
 
-// flag returns the value of --name value or --name=value.
+// flag returns the value of --name value or --name=value, or "" if neither is present.
 func (c component) flag(name string) string {
 	for i, arg := range c.p.Args {
 		if value, ok := strings.CutPrefix(arg, name+"="); ok {
@@ -265,7 +264,7 @@ func (c component) log(level, message string, pairs ...string) {
 	c.p.p.m.appendLog(path, line)
 }
 
-// debugs reports whether the component logs messages for its developers.
+// debugs reports whether the component logs debug messages.
 func (c component) debugs() bool {
 	switch c.name {
 	case "containerd":

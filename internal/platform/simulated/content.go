@@ -10,7 +10,7 @@ const chunkSize = 256 << 10
 // content is a file's bytes in chunks, so that appending never copies earlier bytes. Bytes that are
 // in a chunk never change, since writeAt replaces the chunk, so a contentReader needs no lock.
 type content struct {
-	chunks [][]byte // all full but the last
+	chunks [][]byte // every chunk except the last is full
 	size   int64
 }
 
@@ -55,7 +55,7 @@ func (c *content) truncate(size int64) {
 	c.chunks, c.size = kept, size
 }
 
-// reader reads the present content.
+// reader returns a reader of the present content.
 func (c *content) reader() contentReader {
 	return contentReader{chunks: slices.Clone(c.chunks), size: c.size}
 }

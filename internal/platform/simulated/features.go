@@ -14,7 +14,7 @@ import (
 type feature struct {
 	name   string
 	state  platform.FeatureState
-	reboot bool     // takes effect after a restart
+	reboot bool     // whether a change takes effect only after a restart
 	needs  []string // features that are enabled together with this one
 }
 

@@ -39,7 +39,7 @@ type file struct {
 	content content
 	synced  int64 // how many bytes survive a power cut
 	image   *Image
-	running int // processes that execute it
+	running int // number of processes that execute the file
 	handles map[*handle]struct{}
 	holds   map[*Hold]struct{}
 	lock    *fileLock
@@ -65,8 +65,8 @@ func (d *disk) newFile(name string, folder bool) *file {
 	return f
 }
 
-// find returns the file at a path. follow decides whether a link at its end is followed; links before it are always
-// followed.
+// find returns the file at a path. follow decides whether a link as the last element of the path is
+// followed; links as earlier elements are always followed.
 func (d *disk) find(path string, follow bool) (*file, error) {
 	return d.walk(path, follow, 0)
 }

@@ -57,8 +57,8 @@ func hcsdiagList(p *Process) int {
 	return 0
 }
 
-// containerIn returns the pod and container of a compute system; a pod sandbox
-// has no container.
+// containerIn returns the pod and container of a compute system. If the compute system is a pod
+// sandbox, c is empty.
 func (m *Machine) containerIn(id string) (pod criserver.Pod, c criserver.Container, ok bool) {
 	m.mu.Lock()
 	_, err := m.disk.find(HCSFolder+`\`+id+".json", true)
@@ -76,5 +76,5 @@ func (m *Machine) containerIn(id string) (pod criserver.Pod, c criserver.Contain
 			}
 		}
 	}
-	return pod, c, true // a test added this system: the programs treat it like the others
+	return pod, c, true // the system was added by a test and is in no pod
 }

@@ -191,7 +191,7 @@ func (m *Machine) putObject(folder, id string, document any) {
 	m.putFile(folder+`\`+id+".json", text)
 }
 
-// guid returns the same GUID for the same text.
+// guid returns a GUID that depends only on a text.
 func guid(of string) string {
 	b := sha256.Sum256([]byte(of))
 	return strings.ToUpper(fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16]))

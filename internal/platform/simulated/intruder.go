@@ -30,8 +30,9 @@ type Hold struct {
 	exclusive bool
 }
 
-// Hold opens a file or folder itself, never the target of a link, with these rights. An exclusive handle shares
-// nothing: meanwhile no other process can open, rename or remove it.
+// Hold opens a file or folder itself, never the target of a link, with these rights. An exclusive
+// handle shares nothing: while it is open, no other process can open, rename or remove the file or
+// folder.
 func (p *Process) Hold(path string, rights access.Rights, exclusive bool) (*Hold, error) {
 	p.p.m.mu.Lock()
 	defer p.p.m.mu.Unlock()
@@ -67,7 +68,8 @@ func (f *file) exclusive() bool {
 	return false
 }
 
-// use performs an action that needs rights, which were checked when h was opened.
+// use performs an action that needs rights. It fails unless these rights were granted when h was
+// opened.
 func (h *Hold) use(rights access.Rights, do func(d *disk) error) error {
 	h.p.m.mu.Lock()
 	defer h.p.m.mu.Unlock()
@@ -114,7 +116,8 @@ func (h *Hold) Write(content string) error {
 	})
 }
 
-// Rename moves the open file or folder to another name in the same folder or in another one that its user may add to.
+// Rename moves the open file or folder to another name in the same folder, or to another folder to
+// which the handle's user may add files.
 func (h *Hold) Rename(to string) error {
 	return h.use(access.Delete, func(d *disk) error {
 		folder, name, err := d.slot(to)
@@ -156,8 +159,8 @@ func (h *Hold) release() {
 	delete(h.p.holds, h)
 }
 
-// Junction creates a folder that redirects to another one. Every user that may create folders in
-// its parent can do that.
+// Junction creates a folder that redirects to another folder. Every user that may create folders in
+// the parent of path can create a junction there.
 func (p *Process) Junction(path, target string) error {
 	p.p.m.mu.Lock()
 	defer p.p.m.mu.Unlock()

@@ -140,7 +140,7 @@ func (m *Machine) listens(port uint16) bool {
 	return slices.ContainsFunc(m.listening(), func(l platform.Listener) bool { return l.Port == port })
 }
 
-// startKubelet writes the files that the kubelet needs for its bootstrap.
+// startKubelet writes the files that the kubelet needs for its bootstrap, and restarts the kubelet.
 func (j *kubeadmJoin) startKubelet(ctx context.Context) error {
 	var node struct {
 		Status struct {
@@ -193,8 +193,8 @@ func stopKubelet(ctx context.Context, p *Process) {
 	})
 }
 
-// awaitKubelet waits for the kubelet's health, then for its own kubeconfig; it
-// removes the bootstrap files in any case.
+// awaitKubelet waits until the kubelet is healthy, and then until it has written its own
+// kubeconfig. In any case, awaitKubelet removes the bootstrap kubeconfig.
 func (j *kubeadmJoin) awaitKubelet(ctx context.Context) error {
 	defer func() { _ = j.p.Platform.Files.Remove(bootstrapConf) }()
 	url := "http://" + HealthAddress + "/healthz"

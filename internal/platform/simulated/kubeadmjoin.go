@@ -156,9 +156,9 @@ func (j *kubeadmJoin) close() {
 	}
 }
 
-// discover establishes trust in the cluster: it reads cluster-info from any
-// server, checks that it is signed with the token and has a pinned CA, and
-// reads it again from a server of that CA.
+// discover establishes trust in the cluster. It reads cluster-info from any server, and checks that
+// cluster-info is signed with the token and has a pinned CA. Then it reads cluster-info again from
+// a server of this CA, and checks that nothing has changed.
 func (j *kubeadmJoin) discover(ctx context.Context) error {
 	token := j.config.Discovery.BootstrapToken
 	server := "https://" + token.APIServerEndpoint
@@ -320,7 +320,7 @@ func (j *kubeadmJoin) kubeletFlags(socket string) ([]string, error) {
 	return list, nil
 }
 
-// extraArgs parses a map in v1beta3 and a list in v1beta4.
+// extraArgs parses kubeletExtraArgs, which is a map in v1beta3 and a list in v1beta4.
 func (j *kubeadmJoin) extraArgs() (map[string]string, error) {
 	node, args := j.config.NodeRegistration.KubeletExtraArgs, map[string]string{}
 	switch node.Kind {

@@ -17,8 +17,8 @@ import (
 // kubeletAddress is the address on which a kubelet listens for the API server.
 const kubeletAddress = "0.0.0.0:10250"
 
-// checkKubelet returns the errors that end a kubelet before it has reported to
-// the SCM: flags that its version does not support, and a missing
+// checkKubelet returns the error that ends a kubelet before it has reported to the SCM: a flag that
+// its version does not support, a label that a kubelet may not set, or a missing or invalid
 // configuration.
 func (c component) checkKubelet() error {
 	_, minor := versionNumbers(c.version)
@@ -178,8 +178,8 @@ func (c component) serveKubelet() (func(), error) {
 	}, nil
 }
 
-// credentials returns the credentials of an earlier bootstrap, or else those that kubeadm wrote for
-// the bootstrap.
+// credentials returns the credentials of an earlier bootstrap. If there are none, it returns the
+// credentials that kubeadm wrote for the bootstrap.
 func (k *kubeletNode) credentials() (kubeconfig, error) {
 	text, err := k.m.ReadFile(k.kubeconfig)
 	if errors.Is(err, fault.ErrNotExist) {

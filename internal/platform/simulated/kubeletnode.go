@@ -102,8 +102,8 @@ func (k *kubeletNode) step(ctx context.Context, credentials kubeconfig) error {
 	return k.writeStatus(ctx, now)
 }
 
-// connect makes the client of the node's own user, by a TLS bootstrap if it has
-// no certificate yet.
+// connect makes the client of the node's own user. If the kubelet has no certificate yet, connect
+// first performs the TLS bootstrap.
 func (k *kubeletNode) connect(ctx context.Context, credentials kubeconfig) error {
 	if credentials.certificate == "" {
 		client := k.c.p.newAPIClient(credentials.server, credentials.ca, credentials.token)
@@ -307,7 +307,7 @@ func (k *kubeletNode) writeStatus(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// runtime queries the container runtime; why is empty if it is ready.
+// runtime queries the container runtime. If the runtime is ready, why is empty.
 func (k *kubeletNode) runtime(ctx context.Context) (version cri.VersionInfo, why string) {
 	dial := func(ctx context.Context) (net.Conn, error) {
 		return networkView{k.c.p.p}.dial(ctx, k.c.runtimePipe())
@@ -336,7 +336,8 @@ func (k *kubeletNode) runtime(ctx context.Context) (version cri.VersionInfo, why
 }
 
 // podNetworkLabel marks a pod with a container that installs the pod network on its node. The
-// label's value is the file that the container writes there.
+// label's value is the name of the network configuration file that the container writes on the
+// node.
 const podNetworkLabel = "simulated.swdt.dev/installs"
 
 // runPods reports the pods that the cluster has bound to the node as running. For a pod that

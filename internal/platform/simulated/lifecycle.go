@@ -33,8 +33,8 @@ type ServiceControl struct {
 	specific  uint32
 }
 
-// Connect reports to the SCM that the process is a service program; the SCM's start waits for that
-// report. Running and Stopped connect too.
+// Connect reports to the SCM that the process is a service program; a start of the service waits
+// for this report. Running and Stopped connect too.
 func (c *ServiceControl) Connect() { c.connect.Do(func() { close(c.connected) }) }
 
 // Running reports that the service has started.
@@ -43,8 +43,8 @@ func (c *ServiceControl) Running() {
 	c.report(platform.Running, platform.StartPending)
 }
 
-// StopRequested is closed when the SCM asks the service to stop; its state is
-// then stop pending.
+// StopRequested returns a channel that is closed when the SCM asks the service to stop. The
+// service's state is then stop pending.
 func (c *ServiceControl) StopRequested() <-chan struct{} { return c.stop }
 
 // Stopped reports the end of the service; its process may still run for a while. A program that
@@ -80,8 +80,8 @@ func (s *service) stopped(exit, specific uint32) {
 	s.m.notify()
 }
 
-// startService starts a service and those it depends on. ctx is the context of the current boot.
-// chain has the services whose dependencies are being started, to detect cycles.
+// startService starts a service and the services that it depends on. ctx is the context of the
+// current boot. chain has the services whose dependencies are being started, to detect cycles.
 func (m *Machine) startService(ctx context.Context, name string, args, chain []string) error {
 	s, err := m.beginStart(ctx, name, args, chain)
 	if err != nil {
@@ -153,7 +153,8 @@ func (m *Machine) awaitRunning(ctx context.Context, name string) error {
 	return err
 }
 
-// startFailed returns a claimed service to the state stopped.
+// startFailed sets the state of a service that beginStart has claimed back to stopped. It returns
+// the error of the start.
 func (m *Machine) startFailed(ctx context.Context, s *service, code uint32, err error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -169,7 +170,7 @@ func (m *Machine) startFailed(ctx context.Context, s *service, code uint32, err 
 	return fmt.Errorf("%w: %v", fault.ErrStartFailed, err) //nolint:errorlint // one failure, one meaning
 }
 
-// startProcess runs the service's executable and waits until it has connected.
+// startProcess runs the service's executable and waits until its process has connected to the SCM.
 func (m *Machine) startProcess(ctx context.Context, s *service) error {
 	m.mu.Lock()
 	argv, args := commandline.Split(m.expand(s.config.CommandLine)), slices.Clone(s.args)
@@ -301,10 +302,10 @@ func (m *Machine) processEnded(p *process) {
 		return
 	}
 	if s.run != nil && !isClosed(s.run.connected) {
-		return // Start is still waiting and reports it
+		return // startProcess is still waiting, and reports the end
 	}
-	// Also while stop pending: a process that did not report "stopped" has
-	// failed.
+	// This applies also while the service is stop pending: a process that ended without reporting
+	// "stopped" has failed.
 	s.stopped(errorProcessAborted, 0)
 	if m.boot != nil {
 		s.recover()
@@ -368,7 +369,7 @@ func (s *service) cancelRestart() {
 	}
 }
 
-// bootContext ends when the machine goes down.
+// bootContext returns a context that ends when the machine goes down.
 func (m *Machine) bootContext() context.Context {
 	if ctx, up := m.Up(); up {
 		return ctx

@@ -74,7 +74,7 @@ func (m *Machine) pendingReboot() []string {
 	return reasons
 }
 
-// Reboot requests a restart; it happens Options.RebootDelay later.
+// Reboot requests a restart. The restart happens Options.RebootDelay later.
 func (v machineView) Reboot(ctx context.Context, reason string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (v machineView) BroadcastEnvironment(ctx context.Context) error {
 	})
 }
 
-// later runs f after d, unless ctx or the machine ends before.
+// later runs f after d, unless ctx ends before.
 func (m *Machine) later(d time.Duration, ctx context.Context, f func()) {
 	m.spawn(func() {
 		if wait.For(ctx, d) == nil {

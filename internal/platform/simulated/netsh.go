@@ -168,7 +168,8 @@ func (s *ipSettings) showAdapters() string {
 	return text + "\r\n"
 }
 
-// set handles dynamicport and subinterface.
+// set carries out `netsh int ipv4 set` for dynamicport and subinterface. It returns false for an
+// invalid command.
 func (s *ipSettings) set(line string, args []string) bool {
 	values := map[string]int{}
 	for _, arg := range args {

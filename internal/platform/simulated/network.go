@@ -101,8 +101,7 @@ type pipe struct {
 	close   context.CancelFunc
 }
 
-// ListenPipe serves a named pipe (\\.\pipe
-// ame) until the process ends.
+// ListenPipe serves a named pipe (\\.\pipe\NAME) until the process ends.
 func (p *Process) ListenPipe(path string) (net.Listener, error) {
 	m := p.p.m
 	m.mu.Lock()

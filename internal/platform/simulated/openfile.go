@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// handle is an open file. Other processes may read, rename and delete it
-// meanwhile, but only one can have it open for writing.
+// handle is an open file. While it is open, other processes may read, rename and delete the file,
+// but only one process can have the file open for writing.
 type handle struct {
 	p        *process
 	file     *file
@@ -52,8 +52,7 @@ func (h *handle) usable() error {
 	return nil
 }
 
-// acl returns the open file's own list, even if another file has its name by
-// now.
+// acl returns the access list of the open file itself, even if another file has its name by now.
 func (h *handle) acl() (string, error) {
 	h.p.m.mu.Lock()
 	defer h.p.m.mu.Unlock()
@@ -112,8 +111,7 @@ func (w *writeHandle) Write(b []byte) (int, error) {
 	return w.put(b, func(d *disk, f *file, b []byte) (int, error) { return d.write(f, b) })
 }
 
-// WriteAt and Truncate write at any position. SFTP needs them; platform.WriteFile does not have
-// them.
+// WriteAt writes at any position. SFTP needs WriteAt and Truncate; platform.WriteFile has neither.
 func (w *writeHandle) WriteAt(b []byte, offset int64) (int, error) {
 	return w.put(b, func(d *disk, f *file, b []byte) (int, error) { return d.writeAt(f, b, offset) })
 }

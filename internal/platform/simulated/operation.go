@@ -11,7 +11,7 @@ import (
 type Kind string
 
 const (
-	OpCreate   Kind = "create" // Files.Create; also the file that Lock creates
+	OpCreate   Kind = "create" // Files.Create and Files.NewFile
 	OpWrite    Kind = "write"
 	OpSync     Kind = "sync"
 	OpRename   Kind = "rename" // Target is the new path, From the old one
@@ -75,7 +75,7 @@ type Phase string
 
 const (
 	Before Phase = "before" // the operation has had no effect yet
-	After  Phase = "after"  // it has succeeded or failed; the caller does not know yet
+	After  Phase = "after"  // the operation has succeeded or failed; its caller has not received the result yet
 )
 
 // Operation is one change that a process requests of the machine.
@@ -88,8 +88,9 @@ type Operation struct {
 	Kind    Kind
 	Target  string // path, service, key…
 	From    string // of a rename
-	// Occurrence counts the operations of this Process with this Kind and Target. Process, Kind,
-	// Target and Occurrence together identify an operation even if several processes take turns.
+	// Occurrence counts the operations of this Process and Service with this Kind and Target.
+	// Process, Service, Kind, Target and Occurrence together identify an operation even if several
+	// processes take turns.
 	Occurrence int
 	Err        error // in phase After: the result
 }
@@ -101,13 +102,14 @@ func (o Operation) String() string {
 // Verdict is the hook's decision. The zero Verdict does not interfere. The
 // parts can be combined.
 type Verdict struct {
-	// Err is the error that the caller gets. In phase Before the operation then
-	// has no effect; in phase After it has already had it.
+	// Err is the error that the caller gets. In phase Before, Err prevents the effect of the
+	// operation; in phase After, the operation has already had its effect.
 	Err error
-	// Partial, for a write that fails in phase Before: half of it is written.
+	// Partial applies to a write for which Err is set in phase Before: half of the bytes are
+	// written.
 	Partial bool
-	// KillCaller ends the requesting process, Kill every process or service of
-	// these names.
+	// KillCaller ends the requesting process. Kill names processes and services; all processes of
+	// these names end.
 	KillCaller bool
 	Kill       []string
 	// PowerCut resets the machine at once: bytes that were not synced are lost.
@@ -144,8 +146,8 @@ func (m *Machine) OnOperation(hook func(Operation) Verdict) {
 
 // Interleave calls act before every operation of processes of SYSTEM and the administrators,
 // including operations that only read files. act does what another user's process might do at that
-// moment; operations of act itself are not interleaved. If act is nil, Interleave removes the
-// earlier function.
+// moment. Operations of processes that SpawnAs made are not interleaved, so act can use them. If
+// act is nil, Interleave removes the earlier function.
 func (m *Machine) Interleave(act func(Operation)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -13,9 +13,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/format/commandline"
 )
 
-// powershellMain is not a PowerShell. It handles Chocolatey's installer, and
-// the simplest statements: output of a literal, exit, and commands that are
-// programs. Other statements fail; Machine.Script handles them.
+// powershellMain is not a PowerShell. It handles Chocolatey's installer, and the simplest
+// statements: output of a literal, exit, and commands that are programs. Other statements fail; a
+// test can answer them with Machine.Script.
 func powershellMain(ctx context.Context, p *Process) int {
 	script, err := powershellScript(p)
 	if err != nil {

@@ -257,8 +257,8 @@ func (m *Machine) installMember() {
 // hasNode reports whether the components of a node are installed.
 func (p Preset) hasNode() bool { return p == Node || p == Member }
 
-// putFolder makes a folder with its parents. It makes swdt's folder as swdt
-// does.
+// putFolder makes a folder with its parents. If swdt's folder is one of them, putFolder makes it
+// with the access list that swdt gives it.
 func (m *Machine) putFolder(path string) {
 	if strings.HasPrefix(fold(path)+`\`, fold(layout.Root)+`\`) {
 		_ = m.disk.newFolder(system(), layout.Root, access.SafeFolder) // fails if the folder exists, which is fine
@@ -296,9 +296,9 @@ func (m *Machine) putFile(path string, data []byte) {
 	f.synced = f.content.size
 }
 
-// newUUID returns the unique ID of this machine's firmware.
+// newUUID returns a random UUID in braces.
 func newUUID() string {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // it never fails
+	_, _ = rand.Read(b[:]) // rand.Read never fails
 	return fmt.Sprintf("{%x-%x-%x-%x-%x}", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

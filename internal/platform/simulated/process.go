@@ -15,8 +15,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// ErrKilled is returned by every call of a killed process: its code may still run, but its calls
-// have no effect any more.
+// ErrKilled is returned by every call of a killed process: the code of the process may still run,
+// but its calls have no effect any more.
 var ErrKilled = errors.New("the process was killed")
 
 // Exit codes that Windows gives to processes that did not exit on their own.

@@ -16,8 +16,8 @@ import (
 // errBadFormat is ERROR_BAD_EXE_FORMAT (193).
 var errBadFormat = errors.New("not a valid Win32 application for this machine")
 
-// Program is the code that runs when an executable with some content is
-// started, as a service or by Processes.Run.
+// Program is the code that runs when an executable that matches it is started, as a service or by
+// Processes.Run.
 type Program struct {
 	Name string
 	// Match reports whether an executable is this program.
@@ -59,9 +59,9 @@ func AgentProgram(a Agent) Program {
 	}
 }
 
-// RunService is the frame of a service program. It reports running after the machine's start delay
-// and calls work, whose ctx ends when the service is asked to stop. When work has returned 0, it
-// reports the end after the stop delay. It returns the exit code.
+// RunService runs a service program. It reports running after the machine's start delay and calls
+// work, whose ctx ends when the service is asked to stop. When work has returned 0, RunService
+// reports the end of the service after the stop delay. It returns the exit code.
 func (p *Process) RunService(ctx context.Context, work func(ctx context.Context) int) int {
 	p.Service.Connect()
 	m := p.p.m
@@ -103,8 +103,8 @@ type execution struct {
 	stderr      io.Writer
 }
 
-// execute starts a process; ctx is the boot's. The program runs in its own
-// goroutine and the process ends with it.
+// execute starts a process; ctx is the context of the current boot. The program runs in a goroutine
+// of its own, and the process ends when the program returns.
 func (m *Machine) execute(ctx context.Context, e execution) (*process, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

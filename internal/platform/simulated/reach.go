@@ -86,7 +86,7 @@ func (v networkView) reach(ctx context.Context, name, port string, timeout time.
 }
 
 // outcome returns the outcome that was set for an address. If none was set, it returns Reached if
-// the address is on loopback and a process of the machine listens there, or else "".
+// the address is on loopback and a process of the machine listens on the port, and "" if not.
 func (m *Machine) outcome(address, port string) platform.ReachOutcome {
 	m.mu.Lock()
 	defer m.mu.Unlock()

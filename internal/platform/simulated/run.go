@@ -17,7 +17,7 @@ type Ran struct {
 	Path        string // the requested path
 	Args        []string
 	Environment []string
-	By          string // the process
+	By          string // name of the process that ran the command
 	ExitCode    int
 	Err         error
 }
@@ -108,7 +108,7 @@ func (v processesView) run(ctx context.Context, c platform.Command) (int, error)
 	return int(child.exitCode), nil
 }
 
-// prepare finds the executable.
+// prepare returns the execution of a command, with the path of its executable.
 func (v processesView) prepare(c platform.Command) (execution, error) {
 	m := v.p.m
 	m.mu.Lock()
@@ -209,8 +209,8 @@ func (s *source) Read(b []byte) (int, error) {
 	return s.r.Read(b)
 }
 
-// pump copies the caller's stream to the program. It may outlive the process: it ends when the
-// caller's stream does.
+// pump copies the caller's stream to the program. pump may outlive the process: it ends when the
+// caller's stream ends, or when a write to the ended process fails.
 func (s *source) pump() {
 	_, err := io.Copy(s.w, s.from)
 	_ = s.w.CloseWithError(err)

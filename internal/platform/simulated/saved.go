@@ -57,8 +57,9 @@ type savedService struct {
 }
 
 // Save writes the state that a machine keeps on its disk: files, registry, services, features,
-// firewall, installed packages, event logs and pulled images. Options.Saved reads it. Nothing that runs is saved; the
-// machine may be up meanwhile, and waits only while the state is collected.
+// firewall, installed packages, event logs and pulled images. Options.Saved reads this state.
+// Processes are not saved. The machine may be up during Save, and waits only while the state is
+// collected.
 func (m *Machine) Save(w io.Writer) error {
 	m.mu.Lock()
 	s := m.save()
@@ -117,7 +118,7 @@ func (k *registryKey) save() savedKey {
 // Saved is the state of a machine that was switched off.
 type Saved struct{ state *saved }
 
-// ReadSaved reads what Save wrote.
+// ReadSaved reads the state that Save wrote.
 func ReadSaved(r io.Reader) (*Saved, error) {
 	s := &saved{}
 	if err := gob.NewDecoder(r).Decode(s); err != nil {

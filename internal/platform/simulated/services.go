@@ -23,8 +23,7 @@ const (
 	errorServiceNeverStarted   = 1077
 )
 
-// serviceConnectTimeout is how long the SCM waits for a process that it
-// started.
+// serviceConnectTimeout is how long the SCM waits until a process that it started connects to it.
 const serviceConnectTimeout = 30 * time.Second
 
 // service is one registered service. The lifecycle is in lifecycle.go.
@@ -37,10 +36,10 @@ type service struct {
 	shared   bool // runs in svchost
 	deleting bool
 
-	process     *process // while SCM's state is not Stopped
+	process     *process // nil while the state is Stopped
 	run         *ServiceControl
 	args        []string // of Start
-	autoPending bool     // the SCM has not begun to start it since boot
+	autoPending bool     // since the boot, the SCM has not begun to start this automatic service
 	failures    int
 	failedAt    time.Time
 	restart     context.CancelFunc // of the pending recovery, if any
@@ -245,9 +244,9 @@ func (s *service) forgetIfDeleted() {
 	}
 }
 
-// Start asks the SCM, which replies after the service's process has connected
-// to it: the service is then start pending, or further. The SCM continues even
-// if the caller ends.
+// Start asks the SCM to start the service. The SCM replies after the service's process has
+// connected to the SCM: the service is start pending at that time, or runs already. The SCM
+// continues the start even if the caller ends.
 func (v servicesView) Start(ctx context.Context, name string, args ...string) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -12,11 +12,11 @@
 // test can record a run once and then repeat it with a failure, a killed
 // process or a power cut at each point.
 //
-// Files: processes in process.go, the disk in files.go and handles.go, the SCM
-// in services.go and lifecycle.go, programs in program.go, the contents of a
-// fresh machine in preset.go, what it keeps while it is off in saved.go, faults in
-// operation.go; sysprep in sysprep.go. Time is package time's,
-// so a Machine created inside a testing/synctest bubble uses its clock.
+// Files: processes in process.go, the disk in files.go and handles.go, the SCM in services.go and
+// lifecycle.go, programs in program.go, the contents of a fresh machine in preset.go, the state of
+// a machine that is off in saved.go, faults in operation.go, and sysprep in sysprep.go. All times
+// are those of package time, so a Machine that is created inside a testing/synctest bubble uses the
+// bubble's clock.
 package simulated
 
 import (
@@ -61,7 +61,7 @@ type Agent struct {
 type Options struct {
 	Hostname string // default: win-node
 	Preset   Preset // default: Node
-	Agent    *Agent // more with Register(AgentProgram(…))
+	Agent    *Agent // Register(AgentProgram(…)) adds further agents
 	Programs []Program
 	// Architecture as GOARCH; default amd64.
 	Architecture string
@@ -70,22 +70,24 @@ type Options struct {
 	Disk int64
 	// Images are pulled into containerd, in addition to the preset's.
 	Images []criserver.Image
-	// Pods that a node's containerd runs; default 1.
+	// Pods is the number of pods that a node's containerd runs; default 1.
 	Pods int
-	// Internet lets Chocolatey's installer and packages be downloaded.
+	// Internet connects the machine to the internet: packages of Chocolatey and container images
+	// can be downloaded.
 	Internet bool
-	// StartDelay and StopDelay are how long a service is start or stop pending,
-	// ExitDelay how long its process outlives SCM's "stopped", RebootDelay how long
-	// a requested reboot waits (default 200 ms, so that the reply reaches the
-	// caller), BootDelay how long the machine is then down. Default 5 ms each;
-	// negative: none.
+	// StartDelay and StopDelay are how long a service is start pending and stop pending. ExitDelay
+	// is how long its process runs on after the service has reported "stopped". RebootDelay is how
+	// long a requested reboot waits; its default is 200 ms, so that the reply reaches the caller.
+	// BootDelay is how long the machine is down during a reboot. The default of the other delays is
+	// 5 ms; a negative delay means none.
 	StartDelay, StopDelay, ExitDelay, RebootDelay, BootDelay time.Duration
 	// Saved is the state of an earlier machine, which replaces Preset and, unless that machine was
 	// generalised, Hostname.
 	Saved *Saved
 	// OnRestart is called when a requested restart has switched the machine off. The caller then
-	// saves its state, restarts the computer that it runs on, and creates it anew. OnRestart must
-	// not wait for Close. Nil: the machine boots by itself.
+	// saves the state of the machine, restarts the computer on which the simulation runs, and
+	// creates the machine anew. OnRestart must not wait for Close. Nil: the machine boots by
+	// itself.
 	OnRestart func()
 	// OnShutdown is called when a requested shutdown has switched the machine off, which then stays
 	// off. OnShutdown must not wait for Close. Nil: nothing is called.
@@ -152,7 +154,7 @@ type Machine struct {
 
 	processes map[uint32]*process
 	lastPID   uint32
-	listeners map[string]*listener             // by 127.0.0.1:10248
+	listeners map[string]*listener             // by address, such as 127.0.0.1:10248
 	pipes     map[string]*pipe                 // by lower-case path
 	outcomes  map[string]platform.ReachOutcome // of SetReach
 	around    surroundings
@@ -193,8 +195,8 @@ type boot struct {
 	pods *criserver.Workload
 }
 
-// New returns a machine that has booted: its automatic services have started,
-// or failed to. End it with Close.
+// New returns a machine that has booted: each automatic service has started or has failed to start.
+// End the machine with Close.
 func New(o Options) *Machine {
 	m := &Machine{
 		options:   o.withDefaults(),
@@ -263,8 +265,8 @@ func (m *Machine) Up() (context.Context, bool) {
 	return m.boot.ctx, true
 }
 
-// AwaitUp waits until the machine is up and its automatic services have started
-// or failed to.
+// AwaitUp waits until the machine is up and each automatic service has started or has failed to
+// start.
 func (m *Machine) AwaitUp(ctx context.Context) error {
 	return m.await(ctx, func() bool { return m.boot != nil && m.settled() })
 }

@@ -95,8 +95,8 @@ func (m *Machine) AddService(config platform.ServiceConfig) {
 	m.addService(config)
 }
 
-// SetReadOnly sets a file's read-only attribute, SetDiskReadOnly the disk's write protection, and
-// SetFreeBytes how many bytes can still be written.
+// SetReadOnly sets or clears a file's read-only attribute. SetDiskReadOnly sets or clears the
+// disk's write protection. SetFreeBytes sets how many bytes can still be written.
 func (m *Machine) SetReadOnly(path string, on bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -152,7 +152,7 @@ func (m *Machine) SetPendingReboot(on bool) {
 	}
 }
 
-// Broadcasts counts the environment broadcasts so far.
+// Broadcasts returns the number of environment broadcasts so far.
 func (m *Machine) Broadcasts() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -13,7 +13,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform"
 )
 
-// The identity of an installed Windows, and where Windows records that it was removed.
+// The identity of an installed Windows, and the place where Windows records that its identity was
+// removed.
 const (
 	sysprepExe     = systemFolder + `\Sysprep\sysprep.exe`
 	machineGUIDKey = `HKLM\SOFTWARE\Microsoft\Cryptography`
@@ -26,7 +27,7 @@ const (
 
 // sysprepMain imitates sysprep.exe /generalize /oobe /shutdown: it removes the machine's identity
 // and its event logs, and switches the machine off. When the saved machine boots again, it gets a
-// new name and a new identity. Everything else stays, as with the real one: programs, files,
+// new name and a new identity. As with the real sysprep, everything else stays: programs, files,
 // accounts, SSH keys.
 func sysprepMain(_ context.Context, p *Process) int {
 	options := map[string]string{}
@@ -127,7 +128,8 @@ func (m *Machine) Events() []LoggedEvent {
 // randomHostname returns a name as Windows' setup chooses it.
 func randomHostname() string { return "WIN-" + rand.Text()[:11] }
 
-// clearEvents removes the entries of a channel, as wevtutil cl does; this is logged.
+// clearEvents removes the entries of a channel, as wevtutil cl does. As on Windows, clearing the
+// System or Application log adds an entry to the System log.
 func (p *Process) clearEvents(channel string) int {
 	if !slices.Contains(eventChannels(), channel) {
 		fmt.Fprint(p.Stderr, "Failed to clear log "+channel+". The specified channel could not be found.\r\n")

@@ -144,8 +144,8 @@ func exportEvents(p *Process, records string) int {
 	return 0
 }
 
-// readCondition parses swdt's queries: numbers of events, levels, times and
-// records, all of which must hold.
+// readCondition parses swdt's queries: conditions on the ID, level, time and record number of an
+// event, all of which must hold.
 func readCondition(query string) (func(LoggedEvent) bool, bool) {
 	if query == "" {
 		return func(LoggedEvent) bool { return true }, true

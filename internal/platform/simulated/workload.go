@@ -5,9 +5,8 @@ import "github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
 // shimPath is the program that containerd starts for each pod.
 const shimPath = `C:\Program Files\containerd\bin\containerd-shim-runhcs-v1.exe`
 
-// workload returns the runtime's pods, each with its processes as on Windows. It
-// creates them when the runtime is first started after a boot; they stay when the
-// runtime is restarted.
+// workload returns the runtime's pods, each with its processes as on Windows. It creates the pods
+// when the runtime is first started after a boot; the pods stay when the runtime is restarted.
 func (m *Machine) workload(runtime *process) criserver.Workload {
 	m.mu.Lock()
 	defer m.mu.Unlock()

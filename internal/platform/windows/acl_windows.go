@@ -11,8 +11,9 @@ import (
 )
 
 // ACL and SetACL open the path itself, never the target of a link, and act on that handle. They
-// enable the privileges that let an administrator do this even if the access list excludes
-// administrators. Without the privileges, the call returns the error.
+// enable the privileges that let an administrator open the path even if the access list excludes
+// administrators. If a privilege cannot be enabled, opening the path fails, and ACL or SetACL
+// returns that error.
 
 func (files) ACL(path string) (string, error) {
 	path, err := clean(path)
@@ -120,9 +121,8 @@ func securityOf(sddl string) (*windows.SecurityAttributes, error) {
 		return nil, err
 	}
 	if owner != nil {
-		// Giving a file to another account needs this privilege, which is
-		// disabled by default for elevated administrators. Without it, the call
-		// returns the error.
+		// Giving a file to another account needs this privilege, which is disabled by default for
+		// elevated administrators. If it cannot be enabled, creating the file fails.
 		_ = enablePrivilege("SeRestorePrivilege")
 	}
 	return &windows.SecurityAttributes{

@@ -10,9 +10,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// An Error is a failed Win32 call. If its code corresponds to an error of
-// package fault, errors.Is matches only that error, so that one failure has one
-// meaning. errors.As finds the code.
+// An Error is a failed Win32 call. If its code corresponds to an error of package fault, errors.Is
+// matches only that error, so that one failure has one meaning. errors.As with *Error gives access
+// to the code.
 type Error struct {
 	Code syscall.Errno
 	kind error

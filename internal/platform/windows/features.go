@@ -9,9 +9,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// features manages Windows' optional features through dism.exe. DISM's API
-// needs a DLL that not every edition has, and its session takes seconds as
-// well.
+// features manages Windows' optional features through dism.exe. DISM's API needs a DLL that not
+// every edition has, and is no faster: a session of the API takes seconds, too.
 type features struct {
 	dism      string // full path
 	processes platform.Processes

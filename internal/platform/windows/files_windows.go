@@ -16,8 +16,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// files is the file system. Every handle shares reading, writing and deleting, so that reading a file never keeps
-// another process from replacing it.
+// files is the file system. Every handle for reading shares reading, writing and deleting, so that
+// reading a file never keeps another process from replacing it.
 type files struct{}
 
 const (
@@ -113,8 +113,9 @@ func (f files) List(path string) ([]platform.FileInfo, error) {
 	return entries, nil
 }
 
-// entry adds the file's identity to a search result. If the file cannot be opened at all (pagefile.sys), entry
-// returns the search result alone. If the file was deleted after the search, it is skipped.
+// entry adds the file's identity to a search result. If the file cannot be opened at all
+// (pagefile.sys), entry returns the search result alone. If the file was deleted after the search,
+// entry returns an empty FileInfo, which List skips.
 func (f files) entry(path string, found windows.Win32finddata) (platform.FileInfo, error) {
 	info, err := f.Stat(path)
 	switch {

@@ -12,9 +12,9 @@ import (
 
 const firewallKey = `HKLM\SYSTEM\CurrentControlSet\Services\SharedAccess\Parameters\FirewallPolicy\FirewallRules`
 
-// firewall reads the rules from the registry, since netsh.exe prints in the
-// machine's language. It writes them with netsh.exe, since the running firewall
-// does not notice changes of its registry keys.
+// firewall reads the rules from the registry, since netsh.exe prints them in the machine's
+// language. It writes rules with netsh.exe, since the running firewall does not notice changes of
+// its registry keys.
 type firewall struct {
 	netsh     string // full path
 	processes platform.Processes

@@ -51,7 +51,7 @@ func parseRule(text string) (platform.FirewallRule, bool) {
 	return rule, rule.Name != ""
 }
 
-// protocolName returns the names of the common protocols.
+// protocolName returns the name of a common protocol. For any other protocol it returns the number.
 func protocolName(number string) string {
 	switch number {
 	case "1":
@@ -68,7 +68,8 @@ func protocolName(number string) string {
 	return number
 }
 
-// profileList sorts the profiles, so that equal lists are equal texts.
+// profileList returns the profiles in a fixed order, so that equal lists are equal texts. If the
+// list has none or all of the profiles, it returns "any".
 func profileList(profiles []string) string {
 	var list []string
 	for _, profile := range []string{"domain", "private", "public"} {

@@ -53,7 +53,8 @@ func (compute) NetworkObjects(ctx context.Context, kind platform.NetworkKind) ([
 	return objects, nil
 }
 
-// hcnName returns the name of a kind as the names of the DLL's functions contain it.
+// hcnName returns the part of the names of the DLL's functions that stands for a kind, or "" for an
+// unknown kind.
 func hcnName(kind platform.NetworkKind) string {
 	switch kind {
 	case platform.HNSNetworks:

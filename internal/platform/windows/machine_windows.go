@@ -64,8 +64,8 @@ func (m machine) Facts(ctx context.Context) (platform.Facts, error) {
 		Elevated:      windows.GetCurrentProcessToken().IsElevated(),
 		Simulated:     simulated(),
 		Time:          time.Now(),
-		// The value is false if a hypervisor is already running; the caller can
-		// detect that by Hyper-V's services.
+		// The value is false if a hypervisor is already running; the caller can detect a running
+		// hypervisor by Hyper-V's services.
 		Virtualization: windows.IsProcessorFeaturePresent(windows.PF_VIRT_FIRMWARE_ENABLED),
 	}, nil
 }
@@ -110,7 +110,8 @@ func (m machine) bootID(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("find the time of the last boot: no Service Control Manager runs: %w", fault.ErrNotExist)
 }
 
-// pendingReboot checks the same places as Windows' own tools.
+// pendingReboot returns the reasons for a pending reboot. It checks the same places as Windows' own
+// tools.
 func (m machine) pendingReboot() ([]string, error) {
 	var reasons []string
 	for _, flag := range []struct{ key, reason string }{

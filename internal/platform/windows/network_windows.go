@@ -17,7 +17,7 @@ import (
 // bodyLimit is how much of a response's body is kept, in bytes.
 const bodyLimit = 64 << 10
 
-// network reaches the services that listen on this machine.
+// network examines the network from this machine.
 type network struct{}
 
 // HTTPGet writes the request and reads the response on its own connection. An

@@ -106,8 +106,8 @@ func startedWith(pid uint32, text []uint64) (image, commandLine string) {
 	if windows.QueryFullProcessImageName(handle, 0, &path[0], &size) == nil {
 		image = windows.UTF16ToString(path[:size])
 	}
-	// Windows returns the command line since 8.1; reading it from the process's
-	// memory needs more rights.
+	// Since version 8.1, Windows returns the command line of a process. Older versions and Wine
+	// return an error; reading the command line from the process's memory needs more rights.
 	err = windows.NtQueryInformationProcess(handle, windows.ProcessCommandLineInformation, unsafe.Pointer(&text[0]),
 		textBuffer, &size)
 	if err == nil {

@@ -91,7 +91,7 @@ func (registryKeys) List(key string) ([]platform.RegistryValue, []string, error)
 	for _, name := range names {
 		value, err := readValue(open, name)
 		if errors.Is(err, registry.ErrNotExist) {
-			continue // the key was deleted after it was listed
+			continue // the value was deleted after it was listed
 		}
 		if err != nil {
 			return nil, nil, failed(err, "read registry value %s\\%s", key, name)

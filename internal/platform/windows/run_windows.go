@@ -67,9 +67,9 @@ func command(ctx context.Context, path string, c platform.Command, job job) *exe
 	cmd.WaitDelay = outputGrace
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		HideWindow: true,
-		// The process is suspended until it is in the job, so that no child can
-		// escape. CREATE_NO_WINDOW gives it a console of its own without a
-		// window, so that no Ctrl-C reaches it.
+		// The process is suspended until it is in the job, so that no child can escape.
+		// CREATE_NO_WINDOW gives the process a console of its own without a window, so that no
+		// Ctrl-C reaches the process.
 		CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NO_WINDOW,
 	}
 	if isCommandShell(path) {

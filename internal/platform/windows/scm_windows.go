@@ -76,8 +76,8 @@ func statusOf(name, displayName string, raw windows.SERVICE_STATUS_PROCESS) plat
 	}
 }
 
-// enumerate repeats the call until the buffer is large enough, since the list
-// may grow between calls.
+// enumerate returns the status of every Win32 service. It repeats the call until the buffer is
+// large enough, since the list may grow between calls.
 func enumerate(ctx context.Context, manager windows.Handle) ([]platform.ServiceStatus, error) {
 	buffer := make([]byte, 64<<10)
 	for {
@@ -232,7 +232,8 @@ func (s service) configure(config platform.ServiceConfig) error {
 	return s.configureExtras(config)
 }
 
-// configureExtras sets the parts outside the main configuration.
+// configureExtras sets the description and the recovery actions, which are not part of the main
+// configuration.
 func (s service) configureExtras(config platform.ServiceConfig) error {
 	if config.Description != "" {
 		text, err := windows.UTF16PtrFromString(config.Description)

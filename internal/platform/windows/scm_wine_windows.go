@@ -20,9 +20,10 @@ import (
 
 const servicesKey = `HKLM\SYSTEM\CurrentControlSet\Services\`
 
-// wineHoldManager opens the Service Control Manager once and never closes that handle. Otherwise one thread of
-// a process may close the last handle while another thread opens a new one. Wine's RPC would then invalidate
-// the new handle together with the old one, and report "invalid handle".
+// wineHoldManager opens the Service Control Manager once and never closes that handle. Without this
+// handle, one thread of a process may close the last handle while another thread opens a new one.
+// Wine's RPC then invalidates the new handle together with the old one, and reports "invalid
+// handle".
 func wineHoldManager() {
 	_, _ = windows.OpenSCManager(nil, nil, windows.SC_MANAGER_CONNECT) // the next call reports the error
 }
@@ -54,8 +55,9 @@ func wineDependencies(name string) ([]string, error) {
 	return value.Strings, err
 }
 
-// wineKeepingDependencies calls change. Under Wine, that call removes the service's dependencies, so the
-// function then sets the dependencies in config, or the old ones if config has none.
+// wineKeepingDependencies calls change and keeps the service's dependencies, which Wine removes in
+// that call. Afterwards it sets the dependencies in config, or the old dependencies if config has
+// none.
 func wineKeepingDependencies(config platform.ServiceConfig, change func(platform.ServiceConfig) error) error {
 	needed, err := wineDependencies(config.Name)
 	if err != nil {

@@ -27,7 +27,7 @@ type Options struct {
 	Removed *Removed
 	// Pulled has the images that were pulled; nil: they end with the server.
 	Pulled *Pulled
-	// Offline reports that no registry can be reached.
+	// Offline means that no registry can be reached.
 	Offline bool
 }
 

@@ -25,7 +25,7 @@ func (p *Pulled) Images() []Image {
 	return slices.Clone(p.images)
 }
 
-// Add adds an image unless one of its ID is there.
+// Add adds an image unless an image with the same ID is there already.
 func (p *Pulled) Add(image Image) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -34,8 +34,8 @@ func (p *Pulled) Add(image Image) {
 	}
 }
 
-// PullImage pretends to pull: each name is an image. As with a real registry, the same name always
-// has the same digest. An image whose name has "missing" is not found.
+// PullImage pretends to pull an image: an image exists for each name. As with a real registry, the
+// same name always has the same digest. A name that contains "missing" is not found.
 func (s *imageService) PullImage(_ context.Context, request *runtimev1.PullImageRequest) (
 	*runtimev1.PullImageResponse, error) {
 	ref := request.GetImage().GetImage()

@@ -27,7 +27,7 @@ type generation int
 
 const (
 	absent    generation = iota // before 1.7: the field is never set
-	sinceLast                   // 1.7: the field is always set, and 0 in the first call
+	sinceLast                   // 1.7 to 2.2: the field is always set, and 0 in the first call
 	carefully                   // 2.3 and newer: the field is not set in the first call
 )
 
@@ -47,8 +47,9 @@ func newRates(version string) *rates {
 	return r
 }
 
-// of returns a container's rate: the difference between this counter and that of the previous call, divided by
-// the time between the two calls. It stores this counter for the next call.
+// of returns a container's rate: the difference between this counter and the counter of the
+// previous call, divided by the time between the two calls. It stores this counter for the next
+// call.
 func (r *rates) of(id string, counter uint64, now time.Time) *runtimev1.UInt64Value {
 	if r.generation == absent {
 		return nil

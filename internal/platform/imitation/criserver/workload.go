@@ -49,9 +49,9 @@ type Image struct {
 	Digest    string // name@sha256:…; empty: it was not pulled by this server
 }
 
-// Example returns a small workload on a Windows Server 2022: a pod that uses a fifth of a core, the
-// requested number of further pods, which use nearly nothing, and images for this Windows version
-// and for others.
+// Example returns a small workload on a Windows Server 2022. It has the requested number of pods,
+// and at least one: the first uses a fifth of a core, and the others use nearly nothing. It has
+// images for this Windows version and for others.
 func Example(started time.Time, pods int) Workload {
 	w := Workload{
 		Images: []Image{
@@ -114,8 +114,8 @@ func (p Pod) labels(container string) map[string]string {
 	return labels
 }
 
-// container returns the container as the runtime lists it. If its image exists, the container names
-// it by ID, as the kubelet does.
+// container returns the container as the runtime lists it. If the container's image is among
+// images, the result refers to the image by its ID, as the kubelet does.
 func (c Container) container(pod Pod, images []Image) *runtimev1.Container {
 	ref := c.Image
 	if i := slices.IndexFunc(images, func(image Image) bool { return image.Tag == c.Image }); i >= 0 {

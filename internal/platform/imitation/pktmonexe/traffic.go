@@ -24,8 +24,9 @@ const PodMAC = "00-15-5D-0A-0F-A7"
 // Packets is the number of packets, including dropped ones, of a capture without filters.
 const Packets = 8
 
-// traffic returns the packets of a pod that resolves a name, connects to a server and
-// is pinged, and two unrelated packets. Two of the packets are dropped.
+// traffic returns the packets of a pod that resolves a name, connects to a server, is pinged and
+// sends a packet that is dropped, and two packets of other machines. One of these two is dropped,
+// too.
 func traffic(began time.Time) []packet {
 	const tcp, udp, icmp = 6, 17, 1
 	frames := []packet{
@@ -114,7 +115,8 @@ func mac(b []byte) string {
 	return fmt.Sprintf("%02X-%02X-%02X-%02X-%02X-%02X", b[0], b[1], b[2], b[3], b[4], b[5])
 }
 
-// frame returns an Ethernet frame with an IPv4 packet, including checksums.
+// frame returns an Ethernet frame with an IPv4 packet. The IPv4 header and ICMP have a checksum;
+// TCP and UDP have none.
 func frame(protocol byte, from string, fromPort uint16, to string, toPort uint16) []byte {
 	source, destination := netip.MustParseAddr(from).As4(), netip.MustParseAddr(to).As4()
 	body := payload(protocol, fromPort, toPort)

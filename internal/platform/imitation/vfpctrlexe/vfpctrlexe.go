@@ -1,6 +1,7 @@
-// Package vfpctrlexe is a vfpctrl.exe for machines without one: the simulated Windows and Wine. Its switch has a port
-// for the adapter, one for the machine, and one for each HNS endpoint; its counters are invented. Its output has the
-// form of Windows' own vfpctrl, as text or as JSON, as far as that form is published.
+// Package vfpctrlexe is a vfpctrl.exe for machines without one: the simulated Windows and Wine. Its
+// switch has a port for the adapter, one for the machine, and one for each HNS endpoint of this
+// machine; its counters are invented. Its output has the form of Windows' own vfpctrl, as text or
+// as JSON, as far as that form is published.
 package vfpctrlexe
 
 import (
