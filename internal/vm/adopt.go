@@ -12,8 +12,8 @@ import (
 // ErrAdopted is returned for a VM that another node of yours has adopted.
 var ErrAdopted = errors.New("another node has adopted the VM")
 
-// adopt completes the record of a VM that exists already; the records of other drivers stay
-// as they are. Two nodes cannot adopt the same VM.
+// adopt completes the record of a VM that exists already, if the driver is an [Adopter]; for other
+// drivers it does nothing. The error is ErrAdopted if another node has adopted the same VM.
 func (s *Machines) adopt(ctx context.Context, driver Driver, record *Record) error {
 	adopter, ok := driver.(Adopter)
 	if !ok {
@@ -47,8 +47,8 @@ func (m Machine) adopted() string {
 	return fmt.Sprintf("domain %s of %s", m.Domain, m.URI)
 }
 
-// Adopted returns those of the names whose VMs swdt has adopted, so that Delete only
-// forgets them.
+// Adopted returns the names, among those given, of VMs that swdt has adopted. Delete only forgets
+// such a VM.
 func (s *Machines) Adopted(names ...string) (adopted []string) {
 	for _, name := range names {
 		if record, err := s.store.Get(name); err == nil && record.adopted() != "" {

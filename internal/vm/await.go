@@ -15,11 +15,12 @@ import (
 )
 
 const (
-	// awaitInterval is the pause between two looks for a guest's SSH server, and lookTime how long
-	// the next look waits for this one.
+	// awaitInterval is the pause between two looks for a guest's SSH server. lookTime is how long
+	// Await waits for the result of one look before that pause; the look itself continues.
 	awaitInterval, lookTime = 250 * time.Millisecond, 250 * time.Millisecond
-	// quickGreeting bounds most looks, and slowGreeting each slowLook-th, for servers that are slow. So
-	// a few looks are open at a time: an SSH server that has many drops some.
+	// quickGreeting is the time limit of most looks. Every slowLook-th look has the longer limit
+	// slowGreeting, for servers that greet slowly. Most limits are short to keep few connections
+	// open: an SSH server with many open connections drops some of them.
 	quickGreeting, slowGreeting = time.Second, 5 * time.Second
 	slowLook                    = 4
 )
@@ -50,8 +51,9 @@ func (s *Machines) Await(ctx context.Context, name string, r ui.Reporter) (Repor
 	})
 }
 
-// looks look for an SSH server. One that connects to a forwarded port before the guest has a network
-// hangs, and is not answered later. So a new one begins while earlier ones are open.
+// looks are the looks for one SSH server. A connection to a forwarded port that begins before the
+// guest has a network hangs, and is never answered. So a new look begins while earlier looks are
+// still open.
 type looks struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -66,13 +68,14 @@ func newLooks(ctx context.Context) *looks {
 	return l
 }
 
-// end ends all looks.
+// end cancels all open looks and waits until they have ended.
 func (l *looks) end() {
 	l.cancel()
 	l.open.Wait()
 }
 
-// look begins a look at an address, and returns nil if it or an earlier one was greeted.
+// look begins a look at an address, and returns nil if an SSH server has greeted this look or an
+// earlier one. The error stops the wait if another kind of server is at the address.
 func (l *looks) look(address string) error {
 	limit := quickGreeting
 	if l.count++; l.count%slowLook == 0 {
@@ -100,7 +103,7 @@ func (l *looks) look(address string) error {
 	}
 }
 
-// notSSHError reports another server at the address of a VM.
+// notSSHError reports that the server at the address of a VM is no SSH server.
 type notSSHError struct{ address string }
 
 func (e *notSSHError) Error() string { return e.address + " is no SSH server" }

@@ -17,14 +17,15 @@ import (
 	"github.com/swdt-dev/swdt/internal/wait"
 )
 
-// OnDocker selects the engine of Docker whose networks the VMs can be on, instead of the one at Docker's
-// default socket, and returns s.
+// OnDocker sets the Docker engine whose networks the VMs can be on, and returns s. The default is
+// the engine at Docker's default socket.
 func (s *Machines) OnDocker(d network.Docker) *Machines {
 	s.docker = d
 	return s
 }
 
-// bridged reports whether a VM is on your machine's own network, where swdt gives it an address.
+// bridged returns the Assigner of a VM that is on a network of your machine, and reports whether
+// there is one: there is none in mode user, or if the driver cannot assign addresses.
 func (s *Machines) bridged(record Record) (Assigner, bool) {
 	driver, err := s.driver(record.Driver)
 	if err != nil || record.Network.Mode == UserMode {
@@ -34,7 +35,7 @@ func (s *Machines) bridged(record Record) (Assigner, bool) {
 	return assigner, can
 }
 
-// WantedNetwork returns the network that a node file describes. The node has a spec.machine.
+// WantedNetwork returns the network that a node file describes. The node must have a spec.machine.
 func WantedNetwork(document config.Document) network.Wanted {
 	spec := document.Node.Spec
 	w := network.Wanted{
@@ -44,7 +45,7 @@ func WantedNetwork(document config.Document) network.Wanted {
 	if w.Mode == network.Bridge && w.Tap == "" {
 		w.Tap = network.TapName(document.Node.Metadata.Name, w.Owner)
 	}
-	w.Address, _ = netip.ParseAddr(spec.Machine.Network.Address) // else auto
+	w.Address, _ = netip.ParseAddr(spec.Machine.Network.Address) // invalid if the node file says auto
 	if spec.Kubernetes.Join.ControlPlaneAlias != nil {
 		alias := spec.Kubernetes.Join.ControlPlaneAlias
 		w.Alias.Name = alias.Name
@@ -53,13 +54,13 @@ func WantedNetwork(document config.Document) network.Wanted {
 	return w
 }
 
-// wanted returns the network of a record.
+// wanted returns the network of a record, with the addresses that your other VMs have taken.
 func (s *Machines) wanted(record Record) (network.Wanted, error) {
 	w := network.Wanted{
 		Mode: string(record.Network.Mode), Bridge: record.Network.Bridge, Tap: record.Network.Tap,
 		MAC: record.Network.MAC, Owner: network.Owner(), Taken: map[netip.Addr]string{},
 	}
-	w.Address, _ = netip.ParseAddr(record.Network.Address) // else it is not chosen yet
+	w.Address, _ = netip.ParseAddr(record.Network.Address) // invalid if no address is chosen yet
 	others, err := s.store.All()
 	for _, other := range others {
 		a, parsed := netip.ParseAddr(other.Record.Network.Address)
@@ -70,7 +71,9 @@ func (s *Machines) wanted(record Record) (network.Wanted, error) {
 	return w, err
 }
 
-// settle chooses the address of a new VM on a bridge. It returns what keeps the VM from its network.
+// settle chooses the address of a new VM on a network of your machine, and returns the problems
+// that keep the VM from that network. It leaves out problems of the tap if swdt can make the tap.
+// For a VM in mode user it does nothing.
 func (s *Machines) settle(ctx context.Context, record *Record) ([]finding.Problem, error) {
 	if _, ok := s.bridged(*record); !ok {
 		return nil, nil
@@ -88,8 +91,9 @@ func (s *Machines) settle(ctx context.Context, record *Record) ([]finding.Proble
 	}), nil
 }
 
-// attach makes the tap of a VM that is to start, if it is missing and swdt may make it, and looks whether
-// another machine has the VM's address.
+// attach prepares the network of a VM that is about to start. In mode bridge, it makes the tap if
+// swdt can make taps. In every mode except user, it then returns an error if something keeps the VM
+// from its network, for example another machine with the VM's address.
 func (s *Machines) attach(ctx context.Context, record Record, r ui.Reporter) error {
 	if _, ok := s.bridged(record); !ok {
 		return nil
@@ -118,7 +122,7 @@ func (s *Machines) attach(ctx context.Context, record Record, r ui.Reporter) err
 	return CheckProblems(network.CheckHost(ctx, s.docker, w).Problems, r)
 }
 
-// NoLeaseError reports a guest that has not taken its address.
+// NoLeaseError reports that a guest does not use the address that swdt has chosen for it.
 type NoLeaseError struct {
 	Name    string
 	Address string
@@ -146,11 +150,13 @@ func (e *NoLeaseError) Error() string {
 
 func (e *NoLeaseError) Unwrap() error { return e.Err }
 
-// errGreeted ends an assignment: the guest answers at its address.
+// errGreeted is the cause with which an assignment ends early: the guest's SSH server answers at
+// the chosen address already.
 var errGreeted = errors.New("the guest's SSH server answers")
 
-// Assign gives the guest of a running VM on a bridge its address, and returns once the guest has it. For other
-// VMs it does nothing. The caller bounds ctx; then the error is a *NoLeaseError.
+// Assign gives the guest of a running VM on a bridge its address by DHCP, and returns nil once the
+// guest uses the address. For other VMs it does nothing. The caller bounds ctx; the error is a
+// *NoLeaseError if the deadline of ctx passes or the guest declines the address.
 func (s *Machines) Assign(ctx context.Context, name string, r ui.Reporter) error {
 	record, err := s.store.Get(name)
 	if err != nil {
@@ -192,7 +198,8 @@ func (s *Machines) Assign(ctx context.Context, name string, r ui.Reporter) error
 	return fmt.Errorf("give VM %s its address: %w", name, err)
 }
 
-// leaseOf returns the configuration of a VM's card on the bridge that its tap is on.
+// leaseOf returns the DHCP lease for a VM: the configuration of the VM's network card on the bridge
+// that the VM's tap is on.
 func leaseOf(record Record) (dhcp.Lease, error) {
 	place, err := network.Uplink(record.Network.Tap)
 	if err != nil {

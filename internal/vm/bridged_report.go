@@ -15,13 +15,13 @@ import (
 
 // NetworkReport is the result of a check of one VM's network.
 type NetworkReport struct {
-	fleet.Outcome             // ok or failed
+	fleet.Outcome             // the result is ok or failed
 	Mode          NetworkMode `json:"mode"`
 	Bridge        string      `json:"bridge"`  // the interface on your machine; empty if there is none
 	Subnet        string      `json:"subnet"`  // of the bridge
 	Gateway       string      `json:"gateway"` // your machine's address on the bridge
 	Tap           string      `json:"tap"`
-	// Address is the VM's own or, before it exists, the one that it would get.
+	// Address is the VM's address or, if the VM does not exist yet, the address that it would get.
 	Address  string            `json:"address"`
 	Problems []finding.Problem `json:"problems"`
 }
@@ -31,7 +31,7 @@ type NetworkChecks struct {
 	VMs []NetworkReport `json:"vms"`
 }
 
-// Failed reports whether a VM's network does not work.
+// Failed reports whether the network of at least one VM does not work.
 func (c NetworkChecks) Failed() bool {
 	for _, vm := range c.VMs {
 		if vm.Result == fleet.Failed {
@@ -41,7 +41,8 @@ func (c NetworkChecks) Failed() bool {
 	return false
 }
 
-// CheckNetworks finds what keeps the VMs of node files from their networks and their clusters.
+// CheckNetworks finds the problems that keep the VMs of node files from their networks and their
+// clusters.
 func (s *Machines) CheckNetworks(ctx context.Context, documents []config.Document) (NetworkChecks, error) {
 	checks := NetworkChecks{VMs: []NetworkReport{}}
 	for _, document := range documents {
@@ -69,8 +70,8 @@ func (s *Machines) CheckNetworks(ctx context.Context, documents []config.Documen
 	return checks, ctx.Err()
 }
 
-// documented returns the network that a node file describes, with the address and the card of
-// its VM, if that exists.
+// documented returns the network that a node file describes. If the VM exists already, the network
+// has the VM's address and the MAC address of its card.
 func (s *Machines) documented(document config.Document) (network.Wanted, error) {
 	w := WantedNetwork(document)
 	record, err := s.store.Get(document.Node.Metadata.Name)
@@ -89,7 +90,7 @@ func (s *Machines) documented(document config.Document) (network.Wanted, error) 
 	return w, err
 }
 
-// WriteText writes the findings.
+// WriteText writes a summary and the findings for each VM.
 func (c NetworkChecks) WriteText(page *ui.Page) error {
 	for _, vm := range c.VMs {
 		summary := "its network works"
@@ -119,13 +120,15 @@ type NetworkSteps struct {
 
 // NetworkStepsReport is the result for one VM.
 type NetworkStepsReport struct {
-	fleet.Outcome                   // changed, unchanged or failed
+	fleet.Outcome                   // the result is changed, unchanged or failed
 	Steps         []plan.StepResult `json:"steps"`
-	// Root is the command for root that completes the preparation; empty if none is needed.
+	// Root is the command that root must run to complete the preparation; empty if root's rights
+	// are not needed.
 	Root []string `json:"root"`
 }
 
-// NewNetworkSteps returns the results of several VMs. root returns the command for root.
+// NewNetworkSteps returns the results of several VMs. root returns the command that root must run
+// for the VM with this name.
 func NewNetworkSteps(results []fleet.Result[network.Results], root func(name string) []string) NetworkSteps {
 	all := NetworkSteps{VMs: []NetworkStepsReport{}}
 	for _, result := range results {

@@ -9,8 +9,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/earlier"
 )
 
-// starts has the moments at which this process has started VMs. Only for these it measures how
-// long the guest needs: the guest of another VM may be up for hours when its SSH server is asked.
+// starts holds the times at which this process has started VMs. swdt measures how long a guest
+// needs only for these VMs: the guest of any other VM may have been up for hours before swdt asks
+// its SSH server.
 type starts struct {
 	mu sync.Mutex
 	at map[string]time.Time // by the VM's name
@@ -22,7 +23,8 @@ func (s *starts) begin(name string) {
 	s.at[name] = time.Now()
 }
 
-// since returns how long ago this process has started a VM.
+// since returns how long ago this process has started a VM, and whether it has started the VM at
+// all.
 func (s *starts) since(name string) (time.Duration, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,13 +45,13 @@ func startKind(record Record, accelerator string) string {
 	return fmt.Sprintf("%s of %s by %s with %s", which, orNone(image), record.Driver, accelerator)
 }
 
-// lastStart returns how long the last start of a VM's image took, if the guest can need so long now; else
-// "".
+// lastStart returns a text that says how long the last start of the VM's image took. It returns ""
+// if no such time is known, or if the present start already takes longer.
 func (s *Machines) lastStart(ctx context.Context, name string) (took string) {
 	_, _ = s.with(ctx, name, func(record Record, driver Driver) (Report, error) {
 		status, err := driver.Status(ctx, record.Machine)
 		if err != nil {
-			return Report{}, err // without an estimate
+			return Report{}, err // Await then shows no estimate
 		}
 		since, ours := s.starts.since(name)
 		if !ours && !status.Since.IsZero() {
@@ -63,8 +65,8 @@ func (s *Machines) lastStart(ctx context.Context, name string) (took string) {
 	return took
 }
 
-// rememberStart keeps how long a guest that this process has started needed until its SSH server
-// answered.
+// rememberStart stores how long the guest needed from the VM's start until its SSH server answered.
+// It does nothing if another process has started the VM.
 func (s *Machines) rememberStart(record Record, accelerator string) {
 	if took, ours := s.starts.since(record.Name); ours {
 		s.times.Remember(startKind(record, accelerator), took)

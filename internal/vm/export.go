@@ -28,7 +28,8 @@ type Exporter interface {
 	Export(ctx context.Context, m Machine, file string, format DiskFormat, done func(fraction float64)) error
 }
 
-// exporter calls work with the exporter of a stopped VM, and holds the VM's lock meanwhile.
+// exporter calls work with a stopped VM and its Exporter while it holds the VM's lock. It returns
+// an error if the driver cannot export disks or the VM is not stopped.
 func (s *Machines) exporter(ctx context.Context, name string, work func(Machine, Exporter) error) error {
 	return s.looked(ctx, name, func(record Record, driver Driver) error {
 		exporter, can := driver.(Exporter)
@@ -55,11 +56,11 @@ func (s *Machines) Room(ctx context.Context, name string, format DiskFormat) (by
 	return bytes, err
 }
 
-// progressParts is the resolution of an export's progress.
+// progressParts is the number of steps in which the progress of an export is shown.
 const progressParts = 10_000
 
-// Export writes the disk of a stopped VM to a new file that needs no other file. bytes is the
-// size that is shown with the progress. If Export fails, it may leave a part of the file.
+// Export writes the disk of a stopped VM to a new file that needs no other file. bytes is the total
+// that the progress shows. If Export fails, it may leave a part of the file.
 func (s *Machines) Export(
 	ctx context.Context, name, file string, format DiskFormat, bytes int64, r ui.Reporter,
 ) error {
@@ -83,14 +84,15 @@ func (s *Machines) Export(
 	})
 }
 
-// stoppedInterval is the pause between two looks at a VM that is about to end.
+// stoppedInterval is the pause between two looks at a VM whose guest shuts down.
 const stoppedInterval = 500 * time.Millisecond
 
-// errStillRuns is the state of a VM whose guest has not shut down yet.
+// errStillRuns is the result of a look at a VM whose guest has not shut down yet.
 var errStillRuns = errors.New("it runs")
 
 // AwaitStopped waits until the guest of a VM has shut down by itself. ctx bounds the wait. The
-// error is a *NotRunningError if the VM ended in another way.
+// error is a *NotRunningError if the VM is neither running nor stopped, for example because it
+// crashed.
 func (s *Machines) AwaitStopped(ctx context.Context, name string) error {
 	return wait.Condition{
 		Name: "VM " + name + " to shut down", Interval: stoppedInterval,
@@ -103,7 +105,7 @@ func (s *Machines) AwaitStopped(ctx context.Context, name string) error {
 				case status.State == Running:
 					return errStillRuns
 				case status.State == Stopped:
-					return driver.Stop(ctx, record.Machine) // it removes the sockets
+					return driver.Stop(ctx, record.Machine) // removes the sockets of the ended VM
 				}
 				return wait.Stop(&NotRunningError{name, status.State})
 			})

@@ -16,26 +16,28 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/firstboot"
 )
 
-// Images are the golden images that ISOs of node files make. Package golden has them.
+// Images finds and builds golden images for node files that name an ISO. Package golden implements
+// it.
 type Images interface {
-	// Find returns the golden image of a node file whose spec.machine names an ISO, also if it
-	// does not exist yet.
+	// Find returns the golden image for a node file whose spec.machine names an ISO. If the image
+	// does not exist yet, Golden.Exists is false.
 	Find(ctx context.Context, document config.Document, r ui.Reporter) (Golden, error)
-	// Use is like Find, and first builds an image that does not exist. The image is not removed
-	// until release is called.
+	// Use is like Find, but first builds the image if it does not exist. No process removes the
+	// image until the caller calls release.
 	Use(ctx context.Context, document config.Document, r ui.Reporter) (image Golden, release func(), err error)
 }
 
 // Golden is a golden image for a new VM.
 type Golden struct {
-	Image  Image // without paths if it does not exist
+	Image  Image // its paths are empty if the image does not exist
 	Exists bool
-	// WriteCD writes the CD for the first start of a VM, which gives it a name, the
-	// Administrator's password and the keys that may log in, lines of authorized_keys.
+	// WriteCD writes the CD for a VM's first start. The CD sets the VM's name, the Administrator's
+	// password and the keys that may log in, which are lines of authorized_keys.
 	WriteCD func(path string, password answer.Password, keys []string) error
 }
 
-// WithImages sets the golden images. open is called when a node file names an ISO.
+// WithImages sets how to open the golden images, and returns s. open is called when a node file
+// names an ISO.
 func (s *Machines) WithImages(open func() (Images, error)) *Machines {
 	s.images = open
 	return s
@@ -57,7 +59,7 @@ const (
 	passwordFile = "password"
 )
 
-// over lays the VM over a golden image.
+// over lays the disk of the VM over a golden image, and plans the CD for the first start.
 func (r *Record) over(image Golden) {
 	r.Image, r.FirstStart, r.golden = image.Image, true, &image
 	r.Discs = []string{r.file(firstStartCD)}
@@ -83,8 +85,9 @@ func (r Record) fill(folder string, document config.Document) error {
 	return r.golden.WriteCD(filepath.Join(folder, firstStartCD), password, keys)
 }
 
-// usePassword reads the Administrator's password from where the node file says, if it does. The
-// error is a *config.Error, and never has the password.
+// usePassword reads the Administrator's password from the source that passwordFrom of the node file
+// names. Without passwordFrom it does nothing. The error is a *config.Error, and never contains the
+// password.
 func (r *Record) usePassword(document config.Document) error {
 	source := document.Node.Spec.Machine.PasswordFrom
 	if source == nil {
@@ -103,13 +106,15 @@ func (r *Record) usePassword(document config.Document) error {
 	return nil
 }
 
-// maxSerialReads bounds how much of a serial port is searched: far more than a first start sends.
+// maxSerialReads bounds the number of reads of a serial port's output. Together they read far more
+// than a first start sends.
 const maxSerialReads = 256
 
-// emptyFirstCD replaces the CD of the first start by an empty one if the script on it has succeeded: it has
-// the password. The VM keeps its CD drive, since a snapshot with memory loads only on
-// the hardware that it was saved on. A snapshot of a VM that was never started needs the CD
-// again, so it keeps the CD. The VM does not run, and the caller holds its lock.
+// emptyFirstCD replaces the CD of the first start by an empty CD if the script on the CD has
+// succeeded, since the CD holds the password. The VM keeps its CD drive, since a snapshot with
+// memory loads only on the hardware that the snapshot was saved on. The CD stays if a snapshot was
+// taken before the script succeeded: a VM that is restored from such a snapshot needs the CD again.
+// The VM must not run, and the caller holds its lock.
 func (s *Machines) emptyFirstCD(ctx context.Context, record *Record, driver Driver) error {
 	installer, ok := driver.(Installer)
 	if !record.FirstStart || !ok {
@@ -120,7 +125,9 @@ func (s *Machines) emptyFirstCD(ctx context.Context, record *Record, driver Driv
 		return err
 	}
 	snapshots, err := driver.Snapshots(ctx, record.Machine)
-	fresh := func(saved Snapshot) bool { return !saved.Memory } // each stop after the script empties the CD
+	// A snapshot without memory is from before the script's success: each stop after that empties
+	// the CD.
+	fresh := func(saved Snapshot) bool { return !saved.Memory }
 	if err != nil || slices.ContainsFunc(snapshots, fresh) {
 		return err
 	}
@@ -131,7 +138,8 @@ func (s *Machines) emptyFirstCD(ctx context.Context, record *Record, driver Driv
 	return writeRecord(record.Folder, *record)
 }
 
-// succeeded reports whether the script of the first start has reported its success.
+// succeeded reports whether the script of the first start has reported its success on the serial
+// port.
 func succeeded(ctx context.Context, driver Installer, m Machine) (bool, error) {
 	read, line := int64(0), []byte(nil)
 	for range maxSerialReads {
@@ -156,8 +164,8 @@ func succeeded(ctx context.Context, driver Installer, m Machine) (bool, error) {
 	return false, nil
 }
 
-// password returns the path of the file with the Administrator's password; "" if the VM has
-// none of its own.
+// password returns the path of the file with the Administrator's password. It returns "" if the VM
+// is not made from a golden image, or if the node file names the password's source.
 func (r Record) password() string {
 	if r.Image.Key == "" || r.OwnPassword {
 		return ""

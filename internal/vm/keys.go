@@ -47,8 +47,8 @@ func writeKeys(folder, name string) error {
 // maxKey is far larger than a file with a key, in bytes.
 const maxKey = 64 << 10
 
-// keysFor returns the public keys that may log in to a new VM, as lines of authorized_keys: the VM's own,
-// and that of the private key that the node file names.
+// keysFor returns the public keys that may log in to a new VM, as lines of authorized_keys: the
+// VM's own key and, if the node file names a private key, the public key of that private key.
 func keysFor(folder string, document config.Document) ([]string, error) {
 	own, err := readSmall(filepath.Join(folder, publicKeyFile), maxKey)
 	if err != nil {
@@ -67,7 +67,8 @@ func keysFor(folder string, document config.Document) ([]string, error) {
 	return append(keys, key), nil
 }
 
-// publicKey returns the public key of a private key, as a line of authorized_keys. It needs no passphrase.
+// publicKey returns the public key of the private key at path, as a line of authorized_keys. It
+// needs no passphrase: it reads path.pub, or the public part of the private key's file.
 func publicKey(path string) (string, error) {
 	if beside, err := readSmall(path+".pub", maxKey); err == nil {
 		if key, _, _, _, err := ssh.ParseAuthorizedKey(beside); err == nil {
@@ -92,9 +93,9 @@ func publicKey(path string) (string, error) {
 // maxKnownHosts is far larger than a file with the keys of one VM, in bytes.
 const maxKnownHosts = 64 << 10
 
-// pin assigns the VM's known host keys to its present address, whose port may have changed
-// since the keys were seen. It reports whether the VM has known keys. If it has some, only
-// these are to be trusted; otherwise, the key of the first contact is.
+// pin rewrites the file of the VM's known host keys for the VM's present address, whose port may
+// have changed since the keys were seen. It reports whether the file has any key. If so, swdt must
+// trust these keys alone; if not, it may trust the key of the first contact.
 func pin(path, address string) (bool, error) {
 	text, err := readSmall(path, maxKnownHosts)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -135,10 +136,10 @@ func hostKeyFiles() []string {
 	return []string{folder + "ed25519_key.pub", folder + "ecdsa_key.pub", folder + "rsa_key.pub"}
 }
 
-// pinReported pins the host keys that the guest reports without its network, if the driver can read
-// its files. It reports whether there are any. Its failures are none of the command's: the key of
-// the first contact is pinned then. It only looks once the SSH server answers, since an image's
-// first start may make new keys.
+// pinReported pins the host keys that the guest reports through its agent, if the driver can read
+// the guest's files. It reports whether it has pinned any key. Its failures do not fail the
+// command: swdt then pins the key of the first contact. pinReported reads the files only after the
+// SSH server has greeted, since an image's first start may make new keys.
 func pinReported(ctx context.Context, record Record, driver Driver, address string) bool {
 	guest, ok := driver.(GuestReader)
 	if !ok {
@@ -149,7 +150,7 @@ func pinReported(ctx context.Context, record Record, driver Driver, address stri
 	if greets(bounded, address, slowGreeting) != nil {
 		return false
 	}
-	// If the agent fails after some files, the keys that it has reported are true all the same.
+	// If the agent fails after some files, the keys in these files are still correct.
 	files, _ := guest.GuestFiles(ctx, record.Machine, maxHostKey, hostKeyFiles()...)
 	var lines strings.Builder
 	for _, path := range hostKeyFiles() {

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// lockLimit bounds the wait for a command that works on the same VM.
+	// lockLimit bounds the wait for another command that works on the same VM.
 	lockLimit = 15 * time.Second
 	// lockInterval is the time between two looks at a lock.
 	lockInterval = 50 * time.Millisecond
@@ -31,7 +31,7 @@ type Holder struct {
 // BusyError reports that another command works on the VM.
 type BusyError struct {
 	Name   string
-	Holder *Holder // nil: it is not known
+	Holder *Holder // nil if the command is not known
 }
 
 func (e *BusyError) Error() string {
@@ -42,14 +42,14 @@ func (e *BusyError) Error() string {
 		e.Name, e.Holder.Command, e.Holder.PID, e.Holder.Since.Local().Format(time.TimeOnly))
 }
 
-// lock is the lock of one VM, which this process holds.
+// lock is the lock of one VM, held by this process.
 type lock struct {
 	file *os.File
 	path string
 }
 
-// lock takes the lock of a VM. If another command holds it for longer than limit, the
-// error is a *BusyError. Limit 0 looks once.
+// lock takes the lock of a VM. If another command holds it for longer than limit, the error is a
+// *BusyError. With limit 0, lock tries once.
 func (s *Store) lock(ctx context.Context, name, command string, limit time.Duration) (*lock, error) {
 	path := s.lockPath(name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -76,8 +76,8 @@ func (s *Store) lock(ctx context.Context, name, command string, limit time.Durat
 	return l, nil
 }
 
-// sign writes the holder into the lock, for the messages of other commands. After a failure,
-// these messages only lack the holder.
+// sign writes the holder into the lock's file, for the messages of other commands. If the write
+// fails, these messages do not name the holder.
 func (l *lock) sign(h Holder) {
 	text, err := json.Marshal(h)
 	if err != nil {
@@ -93,9 +93,9 @@ func (l *lock) unlock() {
 	_ = l.file.Close()
 }
 
-// remove unlocks, and removes the file of the lock. Its VM must have been deleted.
+// remove releases the lock and removes its file. The caller must have deleted the VM before.
 func (l *lock) remove() {
-	_ = os.Remove(l.path) // Windows refuses this for an open file, which does no harm
+	_ = os.Remove(l.path) // fails on Windows while the file is open; a file that stays does no harm
 	l.unlock()
 }
 

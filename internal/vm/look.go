@@ -27,8 +27,8 @@ func explained(name string, err error) error {
 	return fmt.Errorf("VM %s: %w", name, err)
 }
 
-// looked calls look with the record and the driver of a complete VM. It holds the VM's lock
-// meanwhile, and adds the remedy to the error.
+// looked calls look with the record and the driver of a complete VM while it holds the VM's lock.
+// It adds the remedy to the error that look returns.
 func (s *Machines) looked(ctx context.Context, name string, look func(Record, Driver) error) error {
 	_, err := s.with(ctx, name, func(record Record, driver Driver) (Report, error) {
 		return Report{}, explained(name, look(record, driver))
@@ -90,7 +90,7 @@ func (s *Machines) Save(ctx context.Context, name, snapshot string, r ui.Reporte
 	})
 }
 
-// Restore brings a snapshot back.
+// Restore returns a VM to the state of a snapshot.
 func (s *Machines) Restore(ctx context.Context, name, snapshot string, r ui.Reporter) (Report, error) {
 	return s.snapshot(ctx, name, "restored from "+snapshot, func(record Record, driver Driver) error {
 		r.Step("restoring VM %s from %s", name, snapshot)
@@ -98,7 +98,7 @@ func (s *Machines) Restore(ctx context.Context, name, snapshot string, r ui.Repo
 	})
 }
 
-// RemoveSnapshot frees a snapshot's space.
+// RemoveSnapshot removes a snapshot of a VM and frees its space.
 func (s *Machines) RemoveSnapshot(ctx context.Context, name, snapshot string, r ui.Reporter) (Report, error) {
 	return s.snapshot(ctx, name, "snapshot "+snapshot+" removed", func(record Record, driver Driver) error {
 		r.Step("removing snapshot %s of VM %s", snapshot, name)

@@ -1,9 +1,9 @@
 package vm
 
-// Machine is the record of one VM, which is written once, when the VM is created. Only
-// its network's forwarded ports may change later.
+// Machine is the part of a VM's record that drivers need. swdt writes it once, when it creates the
+// VM; only the forwarded ports of the network may change later.
 type Machine struct {
-	Version int    `json:"version"` // of this record's form
+	Version int    `json:"version"` // of the record's form
 	Name    string `json:"name"`    // unique among your VMs
 	UUID    string `json:"uuid"`    // marks the VM's processes
 	Driver  string `json:"driver"`  // qemu, simulated, hyperv, libvirt
@@ -23,10 +23,11 @@ type Machine struct {
 	Firmware Firmware `json:"firmware"`
 	Image    Image    `json:"image"`
 	Network  Network  `json:"network"`
-	// Discs are the files in the VM's CD drives, in the order of the drives. Only an
-	// installation has any, and the first start of a VM that is made from a golden image.
+	// Discs are the files in the VM's CD drives, in the order of the drives: the discs of an
+	// installation, the CD for the first start of a VM that is made from a golden image, or the CD
+	// with drivers that a node file names beside a disk image.
 	Discs []string `json:"discs"`
-	// Display is how a person sees the screen; empty: DisplaySocket.
+	// Display selects the VNC server that shows the screen; empty means DisplaySocket.
 	Display Display `json:"display"`
 	// Accelerator is kvm, hvf, whpx, tcg, or empty: the best that works.
 	Accelerator string `json:"accelerator"`
@@ -34,14 +35,14 @@ type Machine struct {
 
 // Image selects the content of the disk of a new VM.
 type Image struct {
-	// Base is the absolute path of the disk image that the VM's own disk is laid over. The
-	// image is never written. Empty: the disk is empty.
+	// Base is the absolute path of the disk image that the VM's own disk is laid over. swdt never
+	// writes to this image. If Base is empty, the disk of a new VM is empty.
 	Base string `json:"base"`
-	// Vars is the absolute path of the firmware variables that a new VM gets a copy of.
-	// Empty: it gets those of a new machine.
+	// Vars is the absolute path of a file with firmware variables, of which a new VM gets a copy.
+	// If Vars is empty, the VM gets the variables of a new machine.
 	Vars string `json:"vars"`
-	// Key identifies a golden image by everything that went into it; empty for a disk
-	// image of the user's.
+	// Key identifies a golden image by everything that went into the image; empty for a disk image
+	// that the user provides.
 	Key string `json:"key"`
 }
 
@@ -72,7 +73,7 @@ type Firmware struct {
 type Network struct {
 	Mode    NetworkMode `json:"mode"`
 	Adapter Adapter     `json:"adapter"`
-	MAC     string      `json:"mac"`    // never changes: HNS binds its networks to it
+	MAC     string      `json:"mac"`    // never changes: HNS binds its networks to the MAC address
 	Bridge  string      `json:"bridge"` // the bridge on your machine, in mode bridge
 	Tap     string      `json:"tap"`    // the tap device, in modes bridge and tap
 	// Address is the guest's own address if it is known before the guest runs; empty in
@@ -83,13 +84,13 @@ type Network struct {
 	Forwards []Forward `json:"forwards"`
 }
 
-// NetworkMode is how a VM's adapter reaches the world.
+// NetworkMode is the way in which a VM's network adapter is connected.
 type NetworkMode string
 
 const (
 	UserMode   NetworkMode = "user"   // no rights needed; only forwarded ports reach the guest
-	BridgeMode NetworkMode = "bridge" // a tap that swdt puts on a bridge
-	TapMode    NetworkMode = "tap"    // a tap that exists
+	BridgeMode NetworkMode = "bridge" // swdt makes a tap and puts it on a bridge
+	TapMode    NetworkMode = "tap"    // a tap that the user has made
 )
 
 // Adapter is the model of network card that the guest sees.
@@ -100,9 +101,9 @@ const (
 	E1000E    Adapter = "e1000e" // Windows has the driver
 )
 
-// Forward leads a TCP port of 127.0.0.1 to a port of the guest.
+// Forward forwards a TCP port of 127.0.0.1 to a port of the guest.
 type Forward struct {
-	Name      string `json:"name"` // ssh, rdp, or the user's
+	Name      string `json:"name"` // ssh, rdp, or a name that the user chose
 	HostPort  int    `json:"hostPort"`
 	GuestPort int    `json:"guestPort"`
 }

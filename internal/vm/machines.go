@@ -24,10 +24,10 @@ type Machines struct {
 	store   *Store
 	drivers []Driver
 	command string
-	docker  network.Docker         // whose networks the VMs can be on
-	images  func() (Images, error) // nil: none
-	times   earlier.Times          // how long work took before
-	starts  *starts                // of this process
+	docker  network.Docker         // the engine whose networks the VMs can be on
+	images  func() (Images, error) // nil if there are no golden images
+	times   earlier.Times          // the durations of earlier work
+	starts  *starts                // the starts of VMs by this process
 }
 
 // NewMachines returns the VMs of a store. command is the command line of this process. If
@@ -39,14 +39,14 @@ func NewMachines(store *Store, command string, drivers ...Driver) *Machines {
 	}
 }
 
-// WithTimes sets the memory of how long work on your VMs took, and returns s. Without it there are no
-// estimates.
+// WithTimes sets the store for the durations of work on your VMs, and returns s. Without this
+// store, there are no estimates.
 func (s *Machines) WithTimes(times earlier.Times) *Machines {
 	s.times = times
 	return s
 }
 
-// Times returns the memory of how long work on your VMs took.
+// Times returns the store for the durations of work on your VMs.
 func (s *Machines) Times() earlier.Times { return s.times }
 
 // Drivers returns the names of the drivers.
@@ -57,7 +57,7 @@ func (s *Machines) Drivers() (names []string) {
 	return names
 }
 
-// Driver returns the driver of a name.
+// Driver returns the driver with this name.
 func (s *Machines) Driver(name string) (Driver, error) { return s.driver(name) }
 
 func (s *Machines) driver(name string) (Driver, error) {
@@ -84,9 +84,9 @@ func (e *CheckError) Error() string {
 type Plan struct {
 	Record   Record
 	Problems []finding.Problem // of your machine
-	Command  []string          // the command that starts the VM; nil if the driver has none
+	Command  []string          // the command that starts the VM; nil if the driver has none, or if BuildsImage
 	Exists   bool
-	// BuildsImage reports that Create would first build the golden image.
+	// BuildsImage is set if Create would first build the golden image.
 	BuildsImage bool
 }
 
@@ -126,7 +126,7 @@ func (s *Machines) Plan(ctx context.Context, document config.Document, report ui
 	starts, ok := driver.(interface {
 		CommandLine(m Machine) ([]string, error)
 	})
-	if ok && !plan.BuildsImage { // the paths of its image are not known yet
+	if ok && !plan.BuildsImage { // an image that is not built yet has no paths
 		if plan.Command, err = starts.CommandLine(plan.Record.Machine); err != nil {
 			return plan, fmt.Errorf("make the VM's command line: %w", err)
 		}
@@ -134,8 +134,8 @@ func (s *Machines) Plan(ctx context.Context, document config.Document, report ui
 	return plan, nil
 }
 
-// findImage lays a planned VM over the golden image of its node file, if that names an ISO. It
-// reports whether the image must be built first.
+// findImage lays a planned VM over the golden image of its node file, if the node file names an
+// ISO. It reports whether the image must be built first.
 func (s *Machines) findImage(
 	ctx context.Context, document config.Document, record *Record, r ui.Reporter,
 ) (build bool, err error) {
@@ -154,8 +154,8 @@ func (s *Machines) findImage(
 	return !image.Exists, nil
 }
 
-// useImage is like findImage, and first builds an image that is missing. It returns a
-// function that allows the removal of the image.
+// useImage is like findImage, but first builds the image if it is missing. No process removes the
+// image until the caller calls release.
 func (s *Machines) useImage(
 	ctx context.Context, document config.Document, record *Record, r ui.Reporter,
 ) (release func(), err error) {
@@ -174,10 +174,10 @@ func (s *Machines) useImage(
 	return release, nil
 }
 
-// Create makes the VM of a node's spec.machine, stopped. If the node file names an ISO, Create
-// first builds the golden image that is missing. If the VM exists, Create does nothing
-// but warn about differences. It first removes the remains of an interrupted creation. The
-// error is a *CheckError if your machine cannot run the VM.
+// Create makes the VM of a node's spec.machine, stopped. If the node file names an ISO and its
+// golden image is missing, Create first builds the image. If the VM exists, Create only warns about
+// differences between the VM and the node file. It first removes the remains of an interrupted
+// creation. The error is a *CheckError if your machine cannot run the VM.
 func (s *Machines) Create(ctx context.Context, document config.Document, r ui.Reporter) (Report, error) {
 	record, err := s.planned(document)
 	if err != nil {
@@ -241,8 +241,8 @@ func (s *Machines) Create(ctx context.Context, document config.Document, r ui.Re
 	return s.changed(ctx, record, "created: "+record.words()), nil
 }
 
-// CheckProblems returns a *CheckError for errors among the problems of your machine, and reports
-// the others.
+// CheckProblems returns a *CheckError with the problems of your machine that are errors and are not
+// ignored. It prints the other problems as warnings, except those of severity Info.
 func CheckProblems(problems []finding.Problem, r ui.Reporter) error {
 	e := &CheckError{}
 	for _, p := range problems {
@@ -293,8 +293,8 @@ func (s *Machines) make(
 	return err
 }
 
-// discard removes a VM, and first ends it if it runs; an adopted one runs on. The caller
-// holds the VM's lock.
+// discard removes everything of a VM, and first ends the VM if it runs. It only forgets an adopted
+// VM, which runs on. The caller holds the VM's lock.
 func (s *Machines) discard(ctx context.Context, record Record, r ui.Reporter) error {
 	driver, err := s.driver(record.Driver)
 	if err != nil {
@@ -317,7 +317,8 @@ func (s *Machines) discard(ctx context.Context, record Record, r ui.Reporter) er
 	return s.store.remove(record.Folder)
 }
 
-// Delete ends a VM and removes everything of it, also if it is not complete.
+// Delete ends a VM and removes everything of it, also if its creation was interrupted. It only
+// releases an adopted VM. If there is no such VM, it does nothing.
 func (s *Machines) Delete(ctx context.Context, name string, r ui.Reporter) (Report, error) {
 	if err := CheckName(name); err != nil {
 		return Report{}, err

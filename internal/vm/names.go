@@ -28,18 +28,18 @@ func CheckName(name string) error {
 	return nil
 }
 
-// isPlain reports whether every system permits a name for a folder: it is without capitals,
-// which some file systems do not distinguish, without a dot at the end, which Windows removes,
-// and not the name of one of Windows' devices.
+// isPlain reports whether a name can be the name of a folder on every system. Such a name has at
+// most 48 characters: no capitals, which some file systems do not distinguish from small letters,
+// and no dot at its end, which Windows removes. It is not the name of a Windows device.
 func isPlain(name string) bool {
 	plain := regexp.MustCompile(`^[a-z0-9]([a-z0-9._-]{0,46}[a-z0-9_-])?$`)
 	device := regexp.MustCompile(`^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$`)
 	return plain.MatchString(name) && !device.MatchString(name)
 }
 
-// folderName returns the name of the folder of a VM. Different names have different
-// folders, no folder's name begins with a dot, and none has a separator. A name that is
-// not plain gets a hash after a ~, which no plain name has.
+// folderName returns the name of the folder of a VM. Different names have different folders, no
+// folder's name begins with a dot, and none has a separator. For a name that is not plain, the
+// folder's name ends with a ~, which no plain name has, and a hash.
 func folderName(name string) string {
 	if isPlain(name) {
 		return name

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// modesMatter reports whether the modes of folders keep other users out.
+// modesMatter is true: on Unix, the mode of a folder decides which other users can access it.
 const modesMatter = true
 
 // ownedByUser reports whether a file belongs to the user whom swdt runs as.

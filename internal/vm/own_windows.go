@@ -2,7 +2,7 @@ package vm
 
 import "io/fs"
 
-// modesMatter is false: on Windows the folder inherits access from the user's profile.
+// modesMatter is false: on Windows, the store inherits its access rights from the user's profile.
 const modesMatter = false
 
 // ownedByUser returns true: the store is below the user's profile, which other users

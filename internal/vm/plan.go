@@ -26,9 +26,9 @@ func (e *NoMachineError) Error() string {
 		"to write one", e.Node)
 }
 
-// planned turns spec.machine into the record of a VM that does not exist yet. It only
-// chooses identifiers and ports, and makes nothing. The error is a *config.Error if the node
-// file does not fit your machine, such as if it names a file that is missing.
+// planned turns spec.machine into the record of a VM that does not exist yet. It only chooses
+// identifiers and ports, and makes nothing. The error is a *config.Error if the node file does not
+// fit your machine, for example because it names a file that is missing.
 func (s *Machines) planned(document config.Document) (Record, error) {
 	name, spec := document.Node.Metadata.Name, document.Node.Spec.Machine
 	if spec == nil {
@@ -52,8 +52,8 @@ func (s *Machines) planned(document config.Document) (Record, error) {
 	return r, r.planForwards(spec.Network, others)
 }
 
-// NewMachine returns the VM that a node's spec.machine describes, with an identity of its own.
-// It has neither an image nor discs nor forwarded ports.
+// NewMachine returns the VM that a node's spec.machine describes, with new identifiers. The VM has
+// neither an image nor discs nor forwarded ports.
 func NewMachine(document config.Document, folder string) Machine {
 	spec := document.Node.Spec.Machine
 	return Machine{
@@ -78,7 +78,8 @@ func orAuto(setting string) string {
 	return setting
 }
 
-// planImage finds the files that the image names.
+// planImage checks that the files that spec.machine.image names can be read, and sets the record's
+// base image and discs. The error is a *config.Error with every problem.
 func (r *Record) planImage(document config.Document, image v1alpha1.MachineImage) error {
 	var problems []config.Problem
 	find := func(field, path string) string {
@@ -94,7 +95,7 @@ func (r *Record) planImage(document config.Document, image v1alpha1.MachineImage
 	}
 	r.Image.Base = find("disk", image.Disk)
 	for field, path := range map[string]string{"iso": image.ISO, "openSSH": image.OpenSSH} {
-		find(field, path) // golden images are made of them
+		find(field, path) // only checked here: a golden image is made of these files
 	}
 	if drivers := find("drivers", image.Drivers); drivers != "" && r.Image.Base != "" {
 		r.Discs = append(r.Discs, drivers)
@@ -154,7 +155,8 @@ func portsOf(all []Found) map[int]bool {
 	return ports
 }
 
-// choosePorts gives new ports to the forwards for which again returns true.
+// choosePorts gives new ports to the forwards for which again returns true. It adds the new ports
+// to taken.
 func (r *Record) choosePorts(taken map[int]bool, again func(Forward) bool) error {
 	for i, forward := range r.Network.Forwards {
 		if !again(forward) {
@@ -170,7 +172,8 @@ func (r *Record) choosePorts(taken map[int]bool, again func(Forward) bool) error
 	return nil
 }
 
-// freePortTries bounds the search for a port that no other VM has.
+// freePortTries bounds how many free ports freePort asks for until it gets one that no other VM
+// has.
 const freePortTries = 100
 
 // freePort returns a port of 127.0.0.1 that is free now and not in taken.
@@ -212,7 +215,7 @@ func newMAC() string {
 	return fmt.Sprintf("52:54:00:%02x:%02x:%02x", b[0], b[1], b[2])
 }
 
-// differences returns sentences that describe how a VM differs from a new plan for it.
+// differences returns a phrase for each difference between a VM and a new plan for it.
 func differences(made, plan Record) (all []string) {
 	compare := func(what, is, wanted string) {
 		if is != wanted {
@@ -247,7 +250,7 @@ func orNone(text string) string {
 
 func size(bytes int64) string { return v1alpha1.Quantity(bytes).String() }
 
-// String returns the key of a golden image, or else the path of a disk image.
+// String returns the key of a golden image, or else the path of the disk image.
 func (i Image) String() string {
 	if i.Key != "" {
 		return "golden image " + i.Key

@@ -26,9 +26,11 @@ type PlanReport struct {
 	Machine  Machine           `json:"machine"`
 	Folder   string            `json:"folder"`
 	Problems []finding.Problem `json:"problems"`
-	// Command starts the VM; empty if the driver runs no program.
+	// Command is the command line that starts the VM; empty if the driver runs no program, or if
+	// BuildsImage is set.
 	Command []string `json:"command"`
-	// BuildsImage reports that the golden image machine.image.key would be built first.
+	// BuildsImage is set if create would first build the golden image with the key
+	// machine.image.key.
 	BuildsImage bool `json:"buildsImage"`
 
 	words string
@@ -89,7 +91,7 @@ func (p Plans) WriteText(page *ui.Page, join func([]string) string) error {
 	return nil
 }
 
-// WriteProblems writes what your machine lacks.
+// WriteProblems writes a list of the problems of your machine.
 func WriteProblems(page *ui.Page, problems []finding.Problem) error {
 	var entries []finding.Entry
 	for _, p := range problems {
@@ -110,7 +112,7 @@ type Checks struct {
 	VMs []CheckReport `json:"vms"`
 }
 
-// Failed reports whether your machine cannot run one of the VMs.
+// Failed reports whether your machine cannot run at least one of the VMs.
 func (c Checks) Failed() bool {
 	for _, check := range c.VMs {
 		if finding.Has(check.Problems, finding.Error) {
@@ -120,8 +122,8 @@ func (c Checks) Failed() bool {
 	return false
 }
 
-// Check reports what your machine lacks for the VMs of node files or, without any, for any
-// VM of the first driver.
+// Check reports what your machine lacks for the VMs of node files. Without node files, it reports
+// what your machine lacks for every VM of the first driver.
 func (s *Machines) Check(ctx context.Context, documents []config.Document) (Checks, error) {
 	checks := Checks{VMs: []CheckReport{}}
 	add := func(name string, driver Driver, m Machine, more ...finding.Problem) {
@@ -174,7 +176,7 @@ func (c Checks) WriteText(page *ui.Page) error {
 	return nil
 }
 
-// Exist reports whether VMs of all these names exist.
+// Exist reports whether each of these names has a VM whose record can be read.
 func (s *Machines) Exist(names ...string) bool {
 	for _, name := range names {
 		if _, err := s.store.Get(name); err != nil {
@@ -184,7 +186,8 @@ func (s *Machines) Exist(names ...string) bool {
 	return true
 }
 
-// Missing returns those of the names that no VM has. The error reports that a name is not permitted.
+// Missing returns the names, among those given, that no VM has. It returns an error if a name is
+// not permitted.
 func (s *Machines) Missing(names ...string) (missing []string, err error) {
 	for _, name := range names {
 		if err := CheckName(name); err != nil {
@@ -211,9 +214,9 @@ func (s *Machines) Names() (names []string) {
 	return names
 }
 
-// Users returns the names of the VMs whose disks are laid over golden images, by the keys of
-// the images. A VM whose record cannot be read is an error beside the names, since it may use any
-// of the images.
+// Users returns the names of the VMs whose disks are laid over golden images, by the keys of the
+// images. If a VM's record cannot be read, Users returns an error beside the names, since that VM
+// may use any of the images.
 func (s *Machines) Users() (map[string][]string, error) {
 	all, err := s.store.All()
 	if err != nil {
@@ -326,7 +329,7 @@ func (p Pressed) WriteText(w io.Writer) error {
 	return err
 }
 
-// WriteDetails writes each VM with its parts and with the way to log in.
+// WriteDetails writes each VM with its parts and its keys.
 func (r Reports) WriteDetails(w io.Writer) error {
 	for i, vm := range r.VMs {
 		if i > 0 {

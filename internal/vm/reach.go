@@ -33,11 +33,11 @@ func (e *NoAddressError) Error() string {
 		e.Name)
 }
 
-// Reach completes the credentials of a node whose machine is a VM: the address, the VM's
-// key if no other way to log in is set, and the file with the VM's host key. At the first
-// contact, the keys that the guest reports through its agent are pinned there; if there is no
-// agent, the key that it shows is. A node without spec.machine, or with a
-// hostname of its own, is returned as it is.
+// Reach completes the credentials of a node whose machine is a VM: the address, the VM's key if no
+// other way to log in is set, and the file with the VM's host key. At the first contact, swdt pins
+// in that file the keys that the guest reports through its agent; without an agent, it pins the key
+// that the guest's SSH server shows. Reach returns a node without spec.machine, or with a hostname
+// in its credentials, as it is.
 func (s *Machines) Reach(ctx context.Context, document config.Document) (config.Document, error) {
 	if document.Node.Spec.Machine == nil || document.Node.Spec.Credentials.Hostname != "" {
 		return document, nil
@@ -109,10 +109,10 @@ func ownAddresses() (own []netip.Addr) {
 	return own
 }
 
-// usable returns the addresses at which swdt may look for a guest, the best first. A guest
-// chooses the addresses that it uses and that its agent reports, so it must not lead swdt to
-// your machine, where another program may listen. The only address of your machine that is
-// kept is the forwarded port.
+// usable returns the addresses at which swdt may look for a guest, the best first. A guest chooses
+// the addresses that it uses and that its agent reports, so usable must not let the guest lead swdt
+// to your machine, where another program may listen. Of your machine's own addresses, usable keeps
+// only a loopback address with the forwarded port.
 func usable(all []Address, forwarded int, own []netip.Addr) []Address {
 	all = slices.DeleteFunc(slices.Clone(all), func(a Address) bool {
 		ip := a.IP.Unmap()

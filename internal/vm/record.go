@@ -19,7 +19,7 @@ const recordVersion = 1
 // maxRecord is far larger than any record, in bytes.
 const maxRecord = 1 << 20
 
-// The files of a VM's folder that are the same for all drivers.
+// Files that the folder of a VM has with every driver.
 const (
 	recordFile     = "machine.json" // marks the folder as a VM's
 	keyFile        = "id_ed25519"
@@ -27,7 +27,7 @@ const (
 	knownHostsFile = "known_hosts"
 )
 
-// Record is the file of a VM.
+// Record is the content of a VM's record file.
 type Record struct {
 	Machine
 	Created time.Time `json:"created"`
@@ -35,16 +35,16 @@ type Record struct {
 	Complete bool `json:"complete"`
 	// FixedPorts names the forwards whose ports of your machine the node file sets.
 	FixedPorts []string `json:"fixedPorts"`
-	// FirstStart is set until the script of the first start has succeeded, for a VM that is made
-	// from a golden image. Its CD has the Administrator's password until then.
+	// FirstStart is set for a VM that is made from a golden image, until the script of the first
+	// start has succeeded. Until then, the VM's CD holds the Administrator's password.
 	FirstStart bool `json:"firstStart"`
 
-	// OwnPassword is set if the node file names the Administrator's password, which is then in no
-	// file of the VM but the CD of its first start.
+	// OwnPassword is set if the node file names the source of the Administrator's password. The
+	// password is then in no file of the VM except the CD of the first start.
 	OwnPassword bool `json:"ownPassword"`
 
-	given  *answer.Password // of a VM that is being made; nil: it gets a generated one
-	golden *Golden          // of a VM that is being made; nil: it has none
+	given  *answer.Password // of a VM that is being made; nil: swdt generates a password
+	golden *Golden          // of a VM that is being made; nil: there is no golden image
 }
 
 func (r Record) file(name string) string { return filepath.Join(r.Folder, name) }

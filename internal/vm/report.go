@@ -25,7 +25,7 @@ const (
 	Damaged    State = "damaged"    // its record cannot be used
 )
 
-// Results of a VM, as of nodes.
+// Results of a command for one VM, with the same names as for nodes.
 const (
 	ok        = fleet.OK
 	changed   = fleet.Changed
@@ -41,9 +41,10 @@ type Report struct {
 	// Message describes the change; empty for a command that only reports.
 	Message string `json:"message"`
 	State   State  `json:"state"`
-	// Reason explains the states absent, paused, crashed, incomplete, busy and damaged.
+	// Reason explains the states paused, crashed, incomplete, busy and damaged; it is empty in
+	// other states.
 	Reason string     `json:"reason"`
-	Since  *time.Time `json:"since"` // when it started; null unless it runs
+	Since  *time.Time `json:"since"` // when the VM started; null if that is not known or it is off
 	PID    int        `json:"pid"`
 	Driver string     `json:"driver"`
 	// Accelerator is the accelerator in use.
@@ -59,9 +60,10 @@ type Report struct {
 	Created   time.Time `json:"created"`
 	Folder    string    `json:"folder"`
 	Key       string    `json:"key"`        // path of the VM's private SSH key
-	KnownKeys string    `json:"knownHosts"` // path of the file with its host key
-	// PasswordFile is the path of the file with the Administrator's password, of a VM that is
-	// made from a golden image; else it is empty.
+	KnownKeys string    `json:"knownHosts"` // path of the file with the VM's host key
+	// PasswordFile is the path of the file in which swdt keeps the Administrator's password, for a
+	// VM that is made from a golden image. It is empty for other VMs, or if the node file names the
+	// password's source.
 	PasswordFile string `json:"passwordFile"`
 }
 
@@ -133,7 +135,7 @@ func (r Record) words() string {
 	if r.Image.Base != "" {
 		words += " over " + r.Image.String()
 	}
-	if adopted := r.adopted(); adopted != "" { // its firmware may be a BIOS
+	if adopted := r.adopted(); adopted != "" { // the firmware of an adopted VM may be a BIOS
 		words = adopted + ", " + words
 	} else {
 		words += ", " + r.Firmware.String()
@@ -152,8 +154,8 @@ func several(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// report returns a VM's report with its present state, and a message for a command that
-// changed nothing.
+// report returns a VM's report with its present state. If message is not empty, the command has
+// changed nothing, and the result is unchanged.
 func (s *Machines) report(ctx context.Context, record Record, message string) Report {
 	report := record.report()
 	s.look(ctx, record, &report)
@@ -215,8 +217,8 @@ func (s *Machines) look(ctx context.Context, record Record, report *Report) {
 // the VM as busy.
 const listPatience = 500 * time.Millisecond
 
-// List reports the VMs with these names, or all VMs if no name is given. It looks at the VMs
-// at the time of the call, also at those that are not complete.
+// List reports the VMs with these names, or all VMs if no name is given. It reads the present state
+// of each VM, also of VMs that are not complete. A name that no VM has is reported as Absent.
 func (s *Machines) List(ctx context.Context, names ...string) ([]Report, error) {
 	all, err := s.store.All()
 	if err != nil {
@@ -239,7 +241,7 @@ func (s *Machines) List(ctx context.Context, names ...string) ([]Report, error) 
 	return reports, nil
 }
 
-// found reports one VM; the report has no name if the VM was deleted meanwhile.
+// found returns the report of one VM; the report has no name if the VM was deleted meanwhile.
 func (s *Machines) found(ctx context.Context, f Found) Report {
 	if f.Err != nil {
 		name := f.Record.Name
@@ -329,7 +331,7 @@ func number(n int) string {
 	return strconv.Itoa(n)
 }
 
-// WriteMessages writes what was done with each VM that did not fail.
+// WriteMessages writes the message of each VM on which the command did not fail.
 func (r Reports) WriteMessages(w io.Writer) error {
 	for _, vm := range r.VMs {
 		if vm.Error != "" {

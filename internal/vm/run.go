@@ -10,10 +10,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// StopLimit is the time that a guest has to shut down by default.
+// StopLimit is the default time that a guest has to shut down.
 const StopLimit = 3 * time.Minute
 
-// startTries bounds how often a start is tried if other processes take the chosen ports.
+// startTries bounds how often Start tries again because other processes take the chosen ports.
 const startTries = 5
 
 // IncompleteError reports a VM whose creation was interrupted.
@@ -24,7 +24,7 @@ func (e *IncompleteError) Error() string {
 		"`swdt vm delete` removes it", e.Name)
 }
 
-// UnknownError reports that there is no VM of a name. It is an ErrUnknown.
+// UnknownError reports that no VM has this name. It unwraps to ErrUnknown.
 type UnknownError struct{ Name string }
 
 func (e *UnknownError) Error() string {
@@ -48,13 +48,13 @@ func (e *IgnoredError) Error() string {
 
 func (e *IgnoredError) Unwrap() error { return e.Err }
 
-// with calls work with the record and the driver of a complete VM, and holds the VM's lock meanwhile.
+// with calls work with the record and the driver of a complete VM, while it holds the VM's lock.
 func (s *Machines) with(ctx context.Context, name string, work func(Record, Driver) (Report, error)) (Report, error) {
 	if err := CheckName(name); err != nil {
 		return Report{}, err
 	}
 	if _, err := s.store.Get(name); errors.Is(err, ErrUnknown) {
-		return Report{}, &UnknownError{name} // before a lock is made for it
+		return Report{}, &UnknownError{name} // before a lock is made for a VM that does not exist
 	}
 	held, err := s.store.lock(ctx, name, s.command, lockLimit)
 	if err != nil {
@@ -120,8 +120,9 @@ func (s *Machines) start(ctx context.Context, record Record, driver Driver, r ui
 	return Report{}, fmt.Errorf("start VM %s: other programs took its ports %d times; try again", record.Name, startTries)
 }
 
-// movePorts gives new ports to the forwards whose ports other programs use. If there are any
-// such forwards, it writes the record.
+// movePorts gives new ports to the forwards whose ports other programs use, and writes the record
+// if a port has changed. The error names a forward whose port the node file sets and another
+// program uses.
 func (s *Machines) movePorts(record *Record) (moved bool, err error) {
 	var fixed error
 	again := func(f Forward) bool {

@@ -23,8 +23,8 @@ const (
 	newPrefix, gonePrefix = ".new", ".gone"
 )
 
-// Store keeps the records of your VMs, each in a folder of its own that only you can
-// access. A folder is a VM's if it holds a record; the store touches no other.
+// Store keeps the records of your VMs, each in a folder of its own that only you can access. The
+// folder of a VM is a folder with a record; the store ignores all other folders.
 type Store struct{ root string }
 
 // ErrUnknown is returned for a name that no VM has.
@@ -38,8 +38,8 @@ func (e *UnsafeError) Error() string {
 		"`chmod 700`, or remove it", e.Path, e.What)
 }
 
-// OpenStore returns the store in a folder, which it makes if it is missing. An empty
-// folder is the user's: $XDG_DATA_HOME/swdt/machines.
+// OpenStore returns the store in a folder, which it makes if the folder is missing. If root is
+// empty, the folder is $XDG_DATA_HOME/swdt/machines.
 func OpenStore(root string) (*Store, error) {
 	if root == "" {
 		data, err := localfile.DataFolder()
@@ -55,9 +55,9 @@ func OpenStore(root string) (*Store, error) {
 	return &Store{root}, nil
 }
 
-// OwnFolder makes a folder, if it is missing, and returns its absolute path without links: the
-// user may keep large disks elsewhere. The error is an *UnsafeError if another user can change
-// the folder.
+// OwnFolder makes a folder, if it is missing, and returns its absolute path without symbolic links:
+// a link lets the user keep large disks elsewhere. The error is an *UnsafeError if another user can
+// change the folder.
 func OwnFolder(path string) (string, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return "", err
@@ -113,8 +113,8 @@ func (s *Store) Get(name string) (Record, error) {
 	return r, nil
 }
 
-// read returns the record in one of the store's folders; fs.ErrNotExist: the folder is not
-// a VM's.
+// read returns the record in one of the store's folders. The error is fs.ErrNotExist if the folder
+// is not a VM's.
 func (s *Store) read(folder string) (Record, error) {
 	path := filepath.Join(s.root, folder)
 	info, err := os.Lstat(path)
@@ -130,14 +130,14 @@ func (s *Store) read(folder string) (Record, error) {
 	return readRecord(path)
 }
 
-// Found is a VM's folder, or the reason why it cannot be read.
+// Found is a VM's folder with its record, or with the error from reading the record.
 type Found struct {
 	Record Record
 	Folder string
 	Err    error
 }
 
-// All returns all of your VMs, in the order of their names.
+// All returns all of your VMs, sorted by name.
 func (s *Store) All() ([]Found, error) {
 	entries, err := os.ReadDir(s.root)
 	if err != nil {
@@ -194,7 +194,7 @@ func (s *Store) remove(folder string) error {
 	return nil
 }
 
-// clear removes the remains of interrupted removals. Several processes may do so at once.
+// clear removes the remains of interrupted removals. Several processes may call clear at once.
 func (s *Store) clear() {
 	left, err := filepath.Glob(filepath.Join(s.root, gonePrefix+"-*"))
 	if err != nil {

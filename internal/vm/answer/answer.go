@@ -1,5 +1,6 @@
-// Package answer writes the answer files of Windows Setup: the one that installs Windows
-// from its media without a question, and those around a generalised image.
+// Package answer writes the answer files of Windows Setup: one installs Windows from its media
+// without a question, one generalises the installed image, and one answers the first start of a VM
+// that is made from the image.
 //
 // The files are typed values that encoding/xml marshals, so that no value can become
 // markup. Each value that a user writes is first checked by a rule for its field. A value
@@ -26,15 +27,17 @@ const (
 	SysprepFile     = "sysprep.xml"
 )
 
-// Options are the answers. If a file needs an answer, the zero value is an error, unless the
-// field's comment gives a default.
+// Options are the answers to Setup's questions. If an answer that a file needs is the zero value,
+// the file is not written and the function returns an error, unless the field's comment gives a
+// default.
 type Options struct {
 	Release Release
 	// Core reports whether the edition is a Server Core, which has no Server Manager.
 	Core bool
-	// Index is the image of install.wim, from 1.
+	// Index is the number of the image in install.wim, from 1.
 	Index int
-	// Language is the language of the media, such as en-US. Setup asks if it is another one.
+	// Language is the language of the media, such as en-US. With another language, Setup stops and
+	// asks.
 	Language string
 	// Keyboard is the input locale, such as de-DE or 0407:00000407; "": the language's.
 	Keyboard string
@@ -48,8 +51,8 @@ type Options struct {
 	Password Password
 	// ProductKey is five groups of five characters; "" for evaluation media.
 	ProductKey string
-	// DriverFolder is a folder in the root of the CD with the answer file; Setup searches
-	// this folder and the folders below it for drivers. "": no drivers.
+	// DriverFolder is a folder in the root of the CD with the answer file; Setup searches this
+	// folder and the folders below it for drivers. "": there are no drivers.
 	DriverFolder string
 	// FirstLogon runs once, at the first logon of the Administrator, which is automatic.
 	FirstLogon []Command
@@ -63,8 +66,8 @@ type Command struct {
 	Description string
 }
 
-// Setup returns Autounattend.xml: it wipes disk 0, installs the image of an index for
-// UEFI, and answers everything until the first logon. It holds the password.
+// Setup returns Autounattend.xml. With this file, Setup wipes disk 0, installs the image of o.Index
+// for UEFI, and asks nothing until the first logon. The file holds the password.
 func Setup(o Options) ([]byte, error) {
 	o = o.withDefaults()
 	if err := o.check(forSetup); err != nil {
@@ -77,8 +80,8 @@ func Setup(o Options) ([]byte, error) {
 	)
 }
 
-// Generalized returns Unattend.xml for a machine made of a generalised image: it answers
-// the first start. It needs neither an index nor drivers. It holds the password.
+// Generalized returns Unattend.xml for a machine made of a generalised image. The file answers the
+// questions of the first start. It needs neither an index nor drivers. It holds the password.
 func Generalized(o Options) ([]byte, error) {
 	o = o.withDefaults()
 	if err := o.check(forImage); err != nil {
@@ -90,8 +93,8 @@ func Generalized(o Options) ([]byte, error) {
 	)
 }
 
-// Sysprep returns the file for sysprep /unattend, which makes an image general. It has
-// settings of that pass alone and no secret, because sysprep keeps a copy of it in the
+// Sysprep returns the file for sysprep /unattend, which generalises an image. The file has settings
+// of the pass generalize alone and no secret, because sysprep keeps a copy of the file in the
 // image. Setup ignores this copy later, since it has no settings for the later passes.
 func Sysprep() ([]byte, error) {
 	return document(settings{Pass: generalize, Components: generalizing()})

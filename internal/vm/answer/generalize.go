@@ -10,11 +10,12 @@ func generalizing() []any {
 
 type licensing struct {
 	component
-	SkipRearm int `xml:"SkipRearm"` // 1: the evaluation's days are not counted anew
+	SkipRearm int `xml:"SkipRearm"` // 1: sysprep does not restart the evaluation period
 }
 
 type devices struct {
 	component
-	// PersistAllDeviceInstalls keeps devices installed: every VM of an image has the same.
+	// PersistAllDeviceInstalls keeps devices installed, since all VMs of an image have the same
+	// devices.
 	PersistAllDeviceInstalls bool `xml:"PersistAllDeviceInstalls"`
 }

@@ -1,8 +1,8 @@
 package answer
 
-// SetupAccount is an account that the answers for Windows 11 make, because its first
-// start asks for a user if there is none but the Administrator. Its first logon never
-// happens; the script of the first logon removes it.
+// SetupAccount is the name of an account that the answers for Windows 11 make, because the first
+// start of Windows 11 asks for a user if the Administrator is the only account. Nobody logs on with
+// this account: the script of the Administrator's first logon removes it.
 const SetupAccount = "swdt-setup"
 
 // oobeSystem returns the settings for the first start.
@@ -79,7 +79,7 @@ type oobe struct {
 	HideOEMRegistrationScreen bool `xml:"HideOEMRegistrationScreen"`
 	HideOnlineAccountScreens  bool `xml:"HideOnlineAccountScreens"`
 	HideWirelessSetupInOOBE   bool `xml:"HideWirelessSetupInOOBE"`
-	ProtectYourPC             int  `xml:"ProtectYourPC"` // 3: nothing is sent, nothing is updated
+	ProtectYourPC             int  `xml:"ProtectYourPC"` // 3: Windows sends and updates nothing by itself
 }
 
 type userAccounts struct {

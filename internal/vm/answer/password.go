@@ -46,15 +46,15 @@ const (
 	generatedPassword = 24
 )
 
-// classes are the characters of generated passwords, without those that look alike and
-// those that shells and XML treat specially.
+// classes are the characters of generated passwords, by their class. They leave out characters that
+// look alike and characters that shells and XML treat specially.
 var classes = []string{"ABCDEFGHJKLMNPQRSTUVWXYZ", "abcdefghijkmnpqrstuvwxyz", "23456789", "-_.:+="}
 
 // GeneratePassword returns a random password of 24 characters, of all four classes that
 // Windows' complexity rule counts.
 func GeneratePassword() Password {
 	all := strings.Join(classes, "")
-	for { // each round succeeds with a probability above nine tenths
+	for { // each round succeeds with a probability above eight tenths
 		out := make([]byte, generatedPassword)
 		for n := range out {
 			out[n] = all[index(len(all))]
@@ -65,7 +65,7 @@ func GeneratePassword() Password {
 	}
 }
 
-// index returns a random number below n, which is at most 256, each equally likely.
+// index returns a random number from 0 to n-1, each equally likely. n is at most 256.
 func index(n int) int {
 	var b [1]byte
 	for {
@@ -76,8 +76,8 @@ func index(n int) int {
 	}
 }
 
-// Check returns an error for a password at which Windows' first start would stop. It
-// never repeats the password.
+// Check returns an error for a password at which Windows' first start would stop. The error never
+// contains the password.
 func (p Password) Check() error {
 	text := p.Reveal()
 	length := utf8.RuneCountInString(text)
@@ -126,8 +126,8 @@ type secret struct {
 	PlainText bool   `xml:"PlainText"`
 }
 
-// in returns the password as Setup reads it in an element of this name. This form protects
-// nothing, but a person cannot read the text at a glance.
+// in returns the password in the form that Setup reads in an element of this name. This form does
+// not protect the password; it only keeps a person from reading the text at a glance.
 func (p Password) in(element string) secret { return secret{Value: encode(p.Reveal(), element)} }
 
 // encode returns base64 of the UTF-16LE of the password and the element's name.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Release is a release of Windows, written as in node files.
+// Release is a release of Windows, written as node files write it.
 type Release string
 
 const (

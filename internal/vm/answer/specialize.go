@@ -75,7 +75,8 @@ type firewallGroup struct {
 	Profile string `xml:"Profile"`
 }
 
-// remoteDesktop names the firewall group by its resource, since the group's name depends on the language.
+// remoteDesktop returns the firewall group of Remote Desktop. It names the group by its resource,
+// since the group's display name depends on the language.
 func remoteDesktop() firewallGroup {
 	return firewallGroup{keyed: addKeyed("RemoteDesktop"), Active: true, Group: "@FirewallAPI.dll,-28752",
 		Profile: "all"}

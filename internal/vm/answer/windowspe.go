@@ -2,7 +2,7 @@ package answer
 
 import "strconv"
 
-// Partitions of disk 0, in their order. The partition of Windows is extended over the rest.
+// Partitions of disk 0, in their order. The partition of Windows fills the rest of the disk.
 const (
 	systemPartition   = 1
 	reservedPartition = 2
@@ -12,11 +12,11 @@ const (
 	reservedSize = 16  // MB
 )
 
-// driverLetters are the letters that Windows PE can give the CD with the drivers. It
-// looks through all of them, and passes over those that are absent.
+// driverLetters are the drive letters that Windows PE may give to the CD with the drivers. Setup
+// searches all these drives, and skips those that do not exist.
 const driverLetters = "CDEFG"
 
-// windowsPE returns the settings for the program that installs.
+// windowsPE returns the settings for Windows PE, in which Setup installs Windows.
 func (o Options) windowsPE() []any {
 	components := []any{o.setupLanguage()}
 	if o.DriverFolder != "" {
@@ -33,7 +33,8 @@ type internationalPE struct {
 	locales
 }
 
-// locales are the settings that both components of this kind have.
+// locales are the settings that the component for Windows PE and the component for the first start
+// both have.
 type locales struct {
 	InputLocale  string `xml:"InputLocale"`
 	SystemLocale string `xml:"SystemLocale"`
@@ -164,7 +165,7 @@ func (o Options) setup() windowsSetup {
 		WillShowUI: onError,
 	}
 	c.UserData.AcceptEULA = true
-	c.UserData.ProductKey.WillShowUI = never // evaluation media have no key, and ask for none
+	c.UserData.ProductKey.WillShowUI = never // evaluation media have no key, and Setup asks for none
 	if o.ProductKey != "" {
 		c.UserData.ProductKey.Key, c.UserData.ProductKey.WillShowUI = o.ProductKey, onError
 	}

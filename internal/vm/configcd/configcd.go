@@ -2,18 +2,18 @@
 // of Windows: the answer file, the script of the first logon, the public keys, drivers
 // and OpenSSH.
 //
-// The CD holds the password of the Administrator, in a form that anyone can decode. Its
-// file therefore belongs to its user alone (mode 0600, from its first byte), and is in a
-// folder that no other user can write. [Wipe] removes it when the installation has ended;
-// the script removes the copies inside the guest. The CD is never a part of a
-// golden image or of a snapshot.
+// The CD holds the password of the Administrator, in a form that anyone can decode. The CD's file
+// is therefore readable by this user alone (mode 0600, from its first byte), and is in a folder
+// that no other user can write to. [Wipe] removes the file when the installation has ended; the
+// script of the first logon removes the copies inside the guest. The CD is never a part of a golden
+// image or of a snapshot.
 //
 //   - configcd.go: the options, and the file
 //   - content.go: the files on the CD
 //   - keys.go: the public keys
-//   - folder.go, owner_unix.go, owner_windows.go: who can reach the file
-//   - sum.go: its hash
-//   - wipe.go: its removal
+//   - folder.go, owner_unix.go, owner_windows.go: which users can write to the file's folder
+//   - sum.go: the hash of a CD
+//   - wipe.go: removing the file
 package configcd
 
 import (
@@ -28,24 +28,25 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/firstboot"
 )
 
-// Label is the CD's label.
+// Label is the volume label of the CD.
 const Label = "SWDT_CONFIG"
 
 // Options describe a CD.
 type Options struct {
-	// Answer are the answers. Write sets DriverFolder and FirstLogon itself.
+	// Answer has the answers for Windows Setup. Write itself sets their DriverFolder and
+	// FirstLogon.
 	Answer answer.Options
-	// FirstStart makes the CD for the first start of a generalised image, instead of the
-	// one for an installation.
+	// FirstStart selects the CD for the first start of a generalised image, instead of the CD for
+	// an installation.
 	FirstStart bool
-	// Keys are lines of authorized_keys that may log on as Administrator; at least one.
+	// Keys are lines of authorized_keys, whose keys may log on as Administrator; at least one.
 	Keys []string
-	// Drivers holds the drivers, in folders of any names; nil: none.
+	// Drivers holds the drivers, in folders of any names; nil: the CD has no drivers.
 	Drivers fs.FS
 	// OpenSSH is the MSI or the zip of Win32-OpenSSH. If it is the zero File, the VM uses the
 	// OpenSSH of Windows, which Windows before Server 2025 downloads from the internet.
 	OpenSSH File
-	// Agent is the MSI of QEMU's guest agent; the zero File: none.
+	// Agent is the MSI of QEMU's guest agent; the zero File: the CD has no agent.
 	Agent File
 	// End selects how the script ends; "": the machine stays on.
 	End firstboot.End
@@ -61,8 +62,8 @@ type File struct {
 
 func (f File) absent() bool { return f.FS == nil }
 
-// Write makes, or replaces, the file of the CD. It either succeeds or leaves the file as
-// it was. All problems of the options are reported at once.
+// Write makes or replaces the CD's file at path. If it fails, the file stays as it was. The error
+// reports all problems of the options at once.
 func Write(path string, o Options) error {
 	if err := checkFolder(path); err != nil {
 		return fmt.Errorf("write the configuration CD: %w", err)

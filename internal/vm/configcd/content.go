@@ -11,11 +11,11 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/firstboot"
 )
 
-// Names in the CD's root, beside those of packages answer and firstboot.
+// Names in the CD's root, besides the names that packages answer and firstboot define.
 const (
 	driverFolder = "drivers"
 	keysFile     = "authorized_keys"
-	opensshName  = "openssh" // with the extension that the file has
+	opensshName  = "openssh" // followed by the extension of the given file
 	agentFile    = "guest-agent.msi"
 )
 
@@ -45,7 +45,8 @@ func (c *content) copy(name string, from File) {
 	}{name, from})
 }
 
-// content returns the files, or every problem of the options.
+// content returns the files of the CD, except for the drivers. The error joins every problem of the
+// options.
 func (o Options) content() (*content, error) {
 	c := &content{}
 	answers := o.Answer
@@ -88,7 +89,7 @@ func (o Options) content() (*content, error) {
 	return c, errors.Join(problems...)
 }
 
-// openSSH chooses the source of OpenSSH: the given file, or else Windows itself.
+// openSSH chooses the source of OpenSSH: the given file, or else the OpenSSH of Windows.
 func (o Options) openSSH(script *firstboot.Options, c *content) error {
 	switch {
 	case !o.OpenSSH.absent():
@@ -108,11 +109,11 @@ func (o Options) openSSH(script *firstboot.Options, c *content) error {
 	return nil
 }
 
-// errFound ends a walk.
+// errFound ends the walk of checkDrivers at the first driver.
 var errFound = errors.New("found")
 
-// checkDrivers returns an error if there is no driver at all: Setup would find no disk,
-// and ask.
+// checkDrivers returns an error if there is no driver at all: without a driver, Setup finds no
+// disk, stops and asks.
 func checkDrivers(drivers fs.FS) error {
 	err := fs.WalkDir(drivers, ".", func(name string, _ fs.DirEntry, err error) error {
 		if err == nil && strings.EqualFold(path.Ext(name), ".inf") {

@@ -11,8 +11,8 @@ import (
 // others are the bits of a mode that let other users write.
 const others fs.FileMode = 0o022
 
-// checkFolder returns an error if another user can write the folder of a file: that user could
-// put another answer file in its place, and would control the guest.
+// checkFolder returns an error if another user can write to the folder of a file: that user could
+// replace the answer file, and would then control the guest.
 func checkFolder(path string) error {
 	folder := filepath.Dir(path)
 	info, err := os.Stat(folder)

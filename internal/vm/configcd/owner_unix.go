@@ -8,8 +8,9 @@ import (
 	"syscall"
 )
 
-// ownFolder reports whether a folder belongs to this user or to root. root may write
-// anywhere, such as in the folder of the user who called sudo.
+// ownFolder reports whether a folder belongs to this user or to root. If swdt runs as root, it
+// returns true for every folder, since root may write anywhere, for example into the folder of the
+// user who called sudo.
 func ownFolder(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	user := os.Geteuid()

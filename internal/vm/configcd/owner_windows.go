@@ -2,5 +2,5 @@ package configcd
 
 import "io/fs"
 
-// ownFolder returns true: it is not called on Windows.
+// ownFolder returns true; on Windows, checkFolder does not call it.
 func ownFolder(fs.FileInfo) bool { return true }

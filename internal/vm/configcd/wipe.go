@@ -13,11 +13,11 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/disc"
 )
 
-// Wipe removes the CD's file, and the files that a killed Write has left beside it. It
-// first writes zeros over them, so that a later reader of the disk does not find the
-// password. This works only if the file system overwrites in place: a file system that
-// copies on write, an SSD or a backup can keep the old content. A file that is absent is no
-// error. Call Wipe as soon as the VM has no CD any more.
+// Wipe removes the CD's file, and the files that a killed Write has left beside it. It first writes
+// zeros over these files, so that a later reader of the disk does not find the password. This works
+// only if the file system overwrites in place: a file system that copies on write, an SSD or a
+// backup can keep the old content. A file that is absent is no error. Call Wipe as soon as the VM
+// has no CD any more.
 func Wipe(path string) error {
 	unfinished, err := filepath.Glob(globbed(path) + ".*.new")
 	if err != nil {
@@ -32,7 +32,7 @@ func Wipe(path string) error {
 	return errors.Join(problems...)
 }
 
-// Empty replaces the CD by an empty one, after it was wiped. Its VM keeps the drive.
+// Empty wipes the CD's file and puts an empty CD in its place, so that the VM keeps its CD drive.
 func Empty(path string) error {
 	if err := Wipe(path); err != nil {
 		return err
@@ -53,10 +53,10 @@ func Empty(path string) error {
 // emptyLabel is the label of an empty CD.
 const emptyLabel = "SWDT_EMPTY"
 
-// globbed returns a path as a pattern that matches it alone.
+// globbed returns a pattern for filepath.Glob that matches this path alone.
 func globbed(path string) string {
 	if filepath.Separator == '\\' {
-		return path // there is nothing to escape with
+		return path // on Windows, a pattern has no escape character
 	}
 	var out []rune
 	for _, r := range path {

@@ -1,9 +1,8 @@
 // Package dhcp gives one guest its address: it answers the DHCP requests of one network
 // card, and reports whether the guest uses the address.
 //
-// Serve reads copies of the frames that the guest sends, and writes frames that only this
-// guest receives. So it needs no port and no rights, and no other machine of the network
-// can ask it.
+// Serve reads copies of the frames that the guest sends, and writes frames that only this guest
+// receives. So Serve needs no port and no rights, and no other machine on the network can reach it.
 //
 //   - dhcp.go: the lease, and the answer to a message
 //   - frame.go: Ethernet, IPv4, UDP and ARP, as far as DHCP needs them
@@ -11,8 +10,8 @@
 //
 // # Trust
 //
-// The guest is hostile. It can get no address but its own. A frame that is too short, too
-// long, fragmented or of another card is skipped; every loop and length has a bound.
+// The guest is hostile. It can get no address except that of the lease. Serve skips a frame that is
+// too short, too long, fragmented or sent by another card; every loop and length has a bound.
 package dhcp
 
 import (
@@ -30,12 +29,12 @@ import (
 type Lease struct {
 	MAC     net.HardwareAddr
 	Address netip.Prefix // the guest's IPv4 address, with the length of its subnet's prefix
-	Gateway netip.Addr   // also the server that the guest knows
+	Gateway netip.Addr   // also the DHCP server that the answers name
 	DNS     []netip.Addr
 }
 
-// forever is the length of the lease: RFC 2131's infinity. So a guest keeps its address
-// while no swdt runs.
+// forever is the length of the lease: RFC 2131's infinity. So a guest keeps its address also while
+// no swdt runs.
 const forever = math.MaxUint32 * time.Second
 
 // Valid returns an error if a guest cannot use the lease.
@@ -51,7 +50,7 @@ func (l Lease) Valid() error {
 	return nil
 }
 
-// errNotForUs means that a message needs no answer.
+// errNotForUs is returned for a message that this server must not answer.
 var errNotForUs = errors.New("the message is not for this server")
 
 // event is the meaning of a guest's message.
@@ -66,7 +65,8 @@ const (
 	used           // the guest uses the address
 )
 
-// answer returns the answer to a message of the guest; nil if it needs none.
+// answer returns the answer to a message of the guest, the meaning of the message, and the parsed
+// message. The answer is nil if the message needs none.
 func (l Lease) answer(message []byte) ([]byte, event, *dhcpv4.DHCPv4) {
 	request, err := dhcpv4.FromBytes(message)
 	if err != nil || l.mine(request) != nil {
@@ -108,7 +108,8 @@ func (l Lease) mine(request *dhcpv4.DHCPv4) error {
 	return nil
 }
 
-// judge decides on the address that a guest asks for.
+// judge accepts a request for the address of the lease, and refuses a request for any other
+// address.
 func (l Lease) judge(request *dhcpv4.DHCPv4) (dhcpv4.MessageType, event) {
 	wanted := request.RequestedIPAddress()
 	if wanted == nil {
@@ -120,7 +121,7 @@ func (l Lease) judge(request *dhcpv4.DHCPv4) (dhcpv4.MessageType, event) {
 	return dhcpv4.MessageTypeNak, refused
 }
 
-// reply returns an answer of a kind.
+// reply returns the answer of this kind to a request.
 func (l Lease) reply(request *dhcpv4.DHCPv4, kind dhcpv4.MessageType) (*dhcpv4.DHCPv4, error) {
 	options := []dhcpv4.Modifier{
 		dhcpv4.WithMessageType(kind),
@@ -142,7 +143,7 @@ func (l Lease) reply(request *dhcpv4.DHCPv4, kind dhcpv4.MessageType) (*dhcpv4.D
 	return dhcpv4.NewReplyFromRequest(request, options...)
 }
 
-// withDNS adds a DNS server.
+// withDNS returns a modifier that adds a DNS server to a message.
 func withDNS(server netip.Addr) dhcpv4.Modifier {
 	return func(m *dhcpv4.DHCPv4) {
 		m.UpdateOption(dhcpv4.OptDNS(append(m.DNS(), server.AsSlice())...))

@@ -20,7 +20,7 @@ const (
 	hops                   = 64
 )
 
-// serverMAC is the sender of the answers: a local address that no card has.
+// serverMAC returns the MAC address that sends the answers: a local address that no card has.
 func serverMAC() net.HardwareAddr { return net.HardwareAddr{0x02, 's', 'w', 'd', 't', 0} }
 
 // frame is an Ethernet frame that a guest has sent.
@@ -29,7 +29,8 @@ type frame struct {
 	payload []byte
 }
 
-// parseFrame returns a frame of a card; ok is false for a frame of another card.
+// parseFrame parses a frame that the card with this MAC address has sent. ok is false if another
+// card has sent the frame or the frame is too short.
 func parseFrame(data []byte, mac net.HardwareAddr) (f frame, ok bool) {
 	if len(data) < ethernetLength || !bytes.Equal(data[6:12], mac) {
 		return frame{}, false
@@ -73,8 +74,8 @@ func (f frame) message() []byte {
 	return udp[udpLength:length]
 }
 
-// wrap returns the frame that carries an answer to a guest. A guest that has no address
-// yet gets it at the broadcast address, if it asks for that.
+// wrap returns the frame that carries an answer to the guest. With broadcast, the frame goes to the
+// broadcast address; a guest that has no address yet may ask for that.
 func (l Lease) wrap(message []byte, broadcast bool) []byte {
 	to, card := l.Address.Addr(), l.MAC
 	if broadcast {
@@ -107,7 +108,7 @@ func (l Lease) wrap(message []byte, broadcast bool) []byte {
 	return append(append(framed, ip...), udp...)
 }
 
-// checksum is that of IP and UDP (RFC 1071).
+// checksum returns the checksum of IP and UDP (RFC 1071) over data.
 func checksum(data []byte) uint16 {
 	var sum uint32
 	for ; len(data) > 1; data = data[2:] {

@@ -16,18 +16,19 @@ const (
 	largestFrame = 4096 + 65536
 	// largestHeader bounds the header that a paravirtual card puts before each frame.
 	largestHeader = 64
-	// settleLimit is the time in which a guest that has accepted its address usually uses it. A guest
-	// tests meanwhile whether another machine has it, and may still decline.
+	// settleLimit is how long Serve waits until the guest uses an address that it has accepted. In
+	// this time, the guest tests whether another machine has the address, and may still decline.
+	// After this time, Serve takes the address as used.
 	settleLimit = 5 * time.Second
-	// mostWaiting bounds the answers that wait for a guest, or a QEMU, that does not read them.
+	// mostWaiting bounds the answers that wait because the guest or its QEMU does not read them.
 	mostWaiting = 16
 )
 
-// Heard counts the frames that a guest has sent until now.
+// Heard describes the frames that a guest has sent until now.
 type Heard struct {
-	Frames   int // of its network card
-	Requests int // for an address
-	// Others are addresses that the guest uses and that are not its own; at most mostOthers.
+	Frames   int // sent by its network card
+	Requests int // DHCP messages that need an answer
+	// Others are addresses that the guest uses instead of that of the lease; at most mostOthers.
 	Others []netip.Addr
 }
 
@@ -42,22 +43,22 @@ type packet struct {
 	data   []byte
 }
 
-// server answers one guest.
+// server answers the messages of one guest.
 type server struct {
 	lease   Lease
 	answers chan<- []byte
 	heard   Heard
 }
 
-// Serve answers the guest until it uses the address of the lease. Frames come from `from`
-// and go to `to`, in the form of QEMU's filters: two lengths of four bytes, big endian, of
-// the packet with its header and of the header, then the packet. The caller closes both once
-// Serve has returned. The error is an ErrDeclined if another machine has the address, and
-// that of ctx if ctx has ended.
+// Serve answers the guest until the guest uses the address of the lease. It reads frames from
+// `from` and writes frames to `to`, both in the form of QEMU's filters: the length of the packet
+// with its header, the length of the header (four bytes each, big endian), and the packet. The
+// caller closes both after Serve has returned. The error is an ErrDeclined if another machine has
+// the address, and the error of ctx if ctx has ended.
 //
-// Serve reads on while an answer waits, since QEMU reads no answer while its copy of a frame
-// waits: a guest that floods would stop QEMU otherwise. Answers beyond mostWaiting are dropped,
-// and a guest asks again.
+// Serve continues to read while an answer waits, since QEMU reads no answer while its copy of a
+// frame waits. If Serve did not read, a guest that floods would stop QEMU. Answers beyond
+// mostWaiting are dropped; the guest then asks again.
 func Serve(ctx context.Context, lease Lease, from io.Reader, to io.Writer) (Heard, error) {
 	if err := lease.Valid(); err != nil {
 		return Heard{}, fmt.Errorf("give the guest its address: %w", err)
@@ -109,7 +110,8 @@ func (s *server) take(p packet) (event, error) {
 	return nothing, nil
 }
 
-// respond answers a message.
+// respond queues the answer to a DHCP message, and returns the meaning of the message. It drops the
+// answer, and returns nothing as the meaning, if too many answers wait.
 func (s *server) respond(message []byte, header int) (event, error) {
 	reply, meaning, request := s.lease.answer(message)
 	if meaning == declined {
@@ -126,12 +128,12 @@ func (s *server) respond(message []byte, header int) (event, error) {
 	select {
 	case s.answers <- append(out, framed...):
 		return meaning, nil
-	default: // too many wait
+	default: // too many answers wait
 		return nothing, nil
 	}
 }
 
-// writeAll sends the answers until the connection or ctx ends.
+// writeAll sends the answers to the guest until a write fails or ctx ends.
 func writeAll(ctx context.Context, to io.Writer, answers <-chan []byte) error {
 	for {
 		select {
@@ -145,7 +147,7 @@ func writeAll(ctx context.Context, to io.Writer, answers <-chan []byte) error {
 	}
 }
 
-// readAll passes the packets on until the connection or ctx ends.
+// readAll passes the guest's packets on until a read fails or ctx ends.
 func readAll(ctx context.Context, from io.Reader, packets chan<- packet) error {
 	for {
 		p, err := readPacket(from)

@@ -1,5 +1,5 @@
-// Package disc writes CD images that Windows, Linux and firmware read: ISO 9660 level 1
-// for the standard's sake, and beside it Joliet, whose names are long and Unicode.
+// Package disc writes CD images that Windows, Linux and firmware read. An image has ISO 9660 level
+// 1, which the standard demands, and beside it Joliet, whose names are long and Unicode.
 //
 // An [Image] is a tree of files that exists in memory; the contents are read when the
 // image is written, from first to last and only once. The same tree with the same time
@@ -28,17 +28,17 @@ import (
 
 // Limits of an image.
 const (
-	// MaxFile is the size of the largest file, in bytes: directories have 32 bits for it.
+	// MaxFile is the size of the largest file, in bytes: directories have 32 bits for a size.
 	MaxFile int64 = 1<<32 - 1
-	// MaxImage is the size of the largest image, in bytes: that of a DVD with two layers.
+	// MaxImage is the size of the largest image, in bytes: the size of a DVD with two layers.
 	MaxImage int64 = 8 << 30
-	// MaxEntries is the number of files and folders.
+	// MaxEntries is the largest number of files and folders.
 	MaxEntries = 10000
 	// MaxDepth is how many folders a path may name. ISO 9660 allows eight levels, and
 	// the root is one.
 	MaxDepth = 7
-	// MaxPath is the length of the longest path, in characters: with a drive letter it
-	// stays below the 260 of Windows.
+	// MaxPath is the length of the longest path, in characters. With a drive letter, such a path is
+	// shorter than Windows' limit of 260 characters.
 	MaxPath = 240
 )
 
@@ -56,7 +56,7 @@ type entry struct {
 	path   string // on the disc, with slashes
 	name   string // as Joliet has it
 	short  string // as level 1 has it, without a version
-	parent *entry // the root is its own
+	parent *entry // the root is its own parent
 
 	folder   bool
 	children []*entry
@@ -213,7 +213,7 @@ func (i *Image) makeFolder(folder string) (*entry, error) {
 	return at, nil
 }
 
-// child makes an entry. It is a file until the caller sets folder.
+// child adds an entry to a folder. The entry is a file until the caller sets its field folder.
 func (i *Image) child(parent *entry, file string) (*entry, error) {
 	name := path.Base(file)
 	if err := checkPath(file); err != nil {

@@ -5,7 +5,7 @@ import "slices"
 // sector is the size of a logical sector and of a logical block, in bytes.
 const sector = 2048
 
-// A view is one of the two trees of the same files.
+// The views of a disc: two trees of folders over the same files.
 const (
 	primary       = iota // ISO 9660
 	supplementary        // Joliet
@@ -15,7 +15,7 @@ const (
 // place is the position of an entry's content in one view. Both views share the files' contents.
 type place struct {
 	sector uint32
-	length uint32 // of a folder's records, in bytes; files have a size
+	length uint32 // of a folder's records, in bytes; a file has entry.size instead
 	number uint16 // of a folder, in the path table
 }
 
@@ -30,7 +30,7 @@ type layout struct {
 	sectors uint32 // of the whole image
 }
 
-// lay gives everything its sector: descriptors, path tables, directories, files.
+// lay assigns sectors to the descriptors, path tables, directories and files, in this order.
 func (i *Image) lay() *layout {
 	l := &layout{}
 	l.walk(i.root)
@@ -105,7 +105,8 @@ func ordered(folder *entry, view int) []*entry {
 	return children
 }
 
-// directoryLength returns the length of a folder's records, which cross no sector.
+// directoryLength returns the length of a folder's records, in bytes. No record crosses the end of
+// a sector.
 func directoryLength(folder *entry, view int) int64 {
 	length := 2 * recordLength(1) // the folder itself and its parent
 	for _, child := range folder.children {

@@ -14,7 +14,7 @@ const (
 	levelOne = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 	// maxName is the length of the longest name that Joliet has, in UCS-2 characters.
 	maxName = 64
-	// joliet lists the characters that Joliet refuses, beside controls.
+	// joliet lists the characters that Joliet refuses, besides control characters.
 	joliet = `*?:\;/`
 	// windows lists further characters that Windows refuses.
 	windows = `<>|"`
@@ -37,7 +37,7 @@ func checkPath(file string) error {
 	return nil
 }
 
-// checkName returns the reason why no file can have a name, or "".
+// checkName returns the reason why no file can have this name, or "" if a file can have it.
 func checkName(name string) string {
 	length := 0
 	for _, r := range name {
@@ -73,7 +73,7 @@ func split(name string) (base, extension string) {
 	return name, ""
 }
 
-// byParts orders names as both standards do: by the part before the last dot, then by the part
+// byParts orders names as ISO 9660 and Joliet do: by the part before the last dot, then by the part
 // after it.
 func byParts(a, b string) int {
 	aBase, aExtension := split(a)
@@ -81,9 +81,9 @@ func byParts(a, b string) int {
 	return cmp.Or(strings.Compare(aBase, bBase), strings.Compare(aExtension, bExtension))
 }
 
-// shorten gives every child of a folder its name of level 1: eight characters, a dot and
-// three for files, eight for folders. If several names become the same, all but the first get
-// a number at their end.
+// shorten gives every child of a folder its name of level 1. The name of a folder has at most eight
+// characters; the name of a file has at most eight, a dot, and at most three. If several children
+// would get the same name, all except the first get a number at the end of the part before the dot.
 func (e *entry) shorten() {
 	slices.SortFunc(e.children, func(a, b *entry) int { return byParts(a.name, b.name) })
 	taken, next := map[string]bool{}, map[string]int{}
@@ -108,7 +108,8 @@ func (e *entry) shorten() {
 	}
 }
 
-// d returns the beginning of text, with only the characters that level 1 permits.
+// d returns the beginning of text, at most length characters, with only the characters that level 1
+// permits.
 func d(text string, length int) string {
 	var out strings.Builder
 	for _, r := range strings.ToUpper(text) {

@@ -31,7 +31,7 @@ func (i *Image) descriptor(l *layout, view int) []byte {
 		copy(out[88:], jolietEscape)
 	}
 	bothEndian16(out[120:], 1) // volumes of the set
-	bothEndian16(out[124:], 1) // number of this one
+	bothEndian16(out[124:], 1) // number of this volume
 	bothEndian16(out[128:], sector)
 	bothEndian32(out[132:], l.tables[view].size)
 	binary.LittleEndian.PutUint32(out[140:], l.tables[view].little)
@@ -44,15 +44,15 @@ func (i *Image) descriptor(l *layout, view int) []byte {
 	text(702, 37, "")  // files about copyright, content, bibliography
 	text(739, 37, "")
 	text(776, 37, "")
-	copy(out[813:], longTime(i.stamp)) // made
-	copy(out[830:], longTime(i.stamp)) // changed
+	copy(out[813:], longTime(i.stamp)) // creation time
+	copy(out[830:], longTime(i.stamp)) // modification time
 	copy(out[847:], longTime(time.Time{}))
 	copy(out[864:], longTime(time.Time{}))
 	out[881] = 1 // version of this structure
 	return out
 }
 
-// terminator returns the descriptor behind the last one.
+// terminator returns the descriptor that ends the list of volume descriptors.
 func terminator() []byte {
 	out := make([]byte, sector)
 	out[0] = descriptors[len(descriptors)-1]
@@ -113,11 +113,12 @@ func (i *Image) record(e *entry, view int, id []byte) []byte {
 	return out
 }
 
-// recordLength returns the length of a directory record, which is even.
+// recordLength returns the length of a directory record, which is even, for an identifier of this
+// length.
 func recordLength(identifier int) int { return (33 + identifier + 1) / 2 * 2 }
 
-// identifier returns an entry's name in a view. Level 1 demands a version after the name of a
-// file; Joliet names have none here, as on the discs that other programs make.
+// identifier returns an entry's name in a view. Level 1 demands a version after the name of a file;
+// Joliet names get no version, as on the discs that other programs make.
 func identifier(e *entry, view int) []byte {
 	switch {
 	case view == supplementary:
@@ -160,8 +161,8 @@ func shortTime(t time.Time) []byte {
 	}
 }
 
-// longTime returns the seventeen bytes of a time in a descriptor; the zero time means
-// none.
+// longTime returns the seventeen bytes of a time in a descriptor; the zero time stands for an
+// unknown time.
 func longTime(t time.Time) []byte {
 	if t.IsZero() {
 		return append([]byte(strings.Repeat("0", 16)), 0)

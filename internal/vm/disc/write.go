@@ -81,7 +81,7 @@ func (s *stream) content(file *entry) error {
 	return errors.Join(err, from.Close())
 }
 
-// ended returns an error if a reader has more bytes than were expected.
+// ended returns an error if a reader has any byte left. size is the number of bytes that were read.
 func ended(from io.Reader, size int64) error {
 	n, err := io.ReadFull(from, make([]byte, 1))
 	switch {

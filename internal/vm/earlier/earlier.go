@@ -1,10 +1,10 @@
-// Package earlier remembers how long work on VMs took on your machine, so that the next command can
-// estimate how long it will take: each stage of an installation, and from a start to the answer
-// of the guest's SSH server.
+// Package earlier stores how long work on VMs took on your machine: each stage of an installation,
+// and the time from a VM's start to the answer of its guest's SSH server. From these times, the
+// next command estimates how long the same work will take.
 //
-// The memory is one file, which other swdt may read and write at the same time. It is only for
-// estimates: a file that is missing or damaged is an empty memory, and two commands that end at the
-// same moment may lose one of their times.
+// The times are in one file, which several swdt may read and write at the same time. They are only
+// for estimates: a file that is missing or damaged counts as empty, and if two commands end at the
+// same moment, one of their times may be lost.
 package earlier
 
 import (
@@ -18,39 +18,40 @@ import (
 )
 
 const (
-	// maxFile is far more than a full memory has, in bytes.
+	// maxFile is far above the size of a full file, in bytes.
 	maxFile = 1 << 20
-	// maxKinds is how many kinds of work are remembered; the oldest are forgotten.
+	// maxKinds bounds the kinds of work in the file; beyond it, the oldest are deleted.
 	maxKinds = 200
-	// longest bounds a time that is believed.
+	// longest is the longest time that is plausible; a longer one counts as unknown.
 	longest = 7 * 24 * time.Hour
 )
 
-// Times is a memory. The zero Times knows nothing and keeps nothing.
+// Times stores times in a file. The zero Times has no file: it knows no time and stores none.
 type Times struct{ path string }
 
-// At returns the memory that a file has. The file may be missing.
+// At returns the Times with the file at path. The file may be missing.
 func At(path string) Times { return Times{path} }
 
-// work is the last time that a kind of work was done.
+// work is how long a kind of work took the last time, and when it ended.
 type work struct {
 	Seconds float64   `json:"seconds"`
 	Ended   time.Time `json:"ended"`
 }
 
-// Of returns how long a kind of work took the last time; 0: it is not known.
+// Of returns how long a kind of work took the last time; 0 if that is not known.
 func (t Times) Of(kind string) time.Duration {
 	return t.read()[kind].took()
 }
 
 func (w work) took() time.Duration {
-	if !(w.Seconds > 0 && w.Seconds < longest.Seconds()) { // also if it is no number
+	if !(w.Seconds > 0 && w.Seconds < longest.Seconds()) { // also refuses NaN
 		return 0
 	}
 	return time.Duration(w.Seconds * float64(time.Second))
 }
 
-// Remember stores how long a kind of work took. If it cannot, the next command has no estimate.
+// Remember stores how long a kind of work took. If the file cannot be written, the next command has
+// no estimate.
 func (t Times) Remember(kind string, took time.Duration) {
 	if t.path == "" {
 		return
@@ -65,7 +66,7 @@ func (t Times) Remember(kind string, took time.Duration) {
 	}
 }
 
-// oldest returns the kind of work that was done the longest time ago.
+// oldest returns the kind of work whose last time ended first.
 func oldest(all map[string]work) (oldest string) {
 	first := true
 	for kind, w := range all {
@@ -76,7 +77,7 @@ func oldest(all map[string]work) (oldest string) {
 	return oldest
 }
 
-// read returns the memory, which is empty if the file cannot be used.
+// read returns the content of the file, which is empty if the file cannot be used.
 func (t Times) read() map[string]work {
 	all := map[string]work{}
 	file, err := os.Open(t.path)
@@ -90,8 +91,8 @@ func (t Times) read() map[string]work {
 	return all
 }
 
-// LastTime returns how long work took the last time, for people, which follows the name of the work:
-// " (took about 40 s last time)". It is empty if the time is not known.
+// LastTime returns a text for people, which follows the name of some work: " (took about 40 s last
+// time)". It is empty if took is less than half a second, for example because no time is known.
 func LastTime(took time.Duration) string {
 	if about := about(took); about != "" {
 		return " (took " + about + " last time)"
@@ -99,8 +100,9 @@ func LastTime(took time.Duration) string {
 	return ""
 }
 
-// Left returns an estimate for people, which follows the name of a step: " (about 40 s left, as last
-// time)". It is empty if the estimate is not known, or is over.
+// Left returns a text for people, which follows the name of a step: " (about 40 s left, as last
+// time)". It is empty if rest is less than half a second, for example because no time is known or
+// the step takes longer than last time.
 func Left(rest time.Duration) string {
 	if about := about(rest); about != "" {
 		return " (" + about + " left, as last time)"

@@ -1,18 +1,18 @@
-// Package firstboot writes the PowerShell script that runs at the first logon of a fresh
-// Windows: it makes the machine reachable over SSH and quiet, removes what the
-// installation left of the password, and reports each stage over the first serial port,
-// which needs no network, driver or agent.
+// Package firstboot writes the PowerShell script that runs at the first logon of a fresh Windows.
+// The script makes the machine reachable over SSH, keeps Windows from sleeping and from asking
+// questions, removes the copies of the password that the installation left, and reports each stage
+// over the first serial port, which needs no network, driver or agent.
 //
-// The script consists of fixed parts (stages/*.ps1) and of a head with the values of the
-// options. Each value is checked, and quoted by package powershell. No value changes a part,
-// and the script holds no secret: the public keys are in a file beside it.
+// The script consists of fixed parts (stages/*.ps1) and of a head with the values of the options.
+// Each value is checked, and quoted by package powershell. No value can change a fixed part, and
+// the script holds no secret: the public keys are in a file beside the script.
 //
 //   - firstboot.go: the options, the script, the command that finds and runs it
 //   - stages.go: the stages and their order
-//   - stages/: their PowerShell, and what they share (common.ps1)
+//   - stages/: the PowerShell code of the stages, and the code that they share (common.ps1)
 //   - mark.go: reading the reports
 //
-// The script was parsed by no PowerShell and ran on no Windows yet.
+// No PowerShell has parsed the script yet, and no Windows has run it.
 package firstboot
 
 import (
@@ -43,8 +43,8 @@ const (
 	Archive OpenSSH = "zip"
 )
 
-// End selects how the script ends if all stages succeed. After a failure the machine always goes
-// on, so that a person can look at it.
+// End selects how the script ends if all stages succeed. After a failure, the machine always stays
+// on, so that a person can examine it.
 type End string
 
 const (
@@ -61,16 +61,16 @@ const (
 // that the script itself is on.
 type Options struct {
 	OpenSSH     OpenSSH
-	OpenSSHFile string // of Installer and Archive
+	OpenSSHFile string // for Installer and Archive
 	KeysFile    string // lines of authorized_keys
-	// DriverFolder has drivers, also in folders below; "": none.
+	// DriverFolder is a folder with drivers, also in its subfolders; "": there are no drivers.
 	DriverFolder string
-	// AgentFile is the MSI of QEMU's guest agent; "": none.
+	// AgentFile is the MSI of QEMU's guest agent; "": there is no agent.
 	AgentFile string
-	// RemoveAccount is a local account to delete; "": none.
+	// RemoveAccount is a local account to delete; "": no account is deleted.
 	RemoveAccount string
 	End           End    // "": Stay
-	SysprepFile   string // of Generalize
+	SysprepFile   string // for Generalize
 }
 
 //go:embed stages
@@ -158,14 +158,15 @@ func (o Options) check() error {
 	return errors.Join(problems...)
 }
 
-// find runs the script from the drive that has it, and reports on the serial port if none has it.
+// find is the PowerShell code that runs the script from the drive that has it. If no drive has the
+// script, find reports that on the serial port.
 const find = `foreach ($d in [IO.DriveInfo]::GetDrives()) { if ($d.IsReady) { ` +
 	`$f = Join-Path $d.Name '` + FileName + `'; if (Test-Path -LiteralPath $f) { & $f; exit $LASTEXITCODE } } }
 $p = New-Object IO.Ports.SerialPort COM1; $p.Open()
 $p.WriteLine('SWDT exit=2 no drive has the script'); $p.Close(); exit 2`
 
 // Command returns the command line that finds the script on any drive and runs it, for
-// FirstLogonCommands. It has less than 1024 characters.
+// FirstLogonCommands. The command line has fewer than 1024 characters.
 func Command() string {
 	return powershell.Program + " " + strings.Join(powershell.ShortArgs(find), " ")
 }

@@ -19,8 +19,8 @@ const (
 	Exited State = "exit"
 )
 
-// Mark is a line that the script has sent to the serial port. It is the guest's word: any
-// program there can send one, so it is good for progress and messages, and proves nothing.
+// Mark is a line that the script has sent to the serial port. Any program in the guest can send
+// such a line, so a mark is good for progress and messages, and proves nothing.
 type Mark struct {
 	Stage string // "" for Exited
 	State State
@@ -29,19 +29,19 @@ type Mark struct {
 }
 
 const (
-	// maxLine is how much of a line is looked at, in bytes: a guest may send lines
-	// without end.
+	// maxLine is how many bytes of a line ParseMark reads, since a guest may send lines without
+	// end.
 	maxLine = 4096
-	// maxText is the length of a mark's text. common.ps1 cuts at the same.
+	// maxText is the length of a mark's text. common.ps1 cuts its texts at the same length.
 	maxText = 400
 )
 
 var mark = regexp.MustCompile(
 	`SWDT (?:stage=([a-z][a-z0-9-]{0,31}) (begin|ok|warn|error)|exit=([0-9]{1,3}))(?:$|[ \r\n])`)
 
-// ParseMark returns the mark in a line of the serial port; ok is false if it has none.
-// Before the mark there may be anything, such as the rest of what the firmware has
-// printed; the first mark of a line counts, so that no error's text can pretend to be one.
+// ParseMark returns the first mark in a line of the serial port; ok is false if the line has none.
+// Any text may precede the mark, such as the rest of the firmware's output. Further marks in the
+// line do not count, so that the text of an error cannot pretend to be a mark.
 func ParseMark(line string) (m Mark, ok bool) {
 	line = line[:min(len(line), maxLine)]
 	at := mark.FindStringSubmatchIndex(line)

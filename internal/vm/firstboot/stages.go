@@ -13,13 +13,13 @@ type stage struct {
 	// required stages decide whether the machine is usable. If another stage fails, its mark is
 	// Warned, and the script still ends with 0.
 	required bool
-	// last stages run only if nothing required has failed, since they take away the
-	// ways to look at the machine.
+	// last stages run only if no required stage has failed, since they remove the means by which a
+	// person can examine the machine.
 	last bool
 }
 
-// stages returns the stages in their order: network and SSH first, so that a failure of
-// the others can be looked at.
+// stages returns the stages in their order: drivers, network and SSH first, so that a person can
+// log in and examine a failure of the others.
 func (o Options) stages() []stage {
 	var all []stage
 	add := func(wanted bool, s stage) {

@@ -25,24 +25,24 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/install"
 )
 
-// Options bound an installation: they are those of install.Options.
+// Options are limits of an installation, as in install.Options.
 type Options struct {
 	Limits map[install.Stage]time.Duration
 	Stall  time.Duration
 }
 
-// Bound bounds the installations of all builds.
+// Bound sets the limits of the installations of all builds.
 func (s *Images) Bound(o Options) { s.bounds = o }
 
 const (
-	// grown is how many bytes an installed Windows needs beside those that its edition has:
-	// the page file, logs, and what the generalisation leaves.
+	// grown is how many bytes an installed Windows needs beyond the size of its edition: for the
+	// page file, logs, and the remains of the generalisation.
 	grown = 8 << 30
-	// unknownSize stands for an edition that does not say how large it is, in bytes.
+	// unknownSize is the assumed size, in bytes, of an edition whose ISO does not state its size.
 	unknownSize = 12 << 30
 	// cleanLimit bounds the removal of a build, also after Ctrl-C.
 	cleanLimit = time.Minute
-	// emulatedSlowness multiplies the limits of an installation without acceleration.
+	// emulatedSlowness multiplies the time limits of an installation without acceleration.
 	emulatedSlowness = 10
 )
 
@@ -52,7 +52,8 @@ const (
 	cdFile    = "config.iso"
 )
 
-// EmulatedError reports a build that would run without hardware acceleration, which no option asks for.
+// EmulatedError reports a build that would run without hardware acceleration, although no option
+// asks for emulation.
 type EmulatedError struct{ Key string }
 
 func (e *EmulatedError) Error() string {
@@ -76,7 +77,7 @@ func (s *Images) Build(ctx context.Context, document config.Document, r ui.Repor
 	return s.ensure(ctx, c, r)
 }
 
-// ensure builds an image that is missing. The caller holds its lock.
+// ensure builds an image if it is missing. The caller holds the image's lock.
 func (s *Images) ensure(ctx context.Context, c *recipe, r ui.Reporter) (Report, error) {
 	made, err := s.get(c.key)
 	switch {
@@ -91,7 +92,7 @@ func (s *Images) ensure(ctx context.Context, c *recipe, r ui.Reporter) (Report, 
 	return s.report(c, made, changed, fmt.Sprintf("golden image %s built in %s", c.key, ui.Seconds(made.total()))), nil
 }
 
-// build builds an image, in the build folder of its key.
+// build builds an image in the build folder of its key, and removes this folder afterwards.
 func (s *Images) build(ctx context.Context, c *recipe, r ui.Reporter) (Manifest, error) {
 	if err := s.discard(ctx, c.key, r); err != nil {
 		return Manifest{}, err
@@ -128,7 +129,7 @@ type build struct {
 	reporter    ui.Reporter
 }
 
-// prepared returns the build of a recipe.
+// prepared returns the build of a recipe. It makes nothing.
 func (s *Images) prepared(c *recipe, r ui.Reporter) (*build, error) {
 	c.machine.Folder = s.buildFolder(c.key)
 	c.machine.Discs = []string{c.content.ISO, filepath.Join(c.machine.Folder, cdFile)}
@@ -136,7 +137,7 @@ func (s *Images) prepared(c *recipe, r ui.Reporter) (*build, error) {
 	return &build{recipe: c, images: s, driver: driver, reporter: r}, err
 }
 
-// check checks that your machine can build, before anything is made.
+// check returns an error if your machine cannot run the build. It makes nothing.
 func (b *build) check(ctx context.Context) (err error) {
 	if err := vm.CheckProblems(b.driver.Check(ctx, b.checked()), b.reporter); err != nil {
 		return err
@@ -157,14 +158,15 @@ func (b *build) check(ctx context.Context) (err error) {
 	return nil
 }
 
-// checked returns the VM without discs: the CD does not exist yet, and the ISO is open.
+// checked returns the VM for the driver's check, without discs: the CD does not exist yet, and
+// recipeOf has already opened the ISO.
 func (b *build) checked() vm.Machine {
 	m := b.machine
 	m.Discs = nil
 	return m
 }
 
-// installer returns a driver that can install.
+// installer returns the driver with this name, or an error if the driver cannot install Windows.
 func (s *Images) installer(name string) (vm.Installer, error) {
 	driver, err := s.machines.Driver(name)
 	if err != nil {
@@ -187,7 +189,8 @@ func (c *recipe) space() int64 {
 	return min(installed+grown, c.machine.Disk)
 }
 
-// run makes the VM, installs, and publishes its disk. Its caller removes the VM.
+// run makes the VM, installs Windows in the VM, and publishes the VM's disk as the image. The
+// caller removes the VM.
 func (b *build) run(ctx context.Context) (Manifest, error) {
 	if err := b.makeVM(ctx); err != nil {
 		return Manifest{}, fmt.Errorf("make the VM that installs: %w", err)
@@ -200,7 +203,7 @@ func (b *build) run(ctx context.Context) (Manifest, error) {
 	return b.publish(ctx, done)
 }
 
-// makeVM makes the folder of the build with its record, the CD and the disk.
+// makeVM makes the folder of the build with the record, the CD and the disk of its VM.
 func (b *build) makeVM(ctx context.Context) error {
 	b.reporter.Step("making the VM that installs %s (%s)", b.content.Edition, b.accelerator)
 	if err := privateFolder(b.machine.Folder); err != nil {
@@ -221,8 +224,8 @@ func (b *build) makeVM(ctx context.Context) error {
 	return b.driver.Create(ctx, b.machine)
 }
 
-// lostKey returns a public key whose private key was never stored. The script needs one, and
-// the first start of each VM replaces it.
+// lostKey returns a public key whose private key was never stored. The script of the first logon
+// needs a key; the first start of each VM replaces it.
 func lostKey() (string, error) {
 	public, _, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -235,7 +238,7 @@ func lostKey() (string, error) {
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))), nil
 }
 
-// install starts the VM and watches it to its end.
+// install starts the VM and watches the installation until the VM ends or the installation fails.
 func (b *build) install(ctx context.Context) (install.Report, error) {
 	if err := b.driver.Start(ctx, b.machine); err != nil {
 		return install.Report{}, fmt.Errorf("start the VM that installs: %w", err)
@@ -261,9 +264,9 @@ func (b *build) install(ctx context.Context) (install.Report, error) {
 	return done, errors.Join(err, observer.Close())
 }
 
-// publish makes the image of the VM's disk. The image appears at once, whole.
+// publish makes the image from the VM's disk. The image's folder appears complete, by one rename.
 func (b *build) publish(ctx context.Context, done install.Report) (Manifest, error) {
-	if err := b.driver.Kill(ctx, b.machine); err != nil { // it has ended; this removes the rest of its run
+	if err := b.driver.Kill(ctx, b.machine); err != nil { // the VM has ended; Kill removes the files of its run
 		return Manifest{}, fmt.Errorf("end the VM that installed: %w", err)
 	}
 	staging, err := localfile.Stage(b.images.root, newPrefix)
@@ -300,7 +303,7 @@ func (b *build) manifest(files vm.Published, done install.Report) Manifest {
 	return m
 }
 
-// discard removes what a build has left: it ends the VM, wipes the CD with the password, and
+// discard removes the remains of a build: it ends the VM, wipes the CD with the password, and
 // removes the folder. The caller holds the image's lock.
 func (s *Images) discard(ctx context.Context, key string, r ui.Reporter) error {
 	folder := s.buildFolder(key)
@@ -336,8 +339,8 @@ func (s *Images) discardVM(ctx context.Context, m vm.Machine) error {
 	return driver.Delete(ctx, m)
 }
 
-// buildMachine returns the VM of a build that runs or was interrupted; fs.ErrNotExist: there
-// is none.
+// buildMachine returns the VM of a build that runs or was interrupted. The error is fs.ErrNotExist
+// if there is no such VM.
 func (s *Images) buildMachine(key string) (vm.Machine, error) {
 	m := vm.Machine{Folder: s.buildFolder(key)}
 	file, err := os.Open(filepath.Join(m.Folder, buildFile))
@@ -349,7 +352,7 @@ func (s *Images) buildMachine(key string) (vm.Machine, error) {
 	return m, err
 }
 
-// kind returns the name under which the time of a stage of this installation is remembered.
+// kind returns the name under which the time of a stage of this installation is stored.
 func (b *build) kind(stage install.Stage) string {
 	return fmt.Sprintf("install %s with %s: %s", b.content.Windows, b.accelerator, stage)
 }
@@ -363,7 +366,7 @@ func (b *build) earlier() map[install.Stage]time.Duration {
 	return took
 }
 
-// remember keeps how long the stages of an installation took, for the estimates of the next one.
+// remember stores how long the stages of an installation took, for the estimates of the next one.
 func (b *build) remember(done install.Report) {
 	for stage, took := range done.Durations {
 		b.images.machines.Times().Remember(b.kind(stage), took)

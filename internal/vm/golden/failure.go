@@ -13,7 +13,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/install"
 )
 
-// BuildError is an installation that failed, with what it showed at its end.
+// BuildError reports an installation that failed, with the screen and the serial port's text at its
+// end.
 type BuildError struct {
 	*install.Failure
 	Screen string // path of a PNG; "" if no screen was seen
@@ -40,8 +41,9 @@ func (e *BuildError) Unwrap() error { return e.Failure }
 // lastLines is how many lines of the serial port an error repeats.
 const lastLines = 3
 
-// failed keeps the last screen and the end of the serial port's text of an installation that
-// failed, before its VM is removed. Other errors are returned as they are.
+// failed stores the last screen and the end of the serial port's text of an installation that
+// failed, and returns a *BuildError. The VM must still exist. failed returns other errors as they
+// are, and also the error of an interrupted installation.
 func (b *build) failed(ctx context.Context, g *guest, err error) error {
 	var failure *install.Failure
 	if !errors.As(err, &failure) || failure.Cause == install.Interrupted {
@@ -67,7 +69,7 @@ func (b *build) failed(ctx context.Context, g *guest, err error) error {
 	return result
 }
 
-// lastOf returns the last lines of a guest's text, in one printable line.
+// lastOf returns the last lines of a guest's text as one printable line, separated by |.
 func lastOf(text []byte) string {
 	var lines []string
 	for line := range strings.Lines(string(text)) {

@@ -18,7 +18,7 @@ import (
 
 var _ vm.Images = (*Images)(nil)
 
-// Find returns the golden image of a node file, also if it does not exist yet.
+// Find returns the golden image of a node file. If the image does not exist yet, Exists is false.
 func (s *Images) Find(ctx context.Context, document config.Document, r ui.Reporter) (vm.Golden, error) {
 	c, err := s.recipeOf(ctx, document, r)
 	if err != nil {
@@ -35,8 +35,8 @@ func (s *Images) Find(ctx context.Context, document config.Document, r ui.Report
 	return s.golden(c, made), nil
 }
 
-// Use returns the golden image of a node file, and builds it if it is missing. It holds the image's lock
-// until release is called.
+// Use returns the golden image of a node file, and builds the image if it is missing. Use holds the
+// image's lock until the caller calls release, the second result.
 func (s *Images) Use(ctx context.Context, document config.Document, r ui.Reporter) (vm.Golden, func(), error) {
 	c, err := s.recipeOf(ctx, document, r)
 	if err != nil {
@@ -74,8 +74,8 @@ func (s *Images) golden(c *recipe, m Manifest) vm.Golden {
 	return vm.Golden{Image: image, Exists: true, WriteCD: c.writeFirstCD}
 }
 
-// writeFirstCD writes the CD for the first start of a VM of the image. It needs none of
-// the recipe's files.
+// writeFirstCD writes the CD for the first start of a VM of the image. The recipe's files may be
+// closed already.
 func (c *recipe) writeFirstCD(path string, password answer.Password, keys []string) error {
 	answers := c.answers(computerName(c.machine.Name))
 	answers.Password = password
@@ -84,12 +84,12 @@ func (c *recipe) writeFirstCD(path string, password answer.Password, keys []stri
 
 const (
 	maxComputerName = 15
-	// hashLength is how many hexadecimal digits make a shortened name another one.
+	// hashLength is the number of hexadecimal digits that keep shortened names different.
 	hashLength = 5
 )
 
-// computerName returns the NetBIOS name of a VM: its own if that is one, else the beginning
-// of it with a hash, so that VMs have different names.
+// computerName returns the NetBIOS name of a VM: the VM's name if that is valid, or else the
+// beginning of the VM's name with a hash, so that VMs have different NetBIOS names.
 func computerName(name string) string {
 	if answer.CheckComputerName(name) == nil {
 		return name

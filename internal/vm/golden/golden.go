@@ -1,15 +1,16 @@
-// Package golden makes and keeps golden images: disks with an installed and generalised
-// Windows, made once from a user's ISO, that any number of VMs are laid over.
+// Package golden makes and keeps golden images. A golden image is a disk with an installed and
+// generalised Windows, made once from a user's ISO. The disks of any number of VMs can be laid over
+// it.
 //
-// An image has a key, the hash of everything that went into it. So a node file names its
-// image without naming it: another ISO, edition, driver, script or time zone is another
-// image. An image is a folder, which appears whole by one rename and is never written again:
+// An image has a key, the hash of everything that went into the image. So a node file selects its
+// image by describing it: another ISO, edition, driver, script or time zone gives another image. An
+// image is a folder, which appears complete by one rename and is never changed afterwards:
 //
 //	KEY/golden.qcow2, vars.qcow2    the disk and the firmware's variables (of the driver qemu)
-//	KEY/manifest.json               what went in, and how long each stage took
+//	KEY/manifest.json               what the image was made from, and how long each stage took
 //	.build-KEY/                     the VM of a build that runs or was killed
 //	.failed-KEY/                    the screen and the serial port of the last failed build
-//	.locks/KEY                      one swdt at a time works on an image
+//	.locks/KEY                      the lock of an image: one swdt at a time works on the image
 //	hashes.json                     hashes of ISOs, by path, size and time
 //
 // A build that was killed leaves its VM running. The next build of the same key, and Remove, end
@@ -28,10 +29,11 @@
 //
 // # Trust
 //
-// The folder of images belongs to its user alone, or it is not used: whoever changes an image
-// controls the VMs that are laid over it. The guest of a build is hostile: what it sends
-// to the serial port is bounded, printable, and only proves progress. The Administrator's
-// password of a build is random, is never shown, and its CD is wiped when the build ends.
+// swdt uses the folder of images only if no other user can write to it, since a user who can change
+// an image controls the VMs that are laid over the image. The guest of a build is hostile: swdt
+// bounds what the guest sends to the serial port, makes it printable, and takes it as a sign of
+// progress only. The Administrator's password of a build is random and never shown, and the CD with
+// the password is wiped when the build ends.
 package golden
 
 import (
@@ -50,8 +52,8 @@ type Images struct {
 	bounds   Options
 }
 
-// Open returns the images in a folder, which it makes if it is missing. An empty folder is the
-// user's: $XDG_CACHE_HOME/swdt/images.
+// Open returns the images in a folder, which it makes if the folder is missing. If root is empty,
+// the folder is $XDG_CACHE_HOME/swdt/images.
 func Open(root string, machines *vm.Machines) (*Images, error) {
 	if root == "" {
 		cache, err := localfile.CacheFolder()
@@ -79,7 +81,7 @@ const (
 	gonePrefix   = ".gone-"
 )
 
-// privateFolder makes a folder that only this user can enter, if it is missing.
+// privateFolder makes a folder, if it is missing, and allows only this user to enter it.
 func privateFolder(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// maxMarks bounds the marks that are kept. The script sends some 40.
+	// maxMarks bounds the marks that are kept. The script sends about 40.
 	maxMarks = 1000
 	// maxLine bounds a line of the serial port, in bytes; the rest of it is dropped.
 	maxLine = 4096
@@ -36,7 +36,8 @@ type guest struct {
 	compared install.Screen
 }
 
-// Look observes the VM, then reads what it has sent before.
+// Look first observes the VM and then reads its serial port, so that the marks of a VM that has
+// ended are complete.
 func (g *guest) Look(ctx context.Context) (install.Signs, error) {
 	seen, err := g.observer.Look(ctx)
 	if err != nil {
@@ -88,7 +89,7 @@ func (g *guest) hear(text []byte) {
 	}
 }
 
-// markOf returns a mark of the script as package install has it.
+// markOf converts a mark of the script to a mark of package install.
 func markOf(m firstboot.Mark) install.Mark {
 	ended := m.State == firstboot.Exited
 	if ended {
@@ -105,8 +106,9 @@ func (g *guest) PressKey(ctx context.Context, key string) error {
 	return g.driver.SendKeys(ctx, g.machine, []string{key})
 }
 
-// errNoNetwork is returned for a guest that only ends.
+// errNoNetwork is the error of Reach.
 var errNoNetwork = errors.New("the VM of a build is not reached over the network")
 
-// Reach is never called, since the VM ends itself.
+// Reach returns an error. Package install does not call it, since the VM of a build shuts down by
+// itself.
 func (g *guest) Reach(context.Context) error { return errNoNetwork }

@@ -15,7 +15,7 @@ import (
 
 const (
 	hashesFile = "hashes.json"
-	maxHashes  = 100 // that are remembered
+	maxHashes  = 100 // in the file
 )
 
 // hashed is a file as it was when it was hashed.
@@ -25,8 +25,8 @@ type hashed struct {
 	SHA256 string    `json:"sha256"`
 }
 
-// hash returns the hash of an ISO, which takes a minute for the first time. The result is
-// remembered as long as neither its size nor its time changes.
+// hash returns the hash of an ISO. Since hashing takes about a minute, it stores the result, and
+// uses it again as long as neither the size nor the time of the file changes.
 func (s *Images) hash(ctx context.Context, file *os.File, r ui.Reporter) (media.Sum, error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *Images) hash(ctx context.Context, file *os.File, r ui.Reporter) (media.
 	return sum, nil
 }
 
-// hashes returns the hashes that are remembered.
+// hashes returns the stored hashes. The map is empty if the file cannot be used.
 func (s *Images) hashes() map[string]hashed {
 	all := map[string]hashed{}
 	file, err := os.Open(filepath.Join(s.root, hashesFile))

@@ -61,7 +61,7 @@ func (s *Images) List(context.Context) (List, error) {
 	}
 	for _, key := range s.keys(failedPrefix) {
 		if slices.ContainsFunc(list.Images, func(i Image) bool { return i.Key == key }) {
-			continue // it is built again
+			continue // the image is ready, or is being built again
 		}
 		folder := s.failedFolder(key)
 		list.Images = append(list.Images, Image{
@@ -74,7 +74,7 @@ func (s *Images) List(context.Context) (List, error) {
 	return list, nil
 }
 
-// namesOf returns names that are never nil, for JSON.
+// namesOf returns a copy of names that is never nil, for JSON.
 func namesOf(names []string) []string { return append([]string{}, names...) }
 
 // InUseError reports an image that VMs are laid over.
@@ -103,8 +103,8 @@ func (s *Images) Removable(key string) error {
 	return err
 }
 
-// Remove removes an image, and what an interrupted build of it has left. The error is an *InUseError if
-// the disk of a VM is laid over it.
+// Remove removes an image, the remains of an interrupted build, and the screen and log of a failed
+// build. The error is an *InUseError if the disk of a VM is laid over the image.
 func (s *Images) Remove(ctx context.Context, key string, r ui.Reporter) error {
 	if err := s.Removable(key); err != nil {
 		return err

@@ -18,18 +18,18 @@ import (
 
 const (
 	lockFolder = ".locks"
-	// lockInterval is the pause between two looks at a lock, and quietLooks how many fail
-	// before the wait is reported.
+	// lockInterval is the pause between two attempts to take a lock. quietLooks is the number of
+	// failed attempts after which the wait is reported.
 	lockInterval = 100 * time.Millisecond
 	quietLooks   = 10
 	// lockLimit bounds the wait for a build, which takes hours without acceleration.
 	lockLimit = 12 * time.Hour
-	// removeLimit bounds the wait of a removal.
+	// removeLimit bounds how long Remove waits for the lock.
 	removeLimit = 2 * time.Second
 )
 
-// lock takes the lock of an image, and waits for another swdt that has it, such as to
-// build the same image. Closing the file unlocks.
+// lock takes the lock of an image. It waits at most limit for another swdt that has the lock, for
+// example because that swdt builds the same image. Closing the returned file releases the lock.
 func (s *Images) lock(ctx context.Context, key string, limit time.Duration, r ui.Reporter) (*os.File, error) {
 	path := filepath.Join(s.root, lockFolder, key)
 	if err := privateFolder(filepath.Dir(path)); err != nil {
@@ -57,12 +57,13 @@ func (s *Images) lock(ctx context.Context, key string, limit time.Duration, r ui
 		return nil, fmt.Errorf("lock image %s: %w", key, err)
 	}
 	if file.Truncate(0) == nil {
-		_, _ = file.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0) // for the messages of others only
+		_, _ = file.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0) // only for the messages of other swdt
 	}
 	return file, nil
 }
 
-// holder returns the process that has a lock in words, or "".
+// holder returns " (process N)" for the process N that has a lock, or "" if the process is not
+// known.
 func holder(path string) string {
 	file, err := os.Open(path)
 	if err != nil {

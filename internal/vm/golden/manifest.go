@@ -37,7 +37,7 @@ type Manifest struct {
 	Bus    vm.DiskBus   `json:"diskBus"`
 	UEFI   vm.Firmware  `json:"firmware"`
 	Files  vm.Published `json:"files"`
-	// Accelerator is the one of the build, and Seconds how long its stages took.
+	// Accelerator is the accelerator that the build used. Seconds is how long each stage took.
 	Accelerator string                    `json:"accelerator"`
 	Seconds     map[install.Stage]float64 `json:"seconds"`
 }
@@ -56,7 +56,7 @@ type Content struct {
 	OpenSSH    string `json:"openSSH"` // path; empty: the OpenSSH of Windows
 }
 
-// total returns how long the build took.
+// total returns how long the build took: the sum of its stages.
 func (m Manifest) total() (all time.Duration) {
 	for _, duration := range m.durations() {
 		all += duration

@@ -15,14 +15,14 @@ import (
 // Plan is a build that would run.
 type Plan struct {
 	fleet.Outcome
-	// Image has the state ready if it exists, and else missing.
+	// Image has the state ready if the image exists, and missing if it does not.
 	Image    Image             `json:"image"`
 	Problems []finding.Problem `json:"problems"` // of your machine
 	// Command starts the VM that installs; empty if the driver runs no program, or the image exists.
 	Command []string `json:"command"`
 }
 
-// Plan returns what Build would do. It makes nothing, and remembers the hash of the ISO.
+// Plan returns what Build would do. It makes nothing; it only stores the hash of the ISO.
 func (s *Images) Plan(ctx context.Context, document config.Document, r ui.Reporter) (Plan, error) {
 	c, err := s.recipeOf(ctx, document, r)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Images) Plan(ctx context.Context, document config.Document, r ui.Report
 	return plan, err
 }
 
-// Of returns the plan, or the one of a node file that cannot be used.
+// Of returns p or, if err is not nil, the plan for a node file that cannot be used.
 func (p Plan) Of(name string, err error) Plan {
 	if err != nil {
 		return Plan{

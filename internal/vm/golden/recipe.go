@@ -32,7 +32,7 @@ type recipe struct {
 	release  answer.Release
 	machine  vm.Machine       // that installs; it has no folder and no discs yet
 	cd       configcd.Options // without password and keys
-	files    []io.Closer      // that the CD is written from
+	files    []io.Closer      // from which the CD is written
 }
 
 // close closes the files of the recipe.
@@ -42,11 +42,12 @@ func (c *recipe) close() {
 	}
 }
 
-// installName is the computer name during an installation. Each VM of the image gets another.
+// installName is the computer name during an installation. Each VM of the image gets another
+// computer name.
 const installName = "swdt-golden"
 
-// recipeOf reads the ISOs that a node file names, and returns the recipe of its image, which
-// must be closed. The error is a *config.Error if the node file does not fit them.
+// recipeOf reads the ISOs that a node file names, and returns the recipe of its image. The caller
+// must close the recipe. The error is a *config.Error if the node file does not fit the ISOs.
 func (s *Images) recipeOf(ctx context.Context, document config.Document, r ui.Reporter) (*recipe, error) {
 	spec := document.Node.Spec.Machine
 	if spec == nil {
@@ -81,7 +82,7 @@ func refuse(document config.Document, field string, err error, remedy string) er
 	return &config.Error{Problems: []config.Problem{document.Problem("spec.machine."+field, err.Error(), remedy)}}
 }
 
-// open opens a file that a field of spec.machine.image names.
+// open opens a file that a field of spec.machine.image names. The recipe's close closes the file.
 func (c *recipe) open(field, path string) (*os.File, error) {
 	const remedy = "write the path of a file that you can read"
 	file, err := os.Open(absolute(c.document.Resolve(path)))
@@ -99,7 +100,7 @@ func (c *recipe) open(field, path string) (*os.File, error) {
 	return file, nil
 }
 
-// absolute returns a path that does not depend on the working folder, if there is one.
+// absolute returns the absolute path, or the path itself if the working folder is not known.
 func absolute(path string) string {
 	if full, err := filepath.Abs(path); err == nil {
 		return full
@@ -107,7 +108,8 @@ func absolute(path string) string {
 	return path
 }
 
-// readISO chooses the edition, and compares the hash.
+// readISO chooses the edition on the ISO, and compares the ISO's hash with the hash in the node
+// file.
 func (c *recipe) readISO(ctx context.Context, s *Images, r ui.Reporter) error {
 	image := c.document.Node.Spec.Machine.Image
 	file, err := c.open("iso", image.ISO)
@@ -200,7 +202,7 @@ func (c *recipe) answers(computer string) answer.Options {
 	}
 }
 
-// fillCD describes the CD of the installation.
+// fillCD describes the CD of the installation, and opens the files that the CD needs.
 func (c *recipe) fillCD() error {
 	image := c.document.Node.Spec.Machine.Image
 	c.cd = configcd.Options{Answer: c.answers(installName), End: firstboot.Generalize}
@@ -225,7 +227,8 @@ func (c *recipe) fillCD() error {
 	return nil
 }
 
-// Values of a CD that make its hash the same each time. No VM ever sees such a CD.
+// Constant values for the CD whose hash goes into the key, so that the hash is the same each time.
+// No VM ever sees this CD.
 const (
 	constantPassword = "Constant-0-password-"
 	// constantKey has the form of a public key. Anyone can forge its signatures.
@@ -235,7 +238,7 @@ const (
 // cdTime returns the time of all files on CDs, so that equal content has equal bytes.
 func cdTime() time.Time { return time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC) }
 
-// keyForm is raised when images of the same content are to be made anew.
+// keyForm is a part of every key. Raising it makes swdt build all images anew.
 const keyForm = 1
 
 // findKey computes the key from everything that goes into the image. The CD holds the answers, the

@@ -26,7 +26,7 @@ const (
 	Interrupted State = "interrupted" // its build was killed
 	Failed      State = "failed"      // its last build failed, and left its screen and serial log
 	Damaged     State = "damaged"
-	Missing     State = "missing" // it would be built
+	Missing     State = "missing" // no such image exists; a build would make it
 )
 
 // Image describes a golden image.
@@ -36,18 +36,18 @@ type Image struct {
 	// Reason explains the states interrupted, failed and damaged, or why UsedBy is not known.
 	Reason string `json:"reason"`
 	Content
-	Created time.Time `json:"created"` // zero unless it is ready
+	Created time.Time `json:"created"` // zero if that is not known
 	Folder  string    `json:"folder"`
 	Disk    int64     `json:"disk"` // bytes that the guest sees
 	Size    int64     `json:"size"` // bytes on your machine's disk
-	// BuildSeconds is how long its build took.
+	// BuildSeconds is how long the build of the image took.
 	BuildSeconds float64 `json:"buildSeconds"`
 	Accelerator  string  `json:"accelerator"` // of the build
-	// UsedBy names the VMs whose disks are laid over it.
+	// UsedBy names the VMs whose disks are laid over the image.
 	UsedBy []string `json:"usedBy"`
 }
 
-// fill adds what a manifest knows.
+// fill adds the values that a manifest has.
 func (i *Image) fill(m Manifest) {
 	i.Content, i.Created, i.Disk, i.Accelerator = m.Content, m.Created, m.Disk, m.Accelerator
 	i.BuildSeconds = m.total().Seconds()
@@ -126,7 +126,7 @@ type Result[T any] interface {
 	Of(name string, err error) T
 }
 
-// Of returns the report, or the one of a build that failed.
+// Of returns r or, if err is not nil, the report of a build that failed.
 func (r Report) Of(name string, err error) Report {
 	if err != nil {
 		return Report{Outcome: fleet.NewOutcome(name, fleet.Failed, err), Image: Image{UsedBy: []string{}}}

@@ -55,8 +55,8 @@ func addDrivers(cd *configcd.Options, file *os.File, version string) error {
 	return nil
 }
 
-// branches is a file system that shows only some folders of another one, and the way to
-// them.
+// branches is a file system that shows only some folders of another file system, and the folders on
+// the way to them.
 type branches struct {
 	fs.FS
 	roots []string
@@ -77,7 +77,7 @@ func (b branches) Open(name string) (fs.File, error) {
 	return b.FS.Open(name)
 }
 
-// ReadDir lists what is shown of a folder.
+// ReadDir lists the entries of a folder that are shown.
 func (b branches) ReadDir(name string) ([]fs.DirEntry, error) {
 	all, err := fs.ReadDir(b.FS, name)
 	hidden := func(entry fs.DirEntry) bool { return !b.shows(path.Join(name, entry.Name())) }

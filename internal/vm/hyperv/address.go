@@ -16,9 +16,9 @@ const (
 	maxAddresses = 64
 )
 
-// Addresses returns the configured address, those that your machine has seen at the VM's MAC
-// address, and those that the guest's integration services report, in this order: the guest
-// itself is trusted least.
+// Addresses returns the configured address, the addresses that your machine has seen at the VM's
+// MAC address, and the addresses that the guest's integration services report, in this order: the
+// guest itself is trusted least.
 func (d *Driver) Addresses(ctx context.Context, m vm.Machine) ([]vm.Address, error) {
 	now, err := d.running(ctx, m)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm"
 )
 
-// Check reports what your machine lacks for a VM; the zero Machine asks for any VM.
+// Check reports what your machine lacks for a VM. If m is the zero Machine, it reports only what
+// every VM needs.
 func (d *Driver) Check(ctx context.Context, m vm.Machine) []finding.Problem {
 	var other *SystemError
 	if _, err := d.program(); errors.As(err, &other) {
@@ -22,14 +23,14 @@ func (d *Driver) Check(ctx context.Context, m vm.Machine) []finding.Problem {
 	if problems := d.checkModule(ctx); len(problems) > 0 {
 		return problems
 	}
-	// Until a person has run it there, this is the truth.
+	// Remove this finding once a person has run the driver on a real Hyper-V.
 	all := []finding.Problem{problem("hyperv", finding.Info, "this driver has not run on a real Hyper-V yet",
 		"report what does not work", "its tests use a program that stands for Hyper-V")}
 	all = append(all, d.checkSwitch(ctx, m)...)
 	return append(all, d.checkFiles(ctx, m)...)
 }
 
-// checkModule checks that Hyper-V's module is there and that this user may use it.
+// checkModule checks that Hyper-V's module is installed and that this user may use Hyper-V.
 func (d *Driver) checkModule(ctx context.Context) []finding.Problem {
 	var found struct{ Modules []*struct{ Name string } }
 	err := d.ask(ctx, "find the module Hyper-V", &found, powershell.AsJSON(map[string]powershell.Pipeline{"Modules": {

@@ -18,7 +18,7 @@ import (
 const (
 	// cleanLimit bounds the removal of the remains of a failed Create.
 	cleanLimit = time.Minute
-	// mergeLimit bounds the time in which Hyper-V closes the disks of a VM that was removed.
+	// mergeLimit bounds the wait for Hyper-V to close the disks of a VM that was removed.
 	mergeLimit = 2 * time.Minute
 )
 
@@ -88,7 +88,7 @@ type vhd struct {
 	Size      int64  // bytes that a guest sees
 }
 
-// image returns what Hyper-V reports of a disk image.
+// image returns the format and the size that Hyper-V reports for a disk image.
 func (d *Driver) image(ctx context.Context, path string) (vhd, error) {
 	if !strings.EqualFold(filepath.Ext(path), ".vhdx") {
 		return vhd{}, fmt.Errorf("the image %s is no VHDX; `qemu-img convert -O vhdx` makes one of it", path)
@@ -107,7 +107,7 @@ func (d *Driver) image(ctx context.Context, path string) (vhd, error) {
 	return found.Images[0], nil
 }
 
-// newVM returns the script that makes a VM of a disk that exists, and prints its ID.
+// newVM returns the script that makes a VM with a disk that exists already, and prints the VM's ID.
 func newVM(m vm.Machine) powershell.Script {
 	const made = powershell.Variable("vm")
 	of := powershell.With("VM", made)
@@ -121,7 +121,7 @@ func newVM(m vm.Machine) powershell.Script {
 			powershell.With("ProcessorCount", powershell.Number(m.CPUs)), powershell.Switch("StaticMemory"),
 			text("CheckpointType", "Standard"), powershell.With("AutomaticCheckpointsEnabled", powershell.Flag(false)),
 			text("AutomaticStartAction", "Nothing"), text("AutomaticStopAction", "ShutDown"))),
-		// HNS sends with MAC addresses of its own.
+		// HNS in the guest sends with other MAC addresses than that of the card.
 		powershell.Do(powershell.Call(`Hyper-V\Set-VMNetworkAdapter`, of,
 			text("StaticMacAddress", strings.ToUpper(strings.ReplaceAll(m.Network.MAC, ":", ""))),
 			text("MacAddressSpoofing", "On"))),
@@ -159,7 +159,8 @@ func (d *Driver) Delete(ctx context.Context, m vm.Machine) error {
 	if err != nil && !errors.Is(err, vm.ErrAbsent) {
 		return err
 	}
-	// Hyper-V merges the checkpoints of a VM that it has removed, and has its disk open meanwhile.
+	// After Remove-VM, Hyper-V merges the checkpoints of the VM, and has the VM's disk open
+	// meanwhile.
 	err = wait.Condition{
 		Name: "Hyper-V to close the VM's disk", Interval: 100 * time.Millisecond, MaxInterval: 2 * time.Second,
 		Limit: mergeLimit,

@@ -7,11 +7,11 @@
 //	hyperv.json   Hyper-V's ID of the VM, when swdt started it, which snapshots have memory
 //	hyperv/       the disk, a differencing VHDX over the image, and Hyper-V's own files
 //
-// Hyper-V chooses the ID when it makes the VM. Until the ID is kept, the VM is found by its
-// folder and by its notes, which have the record's UUID, so that an interrupted Create leaves
-// nothing that Delete does not find.
+// Hyper-V chooses the ID when it makes the VM. Until the ID is in hyperv.json, the driver finds the
+// VM by its folder or by its notes, which have the record's UUID. So Delete also finds the VM of an
+// interrupted Create.
 //
-// The driver has not run on a real Hyper-V yet: package hypervtest plays its part in tests.
+// The driver has not run on a real Hyper-V yet: in tests, package hypervtest stands for Hyper-V.
 //
 // Trust: Hyper-V and PowerShell are Windows' own. The guest is hostile: it chooses the
 // addresses that its integration services report, and the content of its screen. The output
@@ -60,7 +60,8 @@ func New(o Options) *Driver { return &Driver{o} }
 // Name is the driver's name in node files and records.
 func (d *Driver) Name() string { return Name }
 
-// Capabilities are those of Hyper-V. It does not report whether a VM was shut down or died.
+// Capabilities returns what the driver can do. Crashes is false, since Hyper-V does not report
+// whether a VM was shut down or has crashed.
 func (d *Driver) Capabilities() vm.Capabilities {
 	return vm.Capabilities{
 		Create: true, LiveSnapshots: true, TPM: true, SecureBoot: true, Screenshots: true, Keys: true,
@@ -79,10 +80,11 @@ type machine struct {
 	Location string `json:"ConfigurationLocation"`
 }
 
-// maxMachines bounds the VMs of your machine.
+// maxMachines is the largest number of VMs that the driver accepts from Hyper-V.
 const maxMachines = 10000
 
-// find returns a VM as Hyper-V reports it, with the record of it; ErrAbsent if there is none.
+// find returns a VM as Hyper-V reports it, with the record in hyperv.json. The error is ErrAbsent
+// if there is no such VM.
 func (d *Driver) find(ctx context.Context, m vm.Machine) (machine, record, error) {
 	kept, err := readRecord(m)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -103,7 +105,7 @@ func (d *Driver) find(ctx context.Context, m vm.Machine) (machine, record, error
 		return machine{}, kept, fmt.Errorf("list the VMs: Hyper-V reports more than %d", maxMachines)
 	}
 	for _, one := range found.VMs {
-		if one == nil { // PowerShell's list of nothing
+		if one == nil { // PowerShell may print an empty list as [null]
 			continue
 		}
 		if err := checkID(one.ID); err != nil {
@@ -116,7 +118,7 @@ func (d *Driver) find(ctx context.Context, m vm.Machine) (machine, record, error
 	return machine{}, kept, vm.ErrAbsent
 }
 
-// is reports whether a VM of Hyper-V's is that of a record.
+// is reports whether a VM that Hyper-V reports is the VM of a record.
 func is(one machine, m vm.Machine, kept record) bool {
 	if kept.ID != "" {
 		return strings.EqualFold(one.ID, kept.ID)
@@ -130,18 +132,18 @@ func within(path, folder string) bool {
 	return path == folder || strings.HasPrefix(path, folder+string(os.PathSeparator))
 }
 
-// notes returns the notes of a VM, which mark it as swdt's.
+// notes returns the text that marks a VM of Hyper-V as the VM of a record.
 func notes(m vm.Machine) string { return "swdt " + m.UUID }
 
-// folder returns the folder of everything that Hyper-V keeps of a VM.
+// folder returns the folder with all files that Hyper-V keeps for a VM.
 func folder(m vm.Machine) string { return filepath.Join(m.Folder, "hyperv") }
 
-// get returns the call that returns the VM.
+// get returns the call of the cmdlet that returns the VM.
 func (one machine) get() powershell.Cmdlet {
 	return powershell.Call(`Hyper-V\Get-VM`, powershell.With("Id", powershell.String(one.ID)))
 }
 
-// parameter returns the VM as a parameter.
+// parameter returns the parameter that passes the VM to another cmdlet.
 func (one machine) parameter() powershell.Param {
 	return powershell.With("VM", powershell.Result{one.get()})
 }

@@ -24,7 +24,7 @@ func codeTable() map[string]byte {
 	}
 }
 
-// extendedTable returns the scan codes that follow the byte 0xe0.
+// extendedTable returns the scan codes that follow the byte 0xe0, of keys by QEMU's names.
 func extendedTable() map[string]byte {
 	return map[string]byte{
 		"kp_enter": 0x1c, "ctrl_r": 0x1d, "kp_divide": 0x35, "alt_r": 0x38, "home": 0x47, "up": 0x48, "pgup": 0x49,
@@ -36,7 +36,7 @@ func extendedTable() map[string]byte {
 const (
 	extended = 0xe0 // precedes the code of a key that the first keyboards did not have
 	released = 0x80 // is added to the code of a key that is released
-	// maxKeysAtOnce and maxKeys bound a combination and a call.
+	// maxKeysAtOnce bounds the keys of a combination, and maxKeys the combinations of a call.
 	maxKeysAtOnce, maxKeys = 8, 512
 )
 

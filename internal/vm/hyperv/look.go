@@ -11,16 +11,18 @@ import (
 )
 
 const (
-	// namespace has the objects of Hyper-V for which its module has no cmdlets.
+	// namespace is the WMI namespace with Hyper-V's objects. The driver uses the objects for which
+	// Hyper-V's PowerShell module has no cmdlets.
 	namespace = `root\virtualization\v2`
-	// width and height are the size of a screenshot in pixels. Hyper-V scales the screen to it.
+	// width and height are the size of a screenshot in pixels. Hyper-V scales the screen to this
+	// size.
 	width, height = 1024, 768
 	// codesAtOnce is how many scan codes one call types.
 	codesAtOnce = 64
 )
 
-// instance returns the call that returns objects of a class; where selects them. IDs are
-// GUIDs, so that where needs no quoting.
+// instance returns the call of the cmdlet that returns objects of a class. where is the filter that
+// selects the objects; "" selects all. The IDs in where are GUIDs, so where needs no quoting.
 func instance(class, where string) powershell.Cmdlet {
 	params := []powershell.Param{
 		powershell.With("Namespace", powershell.String(namespace)), powershell.With("ClassName", powershell.String(class)),
@@ -77,7 +79,7 @@ func (d *Driver) Screenshot(ctx context.Context, m vm.Machine, w io.Writer) erro
 	return nil
 }
 
-// SendKeys presses keys one after the other. All names are checked before the first one.
+// SendKeys presses keys one after the other. It checks all names before it presses the first key.
 func (d *Driver) SendKeys(ctx context.Context, m vm.Machine, keys []string) error {
 	now, err := d.running(ctx, m)
 	if err != nil {
@@ -106,7 +108,7 @@ func (d *Driver) SendKeys(ctx context.Context, m vm.Machine, keys []string) erro
 	return nil
 }
 
-// typeCodes types scan codes.
+// typeCodes sends scan codes to the VM's keyboard in one call.
 func (d *Driver) typeCodes(ctx context.Context, now machine, codes []byte) error {
 	var typed struct {
 		Results []struct{ ReturnValue uint32 }

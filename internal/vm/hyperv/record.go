@@ -17,8 +17,9 @@ const maxRecord = 1 << 20
 
 // record has the facts of a VM that Hyper-V does not keep.
 type record struct {
-	ID string `json:"id"` // Hyper-V's
-	// Since is when swdt started the VM. Hyper-V only reports the seconds since then.
+	ID string `json:"id"` // Hyper-V's ID of the VM
+	// Since is when swdt started the VM. Hyper-V reports only how many seconds ago the VM was
+	// started.
 	Since time.Time `json:"since"`
 	// Memory lists the IDs of the snapshots that swdt has saved while the VM ran.
 	Memory []string `json:"memory"`

@@ -12,10 +12,11 @@ import (
 )
 
 const (
-	// askInterval is the pause between two requests to shut down. A guest that is still
-	// starting refuses the first ones.
+	// askInterval is the pause between two requests to shut down. A guest that is still starting
+	// refuses the first requests.
 	askInterval = 3 * time.Second
-	// maxDrift is how far the time of a start may be from the one that Hyper-V's uptime gives.
+	// maxDrift bounds the difference between the stored time of a start and the time that follows
+	// from Hyper-V's uptime. If the difference is larger, the VM was started again.
 	maxDrift = 2 * time.Minute
 )
 
@@ -61,7 +62,8 @@ func (d *Driver) Status(ctx context.Context, m vm.Machine) (vm.Status, error) {
 	return status, nil
 }
 
-// since returns when a VM was started: as swdt has kept it, unless it was started again since.
+// since returns when a VM was started: the time that swdt has stored, unless the uptime, in
+// seconds, shows that the VM was started again later.
 func (r record) since(uptime float64) time.Time {
 	reported := time.Now().Add(-time.Duration(uptime * float64(time.Second))).Truncate(time.Second)
 	if reported.Sub(r.Since).Abs() < maxDrift {
@@ -90,7 +92,8 @@ func (d *Driver) start(ctx context.Context, m vm.Machine, now machine, kept reco
 	return writeRecord(m, kept)
 }
 
-// Stop asks the guest to shut down, by its integration services, until the VM has ended.
+// Stop asks the guest to shut down, through its integration services, and repeats the request until
+// the VM has ended.
 func (d *Driver) Stop(ctx context.Context, m vm.Machine) error {
 	var last error
 	err := wait.Condition{

@@ -18,13 +18,13 @@ import (
 const (
 	// scriptLimit bounds a script: a checkpoint of a large guest takes minutes.
 	scriptLimit = 15 * time.Minute
-	// maxOutput bounds the output of a script in bytes. The longest is a screen.
+	// maxOutput bounds the output of a script in bytes. The longest output is a screenshot.
 	maxOutput = 16 << 20
 	// maxMessage bounds the part of PowerShell's error that is kept, in bytes.
 	maxMessage = 4 << 10
 )
 
-// SystemError reports that Hyper-V needs Windows.
+// SystemError reports that swdt does not run on Windows, which Hyper-V needs.
 type SystemError struct{ System string }
 
 func (e *SystemError) Error() string {
@@ -48,9 +48,9 @@ func (e *ScriptError) Error() string {
 
 func (e *ScriptError) Unwrap() error { return e.Err }
 
-// OutputError reports a script whose output is not what it prints.
+// OutputError reports that the output of a script is not the JSON object that the script prints.
 type OutputError struct {
-	Action, Output string // the beginning of the output
+	Action, Output string // Output is the whole output
 	Err            error
 }
 
@@ -132,7 +132,8 @@ func (d *Driver) run(ctx context.Context, action string, script powershell.Scrip
 	return out.content.Bytes(), nil
 }
 
-// limited keeps at most a number of bytes. It drops or refuses more.
+// limited keeps the first most bytes that are written to it. If cut is set, it drops further bytes;
+// if not, a Write with further bytes fails.
 type limited struct {
 	content bytes.Buffer
 	most    int

@@ -25,7 +25,8 @@ type checkpoint struct {
 	Size    float64 `json:"SizeOfSystemFiles"`
 }
 
-// checkpoints lists the checkpoints of a VM, the oldest first.
+// checkpoints lists the checkpoints of a VM, the oldest first: once as Hyper-V reports them, and
+// once as snapshots, in the same order.
 func (d *Driver) checkpoints(ctx context.Context, now machine, kept record) ([]checkpoint, []vm.Snapshot, error) {
 	var found struct{ Checkpoints []*checkpoint }
 	err := d.ask(ctx, "list the checkpoints", &found, powershell.AsJSON(map[string]powershell.Pipeline{"Checkpoints": {
@@ -67,7 +68,8 @@ func (d *Driver) checkpoints(ctx context.Context, now machine, kept record) ([]c
 	return all, snapshots, nil
 }
 
-// saved returns a VM and its checkpoint of a name, or ErrNoSnapshot.
+// saved returns a VM, its record, and its checkpoint with this name. The error is ErrNoSnapshot if
+// there is no such checkpoint.
 func (d *Driver) saved(ctx context.Context, m vm.Machine, name string) (machine, record, checkpoint, error) {
 	now, kept, err := d.find(ctx, m)
 	if errors.Is(err, vm.ErrAbsent) {
@@ -88,14 +90,14 @@ func (d *Driver) saved(ctx context.Context, m vm.Machine, name string) (machine,
 	return now, kept, checkpoint{}, vm.ErrNoSnapshot
 }
 
-// parameter returns the checkpoint as a parameter.
+// parameter returns the parameter that passes the checkpoint to a cmdlet.
 func (c checkpoint) parameter() powershell.Param {
 	return powershell.With("VMSnapshot", powershell.Result{
 		powershell.Call(`Hyper-V\Get-VMSnapshot`, powershell.With("Id", powershell.String(c.ID))),
 	})
 }
 
-// Save makes a checkpoint, with the memory of a VM that runs.
+// Save makes a checkpoint. If the VM runs, the checkpoint has the VM's memory.
 func (d *Driver) Save(ctx context.Context, m vm.Machine, name string) error {
 	if n := utf8.RuneCountInString(name); n == 0 || n > maxName || !utf8.ValidString(name) {
 		return fmt.Errorf("save snapshot %.60q: its name has %d characters; choose one with 1 to %d", name, n, maxName)
@@ -126,7 +128,8 @@ func (d *Driver) Save(ctx context.Context, m vm.Machine, name string) error {
 	return writeRecord(m, kept)
 }
 
-// Restore applies a checkpoint. Hyper-V leaves a VM with memory saved; it is started then.
+// Restore applies a checkpoint. If the checkpoint has memory, Hyper-V leaves the VM in the state
+// Saved, and Restore starts the VM.
 func (d *Driver) Restore(ctx context.Context, m vm.Machine, name string) error {
 	action := fmt.Sprintf("restore snapshot %q", name)
 	now, kept, one, err := d.saved(ctx, m, name)
@@ -161,7 +164,7 @@ func (d *Driver) Snapshots(ctx context.Context, m vm.Machine) ([]vm.Snapshot, er
 	return all, err
 }
 
-// RemoveSnapshot removes a checkpoint. Hyper-V merges its disk in the background.
+// RemoveSnapshot removes a checkpoint. Hyper-V merges the checkpoint's disk in the background.
 func (d *Driver) RemoveSnapshot(ctx context.Context, m vm.Machine, name string) error {
 	action := fmt.Sprintf("remove snapshot %q", name)
 	_, kept, one, err := d.saved(ctx, m, name)

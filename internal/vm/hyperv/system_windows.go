@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// program returns the path of Windows PowerShell. It is in Windows' own folder, so that no
-// program of that name in PATH is taken for it.
+// program returns the path of Windows PowerShell, or of the stand-in that a test has set. The path
+// is in Windows' own folder, so that swdt does not run another powershell.exe from PATH.
 func (d *Driver) program() (string, error) {
 	if d.options.PowerShell != "" {
 		return d.options.PowerShell, nil

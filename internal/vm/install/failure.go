@@ -16,10 +16,10 @@ const (
 	RebootLoop   Cause = "reboot-loop"   // the VM resets again and again
 	ScriptFailed Cause = "script-failed" // the first-boot script reported an error
 	Unreachable  Cause = "unreachable"   // the SSH server does not answer
-	Ended        Cause = "ended"         // the VM ended before its time
+	Ended        Cause = "ended"         // the VM ended before the installation was complete
 	Halted       Cause = "halted"        // the VM was paused: by a panic or a full disk
-	TooSlow      Cause = "too-slow"      // the stage's time is over, although it goes on
-	Unseen       Cause = "unseen"        // the VM does not answer its monitor
+	TooSlow      Cause = "too-slow"      // the stage takes longer than its limit, although the VM works
+	Unseen       Cause = "unseen"        // the VM's monitor does not answer
 	Interrupted  Cause = "interrupted"   // by the user
 )
 
@@ -28,8 +28,8 @@ type Failure struct {
 	Cause Cause
 	Stage Stage
 	After time.Duration // since the stage began
-	Signs Signs         // the last ones
-	Err   error         // the underlying error; nil if the signs say all
+	Signs Signs         // the last signs
+	Err   error         // the underlying error; nil if the signs alone are the reason
 }
 
 func (f *Failure) Error() string {
@@ -42,7 +42,7 @@ func (f *Failure) Error() string {
 
 func (f *Failure) Unwrap() error { return f.Err }
 
-// what says what was seen.
+// what describes the failure in words.
 func (f *Failure) what() string {
 	switch f.Cause {
 	case NotBooted:
@@ -71,7 +71,7 @@ func (f *Failure) what() string {
 	return string(f.Cause)
 }
 
-// Remedy says what to do about it.
+// Remedy returns what the user can do about the failure; "" if nothing.
 func (f *Failure) Remedy() string {
 	switch f.Cause {
 	case NotBooted:

@@ -1,9 +1,10 @@
-// Package install watches the unattended installation of Windows in a VM, from power on
-// to the first answer of its SSH server, and ends it with a reason if it goes wrong.
+// Package install watches the unattended installation of Windows in a VM, from power on until the
+// guest's SSH server answers or the VM shuts down. If the installation goes wrong, package install
+// gives up with a reason.
 //
-// Windows Setup reports nothing to the outside. The package concludes its progress from
-// signs that every virtualisation shows: resets, bytes read from the CDs and written to the disk,
-// changes of the screen, and the marks that the first-boot script writes to the serial port.
+// Windows Setup reports nothing to the outside. The package concludes the progress from signs that
+// every virtualisation shows: resets, bytes read from the CDs and written to the disk, changes of
+// the screen, and the marks that the first-boot script writes to the serial port.
 //
 //   - install.go: the stages, and the loop
 //   - judge.go: which stage the signs mean, and when to give up
@@ -30,7 +31,7 @@ const (
 	Copy   Stage = "copy"   // Windows Setup prepares the disk and copies Windows to it
 	SetUp  Stage = "set-up" // Windows starts from the disk, and finds its devices
 	Script Stage = "script" // the first-boot script works
-	Reach  Stage = "reach"  // the SSH server is about to answer, or the VM to end
+	Reach  Stage = "reach"  // the script has ended; the SSH server will answer, or the VM will end
 )
 
 // Stages returns all stages in their order.
@@ -47,7 +48,7 @@ func (s Stage) title() string {
 	}[s]
 }
 
-// Guest is the VM that is installed. It runs.
+// Guest is the running VM in which Windows is installed.
 type Guest interface {
 	// Look observes the VM.
 	Look(ctx context.Context) (Signs, error)
@@ -60,37 +61,36 @@ type Guest interface {
 // Signs are the observations of a VM from the outside.
 type Signs struct {
 	State   vm.State
-	Reason  string // of Paused and Crashed
+	Reason  string // explains Paused and Crashed
 	Resets  int    // since power on
 	Loaded  int64  // bytes, from the CDs, since power on
 	Written int64  // bytes, to the disk, since power on
-	Screen  string // changes if the screen does, as Screen.Sign; empty if there is none
-	Marks   []Mark // all since power on
+	Screen  string // from Screen.Sign: changes if the screen changes; empty if no screen is seen
+	Marks   []Mark // all marks since power on
 }
 
 // Mark is a line that the first-boot script has written to the serial port.
 type Mark struct {
-	Stage   string // the script's own
+	Stage   string // the script's name of its stage
 	Failed  bool
 	Message string
 	Last    bool // the script has ended
 }
 
-// Options bound an installation.
+// Options select how an installation ends, and when Watch gives up.
 type Options struct {
-	// EndsItself means that the VM shuts down when the script has ended, as it does for
-	// a golden image; else its SSH server answers in the end.
+	// EndsItself means that the VM shuts down after the script has ended, as it does for a golden
+	// image. Otherwise, the installation ends when the guest's SSH server answers.
 	EndsItself bool
-	// Slowness multiplies all limits: 1 with an accelerator, about 10 without. 0 means 1.
+	// Slowness multiplies the default limits: 1 with an accelerator, about 10 without. 0 means 1.
 	Slowness int
-	// Limits replace how long stages may take, without Slowness; a stage that is absent keeps
-	// its limit.
+	// Limits replace the default time limits of stages; Slowness does not multiply them. A stage
+	// that is not in Limits keeps its default.
 	Limits map[Stage]time.Duration
-	// Stall replaces how long both the disk and the screen may stay unchanged, without
-	// Slowness; 0: each stage keeps its own.
+	// Stall replaces the default time for which both the disk and the screen may stay unchanged;
+	// Slowness does not multiply it. If Stall is 0, each stage keeps its default.
 	Stall time.Duration
-	// Earlier are the durations of an earlier installation of the same kind; nil: none
-	// is known.
+	// Earlier has the durations of an earlier installation of the same kind; nil if none is known.
 	Earlier map[Stage]time.Duration
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
@@ -98,7 +98,7 @@ type Options struct {
 
 // Report is the result of an installation.
 type Report struct {
-	// Durations are those of the stages that have ended.
+	// Durations has the durations of the stages that have ended.
 	Durations map[Stage]time.Duration
 	Resets    int
 	Marks     []Mark
@@ -110,8 +110,8 @@ const interval = time.Second
 // mostBlind limits how many looks in a row may fail.
 const mostBlind = 30
 
-// Watch follows the installation to its end. It returns a *Failure if the installation
-// goes wrong; the VM is then left as it is, for a look at its screen.
+// Watch follows the installation to its end. It returns a *Failure if the installation goes wrong.
+// The VM then stays as it is, so that a person can look at its screen.
 func Watch(ctx context.Context, guest Guest, options Options, report ui.Reporter) (Report, error) {
 	if options.Now == nil {
 		options.Now = time.Now
@@ -127,7 +127,7 @@ type watcher struct {
 	reporter ui.Reporter
 	judge    *judge
 	blind    int // looks in a row that failed
-	marks    int // that were reported
+	marks    int // marks that were reported
 }
 
 func (w *watcher) run(ctx context.Context) error {
@@ -152,7 +152,8 @@ func (w *watcher) run(ctx context.Context) error {
 	}
 }
 
-// look returns nil signs if the VM could not be seen this time.
+// look observes the VM. It returns nil signs and a nil error if the VM could not be observed this
+// time.
 func (w *watcher) look(ctx context.Context) (*Signs, error) {
 	signs, err := w.guest.Look(ctx)
 	switch {
@@ -204,7 +205,8 @@ func (w *watcher) reportMarks(marks []Mark) {
 	}
 }
 
-// estimate returns how long an earlier installation took from a stage to the end.
+// estimate returns a text that says how long an earlier installation took from this stage to the
+// end; "" if that is not known.
 func (w *watcher) estimate(stage Stage) string {
 	var rest time.Duration
 	for _, s := range Stages()[slices.Index(Stages(), stage):] {
@@ -213,7 +215,8 @@ func (w *watcher) estimate(stage Stage) string {
 	return earlier.Left(rest)
 }
 
-// orNil returns a nil error for a nil *Failure, which as an error would not be nil.
+// orNil returns a nil error for a nil *Failure. Without this conversion, the error would be an
+// interface that is not nil.
 func orNil(failure *Failure) error {
 	if failure == nil {
 		return nil

@@ -8,16 +8,17 @@ import (
 
 const (
 	// keyPresses is how often Return is pressed, once a second, for the CD's prompt, which waits
-	// for five seconds. A busy machine may need long to get there.
+	// for five seconds. On a busy machine, it may take long until the prompt appears.
 	keyPresses = 30
-	// loaded is how many bytes of the CD mean that Setup runs: it begins with the load of
-	// boot.wim, which has more on every medium. The boot loader alone reads a few.
+	// loaded is the number of bytes read from the CDs that means that Setup runs. Setup begins by
+	// loading boot.wim, which is larger than this on every medium; the boot loader alone reads far
+	// less.
 	loaded = 200 << 20
-	// prepared is how many bytes on the disk mean that Setup copies: partitions and empty
-	// file systems are less.
+	// prepared is the number of bytes written to the disk that means that Setup copies Windows: for
+	// partitions and empty file systems, Setup writes less.
 	prepared = 256 << 20
-	// mostResets is how often Windows may start before its first logon. Three to five
-	// are usual.
+	// mostResets is how often the VM may be reset before the script's first mark. Three to five
+	// resets are usual.
 	mostResets = 10
 )
 
@@ -43,12 +44,12 @@ func (s Stage) stall() time.Duration {
 type judge struct {
 	options   Options
 	stage     Stage
-	entered   time.Time // the stage
-	moved     time.Time // the disk or the screen, the last time
+	entered   time.Time // when the stage began
+	moved     time.Time // when a sign last changed, or the stage began
 	pressed   int
 	lastPress time.Time
 	seen      Signs
-	unreached error // of the last try to reach the SSH server
+	unreached error // the error of the last try to reach the SSH server
 	durations map[Stage]time.Duration
 }
 
@@ -74,7 +75,7 @@ func (j *judge) look(signs Signs, now time.Time) (end bool, failure *Failure) {
 	return false, j.complaint(now)
 }
 
-// next returns the stage that the signs mean, which never goes back.
+// next returns the stage that the signs mean. It never returns a stage before the present one.
 func (j *judge) next() Stage {
 	marks := j.seen.Marks
 	switch {
@@ -96,7 +97,7 @@ func (j *judge) enter(stage Stage, now time.Time) {
 	if j.stage != "" {
 		j.durations[j.stage] = now.Sub(j.entered)
 	}
-	if stage == "" { // the end
+	if stage == "" { // the installation has ended
 		return
 	}
 	j.stage, j.entered, j.moved = stage, now, now
@@ -116,7 +117,7 @@ func (j *judge) wantsKey(now time.Time) bool {
 	return true
 }
 
-// complaint returns why the installation must end, or nil.
+// complaint returns the reason to give up the installation, or nil if there is none.
 func (j *judge) complaint(now time.Time) *Failure {
 	switch {
 	case j.seen.State == vm.Crashed, j.seen.State == vm.Stopped, j.seen.State == vm.Absent:
@@ -160,7 +161,7 @@ func (j *judge) scriptFailed() bool {
 	return false
 }
 
-// late returns the cause of a failure if the time of the stage is over.
+// late returns the cause of the failure of a stage that has taken longer than its limit.
 func (j *judge) late() Cause {
 	switch j.stage {
 	case Boot:
@@ -171,7 +172,7 @@ func (j *judge) late() Cause {
 	return TooSlow
 }
 
-// notCopied returns the cause of a failure before Setup writes to the disk.
+// notCopied returns the cause of the failure if Setup has not written to the disk.
 func (j *judge) notCopied() Cause {
 	if j.seen.Loaded >= loaded {
 		return SetupStopped
@@ -179,7 +180,7 @@ func (j *judge) notCopied() Cause {
 	return NotBooted
 }
 
-// stalled returns the cause of a failure if neither disk nor screen changes.
+// stalled returns the cause of the failure if neither disk nor screen changes.
 func (j *judge) stalled() Cause {
 	switch {
 	case j.stage == Boot:

@@ -10,25 +10,26 @@ import (
 	"slices"
 )
 
-// A Screen compares the pictures of a guest's screen, so that a text cursor that blinks is no
-// change: it blinks also on the screen of a guest that hangs.
+// Screen compares the pictures of a guest's screen. A blinking text cursor does not count as a
+// change, since it also blinks on the screen of a guest that hangs.
 type Screen struct {
-	sign string      // of the last picture that counts as a change
-	last *image.RGBA // the last picture; nil: none, or it is no PNG
+	sign string      // the sign of the last picture that counts as a change
+	last *image.RGBA // the last picture; nil if there is none, or if it is no PNG
 	sums [][sha256.Size]byte
 }
 
 const (
-	// remembered is how many pictures Screen compares with. A cursor has two.
+	// remembered is how many pictures Screen compares with. A blinking cursor makes two pictures.
 	remembered = 4
 	// cursorSide is the longest side of a cursor, in pixels. Cells of text have 16 to 32 lines.
 	cursorSide = 32
-	// maxPixels bounds a picture that is compared by pixels. QEMU's video memory has fewer.
+	// maxPixels bounds the size of a picture that is compared by pixels. A screen in QEMU's video
+	// memory has fewer pixels.
 	maxPixels = 8 << 20
 )
 
-// Sign returns a text that changes if the screen does. A picture that was seen recently is
-// no change if it differs from the last one only in a small rectangle.
+// Sign returns a text that changes if the screen changes. A picture is no change if it was seen
+// recently and differs from the last picture only in a small rectangle.
 func (s *Screen) Sign(picture []byte) string {
 	sum := sha256.Sum256(picture)
 	if len(s.sums) > 0 && sum == s.sums[len(s.sums)-1] {
@@ -47,7 +48,7 @@ func (s *Screen) Sign(picture []byte) string {
 	return s.sign
 }
 
-// decode returns the pixels of a PNG; nil if it is none, or too large.
+// decode returns the pixels of a PNG; nil if the picture is no PNG, or too large.
 func decode(picture []byte) *image.RGBA {
 	config, err := png.DecodeConfig(bytes.NewReader(picture))
 	if err != nil || config.Width > maxPixels/max(1, config.Height) {
@@ -66,7 +67,7 @@ func decode(picture []byte) *image.RGBA {
 }
 
 // difference returns the smallest rectangle that has all pixels in which two pictures differ. For
-// pictures of different sizes, or if one is nil, it is larger than each cursor.
+// pictures of different sizes, or if one picture is nil, the rectangle is larger than any cursor.
 func difference(a, b *image.RGBA) image.Rectangle {
 	if a == nil || b == nil || a.Rect != b.Rect {
 		return image.Rect(0, 0, maxPixels, 1)

@@ -18,8 +18,8 @@ const (
 	maxAddresses  = 64
 )
 
-// Addresses returns the configured address, the addresses that libvirt's DHCP server has
-// given to the domain, those that your machine's kernel has seen, and those that the guest's
+// Addresses returns the configured address, the addresses that libvirt's DHCP server has given to
+// the domain, the addresses that your machine's kernel has seen, and the addresses that the guest's
 // agent reports, in this order: the guest itself is trusted least.
 func (d *Driver) Addresses(ctx context.Context, m vm.Machine) ([]vm.Address, error) {
 	return running(ctx, m, answerLimit, func(c *client, domain libvirt.Domain, _ record) ([]vm.Address, error) {
@@ -51,7 +51,7 @@ func (d *Driver) Addresses(ctx context.Context, m vm.Machine) ([]vm.Address, err
 		} {
 			interfaces, err := c.DomainInterfaceAddresses(domain, uint32(source.libvirt), 0)
 			if err != nil {
-				continue // such as a guest without an agent
+				continue // for example, the guest has no agent
 			}
 			for _, ip := range addressesOf(interfaces, described.hasAddress) {
 				add(ip, source.name)
@@ -61,8 +61,8 @@ func (d *Driver) Addresses(ctx context.Context, m vm.Machine) ([]vm.Address, err
 	})
 }
 
-// addressesOf returns the plausible addresses of those interfaces whose MAC addresses are
-// the domain's. A guest's agent also reports the interfaces that the guest itself has made.
+// addressesOf returns the global unicast addresses of the interfaces whose MAC addresses the domain
+// has. It skips interfaces that the guest itself has made, which a guest's agent also reports.
 func addressesOf(interfaces []libvirt.DomainInterface, known func(mac string) bool) (all []netip.Addr) {
 	for _, nic := range interfaces[:min(len(interfaces), maxInterfaces)] {
 		if len(nic.Hwaddr) == 0 || !known(nic.Hwaddr[0]) {

@@ -10,11 +10,12 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm"
 )
 
-// defaultURI is the libvirt that is checked if no VM is named.
+// defaultURI is the URI of the libvirt that Check asks if the Machine has no URI.
 const defaultURI = "qemu:///system"
 
-// oldestLibvirt is the first libvirt with everything that the driver uses, as libvirt writes
-// versions: the neighbour table as a source of addresses was added last.
+// oldestLibvirt is the first libvirt with everything that the driver uses: version 5.0.0, as a
+// number of libvirt's form. The feature that was added last is the neighbour table as a source of
+// addresses.
 const oldestLibvirt = 5_000_000
 
 // Check reports what your machine lacks for a VM. With the zero Machine, it reports only what every

@@ -21,11 +21,11 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm"
 )
 
-// limit bounds the calls of one method.
+// limit is the time limit for all calls of one method.
 type limit time.Duration
 
 const (
-	// answerLimit bounds questions, which libvirt answers in milliseconds.
+	// answerLimit bounds queries, which libvirt answers in milliseconds.
 	answerLimit = limit(30 * time.Second)
 	// workLimit bounds a start, or a snapshot of a large guest.
 	workLimit = limit(30 * time.Minute)
@@ -36,8 +36,8 @@ const (
 // client is a connection to a daemon.
 type client struct{ *libvirt.Libvirt }
 
-// ask connects to the libvirt of a URI and returns the result of work. If ctx ends first, it
-// closes the connection and does not wait for work, whose result is dropped.
+// ask connects to the libvirt at a URI and returns the result of work. If ctx ends first, or the
+// limit passes, ask closes the connection and does not wait for work, whose result is dropped.
 func ask[T any](ctx context.Context, uri string, limit limit, work func(*client) (T, error)) (T, error) {
 	type answer struct {
 		result T
@@ -97,8 +97,8 @@ func (e *ConnectError) Error() string {
 
 func (e *ConnectError) Unwrap() error { return e.Err }
 
-// dial connects to the first socket of a URI on which a daemon listens. It also returns the
-// URI without swdt's part.
+// dial connects to the first socket of a URI on which a daemon listens. It also returns the URI in
+// the form that the daemon takes, without the transport and the socket.
 func dial(ctx context.Context, uri string) (net.Conn, libvirt.ConnectURI, error) {
 	parsed, err := url.Parse(uri)
 	if err != nil {
@@ -137,8 +137,9 @@ func dialRemedy(uri *url.URL, err error) string {
 	return "`virsh -c " + uri.String() + " list` shows whether you can use it"
 }
 
-// sockets returns the paths at which the daemons of a URI listen: the one daemon for all
-// drivers, or the one of QEMU alone.
+// sockets returns the paths of the sockets at which a daemon for the URI may listen: libvirtd,
+// which serves all drivers, or the daemon for one driver, such as virtqemud. A socket that the URI
+// names is the only one.
 func sockets(uri *url.URL) []string {
 	if path := uri.Query().Get("socket"); path != "" {
 		return []string{path}
@@ -159,7 +160,7 @@ func sockets(uri *url.URL) []string {
 
 // runtimeFolder returns the folder of this user's sockets, as libvirt chooses it.
 func runtimeFolder() string {
-	cache, _ := os.UserCacheDir() // empty: then no daemon is found, which is an error
+	cache, _ := os.UserCacheDir() // if it is empty, dial finds no daemon and fails
 	return cmp.Or(os.Getenv("XDG_RUNTIME_DIR"), cache)
 }
 

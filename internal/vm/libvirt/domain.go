@@ -85,7 +85,8 @@ type character struct {
 	} `xml:"source"`
 }
 
-// describe returns the description of a domain; of a running one as it runs.
+// describe returns the description of a domain. If the domain runs, the description is that of the
+// running domain.
 func (c *client) describe(domain libvirt.Domain) (description, error) {
 	text, err := c.DomainGetXMLDesc(domain, 0)
 	if err != nil {
@@ -120,7 +121,7 @@ func (d description) complete(m *vm.Machine) {
 	m.Network.Bridge = nic.Source.Network + nic.Source.Bridge
 }
 
-// bytes returns the domain's memory.
+// bytes returns the domain's memory in bytes.
 func (d description) bytes() int64 {
 	units := map[string]int64{
 		"b": 1, "bytes": 1, "KB": 1e3, "k": 1 << 10, "KiB": 1 << 10, "": 1 << 10, "MB": 1e6, "M": 1 << 20, "MiB": 1 << 20,
@@ -129,7 +130,7 @@ func (d description) bytes() int64 {
 	return d.Memory.Value * units[d.Memory.Unit]
 }
 
-// accelerator returns the accelerator in swdt's names.
+// accelerator returns swdt's name of the accelerator.
 func (d description) accelerator() string {
 	if d.Type == "qemu" {
 		return "tcg"
@@ -137,7 +138,7 @@ func (d description) accelerator() string {
 	return d.Type
 }
 
-// mainDisk returns the index of the first disk.
+// mainDisk returns the index of the first disk that is no CD drive, and whether there is one.
 func (d description) mainDisk() (int, bool) {
 	for i, disk := range d.Devices.Disks {
 		if disk.Device == "disk" || disk.Device == "" {
@@ -147,7 +148,7 @@ func (d description) mainDisk() (int, bool) {
 	return 0, false
 }
 
-// hasAddress reports whether an interface of the domain has a MAC address.
+// hasAddress reports whether an interface of the domain has this MAC address.
 func (d description) hasAddress(mac string) bool {
 	for _, nic := range d.Devices.Interfaces {
 		if strings.EqualFold(nic.MAC.Address, mac) {

@@ -1,18 +1,18 @@
-// Package libvirt is the driver that runs a domain of the libvirt on your machine. It adopts
-// a domain that exists: it starts, stops, saves and shows it, and never makes, changes or
-// deletes one, nor touches any other domain.
+// Package libvirt is the driver that runs domains of the libvirt on your machine. It adopts a
+// domain that exists already, and starts, stops, saves and shows this domain. It never makes,
+// changes or deletes a domain, and touches no domain that it has not adopted.
 //
-// The driver speaks libvirt's protocol on the daemon's Unix socket; libvirt's own library is
-// not needed. Each method makes a connection of its own.
+// The driver uses libvirt's protocol on the daemon's Unix socket; libvirt's own library is not
+// needed. Each method makes a new connection.
 //
-// The VM's folder has, besides the record of package vm, only libvirt.json: that the domain
-// was adopted, and when swdt started it, which libvirt does not report. A domain is found by
-// the UUID that it had when it was adopted, so that another domain of the same name is never
-// taken for it.
+// The VM's folder has, besides the record of package vm, only libvirt.json. This file says that the
+// domain was adopted, and when swdt started it, since libvirt does not report that time. The driver
+// finds a domain by the UUID that it had when it was adopted. So the driver never takes another
+// domain of the same name for the adopted one.
 //
-// Trust: the daemon runs as root or as you, which is checked, and is trusted as far as its
-// messages are bounded. The guest is hostile: it chooses the addresses that its agent and
-// its DHCP requests report, and the content of its screen.
+// Trust: the driver checks that the daemon runs as root or as you (on Linux), and bounds the
+// daemon's messages; beyond that, it trusts the daemon. The guest is hostile: it chooses the
+// addresses that its agent and its DHCP requests report, and the content of its screen.
 //
 //   - driver.go: the driver and the domain that it adopts
 //   - connect.go, frames.go, peer_*.go: the connection to the daemon
@@ -52,12 +52,12 @@ func New() *Driver { return &Driver{} }
 // Name is the driver's name in node files and records.
 func (d *Driver) Name() string { return Name }
 
-// Capabilities are those of libvirt's QEMU domains.
+// Capabilities returns what the driver can do with libvirt's QEMU domains.
 func (d *Driver) Capabilities() vm.Capabilities {
 	return vm.Capabilities{LiveSnapshots: true, Crashes: true, Screenshots: true, Keys: true}
 }
 
-// AbsentError reports that libvirt has no domain of a name.
+// AbsentError reports that libvirt has no domain with this name.
 type AbsentError struct{ Domain, URI string }
 
 func (e *AbsentError) Error() string {
@@ -94,7 +94,7 @@ func (d *Driver) Adopt(ctx context.Context, m vm.Machine) (vm.Machine, error) {
 	})
 }
 
-// Create remembers that the domain was adopted.
+// Create writes the record in libvirt.json, which says that the domain was adopted.
 func (d *Driver) Create(ctx context.Context, m vm.Machine) error {
 	if _, err := readRecord(m); err == nil {
 		return vm.ErrExists
@@ -111,7 +111,7 @@ func (d *Driver) Create(ctx context.Context, m vm.Machine) error {
 	return writeRecord(m, record{Domain: m.Domain, UUID: m.UUID})
 }
 
-// Delete forgets the domain, which stays as it is.
+// Delete removes the record in libvirt.json. The domain stays as it is.
 func (d *Driver) Delete(_ context.Context, m vm.Machine) error {
 	if err := os.Remove(recordPath(m)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -119,8 +119,8 @@ func (d *Driver) Delete(_ context.Context, m vm.Machine) error {
 	return nil
 }
 
-// of calls work with the adopted domain and what is remembered of it. It returns ErrAbsent
-// if it was not adopted, or is gone.
+// of calls work with the adopted domain and its record in libvirt.json. The error is ErrAbsent if
+// the domain was not adopted, or no longer exists.
 func of[T any](
 	ctx context.Context, m vm.Machine, limit limit, work func(*client, libvirt.Domain, record) (T, error),
 ) (T, error) {

@@ -14,8 +14,8 @@ const (
 	maxMessage = 32<<20 + 4
 )
 
-// frames is a connection on which every message from the daemon has a plausible length. The
-// client allocates that length before it reads the message.
+// frames is a connection on which every message from the daemon has a plausible length. The check
+// protects the client, which allocates that length before it reads the message.
 type frames struct {
 	net.Conn
 	length []byte // the part of a message's length that is still to be returned
@@ -42,7 +42,7 @@ func (f *frames) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// next reads the length of a message.
+// next reads the length of the next message.
 func (f *frames) next() error {
 	length := make([]byte, 4)
 	if _, err := io.ReadFull(f.Conn, length); err != nil {

@@ -54,7 +54,7 @@ func (l *limited) Write(p []byte) (int, error) {
 }
 
 const (
-	// maxKeys is how many keys may be pressed at once, and in one call.
+	// maxKeysAtOnce bounds the keys of a combination, and maxKeys the combinations of a call.
 	maxKeysAtOnce, maxKeys = 8, 512
 	// keyTime is how long a combination is held, in milliseconds.
 	keyTime = 50
@@ -62,7 +62,7 @@ const (
 	linuxCodes = uint32(libvirt.KeycodeSetLinux)
 )
 
-// SendKeys presses keys one after the other. All names are checked before the first one.
+// SendKeys presses keys one after the other. It checks all names before it presses the first key.
 func (d *Driver) SendKeys(ctx context.Context, m vm.Machine, keys []string) error {
 	_, err := running(ctx, m, answerLimit, func(c *client, domain libvirt.Domain, _ record) (struct{}, error) {
 		if len(keys) > maxKeys {
@@ -141,7 +141,7 @@ func (g graphics) address() string {
 	return net.JoinHostPort(host, strconv.Itoa(g.Port))
 }
 
-// address returns the path or HOST:PORT of a serial port; "" for one that only writes a file.
+// address returns the path or HOST:PORT of a serial port; "" if no viewer can connect to the port.
 func (p character) address() string {
 	for _, source := range p.Sources {
 		switch {

@@ -12,7 +12,7 @@ import (
 // maxSide bounds the width and the height of a screen in pixels.
 const maxSide = 1 << 13
 
-// toPNG returns a screenshot as PNG. libvirt sends PNG or, if it is older, PPM.
+// toPNG returns a screenshot as PNG. libvirt sends PNG; an older libvirt sends PPM.
 func toPNG(picture []byte) ([]byte, error) {
 	if size, err := png.DecodeConfig(bytes.NewReader(picture)); err == nil {
 		if size.Width > maxSide || size.Height > maxSide {

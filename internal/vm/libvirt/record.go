@@ -64,7 +64,7 @@ func (r record) begun(id int32) record {
 	return r
 }
 
-// since returns when a running domain was started; zero if swdt did not start it.
+// since returns when the running domain with this ID was started; zero if swdt did not start it.
 func (r record) since(id int32) time.Time {
 	if r.ID != id || r.Boot != process.BootID() {
 		return time.Time{}

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// askInterval is the pause between two requests to shut down. A guest that is still
-	// starting misses the first ones.
+	// askInterval is the pause between two requests to shut down. A guest that is still starting
+	// misses the first requests.
 	askInterval = 3 * time.Second
 	// lookInterval is the pause between two looks at a guest that shuts down.
 	lookInterval = 250 * time.Millisecond
@@ -147,7 +147,7 @@ func (d *Driver) Stop(ctx context.Context, m vm.Machine) error {
 	return absentIsStopped(err)
 }
 
-// shutDown asks the guest until the domain has ended.
+// shutDown asks the guest to shut down, and repeats the request until the domain has ended.
 func (c *client) shutDown(ctx context.Context, domain libvirt.Domain) error {
 	var asked time.Time
 	return wait.Condition{
@@ -163,7 +163,7 @@ func (c *client) shutDown(ctx context.Context, domain libvirt.Domain) error {
 				return vm.ErrIgnored
 			}
 			asked = time.Now()
-			// A guest may end while it is asked; then the next look sees it.
+			// The domain may end during the request, which then fails; the next look sees the end.
 			if err := c.DomainShutdownFlags(domain, 0); err != nil && !hasCode(err, libvirt.ErrOperationInvalid) {
 				return fmt.Errorf("%w: %w", vm.ErrIgnored, err)
 			}
@@ -205,11 +205,12 @@ func (d *Driver) Kill(ctx context.Context, m vm.Machine) error {
 	return absentIsStopped(err)
 }
 
-// Restart resets the domain. A guest that has panicked runs again.
+// Restart resets the domain, and resumes it if it is paused, for example because its guest has
+// panicked.
 func (d *Driver) Restart(ctx context.Context, m vm.Machine) error {
 	_, err := running(ctx, m, workLimit, func(c *client, domain libvirt.Domain, _ record) (struct{}, error) {
 		err := c.DomainReset(domain, 0)
-		if hasCode(err, libvirt.ErrNoSupport) { // such as libvirt's test driver
+		if hasCode(err, libvirt.ErrNoSupport) { // for example, libvirt's test driver cannot reset
 			err = c.DomainReboot(domain, libvirt.DomainRebootDefault)
 		}
 		if err != nil {
@@ -224,7 +225,7 @@ func (d *Driver) Restart(ctx context.Context, m vm.Machine) error {
 	return err
 }
 
-// running is like of for a domain that executes; else it returns ErrStopped.
+// running is like of, but returns ErrStopped if the domain does not execute.
 func running[T any](
 	ctx context.Context, m vm.Machine, limit limit, work func(*client, libvirt.Domain, record) (T, error),
 ) (T, error) {

@@ -24,14 +24,16 @@ const (
 	maxName = 200
 	// maxSnapshots bounds the snapshots of a domain that are listed.
 	maxSnapshots = 10000
-	// mark begins the description of snapshots that swdt has saved. A time and the name follow.
+	// mark begins the description of a snapshot that swdt has saved. A time and the snapshot's name
+	// follow the mark.
 	mark = "swdt "
-	// tagPrefix begins the names that swdt chooses.
+	// tagPrefix begins the names that tagOf makes from hashes.
 	tagPrefix = "swdt-"
 )
 
-// tagOf returns libvirt's name of a snapshot. A plain name is used as it is. Any other gets a
-// hash, since libvirt makes files of these names, and QEMU takes numbers for its own ones.
+// tagOf returns the name that a snapshot has in libvirt. A plain name is used as it is. Any other
+// name is replaced by a hash, since libvirt makes files with these names, and QEMU takes a number
+// as the ID of a snapshot.
 func tagOf(name string) string {
 	plain := regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.-]{0,60}$`)
 	if plain.MatchString(name) && !strings.HasPrefix(name, tagPrefix) {
@@ -50,7 +52,8 @@ type snapshotXML struct {
 	Created     int64    `xml:"creationTime,omitempty"`
 }
 
-// snapshot returns the description as swdt lists it.
+// snapshot returns the snapshot as swdt lists it. If swdt has saved it, its name and time are those
+// that swdt has written into the description.
 func (x snapshotXML) snapshot() vm.Snapshot {
 	s := vm.Snapshot{Name: x.Name, Taken: time.Unix(x.Created, 0), Memory: x.State == "running" || x.State == "paused"}
 	rest, marked := strings.CutPrefix(x.Description, mark)
@@ -62,7 +65,7 @@ func (x snapshotXML) snapshot() vm.Snapshot {
 	return s
 }
 
-// Save has libvirt save the domain inside its disks.
+// Save makes libvirt save the domain inside the domain's disk images.
 func (d *Driver) Save(ctx context.Context, m vm.Machine, name string) error {
 	_, err := of(ctx, m, workLimit, func(c *client, domain libvirt.Domain, _ record) (struct{}, error) {
 		if name == "" || len(name) > maxName || !utf8.ValidString(name) {
@@ -90,7 +93,8 @@ func (d *Driver) Save(ctx context.Context, m vm.Machine, name string) error {
 	return nil
 }
 
-// refused explains why libvirt does not save or restore a domain.
+// refused adds an explanation to the error with which libvirt refuses to save or restore a domain.
+// It returns other errors as they are.
 func refused(err error) error {
 	if hasCode(err, libvirt.ErrOperationUnsupported, libvirt.ErrConfigUnsupported, libvirt.ErrNoSupport,
 		libvirt.ErrArgumentUnsupported) {
@@ -101,7 +105,7 @@ func refused(err error) error {
 	return err
 }
 
-// saved returns the snapshot of a name, or ErrNoSnapshot.
+// saved returns the snapshot with this name, or ErrNoSnapshot.
 func (c *client) saved(domain libvirt.Domain, name string) (libvirt.DomainSnapshot, error) {
 	snapshot, err := c.DomainSnapshotLookupByName(domain, tagOf(name), 0)
 	if hasCode(err, libvirt.ErrNoDomainSnapshot) {
@@ -125,7 +129,7 @@ func (c *client) read(snapshot libvirt.DomainSnapshot) (x snapshotXML, err error
 	return x, nil
 }
 
-// Restore has libvirt bring a snapshot back.
+// Restore makes libvirt return the domain to the state of a snapshot.
 func (d *Driver) Restore(ctx context.Context, m vm.Machine, name string) error {
 	now, err := of(ctx, m, workLimit, func(c *client, domain libvirt.Domain, kept record) (record, error) {
 		snapshot, err := c.saved(domain, name)
@@ -141,7 +145,7 @@ func (d *Driver) Restore(ctx context.Context, m vm.Machine, name string) error {
 			flags = libvirt.DomainSnapshotRevertRunning
 		}
 		err = c.DomainRevertToSnapshot(snapshot, uint32(flags))
-		if hasCode(err, libvirt.ErrSnapshotRevertRisky) { // the domain was changed since: its process is replaced
+		if hasCode(err, libvirt.ErrSnapshotRevertRisky) { // the domain has changed since: replace its process
 			err = c.DomainRevertToSnapshot(snapshot, uint32(flags|libvirt.DomainSnapshotRevertForce))
 		}
 		if err != nil {
@@ -197,7 +201,7 @@ func (d *Driver) Snapshots(ctx context.Context, m vm.Machine) ([]vm.Snapshot, er
 	return all, nil
 }
 
-// RemoveSnapshot has libvirt remove a snapshot. Snapshots that were saved after it stay.
+// RemoveSnapshot makes libvirt remove a snapshot. Later snapshots stay.
 func (d *Driver) RemoveSnapshot(ctx context.Context, m vm.Machine, name string) error {
 	_, err := of(ctx, m, workLimit, func(c *client, domain libvirt.Domain, _ record) (struct{}, error) {
 		snapshot, err := c.saved(domain, name)

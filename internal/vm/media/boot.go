@@ -24,7 +24,8 @@ type BootFile struct {
 	Present bool   `json:"present"`
 }
 
-// readBoot looks for the boot catalog and for the files that Windows Setup starts from.
+// readBoot fills m.Boot from the boot catalog and from the files that Windows Setup starts from. It
+// adds a finding for each that is missing.
 func (m *Media) readBoot(r io.ReaderAt, d *Disc) error {
 	loader := "efi/boot/bootx64.efi"
 	if m.Architecture == "arm64" {
@@ -51,8 +52,8 @@ func (m *Media) readBoot(r io.ReaderAt, d *Disc) error {
 	return nil
 }
 
-// bootEntries reports which firmware has a bootable entry in a boot catalog of El Torito,
-// none if the catalog is nil or invalid.
+// bootEntries reports whether an El Torito boot catalog has a bootable entry for BIOS, and whether
+// it has one for UEFI. Both results are false if the catalog is nil or invalid.
 func bootEntries(catalog []byte) (bios, uefi bool) {
 	const entrySize, bootable = 32, 0x88
 	if catalog == nil || catalog[0] != 1 || catalog[30] != 0x55 || catalog[31] != 0xaa {

@@ -12,8 +12,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Limits of the drivers for one version of Windows. Those of virtio-win have some 100 files
-// with 30 MB.
+// Limits of the drivers for one version of Windows. The drivers on virtio-win for one version have
+// about 100 files with 30 MB.
 const (
 	maxDriverFiles = 4096
 	maxDriverBytes = 256 << 20
@@ -32,7 +32,7 @@ type DriverChoice struct {
 type DriverFolder struct {
 	Driver string       // such as NetKVM
 	Path   string       // such as NetKVM/2k22/amd64
-	Files  []DriverFile // with the files of folders below it, sorted by path
+	Files  []DriverFile // also those of its subfolders, sorted by path
 }
 
 // DriverFile is a file of a driver.
@@ -41,10 +41,10 @@ type DriverFile struct {
 	Bytes int64
 }
 
-// DriverError reports drivers that an ISO does not have.
+// DriverError reports that an ISO has no drivers for a version of Windows.
 type DriverError struct {
 	Version  string
-	Versions []string // that it has
+	Versions []string // the versions that the ISO has drivers for
 }
 
 func (e *DriverError) Error() string {
@@ -55,9 +55,10 @@ func (e *DriverError) Error() string {
 		e.Version, strings.Join(e.Versions, ", "))
 }
 
-// Drivers returns the folders with drivers for a version of Windows, which virtio-win calls
-// 2k19, 2k22, 2k25, w10 or w11, sorted by driver. It returns a *DriverError if there are
-// none. Files with these names can be made on any system.
+// Drivers returns the folders with drivers for a version of Windows, sorted by driver. version is
+// the name that virtio-win uses, such as 2k19, 2k22, 2k25, w10 or w11, in any case. If there are no
+// drivers for the version, the error is a *DriverError. Files with the returned names can be made
+// on any system.
 func Drivers(fsys fs.FS, version string) ([]DriverFolder, error) {
 	tree, err := driverTree(fsys)
 	if err != nil {
@@ -143,14 +144,14 @@ func folders(fsys fs.FS, name string) ([]string, error) {
 	return names, nil
 }
 
-// driverBudget bounds how much drivers may hold.
+// driverBudget is how much the drivers may still hold.
 type driverBudget struct {
 	files int
 	bytes int64
 }
 
-// folder lists the files of a driver. A folder without an .inf file has no driver: the list
-// is empty then.
+// folder lists the files of a driver, and subtracts them from the budget. If the folder has no .inf
+// file, it holds no driver, and the list of files is empty.
 func (b *driverBudget) folder(fsys fs.FS, driver, root string) (DriverFolder, error) {
 	folder := DriverFolder{Driver: driver, Path: root}
 	installable := false
@@ -181,8 +182,8 @@ func (b *driverBudget) folder(fsys fs.FS, driver, root string) (DriverFolder, er
 	return folder, err
 }
 
-// unportable returns the reason why a path cannot be made on Windows, or "". Such a path can
-// also lead to another place, as C:x and NUL do.
+// unportable returns the reason why a path cannot be made on Windows, or "". Some of these paths,
+// such as C:x and NUL, would lead to another place on Windows.
 func unportable(name string) string {
 	for part := range strings.SplitSeq(name, "/") {
 		stem, _, _ := strings.Cut(strings.ToUpper(part), ".")

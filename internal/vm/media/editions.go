@@ -21,9 +21,9 @@ type ImageFile struct {
 
 // Edition is an edition of Windows on an ISO. Text that the ISO lacks is "".
 type Edition struct {
-	Index int `json:"index"` // counts from 1; Windows Setup installs by it
-	// Word is the word for this edition in node files: standard-core, standard,
-	// datacenter-core or datacenter; "" if it has none.
+	Index int `json:"index"` // counts from 1; selects the edition in Windows Setup
+	// Word is the word for this edition in node files: standard-core, standard, datacenter-core or
+	// datacenter; "" if no word names only this edition.
 	Word             string   `json:"word"`
 	Name             string   `json:"name"`             // such as Windows Server 2022 SERVERSTANDARDCORE
 	DisplayName      string   `json:"displayName"`      // such as Windows Server 2022 Standard Evaluation
@@ -40,8 +40,8 @@ type Edition struct {
 	InstalledBytes   int64    `json:"installedBytes"`
 }
 
-// readEditions reads the editions from the first of the files that may hold them. It reports
-// whether there is one.
+// readEditions reads the editions from the first of the files that may hold editions. It reports
+// whether there is such a file.
 func (m *Media) readEditions(d *Disc) (bool, error) {
 	var others []string
 	for _, path := range []string{"sources/install.wim", "sources/install.esd", "sources/install.swm"} {
@@ -77,7 +77,7 @@ func (m *Media) readEditions(d *Disc) (bool, error) {
 	return m.Image.Path != "", nil
 }
 
-// readError adds the remedy that package wim does not know.
+// readError adds a remedy to an error of package wim.
 func readError(path string, err error) error {
 	if broken := (*wim.Error)(nil); errors.As(err, &broken) {
 		return fmt.Errorf("read the editions in %s: %w; the ISO is damaged: download or copy it again", path, err)
@@ -85,7 +85,8 @@ func readError(path string, err error) error {
 	return fmt.Errorf("read the editions: %w", err)
 }
 
-// checkParts notes a file that is one of several, and parts that are missing.
+// checkParts adds findings about the file with the editions: if it is compressed as a whole, has no
+// edition, or is one of several parts, and which parts are missing.
 func (m *Media) checkParts(d *Disc, info wim.Info) error {
 	if info.Solid {
 		m.find(finding.Info, "", "%s is compressed as a whole (ESD): the installation takes longer", m.Image.Path)
@@ -129,7 +130,7 @@ func editionOf(i wim.Image, all []wim.Image) Edition {
 	}
 	for _, other := range all {
 		if other.Index != i.Index && e.Word != "" && word(other) == e.Word {
-			e.Word = "" // it would not name one edition
+			e.Word = "" // the word would name several editions
 		}
 	}
 	return e
@@ -151,7 +152,7 @@ func word(i wim.Image) string {
 	return ""
 }
 
-// summarize adds what all editions have in common.
+// summarize fills the fields of m that describe all editions together.
 func (m *Media) summarize() {
 	var build [2]int
 	for i, e := range m.Editions {
@@ -173,8 +174,8 @@ func (m *Media) summarize() {
 	}
 }
 
-// productOf returns the name of a version of Windows, and that of its folders on virtio-win;
-// "" for a version that swdt does not know.
+// productOf returns the name of a version of Windows, and the name of the folders for this version
+// on virtio-win. Both are "" for a version that swdt does not know.
 func productOf(build int, server bool) (name, drivers string) {
 	if !server {
 		switch {
@@ -198,8 +199,9 @@ func productOf(build int, server bool) (name, drivers string) {
 	return "", ""
 }
 
-// Product returns the name of an edition's version of Windows, such as Windows Server 2022, and
-// that of its folders on virtio-win, such as 2k22; "" for a version that swdt does not know.
+// Product returns the name of an edition's version of Windows, such as Windows Server 2022, and the
+// name of the folders for this version on virtio-win, such as 2k22. Both are "" for a version that
+// swdt does not know.
 func Product(e Edition) (name, drivers string) {
 	return productOf(e.Build, strings.HasPrefix(e.InstallationType, "Server"))
 }

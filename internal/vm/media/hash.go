@@ -15,9 +15,9 @@ import (
 // Sum is the hash of an ISO.
 type Sum struct {
 	SHA256 string `json:"sha256"` // in lower case
-	// Known is the name of the evaluation medium that has this hash; "" if it is not one
-	// of those that swdt knows. swdt knows no media of volume licences and no refreshed
-	// media, which may be just as good.
+	// Known is the name of the evaluation medium that has this hash; "" if swdt does not know the
+	// hash. swdt knows neither media of volume licences nor refreshed media, which may be just as
+	// good.
 	Known string `json:"known"`
 }
 
@@ -39,7 +39,8 @@ func knownMedia() []knownMedium {
 	}
 }
 
-// Known returns the name of the evaluation medium with a SHA-256 in lower case, or "".
+// Known returns the name of the evaluation medium with this SHA-256, in lower case; "" if swdt
+// knows none.
 func Known(sha256 string) string {
 	for _, medium := range knownMedia() {
 		if medium.sha256 == sha256 {
@@ -49,9 +50,9 @@ func Known(sha256 string) string {
 	return ""
 }
 
-// Hash computes the SHA-256 of an ISO of size bytes, and compares it with those of the media
-// that are known. It adds the bytes read to progress, which the caller ends.
-// It stops with the cause of ctx.
+// Hash computes the SHA-256 of an ISO of size bytes, and looks it up among the media that swdt
+// knows. It adds the bytes read to progress, which the caller ends. If ctx ends, the error is the
+// cause of ctx.
 func Hash(ctx context.Context, r io.ReaderAt, size int64, progress ui.Progress) (Sum, error) {
 	hash, buffer := sha256.New(), make([]byte, 1<<20)
 	for at := int64(0); at < size; {

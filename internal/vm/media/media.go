@@ -1,6 +1,6 @@
 // Package media reads the ISO files from which swdt makes Windows VMs: a user's Windows
-// installation media, and the driver disc virtio-win. It lists the editions of Windows, finds
-// one by the words of a node file, computes and compares the hash, and finds drivers. It only
+// installation media, and the driver disc virtio-win. It lists the editions of Windows, finds an
+// edition by the words of a node file, computes and compares the hash, and finds drivers. It only
 // reads, works the same on Linux, macOS and Windows, and trusts no byte of an ISO file.
 //
 //   - media.go: Inspect and what it returns
@@ -8,7 +8,7 @@
 //   - editions.go: the file with the editions, and the names of Windows versions
 //   - choose.go: an edition by the words of a node file
 //   - boot.go: whether firmware can start the ISO
-//   - hash.go: SHA-256, and the media that are known
+//   - hash.go: SHA-256, and the media that swdt knows
 //   - drivers.go: driver folders of virtio-win
 //   - report.go: the result of `swdt vm image inspect`
 //
@@ -42,7 +42,7 @@ type Media struct {
 	// Product is the version of Windows for people, such as Windows Server 2022; "" if it
 	// is unknown.
 	Product string `json:"product"`
-	// Version is the highest of the editions, such as 10.0.20348.587.
+	// Version is the highest version of the editions, such as 10.0.20348.587.
 	Version string `json:"version"`
 	// Architecture is the processor that all editions are for: amd64, arm64, x86, arm or
 	// ia64; "" if they differ or it is unknown.
@@ -50,14 +50,15 @@ type Media struct {
 	Evaluation      bool     `json:"evaluation"` // an edition expires, and takes no product key
 	Languages       []string `json:"languages"`  // of all editions
 	DefaultLanguage string   `json:"defaultLanguage"`
-	// DriverVersion is the name of virtio-win's folders for this Windows, such as 2k22; ""
-	// if there are none.
+	// DriverVersion is the name of virtio-win's folders for this Windows, such as 2k22; "" if swdt
+	// knows no such name.
 	DriverVersion string         `json:"driverVersion"`
 	Image         ImageFile      `json:"image"`
 	Editions      []Edition      `json:"editions"`
 	Boot          Boot           `json:"boot"`
 	Drivers       []DriverChoice `json:"drivers"` // of an ISO with drivers
-	// Findings speak against an installation from the ISO; an error prevents one.
+	// Findings are remarks about an installation from the ISO; a finding of severity error prevents
+	// the installation.
 	Findings []finding.Finding `json:"findings"`
 }
 
@@ -75,8 +76,8 @@ func (e *UnknownError) Error() string {
 		"(its root holds %q); use the ISO of a Windows installation or of virtio-win", e.Label, e.Found)
 }
 
-// Inspect reads an ISO of size bytes. An ISO that is damaged or cut short is an error of
-// package discfs; an ISO of anything else is an *UnknownError. Other reasons against an
+// Inspect reads an ISO of size bytes. If the ISO is damaged or cut short, the error says so. If the
+// ISO holds neither Windows nor drivers, the error is an *UnknownError. Other reasons against an
 // installation from the ISO are findings.
 func Inspect(r io.ReaderAt, size int64) (Media, error) {
 	d, err := Open(r, size)
@@ -109,7 +110,8 @@ func Inspect(r io.ReaderAt, size int64) (Media, error) {
 	return m, nil
 }
 
-// checkWhole compares the size of the file with that of its file system.
+// checkWhole returns an error if the file lacks a part of its file system that holds files. If the
+// missing part holds no files, checkWhole adds a warning.
 func (m *Media) checkWhole(d *Disc) error {
 	if d.Missing == 0 {
 		return nil

@@ -19,8 +19,9 @@ type Disc struct {
 	Missing int64 // bytes of the file system that lie beyond the end of the file
 }
 
-// Open opens the UDF file system of an ISO of size bytes, or the ISO 9660 one if it has no
-// UDF. On Windows media the latter holds only a note. Its errors are those of package discfs.
+// Open opens the UDF file system of an ISO of size bytes or, if there is none, the ISO 9660 file
+// system. Windows media have both, but their ISO 9660 file system holds only a note. The errors are
+// those of package discfs.
 func Open(r io.ReaderAt, size int64) (*Disc, error) {
 	u, err := udf.Open(r, size)
 	if err == nil {
@@ -40,7 +41,8 @@ func Open(r io.ReaderAt, size int64) (*Disc, error) {
 	return &Disc{FS: i.FS, Format: "iso9660", Label: i.Label(), Missing: i.Missing()}, nil
 }
 
-// readerAt opens a file for reads at any position. ok is false if there is no such file.
+// readerAt opens a file for reads at any position. ok is false if there is no such file, or if it
+// is a folder.
 func readerAt(fsys fs.FS, name string) (r io.ReaderAt, size int64, ok bool, err error) {
 	file, err := fsys.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {

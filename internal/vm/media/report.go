@@ -131,8 +131,8 @@ func (r Report) writeFindings(p *ui.Page) error {
 	return finding.WriteList(p, entries)
 }
 
-// NodeFile returns the lines of a node file that use the ISO: the first edition that has a
-// word there, or else the first index.
+// NodeFile returns the lines of a node file that use the ISO. For Windows media, they name the
+// first edition that has a word in node files, or else the index of the first edition.
 func (r Report) NodeFile() string {
 	file, err := filepath.Abs(r.File)
 	if err != nil {

@@ -17,7 +17,8 @@ type cmdlet struct {
 	run    func(*Host, arguments) ([]object, error)
 }
 
-// errWaits is returned by a cmdlet that waits for a guest that does not obey.
+// errWaits is the error of Stop-VM for a guest that ignores the request to shut down. The stand-in
+// then waits, as the real cmdlet does.
 var errWaits = errors.New("the guest does not shut down")
 
 func cmdlets() map[string]cmdlet {
@@ -74,7 +75,7 @@ func (v *VM) object() object {
 
 func (v *VM) executes() bool { return v.State == "Running" || v.State == "Paused" }
 
-// vm returns the VM of a parameter, as the state has it now.
+// vm returns the VM that the parameter VM names, if the host still has this VM.
 func (h *Host) vm(a arguments) (*VM, error) {
 	o, err := a.object("VM")
 	if err != nil {
@@ -177,7 +178,7 @@ func setVM(h *Host, a arguments) ([]object, error) {
 	return setting("Set-VM")(h, a)
 }
 
-// setting returns a cmdlet that only keeps its parameters.
+// setting returns a cmdlet that only stores its parameters in the settings of its VM.
 func setting(name string) func(*Host, arguments) ([]object, error) {
 	return func(h *Host, a arguments) ([]object, error) {
 		if _, ok := a["VM"]; !ok {
@@ -244,7 +245,7 @@ func stopVM(h *Host, a arguments) ([]object, error) {
 	case err != nil:
 		return nil, err
 	case !v.executes():
-		return nil, nil // only a warning
+		return nil, nil // the real cmdlet prints only a warning
 	case !a.is("TurnOff") && slices.Contains(h.Ignoring, v.Notes):
 		return nil, errWaits
 	}
@@ -298,7 +299,8 @@ func getSnapshot(h *Host, a arguments) (out []object, err error) {
 	return nil, errors.New("there is no checkpoint of that id")
 }
 
-// checkpoint returns the checkpoint of a parameter, and its VM.
+// checkpoint returns the checkpoint that the parameter VMSnapshot names, and the VM of this
+// checkpoint.
 func (h *Host) checkpoint(a arguments) (*VM, *Checkpoint, error) {
 	o, err := a.object("VMSnapshot")
 	if err != nil {

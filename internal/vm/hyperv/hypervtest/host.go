@@ -1,8 +1,8 @@
-// Package hypervtest plays Hyper-V: a program that stands for powershell.exe, runs the
-// scripts that package hyperv has built, and keeps the VMs of an imagined Windows in a file.
-// It is strict: it knows the cmdlets and parameters that Microsoft documents and that the
-// driver uses, and fails on any other. It proves that the driver's logic is right for a
-// Hyper-V that works as documented, not that Hyper-V does.
+// Package hypervtest simulates Hyper-V: its program stands in for powershell.exe, runs the scripts
+// that package hyperv has built, and keeps the VMs of an imagined Windows in a file. The program is
+// strict: it accepts only cmdlets and parameters that Microsoft documents and that the driver uses,
+// and fails on any other. Tests with it prove that the driver's logic is right for a Hyper-V that
+// works as documented. They do not prove that the real Hyper-V works as documented.
 //
 //   - host.go: the state of the imagined Windows, and the program
 //   - parse.go: reads scripts
@@ -39,10 +39,11 @@ type Host struct {
 	Modules   []string          // of PowerShell
 	Calls     []string          // the cmdlets that were called
 	Scripts   []string          // that were run
-	Faults    map[string]string // the errors of cmdlets
+	Faults    map[string]string // the errors that cmdlets return, by the cmdlet's name
 	Ignoring  []string          // the notes of VMs whose guests do not shut down
 	Neighbour map[string]string // addresses by MAC address, as Windows writes it
-	// Output replaces the output of scripts, unless it is empty; Cut shortens it to so many bytes.
+	// Output replaces the output of scripts, unless Output is empty. Cut is the number of bytes to
+	// which the output is shortened; 0: the output is not shortened.
 	Output string
 	Cut    int
 }
@@ -61,11 +62,12 @@ type VM struct {
 
 // Checkpoint is a checkpoint of a VM.
 type Checkpoint struct {
-	ID, Name, State, Disk string // Disk is the content
+	ID, Name, State, Disk string // Disk is the content of the disk
 	Created               time.Time
 }
 
-// Change changes the state in a file, which may be missing, while no other process does.
+// Change changes the state in the file at path, while it holds the file's lock. If the file is
+// missing, the state is that of a new host.
 func Change(path string, change func(*Host) error) error {
 	lock, err := claim(path + ".lock")
 	if err != nil {
@@ -87,7 +89,7 @@ func Change(path string, change func(*Host) error) error {
 	return errors.Join(failed, err)
 }
 
-// claim waits for a lock.
+// claim waits for the lock at path and takes it.
 func claim(path string) (lock *os.File, err error) {
 	err = wait.Condition{
 		Name: "the lock of the imagined Windows", Interval: 5 * time.Millisecond, Limit: time.Minute,
@@ -99,8 +101,8 @@ func claim(path string) (lock *os.File, err error) {
 	return lock, err
 }
 
-// Main is the program: it runs the script of its arguments on the host of a file, and returns
-// the exit code.
+// Main is the main function of the stand-in. It runs the script in args on the host in the file at
+// path, and returns the exit code.
 func Main(path string, args []string, stdout, stderr io.Writer) int {
 	text, err := script(args)
 	if err != nil {
@@ -143,7 +145,7 @@ func Main(path string, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// script returns the script that arguments of powershell.exe run, without what package
+// script returns the script in the arguments of powershell.exe, without the code that package
 // powershell puts around each script.
 func script(args []string) (string, error) {
 	if len(args) < 2 || args[len(args)-2] != "-EncodedCommand" {
@@ -160,7 +162,7 @@ func script(args []string) (string, error) {
 	return (&parser{quoted}).text()
 }
 
-// content returns the content of a disk, which is a file.
+// content returns the content of a disk's file; "" if the file cannot be read.
 func content(path string) string {
 	text, err := os.ReadFile(filepath.Clean(path))
 	if err != nil {

@@ -12,7 +12,8 @@ type statement struct {
 	pipeline []call
 }
 
-// call is a parsed cmdlet with its parameters. A switch has the value true.
+// call is a parsed cmdlet with its parameters. A switch parameter has the value true, or false if
+// the script says so.
 type call struct {
 	name   string
 	params map[string]any
@@ -47,7 +48,8 @@ func parse(script string) (all []statement, err error) {
 	return all, nil
 }
 
-// take removes a token from the beginning of the rest.
+// take removes a token from the beginning of the rest, and reports whether the rest began with the
+// token.
 func (p *parser) take(token string) bool {
 	rest, found := strings.CutPrefix(p.rest, token)
 	if found {
@@ -56,7 +58,8 @@ func (p *parser) take(token string) bool {
 	return found
 }
 
-// word removes the longest beginning that consists of letters, digits and some others.
+// word removes and returns the longest beginning of the rest that consists of letters, digits and
+// the characters in others.
 func (p *parser) word(others string) string {
 	end := strings.IndexFunc(p.rest, func(r rune) bool {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
@@ -120,7 +123,8 @@ func (p *parser) call() (c call, err error) {
 	return c, nil
 }
 
-// isSwitch reports whether another parameter follows, and no number.
+// isSwitch reports whether another parameter follows, so that the parameter before it is a switch.
+// A minus and a digit begin a number, not a parameter.
 func isSwitch(rest string) bool {
 	return strings.HasPrefix(rest, " -") && len(rest) > 2 && (rest[2] < '0' || rest[2] > '9')
 }

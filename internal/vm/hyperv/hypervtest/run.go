@@ -19,7 +19,7 @@ type session struct {
 	out       []byte
 }
 
-// run runs the statements of a script and returns the output.
+// run runs the statements of a script, and appends their output to s.out.
 func (s *session) run(script []statement) error {
 	for _, statement := range script {
 		out, err := s.pipeline(statement.pipeline)
@@ -48,7 +48,7 @@ func (s *session) pipeline(pipeline []call) (out []object, err error) {
 	return out, nil
 }
 
-// call runs one cmdlet on the objects that it is passed.
+// call runs one cmdlet. If piped is set, in has the objects that the cmdlet before it has returned.
 func (s *session) call(c call, in []object, piped bool) ([]object, error) {
 	values := map[string]any{}
 	for name, value := range c.params {
@@ -100,7 +100,7 @@ func (s *session) evaluate(value any) (any, error) {
 	case list:
 		out, err := s.pipeline(v)
 		if out == nil {
-			out = []object{} // ConvertTo-Json writes []
+			out = []object{} // so that ConvertTo-Json writes []
 		}
 		return out, err
 	case table:
@@ -117,7 +117,7 @@ func (s *session) evaluate(value any) (any, error) {
 	return value, nil
 }
 
-// selected returns objects with computed properties.
+// selected returns a copy of each object with only the computed properties.
 func selected(in []object, properties []property) (out []object, err error) {
 	for _, o := range in {
 		kept := object{}

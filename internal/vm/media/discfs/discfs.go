@@ -1,9 +1,9 @@
-// Package discfs presents the files of an image of an optical disc as an fs.FS. The packages
-// udf and iso9660 know the formats on the disc; this package has what they share: reads
-// within the image, limits, rules for names, and look-up that ignores case, as Windows does.
+// Package discfs presents the files of an image of an optical disc as an fs.FS. The packages udf
+// and iso9660 read the formats on the disc; this package has the code that both use: reads within
+// the image, limits, rules for names, and look-up that ignores case, as Windows does.
 //
-// An image is not trusted. A tree has at most 65,536 entries and 64 levels, each folder has
-// one place in it, so that no loop exists, and no name leads out of its folder.
+// An image is not trusted. A tree has at most 65,536 entries and 64 levels. Each folder has one
+// place in the tree, so that no loop exists, and no name leads out of its folder.
 //
 //   - discfs.go: Image, bounded reads
 //   - errors.go: a file that is cut short, damaged, or of another format
@@ -42,7 +42,8 @@ func (i *Image) Expect(end int64) { i.want = max(i.want, end) }
 // image.
 func (i *Image) Missing() int64 { return max(0, i.want-i.size) }
 
-// Read fills p from the byte offset. It returns a *CutShortError if the image ends before.
+// Read fills p with the bytes from offset on. The error is a *CutShortError if the image ends
+// before p is full.
 func (i *Image) Read(p []byte, offset int64) error {
 	end := offset + int64(len(p))
 	if offset < 0 || end < offset {

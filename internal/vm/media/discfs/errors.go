@@ -7,8 +7,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// CutShortError reports an image that ends before its file system does, as a download that
-// was interrupted leaves it.
+// CutShortError reports an image that ends before its file system does, for example after a
+// download that was interrupted.
 type CutShortError struct {
 	Have int64 // bytes of the image
 	Want int64 // bytes that it should have at least
@@ -49,7 +49,7 @@ type UnsupportedError struct {
 
 func (e *UnsupportedError) Error() string { return e.What + "; " + e.Remedy }
 
-// FormatError reports that an image does not begin like the format that was tried.
+// FormatError reports that an image is not in the format that was tried.
 type FormatError struct{ Format string }
 
 func (e *FormatError) Error() string {
