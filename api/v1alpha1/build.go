@@ -9,11 +9,11 @@ import (
 // the command before a push, --watch whenever a source file changes.
 type Build struct {
 	// Dir is the folder in which the command runs and whose files are watched
-	// for changes; a relative path is relative to this file. Default: this
-	// file's folder.
+	// for changes; a relative path is relative to the node file's folder.
+	// Default: the node file's folder.
 	Dir string `yaml:"dir,omitempty"`
-	// Command builds the binary at sourceURL: a list is run unchanged, a text
-	// by the shell (sh, on Windows cmd).
+	// Command builds the binary at sourceURL. swdt runs a list as a program with
+	// its arguments, and a text with the shell (sh, or cmd on Windows).
 	Command Command `yaml:"command"`
 	// Env are environment variables of the command, added to those of swdt;
 	// $VARIABLES are expanded.
@@ -24,7 +24,7 @@ type Build struct {
 	Watch []string `yaml:"watch,omitempty"`
 }
 
-// DefaultWatch is the pattern that a build watches if the file has none.
+// DefaultWatch is the pattern that a build watches if the node file sets none.
 const DefaultWatch = "**/*.go"
 
 // Command is a command line for your machine; exactly one of its fields is set.

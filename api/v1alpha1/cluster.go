@@ -3,8 +3,8 @@ package v1alpha1
 // ClusterKind is the kind of a document that describes a cluster.
 const ClusterKind = "Cluster"
 
-// Cluster is a Kubernetes cluster for Windows nodes. It is written beside the
-// nodes, in the same file or in another one.
+// Cluster is a Kubernetes cluster for Windows nodes. Its document is in the same
+// file as the nodes, or in another file.
 type Cluster struct {
 	// APIVersion is windows.k8s.io/v1alpha1.
 	APIVersion string `yaml:"apiVersion"`
@@ -28,23 +28,25 @@ type ControlPlane struct {
 
 // KindControlPlane is a cluster of kind.
 type KindControlPlane struct {
-	// Image is kind's node image, best with its digest. Its Kubernetes version is
-	// the cluster's. Default: the image of the kind release that swdt contains.
+	// Image is kind's node image, preferably with its digest. The image determines
+	// the cluster's Kubernetes version. Default: the image of the kind release that
+	// swdt contains.
 	Image string `yaml:"image,omitempty"`
 	// Workers is the number of Linux nodes beside the control plane. Default 0:
 	// Linux pods run on the control plane.
 	Workers int `yaml:"workers,omitempty"`
-	// Runtime is docker, podman or nerdctl. Default: the first that answers, in
+	// Runtime is docker, nerdctl or podman. Default: the first that answers, in
 	// this order.
 	Runtime string `yaml:"runtime,omitempty"`
 	// APIServerAddress is the address of your machine at which the API server is
 	// published. Windows nodes on kind's own bridge do not need it. Default
 	// 127.0.0.1.
 	APIServerAddress string `yaml:"apiServerAddress,omitempty"`
-	// APIServerPort is the port at that address. Default: a free one.
+	// APIServerPort is the port of the API server at apiServerAddress. Default: a
+	// free port.
 	APIServerPort int `yaml:"apiServerPort,omitempty"`
 	// APIServerNames are more names and addresses by which nodes reach the API
-	// server; its certificate holds them.
+	// server. swdt adds them to the API server's certificate.
 	APIServerNames []string `yaml:"apiServerNames,omitempty"`
 }
 
@@ -57,12 +59,13 @@ type ClusterNetwork struct {
 	// Plugin is the pod network that `swdt up` installs: calico, flannel or none.
 	// Default calico.
 	Plugin string `yaml:"plugin,omitempty"`
-	// Version is the plugin's version. Default: the one whose hash swdt knows.
+	// Version is the plugin's version. Default: the version whose hash swdt knows.
 	Version string `yaml:"version,omitempty"`
-	// Manifest is the path or URL of a manifest to use instead of a version's.
+	// Manifest is the path or URL of a manifest to install instead of the published
+	// manifest of a version.
 	Manifest string `yaml:"manifest,omitempty"`
-	// SHA256 is the hash of the manifest, in hexadecimal. A version that swdt does
-	// not know, and a URL, require it.
+	// SHA256 is the hash of the manifest, in hexadecimal. It is required for a version
+	// whose hash swdt does not know, and for a manifest at a URL.
 	SHA256 string `yaml:"sha256,omitempty"`
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Durations for a restarted service whose health does not set them.
+// The durations for a restarted service, used for those that its health does not set.
 const (
 	DefaultSettle      = time.Second
 	DefaultTimeout     = 60 * time.Second
@@ -22,8 +22,8 @@ type knownService struct {
 	health    Health
 }
 
-// knownServices returns everything that depends on a service's name. The keys are
-// names in lower case.
+// knownServices returns the settings that swdt knows, by the service's name in lower
+// case.
 func knownServices() map[string]knownService {
 	return map[string]knownService{
 		"containerd": {health: Health{CRIPipe: `\\.\pipe\containerd-containerd`}},
@@ -37,7 +37,7 @@ func knownServices() map[string]knownService {
 
 // DefaultDependsOn returns the services that a service is known to need, in
 // addition to those that the file and the node's Service Control Manager name.
-// They need not exist on the node.
+// The returned services need not exist on the node.
 func DefaultDependsOn(name string) []string {
 	return knownServices()[strings.ToLower(name)].dependsOn
 }
@@ -80,8 +80,8 @@ func defaultProvisioner(p *Provisioner) {
 		overwrite := true
 		p.Overwrite = &overwrite
 	}
-	// A separator at the end means a folder; keep it, so that validation
-	// rejects it.
+	// A destination with a separator at its end is a folder. Keep the separator, so that
+	// validation rejects the destination.
 	if clean, err := CleanWindowsPath(p.Destination); err == nil && !endsInSeparator(p.Destination) {
 		p.Destination = clean
 	}

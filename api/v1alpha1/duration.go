@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// MarshalText writes the duration as Go does, 1m30s; YAML and JSON use it.
+// MarshalText writes the duration as Go does (1m30s), for YAML and JSON.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // UnmarshalText reads 90s, 5m or 1m30s. It refuses a number without a unit,

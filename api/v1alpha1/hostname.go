@@ -24,8 +24,8 @@ func HostPort(hostname string) (host string, port int, err error) {
 	return host, port, err
 }
 
-// cutPort splits at the colon before the port, which an IPv6 address makes
-// ambiguous.
+// cutPort splits hostname at the colon before the port. An IPv6 address contains colons
+// itself, so it must be in brackets if a port follows.
 func cutPort(hostname string) (host, port string, err error) {
 	if rest, bracketed := strings.CutPrefix(hostname, "["); bracketed {
 		host, after, closed := strings.Cut(rest, "]")
@@ -67,7 +67,7 @@ func checkHost(host string) error {
 		return fmt.Errorf("it is not a host name")
 	}
 	for _, r := range host {
-		// DNS does not allow an underscore, but ~/.ssh/config may.
+		// DNS does not allow an underscore, but a Host of ~/.ssh/config may contain one.
 		if !isNameRune(r) && r != '.' && r != '-' && r != '_' {
 			return fmt.Errorf("a host name cannot contain %q", r)
 		}

@@ -2,33 +2,34 @@ package v1alpha1
 
 import "strings"
 
-// The folders in which `swdt join` installs programs on a node, equal to those
-// of SIG Windows' published scripts and images.
+// The folders in which `swdt join` installs programs on a node, and containerd's pipe.
+// The published scripts and images of SIG Windows use the same folders and pipe.
 const (
 	ContainerdFolder = `C:\Program Files\containerd`
 	ContainerdPipe   = `\\.\pipe\containerd-containerd`
 	KubernetesFolder = `C:\k`
-	// KubeletConfigFolder holds the drop-ins that kubelet merges over its
-	// config.
+	// KubeletConfigFolder holds the drop-in files that kubelet merges over its
+	// configuration file.
 	KubeletConfigFolder = `C:\var\lib\kubelet\config.d`
 )
 
 // Containerd is the container runtime of a node.
 type Containerd struct {
-	// Version of containerd, with or without v. If only a source is set, the
-	// version is not checked.
+	// Version of containerd, with or without v. If source is set and version is not,
+	// swdt does not check the version.
 	Version string `yaml:"version,omitempty"`
 	// Source of containerd: the path or URL of an executable, a folder with
-	// executables, or a release's .tar.gz. Default: the project's published
-	// release of this version.
+	// executables, or a release's .tar.gz. Default: the release of this version that
+	// the containerd project publishes.
 	Source string `yaml:"source,omitempty"`
 	// SHA256 of the file at source, 64 hexadecimal digits. Default for a
 	// published release: its published checksum.
 	SHA256 string `yaml:"sha256,omitempty"`
-	// Config is TOML that swdt merges over the configuration that this
+	// Config is TOML that swdt merges over the configuration that the installed
 	// containerd generates.
 	Config string `yaml:"config,omitempty"`
-	// PauseImage is the image of pod sandboxes. Default: containerd's own.
+	// PauseImage is the image of pod sandboxes. Default: the image that containerd's
+	// generated configuration names.
 	PauseImage string        `yaml:"pauseImage,omitempty"`
 	CNI        ContainerdCNI `yaml:"cni,omitempty"`
 	// LogFile of the service on the node. Default
@@ -58,11 +59,11 @@ type Kubelet struct {
 	// LogRunnerSource is the path or URL of kube-log-runner.exe, which writes
 	// kubelet's log file. Default as for source.
 	LogRunnerSource string `yaml:"logRunnerSource,omitempty"`
-	// ExtraArgs are flags of kubelet, without the dashes. They override those
+	// ExtraArgs are flags of kubelet, without the dashes. They override the flags
 	// that swdt and kubeadm set.
 	ExtraArgs map[string]string `yaml:"extraArgs,omitempty"`
-	// ConfigPatch are fields of KubeletConfiguration that override the
-	// cluster's. Needs kubelet 1.30 or newer.
+	// ConfigPatch are fields of KubeletConfiguration that override the values of
+	// the cluster. This needs kubelet 1.30 or newer.
 	ConfigPatch map[string]any `yaml:"configPatch,omitempty"`
 	// RegisterWithTaints are taints that the node registers with, each
 	// key=value:Effect or key:Effect.
@@ -78,8 +79,8 @@ type Join struct {
 	NodeName string `yaml:"nodeName,omitempty"`
 	// NodeIP is the address that the node reports. Default: kubelet chooses.
 	NodeIP string `yaml:"nodeIP,omitempty"`
-	// ControlPlaneEndpoint is host or host:port (6443) of the API server, as
-	// the node reaches it. Default: the kubeconfig's server.
+	// ControlPlaneEndpoint is the host or host:port at which the node reaches the
+	// API server; the default port is 6443. Default: the kubeconfig's server.
 	ControlPlaneEndpoint string `yaml:"controlPlaneEndpoint,omitempty"`
 	// ControlPlaneAlias is an entry of the node's hosts file for the API
 	// server's name.
@@ -92,8 +93,8 @@ type Join struct {
 	// DiscoveryTokenCACertHash pins the cluster's CA, sha256:…. Default: the
 	// hash of the kubeconfig's CA.
 	DiscoveryTokenCACertHash string `yaml:"discoveryTokenCACertHash,omitempty"`
-	// IgnorePreflightErrors are checks (of swdt or kubeadm) whose errors become
-	// warnings, or all.
+	// IgnorePreflightErrors are the ids of checks (of swdt or kubeadm) whose errors
+	// become warnings; all selects every check.
 	IgnorePreflightErrors []string `yaml:"ignorePreflightErrors,omitempty"`
 }
 
@@ -105,8 +106,8 @@ type ControlPlaneAlias struct {
 	IP string `yaml:"ip"`
 }
 
-// defaultKubernetes fills in the defaults that `swdt join` uses; it leaves a
-// node file that is not for joining unchanged.
+// defaultKubernetes fills in the settings of containerd that `swdt join` uses and that the
+// node file leaves out.
 func defaultKubernetes(k *Kubernetes) {
 	k.Containerd.SHA256 = strings.ToLower(k.Containerd.SHA256)
 	defaultPath(&k.Containerd.CNI.BinDirectory, `C:\opt\cni\bin`)
@@ -115,7 +116,7 @@ func defaultKubernetes(k *Kubernetes) {
 	orElse(&k.Containerd.LogLevel, "info")
 }
 
-// defaultPath gives a path its usual form, or sets the fallback if it is empty.
+// defaultPath sets an empty path to fallback, and gives every path its usual form.
 func defaultPath(path *string, fallback string) {
 	orElse(path, fallback)
 	if clean, err := CleanWindowsPath(*path); err == nil {

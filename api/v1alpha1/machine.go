@@ -12,11 +12,11 @@ const (
 
 // The other drivers of VMs.
 const (
-	// LibvirtDriver adopts a domain that exists, and so takes no settings of how to make a VM.
+	// LibvirtDriver adopts a domain that exists, so the node file must not set how to make a VM.
 	LibvirtDriver = "libvirt"
 	// HypervDriver makes VMs with Hyper-V, on Windows.
 	HypervDriver = "hyperv"
-	// simulatedDriver is the driver of swdt's own tests, in which nothing runs.
+	// simulatedDriver is for swdt's own tests: no program runs for its VMs.
 	simulatedDriver = "simulated"
 )
 
@@ -27,8 +27,8 @@ type Machine struct {
 	// that exists. Default qemu.
 	Driver string `yaml:"driver,omitempty"`
 	// Domain is the name of the libvirt domain to adopt, with driver libvirt. swdt
-	// starts, stops and saves it, and never makes, changes or deletes it. Of the
-	// other settings only uri and network.address are possible with it.
+	// starts, stops and saves the domain, and never makes, changes or deletes it. With
+	// driver libvirt, uri and network.address are the only other settings.
 	Domain string `yaml:"domain,omitempty"`
 	// URI of the libvirt of your machine, with driver libvirt: qemu:///system
 	// (default) or qemu:///session.
@@ -43,8 +43,9 @@ type Machine struct {
 	// file on your machine grows as the guest writes. Default 64Gi.
 	Disk Quantity `yaml:"disk,omitempty"`
 	// DiskBus is the controller of the disk: sata, for which Windows has a driver,
-	// or virtio, which is faster. An existing image must have been installed
-	// with the same. Default: virtio if image.drivers is set, else sata.
+	// or virtio, which is faster. Windows in an existing image must have been
+	// installed with the same controller. Default: virtio if image.drivers is set,
+	// else sata.
 	DiskBus  string          `yaml:"diskBus,omitempty"`
 	Firmware MachineFirmware `yaml:"firmware,omitempty"`
 	Network  MachineNetwork  `yaml:"network,omitempty"`
@@ -55,41 +56,44 @@ type Machine struct {
 	// sets, such as W. Europe Standard Time. Default UTC.
 	TimeZone string `yaml:"timeZone,omitempty"`
 	// PasswordFrom is the source of the Administrator's password of a VM that is
-	// installed from an ISO. Default: swdt generates one, and `swdt vm status`
-	// prints its file. To log in with the same one, set credentials.passwordFrom.
+	// installed from an ISO. Default: swdt generates a password, and `swdt vm status`
+	// prints the path of the password's file. If swdt should also log in with this
+	// password, set credentials.passwordFrom to the same source.
 	PasswordFrom *SecretSource `yaml:"passwordFrom,omitempty"`
-	// Display selects how you see the VM's screen.
+	// Display selects how a viewer reaches the VM's screen.
 	Display MachineDisplay `yaml:"display,omitempty"`
 }
 
-// MachineDisplay is the way to the VM's screen.
+// MachineDisplay selects how a viewer reaches the VM's screen.
 type MachineDisplay struct {
 	// VNC is unix (default), a Unix socket that only you can open; port, a port of
 	// 127.0.0.1 with a password, for viewers that take no socket; or none. `swdt
-	// vm console` prints it.
+	// vm console` prints the socket or the port.
 	VNC string `yaml:"vnc,omitempty"`
 }
 
 // MachineImage is the source of a new VM's disk: an existing disk image, or a
-// Windows ISO to install. Paths may begin with ~, contain $VARIABLES, and are
-// relative to this file.
+// Windows ISO to install. Paths may begin with ~ and contain $VARIABLES; a relative
+// path is relative to the node file's folder.
 type MachineImage struct {
 	// Disk is the path of a qcow2 image with an installed Windows. swdt only reads
-	// it: the VM writes to a layer of its own.
+	// the image: the VM writes to a separate file.
 	Disk string `yaml:"disk,omitempty"`
-	// ISO is the path of Windows' installation medium. swdt installs it once, into a golden
-	// image, and only reads it.
+	// ISO is the path of Windows' installation medium. swdt installs Windows from the ISO
+	// once, into a golden image, and never changes the ISO.
 	ISO string `yaml:"iso,omitempty"`
-	// SHA256 of the ISO, 64 hexadecimal digits. Another hash is an error.
+	// SHA256 of the ISO, 64 hexadecimal digits. If the ISO has another hash, swdt reports
+	// an error.
 	SHA256 string `yaml:"sha256,omitempty"`
-	// Drivers is the path of virtio-win's ISO, whose drivers and guest agent an installation
-	// gets.
+	// Drivers is the path of virtio-win's ISO. swdt installs the drivers and the guest
+	// agent of that ISO together with Windows.
 	Drivers string `yaml:"drivers,omitempty"`
-	// Edition to install: standard-core, standard, datacenter-core, datacenter, the
-	// number of an image of the ISO, or its name. Default standard-core.
+	// Edition to install: standard-core, standard, datacenter-core, datacenter, or the
+	// number or name of an image on the ISO. Default standard-core.
 	Edition string `yaml:"edition,omitempty"`
-	// OpenSSH is the path of Win32-OpenSSH's MSI or zip, for Windows before 2025. Unset:
-	// Windows downloads its own, except for 2025, which has one.
+	// OpenSSH is the path of Win32-OpenSSH's MSI or zip, for Windows before Server 2025.
+	// Unset: the VM downloads Microsoft's OpenSSH from Windows Update. Server 2025
+	// contains OpenSSH.
 	OpenSSH string `yaml:"openSSH,omitempty"`
 	// ProductKey of Windows. Leave it out for evaluation media.
 	ProductKey string `yaml:"productKey,omitempty"`
@@ -105,16 +109,16 @@ type MachineFirmware struct {
 
 // MachineNetwork is the VM's one network adapter.
 type MachineNetwork struct {
-	// Mode is user (default), which needs no rights but in which only forwarded
-	// ports reach the VM; bridge, in which swdt puts the VM on a bridge of your
-	// machine; or tap, for a tap device that exists. A node whose pods are to be
-	// reached needs bridge or tap. Driver hyperv has only bridge.
+	// Mode is user (default): it needs no special rights, but only forwarded ports
+	// lead to the VM; bridge: swdt connects the VM to a bridge of your machine; or
+	// tap: the VM uses a tap device that exists. If other machines must reach the
+	// node's pods, use bridge or tap. Driver hyperv has only bridge.
 	Mode string `yaml:"mode,omitempty"`
 	// Bridge is the bridge's name on your machine, in mode bridge; with driver hyperv
 	// the name of a virtual switch. Default with hyperv: Default Switch.
 	Bridge string `yaml:"bridge,omitempty"`
-	// Tap is the device's name on your machine, in modes bridge and tap. Default
-	// in mode bridge: swdt makes one.
+	// Tap is the tap device's name on your machine, in modes bridge and tap. Default
+	// in mode bridge: swdt makes a device.
 	Tap string `yaml:"tap,omitempty"`
 	// Address is the VM's own address, in modes bridge and tap. Default auto:
 	// swdt asks the guest and the network for it.
@@ -123,8 +127,8 @@ type MachineNetwork struct {
 	// driver, or virtio, which is faster. Default: virtio if image.drivers is
 	// set, else e1000e.
 	Adapter string `yaml:"adapter,omitempty"`
-	// Ports of your machine's 127.0.0.1 that lead to the VM, in mode user. There
-	// is always one for SSH.
+	// Ports of your machine's 127.0.0.1 that lead to the VM, in mode user. swdt
+	// always adds a port for SSH.
 	Ports []MachinePort `yaml:"ports,omitempty"`
 }
 
@@ -132,10 +136,10 @@ type MachineNetwork struct {
 type MachinePort struct {
 	// Name of the port, such as rdp.
 	Name string `yaml:"name"`
-	// Guest is the VM's port. Default for ssh 22, rdp 3389, winrm 5985, kubelet
+	// Guest is the VM's port. Default by name: ssh 22, rdp 3389, winrm 5985, kubelet
 	// 10250.
 	Guest int `yaml:"guest,omitempty"`
-	// Host is the port of 127.0.0.1. Default: a free one, which swdt chooses.
+	// Host is the port of 127.0.0.1. Default: a free port, which swdt chooses.
 	Host int `yaml:"host,omitempty"`
 }
 
@@ -153,7 +157,7 @@ func defaultMachine(m *Machine) {
 	orElse(&m.Network.Address, "auto")
 	if m.Driver == LibvirtDriver {
 		orElse(&m.URI, DefaultMachineURI)
-		return // the domain has all other settings
+		return // the libvirt domain defines all other settings
 	}
 	if m.CPUs == 0 {
 		m.CPUs = DefaultMachineCPUs
@@ -171,14 +175,14 @@ func defaultMachine(m *Machine) {
 	if m.Image.Drivers != "" {
 		bus, adapter = "virtio", "virtio"
 	}
-	if m.Driver != HypervDriver { // which has devices of its own
+	if m.Driver != HypervDriver { // Hyper-V has its own disk and network devices
 		orElse(&m.DiskBus, bus)
 		orElse(&m.Network.Adapter, adapter)
 	}
 	orElse(&m.Network.Mode, "user")
 	orElse(&m.Accelerator, "auto")
 	orElse(&m.TimeZone, "UTC")
-	if m.Driver != HypervDriver { // which has a viewer of its own
+	if m.Driver != HypervDriver { // Hyper-V has its own viewer
 		orElse(&m.Display.VNC, "unix")
 	}
 	if m.Image.ISO != "" {

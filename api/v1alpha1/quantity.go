@@ -11,7 +11,8 @@ import (
 // or a plain number of bytes.
 type Quantity int64
 
-// units are the suffixes of a quantity, the largest of each kind first.
+// units returns the suffixes of a quantity: first those of powers of 1024, then those of
+// powers of 1000, the largest of each kind first.
 func units() []struct {
 	suffix string
 	bytes  float64
@@ -26,7 +27,7 @@ func units() []struct {
 }
 
 // UnmarshalText reads a quantity. It refuses a fraction of a byte, a negative quantity,
-// and one that needs more than 63 bits.
+// and a quantity of 2^63 bytes or more.
 func (q *Quantity) UnmarshalText(text []byte) error {
 	wrong := fmt.Errorf("%.40q is not a size such as 8Gi or 512Mi", text)
 	for _, unit := range units() {
@@ -49,7 +50,7 @@ func (q *Quantity) UnmarshalText(text []byte) error {
 }
 
 // String returns the quantity in the largest unit of powers of 1024 in which it is a
-// whole number: 8Gi.
+// whole number (8Gi), or as a plain number of bytes if there is no such unit.
 func (q Quantity) String() string {
 	for _, unit := range units()[:4] {
 		if size := Quantity(unit.bytes); q != 0 && q%size == 0 {
@@ -59,5 +60,5 @@ func (q Quantity) String() string {
 	return strconv.FormatInt(int64(q), 10)
 }
 
-// MarshalText writes the quantity as String does; YAML and JSON use it.
+// MarshalText writes the quantity as String does, for YAML and JSON.
 func (q Quantity) MarshalText() ([]byte, error) { return []byte(q.String()), nil }

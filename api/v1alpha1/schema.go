@@ -10,7 +10,7 @@ import (
 //go:embed schema.json
 var schema []byte
 
-// Schema returns the JSON Schema of the node file, generated from these types
-// and their comments. It rejects what the loader rejects, as far as a schema
-// can.
+// Schema returns the JSON Schema of the node file, generated from the types of this
+// package and their comments. The schema rejects the files that package config rejects, as
+// far as a JSON Schema can.
 func Schema() []byte { return slices.Clone(schema) }

@@ -35,17 +35,17 @@ type NodeSpec struct {
 	Kubernetes Kubernetes `yaml:"kubernetes,omitempty"`
 }
 
-// Credentials are how swdt logs in to the node by SSH. At most one of
-// privateKey, password and passwordFrom is set; with none, swdt tries the SSH
+// Credentials are the settings with which swdt logs in to the node by SSH. At most one
+// of privateKey, password and passwordFrom is set; if none is set, swdt tries the SSH
 // agent and the usual keys in ~/.ssh.
 type Credentials struct {
 	// Username to log in as; the user must be an administrator of the node.
 	// Default: ~/.ssh/config's User for the host, else Administrator.
 	Username string `yaml:"username,omitempty"`
 	// Hostname is host or host:port ([::1]:22 for IPv6); a Host of
-	// ~/.ssh/config works. The default port is 22. Required unless machine is set:
-	// then swdt fills in the VM's address, and, if no other way to log in is set, its
-	// key.
+	// ~/.ssh/config works. The default port is 22. Required unless machine is set. If
+	// machine is set, swdt fills in the VM's address and, if no way to log in is set,
+	// the VM's key.
 	Hostname string `yaml:"hostname,omitempty"`
 	// PrivateKey is the path of a private key; ~ and $VARIABLES are expanded.
 	PrivateKey string `yaml:"privateKey,omitempty"`
@@ -66,7 +66,7 @@ type Credentials struct {
 type SecretSource struct {
 	// Env names an environment variable of your machine.
 	Env string `yaml:"env,omitempty"`
-	// File is a file whose first line is the secret.
+	// File is the path of a file whose first line is the secret.
 	File string `yaml:"file,omitempty"`
 }
 
@@ -143,10 +143,10 @@ type Kubernetes struct {
 	Provisioners []Provisioner `yaml:"provisioners,omitempty"`
 }
 
-// Provisioner is one component of the node, as the user wants it: the binary,
-// its destination, and how the Windows service that runs it is started and
-// checked. On your machine, SourceURL and SHA256 become a request for the file
-// (source.Request); the rest concerns the node.
+// Provisioner is the wanted state of one component of the node: the binary, its
+// destination, and how the Windows service that runs the binary is started and checked.
+// On your machine, SourceURL and SHA256 become a request for the binary (source.Request),
+// and Build describes how to make it; the other fields concern the node.
 type Provisioner struct {
 	// Name is the Windows service to restart. If there is no such service, swdt
 	// places the file and restarts nothing.
@@ -155,7 +155,7 @@ type Provisioner struct {
 	// mismatch is a warning, with --strict an error.
 	Version string `yaml:"version,omitempty"`
 	// SourceURL of the binary: a path, file:// or http(s)://. ~ and $VARIABLES
-	// are expanded; a relative path is relative to this file.
+	// are expanded; a relative path is relative to the node file's folder.
 	SourceURL string `yaml:"sourceURL"`
 	// SHA256 of the binary, 64 hexadecimal digits.
 	SHA256 string `yaml:"sha256,omitempty"`
@@ -165,11 +165,11 @@ type Provisioner struct {
 	// Default true.
 	Overwrite *bool `yaml:"overwrite,omitempty"`
 	// Args are the arguments that the service is started with. Unset: swdt
-	// keeps those that are registered.
+	// keeps the registered arguments.
 	Args []string `yaml:"args,omitempty"`
-	// DependsOn names services that must run before this one, in addition to
-	// the known ones: kubelet and kube-proxy need containerd, and each service
-	// needs those that it is registered with.
+	// DependsOn names services that must run before this service, in addition to
+	// the known dependencies: kubelet and kube-proxy need containerd, and each
+	// service needs the services that its registration on the node names.
 	DependsOn []string `yaml:"dependsOn,omitempty"`
 	Health    *Health  `yaml:"health,omitempty"`
 	// Build describes how the binary at sourceURL is built. Unset: swdt does
@@ -179,13 +179,13 @@ type Provisioner struct {
 
 // Health decides when a restarted service counts as healthy. Default for
 // kubelet: its healthz endpoint; for containerd: CRI answers on its pipe;
-// otherwise: the service runs with a stable process for the settle time.
+// for other services: the same process runs for the settle time.
 type Health struct {
 	// HTTPGet is a URL that the node itself can reach and that must answer 2xx.
 	HTTPGet string `yaml:"httpGet,omitempty"`
 	// CRIPipe is a named pipe that must answer the CRI Version call.
 	CRIPipe string `yaml:"criPipe,omitempty"`
-	// None turns off the default check for this service.
+	// None turns off the default HTTP or CRI check of this service.
 	None bool `yaml:"none,omitempty"`
 	// Settle is how long the service must run with the same process. Default 1s.
 	Settle *Duration `yaml:"settle,omitempty"`

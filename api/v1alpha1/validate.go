@@ -22,8 +22,7 @@ func (p *problems) add(field, what, remedy string) {
 	*p = append(*p, Problem{Field: field, What: what, Remedy: remedy})
 }
 
-// required reports whether there is a value, and adds a problem if there is
-// none.
+// required reports whether the field has a value, and adds a problem if it has none.
 func (p *problems) required(field, value, remedy string) bool {
 	if strings.TrimSpace(value) == "" {
 		p.add(field, "is missing", remedy)
@@ -75,7 +74,7 @@ func Warnings(n *Node) []Problem {
 	return p
 }
 
-// Patterns of the two parts of a label's key or value, as in Kubernetes.
+// Patterns of a label's key and of its value, as in Kubernetes.
 const (
 	labelKey   = `([-a-z0-9.]{1,253}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?`
 	labelValue = `([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?`
@@ -170,7 +169,7 @@ func validateSecretSource(p *problems, field string, s *SecretSource) {
 	case s.Env != "" && s.File != "":
 		p.add(field+".file", "is set beside env", "keep one of them")
 	case s.Env != "" && !matches(`[A-Za-z_][A-Za-z0-9_]*`, s.Env):
-		// The value may be the secret itself, so it is not printed.
+		// The value may be the secret itself, so the message does not contain it.
 		p.add(field+".env", "is not the name of an environment variable",
 			"write the name alone, without $ or %, such as SWDT_PASSWORD")
 	}

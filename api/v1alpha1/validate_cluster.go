@@ -77,7 +77,8 @@ func validateKind(p *problems, field string, k KindControlPlane) {
 	}
 }
 
-// validateSubnets checks that both ranges are IPv4 networks, large enough, and apart.
+// validateSubnets checks that the ranges of the pods and of the Services are IPv4 networks, are
+// large enough, and do not overlap.
 func validateSubnets(p *problems, field string, n ClusterNetwork) {
 	pods, podsValid := validateSubnet(p, field+".podSubnet", n.PodSubnet, 24)
 	services, servicesValid := validateSubnet(p, field+".serviceSubnet", n.ServiceSubnet, 28)
@@ -86,7 +87,7 @@ func validateSubnets(p *problems, field string, n ClusterNetwork) {
 	}
 }
 
-// validatePlugin checks which manifest of which pod network is to be installed.
+// validatePlugin checks the fields that select the pod network and its manifest.
 func validatePlugin(p *problems, field string, n ClusterNetwork) {
 	oneOf(p, field+".plugin", n.Plugin, CalicoPlugin, FlannelPlugin, NoPlugin)
 	if n.Version != "" && n.Manifest != "" {
@@ -106,8 +107,8 @@ func validatePlugin(p *problems, field string, n ClusterNetwork) {
 	}
 }
 
-// validateSubnet returns a range, and whether it is valid. longest is the length of the prefix
-// of the smallest range that is useful.
+// validateSubnet parses a range, and reports whether it is valid. longest is the prefix length
+// of the smallest range that is large enough.
 func validateSubnet(p *problems, field, text string, longest int) (netip.Prefix, bool) {
 	subnet, err := netip.ParsePrefix(text)
 	switch {

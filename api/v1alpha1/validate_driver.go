@@ -11,7 +11,7 @@ import (
 const maxDomainName = 255
 
 // validateLibvirt checks a VM that is a libvirt domain. The domain has its own processors,
-// disks and network, so that the node file must not set them.
+// disks and network, so the node file must not set them.
 func validateLibvirt(p *problems, field string, m *Machine) {
 	if p.required(field+".domain", m.Domain, "write the domain's name as `virsh list --all` lists it") &&
 		(hasControl(m.Domain) || len(m.Domain) > maxDomainName || strings.Contains(m.Domain, "/")) {
@@ -50,8 +50,8 @@ func isMachineAddress(text string) bool {
 	return err == nil && address.Zone() == ""
 }
 
-// libvirtRemedy returns what to write instead of a URI; "" for one that names a libvirt of
-// this machine.
+// libvirtRemedy returns the remedy for a URI that names no libvirt of this machine, and ""
+// for a URI that names one.
 func libvirtRemedy(uri string) string {
 	const local = "write qemu:///system or qemu:///session"
 	parsed, err := url.Parse(uri)

@@ -118,7 +118,8 @@ func validateAlias(p *problems, field string, alias *ControlPlaneAlias) {
 	}
 }
 
-// validateToken does not print the token, which is a secret.
+// validateToken checks the bootstrap token and its source. The problems do not contain the
+// token, since it is a secret.
 func validateToken(p *problems, field string, j Join) {
 	if j.Token != "" && !matches(`[a-z0-9]{6}\.[a-z0-9]{16}`, j.Token) {
 		p.add(field+".token", "is not a bootstrap token",

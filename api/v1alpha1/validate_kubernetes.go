@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// maxWait is the longest accepted wait for one service.
+// maxWait is the longest duration that the health of a service may set.
 const maxWait = time.Hour
 
 func validateProvisioners(p *problems, field string, provisioners []Provisioner) {
@@ -80,7 +80,7 @@ func validateSource(p *problems, field, source string) {
 	case hasControl(source):
 		p.add(field, "has a control character",
 			`in double quotes \n, \b, \t and the like are escapes: write it without quotes or in single quotes`)
-	case !isURL || strings.HasPrefix(scheme, "$"): // a path, or known only once expanded
+	case !isURL || strings.HasPrefix(scheme, "$"): // a path, or a scheme that is known only after expansion
 	case !slices.Contains([]string{"http", "https", "file"}, strings.ToLower(scheme)):
 		p.add(field, "has a scheme that is not understood", "write a path, file://…, http://… or https://…")
 	case rest == "" || strings.ToLower(scheme) != "file" && strings.HasPrefix(rest, "/"):
@@ -88,7 +88,8 @@ func validateSource(p *problems, field, source string) {
 	}
 }
 
-// hasUserInfo reports whether source is a URL like https://user:password@host/.
+// hasUserInfo reports whether source is a URL like https://user:password@host/. A user that
+// begins with $ does not count, since it is a variable.
 func hasUserInfo(source string) bool {
 	parsed, err := url.Parse(source)
 	if err != nil || parsed.User == nil {
@@ -152,8 +153,8 @@ func validateSpan(p *problems, field string, d *Duration, zero bool) {
 	}
 }
 
-// validateOrder rejects services that wait for each other. It includes the
-// known dependencies.
+// validateOrder rejects services that wait for each other, according to their DependsOn and
+// to DefaultDependsOn.
 func validateOrder(p *problems, field string, provisioners []Provisioner) {
 	index := map[string]int{}
 	for i, provisioner := range provisioners {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Limits of a VM. The lower ones only catch mistakes, such as a missing unit.
+// Limits of a VM. The minimums only catch mistakes, such as a missing unit.
 const (
 	minMachineMemory Quantity = 64 << 20
 	minMachineDisk   Quantity = 1 << 20
@@ -15,8 +15,8 @@ const (
 	maxMachinePorts           = 32
 )
 
-// interfaceName matches the name of a network interface on Linux. It has no comma, which
-// separates options on QEMU's command line.
+// interfaceName matches the name of a network interface on Linux. It matches no name with a
+// comma, since commas separate options on QEMU's command line.
 const interfaceName = `[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}`
 
 func validateMachine(p *problems, field string, m *Machine) {

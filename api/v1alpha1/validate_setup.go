@@ -223,8 +223,8 @@ func validateAuthorizedKeys(p *problems, field string, keys []string) {
 	}
 }
 
-// isPublicKey reports whether a line of authorized_keys has a key: a type and,
-// in base64, data that begins with the same type. Options may precede it.
+// isPublicKey reports whether a line of authorized_keys has a key: the name of a key type,
+// and then base64 data that begins with the same name. Options may precede the key.
 func isPublicKey(line string) bool {
 	words := strings.Fields(line)
 	for i := range len(words) - 1 {
@@ -250,17 +250,17 @@ func (p *problems) oneOf(field, value string, allowed ...string) {
 		"write "+strings.Join(allowed[:last], ", ")+" or "+allowed[last])
 }
 
-// seen rejects duplicate names; Windows ignores case.
+// seen adds a problem for each duplicate name. It ignores case, as Windows does.
 type seen struct {
 	problems *problems
-	first    map[string]string // by name in lower case: the field
+	first    map[string]string // the field with the name, by the name in lower case
 }
 
 func newSeen(p *problems) seen { return seen{p, map[string]string{}} }
 
 func (s seen) add(field, name string) { s.addAs(field, name, name) }
 
-// addAs compares by identity and prints the name.
+// addAs is like add, but compares identities instead of names. The problem contains the name.
 func (s seen) addAs(field, name, identity string) {
 	identity = strings.ToLower(identity)
 	if first, twice := s.first[identity]; twice {

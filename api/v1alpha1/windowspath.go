@@ -8,8 +8,9 @@ import (
 	"unicode/utf16"
 )
 
-// Windows accepts 259 characters without special measures, and a new binary is staged beside its destination under a
-// longer name.
+// Limits of a path, and of one name in a path, in UTF-16 units. Windows accepts paths of 259
+// characters without special measures. The limits are lower, since swdt stages a new binary
+// beside its destination under a longer name.
 const (
 	maxPath      = 240
 	maxComponent = 235
@@ -81,7 +82,7 @@ func checkCharacters(path string) (what, remedy string) {
 	return "", ""
 }
 
-// checkRoot rejects a path that does not begin with a drive; its separators must be backslashes.
+// checkRoot rejects a path that does not begin with a drive. The path's separators must be backslashes.
 func checkRoot(path string) (what, remedy string) {
 	const absolute = `write an absolute path such as C:\k\kubelet.exe`
 	switch {
@@ -120,8 +121,8 @@ func checkComponent(name string) (what, remedy string) {
 	return "", ""
 }
 
-// isDeviceName reports whether Windows opens a device instead of the file: it does for nul, NUL.exe and "con .txt".
-// See "Naming Files, Paths, and Namespaces" on learn.microsoft.com.
+// isDeviceName reports whether Windows opens a device instead of a file of this name, as for nul, NUL.exe and
+// "con .txt". See "Naming Files, Paths, and Namespaces" on learn.microsoft.com.
 func isDeviceName(name string) bool {
 	base, _, _ := strings.Cut(strings.ToUpper(name), ".")
 	base = strings.TrimRight(base, " ")
@@ -149,5 +150,5 @@ func endsInSeparator(path string) bool {
 
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
-// windowsLength returns the length in UTF-16 units, as Windows counts.
+// windowsLength returns the length of s in UTF-16 units, in which Windows counts.
 func windowsLength(s string) int { return len(utf16.Encode([]rune(s))) }

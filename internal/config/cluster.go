@@ -26,15 +26,15 @@ func (d ClusterDocument) Problem(field, what, remedy string) Problem {
 	return Problem{File: d.File, Line: lineOf(field, d.lines), Field: field, What: what, Remedy: remedy}
 }
 
-// LoadCluster reads the only cluster of the sources, which are as those of Load. The nodes
-// beside it are checked, too. The error is an *Error.
+// LoadCluster reads the only cluster of the sources, which have the forms that Load accepts. It
+// also checks the nodes in the sources. The error is an *Error.
 func LoadCluster(sources []string, stdin io.Reader) (ClusterDocument, error) {
 	cluster, _, err := LoadAll(sources, stdin)
 	return cluster, err
 }
 
-// LoadAll reads the only cluster of the sources, which are as those of Load, and all nodes; there
-// may be none. The error is an *Error.
+// LoadAll reads the only cluster of the sources, which have the forms that Load accepts, and all
+// of their nodes. The sources may contain no node. The error is an *Error.
 func LoadAll(sources []string, stdin io.Reader) (ClusterDocument, []Document, error) {
 	all, problems := loadAll(sources, stdin)
 	if len(problems) == 0 {
@@ -46,7 +46,8 @@ func LoadAll(sources []string, stdin io.Reader) (ClusterDocument, []Document, er
 	return all.clusters[0], all.nodes, nil
 }
 
-// onlyOne returns the problem of sources that have no cluster, or several.
+// onlyOne returns a problem if the sources have no cluster or several clusters, and nil if they
+// have exactly one.
 func onlyOne(clusters []ClusterDocument, sources []string) []Problem {
 	switch {
 	case len(clusters) == 1:

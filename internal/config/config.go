@@ -40,9 +40,9 @@ type Document struct {
 	// setup` does because of a field that may have had another meaning in the swdt
 	// that the file was written for.
 	OtherMeanings []string
-	// KnownHosts is the file with this node's host key, if the node has a file of its own.
-	// If it is "", the user's known_hosts is used. AcceptNewHostKey reports whether the
-	// file has no key yet; the host key of the first contact is then added to it.
+	// KnownHosts is the path of a known_hosts file for this node alone. If the path is "",
+	// swdt uses the user's known_hosts. AcceptNewHostKey reports whether the node's file has
+	// no key yet; swdt then adds the host key of the first contact to the file.
 	KnownHosts       string
 	AcceptNewHostKey bool
 
@@ -66,7 +66,7 @@ func (d Document) RuntimePipe() string {
 	return v1alpha1.ContainerdPipe
 }
 
-// Error holds every problem of the node files. If a command returns it, swdt has not
+// Error holds every problem of the node files. If a command returns an *Error, swdt has not
 // contacted any machine; the exit code is 2.
 type Error struct {
 	Problems []Problem
@@ -84,7 +84,7 @@ func (e *Error) Error() string {
 // Problem is an error in the node files or, in a warning, a possible improvement.
 type Problem struct {
 	File   string `json:"file"`  // "": the problem is not in a file, but in a flag or the default lookup
-	Line   int    `json:"line"`  // 0: the problem is the whole file, which could not be read
+	Line   int    `json:"line"`  // 0: the problem concerns no line, but the whole file or no file
 	Field  string `json:"field"` // spec.kubernetes.provisioners[1].destination; may be empty
 	What   string `json:"what"`
 	Remedy string `json:"remedy"`

@@ -13,8 +13,8 @@ import (
 
 // Convert turns node files of older swdts into today's format. The older formats are kind:
 // Config, kind: Node with kubernetes.deploys, and kind: Cluster with its spec.workload.
-// The new file does what the older swdt did with the old file; the same words sometimes
-// have another meaning today. Documents in today's format stay as they are. Comments at
+// With the new file, today's swdt does what the older swdt did with the old file, although
+// some fields have another meaning today. Documents in today's format stay as they are. Comments at
 // the top list the fields whose meaning has changed, and the fields for which a node file
 // has no place. file is the name for messages. The error is an *Error.
 func Convert(file string, r io.Reader) ([]byte, error) {
@@ -91,7 +91,7 @@ func convertCluster(root *yaml.Node) string {
 	}
 	version := workload("kubernetesVersion")
 	if version == nil {
-		version = o.take("spec", "version") // the earliest form of the format has version here
+		version = o.take("spec", "version") // the earliest form of the format has the version in spec
 	}
 	return o.write(o.object(
 		"apiVersion", apiVersion,
@@ -208,7 +208,7 @@ func (o *older) takeProvisioners(path ...string) *yaml.Node {
 			"overwrite", overwrite,
 		)
 		if provisioner == nil {
-			continue // left lists the value, since it is not taken
+			continue // the conversion took nothing of the item, so the method left lists the item
 		}
 		provisioner.HeadComment = item.HeadComment
 		items.Content = append(items.Content, provisioner)
@@ -268,13 +268,13 @@ func (o *older) left(n *yaml.Node, path string) (lines []string) {
 	return lines
 }
 
-// find follows a path of keys. It returns nil if a key is missing.
+// find returns the value at a path of keys, or nil if a key is missing.
 func find(n *yaml.Node, path ...string) *yaml.Node {
 	_, value := findPair(n, path...)
 	return value
 }
 
-// findPair returns the last key of a path and its value.
+// findPair returns the last key of a path and its value. If a key is missing, both are nil.
 func findPair(n *yaml.Node, path ...string) (key, value *yaml.Node) {
 	value = n
 	for _, name := range path {
@@ -291,8 +291,8 @@ func isFalse(n *yaml.Node) bool {
 	return n != nil && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!bool" && n.Decode(&b) == nil && !b
 }
 
-// object returns a mapping of the pairs, which are key, value, key, value…. It omits
-// values that are nil or empty mappings. If no pair is left, it returns nil.
+// object returns a mapping of the pairs, which are key, value, key, value…. It omits each
+// pair whose value is nil. If no pair is left, it returns nil.
 func (o *older) object(pairs ...any) *yaml.Node {
 	mapping := &yaml.Node{Kind: yaml.MappingNode}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -319,8 +319,8 @@ func remark(n *yaml.Node, comment string) *yaml.Node {
 	return n
 }
 
-// flatten copies a tree. It replaces aliases by their values and merges merged mappings
-// (<<).
+// flatten copies a tree of at most maxNodes nodes, and omits the rest. It replaces aliases by
+// their values, and adds the pairs of merged mappings (<<) to the mappings that name them.
 func flatten(root *yaml.Node) *yaml.Node {
 	budget := maxNodes
 	return flattened(root, &budget)

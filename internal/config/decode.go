@@ -45,7 +45,7 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
 	n = resolveAlias(n)
 	if isNull(n) {
 		d.warnOfComment(n, path)
-		return // treated as missing: privateKey: means unset
+		return // an empty value counts as missing: `privateKey:` leaves the field unset
 	}
 	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
@@ -77,7 +77,8 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
 			v.SetString(n.Value)
 		}
 	default:
-		// There is no decoding for a new field type. Every test reaches this line.
+		// A field of api/v1alpha1 has a type that this switch does not handle. Any test that
+		// decodes the field reaches this line.
 		panic("config: no decoding for " + v.Type().String())
 	}
 }
@@ -105,9 +106,9 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 	})
 }
 
-// unknownField reports an unknown field by its name. It omits the name if a part of it may
-// be a secret, such as a password without a space after its colon, or a password in the
-// place of a field.
+// unknownField reports an unknown field by its name. It omits each part of the name that may be
+// a secret, such as a password that follows a colon without a space, or a password in the place
+// of a field.
 func (d *decoder) unknownField(n *yaml.Node, path, key string, known []string) {
 	lower := strings.ToLower(key)
 	switch field := fieldWithoutSpace(key + " "); {
@@ -126,7 +127,7 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string) {
 		return
 	}
 	v.Set(reflect.MakeMap(v.Type()))
-	named := func(key string) string { return fmt.Sprintf("%s[%s]", path, key) } // as in validation
+	named := func(key string) string { return fmt.Sprintf("%s[%s]", path, key) } // as v1alpha1.Validate names it
 	d.pairs(n, path, named, func(key string, keyNode, value *yaml.Node) {
 		field := named(key)
 		d.lines[field] = d.chunk.lineNumber(keyNode.Line)
@@ -166,7 +167,8 @@ func (d *decoder) pairs(n *yaml.Node, path string, named func(key string) string
 	}
 }
 
-// merge adds the pairs of <<: *other, or <<: [*one, *another].
+// merge calls each for the pairs of merged mappings (<<: *other, or <<: [*one, *another]) whose
+// keys are not in seen.
 func (d *decoder) merge(value *yaml.Node, path string, seen map[string]int,
 	each func(key string, keyNode, value *yaml.Node)) {
 	sources := []*yaml.Node{value}
@@ -210,8 +212,8 @@ func (d *decoder) sequence(n *yaml.Node, v reflect.Value, path string) {
 }
 
 // hasStrayEscape reports whether double quotes turned a Windows backslash into a control
-// character: "CORP\bob" contains a backspace. If so, it records a problem. A line break
-// or a tab may be intended in a field whose values have no backslashes.
+// character: "CORP\bob" contains a backspace. If so, it records a problem. Line breaks and tabs
+// count only in the fields of backslashFields; in other fields the user may intend them.
 func (d *decoder) hasStrayEscape(n *yaml.Node, path string) bool {
 	field := path[strings.LastIndexByte(path, '.')+1:]
 	stray := strings.ContainsFunc(n.Value, func(r rune) bool {
@@ -286,7 +288,7 @@ func (d *decoder) text(n *yaml.Node, into encoding.TextUnmarshaler, path string)
 }
 
 // isScalar reports whether n is a scalar on one line. A number counts too, since it can be
-// read as text. If n is not a scalar, isScalar records a problem.
+// read as text. If isScalar returns false, it has recorded a problem.
 func (d *decoder) isScalar(n *yaml.Node, path, wanted string) bool {
 	switch {
 	case n.Kind != yaml.ScalarNode:
@@ -311,7 +313,7 @@ func (d *decoder) wrongType(n *yaml.Node, path, wanted string) {
 	d.problem(n, path, "is "+describe(n), remedy)
 }
 
-// warnOfComment warns if a password begins with #, since YAML reads it as a comment.
+// warnOfComment warns if a password begins with #, since YAML reads such a password as a comment.
 func (d *decoder) warnOfComment(n *yaml.Node, path string) {
 	if n.Kind != yaml.ScalarNode || !strings.HasSuffix(path, "assword") {
 		return

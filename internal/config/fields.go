@@ -33,8 +33,8 @@ func knownFields() map[string]bool {
 	return names
 }
 
-// fieldHomes returns the parents under which each field of the node file belongs: for
-// username, that is spec.credentials.
+// fieldHomes returns, for the name of each field of the node file, the parents that have a field
+// of this name: for username, spec.credentials.
 func fieldHomes() map[string][]string {
 	homes := map[string][]string{}
 	var collect func(t reflect.Type, path string)

@@ -17,8 +17,8 @@ import (
 // Stdin is the source name for standard input.
 const Stdin = "-"
 
-// maxSize is far larger than any node file. It prevents that swdt reads a whole
-// binary that was named by mistake.
+// maxSize is the maximum size of a node file, in bytes. It is far larger than any real node
+// file. Because of it, swdt does not read a whole binary that the user named by mistake.
 const maxSize = 1 << 20
 
 // DefaultSource returns the node file that is used if the user names none: swdt.yaml
@@ -44,9 +44,10 @@ func DefaultSource() (string, error) {
 }
 
 // Load reads every node of the sources. A source is a file, a folder (its *.yaml and
-// *.yml files are read, sorted by name), or "-", which means stdin. The nodes have
-// their defaults and are valid. Otherwise the error is an *Error with every problem
-// of every source. Clusters in the sources are checked, and left out.
+// *.yml files are read, sorted by name), or "-", which means stdin. The returned nodes have
+// their defaults and are valid. If any source has a problem, Load returns no nodes, and an
+// *Error with every problem of every source. Clusters in the sources are checked, but not
+// returned.
 func Load(sources []string, stdin io.Reader) ([]Document, error) {
 	all, problems := loadAll(sources, stdin)
 	if len(all.nodes) == 0 && len(problems) == 0 {
@@ -93,7 +94,7 @@ func expand(sources []string) ([]string, []Problem) {
 	var problems []Problem
 	for _, name := range sources {
 		if info, err := os.Stat(name); name == Stdin || err != nil || !info.IsDir() {
-			files = append(files, name) // the later read reports why the file cannot be read
+			files = append(files, name) // if the file cannot be read, read reports the reason later
 			continue
 		}
 		inside, problem := filesIn(name)
@@ -177,7 +178,8 @@ func noNode(sources []string) Problem {
 	return problem
 }
 
-// duplicateNames finds nodes with the same name, which --node could not distinguish.
+// duplicateNames returns a problem for each node that has the name of an earlier node, since
+// --node could not distinguish the two.
 func duplicateNames(documents []Document) (problems []Problem) {
 	first := map[string]Document{}
 	for _, document := range documents {

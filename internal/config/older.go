@@ -18,7 +18,7 @@ const (
 	clusterFormat               // kind: Cluster with spec.workload, of the original swdt's fork
 )
 
-// olderFormat returns the older format of a document.
+// olderFormat returns the older format of a document, or otherFormat if the document is in none.
 func olderFormat(root *yaml.Node) format {
 	if root.Kind != yaml.MappingNode || !isOurs(child(root, "apiVersion")) {
 		return otherFormat

@@ -43,7 +43,7 @@ func (c *contents) parse(text source) (problems []Problem) {
 			continue
 		}
 		if root == nil {
-			continue // it contains only comments
+			continue // the document contains only comments
 		}
 		problems = append(problems, c.decode(text.file, chunk, root)...)
 	}
@@ -67,14 +67,14 @@ func (c chunk) line(number int) string {
 	return strings.TrimRight(c.lines[i], "\r\n")
 }
 
-// lineNumber converts a line number of the YAML parser, within the chunk, to one of the
-// file.
+// lineNumber converts a line number of the YAML parser, which counts within the chunk, to a
+// line number of the file.
 func (c chunk) lineNumber(within int) int {
 	return c.first + min(max(within, 1), max(len(c.lines), 1)) - 1
 }
 
-// splitDocuments splits a file at its --- lines, which cannot occur elsewhere in YAML. So a
-// document that does not parse does not hide the problems of the next one, and the search
+// splitDocuments splits a file at its --- lines, which cannot occur inside a YAML document. So a
+// document that does not parse does not hide the problems of the next document, and the search
 // for a bad line has to parse only one document.
 func splitDocuments(data string) []chunk {
 	var chunks []chunk
@@ -116,8 +116,8 @@ func parseYAML(file string, c chunk) (*yaml.Node, *Problem) {
 	return document.Content[0], nil
 }
 
-// decode adds a document. If it is of a kind that no node file has, decode does not check it
-// any further.
+// decode adds a document and returns its problems. If the document is neither a node nor a
+// cluster, decode does not add it, and returns only that problem.
 func (c *contents) decode(file string, text chunk, root *yaml.Node) []Problem {
 	if problem := checkKind(file, text, root); problem != nil {
 		return []Problem{*problem}
@@ -243,8 +243,8 @@ func toUTF8(data []byte) (string, error) {
 	return oneLineEnd(string(data)), nil
 }
 
-// oneLineEnd replaces all other line ends that YAML allows by \n, so that line numbers are
-// the same as the parser's.
+// oneLineEnd replaces the line ends CR LF and CR by LF, so that line numbers are the same as the
+// parser's.
 func oneLineEnd(text string) string {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 }

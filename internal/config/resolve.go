@@ -23,7 +23,7 @@ func (d Document) Resolve(path string) string { return resolve(d.File, path) }
 // Resolve is Document.Resolve for a path in the cluster's document.
 func (d ClusterDocument) Resolve(path string) string { return resolve(d.File, path) }
 
-// resolve returns a path of a file of documents as the working folder has it.
+// resolve is Document.Resolve for a path that the node file named file contains.
 func resolve(file, path string) string {
 	expanded := expandVariables(path)
 	if expanded == "" || strings.Contains(expanded, "://") {
@@ -36,8 +36,8 @@ func resolve(file, path string) string {
 	return filepath.Join(filepath.Dir(file), expanded)
 }
 
-// Secret reads a secret from the place that the node file names. lookupEnv reads an
-// environment variable.
+// Secret reads a secret from source: an environment variable, which lookupEnv reads, or the first
+// line of a file.
 func (d Document) Secret(source v1alpha1.SecretSource, lookupEnv func(name string) (string, bool)) (string, error) {
 	if source.Env == "" {
 		return firstLine(d.Resolve(source.File))

@@ -17,7 +17,7 @@ func suggest(unknown string, known []string) string {
 
 // suggestField returns the remedy for an unknown field. If a field of that name is known
 // under another parent, the indentation is probably wrong, and the remedy names that
-// parent. Otherwise it is the remedy of suggest.
+// parent. If not, suggestField returns the remedy of suggest.
 func suggestField(unknown string, known []string) string {
 	homes := fieldHomes()[unknown]
 	if closest(unknown, known) != "" || len(homes) == 0 || slices.Contains(homes, "") {
@@ -36,8 +36,8 @@ func closest(unknown string, known []string) string {
 		if strings.EqualFold(name, unknown) {
 			return name
 		}
-		// A name must need fewer edits than it has letters: any two names of two letters
-		// are at most two edits apart.
+		// The number of edits must be smaller than the length of either name: any two names of
+		// two letters are at most two edits apart.
 		d := editDistance(strings.ToLower(unknown), strings.ToLower(name))
 		if d < distance && d < min(len(unknown), len(name)) {
 			best, distance = name, d
@@ -46,8 +46,8 @@ func closest(unknown string, known []string) string {
 	return best
 }
 
-// otherNames maps other names of fields, in lower case, to today's names. They are names
-// that users may expect, or names in earlier tools and formats.
+// otherNames maps other names of fields, in lower case, to today's names. The other names are
+// names that users may expect, or names in earlier tools and formats.
 func otherNames() map[string]string {
 	return map[string]string{
 		"address":        "hostname",
@@ -73,8 +73,8 @@ func otherNames() map[string]string {
 }
 
 // editDistance counts the insertions, deletions, replacements and swaps of
-// neighbours (optimal string alignment) that turn a into b. Names are short; for a
-// longer text it returns the length.
+// neighbours (optimal string alignment) that turn a into b. If a or b is longer than 64 bytes, it
+// returns the length of the longer text instead: names of fields are short.
 func editDistance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return max(len(a), len(b))

@@ -11,9 +11,9 @@ import (
 )
 
 // explainSyntax describes why a document does not parse, on which line, and how to
-// correct it. The parser reports the line at which it gave up, which is often far below
-// the mistake, and its message is about tokens. So explainSyntax searches for the line
-// itself and checks it for common mistakes.
+// correct the mistake. The parser reports the line at which it gave up, which is often far
+// below the mistake, and its message is about tokens. So explainSyntax searches for the first
+// bad line without the parser's message, and checks that line for common mistakes.
 func explainSyntax(c chunk, parseError error) Problem {
 	number := firstBadLine(c)
 	for _, look := range slips() {
@@ -21,7 +21,7 @@ func explainSyntax(c chunk, parseError error) Problem {
 			return *slip
 		}
 	}
-	// Remove what the parser quotes from the file, which may be secret.
+	// Remove the parser's quotations of the file, which may contain a secret.
 	message := regexp.MustCompile(`^yaml: (line \d+: )?|'[^']*'`).ReplaceAllString(parseError.Error(), "")
 	return Problem{Line: number, What: "this is not valid YAML: " + message,
 		Remedy: "see this line and the one above it"}
@@ -41,7 +41,7 @@ func firstBadLine(c chunk) int {
 		return yaml.Unmarshal([]byte(text), &ignored) != nil
 	}
 
-	good, total := 0, len(c.lines) // the first good lines parse; the whole text does not
+	good, total := 0, len(c.lines) // the lines before index good parse together; all lines do not
 	for parsed < budget {
 		bad := total
 		for good+1 < bad && parsed < budget { // bisect until bad is good+1
@@ -128,8 +128,8 @@ func isEscape(text string) bool {
 	return err == nil
 }
 
-// inSingleQuotes returns the remedy for a value with backslashes. It includes the value
-// for fields that hold no secret.
+// inSingleQuotes returns the remedy for a value with backslashes. The remedy includes the value
+// only if the field called key holds no secret.
 func inSingleQuotes(key, value string) string {
 	text, _, closed := strings.Cut(strings.TrimPrefix(value, `"`), `"`)
 	if !closed || !slices.Contains(backslashFields(), key) {
@@ -214,7 +214,7 @@ func openBracket(c chunk, number int) *Problem {
 		Remedy: "close the bracket, put commas between the items, or quote the value"}
 }
 
-// badItemIndent finds a list item that is indented differently from those before it.
+// badItemIndent finds a list item whose indentation differs from that of the items before it.
 func badItemIndent(c chunk, number int) *Problem {
 	if !isItem(c.line(number)) {
 		return nil
@@ -259,7 +259,7 @@ func badIndent(c chunk, number int) *Problem {
 	for p := previous; p != 0; p = above(c, p) {
 		switch at := indentOf(c.line(p)); {
 		case at == indent && at != indentAbove:
-			return nil // it is aligned with another line, so the cause is not the indentation
+			return nil // the line is aligned with an earlier line, so the cause is not the indentation
 		case at < indent && indent < indentAbove:
 			return &Problem{Line: number,
 				What:   fmt.Sprintf("the line is indented by %s, which lines up with nothing above it", spaces(indent)),
@@ -302,8 +302,8 @@ func cutKey(line string) (key, value string) {
 	return "", text
 }
 
-// valueOf returns a name for a value: that of its field. It omits a field that is not
-// known: in a file that does not parse, the word may be part of a password.
+// valueOf names a value in a message by the value's field, key. It omits a key that is not a known
+// field: in a file that does not parse, this word may be part of a password.
 func valueOf(key string) string {
 	if knownFields()[key] {
 		return "the value of " + key
@@ -311,7 +311,8 @@ func valueOf(key string) string {
 	return "the value"
 }
 
-// fieldWithoutSpace returns the field in a text like username:Administrator.
+// fieldWithoutSpace returns the field in a text like username:Administrator, or "" if the text
+// does not begin with a known field, a colon and no space.
 func fieldWithoutSpace(text string) string {
 	field, value, ok := strings.Cut(text, ":")
 	if !ok || value == "" || value[0] == ' ' || !knownFields()[field] {

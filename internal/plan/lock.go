@@ -24,8 +24,8 @@ func (run *runner) lock(ctx context.Context) error {
 	return nil
 }
 
-// unlock releases the lock early, for other users of the same session: the lock would
-// otherwise last until the session ends.
+// unlock releases the lock. Without unlock, the lock would last until the session ends, and the
+// session may be used for more work.
 func (run *runner) unlock(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
@@ -35,8 +35,8 @@ func (run *runner) unlock(ctx context.Context) {
 	}
 }
 
-// LockError explains why a node could not be locked. If another swdt is changing the
-// node, the error names it.
+// LockError returns the error of a node that could not be locked. If another swdt holds the lock,
+// it is a *BusyError that names the holder.
 func LockError(err error) error {
 	var locked *fault.LockedError
 	if errors.As(err, &locked) {
@@ -58,8 +58,8 @@ func (e *BusyError) Error() string {
 
 func (e *BusyError) Unwrap() error { return e.Err }
 
-// Holder returns a text with this user, machine, command and start time. Other users who find
-// the node locked see it.
+// Holder returns a text with this user, machine, command and process, and the current time. swdt
+// prints this text to other users who find the node locked.
 func Holder(command string) string {
 	name := "an unknown user"
 	if u, err := user.Current(); err == nil {

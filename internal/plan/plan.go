@@ -19,7 +19,7 @@ type Change struct {
 	// Needed reports whether the node differs from the wanted state.
 	Needed bool
 	// Summary is one line for people that fits on a terminal, such as "enable Remote
-	// Desktop".
+	// Desktop". If Needed is false, Summary describes the present state, or is empty.
 	Summary string
 	// Detail is the full text that Summary shortens; usually empty.
 	Detail string
@@ -51,8 +51,9 @@ type Needs interface{ Needs() []string }
 type Follows interface {
 	// Follows returns the names of the steps that this step follows.
 	Follows() []string
-	// FollowUp is the summary of this step's work after one of those steps has made a change. A
-	// plan shows it if the step itself needs nothing yet; empty if no work is expected.
+	// FollowUp returns the summary of this step's work after one of the steps that it follows has
+	// made a change; "" if no work is expected then. A dry run shows this summary if the step needs
+	// nothing yet, but a step that it follows would make a change.
 	FollowUp() string
 }
 

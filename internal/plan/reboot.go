@@ -14,7 +14,8 @@ import (
 // boots.
 const rebootTimeout = 20 * time.Minute
 
-// rebootAfter reboots the node and verifies that the step has nothing left to do.
+// rebootAfter reboots the node after step i, verifies that the step has nothing left to do, and
+// compares the later steps with the node again.
 func (run *runner) rebootAfter(ctx context.Context, i int) error {
 	step, result := run.steps[i], &run.results[i]
 	run.reporter.Step("rebooting for %s", step.Name())

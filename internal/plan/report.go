@@ -9,7 +9,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
-// Result is the result of a plan on one node, and the problems found before it ran.
+// Result is the result of a plan on one node, and the problems that were found before the plan ran.
 type Result struct {
 	Steps    []StepResult
 	Problems []finding.Problem

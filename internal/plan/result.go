@@ -12,15 +12,15 @@ const (
 	OK             State = "ok"             // nothing to do
 	Changed        State = "changed"        // done
 	Failed         State = "failed"         // tried without success, or could not even be compared
-	Skipped        State = "skipped"        // needed, but not tried: a dry run, or something before it failed
-	RebootRequired State = "rebootRequired" // done, and takes effect after a reboot that was not allowed
+	Skipped        State = "skipped"        // not tried, because of a dry run or of an earlier failure
+	RebootRequired State = "rebootRequired" // done, but takes effect only after a reboot, which was not allowed
 )
 
 // StepResult is the result of one step, as printed.
 type StepResult struct {
 	Name    string `json:"name"`
 	Change  string `json:"change"`
-	Detail  string `json:"detail"` // of the change, if it is long
+	Detail  string `json:"detail"` // the full text that Change shortens; usually empty
 	State   State  `json:"state"`
 	Message string `json:"message"`
 }

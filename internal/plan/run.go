@@ -20,29 +20,30 @@ type Options struct {
 	DryRun bool
 	// AllowReboot lets a step reboot the node if the step needs a reboot.
 	AllowReboot bool
-	// Ordered reports that each step needs all previous steps. Otherwise a step is
+	// Ordered reports whether each step needs all previous steps. If false, a step is
 	// tried even if a previous step failed, unless its Needs names that step.
 	Ordered bool
-	// Around is called once a change is needed and the node is locked. It calls apply,
-	// for example while the node is drained. nil: apply is called directly.
+	// Around is called when a change is needed and the node is locked. It must call apply,
+	// for example while the node is drained. nil: Run calls apply directly.
 	Around func(ctx context.Context, apply func(context.Context) error) error
-	// Elsewhere names what the steps change if that is not a node, such as "the cluster". Run then
-	// locks no node, and its node may be nil.
+	// Elsewhere names the thing that the steps change if that is not a node, such as "the cluster".
+	// If Elsewhere is set, Run locks no node, and the node may be nil.
 	Elsewhere string
-	// Holder identifies who changes the node. Another swdt that tries to change the node names
-	// it in its error. Empty: the user and your machine.
+	// Holder names this run as the holder of the node's lock. Another swdt that tries to lock the
+	// node prints this name in its error. Empty: the result of Holder("setup").
 	Holder string
 	// AwaitReboot returns once the node answers with a boot id other than bootID. Nil:
 	// node.AwaitReboot.
 	AwaitReboot func(ctx context.Context, n *node.Node, bootID string) error
 }
 
-// dryRun is the message of a needed step until it is applied.
+// dryRun is the message of a needed step until the step is applied or gets another message.
 const dryRun = "dry run"
 
 // Run plans every step before it applies the first. If a step cannot be compared with the
-// node, Run changes nothing. Otherwise it locks the node and applies the needed steps in
-// order. It returns one result for each step, in the order of steps, also with an error.
+// node, Run changes nothing. If every step can be compared and opts.DryRun is not set, Run locks
+// the node and applies the needed steps in order. It returns one result for each step, in the
+// order of steps, even if it returns an error.
 func Run(ctx context.Context, n *node.Node, steps []Step, opts Options, r ui.Reporter) ([]StepResult, error) {
 	run := &runner{node: n, steps: steps, opts: opts, reporter: r, results: make([]StepResult, len(steps)),
 		errs: make([]error, len(steps))}
@@ -71,11 +72,12 @@ type runner struct {
 	opts     Options
 	reporter ui.Reporter
 	results  []StepResult
-	errs     []error // of the steps that failed
+	errs     []error // the error of each step; nil if the step has not failed
 	bootID   string  // known if a reboot is allowed
 }
 
-// planAll fills in every result: ok, skipped (needed, not done yet) or failed.
+// planAll fills in every result: ok, skipped (needed, not done yet) or failed. It returns the
+// number of needed steps.
 func (run *runner) planAll(ctx context.Context) (needed int, err error) {
 	if run.opts.Elsewhere == "" {
 		run.reporter.Step("comparing the node with the node file")
@@ -110,7 +112,7 @@ func (run *runner) planAll(ctx context.Context) (needed int, err error) {
 
 func (run *runner) applyAll(ctx context.Context) error {
 	for i := range run.steps {
-		if run.opts.Ordered && run.results[i].State == Failed { // it could not be compared after a reboot
+		if run.opts.Ordered && run.results[i].State == Failed { // step i could not be compared after a reboot
 			run.skipRest(i+1, "not tried")
 			break
 		}
@@ -169,7 +171,8 @@ func (run *runner) apply(ctx context.Context, i int) error {
 	return run.rebootAfter(ctx, i)
 }
 
-// stillNeeded compares a step again right before its turn.
+// stillNeeded compares a step again right before its turn, updates its result, and reports whether
+// the step is needed.
 func (run *runner) stillNeeded(ctx context.Context, i int) (bool, error) {
 	change, err := run.steps[i].Plan(ctx, run.node)
 	if err != nil {
@@ -211,7 +214,7 @@ func (run *runner) failures() error {
 	return failed
 }
 
-// subject names what the steps change.
+// subject returns the name of the thing that the steps change.
 func (run *runner) subject() string { return cmp.Or(run.opts.Elsewhere, "the node") }
 
 // skipRest records the reason why the needed steps from index from on are not tried.
@@ -295,7 +298,8 @@ func (run *runner) missing(i int) string {
 	return ""
 }
 
-// connectionLost reports whether no further call can succeed.
+// connectionLost reports whether err means that the connection is lost, so that no further call can
+// succeed.
 func connectionLost(err error) bool {
 	var lost *node.LostError
 	var unreachable *node.UnreachableError

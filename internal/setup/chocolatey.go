@@ -21,12 +21,12 @@ const (
 	defaultChocolatey  = `C:\ProgramData\chocolatey`
 	chocolateyStep     = "Chocolatey"
 
-	// noDownload is the installer script's exit code if the published script could not
-	// be fetched.
+	// noDownload is the exit code of installerScript if it could not download the published
+	// script.
 	noDownload = 86
 )
 
-// chocolateySteps installs Chocolatey if it is missing, then the packages.
+// chocolateySteps returns the steps that install Chocolatey if it is missing, and then the packages.
 func chocolateySteps(packages []string, installerURL string) []plan.Step {
 	if len(packages) == 0 {
 		return nil
@@ -41,7 +41,7 @@ func chocolateySteps(packages []string, installerURL string) []plan.Step {
 }
 
 // chocolatey is the node's Chocolatey. choco takes seconds to answer, so the steps share one
-// chocolatey, which asks each question once.
+// chocolatey, which remembers the list of installed packages.
 type chocolatey struct {
 	installed map[string]string // version by lower-case name; nil: not asked yet
 }
@@ -86,8 +86,8 @@ func (c *chocolatey) packages(ctx context.Context, n *node.Node) (map[string]str
 		return nil, err
 	}
 	if old {
-		// Before 2.0, a plain list lists every published package; from 2.0 on, the option
-		// is an error.
+		// Before 2.0, choco list without --local-only lists every published package. From 2.0
+		// on, choco rejects --local-only.
 		arguments = append(arguments, "--local-only")
 	}
 	// Exit code 2 means that nothing is installed (useEnhancedExitCodes).
@@ -114,7 +114,7 @@ func parsePackages(output string) map[string]string {
 }
 
 // beforeTwo reports whether choco's version is below 2.0. A version that cannot be parsed
-// counts as a current one.
+// counts as 2.0 or newer.
 func beforeTwo(ctx context.Context, n *node.Node, path string) (bool, error) {
 	output, err := run(ctx, n, path, []string{"--version"}, 0)
 	if err != nil {
@@ -244,12 +244,12 @@ func (s *chocoPackage) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (
 			err, strings.TrimSuffix(path, `\bin\choco.exe`))
 	}
 	r.Debug("%s", strings.TrimSpace(output.Stdout))
-	// 3010: a reboot is needed. 1641: the installer has begun one.
+	// Exit code 3010 means that a reboot is needed, and 1641 that the installer has begun a reboot.
 	return plan.Outcome{RebootRequired: output.ExitCode != 0}, nil
 }
 
-// arguments returns the arguments that install a package, or change the version of an
-// installed one, which choco install would leave unchanged.
+// arguments returns choco's arguments that install a package or, if present is true, change the
+// version of the installed package: choco install would leave that package unchanged.
 func (s *chocoPackage) arguments(present bool) []string {
 	arguments := []string{"install", s.name}
 	if present {
@@ -265,7 +265,8 @@ func (s *chocoPackage) arguments(present bool) []string {
 	return arguments
 }
 
-// sameVersion compares as NuGet does: 1.2 equals 1.2.0, and case does not matter.
+// sameVersion reports whether two versions are equal according to NuGet: 1.2 equals 1.2.0, and
+// case does not matter.
 func sameVersion(a, b string) bool {
 	return canonicalVersion(a) == canonicalVersion(b)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// environment sets variables of the machine. Summaries contain only their names, since
-// values may be secret.
+// environment sets variables of the machine. Summaries contain only the names of the variables,
+// since the values may be secret.
 type environment struct{ wanted map[string]string }
 
 func (s *environment) Name() string { return "environment" }

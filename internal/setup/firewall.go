@@ -15,10 +15,11 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// firewallRule ensures that exactly one rule of that name exists, equal in every field.
+// firewallRule ensures that exactly one rule has the wanted name, and that this rule equals the
+// wanted rule in every field.
 type firewallRule struct{ wanted *agentv1.FirewallRule }
 
-// asRule fills in the defaults of the node file.
+// asRule converts a rule of the node file, and fills in the defaults of its fields.
 func asRule(rule v1alpha1.FirewallRule) *agentv1.FirewallRule {
 	return &agentv1.FirewallRule{
 		Name:      rule.Name,
@@ -104,7 +105,7 @@ func describe(rule *agentv1.FirewallRule) string {
 	return strings.Join(parts, " ")
 }
 
-// protocol returns the name of a protocol number.
+// protocol returns the name of a protocol that is given as a number or as a name.
 func protocol(name string) string {
 	switch name = strings.ToLower(name); name {
 	case "6":
@@ -172,8 +173,8 @@ func address(text string) string {
 	return netip.PrefixFrom(ip, bits).Masked().String()
 }
 
-// maskBits returns the number of bits of a mask such as 24 or 255.255.255.0, and false if it
-// is not a mask.
+// maskBits returns the number of bits of a mask such as 24 or 255.255.255.0. It returns false if
+// the text is not a mask.
 func maskBits(mask string, ip netip.Addr) (int, bool) {
 	if prefix, err := netip.ParsePrefix(ip.String() + "/" + mask); err == nil {
 		return prefix.Bits(), true

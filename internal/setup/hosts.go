@@ -45,8 +45,8 @@ func (s *hostsFile) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (pla
 	return plan.Outcome{}, nil
 }
 
-// missing returns each wanted entry whose name has, in the hosts file, no address, another
-// one, or more than one.
+// missing returns each wanted entry whose name has no address, another address, or several
+// addresses in the hosts file.
 func (s *hostsFile) missing(ctx context.Context, n *node.Node) ([]*agentv1.HostsEntry, error) {
 	reply, err := n.Settings.GetHosts(ctx, &agentv1.GetHostsRequest{})
 	if err != nil {

@@ -19,16 +19,16 @@ const (
 	terminalServer = `HKLM\SYSTEM\CurrentControlSet\Control\Terminal Server`
 	denyValue      = "fDenyTSConnections"
 	termService    = "TermService"
-	// remoteDesktopGroup is the firewall group's resource id, which is not localised,
-	// unlike its name.
+	// remoteDesktopGroup is the resource id of the firewall group. Unlike the group's name, the id
+	// is not localised.
 	remoteDesktopGroup = "@FirewallAPI.dll,-28752"
 )
 
 // remoteDesktop turns Remote Desktop on or off, as Windows' own settings do: it sets the
-// registry value that allows connections, and the firewall group. To turn Remote Desktop on,
-// it also starts a service. In most set-ups Windows starts that service by itself; if the
-// service is not running, the step sets it to start at boot. To turn Remote Desktop off, the
-// step leaves the service as it is, since the service then refuses connections.
+// registry value that allows connections, and the firewall group. In most installations, Windows
+// itself starts the service TermService. If the service is stopped or disabled, turning Remote
+// Desktop on also sets the service to start at boot, and starts it. Turning Remote Desktop off
+// leaves the service as it is, since the registry value makes the service refuse connections.
 type remoteDesktop struct{ enable bool }
 
 func (s remoteDesktop) Name() string { return "Remote Desktop" }
@@ -135,7 +135,7 @@ func (s remoteDesktop) startService(ctx context.Context, n *node.Node) error {
 	if _, err := n.Services.Configure(ctx, config); err != nil {
 		return fmt.Errorf("set the service %s to start at boot: %w", termService, err)
 	}
-	// A service can run although it is disabled. Then only its start type was wrong, so
+	// A service can run although it is disabled. In this case only its start type was wrong, so
 	// ErrServiceRunning is not a failure.
 	_, err := n.Services.Start(ctx, &agentv1.StartServiceRequest{Name: termService})
 	if err != nil && !errors.Is(err, fault.ErrServiceRunning) {

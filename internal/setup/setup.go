@@ -14,7 +14,7 @@ import (
 
 // Options are the inputs of the steps besides the node file.
 type Options struct {
-	// Resolve turns a path of the node file into one on your machine; nil: the path is
+	// Resolve turns a path of the node file into a path on your machine; nil: the path is
 	// used unchanged.
 	Resolve func(path string) string
 	// InstallerURL is the address of Chocolatey's installer script; empty: its

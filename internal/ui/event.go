@@ -9,7 +9,7 @@ func (s *Story) Event(value any) {
 		return
 	}
 	line, err := json.Marshal(value)
-	if err != nil { // an error is a bug of swdt, which must not end the work
+	if err != nil { // the cause is a bug of swdt; it must not end the command
 		s.line(levelWarn, "", "report an event: "+err.Error())
 		return
 	}

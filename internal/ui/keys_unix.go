@@ -5,7 +5,7 @@ package ui
 import "golang.org/x/sys/unix"
 
 // KeyAtATime makes each read return after one key, which the terminal does not show.
-// Unlike raw mode, it keeps Ctrl-C a signal and does not change newlines.
+// Unlike raw mode, this mode leaves Ctrl-C a signal and does not change newlines.
 func KeyAtATime(fd int) error {
 	mode, err := unix.IoctlGetTermios(fd, getTermios)
 	if err != nil {

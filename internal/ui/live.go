@@ -23,7 +23,8 @@ type live struct {
 
 func newLive(w io.Writer) *live { return &live{w: w} }
 
-// it did not: no live line was shown, or the terminal cannot be written.
+// write writes a line above the live lines, and reports whether it wrote the line. It returns
+// false if no live line has been shown, or if writing to the terminal fails.
 func (l *live) write(line []byte) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -16,7 +16,7 @@ type StoryOptions struct {
 	Terminal bool
 	// JSON writes each line as {"time","level","node","message"}.
 	JSON bool
-	// Verbose reports details too.
+	// Verbose also writes the details that Reporter.Debug reports.
 	Verbose bool
 	// Rewrite returns the text to print for a message. node is empty if the message is about
 	// the command itself. nil: messages are not changed.
@@ -33,7 +33,7 @@ type Story struct {
 
 	mutex sync.Mutex
 	w     io.Writer
-	ended bool // End was called, so no live step is shown any more
+	ended bool // End was called; a step that still runs is not reported any more
 }
 
 // NewStory returns a story on w. End must be called before anything else writes to w.
@@ -80,7 +80,8 @@ func (s *Story) Suspend(f func()) {
 	s.live.suspend(f)
 }
 
-// Done ends the report of a node's work: it removes the node's live line, if there is one.
+// Done ends the report of a node's work: it removes the node's live line, or ends the reports
+// that a step is still running.
 func Done(r Reporter) {
 	if d, ok := r.(interface{ Done() }); ok {
 		d.Done()
@@ -210,7 +211,7 @@ func (r *reporter) Transfer(label string, total int64) Progress {
 	}
 }
 
-// reportEvery is the interval of reports on a transfer without a terminal.
+// reportEvery is the interval of reports on a long step or a transfer without a terminal.
 const reportEvery = 10 * time.Second
 
 // lineProgress reports the progress of a transfer at intervals, and its result at the end.

@@ -17,7 +17,7 @@ func rules() map[string]object {
 		"Node.kind":       {"type": "string", "enum": []any{v1alpha1.Kind}},
 		"Metadata.name":   {"pattern": `^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`},
 
-		"NodeSpec": {"anyOf": []any{ // a VM fills in its own hostname
+		"NodeSpec": {"anyOf": []any{ // swdt fills in the hostname of a VM
 			object{"required": []string{"machine"}, "properties": object{"machine": object{"type": "object"}}},
 			object{"required": []string{"credentials"}, "properties": object{"credentials": set("hostname")}},
 		}},
@@ -33,10 +33,10 @@ func rules() map[string]object {
 		"SecretSource.env":      {"type": "string", "pattern": `^([A-Za-z_][A-Za-z0-9_]*)?$`},
 
 		"Machine": {"allOf": []any{
-			object{"if": driver("hyperv"), // whose virtual switches have any names
+			object{"if": driver("hyperv"), // a virtual switch of Hyper-V may have any name
 				"then": object{"not": object{"anyOf": []any{set("diskBus"), set("accelerator"), set("domain"), set("uri")}}},
 				"else": object{"properties": object{"network": object{"properties": object{"bridge": object{"pattern": device}}}}}},
-			object{"if": driver("libvirt"), // which adopts a domain as it is
+			object{"if": driver("libvirt"), // driver libvirt adopts a domain without changing it
 				"then": object{"required": []string{"domain"}, "not": object{"anyOf": []any{
 					set("cpus"), set("memory"), set("disk"), set("diskBus"), set("accelerator"), set("timeZone"),
 				}}},
@@ -125,12 +125,12 @@ func set(property string) object {
 	}
 }
 
-// without matches an object that has property but not needed, which property requires.
+// without matches an object that has the property called property but not the one called needed.
 func without(needed, property string) object {
 	return object{"allOf": []any{set(property), object{"not": set(needed)}}}
 }
 
-// driver matches a VM with a driver.
+// driver matches a Machine whose driver is name.
 func driver(name string) object {
 	return object{"required": []string{"driver"}, "properties": object{"driver": object{"const": name}}}
 }
@@ -152,7 +152,7 @@ func destination() object {
 		"pattern":   `^[A-Za-z]:[\\/][^<>:"|?*]*[^<>:"|?*\\/. ]$`,
 		"not": object{"anyOf": []any{
 			object{"pattern": `[\x00-\x1f\x7f]`},
-			object{"pattern": `[. ][\\/]`}, // includes . and ..
+			object{"pattern": `[. ][\\/]`}, // also matches the components . and ..
 			object{"pattern": `[\\/]([cC][oO][nN]|[pP][rR][nN]|[aA][uU][xX]|[nN][uU][lL]|` +
 				`[cC][oO][mM][0-9¹²³]|[lL][pP][tT][0-9¹²³]|` +
 				`[cC][oO][nN][iI][nN]\$|[cC][oO][nN][oO][uU][tT]\$|[cC][lL][oO][cC][kK]\$) *([.\\/]|$)`},

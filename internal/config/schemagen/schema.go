@@ -117,8 +117,8 @@ func (g generator) value(t reflect.Type) object {
 	panic("schemagen: no schema for " + t.String())
 }
 
-// apply adds the rules of a type or field to its schema; they override the parts derived
-// from the Go type.
+// apply adds the rules of a type or field to its schema. The rules override the parts that are
+// derived from the Go type.
 func (g generator) apply(name string, schema object) object {
 	for key, value := range g.rules[name] {
 		if key == "items" { // extend the items, do not replace them
@@ -153,7 +153,7 @@ func named(t reflect.Type) reflect.Type {
 	return t
 }
 
-// comments reads the doc comments of types and fields.
+// comments returns the doc comments of the types and fields in a folder, by Type and Type.Field.
 func comments(folder string) (map[string]string, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/config"
 )
 
-// check looks for what on your machine is in the way of a new cluster. The error is a
-// *config.Error.
+// check checks that your machine can publish the new cluster's API server, and that no network of
+// your machine overlaps the cluster's. If one of these checks fails, the error is a *config.Error.
 func check(doc config.ClusterDocument) error {
 	problems := checkServer(doc)
 	addresses, err := net.InterfaceAddrs()
@@ -27,7 +27,7 @@ func check(doc config.ClusterDocument) error {
 	return nil
 }
 
-// checkServer tries to listen where the API server is to be published.
+// checkServer tries to listen at the address and port at which kind will publish the API server.
 func checkServer(doc config.ClusterDocument) []config.Problem {
 	spec := doc.Cluster.Spec.ControlPlane.Kind
 	const field = "spec.controlPlane.kind"
@@ -59,10 +59,10 @@ func reason(err error) error {
 	return err
 }
 
-// checkSubnet returns the networks of your machine that overlap a subnet: what is sent there
-// would not arrive.
+// checkSubnet returns a problem for each network of your machine that overlaps subnet: packets to
+// the addresses that both contain would not arrive.
 func checkSubnet(doc config.ClusterDocument, field, subnet string, addresses []net.Addr) (problems []config.Problem) {
-	wanted := netip.MustParsePrefix(subnet) // it is validated
+	wanted := netip.MustParsePrefix(subnet) // v1alpha1.ValidateCluster has accepted the subnet
 	for _, address := range addresses {
 		own, err := netip.ParsePrefix(address.String())
 		if err != nil || own.Addr().IsLoopback() || !own.Overlaps(wanted) {

@@ -9,8 +9,8 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 )
 
-// Config returns the configuration with which kind makes the cluster. kind installs no pod
-// network: its own has no part for Windows.
+// Config returns the configuration with which kind makes the cluster. In it, kind's default pod
+// network is disabled, since that network does not support Windows.
 func Config(c v1alpha1.Cluster) (*v1alpha4.Cluster, error) {
 	wanted := c.Spec.ControlPlane.Kind
 	config := &v1alpha4.Cluster{
@@ -35,8 +35,8 @@ func Config(c v1alpha1.Cluster) (*v1alpha4.Cluster, error) {
 	return config, nil
 }
 
-// certificatePatch adds names to those in the certificate of the API server. kind's own list
-// stays.
+// certificatePatch returns patches that add names to the API server's certificate. The names that
+// kind itself puts into the certificate stay.
 func certificatePatch(names []string) ([]v1alpha4.PatchJSON6902, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -55,7 +55,7 @@ func certificatePatch(names []string) ([]v1alpha4.PatchJSON6902, error) {
 		return nil, fmt.Errorf("write the names of the API server: %w", err)
 	}
 	var patches []v1alpha4.PatchJSON6902
-	for _, version := range []string{"v1beta3", "v1beta4"} { // kind uses one of them, by the version of Kubernetes
+	for _, version := range []string{"v1beta3", "v1beta4"} { // kind applies the one for its version of Kubernetes
 		patches = append(patches, v1alpha4.PatchJSON6902{
 			Group: "kubeadm.k8s.io", Version: version, Kind: "ClusterConfiguration", Patch: string(text),
 		})

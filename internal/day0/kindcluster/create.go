@@ -17,16 +17,17 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Options select where the access to a new cluster is written.
+// Options select the file to which Create writes the access to a new cluster.
 type Options struct {
-	// Kubeconfig is the file to which the cluster is added, and in which its context becomes
-	// the current one. Default: kubectl's, which is KUBECONFIG or ~/.kube/config.
+	// Kubeconfig is the file to which Create adds the cluster. The cluster's context becomes the
+	// file's current context. Default: kubectl's file, KUBECONFIG or ~/.kube/config.
 	Kubeconfig string
 }
 
-// Create makes the cluster of a document, unless it exists. It removes what an interrupted
-// create has left, and what it made itself if it fails or ctx ends. A cluster of that name
-// that swdt has not made is an *OtherToolError.
+// Create makes the cluster of a document if the cluster does not exist. It first removes the
+// remains of an interrupted Create. If kind fails or ctx ends meanwhile, Create removes everything
+// that it has made. If a cluster of that name exists, but swdt did not make it, the error is an
+// *OtherToolError; if swdt made it from other settings, the error is a *DifferentError.
 func (c *Clusters) Create(ctx context.Context, doc config.ClusterDocument, o Options, r ui.Reporter) (Report, error) {
 	name := doc.Cluster.Metadata.Name
 	lock, err := c.records.lock(name)
@@ -88,7 +89,7 @@ type Plan struct {
 	Name string `json:"name"`
 	// Result is changed or unchanged.
 	Result string `json:"result"`
-	// Configuration is the configuration for kind, in YAML; empty if nothing is to be done.
+	// Configuration is the configuration for kind, in YAML; empty if there is nothing to do.
 	Configuration string `json:"configuration"`
 }
 
@@ -125,7 +126,7 @@ func (p Plan) WriteText(page *ui.Page) error {
 	return err
 }
 
-// written returns a configuration as kind reads it from a file.
+// written returns a configuration in YAML, the form in which kind reads it from a file.
 func written(wanted *v1alpha4.Cluster) (string, error) {
 	text, err := yaml.Marshal(wanted)
 	if err != nil {
@@ -134,8 +135,9 @@ func written(wanted *v1alpha4.Cluster) (string, error) {
 	return string(text), nil
 }
 
-// look returns the record of a cluster, or the zero record, and whether kind has containers of
-// the cluster.
+// look returns the record of a cluster, or the zero record if there is none. there reports
+// whether kind has containers of the cluster. If kind has containers, but there is no record, the
+// error is an *OtherToolError.
 func (c *Clusters) look(name string) (begun record, there bool, err error) {
 	begun, ours, err := c.records.get(name)
 	if err != nil {
@@ -150,7 +152,7 @@ func (c *Clusters) look(name string) (begun record, there bool, err error) {
 	return begun, there, nil
 }
 
-// OtherToolError reports a cluster of kind that swdt has not made, and so does not change.
+// OtherToolError reports a cluster of kind that swdt did not make, so that swdt must not change it.
 type OtherToolError struct{ Name string }
 
 func (e *OtherToolError) Error() string {
@@ -158,8 +160,9 @@ func (e *OtherToolError) Error() string {
 		"or delete it with `kind delete cluster --name %s`", e.Name, e.Name)
 }
 
-// unchanged reports a cluster that exists. It cannot be changed, so a document that differs
-// from the one it was made from is an *DifferentError.
+// unchanged returns the report of a cluster that exists. If wanted differs from the configuration
+// from which the cluster was made, the error is a *DifferentError, since kind cannot change a
+// cluster.
 func (c *Clusters) unchanged(ctx context.Context, one record, wanted []byte) (Report, error) {
 	if !bytes.Equal(compact(one.Wanted), wanted) {
 		return Report{}, &DifferentError{Name: one.Name}
@@ -169,7 +172,7 @@ func (c *Clusters) unchanged(ctx context.Context, one record, wanted []byte) (Re
 	return report, err
 }
 
-// compact removes the layout with which a record was written.
+// compact removes the indentation from a JSON text. It returns a text that is not JSON unchanged.
 func compact(text []byte) []byte {
 	var b bytes.Buffer
 	if json.Compact(&b, text) != nil {
@@ -186,14 +189,15 @@ func (e *DifferentError) Error() string {
 		"delete it with `swdt cluster delete`, or undo the changes of the file", e.Name)
 }
 
-// cleanLimit bounds the removal of what a failed create has made.
+// cleanLimit bounds the clean-up after a failed Create.
 const cleanLimit = 2 * time.Minute
 
-// deleteAgain is the time after which the containers of an interrupted create are deleted once
-// more: kind may have made one meanwhile.
+// deleteAgain is the interval at which end deletes the containers of an interrupted Create again,
+// since kind may have made another container meanwhile.
 const deleteAgain = 2 * time.Second
 
-// make runs kind. If ctx ends, make deletes the containers, so that kind ends too.
+// make makes the cluster with kind, which cannot be interrupted. If ctx ends, make deletes the
+// containers, so that kind fails and ends too.
 func (c *Clusters) make(ctx context.Context, one record, configuration kind.CreateOption) error {
 	done := make(chan error, 1)
 	go func() {
@@ -208,7 +212,7 @@ func (c *Clusters) make(ctx context.Context, one record, configuration kind.Crea
 	}
 }
 
-// end deletes the containers of a cluster until kind has ended.
+// end deletes the containers of a cluster, again and again until kind has ended.
 func (c *Clusters) end(one record, done <-chan error) error {
 	ticks := time.NewTicker(deleteAgain)
 	defer ticks.Stop()

@@ -8,9 +8,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Delete removes a cluster that swdt has made: its containers, its entry in the kubeconfig, kind's
-// network if it came with the cluster, and the record. The report says whether there was anything
-// to remove.
+// Delete removes a cluster that swdt has made: its containers, its entry in the kubeconfig, swdt's
+// record, and kind's network if kind made the network for this cluster and no other cluster uses
+// it. The report's result is fleet.Unchanged if there was nothing to remove, else fleet.Changed.
 func (c *Clusters) Delete(ctx context.Context, name string, r ui.Reporter) (Report, error) {
 	lock, err := c.records.lock(name)
 	if err != nil {
@@ -37,8 +37,8 @@ func (c *Clusters) Delete(ctx context.Context, name string, r ui.Reporter) (Repo
 	return report, nil
 }
 
-// discard removes the containers, the network and the record of a cluster. kept says why the
-// network stays, if it does.
+// discard removes the containers, the network and the record of a cluster. If the network stays,
+// kept is the reason.
 func (c *Clusters) discard(ctx context.Context, one record) (kept string, err error) {
 	if err := c.kind.Delete(one.Name, one.Kubeconfig); err != nil {
 		return "", failed(err, "delete cluster %s with kind", one.Name)
@@ -51,7 +51,8 @@ func (c *Clusters) discard(ctx context.Context, one record) (kept string, err er
 	return kept, c.records.remove(one.Name)
 }
 
-// leaveNetwork removes kind's network, or hands it over to another cluster that is in it.
+// leaveNetwork removes kind's network. If kind has another cluster, the network stays, and is
+// removed with that cluster if swdt made it. If the network stays, kept is the reason.
 func (c *Clusters) leaveNetwork(ctx context.Context, name string) (kept string, err error) {
 	names, err := c.kind.List()
 	if err != nil {
@@ -73,7 +74,8 @@ func (c *Clusters) leaveNetwork(ctx context.Context, name string) (kept string, 
 	return "", nil
 }
 
-// inherit records that the network is to be removed with a cluster, if that is swdt's.
+// inherit records that kind's network must be removed together with the cluster called name. It
+// does nothing if swdt did not make that cluster.
 func (c *Clusters) inherit(name string) error {
 	lock, err := c.records.lock(name)
 	if err != nil {

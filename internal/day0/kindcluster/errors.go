@@ -8,14 +8,14 @@ import (
 	"sigs.k8s.io/kind/pkg/exec"
 )
 
-// mostOutput bounds how much of a failed command's output an error has, in lines: kubeadm
-// writes hundreds, and its reason is at the end.
+// mostOutput is the maximum number of lines of a failed command's output in an error. kubeadm
+// writes hundreds of lines, and the reason is in the last lines.
 const mostOutput = 12
 
 // CommandError is the failure of a command that kind ran, with the end of its output.
 type CommandError struct {
 	Doing  string
-	Output []string // its last lines
+	Output []string // the last lines of the command's output
 	Err    error
 }
 
@@ -25,8 +25,9 @@ func (e *CommandError) Error() string {
 
 func (e *CommandError) Unwrap() error { return e.Err }
 
-// failed returns the error of something that kind did, or nil. kind's own error names only the
-// command; the reason is in the command's output.
+// failed returns the error of an operation of kind, which the format describes; nil if err is nil.
+// kind's own error names only the command that failed, so failed adds the end of the command's
+// output, which contains the reason.
 func failed(err error, format string, a ...any) error {
 	if err == nil {
 		return nil

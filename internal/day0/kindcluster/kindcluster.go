@@ -1,16 +1,16 @@
 // Package kindcluster makes, describes and deletes clusters of kind: Kubernetes in containers
 // on your machine, with the control plane that Windows nodes join.
 //
-//   - kindcluster.go: the clusters of this user; record.go: which of them swdt made
-//   - config.go: a cluster document as kind's configuration; check.go: what is in its way
-//   - create.go, delete.go: the changes; status.go: a cluster as it is
+//   - kindcluster.go: the clusters of this user; record.go: records of the clusters that swdt made
+//   - config.go: a cluster document as kind's configuration; check.go: checks of your machine
+//   - create.go, delete.go: the changes; status.go: the state of a cluster
 //   - runtime.go: Docker, Podman or nerdctl
 //   - progress.go, errors.go: kind's messages as progress, and its failures with their reasons
 //
-// kind's own library does the work. It cannot be interrupted, and a swdt that is killed
-// leaves containers behind. So swdt records that it makes a cluster before it begins: the next
-// create finds the record, removes the remains, and begins again. A cluster without a record
-// belongs to another tool, and swdt changes nothing of it.
+// kind's own library does the work. The library cannot be interrupted, and a swdt that is killed
+// leaves containers behind. So swdt writes a record before it begins to make a cluster: the next
+// Create finds the record, removes the remains, and begins again. A cluster without a record
+// belongs to another tool, and swdt does not change it.
 package kindcluster
 
 import (
@@ -28,7 +28,8 @@ type Kind interface {
 	List() ([]string, error)
 	ListNodes(name string) ([]nodes.Node, error)
 	KubeConfig(name string, internal bool) (string, error)
-	// HasNetwork reports whether the network of kind's containers exists, or is the user's own.
+	// HasNetwork reports whether the network of kind's containers exists, or whether the user has
+	// chosen another network for them. In both cases, kind makes no network.
 	HasNetwork(ctx context.Context) (bool, error)
 	RemoveNetwork(ctx context.Context) error
 }
@@ -39,8 +40,8 @@ type Clusters struct {
 	records records
 }
 
-// New returns the clusters that kind knows. folder holds swdt's records; empty: the user's
-// own, $XDG_DATA_HOME/swdt/clusters.
+// New returns the clusters that kind knows. folder is the folder of swdt's records; empty:
+// swdt/clusters in the user's data folder ($XDG_DATA_HOME).
 func New(kind Kind, folder string) (*Clusters, error) {
 	records, err := openRecords(folder)
 	if err != nil {
@@ -49,7 +50,7 @@ func New(kind Kind, folder string) (*Clusters, error) {
 	return &Clusters{kind: kind, records: records}, nil
 }
 
-// exists reports whether kind has containers of a cluster, whole or not.
+// exists reports whether kind has containers of a cluster, even if the cluster is incomplete.
 func (c *Clusters) exists(name string) (bool, error) {
 	all, err := c.kind.List()
 	if err != nil {

@@ -29,14 +29,15 @@ type stage struct {
 	level log.Level
 }
 
-// Enabled reports whether messages of this verbosity are of use: kind writes whole logs of
-// kubeadm at the higher ones.
+// Enabled reports whether messages of this verbosity are reported. At a higher verbosity, kind
+// writes whole logs of kubeadm.
 func (s stage) Enabled() bool { return s.level <= 1 }
 
 func (s stage) Infof(format string, a ...any) { s.Info(fmt.Sprintf(format, a...)) }
 
-// Info reports a stage that begins. kind repeats a stage's name when it has ended, with
-// another mark in front.
+// Info reports the beginning of a stage as a step, and other messages at debug level. kind writes
+// the name of a stage with the mark • when the stage begins, and with another mark when it has
+// ended.
 func (s stage) Info(message string) {
 	begins := strings.HasPrefix(strings.TrimSpace(message), "•")
 	switch text := plain(message); {
@@ -48,7 +49,7 @@ func (s stage) Info(message string) {
 	}
 }
 
-// plain removes kind's marks and pictures, and the dots of a stage that goes on.
+// plain removes kind's marks and pictures from a message, and the dots at its end.
 func plain(message string) string {
 	text := strings.Map(func(r rune) rune {
 		if r > unicode.MaxLatin1 {

@@ -12,7 +12,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
-// recordVersion is the form of records that this swdt writes.
+// recordVersion is the version of the format in which this swdt writes records.
 const recordVersion = 1
 
 // record is swdt's knowledge of a cluster that it made, or began to make.
@@ -20,13 +20,14 @@ type record struct {
 	Version int       `json:"version"`
 	Name    string    `json:"name"`
 	Begun   time.Time `json:"begun"`
-	// Complete is false until the cluster's API server has answered.
+	// Complete reports whether kind has made the whole cluster.
 	Complete bool `json:"complete"`
 	// Kubeconfig is the file to which swdt added the cluster; empty: kubectl's default.
 	Kubeconfig string `json:"kubeconfig"`
-	// MadeNetwork is true if kind made its network for this cluster.
+	// MadeNetwork reports whether kind's network must be removed with this cluster, since kind
+	// made the network for a cluster of swdt.
 	MadeNetwork bool `json:"madeNetwork"`
-	// Wanted is the configuration that the cluster was made from.
+	// Wanted is the configuration for kind from which the cluster was made.
 	Wanted json.RawMessage `json:"wanted"`
 }
 
@@ -61,7 +62,8 @@ func (r records) lock(name string) (*os.File, error) {
 	return file, nil
 }
 
-// get returns the record of a cluster; ok is false if swdt has not made the cluster.
+// get returns the record of a cluster; ok is false if there is none, since swdt did not make the
+// cluster.
 func (r records) get(name string) (found record, ok bool, err error) {
 	text, err := os.ReadFile(r.path(name))
 	if errors.Is(err, fs.ErrNotExist) {

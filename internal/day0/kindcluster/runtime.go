@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/kind/pkg/log"
 )
 
-// The container runtimes that kind can use, in kind's order.
+// The container runtimes that kind can use, in the order in which kind tries them.
 const (
 	Docker  = "docker"
 	Nerdctl = "nerdctl"
@@ -34,8 +34,9 @@ type library struct {
 	program string // the runtime's command
 }
 
-// OpenKind returns kind's library for a container runtime, or for the first that answers if
-// runtime is empty. kind's messages go to log. The error is a *NoRuntimeError if none answers.
+// OpenKind returns kind's library for a container runtime. If runtime is empty, OpenKind takes the
+// first container runtime that answers. kind's messages go to log. If no runtime answers, the
+// error is a *NoRuntimeError.
 func OpenKind(ctx context.Context, runtime string, log log.Logger) (Kind, error) {
 	program, err := find(ctx, runtime)
 	if err != nil {
@@ -54,8 +55,8 @@ func optionOf(program string) kind.ProviderOption {
 	return kind.ProviderWithDocker()
 }
 
-// find returns the runtime if it answers, or the first that does if runtime is empty. kind itself
-// only looks whether the program exists.
+// find checks that a container runtime answers, and returns its program. If runtime is empty, find
+// returns the first runtime that answers. kind itself only checks whether the program exists.
 func find(ctx context.Context, runtime string) (program string, err error) {
 	all := []string{Docker, Nerdctl, Podman}
 	switch {
@@ -93,7 +94,8 @@ func (e *NoRuntimeError) Error() string {
 
 func (e *NoRuntimeError) Unwrap() []error { return e.Reasons }
 
-// output runs a command of a runtime and returns what it prints.
+// output runs a command of a container runtime and returns its standard output. An error contains
+// the first line of its standard error.
 func output(ctx context.Context, program string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
@@ -112,8 +114,8 @@ func output(ctx context.Context, program string, args ...string) (string, error)
 	return "", fmt.Errorf("%s %s: %w: %.300s", program, args[0], err, first)
 }
 
-// HasNetwork reports whether kind's network exists, or belongs to the user: kind's environment
-// variables can name another one.
+// HasNetwork reports whether kind's network exists. It also returns true if one of kind's
+// environment variables names another network, since that network belongs to the user.
 func (l library) HasNetwork(ctx context.Context) (bool, error) {
 	if os.Getenv("KIND_EXPERIMENTAL_DOCKER_NETWORK")+os.Getenv("KIND_EXPERIMENTAL_PODMAN_NETWORK") != "" {
 		return true, nil
@@ -122,7 +124,7 @@ func (l library) HasNetwork(ctx context.Context) (bool, error) {
 	return slices.Contains(strings.Fields(names), network), err
 }
 
-// RemoveNetwork removes kind's network. It fails if a container is in it.
+// RemoveNetwork removes kind's network. It fails if a container is connected to the network.
 func (l library) RemoveNetwork(ctx context.Context) error {
 	_, err := output(ctx, l.program, "network", "rm", network)
 	return err

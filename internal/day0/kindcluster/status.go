@@ -15,19 +15,19 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// ErrNoCluster means that swdt has made no cluster of that name.
+// ErrNoCluster means that swdt has made no cluster of the given name.
 var ErrNoCluster = errors.New("there is no such cluster: `swdt cluster create` makes it")
 
 // Report is a command's result for a cluster.
 type Report struct {
 	fleet.Outcome
-	// Context is the name of its context in the kubeconfig.
+	// Context is the name of the cluster's context in the kubeconfig.
 	Context string `json:"context"`
 	// Server is the URL of the API server on your machine.
 	Server string `json:"server"`
-	// Version is the version of the API server; empty if it does not answer.
+	// Version is the version of the API server; empty if the API server does not answer.
 	Version string `json:"version"`
-	// Containers are the nodes of the cluster that kind has made.
+	// Containers are the cluster's Linux nodes, which are containers on your machine.
 	Containers []Container `json:"containers"`
 }
 
@@ -38,14 +38,15 @@ const ControlPlaneRole = "control-plane"
 type Container struct {
 	Name    string `json:"name"`
 	Role    string `json:"role"`    // ControlPlaneRole or worker
-	Address string `json:"address"` // on kind's bridge
+	Address string `json:"address"` // in kind's network
 }
 
 func emptyReport(name, result string) Report {
 	return Report{Outcome: fleet.NewOutcome(name, result, nil), Containers: []Container{}}
 }
 
-// Status describes a cluster that swdt has made, or ErrNoCluster.
+// Status describes a cluster that swdt has made. If there is no such cluster, the error is
+// ErrNoCluster.
 func (c *Clusters) Status(ctx context.Context, name string) (Report, error) {
 	one, there, err := c.look(name)
 	switch {
@@ -60,8 +61,8 @@ func (c *Clusters) Status(ctx context.Context, name string) (Report, error) {
 	return c.describe(ctx, one)
 }
 
-// Kubeconfig returns a kubeconfig of the cluster alone. With internal, it has the API server's
-// address for containers of kind's network.
+// Kubeconfig returns a kubeconfig that contains only this cluster. If internal is true, it contains
+// the address at which containers in kind's network reach the API server.
 func (c *Clusters) Kubeconfig(name string, internal bool) ([]byte, error) {
 	text, err := c.kind.KubeConfig(name, internal)
 	if err != nil {
@@ -70,7 +71,7 @@ func (c *Clusters) Kubeconfig(name string, internal bool) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// describe looks at the containers and the API server of a cluster.
+// describe returns a report on the containers and the API server of a cluster.
 func (c *Clusters) describe(ctx context.Context, one record) (Report, error) {
 	report := emptyReport(one.Name, fleet.OK)
 	report.Context = "kind-" + one.Name

@@ -37,7 +37,7 @@ func Down(ctx context.Context, doc config.ClusterDocument, documents []config.Do
 func (w *work) removing(made record) (all []*stage) {
 	var nodes []*stage
 	for _, name := range made.Nodes {
-		if !slices.Contains(made.Machines, name) { // a join ends with its machine
+		if !slices.Contains(made.Machines, name) { // if Down deletes the machine, the join ends too
 			nodes = append(nodes, &stage{kind: Join, node: name, run: w.leave(name)})
 		}
 	}
@@ -51,7 +51,7 @@ func (w *work) removing(made record) (all []*stage) {
 	return all
 }
 
-// leave takes back the join of a machine that stays.
+// leave returns the function that undoes the join of a machine that stays.
 func (w *work) leave(name string) func(context.Context, ui.Reporter) (done, error) {
 	return func(ctx context.Context, r ui.Reporter) (done, error) {
 		i := slices.IndexFunc(w.documents, func(d config.Document) bool { return d.Node.Metadata.Name == name })
@@ -104,7 +104,7 @@ func (w *work) removeCluster(ctx context.Context, r ui.Reporter) (done, error) {
 		w.notes.change(func(made *record) { made.Cluster = false })
 }
 
-// kept names the things of the documents that down leaves.
+// kept describes the things in the documents that Down does not remove.
 func (w *work) kept(made record) (kept []string) {
 	if !made.Cluster && !made.empty() {
 		kept = append(kept, "cluster "+w.name()+", which was there before `swdt up`")

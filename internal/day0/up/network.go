@@ -9,8 +9,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// installNetwork installs the pod network. It waits until the network works on the nodes that the
-// cluster has then, which are those of Linux in a new one: a join waits for its own node.
+// installNetwork returns the function that installs the pod network, and waits until the network
+// works on the nodes of the cluster. A new cluster has only Linux nodes at this time; each join
+// later waits for the network on its own node.
 func (w *work) installNetwork(control *stage) func(context.Context, ui.Reporter) (done, error) {
 	return func(ctx context.Context, r ui.Reporter) (done, error) {
 		if result, ok := w.afterwards(control); ok {

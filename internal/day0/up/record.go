@@ -13,10 +13,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
-// recordVersion is the form of records that this swdt writes.
+// recordVersion is the version of the format in which this swdt writes records.
 const recordVersion = 1
 
-// record lists the things that up has made, or began to make, and that down removes.
+// record lists the things that Up has made, or began to make, and that Down removes.
 type record struct {
 	Version  int      `json:"version"`
 	Name     string   `json:"name"` // of the cluster
@@ -28,7 +28,7 @@ type record struct {
 // empty reports whether there is nothing to remove.
 func (r record) empty() bool { return !r.Cluster && len(r.Machines)+len(r.Nodes) == 0 }
 
-// things names the things of the record.
+// things describes the things that Down removes, in the order in which it removes them.
 func (r record) things() (all []string) {
 	for _, name := range r.Nodes {
 		if !slices.Contains(r.Machines, name) {
@@ -54,7 +54,7 @@ type notes struct {
 }
 
 // openNotes locks and reads the record of a cluster. folder is the folder of all records; empty:
-// the user's own, $XDG_DATA_HOME/swdt/up.
+// swdt/up in the user's data folder ($XDG_DATA_HOME).
 func openNotes(folder, name string) (*notes, error) {
 	if folder == "" {
 		data, err := localfile.DataFolder()
@@ -103,7 +103,7 @@ func (n *notes) read() error {
 
 func (n *notes) close() error { return n.lock.Close() }
 
-// now returns the record as it is.
+// now returns a copy of the current record.
 func (n *notes) now() record {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -112,7 +112,8 @@ func (n *notes) now() record {
 	return r
 }
 
-// change changes the record and writes it. A record of nothing is removed.
+// change applies a change to the record and writes the record to its file. If the record has
+// become empty, change removes the file instead.
 func (n *notes) change(change func(*record)) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -133,7 +134,7 @@ func (n *notes) change(change func(*record)) error {
 	return nil
 }
 
-// with returns the names with one more, and without returns them with one less.
+// with returns names with name added, unless names contains it already.
 func with(names []string, name string) []string {
 	if slices.Contains(names, name) {
 		return names
@@ -141,6 +142,7 @@ func with(names []string, name string) []string {
 	return append(names, name)
 }
 
+// without returns names without name. It changes the array of names.
 func without(names []string, name string) []string {
 	return slices.DeleteFunc(names, func(n string) bool { return n == name })
 }

@@ -13,9 +13,9 @@ import (
 type Report struct {
 	fleet.Outcome         // of the cluster: changed, unchanged or failed
 	Stages        []Stage `json:"stages"`
-	// Kept has the things that down leaves, in words.
+	// Kept describes the things that Down has not removed.
 	Kept []string `json:"kept"`
-	// Seconds is the time of the whole command.
+	// Seconds is the duration of all stages together.
 	Seconds float64 `json:"seconds"`
 }
 
@@ -35,14 +35,14 @@ func newReport(name string, stages []Stage, kept []string, took time.Duration, e
 // Names returns the cluster for -o name.
 func (r Report) Names() []string { return []string{"cluster/" + r.Name} }
 
-// WriteText writes the report for people: a line for each stage, and the sum. dryRun says that
-// nothing was changed.
+// WriteText writes the report for people: a line for each stage, and a summary. dryRun reports
+// whether the run was a dry run, which changes nothing.
 func (r Report) WriteText(page *ui.Page, dryRun bool) error {
 	var rows [][]string
 	for _, stage := range r.Stages {
 		message := stage.Message
 		if stage.Error != "" {
-			message, _, _ = strings.Cut(stage.Error, "\n") // the whole follows
+			message, _, _ = strings.Cut(stage.Error, "\n") // the command prints the whole error later
 		}
 		row := []string{stage.Stage, stage.Node, stage.Result, took(stage), message}
 		if dryRun {
@@ -65,7 +65,7 @@ func (r Report) WriteText(page *ui.Page, dryRun bool) error {
 	return err
 }
 
-// took returns the time of a stage in words; empty if it did not run.
+// took returns the duration of a stage in words; empty if the stage did not run.
 func took(stage Stage) string {
 	if stage.Result == Skipped {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// The kinds of stages, in their order.
+// The kinds of stages. Kinds returns them in their order.
 const (
 	Cluster = "cluster"
 	Machine = "machine"
@@ -23,7 +23,8 @@ const (
 // Kinds returns the kinds of stages in their order.
 func Kinds() []string { return []string{Cluster, Network, Machine, Setup, Join} }
 
-// Skipped is the result of a stage that was not begun, since one that it needs failed.
+// Skipped is the result of a stage that did not begin, since a stage that it needs has not
+// succeeded, or since the command was interrupted.
 const Skipped = "skipped"
 
 // stage is one part of the work, of the cluster or of one node.
@@ -49,18 +50,19 @@ type Stage struct {
 	Stage string `json:"stage"`
 	// Node is empty for the cluster.
 	Node string `json:"node"`
-	// Result is changed, unchanged, failed, or skipped if a stage that it needs has failed.
+	// Result is changed, unchanged, failed or skipped (Skipped).
 	Result  string `json:"result"`
 	Error   string `json:"error"`
 	Message string `json:"message"`
-	// Began is the time from the begin of the command to that of the stage, and Seconds the
-	// time that it took.
+	// Began is the time from the beginning of the command to the beginning of the stage, and
+	// Seconds the duration of the stage, both in seconds.
 	Began   float64 `json:"began"`
 	Seconds float64 `json:"seconds"`
 }
 
-// runStages runs all stages, each as soon as those that it needs have succeeded. It returns when
-// all have ended. The error joins the errors of the stages.
+// runStages runs all stages, each as soon as the stages that it needs have succeeded. It returns
+// when all stages have ended. The error joins the errors of the stages. If no stage has failed, but
+// some were skipped because ctx ended, the error is the cause of ctx.
 func runStages(ctx context.Context, all []*stage, reporter func(node string) ui.Reporter) ([]Stage, error) {
 	begin := time.Now()
 	var running sync.WaitGroup
@@ -93,7 +95,7 @@ func runStages(ctx context.Context, all []*stage, reporter func(node string) ui.
 func (s *stage) await(ctx context.Context, begin time.Time, reporter func(node string) ui.Reporter) {
 	s.result = Stage{Stage: s.kind, Node: s.node, Result: Skipped}
 	for _, needed := range s.needs {
-		<-needed.ended // it ends with ctx
+		<-needed.ended // does not block for long after ctx ends, since needed then ends too
 		if !slices.Contains([]string{fleet.Changed, fleet.Unchanged}, needed.result.Result) {
 			s.result.Message = "needs " + label(needed.kind, needed.node)
 			return

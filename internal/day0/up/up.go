@@ -1,16 +1,17 @@
-// Package up makes a whole cluster with its Windows nodes, from nothing to Ready, and removes it
-// again. It is the work of swdt cluster, network, vm, setup and join in their order, side by side if they do
-// not need each other: the VMs start while kind makes the control plane.
+// Package up makes a whole cluster with its Windows nodes, from nothing to Ready nodes, and removes
+// the cluster again. Its stages do the work of swdt cluster, network, vm, setup and join. Stages
+// that do not need each other run at the same time: the VMs start while kind makes the control
+// plane.
 //
-//   - up.go: the stages that make; down.go: those that remove
+//   - up.go: the stages of Up; down.go: the stages of Down
 //   - network.go: the pod network
-//   - stage.go: stages that need each other
-//   - record.go: the things that up has made
+//   - stage.go: running stages in the order in which they need each other
+//   - record.go: the things that Up has made
 //   - report.go: the result
 //
-// Every stage compares first, so a second up changes nothing, and one after an interruption
-// continues. Before up makes a thing, it records it. down removes the recorded things and nothing
-// else.
+// Every stage first compares the present state with the wanted one, so a second Up changes nothing,
+// and an Up after an interruption continues. Up records each thing before it makes the thing. Down
+// removes the recorded things and nothing else.
 package up
 
 import (
@@ -38,7 +39,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm"
 )
 
-// Options are the parts that up and down work with.
+// Options are the inputs of Up and Down besides the documents.
 type Options struct {
 	Clusters *kindcluster.Clusters
 	Machines *vm.Machines
@@ -46,23 +47,24 @@ type Options struct {
 	Connect func(context.Context, config.Document, ui.Reporter) (*node.Node, error)
 	// Reporter returns the reporter of a node, or of the cluster for "".
 	Reporter func(node string) ui.Reporter
-	// Join has the options of every join but for the cluster. A reboot that it allows is also
-	// allowed for the setup.
+	// Join are the options of every join. Up sets their Cluster and DryRun itself. If
+	// Join.AllowReboot is set, the setup of a node may reboot the node too.
 	Join join.Options
-	// Kubeconfig is the file to which a new cluster is added; empty: kubectl's.
+	// Kubeconfig is the file to which a new cluster is added; empty: kubectl's default.
 	Kubeconfig string
-	// NetworkLimit is how long each condition of the pod network may take.
+	// NetworkLimit bounds the wait for each condition of the pod network.
 	NetworkLimit time.Duration
-	// BootLimit is how long a VM may take until its SSH server answers.
+	// BootLimit bounds the wait for the SSH server of a VM that has been started.
 	BootLimit time.Duration
-	// Only has the kinds of stages to run; empty: all. The things that they need must exist.
+	// Only are the kinds of stages that Up runs; empty: all. The things that the other stages
+	// would make must exist.
 	Only []string
-	// DryRun only compares, and makes nothing.
+	// DryRun makes Up compare, and change nothing.
 	DryRun bool
-	// Confirm asks whether to remove these things; only Down calls it, if there is something to
-	// remove. An error ends Down before it has changed anything.
+	// Confirm asks the user whether to remove the things. Down calls Confirm if there is something
+	// to remove. If Confirm returns an error, Down changes nothing and returns that error.
 	Confirm func(ctx context.Context, things []string) error
-	// Records is the folder of the records; empty: the user's own.
+	// Records is the folder of the records; empty: the default of openNotes.
 	Records string
 }
 
@@ -74,13 +76,13 @@ type work struct {
 	notes     *notes
 }
 
-// Up makes the cluster and its nodes. The documents are those of the nodes. The report has all
-// stages, also with an error.
+// Up makes the cluster and its nodes, which documents describe. If a stage fails, the report still
+// has all stages. If Up fails before its first stage, the report is empty.
 func Up(ctx context.Context, doc config.ClusterDocument, documents []config.Document, o Options) (Report, error) {
 	w := &work{Options: o, cluster: doc, documents: documents}
-	for _, document := range documents { // before anything is made
+	for _, document := range documents { // reject wrong settings before any stage begins
 		if wantsJoin(document) {
-			o.Join.Cluster = new(cluster.Cluster) // it will be there
+			o.Join.Cluster = new(cluster.Cluster) // stands for the cluster that the join will have
 			if err := join.Validate(withControlPlane(document, controlPlane{name: "x", address: "x"}), o.Join); err != nil {
 				return Report{}, err
 			}
@@ -98,15 +100,16 @@ func Up(ctx context.Context, doc config.ClusterDocument, documents []config.Docu
 
 func (w *work) name() string { return w.cluster.Cluster.Metadata.Name }
 
-// wantsJoin reports whether a node is to join: its file names a version of Kubernetes.
+// wantsJoin reports whether a node must join the cluster, since its file names a version of
+// Kubernetes.
 func wantsJoin(document config.Document) bool { return document.Node.Spec.Kubernetes.Version != "" }
 
-// wantsSetup reports whether a node file has settings of Windows.
+// wantsSetup reports whether the setup of a node has any step.
 func wantsSetup(document config.Document) bool {
 	return len(setup.Steps(document.Node.Spec.Setup, setup.Options{Resolve: document.Resolve})) > 0
 }
 
-// making returns the stages of up.
+// making returns the stages of Up whose kinds w.Only contains.
 func (w *work) making() []*stage {
 	var all []*stage
 	add := func(s *stage) *stage {
@@ -190,7 +193,7 @@ func (w *work) makeMachine(document config.Document) func(context.Context, ui.Re
 	}
 }
 
-// planMachine says whether a VM would be made or started.
+// planMachine returns the result of a dry run for a VM: whether Up would make or start it.
 func (w *work) planMachine(ctx context.Context, document config.Document, r ui.Reporter) (done, error) {
 	name := document.Node.Metadata.Name
 	if !w.Machines.Exist(name) {
@@ -207,8 +210,9 @@ func (w *work) planMachine(ctx context.Context, document config.Document, r ui.R
 	return done{true, "start the VM, which is " + string(reports[0].State)}, nil
 }
 
-// afterwards returns the result of a dry run of a stage whose subject does not exist yet, since one
-// of the stages that it needs would make it.
+// afterwards returns the result of a stage in a dry run if the stage cannot compare anything yet:
+// one of the stages that it needs would first have to change something. If ok is false, the stage
+// must compare.
 func (w *work) afterwards(needs ...*stage) (result done, ok bool) {
 	for _, needed := range needs {
 		if w.DryRun && needed != nil && needed.result.Result == fleet.Changed && needed.kind != Setup {
@@ -265,7 +269,7 @@ func (w *work) join(document config.Document, needs ...*stage) func(context.Cont
 	}
 }
 
-// summary counts the steps that changed something or, in a dry run, would.
+// summary counts the steps that changed something or, in a dry run, would change something.
 func (w *work) summary(results []plan.StepResult) done {
 	changed := 0
 	for _, result := range results {
@@ -280,7 +284,8 @@ func (w *work) summary(results []plan.StepResult) done {
 	return done{changed > 0, fmt.Sprintf(words, changed, len(results))}
 }
 
-// controlPlane is the access to the API server, and how nodes reach it.
+// controlPlane is the access to the API server from your machine, and the name and the address by
+// which nodes reach the API server.
 type controlPlane struct {
 	api           *cluster.Cluster
 	name, address string
@@ -289,9 +294,10 @@ type controlPlane struct {
 // apiServerPort is the port of the API server in kind's containers.
 const apiServerPort = 6443
 
-// controlPlane returns the access to the cluster that exists. A node finds the API server by the
-// container's name, as kubeadm wrote it into the cluster, at the container's address; or at the
-// address of your machine that the document publishes it at.
+// controlPlane returns the control plane of the cluster, which must exist. Its name is the name of
+// the container, which kubeadm wrote into the cluster. Its address is the address of the container.
+// If the document publishes the API server at port 6443 of an address of your machine that is not
+// a loopback address, it is that address.
 func (w *work) controlPlane(ctx context.Context) (found controlPlane, err error) {
 	report, err := w.Clusters.Status(ctx, w.name())
 	if err != nil {
@@ -322,8 +328,8 @@ func (w *work) controlPlane(ctx context.Context) (found controlPlane, err error)
 	return found, err
 }
 
-// withControlPlane returns a node's document with the API server's name and address, unless it has
-// its own.
+// withControlPlane returns a node's document with the API server's name and address. Settings that
+// the document already has stay.
 func withControlPlane(document config.Document, control controlPlane) config.Document {
 	own := &document.Node.Spec.Kubernetes.Join
 	if own.ControlPlaneEndpoint == "" {

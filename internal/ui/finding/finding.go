@@ -60,7 +60,7 @@ func (s Severity) Compare(other Severity) int {
 	return slices.Index(Severities(), s) - slices.Index(Severities(), other)
 }
 
-// noun returns the word for findings of a severity.
+// noun returns the word for one finding of severity s.
 func (s Severity) noun() string {
 	if s == Info {
 		return "note"

@@ -72,9 +72,10 @@ type firstSignal struct {
 
 type firstSignalKey struct{}
 
-// AllowTime gives the command limit instead of endWithin to end after Ctrl-C, until done is
-// called: a command that removes what it has made calls it, such as one that ends a VM. A second
-// Ctrl-C still ends the process immediately. If ctx does not derive from Context, it does nothing.
+// AllowTime lets the command take the time limit, instead of endWithin, to end after Ctrl-C, until
+// the caller calls done. A command calls AllowTime if it must clean up before it ends, for example
+// if it must end a VM. A second Ctrl-C still ends the process immediately. If ctx does not derive
+// from Context, AllowTime does nothing.
 func AllowTime(ctx context.Context, limit time.Duration) (done func()) {
 	first, ok := ctx.Value(firstSignalKey{}).(*firstSignal)
 	if !ok {
@@ -89,7 +90,7 @@ func AllowTime(ctx context.Context, limit time.Duration) (done func()) {
 	return func() { set(0) }
 }
 
-// timeToEnd returns how long the command has after Ctrl-C.
+// timeToEnd returns the time that the command has to end after Ctrl-C.
 func (f *firstSignal) timeToEnd() time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package kindtest stands for kind's library in tests. Its clusters are files of a folder, so that
-// several processes share them; nothing runs.
+// Package kindtest simulates kind's library for tests. Its clusters are files in a folder, so that
+// several processes can share the clusters. No container runs.
 package kindtest
 
 import (
@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/kind/pkg/exec"
 )
 
-// Kind keeps its clusters in a folder. The fields that fail an operation must not change while
-// one runs.
+// Kind keeps its clusters in a folder. The fields with the errors of operations must not change
+// while an operation runs.
 type Kind struct {
 	// Folder holds a file for each cluster, and one for kind's network.
 	Folder string
@@ -28,11 +28,12 @@ type Kind struct {
 	Server string
 	// Kubeconfig is the file with the access to every cluster; empty: anonymous access to Server.
 	Kubeconfig string
-	// Failing fails Create after the containers exist.
+	// Failing is the error that Create returns after it has made the containers.
 	Failing error
-	// Begun is closed by Create, which then blocks until the cluster is deleted; nil: Create ends.
+	// Begun, if not nil, is closed by Create after it has made the containers. Create then blocks
+	// until the cluster is deleted.
 	Begun chan struct{}
-	// Stuck fails Delete, and NetworkStuck fails RemoveNetwork.
+	// Stuck is the error that Delete returns, and NetworkStuck the error that RemoveNetwork returns.
 	Stuck, NetworkStuck error
 
 	mu      sync.Mutex
@@ -40,7 +41,7 @@ type Kind struct {
 	deleted chan struct{}
 }
 
-// network is the file of kind's network. It is no name of a cluster.
+// network is the name of the file for kind's network. A cluster cannot have this name.
 const network = ".network"
 
 // ErrGone is the error of a Create whose containers were deleted.
@@ -125,7 +126,7 @@ func (k *Kind) RemoveNetwork(context.Context) error {
 	return os.Remove(filepath.Join(k.Folder, network))
 }
 
-// Calls returns the creates and deletes since the last call.
+// Calls returns the calls of Create and Delete since the last call of Calls.
 func (k *Kind) Calls() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -139,7 +140,8 @@ func (k *Kind) ListNodes(name string) ([]nodes.Node, error) {
 	return []nodes.Node{container(name + "-control-plane")}, nil
 }
 
-// KubeConfig returns a kubeconfig. The internal one has the container's name.
+// KubeConfig returns the content of the file Kubeconfig, if that is set. If not, it returns a
+// kubeconfig for Server; if internal is true, with the container's name as the host.
 func (k *Kind) KubeConfig(name string, internal bool) (string, error) {
 	if k.Kubeconfig != "" {
 		text, err := os.ReadFile(k.Kubeconfig)
@@ -163,7 +165,7 @@ users: [{name: kind-%[1]s, user: {}}]
 `, name, server), nil
 }
 
-// container is a container of a cluster.
+// container is the name of a simulated container.
 type container string
 
 func (c container) String() string                                           { return string(c) }
