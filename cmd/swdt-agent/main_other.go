@@ -1,7 +1,7 @@
 //go:build !windows
 
-// swdt-agent is the part of swdt that runs on a Windows node; on other systems
-// it only prints an error.
+// swdt-agent is the part of swdt that runs on a Windows node. On other systems, the program only
+// prints an error.
 package main
 
 import (

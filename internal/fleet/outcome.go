@@ -6,7 +6,7 @@ type Outcome struct {
 	Name string `json:"name"`
 	// Result is one word; "failed" if Error is not empty.
 	Result string `json:"result"`
-	// Error is the reason why the command failed on the node; "" if it did not fail.
+	// Error is the reason why the command failed on the node; "" if the command did not fail.
 	Error string `json:"error"`
 }
 

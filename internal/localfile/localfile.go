@@ -35,8 +35,8 @@ func Hash(ctx context.Context, path string) (string, error) {
 	}
 }
 
-// Replace replaces the file's content; only its owner can access the new file. A reader
-// finds either the old content or the new, even if several processes replace the file at
+// Replace replaces the file's content; only the file's owner can access the new file. A reader
+// finds either the old content or the new content, even if several processes replace the file at
 // once.
 func Replace(path string, content []byte) error {
 	return ReplaceBy(path, func(w io.Writer) error {

@@ -102,8 +102,7 @@ func (e *ChangedError) Error() string {
 }
 
 // changedError returns an error with the differences between the present state and the state that
-// the trace left. No copy of the state that the trace left exists, so changedError computes it
-// again.
+// the trace left. No copy of the latter state exists, so changedError computes that state again.
 func (s *subject) changedError(ctx context.Context, n *node.Node, entry tracerecord.Service, is observed,
 	version string) error {
 	changed := &ChangedError{Service: s.name}

@@ -20,8 +20,8 @@ type Condition struct {
 	Name string
 	// Interval is the pause between two calls of Look.
 	Interval time.Duration
-	// MaxInterval is the longest pause. If it is longer than Interval, each pause is
-	// twice the one before, up to MaxInterval.
+	// MaxInterval is the longest pause. If it is longer than Interval, each pause is twice as long
+	// as the previous pause, up to MaxInterval.
 	MaxInterval time.Duration
 	// Limit bounds the wait; 0: only the context bounds it.
 	Limit time.Duration

@@ -46,9 +46,9 @@ type Options struct {
 	Force      bool  // end another program's capture
 	Holder     string
 
-	// Round, if it is not 0, is the interval at which Fetched receives the packets captured
-	// since the last time. pktmon is stopped and started again for each round, since it
-	// returns no packets while it captures.
+	// Round, if it is not 0, is the interval at which Fetched receives the packets captured since
+	// the previous call. swdt stops and starts pktmon again for each round, since pktmon returns no
+	// packets while it captures.
 	Round   time.Duration
 	Fetched func(Round) error
 	Folder  string // for the files that Fetched receives

@@ -15,7 +15,7 @@ import (
 // Component is a part of a node's network stack in which pktmon observes packets.
 type Component struct {
 	ID, Name string
-	MAC      string // "" if it has none
+	MAC      string // "" if the component has none
 	Pod      string // NAMESPACE/NAME of the pod that owns the adapter; empty: none
 }
 

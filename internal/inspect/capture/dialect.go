@@ -103,7 +103,8 @@ func output(ctx context.Context, programs Programs, args ...string) (string, err
 	return text, nil
 }
 
-// Counters returns pktmon's counters, as the table that it prints or as its JSON.
+// Counters returns pktmon's counters as pktmon prints them: as JSON if json is true, otherwise as a
+// table.
 func Counters(ctx context.Context, programs Programs, json bool) (string, error) {
 	d, err := Learn(ctx, programs)
 	if err != nil {

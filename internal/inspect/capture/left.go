@@ -39,8 +39,8 @@ func (e *NothingLeftError) Error() string {
 	return fmt.Sprintf("%s on the node; it keeps them for %s, and until the next capture", which, KeepFor)
 }
 
-// FindLeft returns the capture with this ID whose packets the node still has. If id is
-// empty, it returns the newest such capture.
+// FindLeft returns the capture with this ID whose packets the node still has. If id is empty, it
+// returns the newest capture whose packets the node still has.
 func FindLeft(ctx context.Context, n *node.Node, id string) (Left, error) {
 	all, err := allLeft(ctx, n)
 	if err != nil {
@@ -72,8 +72,8 @@ func allLeft(ctx context.Context, n *node.Node) (all []Left, err error) {
 	return all, nil
 }
 
-// Hold keeps the packets on the node for the caller: until release is called, neither the
-// next capture nor the node's clean-up removes them.
+// Hold keeps the packets on the node for the caller: until release is called, neither the next
+// capture nor the node's clean-up removes the packets.
 func (l Left) Hold(ctx context.Context, n *node.Node) (result Result, release context.CancelFunc, err error) {
 	dialect, err := Learn(ctx, n.Processes)
 	if err != nil {

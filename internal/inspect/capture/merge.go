@@ -10,7 +10,7 @@ import (
 // application is the name of swdt in capture files.
 const application = "swdt"
 
-// Part has the packets of one node. Merge merges them with the packets of other nodes.
+// Part has the packets of one node. Merge merges these packets with the packets of other nodes.
 type Part struct {
 	Names
 	Export Export
@@ -37,10 +37,9 @@ func (c Count) Plus(other Count) Count {
 	return sum
 }
 
-// Merge writes the captures of nodes as one capture. Its interfaces are named
-// NODE/NAMESPACE/POD for a pod's packets, NODE/COMPONENT for other packets, and NODE if
-// neither the pod nor the component is known. A dropped packet has a comment with the
-// reason.
+// Merge writes the captures of nodes as one capture. The interfaces in the written capture are
+// named NODE/NAMESPACE/POD for a pod's packets, NODE/COMPONENT for other packets, and NODE if
+// neither the pod nor the component is known. A dropped packet has a comment with the reason.
 func Merge(to io.Writer, parts ...Part) (Count, error) {
 	count := newCount()
 	var sources []pcapng.Source

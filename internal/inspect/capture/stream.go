@@ -44,8 +44,8 @@ func NewStream(to io.Writer, nodes ...string) (*Stream, error) {
 	return s, nil
 }
 
-// Add adds packets of a node, and removes their files after they were written. The node's
-// later packets were captured after until. A zero until means that this time is unknown.
+// Add adds packets of a node, and removes the packets' files after the packets were written. The
+// node's later packets were captured after until. A zero until means that this time is unknown.
 func (s *Stream) Add(part Part, until time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +74,7 @@ func (s *Stream) End(node string) error {
 	return s.write()
 }
 
-// Close drops packets that were not written, and removes their files.
+// Close drops the packets that were not written, and removes the files of these packets.
 func (s *Stream) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,7 @@
 //     collectors that are not commands
 //   - evtx.go: event channels as files, which are the only files that cannot be redacted
 //   - collector.go: runs collectors within their deadlines
-//   - folder.go: stores their results
+//   - folder.go: stores the results of collectors
 //   - gather.go: gathers from many nodes and writes the bundle
 //   - manifest.go: lists the content of a bundle
 //   - page.go, page.html: the bundle as a page

@@ -22,7 +22,7 @@ import (
 const (
 	// containerdFile is containerd's default configuration file.
 	containerdFile = `C:\Program Files\containerd\config.toml`
-	// These are the values that containerd uses if its configuration sets no others.
+	// containerd uses these values if its configuration does not set others.
 	defaultBinFolder  = `C:\Program Files\containerd\cni\bin`
 	defaultConfFolder = `C:\Program Files\containerd\cni\conf`
 	defaultRoot       = `C:\ProgramData\containerd\root`
@@ -74,8 +74,8 @@ func (g *gatherer) containerdConfig(ctx context.Context) (ContainerdConfig, erro
 	return config, config.read(dumped)
 }
 
-// dump returns containerd's effective configuration, or its defaults if it has no
-// configuration file.
+// dump returns containerd's effective configuration. If the configuration file does not exist, dump
+// returns containerd's default configuration.
 func (g *gatherer) dump(ctx context.Context, program string, config ContainerdConfig) (string, error) {
 	if program == "" {
 		return "", errors.New("the service containerd runs no containerd.exe")

@@ -6,8 +6,8 @@
 // file or from a bundle, give the same findings. A rule that needs an unknown fact is
 // skipped, which is not the same as finding nothing.
 //
-//   - facts.go: all facts that rules read, with their JSON form. Facts contain no keys
-//     and tokens, and swdt redacts the texts of facts when it stores them
+//   - facts.go: all facts that rules read, with their JSON form. Facts contain neither keys
+//     nor tokens, and swdt redacts the texts of facts when it stores them
 //   - gather*.go, netsh.go, kubeconfig.go, containerd.go: gather the facts
 //   - rules.go: the list of rules; rules_*.go: the rules, by subject
 //   - text.go, pages.go: print reports and rules
@@ -26,7 +26,7 @@ import (
 type Rule struct {
 	ID    string
 	Title string
-	// Means explains the consequences of the fault to a reader who does not know it yet.
+	// Means explains the consequences of the fault to a reader who does not know this fault yet.
 	Means string
 	// Severity is the severity of findings that set none of their own.
 	Severity finding.Severity

@@ -246,7 +246,7 @@ type Swap struct {
 	Holder  string    `json:"holder"`
 	Begun   time.Time `json:"begun"`
 	State   string    `json:"state"`
-	Guarded bool      `json:"guarded"` // a guardian is working on it
+	Guarded bool      `json:"guarded"` // a guardian is working on the push
 	Result  string    `json:"result,omitempty"`
 	Message string    `json:"message,omitempty"`
 }

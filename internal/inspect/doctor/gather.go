@@ -20,7 +20,8 @@ import (
 // Sources are the sources of facts.
 type Sources struct {
 	Node *node.Node
-	// Cluster is nil if no kubeconfig was given; the facts of the cluster are unknown then.
+	// Cluster is nil if no kubeconfig was given. In this case, the facts of the cluster are
+	// unknown.
 	Cluster *cluster.Cluster
 	// Join has the name of the Node object, if the node file sets one.
 	Join v1alpha1.Join
@@ -40,7 +41,7 @@ const eventsBack = 24 * time.Hour
 func Gather(ctx context.Context, from Sources) (Facts, error) {
 	g := &gatherer{Sources: from, look: preflight.Looker{Node: from.Node}}
 	g.facts = Facts{Form: Form, Node: from.Node.Name, Taken: time.Now().UTC()}
-	// The other facts depend on those of the machine.
+	// The other facts depend on the facts of the machine.
 	if err := g.machine(ctx); err != nil {
 		return g.facts, fmt.Errorf("gather facts of the node: %w", err)
 	}

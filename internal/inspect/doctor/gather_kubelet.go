@@ -182,7 +182,7 @@ func (c *KubeletConfig) read(content []byte) error {
 
 const defaultHealthz = 10248
 
-// healthzPort returns the port of kubelet's health check; 0 if it is disabled.
+// healthzPort returns the port of kubelet's health check; 0 if the health check is disabled.
 func (f *Facts) healthzPort() int {
 	if port, err := strconv.Atoi(f.flag("healthz-port")); err == nil {
 		return port

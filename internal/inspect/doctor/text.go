@@ -99,8 +99,8 @@ type grouped struct {
 	evidence      grouping
 }
 
-// groupFindings merges the findings of several nodes that have the same text and
-// remedy. It sorts them by severity, the worst first, then in the order of the rules.
+// groupFindings merges the findings of several nodes that have the same text and remedy. The merged
+// findings are sorted by severity, the worst first, then in the order of the rules.
 func groupFindings(reports []Report) (all []*grouped) {
 	index := map[finding.Fault]*grouped{}
 	for _, r := range reports {

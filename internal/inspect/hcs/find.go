@@ -26,9 +26,9 @@ func (e *AmbiguousError) Error() string {
 		e.Name, strings.Join(e.Found, ", "))
 }
 
-// FindOwner finds a pod or container by NAMESPACE/POD[/CONTAINER] or by the beginning of its
-// ID. If container is true, it finds only containers, and NAMESPACE/POD stands for the only
-// running container of the pod.
+// FindOwner finds a pod or container by NAMESPACE/POD[/CONTAINER] or by the beginning of the pod's
+// or container's ID. If container is true, FindOwner finds only containers, and NAMESPACE/POD
+// stands for the only running container of the pod.
 func FindOwner(owners []Owner, name string, container bool) (Owner, error) {
 	var found []Owner
 	for _, o := range owners {

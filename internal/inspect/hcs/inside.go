@@ -94,7 +94,7 @@ func (i Inside) Read(ctx context.Context, path string, s command.Streams) (int, 
 	if strings.ContainsAny(path, "\"<>|&^%*?\r\n") || !strings.Contains(path, " ") && strings.ContainsAny(path, ",;=") {
 		return 0, &UnreadableError{Path: path}
 	}
-	// Every Windows image has cmd.exe, including Nano Server. Its built-in command "type"
-	// prints a file.
+	// Every Windows image has cmd.exe, including Nano Server. The command "type", which is built
+	// into cmd.exe, prints a file.
 	return i.Exec(ctx, []string{"cmd.exe", "/d", "/c", "type", strings.ReplaceAll(path, "/", `\`)}, s)
 }

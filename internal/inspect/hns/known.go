@@ -41,7 +41,8 @@ type ServicePort struct {
 
 func (s Service) String() string { return s.Namespace + "/" + s.Name }
 
-// Known has the pods and Services that may own objects, and the sources that listed them.
+// Known has the pods and Services that may own objects, and which sources of pods and Services
+// answered.
 type Known struct {
 	// Here has the pods of the node; Runtime reports whether the node's container runtime answered.
 	Here    []Pod `json:"here,omitempty"`

@@ -45,8 +45,8 @@ func Look(ctx context.Context, n *node.Node, o LookOptions, r ui.Reporter) (View
 	return view, nil
 }
 
-// PodsOf asks a node's container runtime for the networks of its pods, with a limit
-// for each answer.
+// PodsOf asks a node's container runtime for the networks of the node's pods, with a time limit for
+// each answer.
 func PodsOf(ctx context.Context, n *node.Node, pipe string, r ui.Reporter) (pods []Pod, err error) {
 	client, err := criclient.Open(ctx, n, pipe, criclient.Options{Reconnect: r, Limit: criclient.AnswerLimit})
 	if err != nil {

@@ -225,8 +225,7 @@ func protocol(number uint32) string {
 	return strconv.Itoa(int(number))
 }
 
-// sort sorts the objects by their names, addresses and ports, since people search for
-// these.
+// sort sorts the objects by name, address and port, by which people search for objects.
 func (s *State) sort() {
 	slices.SortFunc(s.Networks,
 		func(a, b Network) int { return cmp.Or(natural.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })

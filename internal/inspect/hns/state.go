@@ -13,8 +13,8 @@ package hns
 
 import "encoding/json"
 
-// State has all objects of the Host Network Service of one node. Encoding it to JSON and
-// decoding it again gives an equal State.
+// State has all objects of the Host Network Service of one node. A State that was encoded to JSON
+// and decoded again is equal to the original State.
 type State struct {
 	Networks      []Network      `json:"networks"`
 	Endpoints     []Endpoint     `json:"endpoints"`
@@ -62,9 +62,9 @@ type Address struct {
 	PrefixLength int    `json:"prefixLength"`
 }
 
-// LoadBalancer distributes the traffic to its virtual addresses among endpoints. kube-proxy
-// creates one for each port of a Service. A load balancer without an address belongs to a
-// node port.
+// LoadBalancer distributes the traffic to its virtual addresses among endpoints. kube-proxy creates
+// a load balancer for each port of a Service. A load balancer without an address belongs to a node
+// port.
 type LoadBalancer struct {
 	ID        string          `json:"id"`
 	VIPs      []string        `json:"vips"`

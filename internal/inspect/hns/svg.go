@@ -172,8 +172,8 @@ func (p *picture) balancer(b Bundle, x, y, from, to float64) float64 {
 	return y + height + between
 }
 
-// text draws words. If words are wider than room, which is in pixels, it shortens them
-// and adds the full text as a tooltip.
+// text draws words. If words are wider than room, which is in pixels, text draws only the beginning
+// of words and adds all words as a tooltip.
 func text(out *strings.Builder, x, y float64, class, words string, room int) {
 	letters, shown := []rune(words), words
 	if fits := int(float64(room) / letterWide); len(letters) > fits {

@@ -200,7 +200,7 @@ func (v View) Namespaces() ui.Listing {
 	return t
 }
 
-// Owned is a policy with the object that it belongs to.
+// Owned is a policy with the object to which the policy belongs.
 type Owned struct {
 	Kind   string `json:"kind"` // network, subnet, endpoint
 	ID     string `json:"id"`

@@ -71,8 +71,8 @@ type api struct {
 type reading func(ctx context.Context, in *Input) error
 
 // ShowByAPI sends a node's logs to the merger. It closes in, which stands for the node until the
-// node's logs are known. All logs are read at the same time, since the merger releases no line
-// before it has a line of each log. ShowByAPI does not support Follow.
+// node's logs are known. It reads all logs at the same time, since the merger releases no line
+// before the merger has a line of each log. ShowByAPI does not support Follow.
 func ShowByAPI(ctx context.Context, kubelet Kubelet, node string, o Options, m *Merger, in *Input,
 	reporter ui.Reporter) error {
 	a := &api{kubelet: kubelet, node: node, options: o}
@@ -150,8 +150,8 @@ func (a *api) source(ctx context.Context, name string) ([]reading, error) {
 }
 
 // places returns the patterns of a source's files below the served folder, with slashes. For a
-// service that is not in the table, these are the usual log files of a service, and query is the
-// service's name: NodeLogQuery is asked for it if none of the files exists.
+// service that is not in the table, these are the patterns of a service's usual log files, and
+// query is the service's name, for NodeLogQuery. For other sources, query is "".
 func places(name string) (patterns []string, query string, err error) {
 	var all []string
 	switch known, ok := tableEntry(name); {

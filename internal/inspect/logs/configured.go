@@ -103,9 +103,9 @@ func podPattern(folder, name string) string {
 	return folder + `\` + parts[0] + "_" + parts[1] + `_*\` + container + `\*.log`
 }
 
-// podSource returns the source of a container's log, whose path is
-// C:\var\log\pods\NS_NAME_UID\CONTAINER\0.log, where no name contains an underscore. Any
-// other file below the folder has its path as its source.
+// podSource returns the source of a container's log. The path of such a log is
+// C:\var\log\pods\NS_NAME_UID\CONTAINER\0.log, and no name in the path contains an underscore. For
+// any other file below the folder, podSource returns file:PATH.
 func podSource(folder, path string) string {
 	parts := strings.Split(path[len(folder)+1:], `\`)
 	pod := strings.Split(parts[0], "_")

@@ -20,8 +20,8 @@ const (
 	maxWaiting = 4
 )
 
-// Merger merges the records of many logs by time. It keeps the order of each log, even if
-// its times are not in order.
+// Merger merges the records of many logs by time. It keeps the order of the records of each log,
+// even if the times of these records are not in order.
 //
 // The goroutine of Run owns all state; the readers of logs send it events.
 type Merger struct {
@@ -109,8 +109,8 @@ func (m *Merger) send(ctx context.Context, e event) {
 	}
 }
 
-// Send passes the log's next records to the merger, which owns them from then on. It
-// blocks while maxWaiting batches wait.
+// Send passes the log's next records to the merger, which then owns the records. Send blocks while
+// maxWaiting batches of the log wait.
 func (in *Input) Send(ctx context.Context, records []Record) error {
 	if len(records) == 0 {
 		return ctx.Err()
@@ -200,8 +200,8 @@ func (in *Input) advance() {
 // idleInterval is the time until release runs again if no record is waiting.
 const idleInterval = time.Hour
 
-// release passes those waiting records to the sink that are older than every record that can
-// still arrive. It returns the duration after which it must run again.
+// release passes those waiting records to the sink that are older than every record that can still
+// arrive. It returns the duration after which release must run again.
 func (m *Merger) release(now time.Time) (next time.Duration, err error) {
 	m.skipSilent(now)
 	released := false

@@ -52,7 +52,7 @@ func (w *Live) Watch(ctx context.Context, n *node.Node, pipe string, interval ti
 			if err != nil {
 				return err
 			}
-			ui.Done(r) // otherwise the live line of r would remain within the table
+			ui.Done(r) // without this, the live line of r would remain within the table
 			outcome := fleet.NewOutcome(n.Name, fleet.OK, nil)
 			if err := w.show(NodeReport{Outcome: outcome, Table: w.Selection.shown(table), whole: table}); err != nil {
 				return err

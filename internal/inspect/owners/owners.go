@@ -4,7 +4,7 @@
 //
 //   - owners.go: the table
 //   - observe.go: asks the node
-//   - runtime.go: asks its container runtime
+//   - runtime.go: asks the node's container runtime
 //   - assign.go: assigns each process to its owner; it has all rules, and sends no
 //     requests
 //   - tree.go: processes by parent and session; neither is always reliable

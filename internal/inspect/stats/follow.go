@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Row is a sample of a series, with the rate computed from the series and the verdicts on
-// it.
+// Row is a sample of a series, with the rate computed from the series and the verdicts on the
+// sample.
 type Row struct {
 	Key      Key
 	Point    Point
@@ -40,9 +40,8 @@ func (r Row) Faults() []Verdict {
 	return faults
 }
 
-// mostSeries is the number of series above which only the series of the latest reading are
-// kept. No node has as many containers, but a hostile node can name new ones in each of its
-// answers.
+// mostSeries is the number of series above which only the series of the latest reading are kept. No
+// node has so many containers, but a hostile node can name new containers in each of its answers.
 const mostSeries = 1 << 16
 
 // Follower keeps as much of each series as the rules need to judge the next sample. Only one

@@ -151,8 +151,8 @@ type SourceSummary struct {
 	// not idle.
 	Ratio          Distribution `json:"ratio"`
 	LatencySeconds Distribution `json:"latencySeconds"`
-	// Verdicts has the number of samples that got each verdict. PerMinute has the same
-	// number per minute; it is empty if there was only a single answer.
+	// Verdicts has the number of samples that got each verdict. PerMinute has the same number per
+	// minute; PerMinute is empty if there was only a single answer.
 	Verdicts  map[Verdict]int     `json:"verdicts"`
 	PerMinute map[Verdict]float64 `json:"perMinute"`
 }

@@ -1,6 +1,6 @@
-// Package hnstest builds the networks of a node for tests. They have a realistic size and
-// are the same every time. They are in the form of the Host Network Service's own documents,
-// together with the owners that the runtime and the cluster report.
+// Package hnstest builds the networks of a node for tests. The networks have a realistic size and
+// are the same every time. They have the form of the Host Network Service's own documents, and come
+// with the owners that the runtime and the cluster report.
 package hnstest
 
 import (
@@ -63,8 +63,8 @@ func (f Fixture) Documents() map[platform.NetworkKind][][]byte {
 	return documents
 }
 
-// WriteTo writes the objects to KIND\ID.json below a folder. Simulated nodes and nodes under
-// Wine read them from there.
+// WriteTo writes the objects to KIND\ID.json below a folder. Simulated nodes and nodes under Wine
+// read the objects from these files.
 func (f Fixture) WriteTo(folder string) error {
 	for kind, objects := range f.Objects {
 		if err := os.MkdirAll(filepath.Join(folder, string(kind)), 0o755); err != nil {
