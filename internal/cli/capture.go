@@ -151,7 +151,8 @@ func (o *captureOptions) complete(format string) error {
 	return nil
 }
 
-// conditions reads the conditions that a captured packet must meet from the flags into o.wanted.
+// conditions reads from the flags, into o.wanted, the conditions that a captured packet must
+// meet.
 func (o *captureOptions) conditions() (err error) {
 	if o.wanted.Addresses, err = each("ip", o.ips, capture.ParseAddress); err != nil {
 		return err

@@ -110,7 +110,7 @@ func (a *app) writeStaged(o *captureOptions, staging *localfile.Staging,
 	return errors.Join(err, a.print(report, report.WriteText), fleet.Failures(results))
 }
 
-// findNamed adds the addresses of the pods and Services that flags name.
+// findNamed adds the addresses of the pods and Services that flags name to o.wanted.
 func (a *app) findNamed(ctx context.Context, s *session, o *captureOptions) error {
 	bounded, cancel := a.global.bounded(ctx)
 	known, err := a.askCluster(bounded, &o.cluster, s.story.Node(""))

@@ -34,11 +34,11 @@ type Environment struct {
 	Getenv func(string) string
 	// Agent is the agent that nodes get; nil: the embedded one.
 	Agent func() (agentbin.Agent, error)
-	// Drivers are the drivers of VMs; nil: those of this swdt.
+	// Drivers are the drivers of VMs; nil: the drivers of this swdt.
 	Drivers func() []vm.Driver
 	// Kind opens kind's library; nil: kindcluster.OpenKind.
 	Kind func(ctx context.Context, runtime string, log log.Logger) (kindcluster.Kind, error)
-	// Version and Commit of this build; empty: those that Go recorded.
+	// Version and Commit describe this build; empty: the values that Go recorded.
 	Version string
 	Commit  string
 }
@@ -65,7 +65,7 @@ type app struct {
 	env     Environment
 	global  globalOptions
 	args    []string       // as the user typed them
-	root    *cobra.Command // of the command tree that Run executes
+	root    *cobra.Command // the root of the command tree that Run executes
 	invoked *cobra.Command // the command that runs; nil before its flags are read
 	loaded  int            // number of nodes in the node files; 0: no file was read
 	printer *printer       // of the command that runs
@@ -85,7 +85,8 @@ func Run(ctx context.Context, streams ui.Streams, args []string, env Environment
 	return a.finish(ctx, err)
 }
 
-// stdin returns the command's standard input, or nil if there is none to read.
+// stdin returns the standard input for a command's own use. It returns nil if there is no
+// standard input, or if swdt reads a file of its own from it, such as a node file.
 func (a *app) stdin() io.Reader {
 	if a.streams.In == nil || a.global.readsStdin() {
 		return nil

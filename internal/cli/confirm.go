@@ -9,10 +9,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/node/ssh"
 )
 
-// Commands that destroy something ask first: reset, hcs kill, sandbox down --all, vm
-// delete, vm network remove and the removal or restoration of a snapshot. A flag that can
-// only mean yes (capture --force) already answers the question, and a change that another
-// command reverts exactly (a push, a rollback) needs none.
+// Commands that destroy something ask first: reset, hcs kill, sandbox down --all, vm delete, vm
+// network remove and the removal or restoration of a snapshot. A flag that can only mean yes
+// (capture --force) already answers the question. A change that another command reverts exactly
+// (a push, a rollback) needs no question.
 //
 // The rule for all these commands: without a terminal, a command requires --yes (exit code 2)
 // before it looks at anything else. If the answer is no, it ends with exit code 1.
@@ -43,8 +43,8 @@ func confirm(ctx context.Context, prompt ssh.Prompter, answered bool, question s
 	return err
 }
 
-// canConfirm returns the usage error for a command that asks first, if a script runs
-// the command and does not answer with --yes.
+// canConfirm returns a usage error if a command must ask first, but has neither a terminal to ask
+// on nor --yes as the answer.
 func canConfirm(prompt ssh.Prompter, answered bool, question string) error {
 	if answered || prompt != nil {
 		return nil

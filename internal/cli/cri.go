@@ -59,7 +59,7 @@ func fixed(q criclient.Question) asking {
 	return func(context.Context, *node.Node) (criclient.Question, error) { return q, nil }
 }
 
-// forBuild returns a question that is chosen by the node's Windows build.
+// forBuild returns an asking whose question depends on the node's Windows build.
 func forBuild(question func(host string) criclient.Question) asking {
 	return func(ctx context.Context, n *node.Node) (criclient.Question, error) {
 		facts, err := n.Machine.Facts(ctx, &agentv1.FactsRequest{})

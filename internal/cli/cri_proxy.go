@@ -101,7 +101,7 @@ func (a *app) criEndpoint(document config.Document) (string, error) {
 		return anyPort, nil
 	}
 	folder := a.env.Getenv("XDG_RUNTIME_DIR")
-	if !filepath.IsAbs(folder) { // as the XDG specification requires
+	if !filepath.IsAbs(folder) { // the XDG specification requires an absolute path
 		cache, err := localfile.CacheFolder()
 		if err != nil {
 			return "", fmt.Errorf("find a folder for the socket: %w; set --listen", err)
@@ -184,7 +184,8 @@ func (a *app) listenAddress(o *criProxyOptions, p *criProxy) (address string, er
 	case o.listen != "":
 		return o.listen, nil
 	case o.exec && runtime.GOOS != "windows":
-		// Listen on a socket of its own, since another proxy may use the default socket.
+		// Listen on a socket for this command alone, since another proxy may use the default
+		// socket.
 		p.folder, err = os.MkdirTemp("", "swdt-cri-")
 		return "unix://" + filepath.Join(p.folder, "cri.sock"), err
 	}
@@ -211,7 +212,7 @@ func (p *criProxy) serve(ctx context.Context) error {
 	return criproxy.Serve(ctx, p.listener, keeper.Dial)
 }
 
-// serveAll serves the nodes that could be reached, until ctx ends or none is left.
+// serveAll serves the nodes that could be reached, until ctx ends or no node is left.
 func serveAll(ctx context.Context, results []fleet.Result[*criProxy]) error {
 	var serving sync.WaitGroup
 	errs := make([]error, len(results))
@@ -224,8 +225,8 @@ func serveAll(ctx context.Context, results []fleet.Result[*criProxy]) error {
 	return errors.Join(errors.Join(errs...), context.Cause(ctx))
 }
 
-// printEndpoints prints the address of each node's runtime. It closes the listener of
-// a node that failed, so that no client waits there for an answer.
+// printEndpoints prints the address of each node's runtime. It closes the listener of a node that
+// failed, so that no client waits for an answer of this node.
 func (a *app) printEndpoints(results []fleet.Result[*criProxy], proxies map[string]*criProxy) error {
 	var list criproxy.Endpoints
 	var rows [][]string

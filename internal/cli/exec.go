@@ -140,8 +140,8 @@ func (a *app) runRemote(ctx context.Context, run func(context.Context, *node.Nod
 	return nil
 }
 
-// localCode maps a Windows exit code (32 bits, perhaps an NTSTATUS) to one that the
-// shells of this machine can see.
+// localCode converts a Windows exit code (32 bits, perhaps an NTSTATUS) to an exit code of this
+// machine: 0 to 255 as it is, any other code as 1.
 func localCode(code int) int {
 	if code < 0 || code > 255 {
 		return exitFailed

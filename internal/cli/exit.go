@@ -59,7 +59,7 @@ func (e *usageError) Error() string { return e.text }
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 
-// exitError ends swdt with a code. If Err is set, it has not been printed yet.
+// exitError ends swdt with a code. If err is set, it has not been printed yet.
 type exitError struct {
 	code int
 	err  error
@@ -84,8 +84,8 @@ func Interruptible(parent context.Context, exit func(code int)) (ctx context.Con
 }
 
 // cleanUpLimit is how long a command that works on VMs has after Ctrl-C to remove what it has
-// made: the work itself ends at once, but the end of a VM takes seconds, on a busy machine more.
-// It is longer than the limits of all such removals.
+// made. The work itself ends at once, but the end of a VM takes seconds, or longer on a busy
+// machine. cleanUpLimit is longer than the limits of all such removals.
 const cleanUpLimit = 2 * time.Minute
 
 // finish prints the error, once, and chooses the exit code.

@@ -18,7 +18,7 @@ import (
 
 type flag = pflag.Flag
 
-// configVariable names the node files if --config does not.
+// configVariable is the environment variable that names the node files if --config does not.
 const configVariable = "SWDT_CONFIG"
 
 // dryRunFlag is for the commands that canDryRun marks: they show what they would change.

@@ -43,7 +43,7 @@ func examples(pairs ...string) string {
 // programMark stands for swdt, or kubectl swdt, in examples.
 const programMark = "@swdt"
 
-// addHelp writes the help itself: cobra's templates take their functions from a
+// addHelp makes swdt write the help without cobra's templates, which take their functions from a
 // global table.
 func addHelp(root *cobra.Command) {
 	root.SetUsageFunc(func(cmd *cobra.Command) error {
@@ -148,7 +148,7 @@ func writeFlags(b *strings.Builder, cmd *cobra.Command) {
 // helpWidth is the width of a terminal on which help must fit.
 const helpWidth = 80
 
-// optionsCommand lists the global flags, so that no other help has to.
+// optionsCommand lists the global flags, so that the help of other commands need not list them.
 func optionsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "options",

@@ -142,7 +142,7 @@ func (a *app) bakeDocument() (config.Document, error) {
 func (a *app) confirmReplacing(ctx context.Context, o *bakeOptions, s *session) error {
 	if _, err := os.Lstat(o.File); err != nil || a.global.dryRun && !o.yes {
 		o.Replace = o.yes
-		return nil // Run looks again
+		return nil // bake.Run checks again whether the image exists
 	}
 	err := confirm(ctx, a.prompter(s.story), o.yes, "Replace "+o.File+" and its manifest?")
 	o.Replace = err == nil

@@ -49,7 +49,7 @@ const impliedClusterTimeout = 3 * time.Second
 func (a *app) optionalCluster(ctx context.Context, o *clusterOptions, r ui.Reporter, without string) (*cluster.Cluster,
 	error) {
 	return a.optionalClusterOnce(ctx, o, r, without, func(ctx context.Context, found *cluster.Cluster) error {
-		if o.named() { // no check: the command itself reports what is wrong with it
+		if o.named() { // no check: the command itself reports what is wrong with the cluster
 			return nil
 		}
 		_, err := found.Version(ctx)

@@ -208,7 +208,7 @@ func (a *app) mergeLogs(ctx context.Context, s *session, options logs.Options, o
 
 // logPrinter returns the printer of logs to stdout.
 func (a *app) logPrinter(s *session, o logs.Options, timestamps bool) *logs.Printer {
-	// Raw, for colours; all else is printable.
+	// Raw passes colours through; everything else in the lines is printable.
 	out := bufio.NewWriterSize(ui.Raw(a.streams.Out), 64<<10)
 	print := logs.PrintOptions{
 		Story: s.story, Timestamps: timestamps, Colour: a.hasColour(a.streams.Out),

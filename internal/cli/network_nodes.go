@@ -23,8 +23,8 @@ func addOnNodesFlag(cmd *cobra.Command, onNodes *bool) {
 		"look at the nodes of the node files too, over SSH:\ndoes their HNS have the network?")
 }
 
-// networkOnNodes looks for the pod network in HNS of each node of the node files. limit bounds the wait
-// for it; 0: it is there or not.
+// networkOnNodes looks for the pod network in HNS of each node of the node files. limit bounds
+// the wait for the network; 0: do not wait.
 func (a *app) networkOnNodes(ctx context.Context, network string, limit time.Duration) ([]podnetwork.NodeReport,
 	error) {
 	s, err := a.begin()

@@ -95,9 +95,9 @@ func (q quietReporter) Transfer(string, int64) ui.Progress {
 	return ui.Discard{}.Transfer("", 0)
 }
 
-// onNodes connects to every node and does the work there, at most --parallel
-// at a time, within --timeout. It starts in the order of the node files and returns the
-// results in the order of the nodes' names, n2 before n10.
+// onNodes connects to every node and does the work on it, on at most --parallel nodes at a time,
+// within --timeout. It starts in the order of the node files and returns the results in the order
+// of the nodes' names, n2 before n10.
 func onNodes[T any](ctx context.Context, s *session,
 	work func(ctx context.Context, n *node.Node, document config.Document, r ui.Reporter) (T, error),
 ) []fleet.Result[T] {

@@ -61,9 +61,9 @@ On several nodes each line begins with the node's name, and stdin is empty.`,
 // commandFlag is swdt's own spelling of powershell.exe's -Command.
 const commandFlag = "command"
 
-// commandOfPowershell rewrites -Command, in any case, as --command. pflag would reject -Command, and
-// would read -command as -c with the value ommand. All arguments after it belong to it, as in
-// powershell.exe.
+// commandOfPowershell rewrites -Command, in any case, as --command. pflag would reject -Command,
+// and would read -command as -c with the value ommand. All arguments after -Command belong to the
+// script, as in powershell.exe.
 func commandOfPowershell(root *cobra.Command, args []string) []string {
 	found, _, err := root.Find(args)
 	at := slices.IndexFunc(args,
@@ -83,8 +83,8 @@ func (a *app) runPowershell(ctx context.Context, file string) error {
 	return a.runPowershellText(ctx, script, file == config.Stdin)
 }
 
-// runPowershellText runs a script on the nodes. If the script came on stdin, stdin has
-// no data left for it.
+// runPowershellText runs a script on the nodes. If the script came from stdin, the script itself
+// gets no stdin, since swdt has read all of it.
 func (a *app) runPowershellText(ctx context.Context, script string, fromStdin bool) error {
 	return a.runRemote(ctx, func(ctx context.Context, n *node.Node, streams command.Streams) (int, error) {
 		if fromStdin {

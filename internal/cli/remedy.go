@@ -19,8 +19,8 @@ func (a *app) remedies(node, text string) string {
 	return remedy.Rewrite(text, func(args []string) string { return a.commandLine(node, args) })
 }
 
-// remediesFor is remedies for a text that other users read: it adds only the node,
-// since they have their own node files.
+// remediesFor is remedies for a text that other users read. It adds only the node, since these
+// users have their own node files.
 func (a *app) remediesFor(node, text string) string {
 	elsewhere := &app{env: a.env, root: a.root}
 	return elsewhere.remedies(node, text)
@@ -98,7 +98,7 @@ func (c *carriedFlags) has(name, short string) bool {
 	})
 }
 
-// add adds a flag with each non-empty value.
+// add adds a flag with each non-empty value, unless the line already has the flag.
 func (c *carriedFlags) add(name, short string, values ...string) {
 	if c.has(name, short) {
 		return

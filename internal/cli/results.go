@@ -135,8 +135,8 @@ func (a *app) page() *ui.Page {
 	return page
 }
 
-// print prints the result of a command: document, or the output of text. The type of
-// document must be the one that the command declares.
+// print prints the result of a command: document or, in a format for people, the output of text.
+// The type of document must be the one that the command declares.
 func (a *app) print(document any, text func(*ui.Page) error) error {
 	if a.inText() {
 		page := a.page()
@@ -148,7 +148,7 @@ func (a *app) print(document any, text func(*ui.Page) error) error {
 	return a.printer.Write(a.streams.Out, document)
 }
 
-// declaredType rejects a document that the command does not declare, since its schema
+// declaredType rejects a document that the command does not declare, since the command's schema
 // would be wrong.
 func (p *printer) declaredType(document any, records bool) error {
 	got := reflect.TypeOf(document)
@@ -182,13 +182,13 @@ func (r *records) write(record any) error {
 type Result struct {
 	// Command is the command's name without swdt: "hns networks".
 	Command string
-	// Formats of -o, the default first.
+	// Formats are the values of -o, the default first.
 	Formats []string
-	// Type of the document that -o json prints; nil: there is none.
+	// Type is the type of the document that -o json prints; nil: the command has no document.
 	Type reflect.Type
 	// Records reports whether documents are printed one by one as they arrive.
 	Records bool
-	// Flags that make the command print this document instead: "--watch".
+	// Flags are the flags that make the command print this document instead: "--watch".
 	Flags string
 	// Declared reports whether the command is in the table of outputs.
 	Declared bool

@@ -135,7 +135,7 @@ func (a *app) sandboxServeCommand() *cobra.Command {
 	return cmd
 }
 
-// writeCloser closes a stream that can be closed.
+// writeCloser returns w with a Close that closes w if w can be closed, and does nothing if not.
 func writeCloser(w io.Writer) io.WriteCloser {
 	if closer, ok := w.(io.WriteCloser); ok {
 		return closer

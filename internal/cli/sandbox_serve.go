@@ -6,8 +6,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/sandbox"
 )
 
-// sandboxBehindSSHDCommands put any OpenSSH server in front of a Wine sandbox's
-// prefix: they are the ForceCommand and the SFTP subsystem of its sshd_config.
+// sandboxBehindSSHDCommands returns the commands that put any OpenSSH server in front of a Wine
+// sandbox's prefix. The server's sshd_config names them as ForceCommand and as SFTP subsystem.
 func (a *app) sandboxBehindSSHDCommands() []*cobra.Command {
 	return []*cobra.Command{a.sandboxShellCommand(), a.sandboxSFTPCommand()}
 }

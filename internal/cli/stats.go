@@ -139,8 +139,8 @@ func (a *app) observe(ctx context.Context, o *statsOptions, duration time.Durati
 	return fleet.Failures(results)
 }
 
-// cutShort returns the error for a --timeout that ended a watch early, since the watch
-// may have missed what it was meant to find.
+// cutShort returns the error of a --timeout that ended a watch early, since the watch may have
+// missed what it was meant to find. In any other case it returns err.
 func cutShort(ctx context.Context, duration time.Duration, err error) error {
 	var timeout *timeoutError
 	if err == nil && duration > 0 && errors.As(context.Cause(ctx), &timeout) {

@@ -144,8 +144,8 @@ func (a *app) statsPrinter(o statsWatchOptions, keys *livetable.Keys) monitor.Pr
 	return monitor.NewLines(a.page(), o.callers > 0)
 }
 
-// checkable rejects a check that could only pass: one that ends before a rule has the
-// samples that it needs, or that asks a source that no rule checks.
+// checkable rejects a check that could only pass: a check that ends before a rule has the samples
+// that it needs, or a check of a source that no rule covers.
 func (o *statsWatchOptions) checkable() error {
 	if len(o.fatal) == 0 {
 		return nil

@@ -132,7 +132,7 @@ func (a *app) onAll(ctx context.Context, work wholeWork, complete func(*session,
 	}
 	ctx, cancel := a.global.bounded(ctx)
 	defer cancel()
-	ofCluster := s.story.Node(doc.Cluster.Metadata.Name) // kind's messages and those of the stage are one progress
+	ofCluster := s.story.Node(doc.Cluster.Metadata.Name) // kind's messages and the messages of the cluster's stage are one progress
 	reporter := func(node string) ui.Reporter {
 		if node == "" {
 			return ofCluster

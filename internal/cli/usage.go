@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// noArguments is for commands that only have subcommands.
+// noArguments rejects all arguments. It is for commands that only have subcommands.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

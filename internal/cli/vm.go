@@ -48,7 +48,7 @@ command touches anything else, and an image that a VM is made from is only read.
 	return cmd
 }
 
-// drivers returns the drivers of VMs; the first is that of this system.
+// drivers returns the drivers of VMs; the first is the default on this system.
 func drivers() []vm.Driver {
 	all := []vm.Driver{qemu.New(qemu.Options{}), libvirt.New(), hyperv.New(hyperv.Options{})}
 	if runtime.GOOS == "windows" {
@@ -189,7 +189,8 @@ func (a *app) eachVM(
 	return fleet.Run(ctx, documents, a.global.parallel, each)
 }
 
-// vmLabel returns the label of a VM's progress; "" if there is only one, for people.
+// vmLabel returns the label of a VM's progress. It returns "" if there is only one VM and the
+// progress is text for people.
 func (a *app) vmLabel(documents []config.Document, document config.Document) string {
 	if len(documents) == 1 && a.global.logs == "text" {
 		return ""

@@ -12,7 +12,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/install"
 )
 
-// stallLimit is the word for a VM whose disk and screen do not change, in any stage.
+// stallLimit is the word of --limit that bounds how long the disk and the screen of a VM may stay
+// unchanged, in any stage.
 const stallLimit = "stall"
 
 // addLimitFlag adds --limit, which a machine that is slower than most needs.
@@ -22,7 +23,7 @@ func addLimitFlag(cmd *cobra.Command, limits *[]string) {
 	must(cmd.RegisterFlagCompletionFunc("limit", cobra.FixedCompletions(limitWords(), cobra.ShellCompDirectiveNoSpace)))
 }
 
-// limitWords returns the words that --limit knows.
+// limitWords returns the words that --limit accepts.
 func limitWords() []string {
 	var words []string
 	for _, stage := range install.Stages() {

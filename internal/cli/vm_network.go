@@ -17,7 +17,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/network"
 )
 
-// dockerHost names Docker's engine, as for the docker command.
+// dockerHost is the environment variable that names Docker's engine, as for the docker command.
 const dockerHost = "DOCKER_HOST"
 
 // docker returns the engine whose networks VMs can be on.
