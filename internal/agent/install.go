@@ -83,7 +83,8 @@ func (i *installation) run(ctx context.Context) (kept bool, err error) {
 			return false, nil
 		}
 		// The rename usually fails because another session runs the file at this path. The path
-		// contains the agent's hash, so that file should be this same agent; isThere checks it.
+		// contains the agent's hash, so that file should be this same agent; isThere checks the
+		// file's hash.
 		kept, look := i.isThere(ctx)
 		if kept || look != nil || try == maxRenames {
 			if !kept {

@@ -27,8 +27,8 @@ const (
 	tailPause = 100 * time.Millisecond
 )
 
-// Tail sends the text of a log. To follow a log, it polls: Windows reports changes of a folder, but
-// reports a change of a file that is written often only when the file is closed.
+// Tail sends the text of a log. Tail follows a log by polling: Windows reports changes of a folder,
+// but reports a change of a file that is written often only when the file is closed.
 func (s *filesService) Tail(request *agentv1.TailRequest, stream grpc.ServerStreamingServer[agentv1.TailReply]) error {
 	t := &tailer{files: s.platform.Files, request: request, stream: stream,
 		buffer: make([]byte, tailBlock), now: time.Now()}
@@ -210,8 +210,8 @@ func (t *tailer) flush(last bool) error {
 		}
 	}
 	send := t.dropEarly(text)
-	// A container's line may be split into pieces, and only one piece may contain the word. So
-	// lines of containers are not filtered here.
+	// A container's line may be split into pieces, and only one piece may contain a requested word.
+	// So lines of containers are not filtered here.
 	if len(t.request.GetContains()) > 0 && !logline.IsCRI(firstLine(send)) {
 		send = t.filter(send)
 	}
@@ -224,8 +224,8 @@ func (t *tailer) flush(last bool) error {
 	return nil
 }
 
-// dropEarly removes the lines at the beginning of text that were logged before the time GetSince of
-// the request.
+// dropEarly removes the lines at the beginning of text that were logged before the request's
+// GetSince.
 func (t *tailer) dropEarly(text []byte) []byte {
 	since := t.request.GetSince().AsTime()
 	for t.early && len(text) > 0 {

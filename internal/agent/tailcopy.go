@@ -62,9 +62,9 @@ func (t *tailer) copied() (offset int64, ok bool, err error) {
 	return offset, ok, nil
 }
 
-// isGrowing reports whether the file is a copy of which only the bytes sent from its original were
-// skipped, and nothing was read. If such a file is shorter than t.offset, it is still being
-// written.
+// isGrowing reports whether the tailer skipped the beginning of a copy, because this text was sent
+// from the original, and has read nothing of the copy yet. If such a copy is shorter than t.offset,
+// it is still being written.
 func (t *tailer) isGrowing() bool { return t.skipped > 0 && t.offset == t.skipped }
 
 // identified adds the hash of the file's first bytes to a place, so that a copy of the file can be

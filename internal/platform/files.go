@@ -33,7 +33,7 @@ type FileID struct {
 type CreateMode int
 
 const (
-	CreateNew      CreateMode = iota // fails with fault.ErrExist
+	CreateNew      CreateMode = iota // fails with fault.ErrExist if the file exists
 	CreateTruncate                   // starts with an empty file
 	CreateAppend                     // continues at the end; creates the file if needed
 )

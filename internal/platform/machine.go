@@ -88,7 +88,7 @@ type Features interface {
 	// State returns the state of one feature. If this Windows does not have the feature, the
 	// error is fault.ErrNotExist.
 	State(ctx context.Context, name string) (FeatureState, error)
-	// Enable enables a feature and all features it needs; Disable disables it.
+	// Enable enables a feature and all features that it needs. Disable disables a feature.
 	Enable(ctx context.Context, name string) (rebootRequired bool, err error)
 	Disable(ctx context.Context, name string) (rebootRequired bool, err error)
 }
@@ -112,7 +112,7 @@ type Firewall interface {
 	Rules(ctx context.Context) ([]FirewallRule, error)
 	// Add creates a rule, and replaces all rules of the same name.
 	Add(ctx context.Context, rule FirewallRule) error
-	// Remove deletes every rule of that name. If there is none, the error is
+	// Remove deletes every rule of that name. If no rule has the name, the error is
 	// fault.ErrNotExist.
 	Remove(ctx context.Context, name string) error
 	// EnableGroup turns all rules of a group, named by its resource id, on or off.

@@ -58,8 +58,8 @@ type ServiceConfig struct {
 
 // Recovery is the SCM's reaction when the service's process ends unexpectedly.
 type Recovery struct {
-	// Restarts are the delays before the first, second, … restart; after the
-	// last one the SCM does nothing more.
+	// Restarts are the delays before the first, second, … restart; after the last restart the SCM
+	// does nothing more.
 	Restarts []time.Duration
 	// Reset is the time without a failure after which the SCM counts failures
 	// from zero again.

@@ -80,8 +80,8 @@ func (f files) Create(path string, mode platform.CreateMode) (platform.WriteFile
 	return f.all.Create(path, mode)
 }
 
-// createNew creates a restricted file. If the file exists already, createNew judges it, and returns ErrExist if it
-// is swdt's.
+// createNew creates a restricted file. If the file exists already, createNew returns fault.ErrExist
+// if the file is swdt's, and a *ForeignError if it is not.
 func (f files) createNew(path string) (platform.WriteFile, error) {
 	err := checkOwner(f.all, path)
 	if errors.Is(err, fault.ErrNotExist) {

@@ -12,12 +12,11 @@
 //
 //	prepared → filtering → starting → capturing → stopping → done
 //
-// The guardian stops the capture when the lock is free, when the capture's time
-// is over, or when the machine shuts down. If a guardian starts and the journal
-// is past its beginning, an earlier guardian was killed: the new one stops the
-// capture, too. After a power cut the packet monitor no longer captures. Then
-// the guardian, which the SCM starts at boot, cleans up, or Heal does so at the
-// next contact.
+// The guardian stops the capture when the lock is free, when the capture's time is over, or when
+// the machine shuts down. If a guardian starts and the journal shows that the capture had begun, an
+// earlier guardian was killed. In this case, the new guardian stops the capture. After a power cut
+// the packet monitor no longer captures; the guardian, which the SCM starts at boot, cleans up, or
+// Heal does so at the next contact.
 //
 // The packets stay in files on the node until their session has fetched them.
 // The session holds the files while it fetches them (Keep). If no session

@@ -264,13 +264,13 @@ func (g *guardian) clear(ctx context.Context) (kept string, err error) {
 // stop runs `pktmon stop` until pktmon reports that swdt's capture does not run.
 func (g *guardian) stop(ctx context.Context) error {
 	if g.Plan.Blind {
-		if g.refused { // perhaps because another program captures
+		if g.refused { // perhaps another program captures: do not stop its capture
 			return nil
 		}
 		_, err := g.monitor.run(ctx, "stop")
 		var ended *captureplan.CommandError
 		if errors.As(err, &ended) {
-			return nil // nothing ran
+			return nil // pktmon refused to stop, since nothing captured
 		}
 		return err
 	}

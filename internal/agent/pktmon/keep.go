@@ -188,8 +188,8 @@ func linger(ctx context.Context, files platform.Files, id string) bool {
 	}
 }
 
-// packetsGone reports whether the guardian of a capture need no longer stay for its packets. If they are overdue and
-// no session fetches them, packetsGone removes them.
+// packetsGone reports whether the guardian of a capture need no longer stay for its packets. If the
+// packets are overdue and no session fetches them, packetsGone removes the packets.
 func packetsGone(files platform.Files, id string, overdue bool) (bool, error) {
 	// If the journal names another capture, that capture has removed the packets. If the journal
 	// cannot be read, the files decide.

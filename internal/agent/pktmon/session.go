@@ -149,7 +149,7 @@ func Follow(ctx context.Context, m Machine, id string, report func(captureplan.E
 	wakes, closed := 0, 0
 	for last := (captureplan.State)(""); ; {
 		// Call Running before the journal is read. If Running reports that the guardian has ended,
-		// the journal has all its records.
+		// the journal has all records of the guardian.
 		alive, err := guardianOf(m).Running(ctx)
 		if err != nil {
 			return err

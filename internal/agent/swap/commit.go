@@ -25,8 +25,9 @@ func (t *transaction) commit(ctx context.Context) error {
 	return t.finish(ctx, t.committedOutcome(ctx, notes))
 }
 
-// keepPrevious keeps the old binary for a rollback by hand. It replaces the previous binary of an earlier swap. If a
-// program still runs that previous binary, keepPrevious moves it aside instead, and a later transaction removes it.
+// keepPrevious keeps the old binary for a rollback by hand. It replaces the previous binary of an
+// earlier swap. If a program still runs that previous binary, keepPrevious moves the previous
+// binary aside instead, and a later transaction removes it.
 func (t *transaction) keepPrevious(c Component) error {
 	files := t.Platform.Files
 	err := files.Rename(c.undo(), c.previous(), true)

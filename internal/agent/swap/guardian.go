@@ -91,7 +91,7 @@ func Follow(ctx context.Context, m Machine, id string, report func(Event)) (Outc
 	seen, wakes := 0, 0
 	for {
 		// Call Running before the journal is read. If Running reports that the guardian has ended,
-		// the journal has all its records.
+		// the journal has all records of the guardian.
 		alive, err := guardianOf(m).Running(ctx)
 		if err != nil {
 			return Outcome{}, err

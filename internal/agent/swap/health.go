@@ -63,8 +63,8 @@ func (t *transaction) stillRuns(ctx context.Context, c Component, started starte
 }
 
 // runningSince returns the time at which this guardian started the service, and the service's
-// process. If another guardian started the service, the time is that of this guardian's first
-// query.
+// process. If another guardian started the service, the returned time is the time of this
+// guardian's first query.
 func (t *transaction) runningSince(ctx context.Context, service string) (startedService, error) {
 	key := strings.ToLower(service)
 	if s, ok := t.started[key]; ok {
@@ -83,9 +83,9 @@ func (t *transaction) startedAt(service string) (startedService, bool) {
 	return s, ok
 }
 
-// awaitHealthy waits until the component's health check passes. If the check failed before the
-// swap too, it need not pass. If the service ends meanwhile, awaitHealthy returns an error at
-// once.
+// awaitHealthy waits until the component's health check passes. If the check failed before the swap
+// too, awaitHealthy does not wait. If the service ends during the wait, awaitHealthy returns an
+// error at once.
 func (t *transaction) awaitHealthy(ctx context.Context, c Component) error {
 	if c.Health.empty() || t.unhealthyBefore(c) != "" {
 		t.markHealthy(c)

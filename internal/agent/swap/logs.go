@@ -14,7 +14,7 @@ const (
 	logTailBytes = 16 << 10 // bytes of the log that are read to find these lines
 )
 
-// logSizes records the sizes of the services' logs before the services are
+// logSizes returns the sizes of the services' logs by path. Call it before the services are
 // stopped.
 func (t *transaction) logSizes(ctx context.Context, services []string) map[string]int64 {
 	sizes := map[string]int64{}

@@ -12,8 +12,8 @@ import (
 )
 
 // outdated reports whether the service runs another file than the one at the destination, which
-// info describes. The process that runs the file may be one below the service's own, as under
-// kube-log-runner.
+// info describes. The process that runs the file may be a descendant of the service's own process,
+// as under kube-log-runner.
 //
 // Windows allows renaming a running executable, but not writing, replacing or removing it. So a
 // swap puts another file at the destination, and gives the running file another name. As the image
@@ -25,7 +25,6 @@ import (
 // destination was created or written after the process began. NTFS's time of the last change is not
 // used, since a new access list changes this time, and so does a backup that clears the archive
 // bit. A file with a time in the future does not count as newer: the clock was set back.
-// future does not count as newer: the clock was set back.
 func (i *inspection) outdated(info platform.FileInfo) bool {
 	if i.service.State != platform.Running || i.service.PID == 0 || i.service.SharedProcess {
 		return false

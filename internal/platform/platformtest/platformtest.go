@@ -31,7 +31,7 @@ type Fixture struct {
 	//	stdin            copies stdin to stdout
 	//	env NAME         prints the variable and a newline
 	//	folder           prints the working folder and a newline
-	//	exit N           ends with that code
+	//	exit N           ends with exit code N
 	//	child WORDS…     starts itself with WORDS, prints its PID and a newline; exit 0
 	//	childandwait …   the same, but waits for the child
 	//	lock PATH TEXT   acquires the lock of the file with the holder TEXT, prints
@@ -40,12 +40,12 @@ type Fixture struct {
 	Program     string
 	ProgramArgs []string
 
-	// InstallService registers a service whose program has this behaviour, with config's other fields, and removes it
-	// after the test.
+	// InstallService registers a service with the fields of config and with a program that has the
+	// behaviour b. It removes the service after the test.
 	InstallService func(t *testing.T, config platform.ServiceConfig, b Behaviour)
 
-	// ServeHTTP serves HTTP on a loopback port of the machine and returns the URL of its root. ServePipe serves a
-	// named pipe that echoes its input. Either may be nil.
+	// ServeHTTP serves HTTP on a loopback port of the machine and returns the URL of its root.
+	// ServePipe serves a named pipe that echoes its input. Each of these two functions may be nil.
 	ServeHTTP func(t *testing.T, handler http.Handler) (url string)
 	ServePipe func(t *testing.T) (path string)
 

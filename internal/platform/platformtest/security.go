@@ -54,7 +54,7 @@ func testLock(t *testing.T, fixture func(*testing.T) Fixture) {
 		case string(locked.Holder) != "the other":
 			t.Fatalf("locked.Holder is %q, want %q", string(locked.Holder), "the other")
 		}
-		other.cancel() // kills the process, which cannot unlock before
+		other.cancel() // kills the process before it can unlock
 		other.wait(t)
 		var lock platform.Unlocker
 		eventually(t, "the lock ends with its process", func() bool {

@@ -54,7 +54,7 @@ func presetAccess() map[string]string {
 			"(A;CI;DCLCRPCR;;;BU)",
 		`C:\ProgramData\ssh`: "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;AU)",
 		profileFolder:        private,
-		nodeFolder:           access.Programs, // a join leaves this list
+		nodeFolder:           access.Programs, // the list that a join sets
 	}
 }
 

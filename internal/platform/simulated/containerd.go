@@ -142,8 +142,7 @@ func windowsPath(path string) string {
 	return path
 }
 
-// networkReady reports whether there is a pod network, that is, whether confDir has a configuration
-// file of one.
+// networkReady reports whether the folder confDir has the configuration file of a pod network.
 func (m *Machine) networkReady(confDir string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

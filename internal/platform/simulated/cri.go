@@ -37,6 +37,5 @@ func (c component) serveCRI() (func(), error) {
 	}, nil
 }
 
-// Removed reports whether containerd was asked to remove a pod or an image, by
-// its id.
+// Removed reports whether containerd was asked to remove the pod or the image with this id.
 func (m *Machine) Removed(id string) bool { return m.removed.Has(id) }

@@ -16,7 +16,7 @@ import (
 )
 
 // The files from which HNS and HCS read their replies, one object per file, as on a node under
-// Wine. A test that needs another network puts other files there.
+// Wine. A test that needs another network puts other files into these folders.
 const (
 	// HNSFolder holds the files KIND\ID.json.
 	HNSFolder = `C:\ProgramData\swdt-hns`

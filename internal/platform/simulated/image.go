@@ -14,16 +14,16 @@ import (
 	"sync"
 )
 
-// Image is an executable file with its properties. They determine which program the machine runs
-// for it.
+// Image is an executable file with its properties. The properties determine which program the
+// machine runs for the file.
 type Image struct {
 	Path         string // path of the file
 	Size         int64
 	SHA256       func() string // lower-case hex; computed at the first call
 	PE           bool          // an executable for Windows
 	Architecture string        // as GOARCH; empty: unknown
-	// Name is the program: from Binary's note, else a Go program's main
-	// package, else the file's name.
+	// Name is the name in Binary's note. Without a note, it is the main package of a known Go
+	// program, or else the file's name without its extension.
 	Name    string
 	Version string // empty: unknown
 	Fault   Fault

@@ -180,7 +180,7 @@ func (j *kubeadmJoin) startKubelet(ctx context.Context) error {
 	return nil
 }
 
-// stopKubelet waits until the service has stopped.
+// stopKubelet stops the kubelet's service and waits until it has stopped.
 func (j *kubeadmJoin) stopKubelet(ctx context.Context) { stopKubelet(ctx, j.p) }
 
 func stopKubelet(ctx context.Context, p *Process) {
@@ -223,7 +223,8 @@ func (j *kubeadmJoin) awaitKubelet(ctx context.Context) error {
 	return nil
 }
 
-// poll checks at intervals, as kubeadm does.
+// poll waits until condition returns true, for at most timeout. It checks at intervals, as kubeadm
+// does.
 func poll(ctx context.Context, timeout time.Duration, condition func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -235,8 +236,8 @@ func poll(ctx context.Context, timeout time.Duration, condition func() bool) err
 	return nil
 }
 
-// write writes a file with its folders through the machine's operations, so
-// that tests can make them fail.
+// write writes a file with its folders through the machine's operations, so that tests can make
+// these operations fail.
 func (j *kubeadmJoin) write(file string, data []byte) error {
 	folder, _ := path.Split(strings.ReplaceAll(file, `\`, "/"))
 	if err := j.p.Platform.Files.MakeFolder(strings.ReplaceAll(strings.TrimSuffix(folder, "/"), "/", `\`)); err != nil {
@@ -250,8 +251,8 @@ func (j *kubeadmJoin) write(file string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// kubeadmReset imitates kubeadm reset: it stops the kubelet, and removes join's files and the
-// contents of join's folders.
+// kubeadmReset imitates kubeadm reset: it stops the kubelet, and removes the files and the contents
+// of the folders that kubeadm join has written.
 func (c component) kubeadmReset(ctx context.Context) int {
 	p := c.p
 	if !slices.ContainsFunc(p.Args, func(arg string) bool { return arg == "-f" || arg == "--force" }) {

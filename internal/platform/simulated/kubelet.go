@@ -126,7 +126,7 @@ func parseLabels(flag string) map[string]any {
 	return labels
 }
 
-// parseTaints parses key=value:Effect, key:Effect.
+// parseTaints parses a list of taints, each of the form key=value:Effect or key:Effect.
 func parseTaints(flag string) []any {
 	var taints []any
 	for one := range strings.SplitSeq(flag, ",") {

@@ -203,7 +203,7 @@ func (k *kubeletNode) write(path string, data []byte) {
 
 func (k *kubeletNode) path() string { return "/api/v1/nodes/" + k.name }
 
-// register makes the Node, or adds the labels to an existing one.
+// register makes the Node. If the Node exists already, register adds the labels to it.
 func (k *kubeletNode) register(ctx context.Context) error {
 	labels := parseLabels(k.c.flag("--node-labels"))
 	for name, value := range map[string]string{
@@ -248,7 +248,8 @@ func (k *kubeletNode) renew(ctx context.Context, now time.Time) error {
 	}, nil)
 }
 
-// writeStatus writes the node's status when it changes, and every few seconds.
+// writeStatus writes the node's status when it has changed, and otherwise every five
+// kubeletRenewals.
 func (k *kubeletNode) writeStatus(ctx context.Context, now time.Time) error {
 	runtime, why := k.runtime(ctx)
 	state := runtime.RuntimeVersion + why

@@ -21,7 +21,7 @@ var errNoControl = errors.New("the service cannot accept control messages at thi
 // ServiceControl is a service program's side of the SCM.
 type ServiceControl struct {
 	Name string
-	Args []string // those of Start, without the service's name
+	Args []string // the arguments of Start, without the service's name
 
 	s         *service
 	p         *process

@@ -32,8 +32,8 @@ func powershellMain(ctx context.Context, p *Process) int {
 	return runStatements(ctx, p, script)
 }
 
-// unwrapped returns the script inside the frame that package powershell adds: a
-// quoted string, or a file that is deleted first.
+// unwrapped returns the script inside the frame that package powershell adds. The frame has the
+// script as a quoted string, or the path of a file with the script; unwrapped removes this file.
 func (p *Process) unwrapped(script string) (string, error) {
 	if _, rest, ok := strings.Cut(script, "$swdtFile = '"); ok {
 		path := quoted(rest)

@@ -222,7 +222,7 @@ func (m *Machine) installNode() {
 }
 
 // The control plane of a Member. The node sees only a name and a port that can be reached: the
-// kubelet is not configured for this control plane and serves on its own.
+// kubelet is not configured for this control plane and works without one.
 const (
 	memberServer  = "control-plane.example"
 	memberAddress = "10.0.0.1"

@@ -22,14 +22,14 @@ type Program struct {
 	Name string
 	// Match reports whether an executable is this program.
 	Match func(*Image) bool
-	// Main is its main function; it returns the exit code. ctx ends when the process is killed or
-	// the machine goes down, and Main must return soon after that. In a service (p.Service is set)
-	// Main reports the service's state; a return without Stopped is a crash.
+	// Main is the program's main function; it returns the exit code. ctx ends when the process is
+	// killed or the machine goes down, and Main must return soon after that. In a service
+	// (p.Service is set) Main reports the service's state; a return without Stopped is a crash.
 	Main func(ctx context.Context, p *Process) int
 }
 
-// AgentProgram returns the agent as a program. As a service it runs until it returns
-// or is asked to stop, as cmd/swdt-agent does.
+// AgentProgram returns the agent as a program. As a service, the agent runs until it returns or the
+// SCM asks it to stop, as cmd/swdt-agent does.
 func AgentProgram(a Agent) Program {
 	return Program{
 		Name:  "swdt-agent",
@@ -174,7 +174,7 @@ func (m mortal) Write(data []byte) (int, error) {
 	return m.Writer.Write(data)
 }
 
-// executable returns the file that a path starts; .exe may be omitted.
+// executable returns the file that Windows executes for a path; the path may lack .exe.
 func (m *Machine) executable(path string) (*file, error) {
 	f, err := m.disk.find(path, true)
 	if errors.Is(err, fault.ErrNotExist) && !strings.Contains(baseName(path), ".") {

@@ -89,8 +89,8 @@ type Options struct {
 	// creates the machine anew. OnRestart must not wait for Close. Nil: the machine boots by
 	// itself.
 	OnRestart func()
-	// OnShutdown is called when a requested shutdown has switched the machine off, which then stays
-	// off. OnShutdown must not wait for Close. Nil: nothing is called.
+	// OnShutdown is called when a requested shutdown has switched the machine off. The machine then
+	// stays off. OnShutdown must not wait for Close. Nil: nothing is called.
 	OnShutdown func()
 	// Log receives the events of the machine; nil: none.
 	Log *slog.Logger
@@ -156,7 +156,7 @@ type Machine struct {
 	lastPID   uint32
 	listeners map[string]*listener             // by address, such as 127.0.0.1:10248
 	pipes     map[string]*pipe                 // by lower-case path
-	outcomes  map[string]platform.ReachOutcome // of SetReach
+	outcomes  map[string]platform.ReachOutcome // not used: SetReach sets surroundings.outcomes
 	around    surroundings
 	ip        ipSettings
 	// alterFacts is the function that SetFacts set; nil: none.
@@ -298,7 +298,7 @@ func (m *Machine) notify() {
 // spawn runs a goroutine that Close waits for.
 func (m *Machine) spawn(f func()) { m.running.Go(f) }
 
-// HandleHTTP serves HTTPGet at address (127.0.0.1:10248) until the process ends.
+// HandleHTTP serves the requests of HTTPGet at address (127.0.0.1:10248) until the process ends.
 func (p *Process) HandleHTTP(address string, handler http.Handler) error {
 	return p.p.listen(address, handler)
 }

@@ -77,7 +77,7 @@ func (m *Machine) RunningServices() []string {
 	return names
 }
 
-// ProcessNames lists the running processes, by PID.
+// ProcessNames returns the names of the running processes, sorted by PID.
 func (m *Machine) ProcessNames() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

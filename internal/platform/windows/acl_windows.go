@@ -12,8 +12,8 @@ import (
 
 // ACL and SetACL open the path itself, never the target of a link, and act on that handle. They
 // enable the privileges that let an administrator open the path even if the access list excludes
-// administrators. If a privilege cannot be enabled, opening the path fails, and ACL or SetACL
-// returns that error.
+// administrators. If a privilege is needed but cannot be enabled, opening the path fails, and ACL
+// or SetACL returns this error.
 
 func (files) ACL(path string) (string, error) {
 	path, err := clean(path)
@@ -122,7 +122,8 @@ func securityOf(sddl string) (*windows.SecurityAttributes, error) {
 	}
 	if owner != nil {
 		// Giving a file to another account needs this privilege, which is disabled by default for
-		// elevated administrators. If it cannot be enabled, creating the file fails.
+		// elevated administrators. If the privilege is needed but cannot be enabled, creating the
+		// file fails.
 		_ = enablePrivilege("SeRestorePrivilege")
 	}
 	return &windows.SecurityAttributes{

@@ -172,8 +172,8 @@ func (f files) Create(path string, mode platform.CreateMode) (platform.WriteFile
 	return file, nil
 }
 
-// orFolder returns fault.ErrIsDirectory if path is a folder, since Windows then only reports "access denied".
-// Otherwise it returns err.
+// orFolder returns an error of the kind fault.ErrIsDirectory if path is a folder, since Windows
+// reports only "access denied" for a folder. If path is not a folder, orFolder returns err.
 func (f files) orFolder(path string, err error) error {
 	if !errors.Is(err, windows.ERROR_ACCESS_DENIED) && !errors.Is(err, windows.ERROR_FILE_EXISTS) {
 		return err

@@ -53,8 +53,8 @@ func (compute) NetworkObjects(ctx context.Context, kind platform.NetworkKind) ([
 	return objects, nil
 }
 
-// hcnName returns the part of the names of the DLL's functions that stands for a kind, or "" for an
-// unknown kind.
+// hcnName returns the word for a kind in the names of the DLL's functions, such as Network in
+// HcnOpenNetwork. For an unknown kind it returns "".
 func hcnName(kind platform.NetworkKind) string {
 	switch kind {
 	case platform.HNSNetworks:

@@ -24,7 +24,7 @@ func (network) Listeners(ctx context.Context) ([]platform.Listener, error) {
 		return nil, failed(err, what)
 	}
 	all := decodeListeners(v4, rowOfIPv4())
-	// A machine without IPv6 has no such table.
+	// A machine without IPv6 has no table for IPv6.
 	if v6, err := listenerTable(windows.AF_INET6); err == nil {
 		all = append(all, decodeListeners(v6, rowOfIPv6())...)
 	}

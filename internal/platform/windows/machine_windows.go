@@ -93,10 +93,10 @@ func (m machine) build() string {
 	return build + "." + revision
 }
 
-// bootID combines two values: the counter that Windows keeps of its boots
-// (which the kubelet also reports), and the start time of the Service Control
-// Manager's process. The counter is missing under Wine, and if prefetching is
-// off. The process begins once per boot on Windows and under Wine.
+// bootID combines two values: the counter that Windows keeps of its boots (which the kubelet also
+// reports), and the start time of the Service Control Manager's process. The counter is missing
+// under Wine, and if prefetching is off. The process starts once per boot on Windows and under
+// Wine.
 func (m machine) bootID(ctx context.Context) (string, error) {
 	list, err := m.processes.List(ctx)
 	if err != nil {
@@ -160,7 +160,7 @@ func (machine) Reboot(ctx context.Context, reason string) error {
 	if err != nil {
 		return fmt.Errorf("%s: reason %q: %w", what, reason, err)
 	}
-	// Two seconds, so that the reply is sent first.
+	// Wait two seconds, so that the reply is sent first.
 	const seconds, force, restart = 2, true, true
 	err = windows.InitiateSystemShutdownEx(nil, message, seconds, force, restart,
 		windows.SHTDN_REASON_MAJOR_OTHER|windows.SHTDN_REASON_FLAG_PLANNED)

@@ -101,8 +101,7 @@ func (s services) wineStoppable(ctx context.Context, name string) error {
 	if status.State == platform.Stopped {
 		return translate(windows.ERROR_SERVICE_NOT_ACTIVE)
 	}
-	// The direct dependents suffice: if none of them runs, none of their
-	// dependents does.
+	// The direct dependents suffice: if none of them runs, none of their own dependents runs.
 	dependents, err := wineDependents(name)
 	if err != nil {
 		return err

@@ -1,6 +1,6 @@
-// Package captureplan describes a capture of packets, both as your machine requests it and as the node reports it:
-// the plan, the files on the node, the states and the outcome. They travel as JSON, and the node keeps them in its
-// journal.
+// Package captureplan describes a capture of packets, both as your machine requests it and as the
+// node reports it: the plan, the files on the node, the states and the outcome. Plans, states and
+// outcomes travel as JSON, and the node keeps them in its journal.
 package captureplan
 
 import (
@@ -33,18 +33,19 @@ const (
 	MaxSilence = 5 * KeepAlive
 )
 
-// Plan describes one capture. Your machine makes it, since the command lines of
-// pktmon differ between builds of Windows.
+// Plan describes one capture. Your machine makes the plan, since the command lines of pktmon differ
+// between builds of Windows.
 type Plan struct {
 	ID     string `json:"id"`
 	Holder string `json:"holder"` // the user and the machine that capture, for messages
 	// Filters are the arguments of each `pktmon filter add`, without the filter's name, which precedes them.
 	Filters [][]string `json:"filters,omitempty"`
 	Start   []string   `json:"start"` // the arguments of pktmon that begin the capture
-	// Live means that pktmon itself prints the packets until its process is ended. Otherwise the pktmon process
-	// ends at once, and its driver writes the packets to the log file.
+	// Live means that pktmon itself prints the packets until its process is ended. If Live is
+	// false, the pktmon process ends at once, and pktmon's driver writes the packets to the log
+	// file.
 	Live bool `json:"live,omitempty"`
-	// Blind means that this pktmon cannot report whether it captures.
+	// Blind means that the node's pktmon cannot report whether it captures.
 	Blind bool `json:"blind,omitempty"`
 	// Round, if it is not 0, is the time after which a log is closed and the next one begins, so that the closed
 	// log can be fetched while the capture continues: see RoundFile.
@@ -53,10 +54,11 @@ type Plan struct {
 	For time.Duration `json:"for,omitempty"`
 	// MaxText limits the output of a live capture, in bytes.
 	MaxText int64 `json:"maxText,omitempty"`
-	// Force ends a capture that another program started.
+	// Force means that captures of other programs are ended and their filters removed. Without
+	// Force, a capture of another program makes the node refuse this one.
 	Force bool `json:"force,omitempty"`
-	// Fetch means that nothing is captured: the session fetches the files that this capture left on the node, and
-	// holds the capture's lock meanwhile.
+	// Fetch means that nothing is captured: the session fetches the files that this capture left on
+	// the node. Meanwhile no other capture and no guardian removes these files.
 	Fetch bool `json:"fetch,omitempty"`
 }
 
@@ -139,8 +141,9 @@ type Rounds struct {
 	Missed time.Duration `json:"missed,omitempty"`
 }
 
-// ResultFile returns the path of a copy of a capture's journal. The copy is made if the next capture replaces the
-// journal before the capture's session may have read the outcome.
+// ResultFile returns the path of a copy of a capture's journal. The copy is made when the next
+// capture replaces the journal while the session of this capture still fetches packets, since this
+// session may not have read the outcome yet.
 func ResultFile(id string) string { return layout.Captures + `\` + id + ".json" }
 
 // CommandError reports that pktmon ended with an exit code other than 0.

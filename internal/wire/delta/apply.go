@@ -125,7 +125,7 @@ func (a *applier) openPredictor() error {
 }
 
 // readStreams reads the compressed streams into memory as they arrive. So a patch that declares
-// more bytes than it contains occupies only as much memory as it contains bytes.
+// more bytes than it contains needs only the memory for the bytes that it contains.
 func (a *applier) readStreams(patch *countingReader) error {
 	var sizes [streamCount]uint64
 	total := uint64(0)
@@ -167,7 +167,7 @@ func (a *applier) run() error {
 	return a.finished()
 }
 
-// literal copies literals to the new file until the new file has as many bytes as until says.
+// literal copies literals to the new file until the new file has `until` bytes.
 func (a *applier) literal(until int64) error {
 	for a.written < until {
 		part := a.buffer[:min(chunk, until-a.written)]

@@ -2,8 +2,8 @@ package delta
 
 import "math"
 
-// granule is the number of addresses that share an entry of the block map. Functions begin at
-// multiples of granule.
+// granule is the number of addresses that share an entry of the block map. Go's linker places
+// functions of x86-64 at multiples of granule.
 const granule = 32
 
 // blockMap maps each granule of the old image to its place in the new image.
@@ -36,9 +36,9 @@ func (m *blockMap) add(b span) {
 	}
 }
 
-// set records that n bytes moved from the address from to the address to. A granule moves as far as
-// its first byte. If no block contains the first byte, the granule moves as far as the first of its
-// bytes that a block contains.
+// set records that n bytes moved from the address `from` to the address `to`. A granule moves as
+// far as its first byte. If no block contains the first byte, the granule moves as far as the first
+// of its bytes that a block contains.
 func (m *blockMap) set(from, to, n int64) {
 	moved := int32(to - from)
 	first, last := from/granule, (from+n-1)/granule

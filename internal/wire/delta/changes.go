@@ -40,7 +40,8 @@ func (c *changes) next() error {
 	return err
 }
 
-// apply adds the next values of the patch to the bytes of part for which they are meant.
+// apply corrects the bytes of part: to each byte for which the patch has a value, it adds the
+// value.
 func (c *changes) apply(part []byte) error {
 	at := int64(0)
 	for c.gap < int64(len(part))-at {

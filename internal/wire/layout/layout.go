@@ -24,7 +24,8 @@ const (
 	HashCache = Root + `\hashes.json`
 	// JoinRecord lists what `swdt join` put on the machine, for `swdt reset` and for the next run to continue from.
 	JoinRecord = Root + `\join.json`
-	// JoinConfiguration contains a bootstrap token while kubeadm runs.
+	// JoinConfiguration is the configuration file of kubeadm join. It contains a bootstrap token, so swdt
+	// removes the file when kubeadm has ended.
 	JoinConfiguration = Root + `\join.yaml`
 	// Trace holds the settings that `swdt trace` changed, and the state of these settings before
 	// the change.
@@ -44,8 +45,8 @@ const (
 )
 
 // BinarySDDL is the owner and access list of a new binary that a service runs. It is used if the
-// new binary replaces no file from which it could take them. Every account may run the binary, and
-// only administrators may change it.
+// new binary replaces no file, or a file that ordinary accounts could change. Every account may run
+// the binary, and only administrators may change it.
 const BinarySDDL = "O:BAD:P(A;;FA;;;SY)(A;;FA;;;BA)(A;;0x1200a9;;;BU)"
 
 // Agent returns the path of the agent with this hash (64 hex digits, SHA-256).

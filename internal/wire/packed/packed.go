@@ -1,7 +1,6 @@
-// Package packed compresses the data that the agent reads from files and programs: a
-// log shrinks to a seventh. Compressing it with Snappy takes less time than SSH needs
-// to send the saved bytes. Data that hardly shrinks, such as compressed data, is sent
-// unchanged.
+// Package packed compresses the data that the agent reads from files and programs: a log shrinks to
+// a seventh. Compressing data with Snappy takes less time than SSH needs to send the bytes that
+// compression saves. Data that hardly shrinks, such as compressed data, is sent unchanged.
 package packed
 
 import (

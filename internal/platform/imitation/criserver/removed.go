@@ -62,7 +62,7 @@ func (s *imageService) images() []Image {
 	return slices.DeleteFunc(all, func(i Image) bool { return s.removed.Has(i.ID) })
 }
 
-// RemoveImage accepts an image's id or its tag.
+// RemoveImage removes the image that an id or a tag names. A missing image is not an error.
 func (s *imageService) RemoveImage(_ context.Context, request *runtimev1.RemoveImageRequest) (
 	*runtimev1.RemoveImageResponse, error) {
 	for _, image := range s.images() {

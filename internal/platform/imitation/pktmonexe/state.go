@@ -69,7 +69,7 @@ func (p *program) lock(ctx context.Context) (err error) {
 
 func (p *program) unlock() {
 	if p.turn != nil {
-		_ = p.turn.Unlock() // the end of the process releases it too
+		_ = p.turn.Unlock() // the end of the process would release the lock, too
 		p.turn = nil
 	}
 }

@@ -25,7 +25,7 @@ const PodMAC = "00-15-5D-0A-0F-A7"
 const Packets = 8
 
 // traffic returns the packets of a pod that resolves a name, connects to a server, is pinged and
-// sends a packet that is dropped, and two packets of other machines. One of these two is dropped,
+// sends a packet that is dropped, and two packets of the node itself. One of these two is dropped,
 // too.
 func traffic(began time.Time) []packet {
 	const tcp, udp, icmp = 6, 17, 1
