@@ -7,11 +7,12 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 )
 
-// Bulk returns a client for transfers that take long. The client uses a second agent on its
-// own channel of the present connection, so that calls on n.Files and the other clients
-// need not wait until a large transfer ends. The agent starts at the first call of Bulk,
-// once for each connection, and ends with the connection. When the connection is replaced,
-// call Bulk again. If the node refuses a second channel, Bulk returns n.Files.
+// Bulk returns a client for transfers that take long. The client uses a second agent on its own
+// channel of the present connection, so that calls on n.Files and the other clients need not wait
+// until a large transfer ends. The second agent starts at the first call of Bulk, once for each
+// connection, and ends with the connection. After the connection has been replaced, call Bulk
+// again. If the second agent does not start, for example because the node refuses a second channel,
+// Bulk returns n.Files.
 func (n *Node) Bulk(ctx context.Context) (agentv1.FilesClient, error) {
 	caller, err := n.second(ctx, func(l *link) *secondLink { return &l.bulk })
 	if err != nil || caller == nil {
@@ -20,11 +21,12 @@ func (n *Node) Bulk(ctx context.Context) (agentv1.FilesClient, error) {
 	return agentv1.NewFilesClient(caller), nil
 }
 
-// second returns a caller on a further channel of the present connection. It returns nil if
-// the node refuses a further channel; callers then use n's own clients.
+// second returns a caller on a further channel of the present connection. It returns nil and no
+// error if no agent starts on a further channel, for example because the node refuses the channel;
+// the calling function then uses n's own clients.
 func (n *Node) second(ctx context.Context, which func(*link) *secondLink) (*caller, error) {
 	if n.caller == nil {
-		return nil, nil // a node that a test made of clients alone
+		return nil, nil // n is a test's node, which has clients but no connection
 	}
 	l, err := n.caller.current()
 	if err != nil {
@@ -89,11 +91,12 @@ func (s *secondLink) hangUp() {
 	select {
 	case <-opened:
 		s.release()
-	default: // still starting: it ends with the connection, see wait
+	default: // the agent is still starting; it ends with the connection, see wait
 	}
 }
 
-// wait waits for the end of the connection, and fails a start that is under way.
+// wait waits for a start of the agent that is still under way, and then ends the agent. The caller
+// has already closed the connection, so that the start fails soon.
 func (s *secondLink) wait() {
 	s.mu.Lock()
 	opened := s.opened

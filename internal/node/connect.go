@@ -48,9 +48,9 @@ func Connect(ctx context.Context, doc config.Document, opts Options) (*Node, err
 	return n, nil
 }
 
-// Close ends the agent and the connection. It waits up to 3 seconds until the agent has
-// ended by itself. By then the agent has released everything that it holds on the node,
-// such as the node's lock, so that the next agent can take it.
+// Close ends the agent and the connection. It waits up to 3 seconds until the agent has ended by
+// itself. An agent that has ended by itself has released everything that it held on the node, such
+// as the node's lock, so that the next agent can take the lock.
 func (n *Node) Close() error {
 	l := n.caller.swap(nil)
 	if l == nil {
@@ -59,9 +59,9 @@ func (n *Node) Close() error {
 	return l.close()
 }
 
-// Reconnect replaces the connection by a new one to the same agent; the clients of n then
-// work again. The error is of the same kind as that of Connect. After an error n is not
-// connected, and Reconnect can be called again.
+// Reconnect makes a new SSH connection to the node and starts the agent on it; the clients of n
+// then work again. Like Connect, Reconnect returns an *UnreachableError, unless ctx was cancelled.
+// After an error n is not connected, and Reconnect can be called again.
 func (n *Node) Reconnect(ctx context.Context) error {
 	if n.redial != nil {
 		return n.redial(ctx)
@@ -83,12 +83,12 @@ func (n *Node) Reconnect(ctx context.Context) error {
 	return nil
 }
 
-// OnReconnect makes Reconnect call f instead. It is for the nodes of tests, which consist
-// of clients only.
+// OnReconnect makes Reconnect call f instead of connecting. Tests need it for nodes that have
+// clients but no connection.
 func (n *Node) OnReconnect(f func(context.Context) error) { n.redial = f }
 
-// connect makes one SSH connection with an agent at its other end. fresh reports that
-// the agent had to be installed.
+// connect makes one SSH connection with an agent at its other end. fresh reports whether the agent
+// was installed first.
 func (n *Node) connect(ctx context.Context) (l *link, fresh bool, err error) {
 	n.opts.Reporter.Step("connecting to %s", n.target.Host)
 	client, err := n.dial(ctx)
@@ -123,14 +123,13 @@ func (n *Node) dial(ctx context.Context) (*ssh.Client, error) {
 	})
 }
 
-// installTries bounds the installations. There can be several, since another swdt may
-// remove the agent again at its own first contact with the same node.
+// installTries bounds the installations of one connection. One installation may not be enough:
+// another swdt that contacts the node for the first time may remove the agent again.
 const installTries = 3
 
-// runAgent starts the agent. If the machine is in this user's state file, runAgent installs
-// the agent only after a failed start has shown that it is missing: so the usual case uses
-// one channel and no additional request. On any other machine it always installs the agent
-// first.
+// runAgent starts the agent. If the machine is in this user's state file, runAgent installs the
+// agent only after a failed start has shown that the agent is missing: so the usual case uses one
+// channel and no additional request. On any other machine runAgent always installs the agent first.
 func (n *Node) runAgent(ctx context.Context, client *ssh.Client) (agent *ssh.Process, fresh bool, err error) {
 	machines := newRestricted(n.opts.StateFile)
 	known := machines.has(client.HostKey())

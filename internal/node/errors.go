@@ -7,10 +7,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// UnreachableError is returned when a node could not be reached or trusted, or its
-// agent could not be started. Err has the cause and the remedy; its type is one of this
-// package or of package ssh. Errors of this package do not name the node: package fleet,
-// which works on several nodes, adds the name once.
+// UnreachableError is returned when a node could not be reached or trusted, or when its agent could
+// not be started. Err has the cause and the remedy; most errors in Err have a type of this package
+// or of package ssh. Errors of this package do not name the node: package fleet, which works on
+// several nodes, adds the name once.
 type UnreachableError struct {
 	Node string
 	Err  error
@@ -19,8 +19,8 @@ type UnreachableError struct {
 func (e *UnreachableError) Error() string { return e.Err.Error() }
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// LostError is returned by calls to a node if the connection broke or the agent died
-// after it was connected. Reconnect may help.
+// LostError is returned by calls to a node if the connection broke, the agent ended, or the node
+// was closed. Reconnect may help.
 type LostError struct {
 	Node   string
 	Stderr string // the last part of the agent's stderr
@@ -36,7 +36,8 @@ func (e *LostError) Error() string {
 }
 func (e *LostError) Unwrap() error { return e.Err }
 
-// NotWindowsError reports that the machine at that address has no drive C:.
+// NotWindowsError reports that the machine at Address is not a Windows node: SFTP shows no drive
+// C:, or the machine has no SFTP and its shell is a POSIX shell.
 type NotWindowsError struct {
 	Address string
 	Output  string // the shell's answer to the agent's path
@@ -47,8 +48,8 @@ func (e *NotWindowsError) Error() string {
 		e.Address, quoted("its shell answered", e.Output))
 }
 
-// AgentBlockedError reports that the agent does not start, although it is on the node or
-// was there until something removed it.
+// AgentBlockedError reports that the agent does not start, although swdt has put it on the node.
+// Vanished reports whether something has removed the agent since.
 type AgentBlockedError struct {
 	Path     string
 	Vanished bool
@@ -119,7 +120,7 @@ type ForeignFolderError struct{ Err error }
 func (e *ForeignFolderError) Error() string { return "install the agent: " + e.Err.Error() }
 func (e *ForeignFolderError) Unwrap() error { return e.Err }
 
-// InstallError is any other failure to bring the agent to the node.
+// InstallError reports any other failure to install the agent on the node.
 type InstallError struct {
 	Attempt string
 	Err     error

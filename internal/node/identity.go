@@ -12,8 +12,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// SystemUUID returns the machine's identity in the format in which kubelet writes it
-// into the Node object. It distinguishes two machines of the same name.
+// SystemUUID returns the machine's identity in the format in which kubelet writes it into the Node
+// object. Two machines of the same name have different identities.
 func (n *Node) SystemUUID(ctx context.Context) (string, error) {
 	value, err := n.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: `HKLM\SYSTEM\HardwareConfig`,
 		Name: "LastConfig"})
@@ -48,8 +48,9 @@ func (n *Node) ObjectName(ctx context.Context, join v1alpha1.Join) (string, erro
 // flag --hostname-override.
 func ObjectNameOf(hostname string) string { return strings.ToLower(strings.TrimSpace(hostname)) }
 
-// LikelyObjectName is for callers that cannot ask the machine: it returns the name that
-// the node file gives to the Node object, else the name that it gives to the machine.
+// LikelyObjectName returns the most likely name of the Node object, for callers that cannot ask the
+// machine: the name that the node file gives to the Node object, or, without one, the name that the
+// node file gives to the machine.
 func LikelyObjectName(file v1alpha1.Node) string {
 	if name := file.Spec.Kubernetes.Join.NodeName; name != "" {
 		return name

@@ -24,9 +24,10 @@ import (
 // sftpPath returns a Windows path as Win32-OpenSSH's SFTP spells it.
 func sftpPath(windows string) string { return "/" + strings.ReplaceAll(windows, `\`, "/") }
 
-// install brings the agent to the node. silent is the failure of an earlier attempt to
-// start the agent, or nil; it may have another cause than a missing agent. known
-// reports that the folder is restricted, so that its content can be trusted.
+// install brings the agent to the node. silent is the failure of an earlier attempt to start the
+// agent; its err is nil if no start was tried. The cause of that failure need not be a missing
+// agent. known reports whether this user has restricted the agent's folder, so that its content can
+// be trusted.
 func (n *Node) install(ctx context.Context, client *ssh.Client, silent *silentError, known bool) error {
 	files, err := n.sftp(ctx, client, silent)
 	if err != nil {
@@ -73,8 +74,9 @@ type otherMachine struct {
 	err      error
 }
 
-// notWindows returns the machine's answer to the agent's start. If the start was not
-// tried, it returns the answer to a command that only Windows understands.
+// notWindows returns a *NotWindowsError with the output and the exit code of the agent's failed
+// start. If no start was tried, notWindows runs a command that only Windows has, and returns the
+// output and exit code of that command.
 func notWindows(ctx context.Context, client *ssh.Client, silent *silentError) otherMachine {
 	output, exitCode := silent.output, silent.exitCode
 	if silent.err == nil {
@@ -94,13 +96,14 @@ type installation struct {
 	known  bool   // the content of the agent's folder can be trusted
 }
 
-// run uploads the agent into the profile of the user that logs in, where no other user
-// of the node can write. It then runs the uploaded agent, which installs itself: only
-// native calls can do that without a moment in which other users have access.
+// run uploads the agent into the profile of the user that logs in, where no ordinary user of the
+// node can write. It then runs the uploaded agent, which installs itself into its folder: only
+// native calls can create that folder without a moment in which other users have access to it.
 func (i *installation) run(ctx context.Context) error {
 	if i.known {
-		// If this agent is there, another swdt has installed it since the start that failed, or that
-		// start failed for another reason, which the next start reports.
+		// If the agent's folder already has this agent, there are two cases: another swdt has
+		// installed the agent since the failed start, or the start failed for another reason. In
+		// both cases the caller starts the agent again, and that start reports any other reason.
 		if there, err := i.alreadyThere(); err != nil || there {
 			return err
 		}
@@ -108,7 +111,7 @@ func (i *installation) run(ctx context.Context) error {
 	i.node.opts.Reporter.Step("installing the agent on %s", i.client.Address())
 	i.removeStale()
 	uploaded := uploadedPrefix + strings.ToLower(rand.Text()) + uploadedSuffix
-	defer i.files.Remove(uploaded) // best effort: a later installation removes what is left
+	defer i.files.Remove(uploaded) // best effort: removeStale removes a file that is left
 	if err := i.upload(uploaded, i.node.opts.Reporter); err != nil {
 		return err
 	}
@@ -119,14 +122,14 @@ func (i *installation) run(ctx context.Context) error {
 const (
 	uploadedPrefix = "swdt-agent-"
 	uploadedSuffix = ".exe"
-	// staleAfter is the age from which an uploaded agent counts as left behind when a
-	// connection was lost.
+	// staleAfter is the age from which removeStale takes an uploaded agent for the remainder of a
+	// lost connection.
 	staleAfter = 24 * time.Hour
 )
 
-// removeStale removes uploaded agents that were left behind. It compares their times
-// with the time of a new file on the node, so that a wrong clock does not make it
-// remove an agent too early.
+// removeStale removes uploaded agents that were left behind. It measures their age against the
+// newest file of the folder and not against a clock, so that a wrong clock does not make it remove
+// an agent too early.
 func (i *installation) removeStale() {
 	entries, err := i.files.ReadDir(".")
 	if err != nil {
@@ -152,8 +155,9 @@ func isUploaded(file fs.FileInfo) bool {
 	return ours && exe && len(random) == len(rand.Text()) && file.Mode().IsRegular()
 }
 
-// install runs the uploaded agent once. The command is a file name without a folder
-// and one plain argument; cmd and PowerShell parse it alike, for every user profile.
+// install runs the uploaded agent once. The command consists of the agent's name in the current
+// folder and one plain argument, so that cmd and PowerShell parse it alike, however the user's
+// profile is named.
 func (i *installation) install(ctx context.Context, uploaded string) error {
 	const attempt = "install the agent"
 	limited, cancel := context.WithTimeout(ctx, i.node.opts.AgentTimeout)
@@ -223,8 +227,8 @@ func (i *installation) hash(file string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// upload writes the agent into the profile and reads it back: many writes run at once,
-// so a failed one can leave a hole in the file.
+// upload writes the agent into the profile and reads it back: many writes run at once, so that a
+// failed write can leave a hole in the file.
 func (i *installation) upload(name string, r ui.Reporter) error {
 	if err := i.write(name, r); err != nil {
 		return err
@@ -272,7 +276,8 @@ func (i *installation) write(name string, r ui.Reporter) error {
 	}
 }
 
-// diskFull checks the free space, because sshd reports just "failure" for a full disk.
+// diskFull reports whether err means that the node's disk is full. For a full disk, Windows' sshd
+// returns just "failure", so diskFull also compares the free space with the agent's size.
 func (i *installation) diskFull(err error) bool {
 	const noSpace, quotaExceeded = 14, 15 // SFTP version 6 defines these codes; some servers use them
 	var status *sftp.StatusError

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// These flow-control windows let one stream fill a fast link with a long
+	// streamWindow and connectionWindow, in bytes, let one stream fill a fast link with a long
 	// round-trip time.
 	streamWindow     = 8 << 20
 	connectionWindow = 16 << 20
@@ -106,7 +106,8 @@ type agentAddr string
 func (a agentAddr) Network() string { return "ssh" }
 func (a agentAddr) String() string  { return string(a) }
 
-// silentError reports that the agent's path was run, but no agent answered.
+// silentError reports that the command at the agent's path was run, but that no agent of this
+// version answered.
 type silentError struct {
 	exitCode int
 	output   string
@@ -127,8 +128,8 @@ func (n *Node) startAgent(ctx context.Context, client *ssh.Client) (*ssh.Process
 	if err != nil {
 		return nil, n.notAnswered(ctx, limited, "", err)
 	}
-	// A read cannot be cancelled, so the connection is closed; without an agent it is
-	// of no use.
+	// A read cannot be cancelled. When limited ends, swdt closes the whole connection, which has no
+	// use without an agent.
 	unhook := context.AfterFunc(limited, func() { client.Close() })
 	err = handshake.Dial(struct {
 		io.Reader
@@ -157,7 +158,8 @@ func (n *Node) notAnswered(ctx, limited context.Context, output string, err erro
 	}
 }
 
-// silent collects the output and exit code of a failed start.
+// silent returns a *silentError with the output and the exit code of a failed start. It returns err
+// unchanged if err does not report that another program answered.
 func silent(ctx context.Context, agent *ssh.Process, err error) error {
 	var none *handshake.NoAgentError
 	var other *handshake.HashMismatchError
@@ -172,6 +174,6 @@ func silent(ctx context.Context, agent *ssh.Process, err error) error {
 	agent.Stdin.Close() // ends the program that was started instead of an agent
 	limited, cancel := context.WithTimeout(ctx, goodbye)
 	defer cancel()
-	code, _ := agent.ExitCode(limited) // -1 when it is not known
+	code, _ := agent.ExitCode(limited) // -1 if the program has not ended
 	return &silentError{exitCode: code, output: printed + " " + agent.Stderr(), err: err}
 }

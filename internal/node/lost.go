@@ -6,8 +6,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/node/ssh"
 )
 
-// Lost is closed when the present connection, or the agent at its other end, has
-// ended. After a Reconnect, Lost returns another channel.
+// Lost returns a channel that is closed when the present connection, or the agent at its other end,
+// has ended. Without a connection, Lost returns a closed channel. After a Reconnect, call Lost
+// again.
 func (n *Node) Lost() <-chan struct{} {
 	l, err := n.caller.current()
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/node/ssh"
 )
 
-// Node is a connected Windows node. The errors of its clients are those of package
-// fault (errors.Is works). They do not name the node, which the caller adds. Only
-// a *LostError names it, since it is about the node.
+// Node is a connected Windows node. The errors of its clients are errors of package fault
+// (errors.Is works), or a *LostError. The texts of these errors do not name the node: the caller
+// adds the name.
 type Node struct {
 	Name string
 

@@ -34,8 +34,8 @@ type Options struct {
 	SSHConfig  string
 	// HomeDir is the folder that holds .ssh; empty: the user's home folder.
 	HomeDir string
-	// StateFile remembers on which machines this user has restricted the agent's
-	// folder to administrators; empty: in the user's cache folder.
+	// StateFile lists the machines on which this user has restricted the agent's folder to
+	// administrators; empty: swdt/machines.json in the user's cache folder.
 	StateFile string
 	// Locate completes the credentials of a machine whose address is known only when it is
 	// contacted, such as a VM. nil: the document has all credentials. If Locate fails, the

@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	// pipeChunk is the size of one message, in bytes.
+	// pipeChunk is the most data in one message, in bytes.
 	pipeChunk = 32<<10 - 64
 	// pipeGoodbye is how long Close waits for the last written bytes to arrive.
 	pipeGoodbye = 2 * time.Second
 )
 
-// DialPipe connects to a named pipe of a container runtime on the node. The agent
-// relays only certain pipes (see package cri): for any other pipe the error is
-// ErrPermission, and ErrNotExist if no process serves the pipe. ctx bounds the
-// connecting only. All pipes of a connection share one further channel with a second
-// agent, and end with that channel. Each pipe has its own window, so that a pipe
-// without a reader does not block the others. Deadlines are not supported.
+// DialPipe connects to a named pipe of a container runtime on the node. The agent relays only
+// certain pipes (see package cri): for any other pipe DialPipe returns ErrPermission. If no process
+// serves the pipe, DialPipe returns ErrNotExist. ctx bounds only the time until the pipe is
+// connected. All pipes of a connection share one further channel with a second agent; when that
+// channel ends, the pipes end. Each pipe has its own window, so that a pipe without a reader does
+// not block the others. Deadlines are not supported.
 func (n *Node) DialPipe(ctx context.Context, path string) (net.Conn, error) {
 	client, err := n.relays(ctx)
 	if err != nil {
@@ -62,8 +62,8 @@ func connectPipe(ctx context.Context, client agentv1.NetworkClient, path string)
 	return stream, nil
 }
 
-// relays returns the client for pipes: on the second channel if the node allows one,
-// else on the first.
+// relays returns the client for pipes: on a further channel if an agent starts there, else on the
+// connection's first channel.
 func (n *Node) relays(ctx context.Context) (agentv1.NetworkClient, error) {
 	caller, err := n.second(ctx, func(l *link) *secondLink { return &l.relays })
 	if err != nil || caller == nil {
@@ -127,8 +127,8 @@ func (c *pipeConn) Write(p []byte) (written int, err error) {
 	return written, nil
 }
 
-// Close waits until written bytes have arrived, unless a Write is still under way, and
-// then ends both directions.
+// Close ends both directions of the pipe. It first waits until the written bytes have arrived, at
+// most pipeGoodbye. If a Write is still under way, Close does not wait.
 func (c *pipeConn) Close() error {
 	if c.closed.Swap(true) {
 		return nil
@@ -139,7 +139,7 @@ func (c *pipeConn) Close() error {
 	}
 	defer c.writing.Unlock()
 	if err := c.stream.CloseSend(); err != nil {
-		return nil // the pipe has ended; grpc-go's own stream reports that by Recv only
+		return nil // the stream has ended (grpc-go returns that error from Recv only)
 	}
 	defer time.AfterFunc(pipeGoodbye, c.cancel).Stop()
 	c.reading.Lock()

@@ -19,9 +19,8 @@ const (
 	rebootLogins = 5
 )
 
-// AwaitReboot waits until the node reports another boot id than the given one, and leaves
-// n connected to the node. ctx should have a deadline. The error contains the last state
-// seen.
+// AwaitReboot waits until the node reports another boot id than oldBootID, and leaves n connected
+// to the node. ctx should have a deadline. The error contains the last state that AwaitReboot saw.
 func (n *Node) AwaitReboot(ctx context.Context, oldBootID string) error {
 	return awaitBoot(ctx, oldBootID, n.bootID)
 }

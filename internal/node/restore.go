@@ -19,12 +19,12 @@ func restorePauses() []time.Duration {
 // for all.
 type restoring struct {
 	mutex    sync.Mutex
-	turn     chan struct{} // held by the caller that connects
-	made     int           // connections made again
-	hopeless error         // why reconnecting is hopeless; guarded by the turn
+	turn     chan struct{} // has an element while a caller reconnects
+	made     int           // number of reconnections
+	hopeless error         // why reconnecting is hopeless; only the caller that reconnects may use it
 }
 
-// begin waits for the turn.
+// begin waits until no other caller reconnects. The caller must then call end.
 func (r *restoring) begin(ctx context.Context) error {
 	r.mutex.Lock()
 	if r.turn == nil {
@@ -49,10 +49,10 @@ func (r *restoring) count(add int) int {
 	return r.made
 }
 
-// Reconnecting calls work. If work returns a *LostError, Reconnecting connects to the node
-// again and calls work again; it returns any other result. It tries to reconnect until it
-// succeeds, the cause is hopeless, or ctx ends: it is for work that continues until the
-// user ends it. Several goroutines may use it at the same time.
+// Reconnecting calls work. If work returns a *LostError, Reconnecting connects to the node again
+// and repeats work; it returns any other result of work. Reconnecting retries the connection until
+// it succeeds, until the cause of the failure is hopeless, or until ctx ends: it is for work that
+// continues until the user ends it. Several goroutines may call Reconnecting at the same time.
 func (n *Node) Reconnecting(ctx context.Context, r ui.Reporter, work func(context.Context) error) error {
 	for {
 		before := n.restoring.count(0)

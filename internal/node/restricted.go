@@ -37,13 +37,13 @@ func (r restricted) read() (hostKeys []string) {
 	}
 	text, err := os.ReadFile(r.file)
 	if err != nil || json.Unmarshal(text, &hostKeys) != nil {
-		return nil // the folder is then restricted once more
+		return nil // swdt restricts the folder once more at the next contact
 	}
 	return hostKeys
 }
 
-// add appends a machine. If two swdt do so at once, one entry may be lost; the next
-// contact then installs the agent again.
+// add appends a machine. If two swdt add a machine at once, one entry may be lost; at the next
+// contact with the lost machine, swdt installs the agent again.
 func (r restricted) add(hostKey string) error {
 	if r.file == "" {
 		return errors.New("there is no cache folder")

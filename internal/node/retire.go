@@ -15,15 +15,15 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// retireLimit bounds the wait for the agent's files to be removable: Windows removes no program
-// that still runs.
+// retireLimit bounds the time in which removeOwn retries the removal: Windows does not remove a
+// program that still runs.
 const retireLimit = 30 * time.Second
 
-// Retire removes everything of swdt's from the machine and runs a last command, which may switch
-// the machine off: a connection that breaks meanwhile is no error. Before that it calls prepare,
-// which can still use the agent, and may remove the keys with which swdt logs in: the connection
-// for the rest is made first. cmd and PowerShell must parse the command alike. Afterwards n is
-// not connected.
+// Retire removes all of swdt's files from the machine and then runs the command last, which may
+// switch the machine off: if the connection breaks during that command, Retire returns no error.
+// Before it removes the files, Retire calls prepare, which can still use the agent. prepare may
+// remove the keys with which swdt logs in, because Retire makes the connection for the later work
+// before it calls prepare. cmd and PowerShell must parse last alike. Afterwards n is not connected.
 func (n *Node) Retire(ctx context.Context, prepare func(context.Context) error, last string) error {
 	client, err := n.dial(ctx)
 	if err != nil {
@@ -64,7 +64,7 @@ func removeOwn(ctx context.Context, client *ssh.Client) error {
 	if entries, err := files.ReadDir("."); err == nil {
 		for _, each := range entries {
 			if isUploaded(each) {
-				_ = files.Remove(each.Name()) // it is looked for again below
+				_ = files.Remove(each.Name()) // ownGone checks below that the file is gone
 			}
 		}
 	}
@@ -84,7 +84,8 @@ func removeOwn(ctx context.Context, client *ssh.Client) error {
 	return nil
 }
 
-// ownGone returns an error if files of swdt are left. said is what their removal printed.
+// ownGone returns an error if files of swdt are left. said is the output of the command that
+// removed the folder.
 func ownGone(files *sftp.Client, said string) error {
 	_, err := files.Lstat(sftpPath(layout.Root))
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// tidyTime bounds optional work.
+// tidyTime bounds tidy, whose work is optional.
 const tidyTime = 15 * time.Second
 
 // tidy removes the agents of other versions after an installation. A failure of tidy does

@@ -1,8 +1,7 @@
-// Package agentbin holds swdt-agent.exe, compressed, inside the swdt executable.
-// `make build` builds the agent and packs it into
-// internal/node/agentbin/swdt-agent.exe.zst (see the pack command), which is never
-// committed. A plain `go build` of a fresh clone works without it; Embedded then returns
-// an error with the remedy.
+// Package agentbin holds swdt-agent.exe, compressed, inside the swdt executable. `make build`
+// builds the agent and packs it into internal/node/agentbin/swdt-agent.exe.zst (see the pack
+// command), which is never committed. A plain `go build` of a fresh clone works without that file;
+// Embedded then returns an error with the remedy.
 package agentbin
 
 import (
@@ -56,13 +55,13 @@ func fromFS(files fs.FS) (Agent, error) {
 	return unpack(file, open)
 }
 
-// A packed agent is a zstd stream that begins with a skippable frame, which holds the
-// fields of Agent; zstd itself ignores that frame.
+// A packed agent is a zstd stream that begins with a skippable frame. The frame holds the agent's
+// hash and size; zstd itself ignores the frame.
 //
 //	4 bytes  the skippable frame's magic number, little endian as all below
 //	4 bytes  40, the frame's length
 //	32 bytes SHA-256 of the executable
-//	8 bytes  its size
+//	8 bytes  size of the executable, in bytes
 const (
 	frameMagic  = 0x184D2A5D
 	frameLength = 32 + 8

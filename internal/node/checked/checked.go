@@ -13,8 +13,8 @@ import (
 // Incoming is a reply before it is decoded and checked. A client gives gRPC an Incoming instead of
 // the message, because gRPC's own errors would hide the type of the client's errors.
 type Incoming interface {
-	// Decode decodes and checks a reply, and keeps the reason if it refuses it. The data is valid
-	// only during the call.
+	// Decode decodes and checks a reply. If it refuses the reply, the Incoming keeps the reason.
+	// data is valid only during the call.
 	Decode(data []byte)
 }
 

@@ -13,7 +13,7 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 )
 
-// chunk is how much of stdin travels in one message, bytes.
+// chunk is the most of stdin that one message carries, in bytes.
 const chunk = 64 << 10
 
 // Streams are the standard streams of the program. A nil Stdin is empty. Output for a nil writer
@@ -31,8 +31,8 @@ const mostInMemory = 64 << 20
 // reports a program that could not be started or followed, or a failure of one of the
 // caller's streams. When ctx ends, the program and everything it started end too.
 //
-// If a writer is a *bytes.Buffer or *strings.Builder, Run fails once it has received 64 MiB, since
-// the node decides how much it sends.
+// If a writer is a *bytes.Buffer or *strings.Builder, Run returns an error when the program has
+// printed more than 64 MiB to that writer, since the node decides how much it sends.
 //
 // If Stdin still blocks in Read when the program has ended, Run returns without waiting for that
 // Read: a read from a terminal cannot be cancelled.
@@ -76,8 +76,8 @@ func Run(ctx context.Context, processes agentv1.ProcessesClient, c *agentv1.RunC
 	return code, err
 }
 
-// LimitMemory returns w. If w keeps everything in memory, it returns a writer to w that fails
-// after 64 MiB.
+// LimitMemory returns w, unless w is a *bytes.Buffer or *strings.Builder, which keep everything in
+// memory: for these it returns a writer to w that fails after 64 MiB.
 func LimitMemory(w io.Writer) io.Writer {
 	switch w.(type) {
 	case *bytes.Buffer, *strings.Builder:
@@ -104,8 +104,8 @@ type sender interface {
 	CloseSend() error
 }
 
-// feed copies stdin to the program. It is not an error if the program ends without
-// reading all of it.
+// feed copies stdin to the program. It returns no error if the program ends before it has read all
+// of stdin.
 func feed(stream sender, stdin io.Reader) error {
 	buffer := make([]byte, chunk)
 	for {

@@ -14,7 +14,7 @@ type FailedError struct {
 	Stderr   string
 }
 
-// shown is the number of output lines in the error's text.
+// shown is the largest number of output lines in the error's text.
 const shown = 5
 
 func (e *FailedError) Error() string {

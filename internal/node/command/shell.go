@@ -7,10 +7,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
-// ForShell restores the quotes around the arguments of cmd. The user's shell has removed
-// them, and cmd splits its command line again, at every space. An argument with cmd's
-// own syntax stays as it is. So does the argument after /c or /k, which may be a whole
-// command line. The arguments of other programs are returned unchanged.
+// ForShell restores quotes in a command line for cmd: the user's shell has removed the quotes
+// around arguments, and cmd splits the command line at every space again. An argument with cmd's
+// own syntax stays as it is. The argument after /c or /k also stays as it is, because it may be a
+// whole command line. The arguments of other programs are returned unchanged.
 func ForShell(args []string) []string {
 	program := strings.ToLower(args[0][strings.LastIndexAny(args[0], `\/`)+1:])
 	first := slices.IndexFunc(args, func(arg string) bool {

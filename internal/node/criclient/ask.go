@@ -21,7 +21,7 @@ type Answer struct {
 	Text func(io.Writer) error
 }
 
-// Question is a request that a runtime can answer.
+// Question asks a runtime for one Answer.
 type Question func(context.Context, *Client) (Answer, error)
 
 // Version asks for the runtime's name and version.
@@ -81,8 +81,8 @@ func Stats(ctx context.Context, c *Client) (Answer, error) {
 	return answer(reply, err, "its containers' statistics", func(w io.Writer) error { return statsTable(w, reply) })
 }
 
-// Images asks for all images, and judges whether a node of the build host can run
-// each of them.
+// Images asks for all images. For each image it judges whether a node with the Windows build host
+// can run the image.
 func Images(host string) Question {
 	return func(ctx context.Context, c *Client) (Answer, error) {
 		reply, err := c.Images.ListImages(ctx, &runtimev1.ListImagesRequest{})
@@ -107,9 +107,9 @@ type Platform struct {
 	OSVersion string `json:"os.version"`
 }
 
-// Platform returns the platform of an image. CRI has no field for it, but containerd
-// returns the image's configuration in a verbose status; without it, the platform is
-// unknown.
+// Platform returns the platform of an image. CRI has no field for the platform, but containerd
+// returns the image's configuration in a verbose status. Without that configuration, Platform
+// returns an empty Platform and no error.
 func (c *Client) Platform(ctx context.Context, id string) (Platform, error) {
 	reply, err := c.Images.ImageStatus(ctx,
 		&runtimev1.ImageStatusRequest{Image: &runtimev1.ImageSpec{Image: id}, Verbose: true})
@@ -125,7 +125,7 @@ func (c *Client) Platform(ctx context.Context, id string) (Platform, error) {
 	return info.ImageSpec, nil
 }
 
-// On returns whether a node of the build host runs the image.
+// On returns the verdict whether a node with the Windows build host runs the image.
 func (p Platform) On(host string) Verdict {
 	if p.OS != "" && p.OS != "windows" {
 		return OtherOS
@@ -150,7 +150,7 @@ func failed(err error, what string) error {
 	return fmt.Errorf("ask the container runtime for %s: %w", what, err)
 }
 
-// size returns a size that may be missing.
+// size returns a size as text, or "" if the runtime does not report the size.
 func size(v *runtimev1.UInt64Value) string {
 	if v == nil {
 		return ""

@@ -81,8 +81,8 @@ func decode(data []byte, message proto.Message) *RefusedError {
 	return checkListed(reflected)
 }
 
-// count counts the messages and list elements of an encoded message without decoding
-// it. It skips fields that only a newer runtime has.
+// count counts the messages and list elements of an encoded message without decoding it. It skips
+// fields that this swdt does not know, which a newer runtime may send.
 func count(data []byte, message protoreflect.MessageDescriptor, parts *int) (problem string) {
 	for len(data) > 0 {
 		number, wire, n := protowire.ConsumeTag(data)

@@ -11,9 +11,9 @@ import (
 // Cleared has the numbers of pods and images that Clear has removed.
 type Cleared struct{ Pods, Images int }
 
-// Clear makes the runtime remove all pods with their containers, and all images with
-// their layers. On Windows only the runtime can remove layers. If Clear cannot remove
-// one of them, it continues with the others; the error lists all that remain.
+// Clear makes the runtime remove all pods with their containers, and all images with their layers.
+// On Windows only the runtime can remove layers. If the runtime cannot remove a pod or an image,
+// Clear continues with the next one; the error lists all pods and images that remain.
 func (c *Client) Clear(ctx context.Context) (Cleared, error) {
 	var done Cleared
 	pods, err := c.Runtime.ListPodSandbox(ctx, &runtimev1.ListPodSandboxRequest{})

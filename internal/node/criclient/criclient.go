@@ -38,8 +38,8 @@ type Client struct {
 	connection *grpc.ClientConn
 }
 
-// New returns a client of the runtime that dial reaches. It contacts nothing yet. The
-// context that dial gets has ctx's metadata for calls to the node (redaction).
+// New returns a client of the runtime that dial reaches. New itself does not dial. dial gets a
+// context with ctx's outgoing metadata, which can make the node redact secrets.
 func New(ctx context.Context, dial func(context.Context) (net.Conn, error)) (*Client, error) {
 	return connect(ctx, dial, answeringWithin(0))
 }

@@ -14,12 +14,11 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// AnswerLimit is the limit for commands that show the state of a node. Users also run
-// these commands because the runtime hangs; the commands then show everything except
-// the runtime's part.
+// AnswerLimit is the Options.Limit of commands that show the state of a node. Users also run these
+// commands when the runtime hangs; the commands then show everything except the runtime's part.
 const AnswerLimit = 10 * time.Second
 
-// Options say how the runtime is reached and how long its answers may take.
+// Options configure how Open reaches the runtime and how long the runtime's answers may take.
 type Options struct {
 	// Reconnect receives the progress of reconnecting to the node when the connection
 	// is lost. If it is nil, the connection is not restored, and the call returns the
@@ -28,8 +27,8 @@ type Options struct {
 	// Limit is how long one answer may take. After that, the call fails with a
 	// *SilentError. Commands in a container are not limited. 0: no limit for any call.
 	Limit time.Duration
-	// DialNow makes Open dial the pipe at once, and return the error if no process
-	// listens. Without it, the first call dials.
+	// DialNow makes Open dial the pipe at once, and return the error if no process listens. If
+	// DialNow is false, the client's first call dials.
 	DialNow bool
 }
 

@@ -10,7 +10,7 @@ import (
 
 // Pulled is an image that the runtime has.
 type Pulled struct {
-	Name string `json:"name"` // as it was asked for
+	Name string `json:"name"` // as the caller spelled it
 	// Digest is the digest of the image's manifest, sha256:…; empty if the runtime does not
 	// report it.
 	Digest string `json:"digest"`
@@ -18,7 +18,8 @@ type Pulled struct {
 	Size   uint64 `json:"size"` // bytes
 }
 
-// Pull makes the runtime pull an image unless it has it, without credentials.
+// Pull makes the runtime pull an image without credentials, and returns the image that the runtime
+// has afterwards.
 func (c *Client) Pull(ctx context.Context, name string) (Pulled, error) {
 	image := &runtimev1.ImageSpec{Image: name}
 	if _, err := c.Images.PullImage(ctx, &runtimev1.PullImageRequest{Image: image}); err != nil {

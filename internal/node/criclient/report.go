@@ -21,7 +21,7 @@ type NodeReport struct {
 	Answer json.RawMessage `json:"answer"` // null: no answer
 }
 
-// NewReport reports the answers of nodes.
+// NewReport returns the report of the nodes' answers.
 func NewReport(results []fleet.Result[Answer]) Report {
 	report := Report{Nodes: []NodeReport{}, results: results}
 	for _, result := range results {
@@ -30,8 +30,8 @@ func NewReport(results []fleet.Result[Answer]) Report {
 	return report
 }
 
-// WriteText writes the answers, with the nodes' names if there are several. Errors of
-// nodes are on stderr.
+// WriteText writes the answers, with the nodes' names if there are several nodes. It skips nodes
+// that failed, since the command prints their errors on stderr.
 func (r Report) WriteText(w *ui.Page) error {
 	for _, result := range r.results {
 		if result.Err != nil {

@@ -12,18 +12,18 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// way dials the runtime. It keeps the error of the last dial, which call adds to its
-// own error.
+// way dials the runtime. It keeps the error of the last dial, which call returns if a call fails
+// because the runtime cannot be reached.
 type way struct {
 	dial  func(context.Context) (net.Conn, error)
-	asked metadata.MD // metadata for the node, since grpc dials with a context of its own
+	asked metadata.MD // metadata for calls to the node; the contexts with which grpc dials do not have it
 
 	mu     sync.Mutex
 	closed error
 }
 
-// connect removes the agent's gRPC status from an error of dial. Otherwise grpc would
-// use it as the status of its own calls, and report some codes as illegal.
+// connect dials for grpc. It removes the agent's gRPC status from an error of dial, because grpc
+// would use that status as the status of its own calls, and report some codes as illegal.
 func (w *way) connect(ctx context.Context, _ string) (net.Conn, error) {
 	conn, err := w.dial(metadata.NewOutgoingContext(ctx, w.asked))
 	if err != nil {
@@ -41,7 +41,8 @@ func (w *way) why() error {
 	return w.closed
 }
 
-// call adds the cause to a failed call, without grpc's own prefixes.
+// call returns a failed call's error as a *CallError, whose text has no prefixes of grpc's. If the
+// runtime cannot be reached, the text is the error of the last dial.
 func (w *way) call(ctx context.Context, method string, request, reply any, c *grpc.ClientConn, invoke grpc.UnaryInvoker,
 	options ...grpc.CallOption) error {
 	err := invoke(ctx, method, request, reply, c, options...)

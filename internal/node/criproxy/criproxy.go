@@ -1,10 +1,9 @@
-// Package criproxy gives a node's container runtime an address on your machine, for
-// clients that cannot use SSH. It listens on a socket that only its user can access, or
-// on loopback, and relays the bytes of each connection to the node. It neither parses
-// nor changes the bytes, so that every protocol of the runtime's pipe (CRI,
-// containerd's own API) works.
+// Package criproxy gives a node's container runtime an address on your machine, for clients that
+// cannot use SSH. A proxy listens on a socket that only the user who runs swdt can access, or on
+// loopback, and relays the bytes of each connection to the node. It neither parses nor changes the
+// bytes, so that every protocol of the runtime's pipe (CRI, containerd's own API) works.
 //
-//   - listen.go: the addresses at which it may listen
+//   - listen.go: the addresses at which a proxy may listen
 //   - relay.go: one connection
 //   - keeper.go: the connection to the node, replaced when it breaks
 //   - refuse.go: the error that a client gets if the runtime cannot be reached
@@ -21,9 +20,9 @@ import (
 // Dial connects to the runtime.
 type Dial func(context.Context) (net.Conn, error)
 
-// Serve relays every connection that listener accepts. It returns nil when ctx has
-// ended, and a *HopelessError when further dialing cannot succeed. It closes the
-// listener and every connection before it returns.
+// Serve relays every connection that listener accepts. It returns nil when ctx has ended, a
+// *HopelessError when further dialing cannot succeed, and any other error if the listener fails. It
+// closes the listener and every connection before it returns.
 func Serve(ctx context.Context, listener net.Listener, dial Dial) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -45,7 +44,7 @@ func Serve(ctx context.Context, listener net.Listener, dial Dial) error {
 	}
 }
 
-// accepted returns the reason why no more connections are accepted.
+// accepted returns the result of Serve after Accept has failed with err.
 func accepted(ctx context.Context, err error) error {
 	var hopeless *HopelessError
 	switch {

@@ -13,7 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// restTime is the time between two attempts to reach an unreachable node. A client that
+// restTime is the shortest time between two attempts to reach an unreachable node. A client that
 // tries again sooner gets the error of the last attempt.
 const restTime = time.Second
 
@@ -36,7 +36,7 @@ type Keeper struct {
 	Pipe     string
 	Reporter ui.Reporter
 
-	turn    chan struct{} // held by the caller that connects
+	turn    chan struct{} // has an element while a caller reconnects
 	once    sync.Once
 	mu      sync.Mutex
 	made    int // number of reconnections

@@ -14,11 +14,11 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// longestSocket is the longest path of a unix socket, in bytes. It is the limit of
-// macOS, the smallest of all systems.
+// longestSocket is the longest path of a unix socket, in bytes: the limit of macOS, which is the
+// smallest limit of all systems.
 const longestSocket = 103
 
-// AddressError reports an address at which a proxy does not listen.
+// AddressError reports an address at which a proxy must not listen.
 type AddressError struct{ Address, Reason string }
 
 func (e *AddressError) Error() string {
@@ -32,7 +32,8 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("%s is served by another swdt; use that one, or listen elsewhere with --listen", e.Path)
 }
 
-// Check reports whether Listen accepts an address: nil if it does.
+// Check returns an *AddressError if Listen does not accept the address, and nil if Listen accepts
+// it.
 func Check(address string) error {
 	scheme, rest, found := strings.Cut(address, "://")
 	switch {
@@ -68,9 +69,9 @@ func checkLoopback(address, hostPort string) error {
 	return nil
 }
 
-// Listen listens at unix:///PATH or tcp://LOOPBACK:PORT. From its first moment, only
-// the owner can use a socket. If the socket's folder is missing, Listen makes it, also
-// for the owner alone. Listen replaces a socket that a dead process left.
+// Listen listens at unix:///PATH or tcp://LOOPBACK:PORT. Only the owner can use a unix socket, from
+// its first moment on. If the folder of the socket is missing, Listen makes that folder, which only
+// the owner can enter. Listen replaces a socket that a dead process left.
 func Listen(address string) (net.Listener, error) {
 	if err := Check(address); err != nil {
 		return nil, err
@@ -107,8 +108,8 @@ func listenSocket(path string) (net.Listener, error) {
 	return &socket{Listener: listener, path: path, lock: lock}, nil
 }
 
-// bindPrivately makes the socket in a folder that no other user can enter, and sets
-// its permissions there. Then it moves the socket to its name.
+// bindPrivately makes the socket in a folder that no other user can enter, and sets the socket's
+// permissions there. It then renames the socket to path.
 func bindPrivately(path string) (net.Listener, error) {
 	folder, err := makeShortFolder(filepath.Dir(path))
 	if err != nil {
@@ -120,7 +121,7 @@ func bindPrivately(path string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener.SetUnlinkOnClose(false) // it would use the temporary name
+	listener.SetUnlinkOnClose(false) // Close would unlink the temporary name
 	err = os.Chmod(temporary, 0o600)
 	if err == nil {
 		err = replaceSocket(temporary, path)
@@ -131,11 +132,10 @@ func bindPrivately(path string) (net.Listener, error) {
 	return listener, nil
 }
 
-// makeShortFolder makes a folder for the owner alone, in which the socket is created.
-// The folder's name is short, since the path of a socket may have few bytes. If the
-// socket's final name has fewer than five letters, the temporary path is up to four
-// bytes longer than the final one. Linux and Windows accept that many bytes beyond
-// longestSocket.
+// makeShortFolder makes a folder for the owner alone, in which the socket is created. The folder's
+// name is short, since the path of a socket is limited to few bytes. If the socket's final name has
+// fewer than five letters, the temporary path is up to four bytes longer than the final path. Linux
+// and Windows accept that many bytes beyond longestSocket.
 func makeShortFolder(parent string) (string, error) {
 	const letters, tries = "abcdefghijklmnopqrstuvwxyz0123456789", 1000
 	for range tries {
@@ -148,7 +148,8 @@ func makeShortFolder(parent string) (string, error) {
 	return "", fmt.Errorf("%s is full of folders such as .ab; remove them", parent)
 }
 
-// replaceSocket replaces a socket; any other kind of file is an error.
+// replaceSocket renames the socket from to to. It replaces a socket at to, and returns an error if
+// to is a file of another kind.
 func replaceSocket(from, to string) error {
 	if info, err := os.Lstat(to); err == nil && info.Mode()&os.ModeSocket == 0 {
 		return errors.New("the existing file is not a socket; choose another path")
@@ -167,8 +168,8 @@ type socket struct {
 
 func (s *socket) Addr() net.Addr { return &net.UnixAddr{Name: s.path, Net: "unix"} }
 
-// Close closes the listener and removes the socket. If another call is doing so, Close
-// waits for it.
+// Close closes the listener and removes the socket. If another Close is under way, Close waits
+// until that one has ended, and returns net.ErrClosed.
 func (s *socket) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

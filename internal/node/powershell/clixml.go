@@ -14,8 +14,8 @@ import (
 // another PowerShell reads it.
 const marker = "#< CLIXML"
 
-// documentStart begins every document: the first one, after the marker, and later
-// ones, which have no marker.
+// documentStart begins every CLIXML document, and documentEnd ends it. Only the first document of
+// an output has the marker before it.
 const (
 	documentStart = `<Objs Version="`
 	documentEnd   = "</Objs>"
@@ -25,10 +25,9 @@ const (
 // document is written unchanged.
 const maxDocument = 4 << 20
 
-// Decoder copies text. It replaces each CLIXML document in it by the text of the
-// document's error, warning, verbose and debug records, and drops progress records.
-// Text before the first marker is written at once, so that a running command's stderr
-// can be followed.
+// Decoder copies text to a writer. It replaces each CLIXML document in the text by the error,
+// warning, verbose and debug records of the document, and drops progress records. It writes text
+// before the first marker at once, so that a running command's stderr can be followed.
 type Decoder struct {
 	w       io.Writer
 	pending []byte // possibly the beginning of a marker, or an unfinished document
@@ -129,7 +128,7 @@ func partial(p []byte, token string) int {
 	return 0
 }
 
-// decodeDocument collects the strings of the streams that are meant for people.
+// decodeDocument returns the text of a document's error, warning, verbose and debug records.
 func decodeDocument(document []byte) (string, error) {
 	var text strings.Builder
 	decoder := xml.NewDecoder(bytes.NewReader(document))

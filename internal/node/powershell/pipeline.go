@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Script is a program of statements without any logic. Its callers never write PowerShell:
-// they name cmdlets and pass values, of which String quotes its text.
+// Script is a program of statements without any logic. Its callers never write PowerShell: they
+// name cmdlets and pass values. Text quotes each String.
 type Script []Statement
 
 // Statement runs a pipeline and, unless Variable is empty, keeps its output in a variable.
@@ -27,7 +27,7 @@ type Cmdlet struct {
 	Params []Param
 }
 
-// Param is a parameter; a nil Value is a switch that is set.
+// Param is a parameter. With a nil Value, it is a switch that is set.
 type Param struct {
 	Name  string
 	Value Value
@@ -60,7 +60,7 @@ type (
 	}
 	// Bytes is a byte array.
 	Bytes []byte
-	// Properties are those that Select-Object keeps, with their conversions.
+	// Properties are the properties that Select-Object keeps, with their conversions.
 	Properties []Property
 )
 
@@ -82,8 +82,8 @@ const (
 	AsBase64  Conversion = "[System.Convert]::ToBase64String($_.%s)"
 )
 
-// AsJSON returns the statement that prints the output of pipelines, by their names, as one
-// JSON object of lists.
+// AsJSON returns the statement that prints one JSON object. For each entry of results, the object
+// has a list, named like the entry, with the output of the entry's pipeline.
 func AsJSON(results map[string]Pipeline) Statement {
 	table := Table{}
 	for name, pipeline := range results {
@@ -115,8 +115,8 @@ func Select(properties ...Property) Cmdlet {
 // Of returns a property of an object.
 func Of(name string, as Conversion) Property { return Property{name, as} }
 
-// Text returns the program, one statement a line. The error names a part that is no name of
-// PowerShell.
+// Text returns the program, with one statement on each line. It returns an error for a name that is
+// not a valid PowerShell name, and for a String with a NUL character.
 func (s Script) Text() (string, error) {
 	var lines []string
 	for _, statement := range s {

@@ -1,14 +1,15 @@
-// Package powershell is the only package that builds PowerShell command lines. The agent
-// does everything it can with native calls; PowerShell is used only for Chocolatey's
-// installer and a user's own scripts.
+// Package powershell is the only package that builds PowerShell command lines. The agent does
+// everything it can with native calls: on a node, swdt runs PowerShell only for Chocolatey's
+// installer, for diagnostics and for a user's own scripts. On your machine, swdt controls Hyper-V
+// with PowerShell (see Script).
 //
-// A script never passes through a command line parser: it travels base64-encoded
-// (-EncodedCommand) or, if it would exceed Windows' limit of 32,767 characters, as a file
-// that only administrators can access and that is deleted before its first line runs. In
-// both cases it runs with $ErrorActionPreference 'Stop', without progress bars, with
-// UTF-8 output and with its own stdin. Its exit code is the N of `exit N`. Without an
-// exit statement, it is that of the last program that the script ran, or 0 if it ran
-// none. An uncaught error makes it 1 (as in CI systems).
+// A script never passes through a command line parser: it travels base64-encoded (-EncodedCommand)
+// or, if it would exceed Windows' limit of 32,767 characters, as a file that only administrators
+// can access and that is deleted before its first line runs. In both cases the script runs with
+// $ErrorActionPreference 'Stop', without progress bars, with UTF-8 output and with its own stdin.
+// Its exit code is the N of `exit N`. Without an exit statement, the exit code is the exit code of
+// the last program that the script ran, or 0 if the script ran no program. An uncaught error makes
+// the exit code 1 (as in CI systems).
 package powershell
 
 import (
@@ -66,9 +67,9 @@ func FileArgs(path string) []string {
 		"Remove-Item -LiteralPath $swdtFile -Force" + epilogue)
 }
 
-// ShortArgs returns the arguments to Program that run a script without the prologue. For
-// a short script they are a third as long as those of Args. They are for callers whose
-// command line is limited; such a script sets its own preferences and exit code.
+// ShortArgs returns the arguments to Program that run a script without the prologue. For a short
+// script they are a third as long as the arguments that Args returns. ShortArgs is for callers
+// whose command line is limited; their scripts must set preferences and the exit code themselves.
 func ShortArgs(script string) []string { return encoded(normalize(script)) }
 
 // encoded builds the arguments.

@@ -24,7 +24,7 @@ const scripts = layout.Root + `\script`
 // chunk is the size of the part of a long script that one message carries, in bytes.
 const chunk = 256 << 10
 
-// cleanUp bounds the removal of a script that could not delete itself.
+// cleanUp bounds the removal of a script's file that the script has not deleted itself.
 const cleanUp = 5 * time.Second
 
 // Clients are the agent's services that run a script.
@@ -33,7 +33,7 @@ type Clients struct {
 	Processes agentv1.ProcessesClient
 }
 
-// Run runs a script of any length and returns its exit code. It converts CLIXML on
+// Run runs a script of any length and returns the script's exit code. Run converts CLIXML on
 // stderr, which a PowerShell started by the script may write, to plain text.
 func Run(ctx context.Context, c Clients, script string, s command.Streams) (int, error) {
 	if strings.ContainsRune(script, 0) {

@@ -15,9 +15,12 @@ import (
 
 // check checks every field of a message against its rule.
 func check(message proto.Message) *Error {
-	switch m := message.(type) { // these carry only bytes, and are frequent
+	// ReadReply and PipeReply carry only bytes and are frequent, so they skip the general check
+	// below. The two well-known types have checks that are not rules of fields.
+	switch m := message.(type) {
 	case *agentv1.ReadReply:
-		if len(m.GetData())+len(m.GetPacked()) == 0 { // an endless row of empty ones would keep a reader busy for ever
+		// An endless series of empty replies would keep a reader busy for ever.
+		if len(m.GetData())+len(m.GetPacked()) == 0 {
 			return &Error{Field: "ReadReply.data", Problem: "is empty"}
 		}
 		return nil
@@ -112,14 +115,14 @@ func wellKnown(descriptor protoreflect.MessageDescriptor, problem string) *Error
 const longestTime = 200 * 365 * 24 * time.Hour
 
 func checkDuration(d *durationpb.Duration) string {
-	if !d.IsValid() || d.AsDuration().Abs() > longestTime { // negative after a clock was set back
+	if !d.IsValid() || d.AsDuration().Abs() > longestTime { // a duration is negative if a clock was set back
 		return fmt.Sprintf("is %d s and %d ns, not a length of time", d.GetSeconds(), d.GetNanos())
 	}
 	return ""
 }
 
-// checkTime refuses times that Windows cannot express, whose first year is 1601, and
-// times that Go cannot convert to nanoseconds.
+// checkTime refuses times before 1601, the first year that Windows can express, and times after the
+// year 9999, the last year of a protobuf timestamp.
 func checkTime(t *timestamppb.Timestamp) string {
 	if year := t.AsTime().Year(); !t.IsValid() || year < 1601 || year > 9999 {
 		return fmt.Sprintf("is %d s and %d ns, not a time", t.GetSeconds(), t.GetNanos())
@@ -127,8 +130,8 @@ func checkTime(t *timestamppb.Timestamp) string {
 	return ""
 }
 
-// related checks a reply against its request. It knows only some kinds of reply; all
-// others pass.
+// related checks a reply against its request. It has checks for only some types of requests, and
+// returns nil for all others.
 func related(request, reply any) *Error {
 	switch asked := request.(type) {
 	case *agentv1.ListFilesRequest:
@@ -166,7 +169,7 @@ func listed(asked *agentv1.ListFilesRequest, reply *agentv1.ListFilesReply) *Err
 // named is an element of a request or of a reply.
 type named interface{ GetName() string }
 
-// answered checks that there is one answer for each element, in the requested order.
+// answered checks that a reply has one answer for each requested element, in the requested order.
 func answered[Q, A named](field string, asked []Q, answers []A) *Error {
 	if len(answers) != len(asked) {
 		return &Error{Field: field, Problem: fmt.Sprintf("has %d elements, and %d were requested",

@@ -59,7 +59,7 @@ func (in *incoming) result(method string, err error) error {
 	if in.refused == nil {
 		return nil
 	}
-	proto.Reset(in.message) // so that it cannot be used by accident
+	proto.Reset(in.message) // so that no caller uses the message by accident
 	in.refused.Method = shortMethod(method)
 	return in.refused
 }
@@ -107,7 +107,7 @@ func stream(ctx context.Context, d *grpc.StreamDesc, cc *grpc.ClientConn, method
 type receiver struct {
 	grpc.ClientStream
 	method string
-	last   string // the reply that ended the stream; empty: more may follow
+	last   string // content of the reply that ended the stream; empty: more replies may follow
 }
 
 func (r *receiver) RecvMsg(to any) error {

@@ -36,8 +36,8 @@ const (
 	largestFile = 1 << 56
 )
 
-// rules has one rule for each field of each reply, except bools, enums and messages;
-// TestEveryFieldOfAReplyHasARule detects missing rules.
+// rules has one rule for each field of each reply. Only bools, enums and single messages have no
+// rule. TestEveryFieldOfAReplyHasARule detects missing rules.
 var rules = sync.OnceValue(func() map[string]rule {
 	return map[string]rule{
 		"FactsReply.hostname":          line(shortText),
@@ -190,13 +190,13 @@ var byFullName = sync.OnceValue(func() map[protoreflect.FullName]rule {
 	return named
 })
 
-// ruleOf returns a field's rule. A field without a rule is a bool, an enum or a message;
-// the test verifies that.
+// ruleOf returns a field's rule. A field without a rule is a bool, an enum or a single message;
+// TestEveryFieldOfAReplyHasARule verifies that.
 func ruleOf(field protoreflect.FieldDescriptor) rule { return byFullName()[field.FullName()] }
 
 // ------------------------------------------------------------ kinds of values
 
-// text is a text of bounded length. gRPC has checked that it is UTF-8.
+// text returns the rule for a text of at most most bytes. gRPC has checked that the text is UTF-8.
 func text(most int) rule {
 	return rule{value: func(v protoreflect.Value) string {
 		if n := len(v.String()); n > most {
@@ -206,7 +206,7 @@ func text(most int) rule {
 	}}
 }
 
-// line is text without control characters.
+// line returns the rule for a text of at most most bytes without control characters.
 func line(most int) rule {
 	bounded := text(most).value
 	return rule{value: func(v protoreflect.Value) string {
@@ -224,7 +224,8 @@ func isControl(r rune) bool {
 	return r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029'
 }
 
-// word is a short name of plain letters, digits and signs, such as a processor's.
+// word is the rule for a short name of ASCII letters, digits, spaces, dots, underscores and
+// hyphens, such as the name of a processor.
 var word = rule{value: func(v protoreflect.Value) string {
 	s := v.String()
 	plain := func(r rune) bool {
@@ -236,7 +237,7 @@ var word = rule{value: func(v protoreflect.Value) string {
 	return ""
 }}
 
-// token is an identifier that may become part of a file's name.
+// token is the rule for an identifier that may become part of a file's name.
 var token = rule{value: func(v protoreflect.Value) string {
 	s := v.String()
 	if s == "" || strings.Trim(s, ".") == "" || strings.Contains(s, " ") || word.value(v) != "" {
@@ -245,7 +246,7 @@ var token = rule{value: func(v protoreflect.Value) string {
 	return ""
 }}
 
-// sha256 is a hash in lower-case hexadecimal.
+// sha256 is the rule for a hash in lower-case hexadecimal.
 var sha256 = rule{value: func(v protoreflect.Value) string {
 	s := v.String()
 	isHex := func(r rune) bool { return r >= '0' && r <= '9' || r >= 'a' && r <= 'f' }
@@ -259,7 +260,7 @@ var sha256 = rule{value: func(v protoreflect.Value) string {
 // three bytes each.
 const longestPath = 3 * 32767
 
-// path is an absolute path on a drive, which identifies exactly one file.
+// path is the rule for an absolute path on a drive, which identifies exactly one file.
 var path = rule{value: func(v protoreflect.Value) string {
 	s := v.String()
 	letter := len(s) >= 3 && (s[0]|0x20 >= 'a' && s[0]|0x20 <= 'z')
@@ -302,7 +303,7 @@ func optional(of rule) rule {
 	}}
 }
 
-// between is a number between two inclusive bounds.
+// between returns the rule for a number between two inclusive bounds.
 func between(least, most int64) rule {
 	return rule{value: func(v protoreflect.Value) string {
 		var n int64
@@ -325,7 +326,7 @@ func between(least, most int64) rule {
 	}}
 }
 
-// atMost is a byte string of bounded length.
+// atMost returns the rule for a byte string of at most most bytes.
 func atMost(most int) rule {
 	return rule{value: func(v protoreflect.Value) string {
 		if n := len(v.Bytes()); n > most {
@@ -335,7 +336,7 @@ func atMost(most int) rule {
 	}}
 }
 
-// quote returns text that a node has sent, in one line of readable length.
+// quote returns text that a node has sent, quoted in one line and cut after 120 bytes.
 func quote(s string) string {
 	const most = 120
 	if len(s) <= most {

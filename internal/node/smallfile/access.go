@@ -13,8 +13,8 @@ import (
 // only Administrators and SYSTEM can access. The file inherits nothing from its folder.
 const Administrators = "O:BAD:PAI(A;;FA;;;BA)(A;;FA;;;SY)"
 
-// Restrict gives a file or folder an access list that grants access to Administrators
-// and SYSTEM alone, and verifies that it took effect.
+// Restrict gives a file or folder the access list sddl, which must grant access to Administrators
+// and SYSTEM alone. It returns an error if other accounts still have access afterwards.
 func Restrict(ctx context.Context, n *node.Node, path, sddl string) error {
 	if _, err := n.Files.SetACL(ctx, &agentv1.SetACLRequest{Path: path, Sddl: sddl}); err != nil {
 		return fmt.Errorf("restrict access to %s: %w", path, err)
@@ -36,9 +36,9 @@ func notRestricted(path string, err error) error {
 	return fmt.Errorf("restrict access to %s: other accounts still have access; is the file system NTFS?", path)
 }
 
-// Restricted reports whether only Administrators and SYSTEM have access. Wine keeps no
-// access lists and derives its answer from the Linux file's mode: on Wine, everything
-// counts as restricted.
+// Restricted reports whether only Administrators and SYSTEM have access to path. On Wine it always
+// returns true: Wine keeps no access lists, and derives a file's access list from the mode of the
+// Linux file.
 func Restricted(ctx context.Context, n *node.Node, path string) (bool, error) {
 	acl, err := n.Files.GetACL(ctx, &agentv1.GetACLRequest{Path: path})
 	if err != nil {

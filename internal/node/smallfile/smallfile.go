@@ -54,7 +54,8 @@ func Replace(ctx context.Context, n *node.Node, path string, content []byte, sdd
 	if err := write(ctx, n, beside, content, sddl); err != nil {
 		return err
 	}
-	if sddl != "" { // a file system without access lists reports no error
+	// A file system without access lists ignores sddl and reports no error.
+	if sddl != "" {
 		if is, err := Restricted(ctx, n, beside); err != nil || !is {
 			return errors.Join(notRestricted(beside, err), remove(ctx, n, beside))
 		}
@@ -65,8 +66,8 @@ func Replace(ctx context.Context, n *node.Node, path string, content []byte, sdd
 	return nil
 }
 
-// Remove removes a file, and the temporary file that an interrupted Replace of it left. A
-// missing file is not an error.
+// Remove removes the file at path, and the temporary file that an interrupted Replace of path left.
+// A missing file is not an error.
 func Remove(ctx context.Context, n *node.Node, path string) error {
 	if err := RemoveUnfinished(ctx, n, path); err != nil {
 		return err
@@ -104,7 +105,7 @@ func write(ctx context.Context, n *node.Node, path string, content []byte, sddl 
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	// Send fails with io.EOF; CloseAndRecv returns the cause.
+	// If the call has failed, Send returns io.EOF, and CloseAndRecv returns the cause.
 	_ = stream.Send(&agentv1.WriteRequest{
 		Header: &agentv1.WriteHeader{Path: path, Size: int64(len(content)), MakeFolder: true, Fresh: true, Sddl: sddl},
 		Data:   content,

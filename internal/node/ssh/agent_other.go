@@ -7,7 +7,8 @@ import (
 	"net"
 )
 
-// defaultAgent is the address of the SSH agent if the environment does not name one.
+// defaultAgent is the address of the SSH agent if the environment does not name one: on this system
+// there is no such address.
 const defaultAgent = ""
 
 func dialAgent(ctx context.Context, socket string) (net.Conn, error) {

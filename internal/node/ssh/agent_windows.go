@@ -8,7 +8,8 @@ import (
 	"github.com/Microsoft/go-winio"
 )
 
-// defaultAgent is the pipe of the Windows service ssh-agent.
+// defaultAgent is the address of the SSH agent if the environment does not name one: the pipe of
+// the Windows service ssh-agent.
 const defaultAgent = `\\.\pipe\openssh-ssh-agent`
 
 func dialAgent(ctx context.Context, socket string) (net.Conn, error) {

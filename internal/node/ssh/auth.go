@@ -21,10 +21,10 @@ type login struct {
 	options  Options
 	watchdog *watchdog
 
-	key      ssh.Signer // the only key to try; nil: the keys of the hop, the SSH agent and ~/.ssh
+	key      ssh.Signer // the key in the node file; nil: none
 	keyName  string
-	password *string // the only password to try
-	own      bool    // this hop is the target: if key or password is set, only that is used
+	password *string // the password in the node file; nil: none
+	own      bool    // this hop is the target: if key or password is set, login tries only that credential
 
 	tried, accepts, skipped []string
 	failure                 error // of a configured key that could not be decrypted
@@ -228,7 +228,7 @@ func (l *login) passwordMethods(ctx context.Context) []ssh.AuthMethod {
 	}
 	ask := func(question string) (string, error) {
 		if known {
-			known = false // if it is wrong by now, ask
+			known = false // if the remembered password is wrong by now, the next try asks the user
 			return remembered, nil
 		}
 		if l.options.Prompt == nil {
@@ -251,8 +251,9 @@ func (l *login) passwordMethods(ctx context.Context) []ssh.AuthMethod {
 	}
 }
 
-// answerOnce answers the first round of questions. It refuses a question whose answer would
-// be visible, since a password prompt never shows its answer.
+// answerOnce returns a challenge that answers one round of questions, and fails in a second round.
+// It refuses a question whose answer would be visible, since a password prompt never shows the
+// answer.
 func (l *login) answerOnce(answer func(question string) (string, error)) ssh.KeyboardInteractiveChallenge {
 	answered := false
 	return func(_, _ string, questions []string, visible []bool) ([]string, error) {
@@ -278,7 +279,7 @@ func (l *login) answerOnce(answer func(question string) (string, error)) ssh.Key
 	}
 }
 
-// succeeded stores the user's answers for the next connection.
+// succeeded stores the password that the user typed for the next connection.
 func (l *login) succeeded() {
 	if l.typed != "" {
 		l.options.Keyring.keepPassword(l.account(), l.typed)

@@ -51,11 +51,11 @@ func (c *Client) HostKey() string { return c.hostKey }
 // Address returns the host:port that the connection leads to.
 func (c *Client) Address() string { return c.address }
 
-// Done is closed when the connection has ended, from either side; Err then returns the
-// cause.
+// Done returns a channel that is closed when the connection has ended, from either side; Err then
+// returns the cause.
 func (c *Client) Done() <-chan struct{} { return c.done }
 
-// Err returns the cause of the connection's end.
+// Err returns the cause of the connection's end, or nil while the connection exists.
 func (c *Client) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,7 +90,7 @@ func (c *Client) keepAlive() {
 	}
 }
 
-// errDead is the cause if the machine has stopped answering.
+// errDead is the cause if the machine has stopped answering keep-alive requests.
 var errDead = errors.New("the machine no longer answers")
 
 // watch calls ask repeatedly, with the pause every between calls. It returns an error if a
@@ -115,7 +115,7 @@ func watch(done <-chan struct{}, every, maxSilence time.Duration, ask func() err
 		case err := <-answer:
 			limit.Stop()
 			if err != nil {
-				return nil // the connection has ended, with its own cause
+				return nil // the connection has ended, and Wait reports the cause
 			}
 		case <-limit.C:
 			return fmt.Errorf("%w (silent for %s)", errDead, maxSilence)
@@ -155,8 +155,8 @@ func (c *Client) SFTP(ctx context.Context) (*sftp.Client, error) {
 	}
 }
 
-// open opens a session and begins something on it: on this connection or, if the
-// machine refuses more sessions here, on a further one.
+// open opens a session and calls begin with it. It opens the session on this connection or, if the
+// machine refuses another session on this connection, on a further connection.
 func (c *Client) open(ctx context.Context, begin func(*ssh.Session) error) (*ssh.Session, error) {
 	session, err := c.openHere(ctx, begin)
 	if c.further.dial != nil && isRefusedSession(err) {
@@ -165,9 +165,9 @@ func (c *Client) open(ctx context.Context, begin func(*ssh.Session) error) (*ssh
 	return session, err
 }
 
-// openHere opens a session channel and begins something on it. The SSH library does not
-// support contexts, so a goroutine does the work. If the session opens after ctx has
-// ended, it is closed.
+// openHere opens a session channel on this connection and calls begin with it. The SSH library does
+// not support contexts, so a goroutine does the work. If the session opens after ctx has ended, the
+// goroutine closes it.
 func (c *Client) openHere(ctx context.Context, begin func(*ssh.Session) error) (*ssh.Session, error) {
 	type result struct {
 		session *ssh.Session

@@ -14,8 +14,8 @@ import (
 )
 
 // Dial connects to the target over all hops of its route. ctx bounds the dialing, not the
-// connection. The error is of a type of this package, wrapped in a JumpError if a jump host
-// failed. If ctx was cancelled, it is ctx's error.
+// connection. The error is of a type of this package, wrapped in a JumpError if a jump host failed.
+// If ctx was cancelled, Dial returns ctx's error.
 func Dial(ctx context.Context, target Target, opts Options) (*Client, error) {
 	opts, err := opts.complete()
 	if err != nil {
@@ -82,7 +82,7 @@ type dialer struct {
 	key      ssh.Signer
 	keyName  string
 	password *string
-	hostKey  string // fingerprint of the last hop's key, once it is trusted
+	hostKey  string // fingerprint of the key that the latest hop has shown
 	closers  []func() error
 }
 
@@ -92,8 +92,8 @@ func (d *dialer) close() {
 	}
 }
 
-// prepare reads the target's credentials before it contacts any machine, so that problems
-// of the credentials are reported first.
+// prepare reads the target's credentials. dial calls it before it contacts any machine, so that
+// problems of the credentials are reported first.
 func (d *dialer) prepare(ctx context.Context, last hop) error {
 	if d.target.Password != nil {
 		password, err := d.target.Password()
@@ -165,7 +165,7 @@ func (d *dialer) connect(ctx context.Context, h hop, chain []*ssh.Client, before
 	if !errors.As(err, &mismatch) || mismatch.Pinned == "" {
 		return client, err
 	}
-	// A machine has several host keys. It may first show another one than the pinned one.
+	// A machine has several host keys, and may first show another key than the pinned one.
 	for _, algorithms := range otherFamilies(mismatch.Type) {
 		if client, err := attempt(algorithms); err == nil {
 			return client, nil
@@ -219,8 +219,8 @@ func classifyDial(err error, h hop, via string, after time.Duration) error {
 	}
 }
 
-// handshake checks the host's key and logs in. If it takes longer than the timeout, or ctx
-// ends, it closes the connection.
+// handshake checks the host's key and logs in. If the handshake takes longer than the timeout, or
+// if ctx ends, handshake closes the connection.
 func (d *dialer) handshake(ctx context.Context, conn net.Conn, h hop, own bool, algorithms []string) (
 	*ssh.Client, error) {
 	dog := newWatchdog(d.options.Timeout, func() { conn.Close() })
@@ -292,7 +292,8 @@ func withoutNone(methods []string) []string {
 	return slices.DeleteFunc(slices.Clone(methods), func(m string) bool { return m == "none" })
 }
 
-// watchdog calls bark once the limit has passed, not counting the time while it is paused.
+// watchdog calls bark once the limit has passed. The time while the watchdog is paused does not
+// count.
 type watchdog struct {
 	mu     sync.Mutex
 	limit  time.Duration
@@ -321,7 +322,8 @@ func (w *watchdog) pause() {
 	w.timer.Stop()
 }
 
-// resume restarts the limit from zero, since the other side was waiting as well.
+// resume ends one pause. When the last pause has ended, the whole limit begins again, since the
+// other side has been waiting too.
 func (w *watchdog) resume() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

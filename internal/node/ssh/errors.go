@@ -21,7 +21,7 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 // TimeoutError reports that no answer arrived in time.
 type TimeoutError struct {
 	Address string
-	During  string // the awaited answer
+	During  string // "connection" or "SSH handshake"
 	After   time.Duration
 	Err     error
 }
@@ -87,13 +87,13 @@ func (e *HandshakeError) Error() string {
 }
 func (e *HandshakeError) Unwrap() error { return e.Err }
 
-// AuthError reports that the machine rejected every login.
+// AuthError reports that the machine rejected all credentials.
 type AuthError struct {
 	User    string
 	Address string
 	Tried   []string // methods, with the keys that were offered
 	Accepts []string // methods that the machine accepts
-	Skipped []string // what was not tried, and why
+	Skipped []string // credentials that were not tried, each with the reason
 	Err     error
 }
 

@@ -9,13 +9,15 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// further has the connections to the same machine in addition to the first one. An sshd
-// with a small MaxSessions refuses a second session on a connection, but accepts it on
-// another connection.
+// further has the connections to the same machine in addition to the first one. An sshd with a
+// small MaxSessions refuses a second session on a connection, but accepts that session on another
+// connection.
 type further struct {
 	dial func(context.Context) (*Client, error)
 
-	mu      sync.Mutex // held while dialing: two sessions that are refused at once need a connection each
+	// mu is held while dialing, so that two sessions that are refused at the same time do not dial
+	// at the same time.
+	mu      sync.Mutex
 	closed  bool
 	clients []*Client
 }
@@ -24,8 +26,9 @@ type further struct {
 // channel and its relays.
 const mostFurther = 4
 
-// open opens a session on a further connection that has room for one, or on a new
-// further connection. why is the error of the refused session on the first connection.
+// open opens a session and calls begin with it. It uses a further connection that accepts another
+// session, or makes a new further connection. why is the error of the session that the first
+// connection refused.
 func (f *further) open(ctx context.Context, hostKey string, begin func(*ssh.Session) error,
 	why error) (*ssh.Session, error) {
 	f.mu.Lock()
@@ -62,8 +65,7 @@ func (f *further) close() {
 	}
 }
 
-// isRefusedSession reports whether the machine refuses another session on this
-// connection.
+// isRefusedSession reports whether err is the machine's refusal of another session on a connection.
 func isRefusedSession(err error) bool {
 	var refused *ssh.OpenChannelError
 	return errors.As(err, &refused)

@@ -39,10 +39,10 @@ func newHostKeys(o Options, pinned string) (*hostKeys, error) {
 	return h, nil
 }
 
-// algorithms returns the algorithms to offer to the host. Those of the host's known keys
-// are first, so that the host shows a known key if it has one. The others follow in ssh's
-// order of preference, since users know the fingerprint that ssh shows. If the host now
-// has only a key of another type, it shows that key, and is detected as changed.
+// algorithms returns the host key algorithms to offer to the host. The algorithms of the host's
+// known keys are first, so that the host shows a known key if it has one. The others follow in
+// ssh's order of preference, since users know the fingerprint that ssh shows. If the host now has
+// only a key of another type, it shows that key, and swdt detects that the key has changed.
 func (h *hostKeys) algorithms(address string) []string {
 	var known []string
 	if h.pinned == "" {
@@ -70,7 +70,7 @@ func keyFamilies() [][]string {
 	}
 }
 
-// otherFamilies returns all families except that of the key that was shown.
+// otherFamilies returns all families except the family of the key that was shown.
 func otherFamilies(shown string) [][]string {
 	if shown == ssh.KeyAlgoRSA {
 		shown = ssh.KeyAlgoRSASHA512
@@ -84,7 +84,7 @@ func (h *hostKeys) check(ctx context.Context, address string, remote net.Addr, k
 	var revoked *xknownhosts.RevokedError
 	var mismatch *xknownhosts.KeyError
 	switch {
-	case errors.As(err, &revoked): // even if another key is pinned
+	case errors.As(err, &revoked): // a revoked key is refused even if it is pinned
 		return changed(address, key, []xknownhosts.KnownKey{revoked.Revoked}, true)
 	case h.pinned != "":
 		return h.checkPinned(address, key)
@@ -141,7 +141,8 @@ func (h *hostKeys) unknown(ctx context.Context, address string, key ssh.PublicKe
 	return h.add(address, key)
 }
 
-// add appends one line in one write, so that several swdt do not mix their lines.
+// add appends the key's line to known_hosts in one write, so that several swdt do not mix their
+// lines.
 func (h *hostKeys) add(address string, key ssh.PublicKey) error {
 	if err := appendLine(h.path, knownhosts.Line([]string{address}, key)); err != nil {
 		return &KnownHostsError{Path: h.path, Err: err}

@@ -20,8 +20,8 @@ func NewKeyring() *Keyring {
 	return &Keyring{keys: map[string]ssh.Signer{}, passwords: map[string]string{}}
 }
 
-// key returns the key in the file at path. The first call unlocks it with unlock.
-// Meanwhile other callers wait for the result instead of asking too.
+// key returns the key in the file at path. The first call unlocks the key with unlock. Meanwhile
+// other callers wait; if that call succeeds, they get its key without asking the user again.
 func (k *Keyring) key(path string, unlock func() (ssh.Signer, error)) (ssh.Signer, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

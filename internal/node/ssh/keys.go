@@ -53,14 +53,15 @@ func readKey(path string) (*keyFile, error) {
 	return k, nil
 }
 
-// tooOpen reports whether other users may read the file. On Windows, file modes do not
-// show that.
+// tooOpen reports whether other users may read the file. On Windows, file modes do not show who may
+// read a file, and tooOpen returns false.
 func tooOpen(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0
 }
 
-// readPublicKey returns nil if the file is missing or invalid: the public key is optional.
+// readPublicKey returns the public key in a file. The public key is optional: if the file is
+// missing or invalid, readPublicKey returns nil.
 func readPublicKey(path string) ssh.PublicKey {
 	line, err := os.ReadFile(path)
 	if err != nil {
@@ -73,8 +74,8 @@ func readPublicKey(path string) ssh.PublicKey {
 	return public
 }
 
-// unlock decrypts the key with the passphrase from the configured source or, if there is
-// none, from the user's answer to a prompt.
+// unlock decrypts the key. The passphrase comes from the configured source or, if no source is
+// configured, from the user's answer to a prompt.
 func (k *keyFile) unlock(ctx context.Context, passphrase Secret, prompt Prompter) (ssh.Signer, error) {
 	if passphrase != nil {
 		secret, err := passphrase()
@@ -137,8 +138,8 @@ func (s *lockedSigner) SignWithAlgorithm(rand io.Reader, data []byte, algorithm 
 	return signer.Sign(rand, data)
 }
 
-// agentKeys returns the keys of the SSH agent. The agent's connection must stay open
-// while they are used; close ends it.
+// agentKeys returns the keys of the SSH agent at socket. The connection to the agent must stay open
+// while the keys are used; close ends that connection.
 func agentKeys(ctx context.Context, socket string) (keys []ssh.Signer, close func() error, err error) {
 	conn, err := dialAgent(ctx, socket)
 	if err != nil {

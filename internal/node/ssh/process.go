@@ -17,7 +17,7 @@ const (
 	outputKept = 1 << 20
 )
 
-// Process is a command that runs on the machine, on a channel of its own.
+// Process is a command that runs on the machine, with its own SSH channel.
 type Process struct {
 	Stdin  io.WriteCloser
 	Stdout io.Reader
@@ -25,7 +25,7 @@ type Process struct {
 	session *ssh.Session
 	stderr  *tail
 	done    chan struct{}
-	err     error // of session.Wait; read after done
+	err     error // of session.Wait; valid once done is closed
 }
 
 // Start starts a command, which the machine's login shell parses. ctx bounds the
@@ -58,9 +58,9 @@ func (c *Client) Start(ctx context.Context, command string) (*Process, error) {
 	return p, nil
 }
 
-// closedOnce lets several goroutines write to a channel's stdin and close it, which
-// x/crypto/ssh does not synchronise. It sends the end of file only when no write is
-// under way. A blocked write ends with the channel.
+// closedOnce lets several goroutines write to a channel's stdin and close it, which x/crypto/ssh
+// does not synchronise. It sends the end of file only when no write is under way. A blocked write
+// ends when the channel ends.
 type closedOnce struct {
 	io.WriteCloser
 
@@ -81,7 +81,7 @@ func (c *closedOnce) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.writing--; c.closed && c.writing == 0 {
-		_ = c.WriteCloser.Close() // the close was delayed until now, so no caller can get its error
+		_ = c.WriteCloser.Close() // this close was delayed until now, so its error cannot reach the caller of Close
 	}
 	return n, err
 }
@@ -94,16 +94,17 @@ func (c *closedOnce) Close() error {
 	}
 	c.closed = true
 	if c.writing > 0 {
-		return nil // the last write closes it
+		return nil // the last write that is under way closes stdin
 	}
 	return c.WriteCloser.Close()
 }
 
-// Done is closed when the command, or its connection, has ended.
+// Done returns a channel that is closed when the command, or its connection, has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// ExitCode waits for the command's end. It is -1 if a signal ended the command, or if
-// the exit code is unknown because the connection broke.
+// ExitCode waits for the command's end and returns its exit code. It returns -1 and an error if a
+// signal ended the command, if the exit code is unknown because the connection broke, or if ctx
+// ended first.
 func (p *Process) ExitCode(ctx context.Context) (int, error) {
 	select {
 	case <-p.done:
@@ -142,7 +143,8 @@ type Output struct {
 	ExitCode       int
 }
 
-// Run runs a command to its end. A nonzero exit code is not an error.
+// Run runs a command to its end and returns its exit code, the last 1 MiB of its stdout, and the
+// last 64 KiB of its stderr. A nonzero exit code is not an error.
 func (c *Client) Run(ctx context.Context, command string) (Output, error) {
 	p, err := c.Start(ctx, command)
 	if err != nil {
@@ -153,7 +155,7 @@ func (c *Client) Run(ctx context.Context, command string) (Output, error) {
 	stdout := &tail{limit: outputKept}
 	copied := make(chan struct{})
 	go func() {
-		io.Copy(stdout, p.Stdout) // it ends with the command, whose result ExitCode reports
+		io.Copy(stdout, p.Stdout) // the copy ends with the command; ExitCode reports how the command ended
 		close(copied)
 	}()
 	code, err := p.ExitCode(ctx)

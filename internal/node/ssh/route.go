@@ -17,7 +17,7 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 )
 
-// A hop is one machine on the route; the last one is the target.
+// A hop is one machine on the route; the last hop is the target.
 type hop struct {
 	alias          string // as written by the user
 	host           string // name or address to connect to
@@ -30,7 +30,7 @@ type hop struct {
 
 func (h hop) address() string { return net.JoinHostPort(h.host, strconv.Itoa(h.port)) }
 
-// maxHops bounds the route, since a ProxyJump may lead in a circle.
+// maxHops bounds the number of hops of a route, since a ProxyJump may lead in a circle.
 const maxHops = 8
 
 // route lists the hops to the target.
@@ -82,9 +82,9 @@ func readConfig(o Options) (sshConfig, error) {
 	return sshConfig{file: file, home: o.HomeDir}, nil
 }
 
-// withoutConditions makes some Match blocks match nothing: those whose conditions the
-// parser refuses (exec runs commands; the parser does not support user and localuser). A
-// file that works for ssh must not stop swdt.
+// withoutConditions makes those Match blocks match nothing whose conditions the parser refuses: the
+// parser does not support user and localuser, and exec would run commands. A file that works for
+// ssh must not stop swdt.
 func withoutConditions(data []byte) []byte {
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	for i, line := range lines {
@@ -119,8 +119,8 @@ func (c sshConfig) getAll(alias, key string) []string {
 	return values
 }
 
-// hop resolves host[:port] by the config. setting names the setting that contains it,
-// for errors.
+// hop resolves host[:port] by the config. Errors name setting, which is the setting that contains
+// hostPort.
 func (c sshConfig) hop(hostPort, setting string) (hop, error) {
 	alias, port, err := v1alpha1.HostPort(hostPort)
 	if err != nil {
@@ -151,8 +151,8 @@ func (c sshConfig) hop(hostPort, setting string) (hop, error) {
 	return h, nil
 }
 
-// jumps lists the hops of a ProxyJump. The config may put another jump host before the
-// first of them, which is then listed too.
+// jumps lists the hops of a ProxyJump. If the config has a ProxyJump for the first of these hops,
+// the hops of that ProxyJump come before it. most bounds the number of hops.
 func (c sshConfig) jumps(proxyJump string, most int) ([]hop, error) {
 	if proxyJump == "" || strings.EqualFold(proxyJump, "none") {
 		return nil, nil

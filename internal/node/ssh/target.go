@@ -11,15 +11,17 @@ import (
 
 // Target is the machine to connect to, with its credentials.
 type Target struct {
-	// Host is host, host:port or [IPv6]:port, or a Host of the SSH config.
+	// Host is a name or an address, alone or with :port, or a Host of the SSH config. An IPv6
+	// address with a port is [IPv6]:port.
 	Host string
 	// User is the login name; empty: the SSH config's, else DefaultUser.
 	User string
-	// PrivateKey is the path of the only key to try.
+	// PrivateKey is the path of the only key to try on the target; empty: the keys that ssh would
+	// try.
 	PrivateKey string
-	// Passphrase decrypts PrivateKey; nil: ask for it.
+	// Passphrase decrypts PrivateKey; nil: the SSH agent signs if it has the key, else Prompt asks.
 	Passphrase Secret
-	// Password is the only credential to use.
+	// Password is the only credential to try on the target; nil: not used.
 	Password Secret
 	// HostKey is the fingerprint (SHA256:…) of the only acceptable host key;
 	// known_hosts is then ignored.
@@ -48,8 +50,8 @@ type Options struct {
 	Config     string
 	HomeDir    string
 	LookupEnv  func(name string) (string, bool)
-	// Timeout bounds the TCP connection and the handshake of each hop, each
-	// separately. The time that a person takes to answer a prompt does not count.
+	// Timeout bounds the TCP connection and, separately, the SSH handshake of each hop. The time
+	// that a person takes to answer a prompt does not count.
 	Timeout time.Duration
 	// Warn receives problems that do not stop the connection; nil: none are reported.
 	Warn func(format string, args ...any)
@@ -70,7 +72,7 @@ type Prompter interface {
 func (o Options) complete() (Options, error) {
 	if o.HomeDir == "" {
 		home, err := localfile.Home()
-		if err != nil { // never the current folder's .ssh
+		if err != nil { // swdt must never use the current folder's .ssh instead
 			return o, &RouteError{Where: "your SSH files", Err: err}
 		}
 		o.HomeDir = home

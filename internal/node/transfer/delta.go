@@ -16,16 +16,16 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/delta"
 )
 
-// headStart is how long the measurement of a link may take before making the patch begins without
-// its result. A link that answers sooner may be too fast for any patch. On such a link, making the
-// patch at the same time would take processor time from the measurement and distort it, so it
-// waits for the whole measurement.
+// headStart is how long swdt waits for the measurement of the link before it begins to make a
+// patch. A link that answers sooner may be too fast for any patch. On such a link, making a patch
+// at the same time would take processor time from the measurement and distort it, so swdt first
+// completes the measurement.
 const headStart = 30 * time.Millisecond
 
 // errWhole reports that sending the whole file is faster than a patch.
 var errWhole = errors.New("the whole file is the faster way")
 
-// errUseless reports that sending the patch that was made takes longer than sending the
+// errUseless reports that sending the patch, which is already made, takes longer than sending the
 // whole file.
 var errUseless = errors.New("all bytes are the faster way")
 
@@ -36,7 +36,8 @@ type difference struct {
 	base Base
 }
 
-// base returns the first of the node's files that your machine's store has as well.
+// base returns the first of the file's Bases that your machine's store has as well. It returns
+// false if the store has none of them, or if the file's size makes a comparison not worthwhile.
 func (s *sending) base() (Base, bool) {
 	if s.depot == nil || !s.file.worthComparing() {
 		return Base{}, false
@@ -66,8 +67,9 @@ func (d *difference) send(ctx context.Context, part, destination string) (Result
 	return result, err
 }
 
-// Prepare makes, ahead of time, the patch that a Send of the file will use, as far as the known
-// speed of the link predicts it. If Send does not use the patch, only your machine's time is lost.
+// Prepare makes ahead of time the patch that a Send of the file will probably use at the latest
+// measured speed of the link. It makes none if that speed is unknown, or if sending the whole file
+// is expected to be faster. If Send does not use the patch, only your machine's time is lost.
 func Prepare(ctx context.Context, n *node.Node, file File) error {
 	s := &sending{node: n, file: file, depot: file.Depot, reporter: ui.Discard{}}
 	base, ok := s.base()
@@ -87,19 +89,20 @@ func Prepare(ctx context.Context, n *node.Node, file File) error {
 	return err
 }
 
-// likely returns the way of sending that is expected to be the fastest. It also returns the
-// estimate that this is based on.
+// likely returns the way of sending that is expected to be the fastest, and the estimate on which
+// that choice is based.
 func (d *difference) likely(link node.Reading) (way, estimate) {
 	estimate := d.depot.estimate(d.file)
 	return estimate.choose(d.pair(), link, func(v delta.Variant) bool { return d.depot.made(d.key(v)) }), estimate
 }
 
-// straightAway is the largest existing patch that is sent over a link of unknown speed, in bytes.
-// To measure the link would take as many bytes.
+// straightAway is the largest existing patch, in bytes, that is sent over a link of unknown speed.
+// The measurement of the link would send about as many bytes.
 const straightAway = 256 << 10
 
-// choose returns the patch to send, or errWhole. It starts to make the Fast patch, which suits
-// most links, while the link is still being measured.
+// choose returns the patch to send. It returns errWhole or errUseless if sending the whole file is
+// faster. It starts to make the Fast patch, which suits most links, while the link is still being
+// measured.
 func (d *difference) choose(ctx context.Context) (patch, error) {
 	early, giveUp := context.WithCancel(ctx)
 	defer giveUp()
@@ -146,8 +149,8 @@ type made struct {
 	err   error
 }
 
-// fast returns begin, which starts a goroutine that makes the patch of variant Fast, and a channel
-// for the result. That variant suits most links.
+// fast returns begin, which starts a goroutine that makes the Fast patch, and a channel for the
+// result of that goroutine.
 func (d *difference) fast(ctx context.Context) (begin func(), ended <-chan made) {
 	result := make(chan made, 1)
 	begin = sync.OnceFunc(func() {

@@ -22,9 +22,10 @@ const (
 	// wholeAtOnce bounds the nodes that receive whole files at the same time. More nodes would share the
 	// same uplink: none would finish earlier, and each send holds memory.
 	wholeAtOnce = 16
-	// largestDiff bounds the memory of a diff, which holds both files.
+	// largestDiff is the size, in bytes, of the largest file for which a patch is made. It bounds
+	// the memory of a diff, which holds both files.
 	largestDiff = 1 << 30
-	// smallestDiff is the size below which sending all bytes is always the fastest way.
+	// smallestDiff is the size, in bytes, below which sending all bytes is always the fastest way.
 	smallestDiff = 256 << 10
 	// costsFile is the file in the store's folder that keeps the costs of sending.
 	costsFile = "costs.json"
@@ -42,7 +43,7 @@ type Depot struct {
 	costs   costs
 	diffs   atomic.Int64
 	whole   chan struct{} // has one element for each whole file under way
-	diffing chan struct{} // held by the running diff, which uses all processors
+	diffing chan struct{} // has an element while a diff runs, which uses all processors
 
 	mu      sync.Mutex
 	patches map[patchKey]*making
@@ -63,17 +64,18 @@ func NewDepot(store *blobs.Store) *Depot {
 	return d
 }
 
-// RecordInstalled records that a push has left a build of a program, given by its SHA-256, on a node. The
-// next build will probably be compared with it.
+// RecordInstalled records that a push has left a build of a program, given by its SHA-256, on a
+// node. The next push of the program will probably send the difference to that build.
 func (d *Depot) RecordInstalled(program, sha string) {
 	if d.costs.recordInstalled(program, sha) {
 		d.remember()
 	}
 }
 
-// Ahead makes the patch that a Send of the file will use if the node has the build that the last push
-// left. Callers use it while they wait for something else, such as the connection to the node. If the
-// node has another build, only time of your machine is lost: a Send with another base cancels Ahead.
+// Ahead makes the patch that a Send of the file will use if the node has the build that the last
+// push left. Callers use Ahead while they wait for something else, such as the connection to the
+// node. If the node has another build, only your machine's time is lost: a Send with another base
+// cancels Ahead.
 func (d *Depot) Ahead(ctx context.Context, file File) {
 	base := d.costs.installed(file.Label)
 	if base == "" || base == file.SHA256 || !file.worthComparing() || !d.store.Has(base) {
@@ -84,7 +86,7 @@ func (d *Depot) Ahead(ctx context.Context, file File) {
 	d.mu.Lock()
 	d.ahead[file.SHA256] = guess{base, giveUp}
 	d.mu.Unlock()
-	_, _ = d.patch(ctx, patchKey{base, file.SHA256, delta.Fast}, file) // a Send that wants it sees the error
+	_, _ = d.patch(ctx, patchKey{base, file.SHA256, delta.Fast}, file) // a Send that uses the patch gets the error
 }
 
 // guess records the base from which Ahead is making a patch.
@@ -93,8 +95,8 @@ type guess struct {
 	giveUp context.CancelFunc
 }
 
-// cancelAhead cancels the patch that Ahead has begun for a file, unless that patch has this base. With an
-// empty base it always cancels the patch.
+// cancelAhead cancels the patch that Ahead has begun for a file, unless the patch has the given
+// base. With an empty base it always cancels the patch.
 func (d *Depot) cancelAhead(file, base string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -110,8 +112,9 @@ func (d *Depot) Diffs() int { return int(d.diffs.Load()) }
 // remember stores the costs of sending for the next run.
 func (d *Depot) remember() { d.costs.save(filepath.Join(d.store.Folder(), costsFile)) }
 
-// estimate returns the expected costs of sending a file. They stay the same for all nodes of a
-// push, even after measurements on the first ones: all nodes should use the same patch.
+// estimate returns the expected costs of sending a file. The estimate of a file stays the same for
+// all nodes of a push, even after measurements on the first nodes: all nodes should use the same
+// patch.
 func (d *Depot) estimate(file File) estimate {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -126,8 +129,8 @@ func (d *Depot) estimate(file File) estimate {
 	return guess
 }
 
-// Keep stores a copy of a file. It is called when a node has this file, or a file made from it, since the
-// next build will differ little from it. If several nodes need the same file, one copy is made.
+// Keep stores a copy of a file that a node has or will soon have, since the next build will differ
+// little from that file. If several nodes need the same file, Keep makes one copy.
 func (d *Depot) Keep(ctx context.Context, file File) error {
 	d.mu.Lock()
 	done, ok := d.keeping[file.SHA256]
@@ -141,7 +144,7 @@ func (d *Depot) Keep(ctx context.Context, file File) error {
 		case <-done:
 		case <-ctx.Done():
 		}
-		return nil // the call that copies it returns the error
+		return nil // the call that copies the file returns the error
 	}
 	defer func() {
 		d.mu.Lock()
@@ -151,7 +154,7 @@ func (d *Depot) Keep(ctx context.Context, file File) error {
 	}()
 	err := d.store.Put(ctx, file.Path, file.SHA256)
 	if err == nil && file.changed() {
-		d.store.RemoveDamaged(file.SHA256) // a build changed it while it was copied
+		d.store.RemoveDamaged(file.SHA256) // a build changed the file during the copy
 	}
 	return err
 }
@@ -187,13 +190,14 @@ type making struct {
 	done    chan struct{}
 	cancel  context.CancelFunc
 	chosen  bool
-	waiting int // sends that wait for it; at 0 it is cancelled
+	waiting int // sends that wait for the patch; at 0 the making is cancelled
 	patch   patch
 	err     error
 }
 
-// patch returns the patch from a base in the store to the file. The first call starts to make it; other
-// calls wait for the same result. If no call waits for the patch any more, its making is cancelled.
+// patch returns the patch from a base in the store to the file. The first call starts to make the
+// patch; other calls wait for the same result. If no call waits for the patch any more, its making
+// is cancelled.
 func (d *Depot) patch(ctx context.Context, key patchKey, file File) (patch, error) {
 	m := d.join(ctx, key, file)
 	select {
@@ -267,8 +271,9 @@ func (d *Depot) join(ctx context.Context, key patchKey, file File) *making {
 	return m
 }
 
-// release cancels a patch that no call wants, and forgets a failure, so that the next call
-// tries again.
+// release ends one call's wait for a patch. If no call waits for an unfinished patch any more,
+// release cancels it. It also drops a patch that failed, so that the next call makes the patch
+// again.
 func (d *Depot) release(key patchKey, m *making) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

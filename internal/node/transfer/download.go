@@ -49,7 +49,8 @@ func Download(ctx context.Context, n *node.Node, remote, local string, r ui.Repo
 
 // localName returns the local path for remote by scp's rules: inside local if local is a folder or
 // ends in a slash, otherwise local itself. If local ends in a slash and does not exist, localName
-// makes that folder. The parent of any other path must exist if a file is copied to it.
+// makes the folder local. If a file is copied to another path, the parent folder of that path must
+// exist.
 func localName(local, remote string, folder bool) (string, error) {
 	if local == "" {
 		return "", errors.New("the local path is empty: use . for this folder")
@@ -75,8 +76,8 @@ func localName(local, remote string, folder bool) (string, error) {
 	return local, nil
 }
 
-// joinLocal adds the name of a remote path to a local folder, and never leads out of it:
-// the node chooses its files' names, but not their place on your machine.
+// joinLocal adds the last name of a remote path to a local folder. The result is always directly in
+// that folder: the node chooses the names of its files, but not the folder on your machine.
 func joinLocal(folder, remote string) (string, error) {
 	name := remote[strings.LastIndexAny(remote, `\/`)+1:]
 	if !fitsHere(name) {
@@ -85,9 +86,9 @@ func joinLocal(folder, remote string) (string, error) {
 	return filepath.Join(folder, name), nil
 }
 
-// fitsHere reports whether a file of the node can keep its name on your machine. It is
-// equally strict on every system, since a bundle or a copy may travel on to Windows:
-// there, a:b is a stream of a, and "a." is a.
+// fitsHere reports whether a file of the node can keep its name on your machine. It is equally
+// strict on every system, since a bundle or a copy may later be copied to Windows, where a:b is a
+// stream of the file a, and "a." is the file a.
 func fitsHere(name string) bool {
 	return name != "" && name != "." && name != ".." && filepath.IsLocal(name) &&
 		!strings.ContainsAny(name, `/\:`) && !strings.ContainsFunc(name, unicode.IsControl) &&
@@ -164,18 +165,18 @@ type download struct {
 	info          *agentv1.FileInfo
 	remote, local string
 	hash          *agentv1.HashReply
-	part          *os.File // of the file, beside it
-	own           bool     // this part has a name of its own, so no later copy may continue it
+	part          *os.File // the incomplete copy, in the folder of local
+	own           bool     // no later copy may continue this part, so run removes it after a failure
 }
 
-// run downloads the file's bytes into a part, verifies it, and renames it to the file's
-// name. If a part remains, the next copy continues it.
+// run downloads the file's bytes into a part, verifies the part, and renames it to local. If run
+// fails and the part remains, the next copy continues the part.
 func (d *download) run(ctx context.Context) (err error) {
 	if err := d.openPart(); err != nil {
 		return err
 	}
 	defer func() {
-		d.part.Close() // after success, it is closed already
+		d.part.Close() // an error of closing does not matter: the content is verified
 		if err != nil && d.own {
 			_ = os.Remove(d.part.Name()) // the first error matters more
 		}
@@ -188,7 +189,8 @@ func (d *download) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	// Only its owner can access a new file, since it may hold secrets of the node.
+	// A new file keeps its permissions for its owner alone, since it may hold secrets of the node.
+	// A file that replaces another one takes over the permissions of that file.
 	if there, err := os.Stat(d.local); err == nil {
 		if err := d.part.Chmod(there.Mode().Perm()); err != nil {
 			return err
@@ -197,8 +199,8 @@ func (d *download) run(ctx context.Context) (err error) {
 	return os.Rename(d.part.Name(), d.local)
 }
 
-// openPart opens the part for this copy alone. While another copy of the same file uses
-// it, this one gets a part of its own.
+// openPart opens the part for this copy alone. While another copy of the same file uses the part,
+// openPart makes a part with another name for this copy.
 func (d *download) openPart() (err error) {
 	path := Part(layout.Staged(d.local, d.hash.GetSha256()))
 	d.part, err = localfile.Claim(path)
@@ -210,8 +212,8 @@ func (d *download) openPart() (err error) {
 	return err
 }
 
-// receive downloads the bytes that the part lacks, and verifies the whole. If the file
-// on the node changes meanwhile, that is an error.
+// receive downloads the bytes that the part lacks, and verifies the whole part. If the file on the
+// node has changed meanwhile, receive returns a *RemoteChangedError.
 func (d *download) receive(ctx context.Context) error {
 	have, err := d.part.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -257,8 +259,8 @@ func (e *RemoteChangedError) Error() string {
 		e.Path)
 }
 
-// from writes the bytes of the file that the node sends into the part, from offset up to the size
-// that the node announced. So a log that grows is copied as it was when its hash was computed.
+// from writes the node's bytes of the file into the part, from offset up to the size that the node
+// announced. So a log that grows is copied as it was when its hash was computed.
 func (d *download) from(ctx context.Context, offset int64) error {
 	if err := d.part.Truncate(offset); err != nil {
 		return err

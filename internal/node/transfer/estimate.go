@@ -103,7 +103,7 @@ func (c *costs) recordInstalled(name, sha string) bool {
 
 func (r rates) diff(v delta.Variant) float64 {
 	fast := cmp.Or(r.Fast, assumedFastDiff)
-	if v == delta.Small { // if not measured, derived from the rate of Fast: the same files on the same machine
+	if v == delta.Small { // an unmeasured rate of Small is derived from the rate of Fast
 		return cmp.Or(r.Small, fast*assumedSmallDiff/assumedFastDiff)
 	}
 	return fast
@@ -239,8 +239,9 @@ func (e estimate) choose(p pair, link node.Reading, made available) way {
 	return best
 }
 
-// worthSmall reports whether to make the Small patch too, once the size of the Fast one is known.
-// It is worth it if the Small patch saves more time on the link than your machine needs to make it.
+// worthSmall reports whether to make the Small patch too, once the size of the Fast patch is known.
+// It returns true if the Small patch saves clearly more time on the link than your machine needs to
+// make it.
 func (e estimate) worthSmall(p pair, fastPatch int64, link node.Reading) bool {
 	if link.BytesPerSecond == 0 {
 		return false
@@ -255,8 +256,8 @@ func (e estimate) diff(v delta.Variant, p pair) float64 {
 	return float64(p.old+p.new) / e.rates.diff(v)
 }
 
-// whole returns the faster way to send all bytes, compressed or not. If the speed of the
-// link is unknown, it chooses to compress.
+// whole returns the faster way to send all bytes, compressed or not. It prefers compressing if
+// compressing takes less than nearly times as long, or if the speed of the link is unknown.
 func (e estimate) whole(size int64, link node.Reading) way {
 	n, trips := float64(size), 2*link.RoundTrip.Seconds()
 	plain := way{whole: true, seconds: trips + max(secondsOn(n, link), n/cmp.Or(e.rates.Plain, assumedPlain))}
@@ -281,9 +282,9 @@ func secondsOn(bytes float64, link node.Reading) float64 {
 	return bytes / link.BytesPerSecond
 }
 
-// decay adjusts the speeds of the ways that this transfer did not take. A measured speed that is
-// below the assumed one moves towards it. Otherwise a way that was slow once, on a busy machine,
-// would never be taken and measured again.
+// decay adjusts the measured speeds that this transfer does not use. A measured speed that is below
+// the assumed speed moves towards the assumed speed. Otherwise a way that was slow once, on a busy
+// machine, would never be taken and measured again.
 func (c *costs) decay(taken way) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

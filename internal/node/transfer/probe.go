@@ -23,7 +23,8 @@ const (
 	// probe and the third (40 MB/s).
 	fastProbe   = 4 * time.Millisecond
 	fasterProbe = 12 * time.Millisecond
-	// probeTime is the time without an answer after which a link counts as slow.
+	// probeTime bounds the whole measurement. A link on which the measurement takes longer counts
+	// as slow.
 	probeTime = 500 * time.Millisecond
 	// A probe after the first is sent only if the file is at least probePart times as
 	// large.
@@ -32,9 +33,9 @@ const (
 	readingAge = time.Minute
 )
 
-// link returns a reading of the link to the node: a recent one, or else a new measurement,
-// which is short if few bytes are to be sent. If the measurement shows that the link is not
-// slow, link calls quick before it sends longer probes.
+// link returns a reading of the link to the node: a recent one, or else a new measurement, which is
+// short if few bytes are to be sent. If the first probe shows a link that is fast enough for longer
+// probes, link calls quick before it sends the longer probes.
 func (s *sending) link(ctx context.Context, bytes int64, quick func()) node.Reading {
 	if reading, ok := s.recentReading(); ok {
 		return reading
@@ -47,7 +48,8 @@ func (s *sending) link(ctx context.Context, bytes int64, quick func()) node.Read
 	return reading
 }
 
-// recentReading returns a recent reading of the link.
+// recentReading returns the latest reading of the link, and whether that reading is recent enough
+// to use.
 func (s *sending) recentReading() (node.Reading, bool) {
 	known := s.node.Speed.Latest()
 	return known, known.BytesPerSecond > 0 && time.Since(known.At) < readingAge
@@ -71,7 +73,7 @@ func (p *probe) run(ctx context.Context) node.Reading {
 	defer cancel()
 	begun := time.Now()
 	reading := node.Reading{At: begun}
-	slow := func() node.Reading { // no answer in time, or no connection
+	slow := func() node.Reading { // for a measurement that failed, or that got no answer in time
 		if ctx.Err() == context.DeadlineExceeded {
 			reading.BytesPerSecond = firstProbe / time.Since(begun).Seconds()
 			reading.RoundTrip = max(reading.RoundTrip, time.Millisecond)
@@ -98,22 +100,23 @@ func (p *probe) run(ctx context.Context) node.Reading {
 		took, err = p.ask(size)
 	}
 	if err == nil && size == secondProbe && thirdProbe <= p.most && took-reading.RoundTrip < fasterProbe {
-		// Most of the rest of both times is process switches. So the difference of the two
-		// times is the time of the additional bytes.
+		// Besides the transfer, both times consist mostly of process switches. So the difference of
+		// the two times is the time of the additional bytes.
 		lead, size = took, thirdProbe-secondProbe
 		took, err = p.ask(thirdProbe)
 	}
 	if err != nil {
 		return slow()
 	}
-	reading.RoundTrip = min(reading.RoundTrip, took) // the empty probe can have taken longer if a processor was busy
+	// The empty probe can have taken longer than a full one if a processor was busy.
+	reading.RoundTrip = min(reading.RoundTrip, took)
 	// took could be as short as lead; the difference must stay a meaningful time.
 	took = max(took-min(lead, took), took/4, time.Microsecond)
 	reading.BytesPerSecond = float64(size) / took.Seconds()
 	return reading
 }
 
-// ask sends size bytes and waits until they have arrived.
+// ask sends size bytes, waits until they have arrived, and returns the time that this took.
 func (p *probe) ask(size int64) (time.Duration, error) {
 	noise := make([]byte, size) // random, so that nothing on the way can compress it
 	_, _ = rand.Read(noise)     // never fails

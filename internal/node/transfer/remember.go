@@ -7,9 +7,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
-// remembered is the format of the file that keeps costs between runs. Without the file,
-// each push from the command line, which is a process of its own, would start with
-// assumptions.
+// remembered is the format of the file that keeps costs between runs. Without the file, each push
+// from the command line would start with assumptions, since each is a new process.
 type remembered struct {
 	Rates rates       `json:"rates"`
 	Parts parts       `json:"parts"`
@@ -22,8 +21,8 @@ type knownFile struct {
 	parts
 }
 
-// load adds the measurements of an earlier run. It ignores a missing or invalid file,
-// and invalid numbers.
+// load replaces the costs by the measurements of an earlier run. It ignores a missing or invalid
+// file, and invalid numbers.
 func (c *costs) load(path string) {
 	var r remembered
 	data, err := os.ReadFile(path)

@@ -35,22 +35,21 @@ const (
 // get there. A File is for one node, since Bases and Absent describe that node; all nodes of a
 // run share the Depot.
 type File struct {
-	// Binary is the file on your machine, as it was when it was hashed: if its bytes turn out
-	// to be others, Send returns a *ChangedError. Send has no use for its Machine.
+	// Binary is the file on your machine, as it was when it was hashed: if the file has other bytes
+	// when they are sent, Send returns a *ChangedError. Send does not use the field Machine.
 	source.Binary
 
-	// Label names the file in progress messages, and the costs of its sends are remembered
-	// under it. Send takes the base name of Path if it is empty.
+	// Label names the file in progress messages. The costs of its sends are remembered under this
+	// name. If Label is empty, Send uses the base name of Path.
 	Label string
 
-	// SDDL is the owner and access list that the file has from its first moment on;
-	// empty: those that its folder passes on.
+	// SDDL is the owner and access list that the file has from its first moment on; empty: the file
+	// gets the ones that its folder passes on.
 	SDDL string
 
 	// Depot enables differences. nil: all bytes are sent.
 	Depot *Depot
-	// Bases are files on the node from which this one may differ little, the likeliest
-	// first.
+	// Bases are files on the node that may differ little from this file, the likeliest first.
 	Bases []Base
 	// Absent reports that an earlier Send left no part on the node, so that this Send
 	// need not look for one.
@@ -74,14 +73,15 @@ func (f File) changed() bool {
 	return err != nil || info.Size() != f.Size || !info.ModTime().Equal(f.Modified)
 }
 
-// Result is how a file was sent.
+// Result reports how a file was sent.
 type Result struct {
 	Method     string  `json:"method"`
 	SizeBytes  int64   `json:"sizeBytes"`
 	SentBytes  int64   `json:"sentBytes"`
 	Seconds    float64 `json:"seconds"`
 	Compressed bool    `json:"compressed"`
-	// For a difference: the variant, and how long your machine took to make it.
+	// Variant and DiffSeconds are set for a difference. DiffSeconds is how long your machine took
+	// to make the patch.
 	Variant     string  `json:"variant"`
 	DiffSeconds float64 `json:"diffSeconds"`
 }
@@ -103,7 +103,8 @@ func (s *sending) costs() *costs {
 	return &s.depot.costs
 }
 
-// And returns the sum of the results of two tries, r and then next.
+// And returns the result of next, a second try to send the file, with the bytes and times of r, the
+// first try, added.
 func (r Result) And(next Result) Result {
 	next.SentBytes += r.SentBytes
 	next.Seconds += r.Seconds
@@ -112,10 +113,10 @@ func (r Result) And(next Result) Result {
 	return next
 }
 
-// Send brings the file to destination, in a folder that exists or is made. The bytes go
-// to destination.part first; if the connection breaks, the next Send continues that
-// part. destination itself never has an incomplete file: it gets its name after its hash
-// was verified on the node's disk.
+// Send brings the file to destination, and makes the folder of destination if it is missing. The
+// bytes go to destination.part first; if the connection breaks, the next Send continues that part.
+// destination itself never has an incomplete file: Send renames the part to destination after its
+// hash was verified on the node's disk.
 func Send(ctx context.Context, n *node.Node, file File, destination string, r ui.Reporter) (Result, error) {
 	return send(ctx, n, file, Part(destination), destination, r)
 }
@@ -150,8 +151,8 @@ func (s *sending) run(ctx context.Context, part, destination string) (Result, er
 		if err == nil || connectionLost(err) || ctx.Err() != nil {
 			return result, err
 		}
-		// Sending all bytes works whatever is wrong with the patch or its base. A
-		// problem of the disk will occur again there.
+		// Sending all bytes works whatever is wrong with the patch or its base. If the node's disk
+		// is the problem, sending all bytes fails too and reports that problem.
 		s.reporter.Debug("%s: sending all of it: %v", s.file.Label, err)
 		if !errors.Is(err, errWhole) {
 			defer s.depot.verifyBase(ctx, base.SHA256)
@@ -169,9 +170,9 @@ func (s *sending) run(ctx context.Context, part, destination string) (Result, er
 	return result, nil
 }
 
-// rename gives the file its name. A name whose file has an SDDL belongs to swdt. So if a
-// file of that name cannot be replaced, since another account has it open, rename
-// removes it.
+// rename gives the file its name. If the file has an SDDL, only swdt uses its destination: so if
+// the file at the destination cannot be replaced because another account has it open, rename
+// removes that file first.
 func (s *sending) rename(ctx context.Context, part, destination string) error {
 	request := &agentv1.RenameRequest{From: part, To: destination, Replace: true}
 	_, err := s.node.Files.Rename(ctx, request)
@@ -218,7 +219,8 @@ func (s *sending) hasHash(ctx context.Context, path string) (bool, error) {
 	return reply.GetSha256() == s.file.SHA256, nil
 }
 
-// explain returns the likeliest reason for a wrong hash on the node.
+// explain returns a *ChangedError if the local file has changed, which is the likeliest reason for
+// a wrong hash on the node. Otherwise it returns err.
 func (s *sending) explain(err error) error {
 	if s.file.changed() {
 		return &ChangedError{Path: s.file.Path, Err: err}

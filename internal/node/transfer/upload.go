@@ -153,7 +153,7 @@ func (c *copying) uploadFile(ctx context.Context, local, remote string) error {
 	return nil
 }
 
-// describe hashes a local file.
+// describe returns the File for a local file, with the file's hash.
 func describe(ctx context.Context, path string) (File, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -21,12 +21,14 @@ const (
 	// that the cost of messages does not matter, and small enough to stay responsive on a slow
 	// link.
 	chunkSize = 512 << 10
-	// informative is the smallest send whose time is recorded as a measurement of sending, and
-	// for which measuring the link is worthwhile. In bytes.
+	// informative is the smallest send, in bytes, whose time is recorded as a measurement, and for
+	// which measuring the link is worthwhile.
 	informative = 2 << 20
-	// longTime is how long a transfer may take on the channel that all other calls share.
+	// longTime is how long a transfer may take on the channel that all other calls share. A
+	// transfer that takes longer uses the bulk channel.
 	longTime = 2 * time.Second
-	// longRest bounds, in bytes, a transfer on that channel if the link was not measured.
+	// longRest is the size, in bytes, of the largest transfer on the shared channel if the link was
+	// not measured.
 	longRest = 16 << 20
 	// window is the window of the compressor, in bytes. It bounds the memory on both sides.
 	window = 4 << 20
@@ -64,7 +66,7 @@ type upload struct {
 	file       *os.File
 	path       string
 	progress   ui.Progress
-	sent       int64 // over the link
+	sent       int64 // bytes sent over the link
 	compressed bool
 }
 
@@ -88,7 +90,8 @@ func (u *upload) run(ctx context.Context) error {
 	return u.from(ctx, 0)
 }
 
-// alreadySent returns how many bytes of the file an earlier try has sent.
+// alreadySent returns how many bytes of the file an earlier try has sent, or -1 if there is no part
+// of an earlier try.
 func (u *upload) alreadySent(ctx context.Context) (int64, error) {
 	if u.sending.file.Absent {
 		return -1, nil
@@ -187,7 +190,7 @@ func (u *upload) pump(ctx context.Context, out *messages, offset int64, compress
 	to, end := io.Writer(out), func() error { return nil }
 	if compress {
 		encoder, err := zstd.NewWriter(out, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
-			zstd.WithWindowSize(window), zstd.WithEncoderCRC(false)) // the node verifies SHA-256
+			zstd.WithWindowSize(window), zstd.WithEncoderCRC(false)) // no CRC, since the node verifies the SHA-256
 		if err != nil {
 			return fmt.Errorf("compress: %w", err)
 		}

@@ -47,7 +47,8 @@ func pack(executable, packed string) error {
 	if err != nil {
 		return err
 	}
-	// A concurrent build never embeds half a file. Other users of the checkout can read it.
+	// Replace exchanges the whole file at once, so that a concurrent build never embeds half of it.
+	// Chmod lets other users of the checkout read the packed agent.
 	if err := errors.Join(localfile.Replace(packed, compressed), os.Chmod(packed, 0o644)); err != nil {
 		return fmt.Errorf("write the packed agent: %w", err)
 	}

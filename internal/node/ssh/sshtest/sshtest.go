@@ -36,8 +36,7 @@ type Options struct {
 	SFTP *sftp.Handlers
 	// Forward lets clients connect to other machines through the server.
 	Forward bool
-	// MaxSessions bounds the sessions of one connection, as sshd's setting of that
-	// name does. 0: unlimited.
+	// MaxSessions bounds the sessions of one connection, like sshd's MaxSessions. 0: unlimited.
 	MaxSessions int
 	// WrapConn replaces each connection.
 	WrapConn func(net.Conn) net.Conn

@@ -35,8 +35,8 @@ type Result struct {
 	// ApplySeconds is the time from opening the patch until the new file is complete and
 	// verified.
 	ApplySeconds float64 `json:"applySeconds,omitempty"`
-	// PeakMemoryBytes is the most memory that this process had, including the files themselves,
-	// before --verify applies the patch.
+	// PeakMemoryBytes is the most memory that this process had, including the files themselves.
+	// With --verify it does not include the memory for applying the patch.
 	PeakMemoryBytes int64 `json:"peakMemoryBytes"`
 }
 
@@ -63,7 +63,7 @@ func (r Result) WriteText(w *ui.Page) error {
 type Options struct {
 	Delta  delta.Options
 	Out    string // the file to write; empty: none
-	Verify bool   // apply the patch too, and compare
+	Verify bool   // apply the patch too, and compare the result with the new file
 }
 
 // Diff makes a patch from the old file to the new one.
@@ -189,7 +189,7 @@ func applyPatch(ctx context.Context, oldPath, patchPath, out string) (delta.Info
 	if err != nil {
 		return delta.Info{}, fmt.Errorf("apply %s to %s: %w", patchPath, oldPath, err)
 	}
-	old.Close() // on Windows an open file is not replaced
+	old.Close() // Windows does not replace an open file
 	if err := new.finish(out); err != nil {
 		return delta.Info{}, fmt.Errorf("write the new file: %w", err)
 	}
