@@ -24,8 +24,9 @@ type Cluster interface {
 // succeeded. kubelet sends its status every 10 s and renews its lease every 10 s.
 const readyTimeout = 2 * time.Minute
 
-// swapInCluster swaps the binaries of a node that serves a cluster. If Drain is
-// set, the node's pods leave before the swap. Afterwards the node must be Ready.
+// swapInCluster swaps the binaries of the node. If Cluster is set and has a Node object for the
+// machine, swapInCluster then waits for the Node as awaitReady describes. If Drain is set too, it
+// drains the node before the swap.
 func (w *work) swapInCluster(ctx context.Context, files *staging) error {
 	if w.options.Cluster == nil {
 		return w.swap(ctx, files)
@@ -60,8 +61,8 @@ func (w *work) swapAndAwait(ctx context.Context, files *staging, before cluster.
 	return w.awaitReady(ctx, files, before)
 }
 
-// object returns the node's Node object. Its Exists is false if the cluster has no
-// such Node.
+// object returns the node's Node object. Exists of the result is false if the cluster has no such
+// Node, or if that Node is a different machine.
 func (w *work) object(ctx context.Context) (cluster.Node, error) {
 	name, err := w.node.ObjectName(ctx, w.doc.Node.Spec.Kubernetes.Join)
 	if err != nil {
@@ -78,8 +79,8 @@ func (w *work) object(ctx context.Context) (cluster.Node, error) {
 	if w.options.Drain != nil {
 		return found, nil // the drain refuses a Node that is another machine
 	}
-	// A Node of another cluster may have the same name. If the machine does not report its
-	// system UUID, the Node is assumed to belong to it.
+	// A Node of another cluster may have the same name. If the machine does not report its system
+	// UUID, swdt assumes that the Node belongs to the machine.
 	machine := MachineOf(ctx, w.node, name)
 	if same, known := cluster.SameMachine(machine.UUID, found.SystemUUID); same || !known {
 		return found, nil
@@ -94,15 +95,15 @@ func (w *work) object(ctx context.Context) (cluster.Node, error) {
 func MachineOf(ctx context.Context, n *node.Node, name string) cluster.Machine {
 	uuid, err := n.SystemUUID(ctx)
 	if err != nil {
-		uuid = "" // unknown: the Node is assumed to belong to the machine
+		uuid = "" // unknown: callers assume that the Node belongs to the machine
 	}
 	return cluster.Machine{Node: name, UUID: uuid}
 }
 
-// awaitReady is the last check of a push. If the node does not become Ready with the new
-// binaries, awaitReady restores the old ones. A node that was not Ready before the push does
-// not have to become Ready, since the cause may be another one: the new kubelet only has to
-// renew the node's lease.
+// awaitReady is the last check of a push. If the node does not become Ready with the new binaries,
+// awaitReady restores the old ones. A node that was not Ready before the push does not have to
+// become Ready, since the push may not be the cause: its new kubelet only has to renew the node's
+// lease.
 func (w *work) awaitReady(ctx context.Context, files *staging, before cluster.Node) error {
 	started, err := w.kubeletStarted(ctx)
 	if err != nil {

@@ -55,7 +55,8 @@ func (w *work) stageCompanions(ctx context.Context, files *staging) error {
 	}
 	for _, c := range companions {
 		part := c.swap()
-		files.companions = append(files.companions, part) // before Replace, so that a half-written file is removed too
+		// The part is recorded before Replace, so that a half-written file is removed too.
+		files.companions = append(files.companions, part)
 		if err := smallfile.Replace(ctx, w.node, part.GetStaged(), c.After, smallfile.Administrators); err != nil {
 			return err
 		}

@@ -74,7 +74,7 @@ func (w *work) decideAll(now view, binaries []source.Binary) (differences, error
 	return all, nil
 }
 
-// decide compares the wanted state with the one on the node.
+// decide compares the wanted state of the component with its state on the node.
 func (c seen) decide(binary source.Binary, traces tracerecord.Record, force bool) (*difference, error) {
 	if err := c.usable(binary); err != nil {
 		return nil, err
@@ -161,8 +161,8 @@ func (c seen) newCommandLine(traces tracerecord.Record) (string, error) {
 }
 
 // checkDependencies reports a component's dependsOn services that the node does not have:
-// such a name is probably a mistake, and Windows would then not wait for the service that was
-// meant.
+// such a name is probably a mistake, and the component would then be started without waiting
+// for the intended service.
 func (w *work) checkDependencies(ctx context.Context, all differences) error {
 	if !all.needed() {
 		return nil

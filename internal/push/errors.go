@@ -33,7 +33,7 @@ func (e *RolledBackError) Error() string {
 	return text.String()
 }
 
-// aftermath returns the state after the failure, without its reason.
+// aftermath returns a text about the state after the failure, without the reason of the failure.
 func (e *RolledBackError) aftermath() string {
 	var text strings.Builder
 	if e.Complete() {

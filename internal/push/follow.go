@@ -35,8 +35,8 @@ func (w *work) swap(ctx context.Context, files *staging) error {
 	return w.accept(ctx, files, outcome)
 }
 
-// acknowledge lets the node forget an outcome that was reported. If it fails, the
-// next command reports it once more.
+// acknowledge lets the node forget an outcome that was reported. If acknowledge fails, the next
+// command reports the outcome once more.
 func (w *work) acknowledge(ctx context.Context, id string) {
 	if id == "" {
 		return
@@ -55,7 +55,7 @@ type following struct {
 	begun bool // the transaction may have begun, so the staged files belong to it
 }
 
-// Bounds on reconnecting while the node is at work. It may be rebooting.
+// These constants bound reconnecting to a node that is at work. The node may be rebooting.
 const (
 	followTries = 7
 	firstPause  = time.Second
@@ -119,8 +119,7 @@ func (f *following) report(event *agentv1.SwapEvent) {
 	f.reporter.Step("%s", text)
 }
 
-// rejoin reconnects, up to followTries times, and asks the node for the transaction's
-// state.
+// rejoin reconnects, up to followTries times, and then follows the transaction to its end.
 func (f *following) rejoin(ctx context.Context, why error) (*agentv1.SwapOutcome, error) {
 	pause := firstPause
 	for range followTries {
@@ -189,7 +188,7 @@ func (f *following) resumeUnfinished(ctx context.Context) (*agentv1.SwapOutcome,
 		switch t := f.find(reply.GetTransactions()); {
 		case t.GetOutcome() != nil:
 			return t.GetOutcome(), nil
-		case t != nil && t.GetHolder() == "": // the power was cut before its first record was on the disk
+		case t != nil && t.GetHolder() == "": // the power was cut before the transaction's first record was on the disk
 			return &agentv1.SwapOutcome{Result: agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK,
 				Message: "interrupted before it began"}, nil
 		}
@@ -210,7 +209,8 @@ func (f *following) find(transactions []*agentv1.Transaction) *agentv1.Transacti
 	return nil
 }
 
-// accept records the outcome in the result.
+// accept records the outcome in the result. It returns a *RolledBackError unless the transaction
+// was committed.
 func (w *work) accept(ctx context.Context, files *staging, outcome *agentv1.SwapOutcome) error {
 	for _, o := range outcome.GetComponents() {
 		for _, c := range files.components {

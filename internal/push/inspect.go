@@ -25,7 +25,8 @@ type seen struct {
 	state *agentv1.ComponentState
 }
 
-// inspect asks the node, in one call, for everything that decide needs.
+// inspect asks the node, in one call, for everything that decide needs. It also reads the record of
+// `swdt trace` if the command line of a component could change.
 func (w *work) inspect(ctx context.Context) (view, error) {
 	request := &agentv1.InspectRequest{}
 	for _, c := range w.components {
@@ -53,8 +54,8 @@ func (c *component) inspect() *agentv1.InspectComponent {
 	}
 }
 
-// versionArgs returns the arguments that make the binary report its version. An unknown
-// binary might do anything, so it is only run if the node file wants a version.
+// versionArgs returns the arguments that make the binary report its version, or nil. An unknown
+// binary might do anything, so swdt runs it only if the node file wants a version.
 func (c *component) versionArgs() []string {
 	known := []string{"kubelet", "containerd", "kube-proxy"}
 	if c.spec.Version == "" && !slices.Contains(known, strings.ToLower(c.spec.Name)) {
@@ -73,8 +74,8 @@ func (c *component) see(state *agentv1.ComponentState) seen {
 	return seen{component: c, state: state}
 }
 
-// traces reads the record of the changes that `swdt trace` has made. It does so only if the
-// command line of a component could change.
+// traces reads the record of the changes that `swdt trace` has made. If no component has Args, no
+// command line can change, and traces returns an empty record without reading.
 func (w *work) traces(ctx context.Context) (tracerecord.Record, error) {
 	if !slices.ContainsFunc(w.components, func(c *component) bool { return c.spec.Args != nil }) {
 		return tracerecord.Record{}, nil

@@ -31,7 +31,7 @@ func (w *work) addJoined() {
 	}
 }
 
-// kubeProxy is not a service on every node: often it runs in a pod.
+// kubeProxy is a component that is not a service on every node: often kube-proxy runs in a pod.
 const kubeProxy = "kube-proxy"
 
 // runsOther reports whether a joined component's service names another program than the
@@ -41,10 +41,10 @@ func (c seen) runsOther() bool {
 		endOfProgram(c.state.GetServiceConfig().GetCommandLine(), c.spec.Destination) < 0
 }
 
-// inspectWithJoined inspects all components, including the ones that addJoined added. It
-// drops a component that is neither in the node file nor on the node. kube-proxy counts as
-// being on the node only if it is a service. If a service runs its program from another
-// folder, inspectWithJoined inspects the component there.
+// inspectWithJoined inspects all components, including the ones that addJoined added. It drops a
+// component that is neither in the node file nor on the node. kube-proxy counts as being on the
+// node only if it is a service. If a service runs the component's program from another folder,
+// inspectWithJoined inspects the program in that folder.
 func (w *work) inspectWithJoined(ctx context.Context) (view, error) {
 	now, err := w.inspect(ctx)
 	if err != nil {

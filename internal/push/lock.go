@@ -32,7 +32,7 @@ func (w *work) lock(ctx context.Context) error {
 	return nil
 }
 
-// connectAgain makes a new session, and takes the lock that the old one held.
+// connectAgain makes a new session, and takes the lock again if the old session held it.
 func (w *work) connectAgain(ctx context.Context) error {
 	if err := w.reconnect(ctx); err != nil {
 		return err
@@ -52,7 +52,8 @@ func (w *work) lockAgain(ctx context.Context) error {
 		Interval:    20 * time.Millisecond,
 		MaxInterval: time.Second,
 		Limit:       ownLock,
-		Look: func(context.Context) error { // the limit does not cut a call short
+		// Look ignores its own context, so that the limit does not interrupt a call.
+		Look: func(context.Context) error {
 			err := w.lock(ctx)
 			if err == nil {
 				return nil
@@ -63,7 +64,7 @@ func (w *work) lockAgain(ctx context.Context) error {
 	}.Wait(ctx)
 }
 
-// unlock releases the lock before the end of the session, which would also release it.
+// unlock releases the lock at once. The end of the session would also release the lock, but later.
 func (w *work) unlock(ctx context.Context) {
 	if !w.locked || w.options.Locked {
 		return

@@ -17,9 +17,9 @@ import (
 // logTail is the number of bytes at the end of a log in which its last lines are looked for.
 const logTail = 16 << 10
 
-// LogLines returns the last lines that a service logged, and the path of its log file on the
-// node. most is the highest number of lines. The error is fault.ErrNotExist if the path of
-// the service's log is not known.
+// LogLines returns the last lines that a service logged, and the path of its log file on the node.
+// most is the highest number of lines. The error is fault.ErrNotExist if the service does not log
+// to a known file, or if that file does not exist.
 func LogLines(ctx context.Context, n *node.Node, service string, most int) (file string, lines []string, err error) {
 	reply, err := n.Services.Get(ctx, &agentv1.GetServiceRequest{Name: service})
 	if err != nil {
@@ -60,7 +60,7 @@ func lastLines(ctx context.Context, n *node.Node, path string, size int64, most 
 	}
 	lines := strings.Split(strings.TrimRight(strings.ReplaceAll(text.String(), "\r\n", "\n"), "\n"), "\n")
 	if offset > 0 && len(lines) > 1 {
-		lines = lines[1:] // the first line is cut
+		lines = lines[1:] // the first line is incomplete
 	}
 	return lines[max(0, len(lines)-most):], nil
 }

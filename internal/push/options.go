@@ -3,9 +3,9 @@
 // them in one transaction (package swap, on the node). It follows the transaction to its end,
 // across lost connections.
 //
-// A push is a sequence of stages, and each has a type of its own that is made from the one
-// before: component, seen, difference, staging. So the parameters of a function say how far
-// the push must have come.
+// A push is a sequence of stages. Each stage has its own type, which is made from the type of the
+// previous stage: component, seen, difference, staging. So the types of a function's parameters
+// show which stages come before the function.
 //
 //   - push.go: `swdt kubernetes` from beginning to end
 //   - work.go: the components of a push, and its end; sources.go: their binaries
@@ -41,10 +41,10 @@ type Options struct {
 	Strict bool
 	// DryRun reports what the push would do, and changes nothing.
 	DryRun bool
-	// Companions is called once the new binaries are on the node. staged has the paths
-	// of the new binaries that will replace others, by component name. It returns the
-	// files to exchange in the same transaction. It cannot be combined with Cluster,
-	// whose rollback restores binaries only. nil: none.
+	// Companions is called once the new binaries are on the node. staged has the paths of the new
+	// binaries that will replace others, by component name. Companions returns the files to
+	// exchange in the same transaction. It cannot be combined with Cluster, since a rollback after
+	// a failed check of the Node restores binaries only. nil: none.
 	Companions func(ctx context.Context, staged map[string]string) ([]Companion, error)
 	// Commit is called once everything is on the node, before anything is stopped. If
 	// it returns false, the push ends with a *SupersededError and the node unchanged.
@@ -63,6 +63,6 @@ type Options struct {
 	// Holder identifies who changes the node, for other users that want to change it.
 	// Empty: user, machine and process.
 	Holder string
-	// Locked is set by a caller that holds the node's lock itself, and keeps it.
+	// Locked reports that the caller holds the node's lock, and keeps it after the push.
 	Locked bool
 }

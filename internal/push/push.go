@@ -14,15 +14,16 @@ import (
 // Push brings the node's components to the state in the node file. It replaces all components
 // that differ in one transaction. If none differs, it makes one call and writes nothing.
 //
-// A *RolledBackError means that the node was changed and changed back. An *InterruptedError
-// means that the node is still at work. Any other error means that the node is unchanged. The
-// result is filled in as far as it is known, also with an error.
+// A *RolledBackError means that the node was changed and changed back. An *InterruptedError means
+// that the node is still at work. Any other error means that the node is unchanged, unless its text
+// reports otherwise: after the swap, the check of the Node object or the rollback can still fail.
+// The result is filled in as far as it is known, also with an error.
 func Push(ctx context.Context, n *node.Node, doc config.Document, options Options, r ui.Reporter) (NodeResult, error) {
 	w := newWork(n, doc, options, r)
 	return w.finish(w.push(ctx))
 }
 
-// push reads as the list of the stages. Before stage it changes nothing on the node, except
+// push calls the stages in order. Before the call of stage it changes nothing on the node, except
 // that it finishes the transaction of an earlier push.
 func (w *work) push(ctx context.Context) error {
 	if err := w.choose(w.options.Only); err != nil {

@@ -25,7 +25,7 @@ type Action string
 const (
 	ActionReplaced   Action = "replaced"
 	ActionCreated    Action = "created"
-	ActionRestarted  Action = "restarted" // the same binary: forced, or another command line
+	ActionRestarted  Action = "restarted" // the same binary: forced, another command line, or a process older than the file
 	ActionUnchanged  Action = "unchanged"
 	ActionSkipped    Action = "skipped"
 	ActionFailed     Action = "failed"
@@ -49,11 +49,11 @@ type Summary struct {
 type NodeResult struct {
 	Name       string             `json:"name"`
 	Result     Result             `json:"result"`
-	Error      string             `json:"error"` // why it failed
+	Error      string             `json:"error"` // why the push failed
 	DryRun     bool               `json:"dryRun"`
 	Components []*ComponentResult `json:"components"`
 	// ReadySeconds is the time from the moment when all services were healthy until the cluster
-	// reported the node as Ready; 0 if no cluster was asked.
+	// reported the node as Ready; 0 if swdt did not wait for Ready.
 	ReadySeconds float64 `json:"readySeconds"`
 	// Recovered are transactions of earlier, interrupted pushes whose outcome this
 	// push reports.
@@ -70,7 +70,7 @@ type ComponentResult struct {
 	SHA256         string           `json:"sha256"`
 	PreviousSHA256 string           `json:"previousSha256"`
 	Version        Version          `json:"version"`
-	Service        *Service         `json:"service"` // null: it has none
+	Service        *Service         `json:"service"` // null: the component has no service
 	Transfer       *transfer.Result `json:"transfer"`
 	Seconds        Seconds          `json:"seconds"`
 	Message        string           `json:"message"`
@@ -92,7 +92,7 @@ type Service struct {
 	Name    string     `json:"name"`
 	State   string     `json:"state"`
 	PID     uint32     `json:"pid"`
-	Started *time.Time `json:"started"` // null: it is not running
+	Started *time.Time `json:"started"` // null: the service is not running
 }
 
 // Seconds are the durations of the parts of a push that the user waits for.
@@ -108,7 +108,7 @@ type Recovered struct {
 	ID      string    `json:"id"`
 	Holder  string    `json:"holder"`
 	Begun   time.Time `json:"begun"`
-	State   string    `json:"state"`  // while it is unfinished
+	State   string    `json:"state"`  // of an unfinished transaction
 	Result  string    `json:"result"` // committed, rolledBack, failed
 	Message string    `json:"message"`
 }

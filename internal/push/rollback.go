@@ -58,9 +58,9 @@ func (w *work) rollback(ctx context.Context, names []string) error {
 	return w.swap(ctx, kept)
 }
 
-// decideRollback plans the return to the previous binary, which takes the place of a staged
-// file: the node has it already, and keeps it if the transaction does not begin. The node
-// file's arguments and version belong to the present binary and are ignored.
+// decideRollback plans the return to the previous binary. The previous binary takes the place of a
+// staged file: the node has it already, and keeps it if the transaction does not begin. The node
+// file's arguments and version belong to the present binary, so decideRollback ignores them.
 func (c seen) decideRollback() (*staged, error) {
 	switch {
 	case c.state.GetFolder():

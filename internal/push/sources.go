@@ -14,7 +14,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/obtain/source"
 )
 
-// obtain returns the binaries of the components, in their order.
+// obtain returns the binaries of the components, in the order of the components.
 func (w *work) obtain(ctx context.Context) (binaries []source.Binary, err error) {
 	if err := w.lookAtSources(); err != nil {
 		return nil, err
@@ -34,8 +34,8 @@ func (w *work) obtain(ctx context.Context) (binaries []source.Binary, err error)
 
 func (w *work) request(c *component) source.Request { return SourceOf(w.doc, c.spec) }
 
-// SourceOf returns the request for a provisioner's binary, which is a Windows executable if
-// its destination is one.
+// SourceOf returns the request for a provisioner's binary. The request demands a Windows executable
+// if the name of the destination ends in .exe.
 func SourceOf(doc config.Document, p v1alpha1.Provisioner) source.Request {
 	return source.Request{
 		URL:        doc.Resolve(p.SourceURL),
@@ -69,7 +69,8 @@ func Ahead(ctx context.Context, documents []config.Document, options Options) {
 type SourceProblem struct {
 	Component string
 	config.Problem
-	// Builds reports whether the file is missing and the component's build makes it.
+	// Builds reports whether the file is missing and the component has a build, which can make the
+	// file.
 	Builds bool
 	err    error
 }
@@ -77,9 +78,9 @@ type SourceProblem struct {
 func (p *SourceProblem) Error() string { return p.Component + ": " + p.String() }
 func (p *SourceProblem) Unwrap() error { return p.err }
 
-// LookAtSources looks for the local binaries of the components in only, or of all components
-// if only is empty, and returns the missing ones. It does not read the binaries, and does not
-// check binaries that are downloaded.
+// LookAtSources looks for the local binaries of the components in only, or of all components if
+// only is empty. It returns a problem for each binary that it cannot find. It does not read the
+// binaries, and does not check binaries that are downloaded.
 func LookAtSources(doc config.Document, only []string) (problems []*SourceProblem) {
 	for i, p := range doc.Node.Spec.Kubernetes.Provisioners {
 		if len(only) > 0 && !named(only, p.Name) {

@@ -21,7 +21,7 @@ import (
 const stageTries = 4
 
 // staging has the components of a push and the files that were sent for them. A transaction
-// exchanges these files; if none begins, unstage removes them.
+// exchanges these files; if no transaction begins, unstage removes them.
 type staging struct {
 	components []*staged
 	companions []*agentv1.SwapComponent
@@ -88,8 +88,8 @@ func (w *work) send(ctx context.Context, c *staged) error {
 	}
 }
 
-// file returns the component's binary, and the files on the node that are likely to
-// be similar to it.
+// file returns the component's binary, with the files on the node that are likely to be similar to
+// the binary.
 func (w *work) file(d *difference) transfer.File {
 	file := fileOf(d.spec.Name, d.binary, w.options.Depot)
 	if d.state.GetExists() {
@@ -132,9 +132,10 @@ func isStaged(path, staged string) bool {
 	return samePath(path, staged) || samePath(path, transfer.Part(staged))
 }
 
-// keep keeps copies of the binaries that are on the node, or soon will be, so that the next
-// build can be compared with them. The copying runs beside the transaction, and wait waits
-// for it. The copies are an optimisation: a failure to make them does not fail the push.
+// keep copies the binaries that are on the node, or soon will be, to your machine's store, so that
+// the next build can be compared with them. The copying runs during the transaction; wait waits
+// until it has ended. The copies are an optimisation: a failure to make them does not fail the
+// push.
 func (w *work) keep(ctx context.Context, all differences) (wait func()) {
 	if w.options.Depot == nil {
 		return func() {}
@@ -177,8 +178,9 @@ func (w *work) tidy(ctx context.Context, all differences) error {
 	return nil
 }
 
-// clearLeftovers removes the files that interrupted pushes left beside the destination, except
-// those of the file at wanted. A failure does not matter: the push does not depend on it.
+// clearLeftovers removes the files that interrupted pushes left beside the destination, except the
+// staged file wanted and its part. A failure does not matter: the push does not depend on the
+// removal.
 func (w *work) clearLeftovers(ctx context.Context, c seen, wanted string) {
 	for _, path := range c.state.GetLeftovers() {
 		if isStaged(path, wanted) {
@@ -191,9 +193,9 @@ func (w *work) clearLeftovers(ctx context.Context, c seen, wanted string) {
 	}
 }
 
-// unstage removes the staged files after a failure, why, unless they belong to a transaction.
-// It takes at most farewell, since the user may have pressed Ctrl-C. After a lost connection
-// nothing can be removed; the next push then uses the parts.
+// unstage removes the staged files after the push has failed with why, unless they belong to a
+// transaction. It takes at most farewell, since the user may have pressed Ctrl-C. After a lost
+// connection, it removes nothing, and the next push uses the files.
 func (w *work) unstage(ctx context.Context, files *staging, why error) {
 	if why == nil || files.handedOver || lost(why) {
 		return

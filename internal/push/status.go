@@ -82,7 +82,7 @@ type ComponentStatus struct {
 	Destination    string   `json:"destination"`
 	SHA256         string   `json:"sha256"`
 	Version        string   `json:"version"`
-	Service        *Service `json:"service"` // nil: it has none
+	Service        *Service `json:"service"` // null: the component has no service
 	UptimeSeconds  float64  `json:"uptimeSeconds"`
 	PreviousSHA256 string   `json:"previousSha256"` // of the binary that a rollback restores
 	Drift          Drift    `json:"drift"`
@@ -197,8 +197,8 @@ func (w *work) drift(ctx context.Context, c seen) (Drift, error) {
 	return DriftNone, nil
 }
 
-// versionDrift compares the versions only. There is no drift if the node file has no
-// version.
+// versionDrift compares only the versions. There is no drift if the node file has no version, or if
+// the binary's version is unknown.
 func versionDrift(c seen) Drift {
 	if wanted, got := c.spec.Version, c.state.GetVersion(); wanted != "" && got != "" && !sameVersion(wanted, got) {
 		return DriftVersion

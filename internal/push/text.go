@@ -31,7 +31,7 @@ func (r Report) WriteText(w io.Writer) error {
 	return r.writeSummary(w)
 }
 
-// headline returns a node's result in one or two words.
+// headline returns a node's result in a few words.
 func (n NodeResult) headline() string {
 	switch {
 	case n.DryRun && n.Result == Changed:
@@ -110,8 +110,8 @@ func (c *ComponentResult) hashes() string {
 	return ui.Hash(c.PreviousSHA256) + " → " + ui.Hash(c.SHA256)
 }
 
-// moved reports whether the push needed the binary's content on the node, whether it was
-// sent now or earlier.
+// moved reports whether the push brought the binary to the node, or found it there from an earlier,
+// interrupted push.
 func (c *ComponentResult) moved() bool { return c.Transfer != nil && c.Transfer.SizeBytes > 0 }
 
 func (c *ComponentResult) sent() string {

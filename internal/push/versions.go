@@ -80,7 +80,8 @@ func (w *work) askVersions(ctx context.Context, files *staging) {
 	}
 }
 
-// checkVersion compares the version after the push with the wanted one.
+// checkVersion compares the version after the push with the wanted version. If they differ, it
+// returns a *VersionError with Strict, and otherwise only warns.
 func (w *work) checkVersion(c *component) error {
 	wanted, got := c.spec.Version, c.result.Version.After
 	if wanted == "" || sameVersion(wanted, got) {

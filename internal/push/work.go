@@ -16,7 +16,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// work is one push, rollback or status on one node: what all of its stages use.
+// work has the data that all stages of one push, rollback or status on one node share.
 type work struct {
 	node      *node.Node
 	reconnect func(context.Context) error
@@ -27,7 +27,7 @@ type work struct {
 	components []*component
 	result     *NodeResult
 	locked     bool
-	lost       bool // whether the session that held the lock has ended
+	lost       bool // the session that held the lock has ended
 }
 
 // component is the first stage of a binary: the node file's wish, and the result, to which
@@ -39,7 +39,7 @@ type component struct {
 	result    *ComponentResult
 	err       error // the reason why the push failed, if it is about this component
 	settled   bool  // the result's action is final
-	uncertain bool  // a transaction that changes it began, and its outcome is unknown
+	uncertain bool  // a transaction that changes this component began, and its outcome is unknown
 }
 
 func newWork(n *node.Node, doc config.Document, options Options, r ui.Reporter) *work {
@@ -148,7 +148,8 @@ func (w *work) noteStanding(err error) {
 	}
 }
 
-// fail records that this component is the reason for the push's failure.
+// fail records that this component is the reason for the push's failure, and returns err with the
+// component's name. It does nothing if err is nil.
 func (c *component) fail(err error) error {
 	if err == nil {
 		return nil

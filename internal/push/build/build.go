@@ -1,6 +1,5 @@
-// Package build runs a provisioner's build command on your machine. Everything that
-// the command starts, including compilers and their linkers, ends with it when the
-// build is cancelled.
+// Package build runs a provisioner's build command on your machine. When a build is cancelled,
+// every process that the command started, including compilers and linkers, ends too.
 package build
 
 import (
@@ -20,14 +19,16 @@ type Request struct {
 	Name    string // printed
 	Dir     string
 	Command v1alpha1.Command
-	Env     []string // NAME=value, added to this process's environment; of two with the same name, the last one applies
+	// Env has NAME=value pairs that are added to this process's environment. If two pairs have the
+	// same name, the last one applies.
+	Env []string
 }
 
 // FailedError reports a command that could not be run or did not succeed.
 type FailedError struct {
 	Request  Request
 	ExitCode int    // -1: the command did not run, or was ended by a signal
-	Output   string // both streams interleaved; only the end if it is very long
+	Output   string // both streams interleaved; only the last MiB
 	Err      error
 }
 

@@ -21,7 +21,7 @@ type Shared struct {
 	Patterns []string // of the sources, as in v1alpha1.Build
 }
 
-// Set has the builds of all node files. Provisioners with the same build share one.
+// Set has the builds of all node files. Provisioners with the same build have the same Shared.
 type Set struct {
 	All   []*Shared
 	byKey map[string]*Shared
@@ -49,8 +49,7 @@ func Selected(name string, only []string) bool {
 	return len(only) == 0 || slices.ContainsFunc(only, func(o string) bool { return strings.EqualFold(o, name) })
 }
 
-// Add returns the build of a provisioner. Provisioners with the same build share one
-// Shared.
+// Add returns the build of a provisioner. Provisioners with the same build get the same Shared.
 func (s *Set) Add(document config.Document, p v1alpha1.Provisioner) (*Shared, error) {
 	dir, err := filepath.Abs(document.Resolve(p.Build.Dir))
 	if err != nil {

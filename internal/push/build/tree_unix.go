@@ -14,8 +14,8 @@ const grace = 300 * time.Millisecond
 
 func shell(line string) *exec.Cmd { return exec.Command("sh", "-c", line) }
 
-// runTree runs the command as a process group of its own. When ctx ends, runTree interrupts
-// the group, so that go build can clean up, and kills the group after grace.
+// runTree runs the command in a new process group. When ctx ends, runTree interrupts the group, so
+// that go build can clean up, and kills the group after grace at the latest.
 func runTree(ctx context.Context, cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := ctx.Err(); err != nil {

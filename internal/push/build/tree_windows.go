@@ -22,14 +22,13 @@ func shell(line string) *exec.Cmd {
 	return cmd
 }
 
-// runTree runs the command in a job object, so that all its processes end together.
+// runTree runs the command in a job object, so that all its processes end together when ctx ends.
 func runTree(ctx context.Context, cmd *exec.Cmd) error {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
-	// The process stays suspended until it is in the job, so that nothing it starts can
-	// escape. It has a process group of its own, so that swdt decides whether a Ctrl-C
-	// reaches it.
+	// The process stays suspended until it is in the job, so that nothing it starts can escape. It
+	// is in a new process group, so that swdt decides whether a Ctrl-C reaches it.
 	cmd.SysProcAttr.CreationFlags = windows.CREATE_SUSPENDED | windows.CREATE_NEW_PROCESS_GROUP
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {

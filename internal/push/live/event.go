@@ -9,7 +9,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/push/watch"
 )
 
-// eventLine is a line for programs. Durations are in seconds.
+// eventLine is one line of the output for programs. Durations are in seconds.
 type eventLine struct {
 	Time      time.Time `json:"time"`
 	Event     string    `json:"event"`

@@ -25,8 +25,8 @@ import (
 
 // Options are the settings of a watch, in addition to the node files.
 type Options struct {
-	// Push has the options of each push. Its Only selects the components; its Force
-	// applies to the first push alone.
+	// Push has the options of each push. Push.Only selects the components; Push.Force applies to
+	// the first push alone.
 	Push push.Options
 	// Builds are the builds of the node files.
 	Builds *build.Set
@@ -96,8 +96,8 @@ func (w *Watch) add(document config.Document) error {
 	return nil
 }
 
-// binary returns the local file of a provisioner, or nil if it is downloaded. Nodes
-// that get the same file share it.
+// binary returns the local file of a provisioner, or nil if the provisioner's binary is downloaded.
+// Nodes that get the same file share one watch.Binary.
 func (w *Watch) binary(document config.Document, p v1alpha1.Provisioner) (*watch.Binary, error) {
 	request := push.SourceOf(document, p)
 	path, local, err := request.LocalPath()
@@ -132,8 +132,8 @@ func (w *Watch) buildOf(shared *build.Shared) *watch.Build {
 	return w.builds[shared]
 }
 
-// examine obtains a file that seems to be completely written, so that its hash is known
-// when it is pushed.
+// examine obtains a file that seems to be completely written, so that the file's hash is already
+// known when the file is pushed.
 func (w *Watch) examine(ctx context.Context, b *watch.Binary) error {
 	_, err := w.options.Push.Sources.Obtain(ctx, w.requests[b], ui.Discard{})
 	return err
@@ -143,7 +143,7 @@ func (w *Watch) examine(ctx context.Context, b *watch.Binary) error {
 func (w *Watch) prepare(ctx context.Context, b *watch.Binary) {
 	binary, err := w.options.Push.Sources.Obtain(ctx, w.requests[b], ui.Discard{})
 	if err != nil {
-		return // the push reports it
+		return // the push reports the error
 	}
 	for _, remote := range w.Remotes {
 		for _, component := range remote.components {
@@ -154,8 +154,8 @@ func (w *Watch) prepare(ctx context.Context, b *watch.Binary) {
 	}
 }
 
-// Run connects to the nodes and pushes until ctx ends or the command watch.Quit arrives. If
-// ctx ended, Run returns its cause. commands may be nil.
+// Run connects to the nodes and pushes until ctx ends or the command watch.Quit arrives. If ctx
+// ended, Run returns the cause of that end. commands may be nil.
 func (w *Watch) Run(ctx context.Context, o node.Options, commands <-chan watch.Command, report func(watch.Event),
 	r ui.Reporter) error {
 	for _, remote := range w.Remotes {

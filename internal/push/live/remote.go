@@ -24,7 +24,7 @@ type Remote struct {
 
 	mutex    sync.Mutex
 	node     *node.Node // nil: never connected
-	replaced []string   // by the last push, for a rollback
+	replaced []string   // components that the last change replaced or created; a rollback restores their old binaries
 	last     push.NodeResult
 }
 

@@ -12,23 +12,23 @@ import (
 
 // binary is a file to push, and the state of the watch for it.
 //
-// The file becomes pending when it differs from the version that was last taken for a push.
-// It stays pending until it has not changed for Quiet and Examine has found it complete. If a
-// linker continues writing, or renames another file over it, this wait starts again.
+// The file becomes pending when it differs from the version that was last taken for a push. It
+// stays pending until it has not changed for Quiet and Examine has found it complete. If a linker
+// writes to the file again, or replaces it, this wait starts again.
 type binary struct {
 	*loop
 	spec    *Binary
-	builder *builder // nil: it is built by other means
+	builder *builder // nil: swdt does not build the file
 	targets []*target
 	target  string // the file to which spec.Path leads, if it is a link
 
-	seen    fs.FileInfo // at the last look; nil: it does not exist
-	looked  bool        // there was a look
+	seen    fs.FileInfo // the file at the last look; nil: it did not exist
+	looked  bool        // look has run at least once
 	taken   fs.FileInfo // the last version taken
 	version int         // counts the versions taken
 	pending bool
-	since   time.Time // when this change was first noticed
-	still   bool      // it has not changed for long enough
+	since   time.Time // when the pending change was first noticed
+	still   bool      // the file has not changed for long enough
 	exam    *exam
 	broken  error              // why the file cannot be pushed, once that is certain
 	abandon context.CancelFunc // ends the work of Prepare; nil: none is running
@@ -47,7 +47,7 @@ func (b *binary) isAt(path string) bool {
 	return path == filepath.Clean(b.spec.Path) || path == b.target
 }
 
-// real returns the file that a link leads to.
+// real returns the file to which spec.Path leads, which is another file if spec.Path is a link.
 func (b *binary) real() string {
 	if path, err := filepath.EvalSymlinks(b.spec.Path); err == nil {
 		return path
@@ -55,14 +55,14 @@ func (b *binary) real() string {
 	return b.spec.Path
 }
 
-// folders returns the folders in which a change of the file can be noticed.
+// folders updates b.target and returns the folders in which a change of the file can be noticed.
 func (b *binary) folders() []string {
 	b.target = b.real()
 	return slices.Compact([]string{filepath.Dir(b.spec.Path), filepath.Dir(b.target)})
 }
 
-// look compares the file with the last look. While the file is being built, its state
-// means nothing.
+// look compares the file with the last look. While the file is being built, look does nothing,
+// since the file's state means nothing.
 func (b *binary) look() {
 	if b.builder != nil && b.builder.building() {
 		return
@@ -112,7 +112,7 @@ func (b *binary) rest() {
 	b.takeIfWhole()
 }
 
-// forget drops what is known about the file, and ends the wait for it and the work of Prepare.
+// forget ends the wait for the file and the work of Prepare, and drops the result of Examine.
 func (b *binary) forget() {
 	b.endWait()
 	if b.abandon != nil {
@@ -147,7 +147,7 @@ func (b *binary) examine() {
 				return
 			}
 			this.done, this.err = true, err
-			b.look() // it may have changed while it was read
+			b.look() // the file may have changed while Examine read it
 			if b.exam == this && err == nil {
 				b.prepare()
 			}
@@ -168,7 +168,7 @@ func (b *binary) prepare() {
 	})
 }
 
-// takeIfWhole takes the file if it has stopped changing and is whole.
+// takeIfWhole takes the file if it has stopped changing and Examine has found it complete.
 func (b *binary) takeIfWhole() {
 	if !b.pending || !b.still || b.exam == nil || !b.exam.done || b.exam.err != nil {
 		return
@@ -181,8 +181,8 @@ func (b *binary) takeIfWhole() {
 	}
 }
 
-// reportBroken reports a missing or broken file. It would otherwise make the other files of
-// the same push wait for ever.
+// reportBroken reports a missing or broken file. After the report, the other files of the same push
+// no longer wait for this file.
 func (b *binary) reportBroken() {
 	switch {
 	case !b.pending || b.broken != nil:
@@ -193,7 +193,7 @@ func (b *binary) reportBroken() {
 		b.broken = fmt.Errorf("%s does not exist: waiting for it", b.spec.Path)
 	case b.exam != nil && b.exam.done && b.exam.err != nil:
 		b.broken = b.exam.err
-	default: // still being read
+	default: // Examine still reads the file
 		b.complaint = b.after(reportBrokenAfter, b.reportBroken)
 		return
 	}
@@ -217,8 +217,8 @@ func (b *binary) evaluate() {
 	}
 }
 
-// rebuild is called when the file's build begins: until the build has ended, the
-// file's state means nothing.
+// rebuild is called when the file's build begins: until that build has ended, the file's state
+// means nothing.
 func (b *binary) rebuild() {
 	b.forget()
 	b.pending = false
@@ -254,7 +254,7 @@ func (b *binary) usable() bool {
 	return b.version > 0 && b.broken == nil && (b.builder == nil || !b.builder.failed)
 }
 
-// took returns how long the file's build took; 0 if nothing was built.
+// took returns how long the file's last successful build took; 0 if swdt has not built the file.
 func (b *binary) took() time.Duration {
 	if b.builder == nil {
 		return 0

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// builder runs one build whenever its sources change. If they change while a build
-// runs, that build is stopped and started again.
+// builder runs one build whenever the build's sources change. If the sources change while the build
+// runs, that run is stopped, and another one starts.
 type builder struct {
 	*loop
 	spec     *Build
@@ -42,7 +42,7 @@ func newBuilder(l *loop, spec *Build) *builder {
 	return &builder{loop: l, spec: spec, tree: newTree(spec.Dir, spec.Patterns)}
 }
 
-// building reports whether a build runs or is about to, so its outputs must not be
+// building reports whether a build runs or is about to run. The outputs of the build must not be
 // pushed yet.
 func (b *builder) building() bool { return b.wanted || b.running != nil }
 
@@ -60,8 +60,8 @@ func (b *builder) sourceChanged() {
 	b.quiet = b.after(Quiet, b.scan)
 }
 
-// poll looks at the sources at intervals, without a notification. The intervals are longer if
-// notifications work, and looking takes at most a twentieth of the time.
+// poll looks at the sources at intervals, since notifications can be missing. The intervals are
+// longer if notifications work. Looking takes at most a twentieth of the time.
 func (b *builder) poll() {
 	interval := max(treePoll, 20*b.scanTook)
 	if b.allNotified() {
@@ -103,7 +103,8 @@ func (b *builder) scan() {
 	})
 }
 
-// see records the present state of the sources.
+// see handles a new snapshot of the sources: it asks for notifications of their folders, and starts
+// or restarts the build if sources have changed.
 func (b *builder) see(now snapshot) {
 	changed := b.tree.update(now)
 	for _, folder := range now.folders {
@@ -131,8 +132,8 @@ func (b *builder) change(changed []string) {
 	b.running()
 }
 
-// isOwn reports whether the build itself seems to have changed these files, since they
-// changed during several builds in a row.
+// isOwn reports whether the build itself seems to have changed all of these files. A file counts as
+// changed by the build once it has changed during maxStops builds in a row.
 func (b *builder) isOwn(changed []string) bool {
 	if b.stopped == 0 {
 		b.suspects = changed
@@ -171,7 +172,8 @@ func (b *builder) start() {
 	})
 }
 
-// build runs the build beside the loop.
+// build waits until no other build runs, and then runs the build. It is called outside the loop's
+// goroutine.
 func (b *builder) build(ctx context.Context) (time.Duration, error) {
 	select {
 	case b.turn <- struct{}{}:
@@ -185,8 +187,8 @@ func (b *builder) build(ctx context.Context) (time.Duration, error) {
 	return time.Since(begun), err
 }
 
-// end handles the result of a build. now is a snapshot of the sources after the build. A
-// change that it shows was made during the build, and is not in the build's outputs.
+// end handles the result of a build. now is a snapshot of the sources after the build. A change in
+// that snapshot was made during the build, so the build's outputs may not include the change.
 func (b *builder) end(took time.Duration, err error, now snapshot) {
 	b.change(b.tree.update(now))
 	b.running = nil

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// loop owns all state. Jobs and timers send it functions, which it runs one at a time,
-// so that nothing here needs a lock.
+// loop owns all state. Jobs and timers send it functions, which it runs one at a time, so that the
+// state needs no lock.
 type loop struct {
 	Options
 	binaries []*binary
@@ -20,9 +20,9 @@ type loop struct {
 	jobs     sync.WaitGroup
 	ctx      context.Context // of jobs; set once by run
 	cancel   context.CancelFunc
-	turn     chan struct{} // held by the running build: one at a time uses the machine best
+	turn     chan struct{} // has an element while a build runs: one build at a time uses the machine best
 	quitting bool
-	notified map[string]bool // folders
+	notified map[string]bool // folders whose changes Notifier reports
 }
 
 func newLoop(o Options) *loop {
@@ -93,7 +93,7 @@ func (l *loop) run(ctx context.Context) error {
 	return nil
 }
 
-// shutDown ends all jobs and waits for them.
+// shutDown ends all jobs, then closes the connections to the nodes, and waits for both.
 func (l *loop) shutDown(ctx context.Context) {
 	l.quitting = true
 	l.cancel()
@@ -144,9 +144,9 @@ func (l *loop) events() <-chan string {
 	return l.Notifier.Events()
 }
 
-// notice handles a notification of the Notifier: it looks at the binaries and trees that
-// path concerns. If path is a watched folder itself, the folder may have been removed, and
-// with it the operating system's watch.
+// notice handles a notification of the Notifier: it looks at the binaries and trees that path
+// concerns. If path is a watched folder itself, the folder may have been removed, and with it the
+// operating system's watch: notice then makes a later look ask for that watch again.
 func (l *loop) notice(path string, ok bool) {
 	if !ok {
 		l.Notifier, l.notified = nil, map[string]bool{}
@@ -211,8 +211,8 @@ func (l *loop) committed() bool {
 	return false
 }
 
-// watchFolders asks for notifications of the folders of all binaries, and returns how
-// changes are noticed.
+// watchFolders asks for notifications of the folders of all binaries. If it does not get them for
+// every folder, it returns a text about how swdt notices changes instead; else it returns "".
 func (l *loop) watchFolders() string {
 	how := ""
 	for _, b := range l.binaries {
@@ -265,7 +265,7 @@ func (l *loop) post(f func()) {
 	}
 }
 
-// work runs a job beside the loop.
+// work runs a job in its own goroutine, outside the loop.
 func (l *loop) work(job func()) { l.jobs.Go(job) }
 
 func stop(timer *time.Timer) {

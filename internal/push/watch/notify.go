@@ -7,8 +7,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// NewNotifier asks the operating system to report changes. If it cannot, Run works
-// without a notifier.
+// NewNotifier asks the operating system to report changes. If NewNotifier returns an error, the
+// caller can run the watch without a notifier.
 func NewNotifier() (Notifier, error) {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -32,8 +32,8 @@ func (n *notifier) Close() error {
 	return n.watcher.Close()
 }
 
-// Watch returns an error for a folder on a network file system, where other machines
-// change files without a notification here.
+// Watch returns an error for a folder on a network file system, where other machines change files
+// without a notification on this machine.
 func (n *notifier) Watch(folder string) error {
 	if onNetwork(folder) {
 		return fmt.Errorf("watch %s: it is on a network file system", folder)

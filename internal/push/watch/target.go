@@ -23,7 +23,7 @@ type target struct {
 	pause    *time.Timer // before the next try; nil: none
 	stuck    bool        // a retry cannot help
 	minded   <-chan struct{}
-	sent     map[*binary]int // the version that was pushed last
+	sent     map[*binary]int // the versions of the last successful push
 }
 
 // part is one component of a target.
@@ -81,8 +81,8 @@ func (t *target) begin() {
 	t.connect()
 }
 
-// want is called when the target needs a new push. It causes an immediate attempt, even
-// after failures.
+// want is called when the target needs a new push. It ends a running push that has not begun to
+// change the node, and makes the next try at once, even after failures.
 func (t *target) want() {
 	t.wanted = true
 	t.supersede()
@@ -139,7 +139,7 @@ func (t *target) unsettled() bool {
 	return false
 }
 
-// do runs work as a job beside the loop, and then runs end in the loop.
+// do runs work as a job in its own goroutine, and then runs end in the loop.
 func (t *target) do(work func(ctx context.Context, j *job) error, end func(took time.Duration, err error)) {
 	ctx, cancel := context.WithCancel(t.ctx)
 	j := &job{cancel: cancel}
@@ -196,7 +196,7 @@ func (t *target) watchConnection() {
 	})
 }
 
-// drop records that the connection is lost; evaluate makes a new one.
+// drop records that the connection is lost. evaluate then connects again.
 func (t *target) drop() {
 	if !t.online {
 		return
@@ -222,7 +222,7 @@ func (t *target) push() {
 		order.Names = append(order.Names, p.name)
 	}
 	if len(order.Names) == 0 {
-		return // the wanted version follows
+		return // the push follows when a binary becomes usable
 	}
 	t.wanted, t.force = false, false
 	t.report(Event{Kind: Pushing, Node: t.spec.Name, Names: order.Names})
@@ -283,8 +283,8 @@ func (t *target) done(e Event, force bool) {
 	}
 }
 
-// outdated reports whether a file changed while it was pushed, which explains the
-// failure.
+// outdated reports whether a file has changed since its push began, which would explain the failure
+// of the push.
 func (t *target) outdated() bool {
 	changed := false
 	for _, p := range t.parts {

@@ -51,8 +51,8 @@ func newTree(folder string, patterns []string) *tree {
 	return t
 }
 
-// output records that the build writes this file. It is then not a source, even if the
-// patterns match it.
+// output records that the build writes this file. Such a file is not a source, even if the patterns
+// match it.
 func (t *tree) output(path string) {
 	if real, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
 		path = filepath.Join(real, filepath.Base(path))
@@ -62,8 +62,7 @@ func (t *tree) output(path string) {
 	}
 }
 
-// concerns reports whether path may be one of the sources, or a folder that contains
-// some.
+// concerns reports whether path may be one of the sources, or a folder that contains sources.
 func (t *tree) concerns(path string) bool {
 	segments, ok := t.segments(path)
 	if !ok || len(segments) == 0 {
@@ -120,7 +119,7 @@ func (t *tree) look(ctx context.Context, before snapshot) snapshot {
 		case !t.matches(segments):
 			return nil
 		}
-		info, err := os.Stat(path) // of a link's target
+		info, err := os.Stat(path) // of the target, if path is a link
 		if err != nil || !info.Mode().IsRegular() {
 			return nil
 		}
@@ -159,7 +158,7 @@ func sumOf(path string) string {
 }
 
 // update makes now the last snapshot. It returns the paths that changed since the previous
-// one, sorted.
+// snapshot, sorted, or nil if there is no previous snapshot.
 func (t *tree) update(now snapshot) []string {
 	before := t.last
 	if now.begun.Before(before.begun) {

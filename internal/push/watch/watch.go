@@ -19,8 +19,8 @@ import (
 type Options struct {
 	Binaries []*Binary
 	Targets  []*Target
-	// Notifier reports changed folders; nil: files are only looked at at intervals.
-	// Run closes it.
+	// Notifier reports changed folders; nil: swdt looks at the files only at intervals. Run closes
+	// the Notifier.
 	Notifier Notifier
 	// Examine checks whether a file is complete and can be pushed. It runs while the
 	// watch waits for the file to settle, so its result may be discarded.
@@ -54,8 +54,7 @@ type Build struct {
 	// Dir and Patterns select the sources, as in v1alpha1.Build.
 	Dir      string
 	Patterns []string
-	// Run builds once. When ctx ends, it ends everything that it started and
-	// returns soon.
+	// Run builds once. When ctx ends, Run ends everything that it started and returns soon.
 	Run func(ctx context.Context) error
 }
 
@@ -110,7 +109,7 @@ type Order struct {
 type Command int
 
 const (
-	Again    Command = iota // push everything, even if it is the same
+	Again    Command = iota // push all components, even if nothing differs
 	RollBack                // undo the last push
 	Quit
 )
@@ -119,7 +118,7 @@ const (
 type Kind string
 
 const (
-	Watching     Kind = "watching"     // the watch begins; Message notes a missing notification of changes
+	Watching     Kind = "watching"     // the watch begins; Message reports how changes are found without notifications
 	Changed      Kind = "changed"      // a binary changed
 	Waiting      Kind = "waiting"      // the watch waits for a binary that is missing or broken; Err has the reason
 	Building     Kind = "building"     // a build began
@@ -159,7 +158,7 @@ type Notifier interface {
 	// Watch starts watching a folder, without the folders below it. After an error, the folder
 	// must be looked at more often.
 	Watch(folder string) error
-	// Events returns the changed paths; an empty path means that some were lost.
+	// Events returns the changed paths; an empty path means that some paths were lost.
 	Events() <-chan string
 	Close() error
 }
