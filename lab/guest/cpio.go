@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// writeInitramfs writes the guest's first and only file system: init, and the modules below /modules with a number in
-// front, by which init loads them in order. It is not compressed, since an emulated processor would spend seconds on
-// that.
+// writeInitramfs writes the guest's only file system: init, and the kernel modules in /modules. The name of
+// each module begins with a number, and init loads the modules in this order. The file system is not
+// compressed, since an emulated processor would need seconds to decompress it.
 func writeInitramfs(file string, k kernel, program string) (err error) {
 	f, err := os.Create(file)
 	if err != nil {
@@ -39,7 +39,7 @@ func writeInitramfs(file string, k kernel, program string) (err error) {
 	return out.Flush()
 }
 
-// archive writes cpio's format "newc". It keeps the first error.
+// archive writes cpio's format "newc". After the first error, which it keeps in err, it writes nothing.
 type archive struct {
 	out     io.Writer
 	written int

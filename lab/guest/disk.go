@@ -12,17 +12,18 @@ import (
 
 const (
 	mebibyte = 1 << 20
-	// Partitions begin at a MiB.
+	// firstPartition is the offset of the first partition. Partitions begin at multiples of 1 MiB.
 	firstPartition = 1 * mebibyte
-	// stateSize bounds what a guest keeps: two slots of half of it. The disk is sparse.
+	// stateSize is the size of the partition for the guest's state, which consists of two slots of
+	// half this size. The disk is sparse.
 	stateSize = 1024 * mebibyte
-	// stateLabel is the name of the partition by which the guest finds it: e2e/vmguest has the same.
+	// stateLabel is the name by which the guest finds this partition. e2e/vmguest has the same constant.
 	stateLabel = "swdt-state"
 	espType    = "C12A7328-F81F-11D2-BA4B-00A0C93EC93B"
 	linuxType  = "0FC63DAF-8483-4772-8E79-3D69D8477DE4"
 )
 
-// builder makes the parts of a guest in a folder.
+// builder makes the parts of a guest in the folder work.
 type builder struct {
 	work, stub, kernel, initramfs string
 }
@@ -82,7 +83,7 @@ func (b builder) partition(raw, esp string) error {
 		return fmt.Errorf("write the disk: %w", err)
 	}
 	defer f.Close()
-	// A MiB at the end holds the second copy of the partition table.
+	// The last MiB holds the second copy of the partition table.
 	if err := f.Truncate(firstPartition + int64(len(image)) + stateSize + mebibyte); err != nil {
 		return fmt.Errorf("write the disk: %w", err)
 	}
@@ -134,7 +135,8 @@ func (b builder) espWith(name, program string) (string, error) {
 	return file, nil
 }
 
-// program makes the EFI program: systemd's stub with sections behind its own.
+// program makes the EFI program: systemd's stub, with sections for command line, kernel and initramfs
+// behind the stub's own sections.
 func (b builder) program(name, commandLine string) (string, error) {
 	line := filepath.Join(b.work, name+".cmdline")
 	if err := os.WriteFile(line, []byte(commandLine), 0o600); err != nil {
@@ -182,8 +184,8 @@ func align(address uint64) uint64 { return (address + 0xfff) &^ 0xfff }
 
 func (b builder) command(name string, args ...string) error { return b.commandWith("", name, args...) }
 
-// commandWith runs a program with an input. Programs that only administrators need are in
-// folders that a user's path may lack.
+// commandWith runs a program with an input. It also looks for the program in /usr/sbin, which a
+// user's PATH may lack.
 func (b builder) commandWith(input, name string, args ...string) error {
 	path, err := exec.LookPath(name)
 	if err != nil {

@@ -1,9 +1,9 @@
-// Command guest makes the disk of the Linux guest that stands for a Windows virtual
-// machine in tests of swdt vm. It needs no root: the programs of mtools, dosfstools,
+// Command guest makes the disk of the Linux guest that acts as a Windows virtual
+// machine in tests of swdt vm. It needs no root's rights: the programs of mtools, dosfstools,
 // fdisk, binutils and qemu-utils write the parts, and nothing is mounted.
 //
 //   - main.go: the steps
-//   - modules.go: the kernel's modules with those that they need
+//   - modules.go: the kernel modules that the guest loads
 //   - cpio.go: the initramfs
 //   - reset.go: a system partition that only resets the machine
 //   - disk.go: the EFI program, the disk, and the parts of the CD that imitates Windows Setup
@@ -16,18 +16,19 @@ import (
 	"path/filepath"
 )
 
-// commandLine is the kernel's: a dead guest ends at once, and the first serial port has its output.
+// commandLine is the kernel's command line. After a panic, the kernel restarts the machine at once. The
+// kernel writes its messages to the first serial port.
 const commandLine = "console=tty0 console=ttyS0 loglevel=4 panic=-1 random.trust_cpu=on no_timer_check"
 
-// setupWord on the command line makes init imitate Windows Setup: e2e/vmguest has the same.
+// setupWord on the command line makes init imitate Windows Setup. e2e/vmguest has the same constant.
 const setupWord = " swdt.setup"
 
-// outputs are the files to write; "": not this one.
+// outputs are the names of the files to write. A file whose name is "" is not written.
 type outputs struct {
 	disk   string // qcow2: an installed guest
-	boot   string // FAT: what firmware starts on the CD that imitates Windows Setup
+	boot   string // FAT: the boot image of the CD that imitates Windows Setup
 	system string // FAT: the system partition that this CD installs
-	reset  string // FAT: one that resets the machine
+	reset  string // FAT: a system partition that resets the machine
 }
 
 func main() {

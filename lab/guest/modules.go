@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// wanted lists the modules that a guest loads: its disk, network, CDs and channels, as QEMU offers them, and the power
-// button.
+// wanted returns the kernel modules that a guest needs for QEMU's disks, network cards, CDs and channels, and for
+// the power button.
 func wanted() []string {
 	return []string{
 		"virtio_pci", "virtio_blk", "ahci", "sd_mod", "sr_mod", "isofs", "udf", "virtio_net", "e1000e",
@@ -19,7 +19,7 @@ func wanted() []string {
 	}
 }
 
-// kernel is an unpacked kernel with the modules that a guest loads, each after those that it needs.
+// kernel is an unpacked kernel with the modules that a guest loads, each after the modules that it needs.
 type kernel struct {
 	image   string
 	modules []string
@@ -92,7 +92,8 @@ func needs(file string) ([]string, error) {
 	}
 	var all []string
 	for line := range strings.SplitSeq(string(info), "\x00") {
-		// Lists before and after a module say which others help it; only those that it depends on are loaded.
+		// Other lists name modules that are useful together with this one. The guest loads only the modules on
+		// which this one depends.
 		list, ok := strings.CutPrefix(line, "depends=")
 		if !ok || list == "" {
 			continue

@@ -43,7 +43,7 @@ func resetCode() []byte {
 	}
 }
 
-// entry returns the place of an EFI program's first instruction in its file.
+// entry returns the offset of an EFI program's first instruction in its file.
 func entry(file string) (int, error) {
 	f, err := pe.Open(file)
 	if err != nil {

@@ -5,10 +5,10 @@
 //	go build -ldflags "-X main.name=kubelet -X main.version=v1.29.0 -X main.fault=crash-at-start"
 //
 // Faults: crash-at-start (before it answers the Service Control Manager),
-// crash-starting (after that), hang-at-start, exit-after=2s, hang-on-stop,
+// crash-starting (after it has answered), hang-at-start, exit-after=2s, hang-on-stop,
 // unhealthy, slow-start=3s.
 // The simulated Windows reads the same settings from the executable's build
-// information, so one binary serves there, under Wine and on Windows.
+// information, so one binary works in the simulated Windows, under Wine and on Windows.
 package main
 
 import (
@@ -60,8 +60,8 @@ func run(options options) error {
 
 var errNotService = errors.New("this is not a service's process")
 
-// options are the flags that have an effect; the component's many others are accepted
-// and ignored.
+// options are the flags that have an effect. The program ignores all other flags of the
+// component.
 type options struct {
 	version     bool
 	logFile     string
@@ -140,7 +140,7 @@ type component struct {
 func (c *component) early() error {
 	switch {
 	case c.behaviour.crash:
-		// Users look into the log, if there is one.
+		// Write the error to the log if possible, since users look for errors there.
 		if err := c.openLog(); err == nil {
 			c.logf('E', "run.go", "%q err=%q", "command failed", "failed to run "+title(name)+
 				": made to crash at start")

@@ -11,8 +11,8 @@ import (
 )
 
 // service runs the component for the Service Control Manager. It returns errNotService
-// if the SCM did not start the process; svc.IsWindowsService would report that first,
-// but not under Wine.
+// if the SCM did not start the process. svc.IsWindowsService would report this before
+// svc.Run, but does not work under Wine.
 func (c *component) service() error {
 	err := svc.Run(name, c)
 	if errors.Is(err, windows.ERROR_FAILED_SERVICE_CONTROLLER_CONNECT) {

@@ -1,5 +1,4 @@
-// Package browsertest provides tests with a Chromium in which to view the product's pages, as a
-// user would.
+// Package browsertest lets tests open the product's pages in Chromium, as a user does.
 package browsertest
 
 import (
@@ -29,15 +28,15 @@ type Page struct {
 	fetched, complaints []string
 }
 
-// Open opens a file in a window of that size. The browser ends with the test. Open skips the test
-// if Chromium is missing; scripts/install-test-deps.sh installs it.
+// Open opens a file in a window of a size in pixels. The browser ends with the test. Open skips the
+// test if Chromium is missing; scripts/install-test-deps.sh installs Chromium.
 func Open(t *testing.T, file string, width, height int) *Page {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Skip("no chromium here: scripts/install-test-deps.sh installs it")
 	}
-	allocator, stop := chromedp.NewExecAllocator(context.Background(), // ended by the cleanup, which waits for it
+	allocator, stop := chromedp.NewExecAllocator(context.Background(), // the cleanup ends the browser
 		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.NoFirstRun,
 		chromedp.Flag("headless", true), chromedp.NoSandbox,
 		chromedp.DisableGPU, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
@@ -47,7 +46,7 @@ func Open(t *testing.T, file string, width, height int) *Page {
 	t.Cleanup(stop)
 	ctx, cancel := chromedp.NewContext(allocator)
 	t.Cleanup(func() {
-		if err := chromedp.Cancel(ctx); err != nil { // waits until it has ended
+		if err := chromedp.Cancel(ctx); err != nil { // waits until the browser has ended
 			t.Log(err)
 		}
 		cancel()
@@ -102,9 +101,9 @@ func Eval[T any](p *Page, script string) T {
 	return Do(p, chromedp.Evaluate[T](script))
 }
 
-// LooksRight belongs at the end of a test. It checks that the page is dark if the user prefers
-// dark, fits a phone and has fetched nothing but itself, and that the browser has reported no
-// errors. If SWDT_SCREENSHOT is set, it writes a screenshot there.
+// LooksRight checks that the page is dark if the user prefers dark, that it fits on a phone, that it
+// has fetched nothing except its own file, and that the browser has reported no errors. A test calls
+// it at its end. If SWDT_SCREENSHOT is set, LooksRight writes a screenshot to the file of that name.
 func (p *Page) LooksRight() {
 	p.t.Helper()
 	picture := Do(p, chromedp.FullScreenshot(100))

@@ -1,6 +1,6 @@
-// Package dockertest gives tests an engine of Docker: it answers at a Unix socket what Docker's own
-// answers about networks, with no containers and no bridges behind it. It is strict: a request that
-// it does not know, or a field that Docker's API does not have, fails the test.
+// Package dockertest imitates Docker's engine for tests: at a Unix socket, it answers requests about
+// networks as Docker does, but makes no containers and no bridges. The imitation is strict: a request
+// that it does not know, or a field that Docker's API does not have, fails the test.
 package dockertest
 
 import (
@@ -21,15 +21,15 @@ import (
 // Network is a network of the engine.
 type Network struct {
 	Name   string
-	ID     string // 64 hexadecimal digits; empty: one that is made from the name
+	ID     string // 64 hexadecimal digits; empty: the engine derives the ID from the name
 	Driver string // empty: bridge
 	Bridge string // the option that names the interface; empty: the engine derives the name from the ID
-	Subnet string // with the length of its prefix; "" for a network without IPv4
-	Range  string // the part of Subnet for containers; empty: all
-	// Gateway is your machine's own address; empty: the first one of Subnet.
+	Subnet string // such as 172.18.0.0/16; "" for a network without IPv4
+	Range  string // the part of Subnet for containers; empty: the whole Subnet
+	// Gateway is your machine's address in the network; empty: the first address of Subnet.
 	Gateway string
 	Labels  map[string]string
-	// Containers are the addresses of the containers, without the length of a prefix, by name.
+	// Containers are the addresses of the containers, without prefix lengths, by the container's name.
 	Containers map[string]string
 }
 
@@ -66,10 +66,10 @@ type Engine struct {
 	noIPv6   bool
 }
 
-// Start starts an engine with networks; the test's end stops it.
+// Start starts an engine with networks. The engine ends with the test.
 func Start(t testing.TB, networks ...Network) *Engine {
 	t.Helper()
-	folder, err := os.MkdirTemp("", "docker") // a socket's path is short, a test's folder may not be
+	folder, err := os.MkdirTemp("", "docker") // the path of a socket must be short; t.TempDir may be long
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,17 +91,18 @@ func Start(t testing.TB, networks ...Network) *Engine {
 // Host returns the value of $DOCKER_HOST that selects the engine.
 func (e *Engine) Host() string { return "unix://" + e.Socket }
 
-// OnMake calls f with each network that the engine makes, before it answers. f may make the bridge.
+// OnMake makes the engine call f with each network that it makes, before it answers the request. f
+// may make the bridge.
 func (e *Engine) OnMake(f func(Network)) { e.made = f }
 
-// Describe sets the answer about the engine itself.
+// Describe sets the engine's answer to GET /info.
 func (e *Engine) Describe(system string, securityOptions ...string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.info = map[string]any{"OperatingSystem": system, "SecurityOptions": securityOptions}
 }
 
-// RefuseIPv6 lets the engine refuse networks with IPv6, as on a machine without it.
+// RefuseIPv6 makes the engine refuse networks with IPv6, as Docker does on a machine without IPv6.
 func (e *Engine) RefuseIPv6() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -133,7 +134,7 @@ func (e *Engine) serve(w http.ResponseWriter, r *http.Request) {
 		var all []any
 		for _, name := range slices.Sorted(maps.Keys(e.networks)) {
 			n := e.networks[name]
-			n.Containers = nil // Docker lists them for one network only
+			n.Containers = nil // Docker lists containers only in its answer about a single network
 			all = append(all, n.document())
 		}
 		write(w, http.StatusOK, all)
@@ -153,7 +154,7 @@ func (e *Engine) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// create makes a network as the engine's API describes it.
+// create makes the network that a request describes.
 func (e *Engine) create(w http.ResponseWriter, r *http.Request) {
 	type pool struct{ Subnet, IPRange, Gateway string }
 	var wanted struct {
@@ -209,7 +210,7 @@ func (e *Engine) remove(w http.ResponseWriter, name string) {
 	}
 }
 
-// document is the engine's description of a network.
+// document returns the engine's description of a network.
 func (n Network) document() any {
 	options := map[string]string{}
 	if n.Bridge != "" {
@@ -240,7 +241,7 @@ func (n Network) document() any {
 func write(w http.ResponseWriter, status int, document any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(document) // a client that has gone needs no answer
+	_ = json.NewEncoder(w).Encode(document) // a client that has disconnected needs no answer
 }
 
 func refuse(w http.ResponseWriter, status int, message string) {

@@ -1,3 +1,4 @@
-// Package netspace gives tests networks of their own: they make bridges, machines and firewall
-// rules with root's rights that end at the test's own network, and need none on your machine.
+// Package netspace runs tests in separate network namespaces. In its namespace, a test may make
+// bridges, machines and firewall rules with root's rights. On your machine it needs no such rights,
+// unless it calls EnterAsRoot.
 package netspace

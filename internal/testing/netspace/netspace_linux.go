@@ -18,12 +18,13 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// limit bounds a test in a network of its own.
+// limit bounds the duration of a test that calls Enter.
 const limit = 10 * time.Minute
 
-// Enter runs a test once more in a process that has a network of its own, with root's
-// rights in it, and passes the test if that process does. It reports whether the caller is
-// that process.
+// Enter runs the calling test again in a new process, which has a separate network namespace and
+// root's rights in it. In the new process, Enter returns true, and the test goes on. In the first
+// process, Enter waits for the new process, fails or skips the test if the new process does, and
+// returns false.
 func Enter(t *testing.T) bool {
 	t.Helper()
 	return enter(t, limit, &syscall.SysProcAttr{
@@ -33,9 +34,9 @@ func Enter(t *testing.T) bool {
 	})
 }
 
-// EnterAsRoot is Enter for a test that needs the rights of root on your machine, such as one
-// that runs Docker, and that may take until most. The process has mounts of its own, too, and
-// its loopback interface is up.
+// EnterAsRoot is like Enter, but for a test that needs root's rights on your machine, such as a
+// test that runs Docker. most bounds the duration of the test. The new process also has a separate
+// mount namespace, and its loopback interface is up.
 func EnterAsRoot(t *testing.T, most time.Duration) bool {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -50,7 +51,7 @@ func EnterAsRoot(t *testing.T, most time.Duration) bool {
 	return true
 }
 
-// enter runs the test once more in a process with these attributes.
+// enter is like Enter, with the attributes of the new process and the maximum duration of the test.
 func enter(t *testing.T, most time.Duration, attributes *syscall.SysProcAttr) bool {
 	t.Helper()
 	const mark = "SWDT_TEST_IN_OWN_NETWORK"
@@ -73,8 +74,8 @@ func enter(t *testing.T, most time.Duration, attributes *syscall.SysProcAttr) bo
 	return false
 }
 
-// Station is a machine in a namespace of its own, on a bridge of the router, which is the
-// namespace of this process.
+// Station is a simulated machine: a network namespace that is connected to a bridge. The bridge is
+// in the namespace of this process, which acts as the router.
 type Station struct {
 	Namespace netns.NsHandle
 	Address   netip.Prefix
@@ -82,8 +83,8 @@ type Station struct {
 	Port      string // the interface on the bridge that leads to the machine
 }
 
-// NewStation puts a machine with an address on a bridge, whose own address is gateway. It makes the bridge,
-// if it is missing.
+// NewStation makes a station with an address and connects it to a bridge, whose address is gateway. If
+// the bridge is missing, NewStation makes the bridge.
 func NewStation(t *testing.T, bridge, address, gateway string) Station {
 	t.Helper()
 	s := Station{Address: netip.MustParsePrefix(address), Bridge: bridge}
@@ -122,8 +123,8 @@ func NewStation(t *testing.T, bridge, address, gateway string) Station {
 	return s
 }
 
-// MakeBridge returns a bridge of this process's namespace that has an address. It makes the bridge, if it
-// is missing.
+// MakeBridge returns the bridge called name in this process's namespace. If the bridge is missing,
+// MakeBridge makes it with the address.
 func MakeBridge(t *testing.T, name string, address netip.Prefix) netlink.Link {
 	t.Helper()
 	master, err := netlink.LinkByName(name)
@@ -140,7 +141,7 @@ func MakeBridge(t *testing.T, name string, address netip.Prefix) netlink.Link {
 	return master
 }
 
-// Do runs f in the station's namespace, on a thread of its own.
+// Do runs f in the station's namespace, on a separate thread.
 func (s Station) Do(f func() error) error {
 	ended := make(chan error)
 	go func() {
@@ -154,7 +155,8 @@ func (s Station) Do(f func() error) error {
 	return <-ended
 }
 
-// Listen answers every connection to a port with the sender's address.
+// Listen makes the station answer every TCP connection to a port with the IP address of the client,
+// until the test ends.
 func (s Station) Listen(t *testing.T, port uint16) {
 	t.Helper()
 	var listener net.Listener
@@ -175,7 +177,8 @@ func (s Station) Listen(t *testing.T, port uint16) {
 	}()
 }
 
-// Read connects to another machine and returns the first bytes that it sends, such as those of Listen.
+// Read connects from the station to another machine, and returns the first bytes that the other machine
+// sends: the station's address if the other machine is a station that listens.
 func (s Station) Read(to netip.AddrPort, timeout time.Duration) (text string, err error) {
 	err = s.Do(func() error {
 		conn, err := net.DialTimeout("tcp", to.String(), timeout)
@@ -194,20 +197,21 @@ func (s Station) Read(to netip.AddrPort, timeout time.Duration) (text string, er
 	return text, err
 }
 
-// Restore replaces tables of the firewall, in the form of iptables-save.
+// Restore replaces the tables of iptables that rules contain. rules have the form that iptables-save
+// prints.
 func Restore(t *testing.T, rules string) {
 	t.Helper()
 	feed(t, rules, "iptables-restore", "-w")
 }
 
-// ReplaceRuleset replaces all tables of nftables, and with them those of an iptables that keeps its own
-// there. rules are in the form of `nft list ruleset`.
+// ReplaceRuleset replaces all tables of nftables. These include the tables of iptables if iptables is
+// implemented with nftables. rules have the form that `nft list ruleset` prints.
 func ReplaceRuleset(t *testing.T, rules string) {
 	t.Helper()
 	feed(t, "flush ruleset\n"+rules, "nft", "-f", "-")
 }
 
-// AddRuleset adds tables of nftables.
+// AddRuleset adds tables to those of nftables.
 func AddRuleset(t *testing.T, rules string) {
 	t.Helper()
 	feed(t, rules, "nft", "-f", "-")

@@ -77,8 +77,8 @@ func Start(t testing.TB, name string, options simulated.Options) *Node {
 	return n
 }
 
-// begin connects, and waits until the agent answers, so that its work at the start of a session is
-// not part of a test.
+// begin connects, and waits until the agent answers, so that the agent's work at the start of a
+// session is not part of a test.
 func (n *Node) begin(ctx context.Context) error {
 	if err := n.Reconnect(ctx); err != nil {
 		return err
@@ -154,7 +154,7 @@ func (n *Node) use(stream net.Conn) error {
 	}
 	n.t.Cleanup(func() { rpc.Close() })
 	if again := n.rpc.swap(rpc); again {
-		return nil // the clients now use the new connection, as those of a real node
+		return nil // the clients now use the new connection, as the clients of a real node do
 	}
 	n.Node.Machine = agentv1.NewMachineClient(&n.rpc)
 	n.Node.Services = agentv1.NewServicesClient(&n.rpc)
@@ -247,7 +247,8 @@ func (n *Node) Settle() {
 	}
 }
 
-// OnCall calls f before each call. If f returns an error, the call fails with it. nil removes f.
+// OnCall makes n call f before each call. If f returns an error, the call fails with that error. nil
+// removes the previous f.
 func (n *Node) OnCall(f func(method string) error) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -295,7 +296,7 @@ func (n *Node) put(path string, content []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// Get returns the content of a file of the machine; nil if there is none.
+// Get returns the content of a file of the machine; nil if the file does not exist.
 func (n *Node) Get(path string) []byte {
 	n.t.Helper()
 	file, err := n.Files.Open(path)

@@ -13,14 +13,15 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// Strikes interrupt a run on a node at each of the changes that it makes to the machine. Points
-// records the changes of an undisturbed run, Each runs a test per change, Node.Strike interrupts
-// the run at one of them, and Node.Restore connects again afterwards.
+// Strikes interrupt a run on a node at each change that the run makes to the machine. Points records
+// the changes of an undisturbed run, Each runs a test for each change, Node.Strike interrupts the run
+// at one change, and Node.Restore connects again afterwards.
 type Strikes struct {
 	// Asker returns the name of the process that requests an operation, the same in
 	// every run; "" for a process that must not be interrupted.
 	Asker func(simulated.Operation) string
-	// Dying are the processes that end together with the killed one.
+	// Dying are the names of the processes that are killed together with the process that
+	// requests the operation.
 	Dying []string
 }
 
@@ -89,9 +90,9 @@ func (s Strikes) Points(n *Node, run func()) []Point {
 // quarter of an hour.
 const EveryPoint = "SWDT_EVERY_POINT"
 
-// Each runs a test for every point and every kind of strike if EveryPoint is set. Otherwise it
-// chooses every oneIn-th combination, and fewer in a short run. oneIn should be a prime, so that
-// the strikes of each kind are spread over the whole run.
+// Each runs a test for every point and every kind of strike if EveryPoint is set. If not, it chooses
+// every oneIn-th combination, or, in a short run, every 41st. oneIn should be a prime, so that the
+// strikes of each kind are spread over the whole run.
 func (s Strikes) Each(t *testing.T, points []Point, oneIn int, test func(t *testing.T, strike Strike)) {
 	t.Helper()
 	switch {
@@ -114,8 +115,8 @@ func (s Strikes) Each(t *testing.T, points []Point, oneIn int, test func(t *test
 	}
 }
 
-// Strike strikes once, when the machine reaches the point. The result reports whether it has
-// struck.
+// Strike makes the machine interrupt a run once, at the point of s. The result reports whether the
+// interruption has happened.
 func (n *Node) Strike(s Strike) *atomic.Bool {
 	var struck atomic.Bool
 	count := s.strikes.counter()
@@ -151,15 +152,15 @@ type counter struct {
 	seen map[Point]int
 }
 
-// counter returns a new counter. The random parts of a target are a transaction's name, a time and
-// a hash.
+// counter returns a new counter. The random parts of a target, which the counter removes, are a
+// transaction's name, a time and a hash.
 func (s Strikes) counter() *counter {
 	random := regexp.MustCompile(`\d{8}-\d{6}-[0-9a-f]{8}|\d{4}(-\d{2}){5}|swdt-[0-9a-f]{12}`)
 	return &counter{asker: s.Asker, random: random, seen: map[Point]int{}}
 }
 
-// point returns the point of the operation; false if Asker names no process for it or it changes
-// nothing.
+// point returns the point of the operation. It returns false if Asker returns "" for the operation, or
+// if the operation changes nothing.
 func (c *counter) point(op simulated.Operation) (Point, bool) {
 	p := Point{asker: c.asker(op), kind: op.Kind, target: c.random.ReplaceAllString(op.Target, "ID")}
 	if p.asker == "" {

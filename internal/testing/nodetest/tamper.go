@@ -19,12 +19,14 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/packed"
 )
 
-// Tamper changes the replies of a node's agent as an attacker would who has taken over the node. It
-// gets each reply of a call, counted from 0. It may call send any number of times, with that reply
-// or with others. If it returns an error, the call ends.
+// Tamper changes the replies of a node's agent, as an attacker who has taken over the node could. It
+// gets each reply of a call; number counts the replies of that call from 0. It may call send any
+// number of times, with that reply or with other messages. If it returns an error, the call ends with
+// that error, or without an error if it is io.EOF.
 type Tamper func(method string, number int, reply proto.Message, send func(proto.Message) error) error
 
-// Tamper passes all replies through f from now on; nil: replies stay unchanged.
+// Tamper reconnects, and passes all replies through f from then on. If f is nil, replies stay
+// unchanged.
 func (n *Node) Tamper(f Tamper) {
 	n.t.Helper()
 	n.mutex.Lock()
@@ -44,7 +46,8 @@ func (n *Node) tampered(agent net.Conn, f Tamper) (net.Conn, error) {
 	return near, err
 }
 
-// Between returns a connection to an agent whose replies go through f; stop closes both ends of it.
+// Between returns a connection to an agent through a relay, which passes all replies through f. stop
+// closes both sides of the relay.
 func Between(agent net.Conn, f Tamper) (near net.Conn, stop func(), err error) {
 	back, err := grpc.NewClient("passthrough:///agent", append(inMemory(agent),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(frames{encoding.GetCodecV2("proto")}),
@@ -62,14 +65,14 @@ func Between(agent net.Conn, f Tamper) (near net.Conn, stop func(), err error) {
 		_ = server.Serve(&oneConn{conn: far, closed: make(chan struct{})})
 	}()
 	return near, func() {
-		far.Close() // otherwise the server would wait for the first bytes of a connection that is never used
+		far.Close() // if near was never used, the server would wait for its first bytes forever
 		server.Stop()
 		back.Close()
 		<-served
 	}, nil
 }
 
-// relay forwards one call to the agent.
+// relay forwards one call to the agent, and its replies through f to the caller.
 func relay(s grpc.ServerStream, agent *grpc.ClientConn, f Tamper) error {
 	method, _ := grpc.MethodFromServerStream(s)
 	name := protoreflect.FullName(strings.ReplaceAll(strings.TrimPrefix(method, "/"), "/", "."))

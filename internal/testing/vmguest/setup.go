@@ -10,14 +10,15 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/media/mediatest"
 )
 
-// setupBytes is the size of the program that Windows Setup loads into memory, in bytes. Real media
-// have more; a watcher of an installation concludes from this much that Setup runs.
+// setupBytes is the size of sources/boot.wim, the program that Windows Setup loads into memory, in
+// bytes. On real media the file is larger. The code that watches an installation concludes from this
+// number of bytes that Setup runs.
 const setupBytes = 208 << 20
 
-// SetupISO writes a CD that imitates the evaluation media of Windows Server 2022, and returns its
-// file. Its Setup installs the guest on an empty disk by the rules of package winsetup; a mode
-// makes that fail. The CD starts by UEFI, and waits for a key. If the parts of the CD were not
-// built, the test is skipped as Disk describes.
+// SetupISO writes a CD that imitates the evaluation media of Windows Server 2022, and returns the path
+// of its image. The CD's Setup installs the guest on an empty disk by the rules of package winsetup;
+// mode selects how the installation ends. The CD starts by UEFI, and waits for a key. If the parts of
+// the CD have not been built, SetupISO skips or fails the test, as Disk does.
 func SetupISO(t testing.TB, mode winsetup.Mode) string {
 	t.Helper()
 	boot, system := built(t, "setup-boot.img"), built(t, "setup-system.img")
@@ -41,6 +42,6 @@ func SetupISO(t testing.TB, mode winsetup.Mode) string {
 		t.Fatal(err)
 	}
 	arguments := append([]string{"-f"}, mediatest.BootArguments()...)
-	// The boot catalog cannot describe an image of this size: firmware takes 1 as "to the end of the CD".
+	// The boot catalog cannot hold the size of this image. Firmware reads the size 1 as "to the end of the CD".
 	return mediatest.UDF(t, folder, mediatest.WindowsLabel, append(arguments, "-boot-load-size", "1")...)
 }

@@ -1,4 +1,4 @@
-// Package vmguest gives tests the guest that stands for a Windows virtual machine: a small
+// Package vmguest provides tests with a guest that acts as a Windows virtual machine: a small
 // Linux whose only program is e2e/vmguest, on a disk that lab/build.sh guest makes.
 //
 // The guest boots by UEFI from virtio-blk or SATA, has drivers for virtio-net and e1000e, answers
@@ -6,7 +6,7 @@
 // reads the first CD that has a file of Settings, or a file whose name ends in authorized_keys, to
 // find out who may log in. Without Settings, the guest's name is the ComputerName of an answer file
 // on that CD. The guest's lines on the first serial port begin with "guest: "; Ready is the last
-// one of a boot.
+// line of a boot.
 package vmguest
 
 import (
@@ -51,9 +51,9 @@ type Settings struct {
 	Restart string `json:"restart,omitempty"`
 }
 
-// Disk returns the qcow2 file of an installed guest that has not booted yet. Tests must not write
-// to it: use it as the backing file of an overlay. If it was not built, the test is skipped, or
-// fails if SWDT_LAB_GUEST=required.
+// Disk returns the path of the qcow2 file of an installed guest that has not booted yet. Tests must
+// not write to the file: use it as the backing file of an overlay. If the file has not been built,
+// Disk skips the test, or fails it if SWDT_LAB_GUEST=required.
 func Disk(t testing.TB) string { return built(t, "guest.qcow2") }
 
 func built(t testing.TB, name string) string {
@@ -77,7 +77,7 @@ func built(t testing.TB, name string) string {
 	return file
 }
 
-// ConfigCD writes a CD with settings into a folder of the test, and returns its file.
+// ConfigCD writes a CD with settings into a folder of the test, and returns the path of its image.
 func ConfigCD(t testing.TB, s Settings) string {
 	t.Helper()
 	text, err := json.Marshal(s)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// namespace is the one of answer files.
+// namespace is the XML namespace of answer files.
 const namespace = "urn:schemas-microsoft-com:unattend"
 
 // element is any element of an answer file. A nil element has no text and no children.
@@ -43,7 +43,7 @@ func (e *element) all(name string) (found []*element) {
 	return found
 }
 
-// text returns the text of a child.
+// text returns the text of a child, or "" if the child is missing.
 func (e *element) text(name string) string {
 	if child := e.at(name); child != nil {
 		return strings.TrimSpace(child.Content)
@@ -100,8 +100,9 @@ func (a answers) setup(names ...string) *element {
 	return a.component("windowsPE", "Microsoft-Windows-Setup").at(names...)
 }
 
-// drivers returns the names of all .inf files, in small letters, in the folders that the answers
-// name. Windows passes over folders that are absent, but swdt never names only such.
+// drivers returns the names, in lower case, of all .inf files in the folders that the answers name.
+// Windows ignores folders that do not exist. If the answers name folders, but none has a driver,
+// drivers returns an error, since swdt never writes such answers.
 func (m Machine) drivers(a answers) (map[string]bool, error) {
 	found := map[string]bool{}
 	paths := a.component("windowsPE", "Microsoft-Windows-PnpCustomizationsWinPE").at("DriverPaths").

@@ -8,7 +8,7 @@ import (
 
 const (
 	mebibyte = 1 << 20
-	// smallestSystem is the least size of the EFI system partition that Windows takes, in MB.
+	// smallestSystem is the minimum size of the EFI system partition for Windows, in MiB.
 	smallestSystem = 100
 )
 
@@ -53,7 +53,8 @@ func (a answers) partitions(diskBytes int64) ([]Partition, error) {
 	return made, a.useOf(made, disk)
 }
 
-// useOf checks how the answers format and use the partitions, and marks the one of Windows.
+// useOf checks how the answers format and use the partitions, and marks the partition in which
+// Windows is installed.
 func (a answers) useOf(made []Partition, disk *element) error {
 	formats := map[string]string{"EFI": "FAT32", "MSR": "", "Primary": "NTFS"}
 	formatted := map[int]bool{}
@@ -80,7 +81,8 @@ func (a answers) useOf(made []Partition, disk *element) error {
 	return nil
 }
 
-// number returns the number in a child, or -1 if it has none.
+// number returns the number in a child: 0 if the child is missing or empty, and -1 if its text is not
+// a number.
 func number(e *element, name string) int {
 	text := e.text(name)
 	if text == "" {

@@ -16,7 +16,7 @@ const (
 	tableSectors = tableEntries * entrySize / sector
 )
 
-// kinds are the types of partitions as GUIDs, in the order of their bytes on a disk.
+// kinds returns the types of partitions as GUIDs, with the bytes in the order in which a disk has them.
 func kinds() map[string][16]byte {
 	return map[string][16]byte{
 		"EFI":     guid(0xc12a7328, 0xf81f, 0x11d2, [8]byte{0xba, 0x4b, 0x00, 0xa0, 0xc9, 0x3e, 0xc9, 0x3b}),
@@ -33,8 +33,8 @@ func guid(a uint32, b, c uint16, d [8]byte) (id [16]byte) {
 	return id
 }
 
-// WriteTable writes a GUID partition table to a disk of a size in bytes. windows is the name of
-// the partition of Windows; the others get Microsoft's names.
+// WriteTable writes a GUID partition table to a disk of size bytes. windows is the name of the
+// partition in which Windows is installed; the other partitions get Microsoft's names.
 func WriteTable(disk io.WriterAt, size int64, partitions []Partition, windows string) error {
 	names := map[string]string{
 		"EFI": "EFI system partition", "MSR": "Microsoft reserved partition", "Primary": "Basic data partition",
@@ -74,7 +74,8 @@ func WriteTable(disk io.WriterAt, size int64, partitions []Partition, windows st
 	return nil
 }
 
-// protection returns the first sector, which shows old programs a disk without room.
+// protection returns the first sector of the disk. To old programs, which do not read GUID partition
+// tables, this sector shows a disk without free space.
 func protection(last int64) []byte {
 	data := make([]byte, sector)
 	entry := data[446:]
@@ -86,7 +87,8 @@ func protection(last int64) []byte {
 	return data
 }
 
-// header returns one of the two headers of a table.
+// header returns one of the two headers of a table. at is the header's sector, other the sector of the
+// other header, tableAt the first sector of the table, and last the last sector of the disk.
 func header(table []byte, at, other, tableAt, last int64) []byte {
 	var out bytes.Buffer
 	out.WriteString("EFI PART")
@@ -96,7 +98,7 @@ func header(table []byte, at, other, tableAt, last int64) []byte {
 		uint64(2 + tableSectors), uint64(last - tableSectors - 1), id, uint64(tableAt),
 		uint32(tableEntries), uint32(entrySize), crc32.ChecksumIEEE(table),
 	} {
-		_ = binary.Write(&out, binary.LittleEndian, value) // a buffer takes everything
+		_ = binary.Write(&out, binary.LittleEndian, value) // writing numbers to a buffer does not fail
 	}
 	data := out.Bytes()
 	binary.LittleEndian.PutUint32(data[16:], crc32.ChecksumIEEE(data))

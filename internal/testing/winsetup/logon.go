@@ -16,10 +16,11 @@ type Logon struct {
 	Script       string // the name of a file in the root of a CD
 }
 
-// mostName is the length of a NetBIOS name.
+// mostName is the maximum length of a NetBIOS name.
 const mostName = 15
 
-// logon checks that the first start asks nothing, and returns what the first logon needs.
+// logon checks that the first start of Windows asks the user nothing, and returns the answers for the
+// first logon.
 func (a answers) logon() (Logon, error) {
 	name := a.component("specialize", "Microsoft-Windows-Shell-Setup").text("ComputerName")
 	if name == "" || len(name) > mostName {
@@ -51,7 +52,8 @@ func (a answers) logon() (Logon, error) {
 	return Logon{ComputerName: name, Password: password, Script: script}, err
 }
 
-// decoded returns a password. In a file it is followed by the name of its element, in UTF-16.
+// decoded returns the password in an element. If PlainText is not true, the element's value is the
+// password and then suffix, the name of the element, as base64 of UTF-16.
 func decoded(e *element, suffix string) (string, error) {
 	text := e.text("Value")
 	if e.text("PlainText") == "true" {
@@ -83,10 +85,10 @@ var (
 	scriptName     = regexp.MustCompile(`'([^']+\.ps1)'`)
 )
 
-// mostCommand is the length of a command of the first logon.
+// mostCommand is the maximum length of a command of the first logon.
 const mostCommand = 1024
 
-// firstCommand returns the script that the command of the first logon looks for.
+// firstCommand returns the name of the script that the command of the first logon looks for.
 func firstCommand(shell *element) (string, error) {
 	commands := shell.at("FirstLogonCommands").all("SynchronousCommand")
 	if len(commands) != 1 {

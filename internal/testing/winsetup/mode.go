@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// ModeFile is the name of a file in the root of the media that has a Mode: {"mode": "no-disk"}.
+// ModeFile is the name of a file in the root of the media that contains a Mode: {"mode": "no-disk"}.
 const ModeFile = "swdt-setup.json"
 
 // Mode selects how an installation ends.
@@ -30,7 +30,7 @@ func Modes() []Mode {
 	return []Mode{Success, WrongEdition, IgnoreAnswers, NoDisk, Hang, RebootLoop, NoNetwork, ScriptFails}
 }
 
-// ReadMode returns the mode of a CD that imitates Windows' media; Success if it has none.
+// ReadMode returns the mode of a CD that imitates Windows' media; Success if the CD has no ModeFile.
 func ReadMode(media fs.FS) (Mode, error) {
 	data, err := read(media, ModeFile)
 	if errors.Is(err, fs.ErrNotExist) {

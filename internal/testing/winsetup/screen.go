@@ -11,7 +11,7 @@ func (s *Screen) Error() string { return fmt.Sprintf("Windows Setup waits at %q:
 
 func screen(title, text string) error { return &Screen{Title: title, Text: text} }
 
-// invalid is the screen for an answer file that Setup cannot use.
+// invalid returns the screen for an answer file that Setup cannot use.
 func invalid(pass, format string, args ...any) error {
 	return screen("Windows Setup", "Windows could not parse or process the unattend answer file for pass ["+pass+"]: "+
 		fmt.Sprintf(format, args...))

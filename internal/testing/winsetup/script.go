@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// Script is the script of the first logon on its CD.
+// Script is the script of the first logon, with the CD that contains it.
 type Script struct {
 	cd     fs.FS
 	online bool              // OpenSSH comes from Windows Update
-	values map[string]string // of the head's variables
+	values map[string]string // the values of the variables at the head of the script, by name
 	stages []stage
 }
 
@@ -74,9 +74,9 @@ func (s Script) Keys() ([]string, error) {
 	return keys, nil
 }
 
-// Run writes the lines that the script writes to the serial port, and reports whether all
-// required stages have succeeded. If fail is the name of a stage, that one fails; without a
-// network, a download fails.
+// Run prints the lines that the script writes to the serial port, and reports whether all required
+// stages have succeeded. If fail is the name of a stage, this stage fails. If network is false, the
+// download of OpenSSH fails.
 func (s Script) Run(fail string, network bool, print func(string)) bool {
 	var failed []string
 	for _, stage := range s.stages {
@@ -109,7 +109,7 @@ func (s Script) Run(fail string, network bool, print func(string)) bool {
 	return true
 }
 
-// check looks for what a stage needs of the CD.
+// check checks that the CD has the files that a stage needs.
 func (s Script) check(stage string) error {
 	file := map[string]string{"openssh": "OpenSSHFile", "agent": "AgentFile", "generalize": "SysprepFile"}[stage]
 	switch {
@@ -118,7 +118,7 @@ func (s Script) check(stage string) error {
 		return err
 	case stage == "drivers":
 		return s.checkDrivers()
-	case file == "", stage == "openssh" && s.values[file] == "": // Windows has OpenSSH itself
+	case file == "", stage == "openssh" && s.values[file] == "": // the stage needs no file
 		return nil
 	}
 	content, err := read(s.cd, s.values[file])

@@ -1,10 +1,11 @@
 // Package winsetup imitates Windows Setup and the first logon, as far as an unattended
 // installation depends on them: it finds the answer file by Setup's rules, and checks everything
-// that the file names against the media, the CDs and the disk. It proves that answer file, script
-// and CDs fit together. It does not prove that a real Windows takes them.
+// that the file names against the media, the CDs and the disk. So it proves that answer file, script
+// and CDs fit together. It does not prove that a real Windows accepts them.
 //
-// It reads the files with code of its own, so that an error of the writers is not repeated by the
-// readers. e2e/vmguest runs it in a virtual machine, from a CD that [Modes] make fail.
+// The package reads the files with its own code, so that it does not repeat a mistake of the code
+// that writes the files. e2e/vmguest runs the package in a virtual machine, from a CD whose [Mode]
+// can make the installation fail.
 //
 //   - winsetup.go: the decisions of Setup
 //   - screen.go: the screens at which Setup waits
@@ -26,7 +27,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/media/wim"
 )
 
-// Files that are looked for on CDs.
+// The files that Setup looks for on CDs.
 const (
 	answerFile      = "Autounattend.xml" // while Setup installs
 	firstStartFile  = "Unattend.xml"     // when a generalised image starts
@@ -42,10 +43,11 @@ type Drive struct {
 
 // Machine is the hardware that Setup runs on.
 type Machine struct {
-	Drives []Drive // the one with the media, and others, by letter
+	Drives []Drive // the drive with the media and other drives, in the order of their letters
 	// DiskBytes is the size of disk 0; 0: there is no disk.
 	DiskBytes int64
-	// VirtioDisk and VirtioNetwork mean that Windows needs drivers for them.
+	// VirtioDisk and VirtioNetwork report whether the disk and the network card are virtio devices,
+	// for which Windows needs drivers.
 	VirtioDisk, VirtioNetwork bool
 }
 
@@ -59,7 +61,7 @@ type Plan struct {
 	Network bool
 }
 
-// Install decides what Setup does. It returns a *Screen if Setup waits for a person.
+// Install returns the decisions of Setup. If Setup waits for a person, the error is a *Screen.
 func Install(m Machine) (Plan, error) {
 	media, ok := m.media()
 	if !ok {
@@ -104,7 +106,8 @@ func Install(m Machine) (Plan, error) {
 	return plan, err
 }
 
-// FirstStart decides what a generalised image does when it starts: it needs answers too.
+// FirstStart returns the answers for the first logon of a generalised image, which needs an answer file
+// when it starts. If the image waits for a person, the error is a *Screen.
 func FirstStart(m Machine) (Logon, error) {
 	drive, ok := m.with(firstStartFile)
 	if !ok {
@@ -117,13 +120,13 @@ func FirstStart(m Machine) (Logon, error) {
 	return a.logon()
 }
 
-// media returns the disc that installs Windows.
+// media returns the disc with the image of Windows.
 func (m Machine) media() (fs.FS, bool) {
 	drive, ok := m.with(imageFile)
 	return drive.FS, ok
 }
 
-// with returns the first drive with a file in its root, of which case does not matter.
+// with returns the first drive that has a file called name, ignoring case.
 func (m Machine) with(name string) (Drive, bool) {
 	for _, drive := range m.Drives {
 		if _, ok := find(drive.FS, name); ok {
@@ -133,7 +136,7 @@ func (m Machine) with(name string) (Drive, bool) {
 	return Drive{}, false
 }
 
-// find returns the path of a file or folder, whose case may be another one.
+// find returns the real path of a file or folder that equals path except for case.
 func find(fsys fs.FS, path string) (string, bool) {
 	at := "."
 	for part := range strings.SplitSeq(path, "/") {
@@ -150,7 +153,7 @@ func find(fsys fs.FS, path string) (string, bool) {
 	return at, true
 }
 
-// read returns a small file.
+// read returns the content of a file, at most mostAnswerBytes of it.
 func read(fsys fs.FS, name string) ([]byte, error) {
 	path, ok := find(fsys, name)
 	if !ok {
@@ -200,7 +203,8 @@ func (a answers) edition(images []wim.Image, mode Mode) (string, error) {
 		"The image "+data.text("Key")+" "+strconv.Quote(wanted)+" of the answer file is not on the media.")
 }
 
-// checkKey compares the product key with the edition.
+// checkKey returns the screen that asks for the license or for a product key, unless the answers accept
+// the license and have a product key exactly if the edition needs one.
 func (a answers) checkKey(image wim.Image) error {
 	user := a.setup("UserData")
 	evaluation := strings.HasSuffix(image.Edition, "Eval")

@@ -1,5 +1,5 @@
-// Command coredns is the real CoreDNS with the plugins that kubeadm's Corefile names, and no
-// others: the rest would bring the clients of every cloud.
+// Command coredns is the real CoreDNS with only the plugins that kubeadm's Corefile names: the other
+// plugins would add the client libraries of many clouds.
 package main
 
 import (

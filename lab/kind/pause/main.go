@@ -1,7 +1,7 @@
 //go:build unix
 
-// Command pause is the process of a pod sandbox: it waits for the sandbox's end, and reaps
-// orphans.
+// Command pause is the process of a pod sandbox: it waits until the sandbox ends, and reaps
+// orphaned processes.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command burn uses a given share of the processor until it is killed. The lab's
-// containers run it, and with --cores 0 it keeps a pod sandbox.
+// Command burn uses a given number of processor cores until it is killed. The lab's
+// containers run it; with --cores 0, it is the process of a pod sandbox.
 package main
 
 import (
@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// period is the time in which burn uses its share of a core once: short, so that a rate
-// over a second is steady, and not so short that the clock's ticks matter.
+// period is the interval in each of which burn is busy for its share of a core. It is short, so
+// that a rate over a second is steady, but not so short that the clock's ticks matter.
 const period = 50 * time.Millisecond
 
 func main() {
@@ -30,14 +30,14 @@ func main() {
 	<-end
 }
 
-// burn is busy for a share of every period.
+// burn keeps one core busy for a share of every period.
 func burn(share float64) {
 	busy := time.Duration(share * float64(period))
 	for begun := time.Now(); ; begun = begun.Add(period) {
 		for time.Since(begun) < busy {
 		}
 		if late := time.Since(begun) - period; late > 0 {
-			begun = begun.Add(late) // another process had the processor: nothing to make up for
+			begun = begun.Add(late) // another process had the processor; do not make up for that time
 		}
 		time.Sleep(time.Until(begun.Add(period)))
 	}

@@ -15,7 +15,7 @@ type config struct {
 }
 
 type address struct {
-	Version   string `json:"version,omitempty"` // until 0.4.0
+	Version   string `json:"version,omitempty"` // only until version 0.4.0 of CNI
 	Address   string `json:"address"`
 	Gateway   string `json:"gateway"`
 	Interface int    `json:"interface"`
@@ -32,7 +32,7 @@ func main() {
 		answer = map[string]any{"cniVersion": "0.3.1", "code": 100, "msg": err.Error()}
 	}
 	if answer != nil {
-		_ = json.NewEncoder(os.Stdout).Encode(answer) // the error has no other reader
+		_ = json.NewEncoder(os.Stdout).Encode(answer) // containerd could not read an error of this call either
 	}
 	if err != nil {
 		os.Exit(1)
@@ -56,7 +56,8 @@ func run(command string, stdin io.Reader) (any, error) {
 	return nil, fmt.Errorf("CNI_COMMAND is %q", command)
 }
 
-// added returns an address that depends on the pod, so that none must be stored.
+// added returns the result of ADD. The address is computed from the pod's ID, so the plugin does
+// not have to store addresses.
 func added(c config) any {
 	pod := fnv.New32a()
 	pod.Write([]byte(os.Getenv("CNI_CONTAINERID")))

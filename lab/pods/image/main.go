@@ -3,9 +3,9 @@
 //
 //	image burn=burn.exe pause=burn.exe,--cores,0
 //
-// prints the registry's address when it answers, and has the images
-// ADDRESS/burn:1 and ADDRESS/pause:1. Each has one layer, uncompressed, with the
-// program in it; its entrypoint is the program with the arguments.
+// prints the registry's address when the registry answers, and serves the images
+// ADDRESS/burn:1 and ADDRESS/pause:1. Each image has one uncompressed layer with the
+// program; the image's entrypoint is the program with the arguments.
 package main
 
 import (

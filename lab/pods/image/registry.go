@@ -22,7 +22,8 @@ const (
 	program   = "program.exe"
 )
 
-// made is the creation time of all images: the same programs make the same images.
+// made returns the creation time of all images. It is constant, so that the same programs make
+// the same images.
 func made() time.Time { return time.Date(2024, 1, 20, 0, 0, 0, 0, time.UTC) }
 
 type descriptor struct {
@@ -31,7 +32,7 @@ type descriptor struct {
 	Size      int    `json:"size"`
 }
 
-// registry has the parts of the distribution specification that a pull needs.
+// registry serves the parts of the OCI distribution API that a pull needs.
 type registry struct {
 	*http.ServeMux
 	blobs     map[string][]byte // by digest
@@ -98,7 +99,7 @@ func (r *registry) add(name string, content []byte, arguments []string) error {
 }
 
 // layerOf returns a layer in the form of Windows' layers: the files of the container's
-// C: are below Files.
+// drive C: are in the folder Files.
 func layerOf(content []byte) ([]byte, error) {
 	var layer bytes.Buffer
 	w := tar.NewWriter(&layer)

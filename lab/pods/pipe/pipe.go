@@ -2,10 +2,10 @@
 
 // Package pipe makes named pipes that work under Wine too.
 //
-// Windows connects no client to the first instance of a go-winio pipe. Wine 8 does,
-// and the server never sees that client. So the program that makes a pipe with this
-// package, or uses a pipe of a server that does not handle this, connects once as that
-// client, and keeps the connection as long as the other one.
+// Windows connects no client to the first instance of a go-winio pipe. Wine 8 connects the
+// first client to that instance, and the server never sees this client. So Listen itself
+// connects as the first client. Dial does so for a pipe whose server does not use Listen.
+// The extra connection stays open until the listener or the connection is closed.
 package pipe
 
 import (
@@ -35,8 +35,7 @@ func (l *primed) Close() error {
 	return l.Listener.Close()
 }
 
-// Dial connects to a pipe that serves one client, made by a server that does not
-// handle this.
+// Dial connects to a pipe that serves one client and whose server does not use Listen.
 func Dial(ctx context.Context, path string) (net.Conn, error) {
 	first := open(path)
 	conn, err := winio.DialPipeContext(ctx, path)
@@ -58,8 +57,9 @@ func (c *second) Close() error {
 	return err
 }
 
-// open connects as the lost client. It returns windows.InvalidHandle if there is none:
-// on Windows every instance is busy before its server waits for a client.
+// open connects as the first client, which the server never sees. It returns
+// windows.InvalidHandle if it cannot connect: on Windows every instance is busy until its
+// server waits for a client.
 func open(path string) windows.Handle {
 	name, err := windows.UTF16PtrFromString(path)
 	if err != nil {

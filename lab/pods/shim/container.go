@@ -17,15 +17,15 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// container is a job object and the processes that containerd requested in it.
+// container is a job object with the processes that containerd has requested.
 type container struct {
 	id, bundle string
-	files      string // this machine's path of its C:; empty: it has none
+	files      string // the folder on this machine that is the container's C:; empty: it has none
 	created    time.Time
 	job        *job
 
 	mu        sync.Mutex
-	processes map[string]*process // by exec ID, "" is the container's own
+	processes map[string]*process // by exec ID; the ID of the container's own process is ""
 }
 
 // newContainer reads the bundle that containerd wrote.
@@ -57,7 +57,7 @@ func newContainer(r *task.CreateTaskRequest) (*container, error) {
 	return c, nil
 }
 
-// filesOf returns the folder of the image's only layer.
+// filesOf returns the folder with the files of the image's only layer, or "" if there is no layer.
 func filesOf(mounts []*types.Mount) (string, error) {
 	for _, mount := range mounts {
 		for _, option := range mount.Options {
@@ -77,8 +77,8 @@ func filesOf(mounts []*types.Mount) (string, error) {
 	return "", nil
 }
 
-// path translates a path of the container into one of this machine: in the image, or
-// else the same path here.
+// path translates a path in the container to a path on this machine: to the file in the image
+// or, if the image has no such file, to the same path.
 func (c *container) path(name string) string {
 	if c.files == "" || !filepath.IsAbs(name) {
 		return name

@@ -22,7 +22,7 @@ const (
 	eventAttempts = 150 // half a minute without containerd
 )
 
-// publisher sends events to containerd, in their order, also those that happened while
+// publisher sends events to containerd in their order, including events that happened while
 // containerd was not running.
 type publisher struct {
 	namespace string
@@ -38,14 +38,14 @@ func publish(ctx context.Context, address, namespace string) *publisher {
 func (p *publisher) send(topic string, event proto.Message) {
 	value, err := proto.Marshal(event)
 	if err != nil {
-		return // impossible for these messages
+		return // cannot happen: these messages can always be encoded
 	}
 	select {
 	case p.queue <- &eventsapi.ForwardRequest{Envelope: &types.Envelope{
 		Timestamp: timestamppb.Now(), Namespace: p.namespace, Topic: topic,
 		Event: &anypb.Any{TypeUrl: string(event.ProtoReflect().Descriptor().FullName()), Value: value},
 	}}:
-	default: // containerd has been down for long: it asks for states when it starts
+	default: // containerd has been down for a long time; it asks for all states when it starts
 	}
 }
 
@@ -66,8 +66,9 @@ func (p *publisher) run(ctx context.Context, address string) {
 	}
 }
 
-// forward sends one event over the client, or over a new one; it returns the client to
-// use next.
+// forward sends one event over client or, if that is nil or fails, over a new client. It returns
+// the client for the next event; nil if there is none. The event is lost after eventAttempts
+// failures.
 func forward(ctx context.Context, client *ttrpc.Client, address string, event *eventsapi.ForwardRequest) *ttrpc.Client {
 	tick := time.NewTicker(eventInterval)
 	defer tick.Stop()
@@ -99,7 +100,7 @@ func dialEvents(ctx context.Context, address string) *ttrpc.Client {
 	defer cancel()
 	conn, err := winio.DialPipeContext(ctx, address)
 	if err != nil {
-		return nil // tried again
+		return nil // forward tries again
 	}
 	return ttrpc.NewClient(conn)
 }

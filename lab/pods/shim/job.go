@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// job is a job object. Under Wine its own accounting is all zero, so it asks the system
-// for the CPU time of each of its processes and adds them up.
+// job is a Windows job object. Under Wine, the accounting of a job object is all zero, so usage
+// asks the system for the CPU time of each process and adds up the times.
 type job struct {
 	handle windows.Handle
 
@@ -61,8 +61,9 @@ func (j *job) pids() ([]uint32, error) {
 	return pids, nil
 }
 
-// usage returns the usage of all processes ever seen in the job: its times never go
-// back. The usage of a process between its last sample and its end is not known.
+// usage returns the CPU time of all processes that were ever seen in the job, so the time never
+// decreases, and the memory of those that run. The CPU time that a process uses between its last
+// sample and its end is not known.
 func (j *job) usage() (usage, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -122,7 +123,7 @@ func processes() (map[uint32]usage, error) {
 	for offset := uint32(0); ; {
 		p := (*windows.SYSTEM_PROCESS_INFORMATION)(unsafe.Pointer(&buffer[offset]))
 		workingSet := uint64(p.WorkingSetPrivateSize)
-		if workingSet == 0 { // Wine
+		if workingSet == 0 { // Wine leaves the private working set zero
 			workingSet = uint64(p.WorkingSetSize)
 		}
 		all[uint32(p.UniqueProcessID)] = usage{uint64(p.UserTime), uint64(p.KernelTime), workingSet,

@@ -1,14 +1,14 @@
 //go:build windows
 
-// Command containerd-shim-lab-v1 runs containers for containerd under Wine: its
-// runtime io.containerd.lab.v1. A container is a process in a job object, from the
-// files of its image but without isolation. containerd's questions about it get real
-// answers: its CPU time and memory are those of the job's processes, in the form of
-// Windows' own shim, runhcs.
+// Command containerd-shim-lab-v1 runs containers for containerd under Wine, as containerd's
+// runtime io.containerd.lab.v1. A container is a process in a job object. The process runs a
+// program of the container's image, but without isolation. The shim answers containerd's
+// requests with real values: CPU time and memory are those of the job's processes, in the
+// format of runhcs, the shim for Windows.
 //
-// containerd starts it as every shim: `start` starts a process that serves a task
-// service on a pipe, and prints the pipe; `delete` cleans up after a process that has
-// ended.
+// containerd starts the program as it starts every shim: `start` starts a process that serves
+// a task service on a pipe, and prints the path of the pipe; `delete` prints the result of a
+// serving process that has ended.
 package main
 
 import (
@@ -36,7 +36,7 @@ type options struct {
 	action        string
 }
 
-// killed is the exit code of a process that ended together with its shim.
+// killed is the exit code of a process that ended together with its shim or its container.
 const killed = 137
 
 func main() {
@@ -87,14 +87,14 @@ func run(o options, stdout *os.File) error {
 	return fmt.Errorf("there is no action %q", o.action)
 }
 
-// address returns the pipe of a shim.
+// address returns the path of the shim's pipe.
 func (o options) address() string {
 	return `\\.\pipe\containerd-shim-` + o.namespace + "-" + o.id
 }
 
-// start starts the serving process, which outlives containerd, and waits until it
-// serves. It runs in the bundle, in which containerd looks for the address after a
-// restart.
+// start starts the serving process, which outlives containerd, and waits until that process
+// serves. containerd runs start in the bundle's folder. start writes the address into that
+// folder, in which containerd looks for the address after a restart.
 func start(o options, stdout io.Writer) error {
 	exe, err := os.Executable()
 	if err != nil {
@@ -105,7 +105,7 @@ func start(o options, stdout io.Writer) error {
 		return err
 	}
 	cmd := exec.Command(exe, "-namespace", o.namespace, "-id", o.id, "serve")
-	cmd.Dir = filepath.VolumeName(exe) + `\` // a folder that is a working directory cannot be removed
+	cmd.Dir = filepath.VolumeName(exe) + `\` // not the bundle: a process's working folder cannot be removed
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.DETACHED_PROCESS | windows.CREATE_NEW_PROCESS_GROUP}
 	ready, err := cmd.StdoutPipe()
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/swdt-dev/swdt/lab/pods/pipe"
 )
 
-// outputLimit is how long a child may hold open the output of a process that has
-// ended.
+// outputLimit is the maximum time for which the output of a process that has ended is still
+// read, since a child may hold the output open.
 const outputLimit = 5 * time.Second
 
 // processSpec has the needed fields of the OCI runtime's specification of a process.
@@ -45,8 +45,8 @@ type process struct {
 	handle  windows.Handle
 	stdin   io.Closer
 
-	pid        uint32        // from its start on
-	ended      chan struct{} // closed at its end; from then on these are set
+	pid        uint32        // set when the process starts
+	ended      chan struct{} // closed when the process has ended and the fields below are set
 	exitStatus uint32
 	exitedAt   time.Time
 }
@@ -55,7 +55,7 @@ func newProcess(execID string, spec processSpec, streams streams) *process {
 	return &process{execID: execID, spec: spec, streams: streams, ended: make(chan struct{})}
 }
 
-// state returns the state for containerd's request.
+// state is the state of a process, as containerd requests it.
 type state struct {
 	pid        uint32
 	status     tasktypes.Status
@@ -77,8 +77,8 @@ func (p *process) now() state {
 	return state{status: tasktypes.Status_CREATED}
 }
 
-// start starts the process within the job, so that none of its children is outside of
-// it.
+// start starts the process suspended, and resumes it in the job, so that all children of the
+// process are in the job too.
 func (p *process) start(c *container) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,13 +166,13 @@ func (p *process) kill(exitStatus uint32) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.handle == 0 {
-		return nil // it has ended
+		return nil // the process has ended
 	}
 	return windows.TerminateProcess(p.handle, exitStatus)
 }
 
-// connectStdin copies the bytes of the pipe; the end of the process does not wait for
-// it.
+// connectStdin connects the pipe to the process's standard input. The end of the process does
+// not wait for the end of the copying.
 func (p *process) connectStdin(cmd *exec.Cmd) error {
 	if p.streams.stdin == "" {
 		return nil

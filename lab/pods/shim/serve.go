@@ -41,7 +41,7 @@ func serve(o options, ready *os.File) error {
 	case err := <-served:
 		return err
 	case <-ctx.Done():
-		// With a separate deadline: the answer to Shutdown is still being sent.
+		// ctx has ended, but the answer to Shutdown is still being sent: wait with another context.
 		graceful, cancel := context.WithTimeout(context.Background(), shutdownLimit)
 		defer cancel()
 		err := server.Shutdown(graceful)

@@ -64,7 +64,7 @@ func (s *service) Create(_ context.Context, r *task.CreateTaskRequest) (*task.Cr
 		ContainerID: r.ID, Bundle: r.Bundle, Rootfs: r.Rootfs,
 		IO: &events.TaskIO{Stdin: r.Stdin, Stdout: r.Stdout, Stderr: r.Stderr, Terminal: r.Terminal},
 	})
-	return &task.CreateTaskResponse{}, nil // Start starts its process
+	return &task.CreateTaskResponse{}, nil // the container's process starts with Start
 }
 
 func (s *service) Start(_ context.Context, r *task.StartRequest) (*task.StartResponse, error) {
@@ -84,8 +84,8 @@ func (s *service) Start(_ context.Context, r *task.StartRequest) (*task.StartRes
 	return &task.StartResponse{Pid: p.pid}, nil
 }
 
-// awaitExit publishes the end of a process; when the container's own ends, the others
-// are ended.
+// awaitExit waits for the end of a process and publishes it. If the process is the container's
+// own, awaitExit first ends all other processes of the container.
 func (s *service) awaitExit(c *container, p *process) {
 	<-p.ended
 	id := p.execID
@@ -147,7 +147,7 @@ func (s *service) Wait(ctx context.Context, r *task.WaitRequest) (*task.WaitResp
 	}
 }
 
-// Kill ends processes at once, with either signal: Wine has no softer one.
+// Kill ends processes at once, whatever the signal: Wine has no softer way.
 func (s *service) Kill(_ context.Context, r *task.KillRequest) (*emptypb.Empty, error) {
 	c, p, err := s.process(r.ID, r.ExecID)
 	if err != nil {
@@ -188,8 +188,8 @@ func (s *service) CloseIO(_ context.Context, r *task.CloseIORequest) (*emptypb.E
 	return &emptypb.Empty{}, nil
 }
 
-// Pids always returns at least one process: containerd removes a shim without any as a
-// leftover when it starts again.
+// Pids always returns at least one process: when containerd starts again, it removes a shim
+// without processes as a leftover.
 func (s *service) Pids(_ context.Context, r *task.PidsRequest) (*task.PidsResponse, error) {
 	c, err := s.container(r.ID)
 	if err != nil {
@@ -223,7 +223,7 @@ func (s *service) Stats(_ context.Context, r *task.StatsRequest) (*task.StatsRes
 
 func (s *service) Connect(_ context.Context, r *task.ConnectRequest) (*task.ConnectResponse, error) {
 	answer := &task.ConnectResponse{ShimPid: uint32(os.Getpid())}
-	// containerd 2 connects to a pod's shim before the container is made.
+	// containerd 2 connects to a pod's shim before it makes the container.
 	if _, p, err := s.process(r.ID, ""); err == nil {
 		answer.TaskPid = p.now().pid
 	}
@@ -241,7 +241,7 @@ func (s *service) Shutdown(context.Context, *task.ShutdownRequest) (*emptypb.Emp
 }
 
 func (s *service) Update(context.Context, *task.UpdateTaskRequest) (*emptypb.Empty, error) {
-	return &emptypb.Empty{}, nil // nothing is limited here
+	return &emptypb.Empty{}, nil // the lab's containers have no limits
 }
 
 func (s *service) ResizePty(context.Context, *task.ResizePtyRequest) (*emptypb.Empty, error) {

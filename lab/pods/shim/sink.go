@@ -18,9 +18,9 @@ const (
 	dialInterval = 50 * time.Millisecond
 )
 
-// sink carries a process's output to containerd, which serves a pipe for it, and the
-// same pipe again after its restart. While no server runs the process waits; if none
-// runs for long its output is lost, without an error for the process.
+// sink sends a process's output to containerd, which serves a pipe for the output, and serves
+// the same pipe again after a restart. While no server runs, the process waits. After dialLimit
+// the output is lost, without an error for the process.
 type sink struct {
 	path string
 	ctx  context.Context
@@ -58,7 +58,7 @@ func (s *sink) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// connect retries until there is a server.
+// connect tries to connect for at most dialLimit, and reports whether it has connected.
 func (s *sink) connect() bool {
 	ctx, cancel := context.WithTimeout(s.ctx, dialLimit)
 	defer cancel()
@@ -79,10 +79,11 @@ func (s *sink) connect() bool {
 	}
 }
 
-// watch notices that the server has ended, which a process without output would never
-// notice: the next server reads the pipe only once it has a client.
+// watch connects again when the server of conn has ended. Without watch, a process that writes
+// nothing would never notice that, and the next server reads the pipe only after a client has
+// connected.
 func (s *sink) watch(conn net.Conn) {
-	_, _ = conn.Read(make([]byte, 1)) // nothing is ever sent here
+	_, _ = conn.Read(make([]byte, 1)) // the server sends nothing, so Read returns when the server ends
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.conn != conn || s.ctx.Err() != nil {

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// statistics are containerd.runhcs.stats.v1.Statistics, which containerd's CRI
-// expects of every shim on Windows: field 1 is a Windows container's.
+// statistics returns a containerd.runhcs.stats.v1.Statistics, which containerd's CRI plugin
+// expects from every shim on Windows. Field 1 has the statistics of a Windows container.
 func statistics(u usage, created, now time.Time) *anypb.Any {
 	const tick = 100 // in ns
 	user, kernel := u.user*tick, u.kernel*tick

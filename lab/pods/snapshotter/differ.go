@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// differ reports that a layer was applied; the snapshotter applies it when the snapshot
-// is committed.
+// differ only reports that it has applied a layer. The snapshotter unpacks the layer when
+// containerd commits the snapshot.
 type differ struct {
 	diffapi.UnimplementedDiffServer
 }

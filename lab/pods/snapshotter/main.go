@@ -1,16 +1,16 @@
 //go:build windows
 
-// Command lab-snapshotter keeps the files of images and containers for containerd
-// under Wine, which lacks the Windows layers that containerd uses itself: a proxy
-// snapshotter and differ, on a separate pipe, as a service.
+// Command lab-snapshotter keeps the files of images and containers for containerd under Wine,
+// which lacks the layers of Windows that containerd's own snapshotter uses. It is a service that
+// serves a proxy snapshotter and a proxy differ on a pipe.
 //
 //	lab-snapshotter --register    registers the service
 //	lab-snapshotter --run         runs it
 //
 // It supports images of one uncompressed layer. That layer's digest is also containerd's
 // name for the image's files (their chain ID), so the snapshotter finds the layer in
-// containerd's content store and unpacks it. A differ then has nothing to do:
-// containerd 1.6, which does not support proxy differs, may use any.
+// containerd's content store and unpacks it. So a differ has nothing to do, and containerd 1.6,
+// which does not support proxy differs, may use any differ.
 package main
 
 import (
@@ -31,7 +31,7 @@ import (
 const (
 	serviceName = "lab-snapshotter"
 	address     = `\\.\pipe\lab-snapshotter`
-	// root is containerd's folder for a snapshotter of this name, which it reports to the
+	// root is containerd's folder for a snapshotter called lab. containerd reports it to the
 	// kubelet as the folder of images.
 	root    = `C:\ProgramData\containerd\root\io.containerd.snapshotter.v1.lab`
 	content = `C:\ProgramData\containerd\root\io.containerd.content.v1.content`

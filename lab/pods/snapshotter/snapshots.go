@@ -23,7 +23,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// snapshotter is containerd's service of snapshots.
+// snapshotter implements containerd's service of snapshots.
 type snapshotter struct {
 	snapshotsapi.UnimplementedSnapshotsServer
 	mu    sync.Mutex
@@ -86,8 +86,9 @@ func (s *snapshotter) add(kind snapshotsapi.Kind, name, parent string, labels ma
 	return s.mounts(added)
 }
 
-// mounts returns the places of the files for the shim, in the form of Windows' layers.
-// A snapshot without a parent exists only to be unpacked into, which does not happen.
+// mounts tells the shim the folders of a snapshot's files, in the form of Windows' layers. It
+// returns no mount for a snapshot without a parent: containerd makes such a snapshot to unpack a
+// layer into it, and the differ does not do that.
 func (s *snapshotter) mounts(of *snapshot) ([]*types.Mount, error) {
 	if of.Parent == "" {
 		return nil, nil
@@ -149,7 +150,8 @@ func (s *snapshotter) Commit(_ context.Context, r *snapshotsapi.CommitSnapshotRe
 	return &emptypb.Empty{}, s.store.save()
 }
 
-// Remove keeps a layer's files for other snapshots of the same layer.
+// Remove removes a snapshot. It keeps the files of a committed snapshot's layer for other
+// snapshots of the same layer.
 func (s *snapshotter) Remove(_ context.Context, r *snapshotsapi.RemoveSnapshotRequest) (*emptypb.Empty, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,8 +219,8 @@ func (s *snapshotter) Update(_ context.Context, r *snapshotsapi.UpdateSnapshotRe
 	return &snapshotsapi.UpdateSnapshotResponse{Info: found.info()}, s.store.save()
 }
 
-// List ignores filters: containerd uses them to look for a snapshot that exists
-// according to an earlier answer, and decides by the returned ones.
+// List returns all snapshots, whatever the filters. This suffices: containerd filters for a
+// snapshot that exists according to an earlier answer, and checks the returned snapshots itself.
 func (s *snapshotter) List(_ *snapshotsapi.ListSnapshotsRequest, to snapshotsapi.Snapshots_ListServer) error {
 	s.mu.Lock()
 	var all []*snapshotsapi.Info

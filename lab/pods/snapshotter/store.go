@@ -23,7 +23,8 @@ type snapshot struct {
 	Kind             snapshotsapi.Kind
 	Labels           map[string]string
 	Created, Updated time.Time
-	// Folder is its folder below the root: the layer's if it is committed.
+	// Folder is the snapshot's folder below the root. A committed snapshot has the folder of its
+	// layer.
 	Folder string
 }
 
@@ -65,7 +66,8 @@ func (s *store) save() error {
 
 func (s *store) path(one *snapshot) string { return filepath.Join(s.root, one.Folder) }
 
-// unpack unpacks the layer of this digest, unless it is unpacked already.
+// unpack unpacks the layer with a digest, unless it is already unpacked. It returns the layer's
+// folder below the root.
 func (s *store) unpack(digest string) (folder string, err error) {
 	algorithm, hex, _ := strings.Cut(digest, ":")
 	folder = filepath.Join("layers", hex)
