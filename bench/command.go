@@ -25,7 +25,7 @@ const limit = 4 * time.Minute
 type command struct {
 	name  string
 	args  []string
-	env   []string // added to this process's own
+	env   []string // added to this process's environment
 	limit time.Duration
 }
 
@@ -37,7 +37,7 @@ func (c command) String() string { return c.name + " " + strings.Join(c.args, " 
 type taken struct {
 	seconds float64
 	cpu     float64 // seconds of all processors together
-	memory  int64   // the maximum of the largest process
+	memory  int64   // the maximum resident memory of the largest process, in bytes
 	stdout  []byte
 }
 
@@ -81,7 +81,7 @@ func output(ctx context.Context, name string, args ...string) (string, error) {
 	return strings.TrimSpace(string(t.stdout)), err
 }
 
-// slow is the time above which a command is measured only once.
+// slow is the time above which a command is measured only once, in seconds.
 const slow = 15.0
 
 func median(values []float64) float64 {
@@ -107,7 +107,7 @@ func hashFile(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// expectSame returns an error if two files differ: a tool did not do its work.
+// expectSame returns an error if two files differ, which means that a tool did not do its work.
 func expectSame(got, want string) error {
 	a, err := hashFile(got)
 	if err != nil {

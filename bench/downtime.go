@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// pushesPerSize is the number of pushes of each binary in the third part.
+// pushesPerSize is the number of measured pushes of each service's binary.
 const pushesPerSize = 9
 
 // tinyService is a service with a small binary, or the same binary padded to a size.
@@ -19,8 +19,8 @@ type tinyService struct {
 
 func (s tinyService) destination() string { return `C:\t\` + s.name + `.exe` }
 
-// downtime alternates between a small and a large binary of the same service, so that
-// other load on the machine affects both.
+// downtime pushes a small and a large binary of the same program in turns, so that other load on
+// the machine affects both.
 func (b *bench) downtime(ctx context.Context) (Downtime, error) {
 	node, err := b.startWineNode(ctx, filepath.Join(b.work, "downtime"))
 	defer node.end(ctx)

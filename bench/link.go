@@ -42,7 +42,7 @@ type proxy struct {
 	end      context.CancelFunc
 }
 
-// newProxy listens until it is closed.
+// newProxy returns a proxy that listens until it is closed.
 func newProxy(ctx context.Context, link Link, target string) (*proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -138,8 +138,8 @@ func (p *proxy) carry(to, from net.Conn, lane *lane) {
 	delivering.Wait()
 }
 
-// deliver writes packets when they arrive, and then closes the receiver's side. It
-// drains all of them even after the receiver has closed the connection.
+// deliver writes packets when they arrive, and closes the receiver's side after the last packet. It
+// takes all packets from the channel even if the receiver has closed the connection.
 func deliver(ctx context.Context, to net.Conn, packets <-chan carried) {
 	gone := false
 	for p := range packets {
@@ -173,8 +173,8 @@ func waitUntil(ctx context.Context, t time.Time) bool {
 	}
 }
 
-// lane is one direction of a link. Its clock runs ahead of the real one by the time that the booked
-// bytes need.
+// lane is one direction of a link. It books a time at which bytes leave: after all bytes that were
+// booked before.
 type lane struct {
 	mu   sync.Mutex
 	rate float64
@@ -186,8 +186,8 @@ func newLane(rate float64, now func() time.Time) *lane {
 	return &lane{rate: rate, now: now, free: now()}
 }
 
-// late is the maximum delay that a lane makes up for. Timers fire late, and without this each late
-// timer would slow the link down.
+// late is the maximum delay for which a lane compensates. Timers fire late, and without compensation
+// each late timer would slow the link down.
 const late = 2 * time.Millisecond
 
 // book books n bytes and returns the time at which they will have left.

@@ -23,16 +23,16 @@ import (
 const (
 	logLines = 10_000_000
 	needle   = "needle"
-	// While a log is followed it grows by growth bytes, growthRate times a second.
+	// While swdt follows a log, the log grows by growth bytes, growthRate times a second.
 	growth     = 20_000_000
 	growthRate = 10 // a second
 	growths    = 50
-	// wholeLimit bounds the reading of the whole log: Wine's cmd types only a few
-	// megabytes a second.
+	// wholeLimit bounds the time to read the whole log: Wine's cmd prints only a few megabytes
+	// a second.
 	wholeLimit = 20 * time.Minute
 )
 
-// Logs is the fourth part.
+// Logs has the results of the part logs.
 type Logs struct {
 	Machine Machine   `json:"machine"`
 	Repeat  int       `json:"repeat"`
@@ -42,7 +42,7 @@ type Logs struct {
 	Follow  Followed  `json:"follow"`
 }
 
-// LogRead is one way of reading the log.
+// LogRead has the results of one way to read the log.
 type LogRead struct {
 	Way     string  `json:"way"`
 	Seconds float64 `json:"seconds"`
@@ -51,7 +51,7 @@ type LogRead struct {
 	Lines   int64   `json:"lines"`
 }
 
-// Followed is a log that was followed while it grew.
+// Followed has the results of following a log while the log grew.
 type Followed struct {
 	Bytes          int64   `json:"bytes"`
 	WrittenSeconds float64 `json:"writtenSeconds"` // from the first byte to the last
@@ -96,7 +96,8 @@ func (b *bench) logs(ctx context.Context) (Logs, error) {
 	return result, err
 }
 
-// writeLog writes lines of klog, of which one contains the needle.
+// writeLog writes a log of logLines lines, of which one contains needle. It returns the size of the
+// log in bytes.
 func writeLog(path string) (int64, error) {
 	file, err := os.Create(path)
 	if err != nil {
@@ -118,7 +119,7 @@ func writeLog(path string) (int64, error) {
 	return sizeOf(path)
 }
 
-// writeLine writes a line as kubelet does, different from every other line.
+// writeLine writes a line as kubelet does. The line differs from all other lines of the log.
 func writeLine(out io.Writer, begun time.Time, i int, word string) {
 	stamp := begun.Add(time.Duration(i) * 300 * time.Microsecond).Format("0102 15:04:05.000000")
 	fmt.Fprintf(out, "I%s    4242 kubelet.go:%4d] \"SyncLoop (PLEG): event for %s\" pod=\"default/web-%07d\"\n", stamp,
@@ -173,7 +174,7 @@ func (w wayToRead) measure(ctx context.Context, repeat int, wire *wire) (LogRead
 	return read, nil
 }
 
-// into runs a command and writes its output to a writer, since it is too large to keep.
+// into runs a command and writes its output to out, since the output is too large to keep in memory.
 func (c command) into(ctx context.Context, out io.Writer) (taken, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.limit, limit))
 	defer cancel()
@@ -222,7 +223,7 @@ func (n *wineNode) follow(ctx context.Context, file string) (Followed, error) {
 	}
 	f, err := n.grow(ctx, path, out)
 	_ = cmd.Process.Signal(os.Interrupt)
-	_ = cmd.Wait() // it was interrupted
+	_ = cmd.Wait() // the error only reports the interrupt
 	f.Memory = peak(cmd)
 	return f, err
 }
@@ -257,7 +258,7 @@ func (n *wineNode) grow(ctx context.Context, path string, out *awaited) (Followe
 	return f, err
 }
 
-// awaited is output that can be awaited up to a number of bytes.
+// awaited is a counter that lets a caller wait for a number of bytes.
 type awaited struct {
 	*counter
 	reached chan struct{}
@@ -283,7 +284,7 @@ func (a *awaited) await(ctx context.Context, bytes int64) error {
 	return nil
 }
 
-// wire forwards connections and counts the bytes that come back.
+// wire forwards connections to target and counts the bytes that target sends.
 type wire struct {
 	listener net.Listener
 	target   string
@@ -315,7 +316,7 @@ func (w *wire) pass(client net.Conn) {
 	defer client.Close()
 	server, err := net.Dial("tcp", w.target)
 	if err != nil {
-		return // the client notices
+		return // the client sees that its connection is closed
 	}
 	defer server.Close()
 	go func() {
@@ -342,7 +343,7 @@ func logsTable(l Logs) string {
 	var rows [][]string
 	var whole float64
 	for _, way := range l.Ways {
-		whole = way.Seconds // the last one is without swdt
+		whole = way.Seconds // in the end that of the last way, which is without swdt
 	}
 	for _, way := range l.Ways {
 		rows = append(rows, []string{

@@ -6,14 +6,14 @@
 //   - sizes: patches of real pairs of builds: bytes, seconds, memory
 //   - pushes: whole pushes through OpenSSH over shaped links
 //   - downtime: how long a service is down, for a small and a large binary
-//   - logs: a log of a gigabyte, its end, a search, all of it, and as it grows
-//   - stats: the cost of watching 200 pods, here and on the node
+//   - logs: reading a log of a gigabyte: its end, the result of a search, all of it, and
+//     following a log while it grows
+//   - stats: the cost of watching 200 pods, on this machine and on the node
 //   - relay: the time that the relay to a node's container runtime adds to a call
-//   - vm: how long a VM needs to be made and to start, against QEMU alone
+//   - vm: the time to make and to start a VM, compared with QEMU alone
 //
-// `make bench` builds and installs its requirements and runs all parts. Results go to
-// bench/results.json, from which the tables and plots of docs/benchmarks.md are
-// drawn.
+// `make bench` builds and installs the requirements and runs all parts. bench writes the
+// results to bench/results.json, and the tables and plots of docs/benchmarks.md from them.
 //
 //   - pairs.go, tools.go, sizes.go: the first part
 //   - link.go, sshd.go, sandbox.go, pushes.go: the second
@@ -168,8 +168,8 @@ func (o options) measure(ctx context.Context, store string, results *Results) er
 	return nil
 }
 
-// partial reports whether the results are only printed: a page with half of the tables
-// from another run would compare results that are not comparable.
+// partial reports whether the results are only printed and not stored. Results of some pairs or links
+// are not stored, since tables with results of several runs would compare what is not comparable.
 func (o options) partial() bool { return len(o.pairs)+len(o.links) > 0 || o.watchFor != statsFor }
 
 // bench is one run.

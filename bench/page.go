@@ -73,7 +73,7 @@ func replaceSection(page []byte, name, text string) ([]byte, error) {
 	return slices.Concat(before, begin, []byte("\n"+text+"\n"), end, after), nil
 }
 
-// table writes a Markdown table. All columns but the first are numbers.
+// table returns a Markdown table. All columns except the first contain numbers.
 func table(header []string, rows [][]string) string {
 	var b strings.Builder
 	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
@@ -150,7 +150,7 @@ func pushesTables(p Pushes) string {
 	return b.String()
 }
 
-// staged is the suffix of the rows of swdt's own part.
+// staged is the suffix of the rows with swdt's time until the file is staged and verified.
 const staged = ", to the verified file"
 
 func pushRows(p Pushes) [][]string {

@@ -23,7 +23,7 @@ type Pair struct {
 	old, new string
 }
 
-// kubeletPair is the pair of the second part.
+// kubeletPair is the name of the pair that the part pushes uses.
 const kubeletPair = "kubelet"
 
 // allPairs returns the files to work on, the most important first.
@@ -92,8 +92,8 @@ func (b *bench) randomPair() (Pair, error) {
 	return p, nil
 }
 
-// cppPackage is a large C++ library. Debian usually has two builds of it at a time: the build of
-// the release, and the build with the latest security fixes.
+// cppPackage is a large C++ library. Debian usually has two builds of this library at a time: the
+// build of the release, and the build with the latest security fixes.
 const cppPackage, cppFile = "libnode108", "libnode.so.108"
 
 // cppPair returns the two newest builds that apt lists.

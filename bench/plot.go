@@ -125,7 +125,7 @@ func bars(link LinkResult) []plotBar {
 	return all
 }
 
-// label is the place of a text; it moves down until it overlaps no other.
+// label is the place of a text. patchesPlot moves a label down if it overlaps an earlier one.
 type label struct{ x, y, width float64 }
 
 func (l label) overlaps(other label) bool {

@@ -16,7 +16,8 @@ import (
 // way is one way to send the new kubelet to the far end.
 type way struct {
 	name string
-	// prepare restores the state that the far end had before the push; its time is not measured.
+	// prepare restores the state that the far end had before the push. The time of prepare is not
+	// measured.
 	prepare func(ctx context.Context) error
 	push    func(ctx context.Context, l *farEnds) (taken, Push, error)
 }
@@ -65,14 +66,14 @@ func (b *bench) pushes(ctx context.Context) (Pushes, error) {
 func (b *bench) kubelets() (Pair, error) {
 	c := *b
 	c.pairs = []string{kubeletPair}
-	pairs, err := c.allPairs(context.Background()) // this pair exists already
+	pairs, err := c.allPairs(context.Background()) // needs no context: lab/build.sh has built this pair
 	if err != nil {
 		return Pair{}, err
 	}
 	return pairs[0], nil
 }
 
-// pusher holds the state of the second part.
+// pusher holds the state of the part pushes.
 type pusher struct {
 	*bench
 	pair    Pair
@@ -203,7 +204,7 @@ func (p *pusher) oldFar(ctx context.Context) error {
 	return errors.Join(p.emptyFar(ctx), copyFile(p.pair.old, p.farFile()))
 }
 
-// arrived checks that the peer did its work; the check is not part of its time.
+// arrived checks that the far end now has the new binary. The check is not part of the time t.
 func (p *pusher) arrived(t taken, err error) (taken, Push, error) {
 	if err == nil {
 		err = expectSame(p.farFile(), p.pair.new)
@@ -255,8 +256,8 @@ ssh %[3]s root@127.0.0.1 'zstd -q -f -d --long=27 --patch-from=%[4]s -o %[4]s.ne
 	return p.arrived(words("bash", "-c", script).run(ctx))
 }
 
-// oldNode pushes the old binary, and removes the new one. The node keeps the new binary for a
-// rollback, and a push of it would need no transfer.
+// oldNode pushes the old binary, and removes the new binary, which the node keeps for a rollback. If
+// the node still had the new binary, a push of it would need no transfer.
 func (p *pusher) oldNode(ctx context.Context) error {
 	if _, _, err := p.node.push(ctx, p.oldFile, component); err != nil {
 		return err

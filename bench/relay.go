@@ -28,7 +28,7 @@ const (
 	relayRounds = 3
 )
 
-// Relay is the sixth part.
+// Relay has the results of the part relay.
 type Relay struct {
 	Machine Machine     `json:"machine"`
 	Pods    int         `json:"pods"`
@@ -37,15 +37,15 @@ type Relay struct {
 	InProcess map[string][]float64 `json:"inProcess"`
 }
 
-// RelayCall is the median of a call, round by round, in seconds.
+// RelayCall has the median times of a call, one for each round, in seconds.
 type RelayCall struct {
 	Method string    `json:"method"`
 	OnNode []float64 `json:"onTheNodeSeconds"`
 	Proxy  []float64 `json:"throughTheProxySeconds"`
 }
 
-// relay calls a runtime on a Wine node, on the node itself and through `swdt cri
-// proxy`, by turns.
+// relay calls a container runtime on a Wine node, in turns from the node itself and through `swdt cri
+// proxy`.
 func (b *bench) relay(ctx context.Context) (Relay, error) {
 	result := Relay{Pods: statsPods}
 	node, end, err := b.startWineRuntime(ctx, filepath.Join(b.work, "relay"))
@@ -124,7 +124,7 @@ type criProxy struct {
 	socket string
 }
 
-// startProxy relays one of the node's pipes.
+// startProxy starts `swdt cri proxy` for one of the node's pipes, and waits until it listens.
 func (r *wineRuntime) startProxy(ctx context.Context, pipe string) (*criProxy, error) {
 	name := pipe[strings.LastIndexByte(pipe, '\\')+1:]
 	health := fmt.Sprintf("        health:\n          criPipe: %s\n", pipe)
@@ -146,7 +146,7 @@ func (r *wineRuntime) startProxy(ctx context.Context, pipe string) (*criProxy, e
 	}
 	late := time.AfterFunc(time.Minute, func() { _ = p.cmd.Process.Kill() })
 	defer late.Stop()
-	var result any // only its arrival counts
+	var result any // the proxy listens when it prints its result; the content does not matter
 	if err := json.NewDecoder(bufio.NewReader(stdout)).Decode(&result); err != nil {
 		p.stop()
 		return nil, fmt.Errorf("swdt cri proxy: %w", err)
@@ -156,7 +156,7 @@ func (r *wineRuntime) startProxy(ctx context.Context, pipe string) (*criProxy, e
 
 func (p *criProxy) stop() {
 	_ = p.cmd.Process.Signal(os.Interrupt)
-	_ = p.cmd.Wait() // it was interrupted
+	_ = p.cmd.Wait() // the error only reports the interrupt
 }
 
 func relayTable(r Relay) string {

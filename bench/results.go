@@ -35,21 +35,21 @@ type Machine struct {
 	Versions  []string `json:"versions"`
 }
 
-// Sizes is the first part.
+// Sizes has the results of the part sizes.
 type Sizes struct {
 	Machine Machine      `json:"machine"`
 	Repeat  int          `json:"repeat"`
 	Pairs   []PairResult `json:"pairs"`
 }
 
-// PairResult has the patches that the tools made of a pair.
+// PairResult has the patches that the tools made for a pair.
 type PairResult struct {
 	Pair
 	Patches []Patch            `json:"patches"`
 	OneCore map[string]float64 `json:"applyBytesPerSecondOnOneCore"`
 }
 
-// Patch is the patch that one tool made of one pair.
+// Patch describes the patch that one tool made for one pair.
 type Patch struct {
 	Tool         string  `json:"tool"`
 	Bytes        int64   `json:"bytes"`
@@ -75,7 +75,7 @@ func (p Patch) String() string {
 		p.Bytes, p.DiffSeconds, p.DiffCPU, p.DiffMemory>>20, p.ApplySeconds, p.ApplyMemory>>20)
 }
 
-// Pushes is the second part.
+// Pushes has the results of the part pushes.
 type Pushes struct {
 	Machine Machine      `json:"machine"`
 	Repeat  int          `json:"repeat"`
@@ -89,12 +89,12 @@ type LinkResult struct {
 	Ways []Push `json:"ways"`
 }
 
-// Push is one way over one link.
+// Push has the result of one way over one link.
 type Push struct {
 	Way     string  `json:"way"`
 	Seconds float64 `json:"seconds"`
-	// The times that swdt reports: obtaining and transferring, up to the staged and
-	// verified file, without connecting and restarting.
+	// TransferSeconds is the sum of the times that swdt reports for obtaining and transferring
+	// the file, until the file is staged and verified. It is without connecting and restarting.
 	TransferSeconds float64 `json:"transferSeconds,omitempty"`
 	Method          string  `json:"method,omitempty"`
 	SentBytes       int64   `json:"sentBytes,omitempty"`
@@ -112,13 +112,13 @@ func (p Push) String() string {
 	return fmt.Sprintf("%7.3fs%s", p.Seconds, more)
 }
 
-// Downtime is the third part.
+// Downtime has the results of the part downtime.
 type Downtime struct {
 	Machine Machine          `json:"machine"`
 	Sizes   []DowntimeOfSize `json:"sizes"`
 }
 
-// DowntimeOfSize is how long the service was down, push by push.
+// DowntimeOfSize has the downtimes of a service with a binary of Bytes, one for each push.
 type DowntimeOfSize struct {
 	Bytes   int64     `json:"bytes"`
 	Seconds []float64 `json:"seconds"`

@@ -27,7 +27,7 @@ type wineNode struct {
 
 const nodeName = "bench"
 
-// startWineNode starts the node. The caller calls end, also after an error.
+// startWineNode starts a node. The caller must call end, even after an error.
 func (b *bench) startWineNode(ctx context.Context, folder string) (*wineNode, error) {
 	n := &wineNode{b: b, name: nodeName, state: filepath.Join(folder, "state"), cache: filepath.Join(folder, "cache")}
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -80,8 +80,7 @@ func (n *wineNode) shareTemplate() error {
 	return os.Symlink(template, filepath.Join(own, "wine"))
 }
 
-// end removes the sandbox. It has a deadline of its own, since the deadline of the run may have
-// passed.
+// end removes the sandbox. It uses a new deadline, since the deadline of the run may have passed.
 func (n *wineNode) end(ctx context.Context) {
 	if n.server != nil {
 		n.server.stop()
@@ -99,12 +98,12 @@ func (n *wineNode) swdt(ctx context.Context, args ...string) (taken, error) {
 	return c.run(ctx)
 }
 
-// drive returns the path of drive C: on this machine.
+// drive returns the path on this machine of a file on the node's drive C:.
 func (n *wineNode) drive(path string) string {
 	return filepath.Join(n.prefix, "drive_c", filepath.FromSlash(path))
 }
 
-// nodeFile writes a node file for the node at an address.
+// nodeFile writes a node file for the node at an address, and returns the file's path.
 func (n *wineNode) nodeFile(name, address string, provisioners ...string) (string, error) {
 	path := filepath.Join(n.keys.folder, name+".yaml")
 	text := fmt.Sprintf(`apiVersion: windows.k8s.io/v1alpha1

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// patchLimit is the time after which a patch is of no use.
+// patchLimit bounds the time to make or to apply a patch. A tool that needs more is of no use.
 const patchLimit = 90 * time.Second
 
 // sizes makes and applies a patch of every pair with every tool.
@@ -54,7 +54,7 @@ func (b *bench) patches(ctx context.Context, p Pair) []Patch {
 	return cells
 }
 
-// done reports whether a tool is not measured again: it failed, or takes too long.
+// done reports whether a tool is not measured again, since it failed or takes too long.
 func done(rounds []Patch) bool {
 	if len(rounds) == 0 {
 		return false
@@ -108,8 +108,8 @@ func (b *bench) fill(ctx context.Context, p Pair, t tool, cell *Patch) error {
 	return expectSame(out, p.new)
 }
 
-// oneCore returns the new bytes a second when swdt's patches are applied on one core,
-// verified and written.
+// oneCore returns the rates at which one core applies swdt's patches, by variant, in bytes of the new
+// file a second. Verifying and writing the new file is part of the time.
 func (b *bench) oneCore(ctx context.Context, p Pair) (map[string]float64, error) {
 	rates := map[string]float64{}
 	patch, out := filepath.Join(b.work, "patch"), filepath.Join(b.work, "out")

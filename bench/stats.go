@@ -28,18 +28,18 @@ import (
 const (
 	statsPods     = 200
 	statsInterval = time.Second
-	// statsFor is about the shortest time after which growth is visible.
+	// statsFor is about the shortest time after which growth of the memory is visible.
 	statsFor = 5 * time.Minute
 )
 
-// Stats is the fifth part.
+// Stats has the results of the part stats.
 type Stats struct {
 	Machine Machine `json:"machine"`
 	Pods    int     `json:"pods"`
 	Watches []Watch `json:"watches"`
 }
 
-// Watch is one `swdt stats watch`, with the cost at its other end.
+// Watch has the results of one `swdt stats watch`, with the cost at the node's end.
 type Watch struct {
 	Node    string  `json:"node"`
 	Output  string  `json:"output"`
@@ -56,11 +56,11 @@ type Watch struct {
 	Far      []Far `json:"far"`
 }
 
-// Far has the cost of the processes at the other end.
+// Far has the cost of the processes with one role at the node's end.
 type Far struct {
 	What string  `json:"what"`
 	CPU  float64 `json:"processorSeconds"`
-	Most int64   `json:"residentBytes"` // of the largest
+	Most int64   `json:"residentBytes"` // the maximum of the largest process
 }
 
 // watched is a node to watch.
@@ -71,9 +71,9 @@ type watched struct {
 	far func() map[string][]int
 }
 
-// stats watches three nodes at the same time, so that other load on the machine
-// affects all of them: a simulated one on a terminal and into a file, and the
-// real agent under Wine.
+// stats watches three nodes at the same time, so that other load on the machine affects all of
+// them: a simulated node with lines into a pipe, a simulated node with a table on a terminal, and
+// the real agent under Wine.
 func (b *bench) stats(ctx context.Context) (Stats, error) {
 	result := Stats{Pods: statsPods}
 	var nodes []watched
@@ -107,7 +107,8 @@ func (b *bench) stats(ctx context.Context) (Stats, error) {
 }
 
 // startSimulatedNode starts a sandbox of swdt, a single process that is SSH server,
-// Windows, container runtime and agent.
+// Windows, container runtime and agent. The caller must call the returned function, even after an
+// error.
 func (b *bench) startSimulatedNode(ctx context.Context, folder string) (watched, func(), error) {
 	state := filepath.Join(folder, "state")
 	w := watched{name: "simulated", env: []string{"XDG_CACHE_HOME=" + filepath.Join(folder, "cache")}}
@@ -137,7 +138,8 @@ func (b *bench) startSimulatedNode(ctx context.Context, folder string) (watched,
 	return w, end, nil
 }
 
-// watch runs `swdt stats watch` and samples all processes every second.
+// watch runs `swdt stats watch`, and samples the memory and the processor time of all processes every
+// second.
 func (b *bench) watch(ctx context.Context, node watched, output, name string) (Watch, error) {
 	w := Watch{Node: node.name, Output: output}
 	ctx, cancel := context.WithTimeout(ctx, b.watchFor+limit)
@@ -181,8 +183,8 @@ func (b *bench) watch(ctx context.Context, node watched, output, name string) (W
 	return w, w.count(recording, int(b.watchFor/statsInterval))
 }
 
-// show gives the command a terminal of 120 columns, or a pipe, and counts what it
-// prints. The returned function waits for the end of the output and frees everything.
+// show makes the command write to out: through a terminal of 120 columns if output is "table", else
+// through a pipe. The returned function waits for the end of the output and frees everything.
 func show(cmd *exec.Cmd, output string, out io.Writer) (func() error, error) {
 	if output != "table" {
 		cmd.Stdout = out
@@ -210,8 +212,8 @@ func show(cmd *exec.Cmd, output string, out io.Writer) (func() error, error) {
 	}, nil
 }
 
-// count reads the answers from the recording. It returns an error if they are missing, since the
-// watch then did not do its work.
+// count counts the answers and samples in the recording. It returns an error if some are missing, since
+// the watch did not do its work in this case.
 func (w *Watch) count(recording string, ticks int) error {
 	var err error
 	if w.Recorded, err = sizeOf(recording); err != nil {
@@ -236,8 +238,8 @@ func (w *Watch) count(recording string, ticks int) error {
 	return nil
 }
 
-// account counts the cost of processes from now on. It leaves out the cost that a process
-// had before the account was made.
+// account counts the cost of processes. It leaves out the processor time that a process had used
+// before newAccount made the account.
 type account struct {
 	find   func() map[string][]int
 	before map[int]float64
@@ -283,13 +285,13 @@ func (a *account) sums() []Far {
 	return all
 }
 
-// processorSeconds returns the processor time of a process, and false if it has ended.
+// processorSeconds returns the processor time of a process. It returns false if the process has ended.
 func processorSeconds(pid int) (float64, bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, false
 	}
-	// The name, in brackets, may contain any character.
+	// The name of the process, in brackets, may contain any character.
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if len(fields) < 13 {
 		return 0, false
@@ -302,7 +304,7 @@ func processorSeconds(pid int) (float64, bool) {
 	return (user + system) / ticksASecond, true
 }
 
-// statusBytes returns a size of a process, or 0 if it has ended.
+// statusBytes returns a size from /proc/PID/status, in bytes, or 0 if the process has ended.
 func statusBytes(pid int, name string) int64 {
 	file, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

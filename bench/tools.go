@@ -13,14 +13,14 @@ import (
 	"strings"
 )
 
-// tool makes patches.
+// tool is a program that makes and applies patches.
 type tool struct {
 	name  string
 	diff  func(old, new, patch string) command
 	apply func(old, patch, out string) command
 }
 
-// swdtTool names swdt's two variants in tables.
+// The names of swdt's two variants in tables.
 const (
 	swdtFast  = "swdt fast"
 	swdtSmall = "swdt small"
@@ -80,7 +80,7 @@ func zstdPatch(level string) tool {
 // directions. It makes no patch that could be applied later.
 func (b *bench) rsyncLocal(ctx context.Context, p Pair, cell *Patch) error {
 	shell := filepath.Join(b.work, "here")
-	// In place of ssh: drop the host's name, and run the command here.
+	// The script replaces ssh: it drops the host's name, and runs the command on this machine.
 	if err := os.WriteFile(shell, []byte("#!/bin/sh\nshift\nexec sh -c \"$*\"\n"), 0o755); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (b *bench) rsyncLocal(ctx context.Context, p Pair, cell *Patch) error {
 	return expectSame(target, p.new)
 }
 
-// rsyncBytes parses the output of --stats.
+// rsyncBytes returns the sum of the sent and the received bytes in the output of rsync --stats.
 func rsyncBytes(stats []byte) (int64, error) {
 	found := regexp.MustCompile(`Total bytes (?:sent|received): ([0-9,.]+)`).FindAllSubmatch(stats, -1)
 	if len(found) != 2 {

@@ -21,16 +21,16 @@ import (
 const (
 	// vmRounds is how many pairs of starts are measured. The first start of a VM is not counted.
 	vmRounds = 7
-	// vmBoot bounds a start, also without hardware acceleration.
+	// vmBoot bounds a start. It suffices without hardware acceleration, too.
 	vmBoot = 3 * time.Minute
-	// vmProbe is the pause between two looks for the SSH server of the VM that swdt does not start, and
-	// vmGreeting bounds a look. More looks would slow the guest down.
+	// vmProbe is the interval of attempts to reach the SSH server of the VM that swdt does not start,
+	// and vmGreeting bounds each attempt. More attempts would slow the guest down.
 	vmProbe, vmGreeting = 250 * time.Millisecond, time.Second
-	// vmGolden is the size of the image that overlays are made of, in bytes.
+	// vmGolden is the size of the image below the overlays, in bytes.
 	vmGolden = 10 << 30
 )
 
-// VM is the seventh part.
+// VM has the results of the part vm.
 type VM struct {
 	Machine     Machine   `json:"machine"`
 	Accelerator string    `json:"accelerator"`
@@ -47,8 +47,8 @@ type VM struct {
 type VMStart struct {
 	Swdt float64 `json:"swdtVMStartWaitSeconds"`
 	QEMU float64 `json:"qemuSeconds"`
-	// SwdtCPU and QEMUCPU are the processor seconds that QEMU had used at that moment: other load on
-	// the machine changes them less.
+	// SwdtCPU and QEMUCPU are the processor seconds that QEMU had used when the SSH server greeted.
+	// Other load on the machine changes them less than it changes Swdt and QEMU.
 	SwdtCPU float64 `json:"swdtVMStartWaitProcessorSeconds"`
 	QEMUCPU float64 `json:"qemuProcessorSeconds"`
 }
@@ -59,8 +59,8 @@ type vmHome struct {
 	folder string
 }
 
-// vm measures the making of VMs and their starts. swdt and QEMU take turns, and which one is the first
-// changes from pair to pair, so that other load on the machine affects both.
+// vm measures the times to make and to start VMs. swdt and QEMU take turns, and their order changes
+// from pair to pair, so that other load on the machine affects both.
 func (b *bench) vm(ctx context.Context) (VM, error) {
 	result := VM{GoldenBytes: vmGolden}
 	home := vmHome{b, filepath.Join(b.work, "vm")}
@@ -108,8 +108,8 @@ func (b *bench) vm(ctx context.Context) (VM, error) {
 	return result, nil
 }
 
-// create measures how long a VM over a large image needs to be made. All clusters of the image are
-// allocated, so that its tables are those of an image that is full, but nothing is written.
+// create measures the time to make a VM over a large image. All clusters of the image are allocated, so
+// that its tables are those of a full image, but no data is written.
 func (h vmHome) create(ctx context.Context, result *VM) error {
 	golden, overlay := filepath.Join(h.folder, "golden.qcow2"), filepath.Join(h.folder, "overlay.qcow2")
 	if _, err := output(ctx, "qemu-img", "create", "-q", "-f", "qcow2", "-o", "preallocation=metadata", golden,
@@ -117,7 +117,7 @@ func (h vmHome) create(ctx context.Context, result *VM) error {
 		return err
 	}
 	defer os.Remove(golden)
-	for round := range 1 + vmRounds { // the first one finds out how this machine accelerates, once for all
+	for round := range 1 + vmRounds { // round 0 is not counted: only then swdt detects the accelerator
 		n := vmNode{home: h, name: "overlay"}
 		begun := time.Now()
 		if err := n.make(ctx, golden); err != nil {
@@ -147,11 +147,11 @@ func (h vmHome) create(ctx context.Context, result *VM) error {
 type vmNode struct {
 	home        vmHome
 	name        string
-	file        string // its node file
+	file        string // the path of the VM's node file
 	accelerator string
 }
 
-// swdt runs swdt on the VM, and reads its result.
+// swdt runs swdt with the VM's node file, and decodes the JSON output into result.
 func (n *vmNode) swdt(ctx context.Context, result any, args ...string) (taken, error) {
 	c := words(n.home.b.swdt, append(args, "-c", n.file, "-o", "json")...)
 	for variable, name := range map[string]string{
@@ -196,8 +196,8 @@ func (n *vmNode) remove(ctx context.Context) error {
 	return err
 }
 
-// start starts the VM by swdt, and ends it. It returns the seconds to the SSH server's greeting, and
-// QEMU's processor seconds.
+// start starts the VM with swdt, and ends the VM. It returns the seconds until the SSH server's
+// greeting, and the processor seconds that QEMU has used until then.
 func (n *vmNode) start(ctx context.Context) (seconds, cpu float64, err error) {
 	var started struct {
 		VMs []struct {
@@ -218,7 +218,8 @@ func (n *vmNode) start(ctx context.Context) (seconds, cpu float64, err error) {
 	return t.seconds, cpu, err
 }
 
-// startDirectly starts the command that swdt would start, and ends it. It returns what start returns.
+// startDirectly starts QEMU with the command line that swdt would use, and ends QEMU. It returns the same
+// two values as start.
 func (n *vmNode) startDirectly(ctx context.Context) (seconds, cpu float64, err error) {
 	var planned struct {
 		VMs []struct {
@@ -256,8 +257,8 @@ func (n *vmNode) startDirectly(ctx context.Context) (seconds, cpu float64, err e
 	return seconds, cpu, err
 }
 
-// greeted waits until an SSH server greets at an address. Looks overlap: one that connects before
-// the guest has a network hangs.
+// greeted waits until an SSH server at an address sends its greeting. The attempts overlap, since an
+// attempt that connects before the guest has a network hangs.
 func greeted(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, vmBoot, &tooLongError{vmBoot})
 	defer cancel()

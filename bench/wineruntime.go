@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// wineRuntime is a Wine node on which a simulated container runtime serves its
-// pipe; everything in between is real.
+// wineRuntime is a Wine node on which a simulated container runtime serves its pipe. Everything
+// between swdt and this pipe is real.
 type wineRuntime struct {
 	*wineNode
 	config string
 	served *exec.Cmd
 }
 
-// startWineRuntime starts the node. The caller calls end, also after an error.
+// startWineRuntime starts a node. The caller must call the returned function, even after an error.
 func (b *bench) startWineRuntime(ctx context.Context, folder string) (*wineRuntime, func(), error) {
 	r := &wineRuntime{}
 	var err error
@@ -30,7 +30,7 @@ func (b *bench) startWineRuntime(ctx context.Context, folder string) (*wineRunti
 	end := func() {
 		if r.served != nil {
 			_ = r.served.Process.Signal(os.Interrupt)
-			_ = r.served.Wait() // it was interrupted
+			_ = r.served.Wait() // the error only reports the interrupt
 		}
 		r.end(ctx)
 	}
@@ -53,7 +53,7 @@ func (b *bench) startWineRuntime(ctx context.Context, folder string) (*wineRunti
 	return r, end, r.serve(ctx)
 }
 
-// serve runs the runtime in a separate session.
+// serve starts the simulated runtime in a separate session, and waits until it serves.
 func (r *wineRuntime) serve(ctx context.Context) error {
 	r.served = exec.CommandContext(ctx, r.b.swdt, "exec", "-c", r.config, "--", `C:\crinode.exe`, "serve",
 		fmt.Sprint(statsPods))
@@ -79,7 +79,8 @@ func (r *wineRuntime) serve(ctx context.Context) error {
 	return nil
 }
 
-// onNode runs the witness on the node and returns the numbers that it prints.
+// onNode runs crinode.exe on the node and returns the numbers that it prints. count is their expected
+// number.
 func (r *wineRuntime) onNode(ctx context.Context, count int, args ...string) ([]float64, error) {
 	t, err := r.swdt(ctx, append([]string{"exec", "-c", r.config, "--", `C:\crinode.exe`}, args...)...)
 	if err != nil {
@@ -99,8 +100,8 @@ func (r *wineRuntime) onNode(ctx context.Context, count int, args ...string) ([]
 	return numbers, nil
 }
 
-// watched distinguishes agents that are started from now on from those of other
-// sessions.
+// watched returns the node with the processes whose cost counts. Of the agents, these are the ones that
+// start after the call of watched, since earlier agents serve other sessions.
 func (r *wineRuntime) watched() watched {
 	others := map[int]bool{}
 	for _, pid := range r.processes()["agents"] {
@@ -124,7 +125,7 @@ func (r *wineRuntime) watched() watched {
 	}
 }
 
-// processes returns the relevant processes of the prefix.
+// processes returns the IDs of the relevant processes of the Wine prefix, by role.
 func (r *wineRuntime) processes() map[string][]int {
 	folders, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {

@@ -1,14 +1,13 @@
-// language counts phrases that make readers read a sentence twice, and fails if
-// there are more of one than accepted.txt allows.
+// Command language counts phrases that make readers read a sentence twice, and fails if
+// a phrase occurs more often than accepted.txt allows.
 //
 //	git ls-files | language [-list [PATTERN…]] [-write]
 //
-// scripts/language.sh runs it over the whole tree. It reads the names of files from stdin, and
-// looks at comments and strings of Go
-// code, at comments of protobuf files, shell scripts and Makefiles, and at the
-// text of Markdown documents. patterns.txt lists the phrases, each with the form
-// to write instead. The accepted numbers may only fall: after a fall the check
-// also fails, until -write has lowered them.
+// scripts/language.sh runs language over the whole tree. language reads the names of files from
+// stdin, and searches comments and strings of Go code, comments of protobuf files, shell scripts
+// and Makefiles, and the text of Markdown documents. patterns.txt lists the phrases, each with the
+// form to write instead. The accepted numbers may only fall: if there are fewer phrases than
+// accepted, the check also fails, until -write has lowered the numbers.
 //
 // main.go compares, patterns.go reads the patterns and applies them, and
 // passages.go finds the text.
@@ -81,8 +80,8 @@ func run(names io.Reader, out io.Writer, o options) error {
 	return nil
 }
 
-// compare prints what differs from the accepted numbers, and returns how many
-// patterns occur more and less often.
+// compare prints the patterns whose numbers differ from the accepted ones. It returns the numbers of
+// patterns that occur more often and less often than accepted.
 func compare(out io.Writer, patterns []pattern, found map[string][]finding, accepted map[string]int) (
 	risen, fallen int) {
 	for _, p := range patterns {
@@ -113,7 +112,7 @@ type finding struct {
 	phrase string
 }
 
-// findInFiles returns what is found in the named files, by the patterns' names.
+// findInFiles returns the findings in the named files, by the patterns' names.
 func findInFiles(names io.Reader, patterns []pattern) (map[string][]finding, error) {
 	found := map[string][]finding{}
 	lines := bufio.NewScanner(names)

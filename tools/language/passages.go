@@ -39,7 +39,7 @@ func (p *passage) add(line int, words string) {
 // quotes matches quoted words: code, and the output of programs.
 var quotes = regexp.MustCompile("`[^`]*`|\"[^\"]*\"|“[^”]*”")
 
-// withoutQuotes replaces quoted text by as many underscores, so that offsets stay.
+// withoutQuotes replaces each byte of quoted text by an underscore, so that offsets stay the same.
 func withoutQuotes(words string) string {
 	return quotes.ReplaceAllStringFunc(words, func(quote string) string {
 		return strings.Repeat("_", len(quote))
@@ -96,8 +96,8 @@ func (p *passages) end() {
 
 var listItem = regexp.MustCompile(`^([-*+]|\d+[.)])\s+`)
 
-// add adds a line; an empty one, or one that begins a list item, ends the passage
-// before it.
+// add adds a line. An empty line, or a line that begins a list item, ends the passage before that
+// line.
 func (p *passages) add(line int, words string) {
 	words = strings.TrimSpace(words)
 	if words == "" {
@@ -111,8 +111,8 @@ func (p *passages) add(line int, words string) {
 	p.open.add(line, words)
 }
 
-// readPassages returns the text of a file, by the kind of file; none for a kind
-// without text, or for generated files: their text is that of their source.
+// readPassages returns the text of a file, according to the kind of file. It returns no text for
+// kinds of files without text, and for generated files, whose text comes from other files.
 func readPassages(path string) ([]passage, error) {
 	slash := filepath.ToSlash(path)
 	read := map[string]func(string, string) ([]passage, error){
@@ -171,7 +171,7 @@ func addComment(all *passages, first int, text string) {
 	}
 }
 
-// addStrings adds the strings of three words and more: help, messages and errors.
+// addStrings adds the strings of at least three words: help, messages and errors.
 func addStrings(all *passages, files *token.FileSet, file *ast.File) {
 	ast.Inspect(file, func(node ast.Node) bool {
 		switch node := node.(type) {
@@ -191,8 +191,8 @@ func addStrings(all *passages, files *token.FileSet, file *ast.File) {
 	})
 }
 
-// literals returns the string literals of a concatenation from left to right, none
-// if it concatenates anything else.
+// literals returns the string literals of a concatenation from left to right. If the concatenation
+// contains anything else, literals returns none.
 func literals(e ast.Expr) []*ast.BasicLit {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -237,8 +237,8 @@ func addString(all *passages, files *token.FileSet, parts []*ast.BasicLit) {
 	all.end()
 }
 
-// markdownPassages returns the text of a document without its code. Headings and
-// the cells of tables are passages of their own.
+// markdownPassages returns the text of a document without its code. Each heading and each cell of a
+// table is a separate passage.
 func markdownPassages(_, text string) ([]passage, error) {
 	var all passages
 	fenced := false
@@ -271,7 +271,7 @@ func markdownPassages(_, text string) ([]passage, error) {
 func slashComments(_, text string) ([]passage, error) { return lineComments(text, "//"), nil }
 func hashComments(_, text string) ([]passage, error)  { return lineComments(text, "#"), nil }
 
-// lineComments returns the comments that have lines of their own.
+// lineComments returns the comments that begin at the beginning of a line.
 func lineComments(text, mark string) []passage {
 	var all passages
 	for i, line := range strings.Split(text, "\n") {

@@ -74,7 +74,7 @@ func (p *pattern) set(line string) error {
 	return nil
 }
 
-// check holds the pattern against its own examples.
+// check checks that the pattern is complete and fits its own examples.
 func (p *pattern) check() error {
 	if p.match == nil || p.write == "" || len(p.hits) == 0 || len(p.misses) == 0 {
 		return fmt.Errorf("%s needs match, write, and at least one hit and one miss", p.name)

@@ -1,4 +1,4 @@
-// skips counts the tests of recorded runs and fails if one was skipped that
+// Command skips counts the tests of recorded runs, and fails if a test was skipped that
 // should have run.
 //
 //	skips -expected FILE RECORD…
@@ -106,7 +106,7 @@ func (t *tally) add(record io.Reader) error {
 	for {
 		line, readErr := lines.ReadBytes('\n')
 		var e event
-		// A line that is no event comes from a build; gotestsum reports those.
+		// A line that is not an event comes from a build; gotestsum reports such lines.
 		if json.Unmarshal(line, &e) == nil && e.Test != "" {
 			t.count(e, messages)
 		}
@@ -136,7 +136,7 @@ func (t *tally) count(e event, messages map[string]string) {
 	}
 }
 
-// report prints the sums. The error names every skip that no rule expects.
+// report prints the sums. The error names every skipped test that no rule expects.
 func (t *tally) report(out io.Writer, rules []rule) error {
 	var unexpected []string
 	for _, s := range t.skipped {
