@@ -65,7 +65,7 @@ func copyNew(files platform.Files, from, to string) error {
 }
 
 // changers returns the ordinary accounts that can change a file with this access list. If err is
-// set, the list is unknown, and changers returns Everyone (WD).
+// set, the list is unknown, and changers returns WD, which stands for all accounts.
 func changers(sddl string, err error) []string {
 	if err != nil {
 		return []string{"WD"}
