@@ -95,8 +95,10 @@ type Adopter interface {
 // GuestReader is a Driver that can read files of a running guest without the guest's network.
 type GuestReader interface {
 	// GuestFiles returns the content of the guest's files at these paths, by path. It leaves out
-	// files that do not exist or have more than limit bytes. The error reports that no agent in the
-	// guest answers. A guest can return any content, so the caller must not trust the content.
+	// files that the guest's agent refuses to read, for example because they do not exist. It returns
+	// an error if no agent in the guest answers, or if a file has more than limit bytes; the map then
+	// has the files that were read before. A guest can return any content, so the caller must not
+	// trust the content.
 	GuestFiles(ctx context.Context, m Machine, limit int, paths ...string) (map[string][]byte, error)
 }
 

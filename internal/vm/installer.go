@@ -17,7 +17,7 @@ type Installer interface {
 	// has ended, until the VM starts again or is deleted.
 	Serial(ctx context.Context, m Machine, from int64) ([]byte, error)
 	// Publish moves the disk and the firmware variables of a stopped VM to a folder of the same
-	// file system, as write-once files. The VM is absent afterwards; Delete removes its other
+	// file system, as read-only files. The VM is absent afterwards; Delete removes its other
 	// files. Errors: ErrAbsent; ErrRunning; ErrUnsupported for a disk that is laid over an image.
 	Publish(ctx context.Context, m Machine, folder string) (Published, error)
 }
@@ -31,7 +31,7 @@ const Emulated = "tcg"
 
 // Observer counts the activity of a VM since Observe.
 type Observer interface {
-	// Look returns the counts. If the VM has ended, Look returns no error; Signs.State tells that
+	// Look returns the counts. If the VM has ended, Look returns no error; Signs.State reports that
 	// the VM has ended.
 	Look(ctx context.Context) (Signs, error)
 	Close() error

@@ -1,7 +1,7 @@
 package answer
 
 // SetupAccount is the name of an account that the answers for Windows 11 make, because the first
-// start of Windows 11 asks for a user if the Administrator is the only account. Nobody logs on with
+// start of Windows 11 asks for a user if the Administrator is the only account. No user logs on with
 // this account: the script of the Administrator's first logon removes it.
 const SetupAccount = "swdt-setup"
 

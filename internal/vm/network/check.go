@@ -10,7 +10,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
-// Ports that a Kubernetes node and its cluster reach each other at.
+// Ports at which a Kubernetes node and its cluster reach each other.
 const (
 	apiServerPort = 6443
 	kubeletPort   = 10250
@@ -31,7 +31,7 @@ type Sides struct {
 	Peer        netip.Addr
 	PeerName    string // the control plane's container
 	PeerBridge  string // your machine's interface towards the peer
-	PeerPort    string // the peer's port of that bridge; empty if it is not known
+	PeerPort    string // the port of PeerBridge that leads to the peer; empty if it is not known
 	APIServerOf bool   // reports whether the peer has the API server
 }
 
@@ -57,8 +57,8 @@ func (s Sides) Connections() []Connection {
 		Connection{"pods of " + s.PeerName + " reach pods of the VM (VXLAN)", from})
 }
 
-// Problems returns a finding for each connection that the firewall stops, or whose
-// sender it hides.
+// Problems returns a finding for each connection that the firewall stops, and for each connection
+// whose sender's address the firewall replaces.
 func (f *Firewall) Problems(connections []Connection) []finding.Problem {
 	var problems []finding.Problem
 	for _, c := range connections {

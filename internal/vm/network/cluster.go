@@ -14,7 +14,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
-// isKinds reports whether a Docker network is the one that kind puts clusters on.
+// isKinds reports whether a Docker network is the network on which kind makes clusters.
 func isKinds(name string) bool {
 	if other := os.Getenv("KIND_EXPERIMENTAL_DOCKER_NETWORK"); other != "" {
 		return name == other
@@ -22,8 +22,8 @@ func isKinds(name string) bool {
 	return name == "kind"
 }
 
-// checkAlias compares the address by which the node knows the control plane with the container's.
-// Docker may give it another one when it starts again.
+// checkAlias compares the control plane's address in the node file with the address of the control
+// plane's container. Docker may give a container another address when the container starts again.
 func (f *Findings) checkAlias(w Wanted) {
 	if f.Place.Docker == nil || w.Alias.Name == "" {
 		return
@@ -50,7 +50,7 @@ func names(n *DockerNetwork) string {
 	return strings.Join(slices.Sorted(maps.Keys(n.Containers)), ", ")
 }
 
-// mostPeers bounds the containers whose connections are judged.
+// mostPeers bounds the containers whose connections are checked.
 const mostPeers = 50
 
 // checkFirewall finds the rules that stop connections between the VM and the containers.
@@ -93,7 +93,7 @@ func (f *Findings) connections(tap string, port func(netip.Addr) string) (all []
 			all = append(all, sides.Connections()...)
 		}
 	}
-	if len(all) == 0 { // a machine that could be there
+	if len(all) == 0 { // no container: judge an address that a node could have
 		sides.PeerName, sides.Peer, sides.APIServerOf = "a node", f.Place.Subnet.Addr().Next().Next(), true
 		all = sides.Connections()
 	}

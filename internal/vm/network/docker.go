@@ -28,10 +28,11 @@ const (
 // madeLabel marks the networks that swdt has made.
 const madeLabel = "dev.swdt.made"
 
-// Docker is Docker's engine at a Unix socket.
+// Docker is an engine of Docker, usually at a Unix socket of your machine.
 type Docker struct {
 	Socket string
-	// Remote is the address of an engine that is not at a Unix socket; usually empty.
+	// Remote is the address of an engine that is not at a Unix socket; usually empty. swdt sends
+	// such an engine no request.
 	Remote string
 }
 
@@ -58,10 +59,10 @@ func (d Docker) Host() string {
 	return "unix://" + d.Socket
 }
 
-// errRemote is returned instead of asking an engine of another machine.
+// errRemote is the error of each request to an engine that is not at a Unix socket.
 var errRemote = errors.New("$DOCKER_HOST names an engine on another machine, and a bridge there is of no use here")
 
-// DockerError is an error that Docker's engine answers.
+// DockerError is an error that Docker's engine returns.
 type DockerError struct {
 	Status  int
 	Message string
@@ -71,7 +72,8 @@ func (e *DockerError) Error() string {
 	return fmt.Sprintf("Docker answers %d %s: %s", e.Status, http.StatusText(e.Status), e.Message)
 }
 
-// do sends a request; answer may be nil.
+// do sends a request with body as JSON, and decodes the reply into answer. Both body and answer may
+// be nil. The error is a *DockerError if the engine returns an error.
 func (d Docker) do(ctx context.Context, method, path string, body, answer any) error {
 	if d.Remote != "" {
 		return fmt.Errorf("%w: %.80q", errRemote, d.Remote)
@@ -103,7 +105,7 @@ func (d Docker) do(ctx context.Context, method, path string, body, answer any) e
 	limited := io.LimitReader(response.Body, largestDockerText)
 	if response.StatusCode >= http.StatusBadRequest {
 		var complaint struct{ Message string }
-		_ = json.NewDecoder(limited).Decode(&complaint) // without it, the status must do
+		_ = json.NewDecoder(limited).Decode(&complaint) // without a message, the error has the status alone
 		return &DockerError{response.StatusCode, fmt.Sprintf("%.*s", largestComplaint, complaint.Message)}
 	}
 	if answer == nil {
@@ -115,7 +117,8 @@ func (d Docker) do(ctx context.Context, method, path string, body, answer any) e
 	return nil
 }
 
-// where returns why the bridges of an engine are not on your machine; "" if it is not known.
+// where returns the reason why the bridges of an engine are not on your machine; "" if the reason
+// is not known.
 func (d Docker) where(ctx context.Context) string {
 	var info struct {
 		OperatingSystem string
@@ -157,7 +160,8 @@ func (n NewNetwork) Command() string {
 		kindSubnet6, n.Subnet, n.containers(), madeLabel, n.Name)
 }
 
-// Make makes a network in the form in which kind makes its own, which uses it from then on.
+// Make makes a network as kind would make it, so that kind uses this network from then on. If
+// Docker refuses a network with IPv6, Make makes one without IPv6.
 func (d Docker) Make(ctx context.Context, n NewNetwork) error {
 	type pool struct {
 		Subnet  string
@@ -190,8 +194,8 @@ func (d Docker) Remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// freeSubnet returns a subnet for a new network that none of the others has, which are those of
-// Docker and of your machine's interfaces.
+// freeSubnet returns a subnet for a new network that overlaps none of the others: the subnets of
+// Docker's networks and of your machine's interfaces.
 func freeSubnet(others []netip.Prefix) (netip.Prefix, error) {
 	for second := byte(18); second < 32; second++ {
 		subnet := netip.PrefixFrom(netip.AddrFrom4([4]byte{172, second, 0, 0}), 16)

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// ErrNoDockerNetwork means that Docker has no network of that name.
+// ErrNoDockerNetwork means that Docker has no network with the name.
 var ErrNoDockerNetwork = errors.New("there is no such Docker network")
 
 // DockerNetwork is a bridge network of Docker.
@@ -19,15 +19,17 @@ type DockerNetwork struct {
 	Bridge  string // the interface on your machine
 	Subnet  netip.Prefix
 	Gateway netip.Addr
-	// Range is the part of Subnet that Docker gives to containers; invalid: all of it.
+	// Range is the part of Subnet that Docker gives to containers. If it is invalid, Docker gives
+	// them all of Subnet.
 	Range netip.Prefix
 	// Made reports whether swdt has made the network.
 	Made bool
-	// Containers are the addresses in use, by the container's name.
+	// Containers are the addresses that containers use, by the container's name.
 	Containers map[string]netip.Addr
 }
 
-// Network asks Docker about a network. The error is ErrNoDockerNetwork if there is none.
+// Network asks Docker about a network. The error is ErrNoDockerNetwork if Docker has no such
+// network.
 func (d Docker) Network(ctx context.Context, name string) (DockerNetwork, error) {
 	var answer dockerAnswer
 	err := d.do(ctx, http.MethodGet, "/networks/"+url.PathEscape(name), nil, &answer)
@@ -85,7 +87,7 @@ func (a dockerAnswer) network() (DockerNetwork, error) {
 	for _, config := range a.IPAM.Config {
 		if subnet, err := netip.ParsePrefix(config.Subnet); err == nil && subnet.Addr().Is4() {
 			n.Subnet = subnet.Masked()
-			n.Gateway, _ = netip.ParseAddr(config.Gateway) // Docker may leave both out
+			n.Gateway, _ = netip.ParseAddr(config.Gateway) // Docker may omit both the gateway and the range
 			n.Range, _ = netip.ParsePrefix(config.IPRange)
 		}
 	}
@@ -100,17 +102,17 @@ func (a dockerAnswer) network() (DockerNetwork, error) {
 	return n, nil
 }
 
-// ControlPlane returns the name and address of the container in which kind's API server
-// of a cluster runs.
+// ControlPlane returns the name and address of the container in which the API server of one of
+// kind's clusters runs. ok is false if this container is not on the network.
 func (n DockerNetwork) ControlPlane(cluster string) (name string, address netip.Addr, ok bool) {
 	name = cluster + "-control-plane"
 	address, ok = n.Containers[name]
 	return name, address, ok
 }
 
-// FreeAddress returns the highest address of the subnet that is neither Docker's nor in
-// taken, if possible outside of the range that Docker gives to containers. Docker itself
-// assigns the lowest free address.
+// FreeAddress returns the highest address of the subnet that is neither used in Docker's network
+// nor in taken. If possible, the address is outside of the range that Docker gives to containers.
+// Docker itself gives a container the lowest free address.
 func (n DockerNetwork) FreeAddress(taken []netip.Addr) (netip.Addr, error) {
 	used := map[netip.Addr]bool{n.Gateway: true, n.Subnet.Addr(): true, broadcast(n.Subnet): true}
 	for _, a := range n.Containers {
@@ -122,7 +124,7 @@ func (n DockerNetwork) FreeAddress(taken []netip.Addr) (netip.Addr, error) {
 	const most = 4096 // tries
 	starts := []netip.Addr{broadcast(n.Subnet)}
 	if n.Assigns(starts[0]) && n.Range.IsValid() {
-		starts = append([]netip.Addr{n.Range.Masked().Addr()}, starts...) // below the range comes first
+		starts = append([]netip.Addr{n.Range.Masked().Addr()}, starts...) // search below the range first
 	}
 	for _, a := range starts {
 		for range most {

@@ -17,13 +17,13 @@ type Firewall struct {
 	hooks  []hook // in the order in which a packet meets them
 	// viaNFT means that iptables keeps its tables in nftables, where nft lists them too.
 	viaNFT bool
-	// blindToBridges means that rules of the families ip and inet see no frames between two ports of
-	// one bridge: the kernel's br_netfilter is off.
+	// blindToBridges means that rules of the families ip and inet see no frames between two ports
+	// of one bridge, since the kernel's br_netfilter is off.
 	blindToBridges bool
 }
 
-// chainID names a chain. table is that of iptables, such as filter, or family and table of nftables,
-// such as "inet firewalld".
+// chainID names a chain. table is the name of a table of iptables, such as filter, or the family
+// and the name of a table of nftables, such as "inet firewalld".
 type chainID struct{ table, name string }
 
 // chain is an ordered list of rules.
@@ -34,14 +34,14 @@ type chain struct {
 
 // Packet is the first packet of a connection that your machine forwards.
 type Packet struct {
-	In, Out string // interfaces; a bridge's name for one of its ports
+	In, Out string // interfaces; for the port of a bridge, the name of the bridge
 	// InPort and OutPort are the ports of the bridges In and Out; empty if they are not known.
 	InPort, OutPort string
 	From, To        netip.Addr
 	Protocol        string // tcp or udp
 	Port            uint16 // of the receiver
 
-	isAnswer bool // Port is then the sender's
+	isAnswer bool // the packet is an answer, and Port is its sender's port
 	in, out  link // as the rules of the current hook see them
 }
 
@@ -62,20 +62,20 @@ type Verdict struct {
 	Passes bool
 	// Answer means that the packet passes, and its answer does not.
 	Answer bool
-	// Table is the table of the rule that decides, or of the rule that hides the sender: that of
-	// iptables, such as filter, or family and table of nftables, such as "inet firewalld".
+	// Table is the table of the rule that decides, or of the rule that hides the sender, in the
+	// form of chainID.table.
 	Table string
 	// Rule is the rule that decides, as iptables-save or nft prints it, or the chain's policy;
 	// empty if no rule decides.
 	Rule string
-	// Maybe means that the rule, or one before it, has a condition that swdt does not know.
+	// Maybe means that the rule, or a rule before it, has a condition that swdt does not know.
 	Maybe bool
-	// Hides is the rule that replaces the sender's address, so that the receiver sees
-	// your machine instead; empty if none does.
+	// Hides is the rule that replaces the sender's address, so that the receiver sees your machine
+	// as the sender; empty if no rule does.
 	Hides string
 }
 
-// Bounds of a rule set, beyond those of the busiest machines.
+// Limits of a rule set. The rule sets of the busiest machines are smaller.
 const (
 	mostRules = 100_000
 	mostDepth = 32 // of chains that call chains
@@ -144,8 +144,8 @@ func (f *Firewall) parseLine(table *string, line string) error {
 	return nil
 }
 
-// Judge returns what the firewall does to a connection that your machine forwards: to its
-// first packet and, for TCP, to the answer. VXLAN, the use of UDP here, has no answers.
+// Judge returns what the firewall does to a connection that your machine forwards. It judges the
+// first packet and, for TCP, the answer. Connections over UDP are VXLAN, which has no answers.
 func (f *Firewall) Judge(p Packet) Verdict {
 	if v := f.forward(p); !v.Passes {
 		return v
@@ -169,7 +169,7 @@ func (f *Firewall) Judge(p Packet) Verdict {
 	return v
 }
 
-// forward returns what happens to one packet.
+// forward returns the verdict about one packet.
 func (f *Firewall) forward(p Packet) Verdict {
 	for _, h := range f.hooks {
 		if h.isNAT || !f.sees(h, p) {
@@ -182,7 +182,9 @@ func (f *Firewall) forward(p Packet) Verdict {
 	return Verdict{Passes: true}
 }
 
-// decide returns the rule that ends a packet's way through one of the kernel's chains.
+// decide returns the rule that decides about a packet at a hook, or else the policy of the hook's
+// chain, and the target of that rule or policy. maybe reports that a rule whose condition swdt does
+// not know may decide instead.
 func (f *Firewall) decide(h hook, p Packet) (rule, target string, maybe bool) {
 	c := f.chains[h.chain]
 	if c == nil {
@@ -204,8 +206,9 @@ type walk struct {
 	steps    int
 }
 
-// through returns the rule that ends the walk, or nil if the chain returns. A rule with an unknown
-// condition ends the walk if it stops the packet, and not if it lets the packet through.
+// through walks through a chain. It returns the rule that ends the walk, or nil if the packet
+// returns from the chain. A rule with an unknown condition ends the walk only if it stops the
+// packet.
 func (w *walk) through(c *chain, depth int) *rule {
 	for i := range c.rules {
 		if w.steps++; w.steps > mostSteps || depth > mostDepth {
@@ -223,7 +226,7 @@ func (w *walk) through(c *chain, depth int) *rule {
 		case matched == yes:
 			return end
 		}
-		w.maybe = true // this rule may have ended it
+		w.maybe = true // this rule may match
 		if end != nil && stops(end.target) {
 			return end
 		}
@@ -231,8 +234,8 @@ func (w *walk) through(c *chain, depth int) *rule {
 	return nil
 }
 
-// follow returns the rule that ends the walk, if a rule matches, and whether the rule makes its chain
-// return instead.
+// follow follows a rule as if it matched. end is the rule that ends the walk, which may be in a
+// called chain; returns reports that the rule makes its chain return instead.
 func (w *walk) follow(r *rule, depth int) (end *rule, returns bool) {
 	if called := w.firewall.chains[chainID{w.table, r.calls}]; called != nil {
 		end = w.through(called, depth+1)

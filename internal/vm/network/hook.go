@@ -9,7 +9,7 @@ import (
 type hook struct {
 	chain    chainID
 	stage    stage
-	priority int  // of chains at one stage; the lowest comes first
+	priority int  // the chain with the lowest priority at a stage comes first
 	isNAT    bool // the chain's table changes addresses
 	isBridge bool // the chain sees the frames of bridges
 }
@@ -38,7 +38,7 @@ func newFirewall() *Firewall {
 	return f
 }
 
-// hook adds hooks.
+// hook adds hooks, and keeps all hooks in the order in which a packet meets them.
 func (f *Firewall) hook(more ...hook) {
 	f.hooks = append(f.hooks, more...)
 	slices.SortStableFunc(f.hooks, func(a, b hook) int {
@@ -51,8 +51,9 @@ func (f *Firewall) hasBridgeRules() bool {
 	return slices.ContainsFunc(f.hooks, func(h hook) bool { return h.isBridge && len(f.chains[h.chain].rules) > 0 })
 }
 
-// sees reports whether a packet passes a hook. Chains of the family bridge see frames that come from a
-// bridge or leave through one; those for forwarded frames see only what stays within a bridge.
+// sees reports whether a packet passes a hook. Chains of the family bridge see frames that come
+// from a bridge or leave through a bridge. Of these chains, those at stage forward see only frames
+// that stay within one bridge.
 func (f *Firewall) sees(h hook, p Packet) bool {
 	within := p.In == p.Out // from one port of a bridge to another
 	if h.isBridge {
@@ -67,8 +68,9 @@ type link struct {
 	isKnown bool
 }
 
-// view returns a packet with its interfaces as the rules of the hook see them. A packet has no way out
-// before it is routed; once it is, the kernel no longer names its way in.
+// view returns a packet with its interfaces as the rules of the hook see them. At stage prerouting,
+// the kernel does not know the outgoing interface yet; at stage postrouting, it no longer names the
+// incoming interface.
 func (h hook) view(p Packet) Packet {
 	p.in, p.out = link{p.In, true}, link{p.Out, true}
 	if h.isBridge {

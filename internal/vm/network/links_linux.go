@@ -33,7 +33,8 @@ func CanMake() bool {
 	return false
 }
 
-// canOpenTaps returns an error if no program of this user can open a tap, not even its own.
+// canOpenTaps returns an error if programs of this user cannot open taps, not even the taps that
+// this user owns.
 func canOpenTaps() error {
 	device, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
 	if err != nil {
@@ -42,7 +43,7 @@ func canOpenTaps() error {
 	return device.Close()
 }
 
-// isBridge reports whether your machine has a bridge of a name.
+// isBridge reports whether your machine has a bridge with this name.
 func isBridge(name string) (bool, error) {
 	if validInterface(name) != nil {
 		return false, nil
@@ -54,7 +55,7 @@ func isBridge(name string) (bool, error) {
 	return err == nil, err
 }
 
-// masterOf returns the bridge that a tap is on; "" if it is on none.
+// masterOf returns the bridge that a tap is on; "" if the tap is on no bridge.
 func masterOf(tap string) (string, error) {
 	link, err := netlink.LinkByName(tap)
 	if err != nil {
@@ -89,14 +90,14 @@ func portsOf(bridge string) (names []string, err error) {
 }
 
 const (
-	// neighbourLimit is the time that a machine has to answer your machine's question for its card.
+	// neighbourLimit is the time that a machine has to answer your machine's ARP request.
 	neighbourLimit = 1500 * time.Millisecond
 	// discardPort is a UDP port at which nothing listens.
 	discardPort = 9
 )
 
-// neighbour returns the network card that your machine sees at an address of a bridge; nil if
-// there is none.
+// neighbour returns the MAC address of the network card that answers at an address on a bridge; nil
+// if no card answers.
 func neighbour(ctx context.Context, bridge string, address netip.Addr) (card net.HardwareAddr) {
 	link, err := findBridge(bridge)
 	if err != nil {
@@ -109,7 +110,7 @@ func neighbour(ctx context.Context, bridge string, address netip.Addr) (card net
 		return nil
 	}
 	defer conn.Close()
-	if _, err := conn.Write([]byte{0}); err != nil { // the kernel now asks for the card
+	if _, err := conn.Write([]byte{0}); err != nil { // the kernel then sends an ARP request
 		return nil
 	}
 	_ = wait.Condition{
@@ -139,7 +140,7 @@ func neighbour(ctx context.Context, bridge string, address netip.Addr) (card net
 
 // portTowards returns the port of a bridge that leads to a machine; "" if the machine does not answer.
 func portTowards(ctx context.Context, bridge string, address netip.Addr) string {
-	card := neighbour(ctx, bridge, address) // from its answer, the bridge learns the port
+	card := neighbour(ctx, bridge, address) // the bridge learns the port from the machine's answer
 	master, err := findBridge(bridge)
 	if card == nil || err != nil {
 		return ""

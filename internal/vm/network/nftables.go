@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// nftRuleset is the output of `nft -j list ruleset`, as far as it decides about packets. libnftables-json(5)
-// describes it.
+// nftRuleset is the output of `nft -j list ruleset`, reduced to the parts that decide about
+// packets. libnftables-json(5) describes the output.
 type nftRuleset struct {
 	Nftables []struct {
 		Chain *nftChain
@@ -28,7 +28,7 @@ type nftTable struct {
 
 func (t nftTable) String() string { return t.Family + " " + t.Table }
 
-// isIPTables reports whether the table can be one of iptables, which uses these names alone.
+// isIPTables reports whether the table may be a table of iptables, which uses only these names.
 func (t nftTable) isIPTables() bool {
 	return t.Family == "ip" && slices.Contains([]string{"raw", "mangle", "nat", "filter", "security"}, t.Table)
 }
@@ -53,8 +53,8 @@ type nftSet struct {
 	Elem []json.RawMessage
 }
 
-// addNFT adds the tables of nftables to a firewall that has those of iptables. ruleset is the output of
-// `nft -j list ruleset`; texts has the rules as nft prints them.
+// addNFT adds the tables of nftables to a firewall that has the tables of iptables already. ruleset
+// is the output of `nft -j list ruleset`; texts has the rules as nft prints them.
 func (f *Firewall) addNFT(ruleset io.Reader, texts nftTexts) error {
 	var all nftRuleset
 	if err := json.NewDecoder(ruleset).Decode(&all); err != nil {
@@ -62,7 +62,7 @@ func (f *Firewall) addNFT(ruleset io.Reader, texts nftTexts) error {
 	}
 	skipped := func(t nftTable) bool {
 		known := slices.Contains([]string{"ip", "inet", "bridge"}, t.Family)
-		return !known || f.viaNFT && t.isIPTables() // iptables-save has printed these
+		return !known || f.viaNFT && t.isIPTables() // iptables-save has printed these tables
 	}
 	sets := map[string]nftSet{}
 	for _, object := range all.Nftables {
@@ -114,7 +114,8 @@ func (f *Firewall) addNFTChain(c nftChain) {
 // nftTexts are the rules as nft prints them, by table and handle.
 type nftTexts map[string]string
 
-// of returns the text of a rule. A rule that was made between two questions has none.
+// of returns the text of a rule, or its handle for a rule that was made between the two runs of
+// nft.
 func (t nftTexts) of(table nftTable, handle int) string {
 	if text := t[fmt.Sprintf("%s %d", table, handle)]; text != "" {
 		return text
@@ -147,10 +148,11 @@ func parseNFTTexts(r io.Reader) (nftTexts, error) {
 type nftReader struct {
 	table nftTable
 	sets  map[string]nftSet
-	rule  rule // so far
+	rule  rule // as read so far
 }
 
-// read returns the rules with the same effect: several for a statement that maps a value to verdicts.
+// read returns the rules with the same effect as the statements of one rule of nftables. If a
+// statement maps a value to verdicts, there are several rules.
 func (n *nftReader) read(statements []map[string]json.RawMessage) (rules []rule) {
 	for _, statement := range statements {
 		if len(statement) != 1 {
@@ -181,13 +183,14 @@ func (n *nftReader) condition(kind string, content json.RawMessage) {
 	case "match":
 		n.add(n.match(content))
 	case "counter", "log", "mangle", "notrack", "flow", "ct helper", "ct timeout", "ct expectation", "dup", "secmark":
-		// they require nothing
-	default: // limit, quota, ct count, xt, and those to come
+		// these statements require nothing
+	default: // limit, quota, ct count, xt, and unknown statements
 		n.add(unknownCondition{})
 	}
 }
 
-// verdict returns the rule that ends in a verdict.
+// verdict returns the rule that was read so far, with the verdict of a statement. It returns false
+// if the statement has no verdict.
 func (n *nftReader) verdict(kind string, content json.RawMessage) (rule, bool) {
 	targets := map[string]string{
 		"accept": "ACCEPT", "drop": "DROP", "reject": "REJECT", "return": "RETURN", "queue": "QUEUE",
@@ -207,7 +210,7 @@ func (n *nftReader) verdict(kind string, content json.RawMessage) (rule, bool) {
 	return r, r.target != ""
 }
 
-// verdicts returns a rule for each verdict of a map.
+// verdicts returns a rule for each verdict of a verdict map.
 func (n *nftReader) verdicts(content json.RawMessage) (rules []rule) {
 	var statement struct{ Key, Data json.RawMessage }
 	if json.Unmarshal(content, &statement) != nil {

@@ -14,9 +14,9 @@ type unknownCondition struct{}
 
 func (unknownCondition) holds(Packet) match { return unknown }
 
-// subject is the property of a packet that a condition of nftables is about. It compares the packet with one
-// of the condition's values. has is no for a packet without that property: then no comparison holds, not even
-// a negative one.
+// subject is the property of a packet that a condition of nftables compares with values. has
+// reports whether a packet has the property; if it has not, no comparison holds, not even a
+// negative one. is reports whether the property is one of the values.
 type subject interface {
 	has(p Packet) match
 	is(p Packet, v values) match
@@ -40,7 +40,7 @@ func (c comparison) holds(p Packet) match {
 		result = c.subject.is(p, c.values)
 	case "!=":
 		result = yes - c.subject.is(p, c.values)
-	default: // <, >, and those to come
+	default: // <, >, and unknown operators
 		result = unknown
 	}
 	return min(has, result)
@@ -48,7 +48,7 @@ func (c comparison) holds(p Packet) match {
 
 // values are the alternatives of a comparison.
 type values struct {
-	words   map[string]bool // names, and interfaces with a * at the end
+	words   map[string]bool // names; for interfaces also patterns with a * at the end
 	ports   []string        // numbers and ranges, as 80 or 80:90
 	ranges  []addressRange  // sorted by their beginning; they do not overlap
 	any     bool            // the element that stands for all others
@@ -109,7 +109,7 @@ func (v *values) addText(text string) {
 		if prefix.Addr().Is4() {
 			v.ranges = append(v.ranges, addressRange{prefix.Masked().Addr(), broadcast(prefix.Masked())})
 		}
-		return // packets here are of IPv4
+		return // judged packets are IPv4, so an IPv6 prefix matches none
 	}
 	v.words[text] = true
 }
@@ -137,7 +137,7 @@ func (v *values) addRange(ends []json.RawMessage) {
 	v.ranges = append(v.ranges, addressRange{first, last})
 }
 
-// otherwise returns the answer of a comparison with which no known value agrees.
+// otherwise returns the result of a comparison if the packet equals none of the known values.
 func (v values) otherwise() match {
 	switch {
 	case v.any:
@@ -166,7 +166,7 @@ func (n *nftReader) subject(left json.RawMessage) subject {
 	return unknownSubject{}
 }
 
-// metaSubject returns a property that a packet has in your machine.
+// metaSubject returns the property for a key of nft's meta expression.
 func metaSubject(key string) subject {
 	switch key {
 	case "iif", "iifname":
@@ -187,7 +187,7 @@ func metaSubject(key string) subject {
 	return unknownSubject{}
 }
 
-// connectionSubject returns a property of the connection.
+// connectionSubject returns the property for a key of nft's ct expression.
 func connectionSubject(key string) subject {
 	of := func(first, answer string) subject {
 		return wordSubject{func(p Packet) string {
@@ -206,7 +206,7 @@ func connectionSubject(key string) subject {
 	return unknownSubject{}
 }
 
-// headerSubject returns a field of a header.
+// headerSubject returns the property for a field of a packet's header.
 func headerSubject(protocol, field string) subject {
 	switch protocol + " " + field {
 	case "ip saddr":
@@ -233,13 +233,13 @@ type unknownSubject struct{}
 func (unknownSubject) has(Packet) match        { return unknown }
 func (unknownSubject) is(Packet, values) match { return unknown }
 
-// missingSubject is a property of other packets.
+// missingSubject is a property that the judged packets never have.
 type missingSubject struct{}
 
 func (missingSubject) has(Packet) match        { return no }
 func (missingSubject) is(Packet, values) match { return no }
 
-// wordSubject is a property that has a name.
+// wordSubject is a property whose value is a word, such as tcp or established.
 type wordSubject struct{ of func(Packet) string }
 
 func (wordSubject) has(Packet) match { return yes }
@@ -253,7 +253,7 @@ func (s wordSubject) is(p Packet, v values) match {
 	return v.otherwise()
 }
 
-// linkSubject is an interface.
+// linkSubject is an interface of a packet.
 type linkSubject struct{ of func(Packet) link }
 
 func (linkSubject) has(Packet) match { return yes }
@@ -271,7 +271,7 @@ func (s linkSubject) is(p Packet, v values) match {
 	return v.otherwise()
 }
 
-// addressSubject is an address.
+// addressSubject is an address of a packet.
 type addressSubject struct{ of func(Packet) netip.Addr }
 
 func (addressSubject) has(Packet) match { return yes }
@@ -282,7 +282,7 @@ func (s addressSubject) is(p Packet, v values) match {
 	if found || i > 0 && v.ranges[i-1].last.Compare(a) >= 0 {
 		return yes
 	}
-	if len(v.words) > 0 { // names, which nft prints only if it is asked to
+	if len(v.words) > 0 { // host names, which nft prints only on request
 		return unknown
 	}
 	return v.otherwise()

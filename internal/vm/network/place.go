@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// errLinuxOnly is returned on macOS and Windows, which run kind in a VM of their own: its bridge is
-// not on your machine.
+// errLinuxOnly is returned on macOS and Windows. There, kind runs in a VM, so its bridge is in that
+// VM and not on your machine.
 var errLinuxOnly = errors.New("a VM on a bridge needs Linux: use network mode user here")
 
 // errNoBridge is returned for a name that no bridge of your machine has.
@@ -32,10 +32,10 @@ type Place struct {
 	Bridge  string
 	Subnet  netip.Prefix
 	Gateway netip.Addr // your machine's own address on the bridge
-	// Docker is Docker's network whose bridge it is; nil if it is not Docker's or Docker
-	// cannot be asked.
+	// Docker is the Docker network that the bridge belongs to; nil if the bridge is not Docker's or
+	// Docker cannot be asked.
 	Docker *DockerNetwork
-	// DockerErr is the reason why Docker cannot be asked.
+	// DockerErr is the reason why Docker cannot be asked; nil if it can.
 	DockerErr error
 }
 
@@ -51,7 +51,8 @@ func (e *ElsewhereError) Error() string {
 }
 
 // Find finds a bridge by its own name or by the name of its Docker network. The error is an
-// *ElsewhereError or an ErrNoDockerNetwork, or Docker cannot be asked.
+// *ElsewhereError if the bridge is not on your machine, and an ErrNoDockerNetwork if neither a
+// bridge nor a Docker network has this name.
 func Find(ctx context.Context, d Docker, name string) (Place, error) {
 	direct, err := isBridge(name)
 	switch {
@@ -76,7 +77,7 @@ func Find(ctx context.Context, d Docker, name string) (Place, error) {
 	return Place{Bridge: n.Bridge, Docker: &n}.completed()
 }
 
-// networkOf returns the Docker network with a bridge; nil if there is none.
+// networkOf returns the Docker network that a bridge belongs to; nil if there is none.
 func (d Docker) networkOf(ctx context.Context, bridge string) (*DockerNetwork, error) {
 	all, err := d.Networks(ctx)
 	if err != nil {
@@ -91,7 +92,7 @@ func (d Docker) networkOf(ctx context.Context, bridge string) (*DockerNetwork, e
 	return nil, nil
 }
 
-// Uplink finds the bridge that a tap is on. The error is errNoBridge if it is on none.
+// Uplink finds the bridge that a tap is on. The error is errNoBridge if the tap is on no bridge.
 func Uplink(tap string) (Place, error) {
 	bridge, err := masterOf(tap)
 	if err != nil {
@@ -103,7 +104,7 @@ func Uplink(tap string) (Place, error) {
 	return Place{Bridge: bridge}.completed()
 }
 
-// completed adds the subnet, from your machine's own address on the bridge.
+// completed adds the subnet and the gateway, from your machine's own address on the bridge.
 func (p Place) completed() (Place, error) {
 	link, err := net.InterfaceByName(p.Bridge)
 	if err != nil {
@@ -124,7 +125,8 @@ func (p Place) completed() (Place, error) {
 		"start the Docker network again, or give the bridge an address", p.Bridge)
 }
 
-// network returns the addresses in use, as far as Docker knows them.
+// network returns the place in the form of a Docker network. Its containers are known only if
+// Docker can be asked.
 func (p Place) network() DockerNetwork {
 	if p.Docker != nil {
 		n := *p.Docker
@@ -134,7 +136,7 @@ func (p Place) network() DockerNetwork {
 	return DockerNetwork{Name: p.Bridge, Bridge: p.Bridge, Subnet: p.Subnet, Gateway: p.Gateway}
 }
 
-// mostTries bounds the search for an address at which no machine answers.
+// mostTries bounds the addresses at which Free looks for a machine.
 const mostTries = 8
 
 // Free returns the highest address that is not in taken, that Docker has not given to a container,
@@ -155,7 +157,7 @@ func (p Place) Free(ctx context.Context, taken []netip.Addr) (netip.Addr, error)
 		"spec.machine.network.address", mostTries, p.Subnet)
 }
 
-// Resolvers returns the DNS servers of your machine that a VM can reach.
+// Resolvers returns the IPv4 addresses of your machine's DNS servers that a VM can reach too.
 func Resolvers() []netip.Addr {
 	for _, path := range []string{"/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"} {
 		file, err := os.Open(path)
@@ -172,12 +174,12 @@ func Resolvers() []netip.Addr {
 }
 
 const (
-	mostResolvers    = 3 // as of Linux
+	mostResolvers    = 3 // as many as Linux uses
 	largestResolvers = 64 << 10
 )
 
-// parseResolvers reads the lines "nameserver 10.0.0.1", without those that only your own machine
-// reaches.
+// parseResolvers reads the lines "nameserver 10.0.0.1". It skips IPv6 addresses, and addresses that
+// only your own machine reaches.
 func parseResolvers(r io.Reader) (servers []netip.Addr) {
 	lines := bufio.NewScanner(io.LimitReader(r, largestResolvers))
 	for lines.Scan() {

@@ -28,7 +28,7 @@ var ErrRoot = errors.New("it needs root's rights")
 var ErrNothingToPrepare = errors.New("swdt prepares only networks of mode bridge: write `mode: bridge` and " +
 	"`bridge: kind` into spec.machine.network")
 
-// Preparation returns the steps that make what a VM's network needs.
+// Preparation returns the steps that make the Docker network and the tap for a VM.
 func Preparation(d Docker, w Wanted) ([]Step, error) {
 	if w.Mode != Bridge {
 		return nil, ErrNothingToPrepare
@@ -36,7 +36,7 @@ func Preparation(d Docker, w Wanted) ([]Step, error) {
 	return []Step{&makeNetwork{docker: d, name: w.Bridge}, &makeTap{docker: d, wanted: w}}, nil
 }
 
-// Removal returns the steps that remove what the preparation has made, and nothing else.
+// Removal returns the steps that remove everything that the preparation has made, and nothing else.
 func Removal(d Docker, w Wanted) ([]Step, error) {
 	if w.Mode != Bridge {
 		return nil, ErrNothingToPrepare
@@ -102,7 +102,7 @@ func ownSubnets() (all []netip.Prefix) {
 	return all
 }
 
-// makeTap makes the VM's tap, which its owner can then use without rights.
+// makeTap makes the VM's tap, which its owner can then use without root's rights.
 type makeTap struct {
 	docker Docker
 	wanted Wanted
@@ -114,7 +114,8 @@ func (s *makeTap) tap(bridge string) Tap {
 	return Tap{Name: s.wanted.Tap, Bridge: bridge, Owner: s.wanted.Owner}
 }
 
-// Plan compares the tap, whose bridge may be made by the step before it.
+// Plan compares your machine with the wanted tap. The tap's bridge may not exist yet, if the step
+// before this one makes it.
 func (s *makeTap) Plan(ctx context.Context) (plan.Change, error) {
 	place, err := Find(ctx, s.docker, s.wanted.Bridge)
 	if errors.Is(err, ErrNoDockerNetwork) && isKinds(s.wanted.Bridge) {
@@ -165,7 +166,8 @@ func (s *removeTap) Plan(context.Context) (plan.Change, error) {
 
 func (s *removeTap) Apply(context.Context) error { return s.tap().Remove() }
 
-// removeNetwork removes a Docker network that swdt has made, once nothing else is on it.
+// removeNetwork removes a Docker network that swdt has made, unless containers or interfaces other
+// than the VM's tap are on it.
 type removeNetwork struct {
 	docker Docker
 	wanted Wanted
@@ -203,14 +205,14 @@ func (s *removeNetwork) Apply(ctx context.Context) error {
 	return s.docker.Remove(ctx, s.wanted.Bridge)
 }
 
-// Results of a run of steps.
+// Results are the results of a run of steps.
 type Results struct {
 	Steps    []plan.StepResult
 	NeedRoot bool // a step was skipped since it needs root's rights
 }
 
-// Run compares all steps, then applies those that are needed, in order. A step after one that failed
-// is skipped.
+// Run compares all steps, and then applies the needed steps in order. If a step fails, the steps
+// after it are skipped.
 func Run(ctx context.Context, steps []Step, dryRun bool, r ui.Reporter) (results Results, err error) {
 	needed := make([]bool, len(steps))
 	for i, step := range steps {

@@ -16,7 +16,7 @@ import (
 const (
 	// firewallTimeout bounds iptables-save and nft, which wait for locks of the kernel.
 	firewallTimeout = 20 * time.Second
-	// largestRuleset bounds the output of each, in bytes.
+	// largestRuleset bounds the output of each of these programs, in bytes.
 	largestRuleset = 64 << 20
 )
 
@@ -60,7 +60,7 @@ func (f *Firewall) readNFT(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// For people: with handles, without counters and without the elements of sets.
+	// This output is for messages: it has handles, but neither counters nor the elements of sets.
 	text, err := output(ctx, "nft", "-a", "-s", "-t", "list", "ruleset")
 	if err != nil {
 		return err
@@ -72,8 +72,9 @@ func (f *Firewall) readNFT(ctx context.Context) error {
 	return f.addNFT(bytes.NewReader(ruleset), texts)
 }
 
-// output runs a program of root's and returns its output, of at most largestRuleset bytes. The PATH of a
-// user may lack the folder in which it is.
+// output runs a program that needs root's rights, and returns its output, at most largestRuleset
+// bytes. It also looks for the program in /usr/sbin, which the PATH of a user may lack. The error
+// is an exec.ErrNotFound if the program is missing.
 func output(ctx context.Context, program string, args ...string) ([]byte, error) {
 	path, err := exec.LookPath(program)
 	if errors.Is(err, exec.ErrNotFound) {
@@ -86,7 +87,7 @@ func output(ctx context.Context, program string, args ...string) ([]byte, error)
 		return nil, fmt.Errorf("run %s: %w", program, err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends a program with more output
+	defer cancel() // ends a program that prints more
 	var complaint bytes.Buffer
 	command := exec.CommandContext(ctx, path, args...)
 	command.Stderr = &complaint

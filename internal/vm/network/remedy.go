@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// accept returns the command that lets a packet through the chain that stops it, tried on a copy of the
-// firewall.
+// accept returns commands, for people, that let a packet through the chain that stops it. It tries
+// them on a copy of the firewall.
 func (f *Firewall) accept(p Packet, v Verdict) string {
 	otherwise := "put the VM on the bridge of kind itself: network mode bridge"
 	if p.In == p.Out {
 		otherwise = "`sudo sysctl net.bridge.bridge-nf-call-iptables=0`"
 	}
 	for _, h := range f.hooks {
-		if h.isBridge && h.chain.table == v.Table { // br_netfilter is without effect on these
+		if h.isBridge && h.chain.table == v.Table { // the sysctl has no effect on chains of the family bridge
 			otherwise = "remove the rule"
 		}
 	}
@@ -30,7 +30,7 @@ func (f *Firewall) accept(p Packet, v Verdict) string {
 		if now.Passes {
 			return fmt.Sprintf("`sudo %s`; or %s", c.command(allowed), otherwise)
 		}
-		if half == "" && now != v { // something else stops it then
+		if half == "" && now != v { // another rule stops it then
 			half = fmt.Sprintf("`sudo %s`, then run this check again; or %s", c.command(allowed), otherwise)
 		}
 	}
@@ -43,8 +43,9 @@ type candidate struct {
 	hook hook
 }
 
-// candidates returns the chains of the table in which a packet is stopped. DOCKER-USER is the chain that
-// Docker never changes, but it is not always the first.
+// candidates returns the chains in which a new rule may let a packet through: those of the table in
+// which the packet is stopped. DOCKER-USER comes first, since Docker never changes it; but in some
+// firewalls, other chains stop the packet before it.
 func (f *Firewall) candidates(v Verdict) (all []candidate) {
 	if v.Table == "filter" {
 		user := chainID{"filter", "DOCKER-USER"}
@@ -60,11 +61,11 @@ func (f *Firewall) candidates(v Verdict) (all []candidate) {
 	return all
 }
 
-// ofIPTables reports whether the chain is one of iptables.
+// ofIPTables reports whether the chain is in a table of iptables.
 func (c candidate) ofIPTables() bool { return !strings.Contains(c.id.table, " ") }
 
-// allow returns a rule that lets a packet through, and all packets between its interfaces, if the chain
-// sees both.
+// allow returns a rule that lets a packet through. If the chain sees both interfaces of the packet,
+// the rule lets all packets between these interfaces through.
 func (c candidate) allow(p Packet) rule {
 	conditions := fmt.Sprintf("-s %s -d %s", p.From, p.To)
 	if c.hook.stage == forward && !c.hook.isBridge {
@@ -77,7 +78,7 @@ func (c candidate) allow(p Packet) rule {
 	return parseRule(text, strings.Fields(text))
 }
 
-// command returns the command that adds a rule of allow.
+// command returns the command that adds a rule from allow to the chain.
 func (c candidate) command(r rule) string {
 	if !c.ofIPTables() {
 		return fmt.Sprintf("nft 'insert rule %s %s %s'", c.id.table, c.id.name, inNFT(r.text))
@@ -123,7 +124,7 @@ func (f *Firewall) with(id chainID, r rule) *Firewall {
 	return &changed
 }
 
-// exempt returns the command that keeps the sender's address.
+// exempt returns the command that makes your machine keep the sender's address of a packet.
 func (f *Firewall) exempt(p Packet, v Verdict) string {
 	text := fmt.Sprintf("-s %s -d %s -j RETURN", p.From, p.To)
 	for _, h := range f.hooks {

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// match is a logic of three values: a condition that swdt does not know may hold.
+// match is the result of a comparison. It is unknown if swdt does not know the condition, which
+// then may hold or not.
 type match int
 
 const (
@@ -21,8 +22,8 @@ type rule struct {
 	text       string // as iptables-save or nft prints it
 	conditions []condition
 	target     string // a verdict, in iptables' words; empty: the rule only counts, or calls
-	calls      string // a chain of the same table
-	isGoto     bool   // the called chain returns to the caller of this one
+	calls      string // a chain of the same table; empty: none
+	isGoto     bool   // the called chain returns to the caller of this rule's chain
 }
 
 // condition is a condition of a rule.
@@ -30,14 +31,14 @@ type condition interface {
 	holds(p Packet) match
 }
 
-// option is a condition as an option of iptables with its values.
+// option is a condition that is an option of iptables with its values.
 type option struct {
 	name   string
 	values []string
 	not    bool
 }
 
-// parseRule reads the words behind `-A CHAIN`.
+// parseRule reads the words after `-A CHAIN`.
 func parseRule(text string, words []string) rule {
 	r := rule{text: text}
 	not := false
@@ -68,7 +69,7 @@ func parseRule(text string, words []string) rule {
 	return r
 }
 
-// matches reports whether all of the rule's conditions hold for a packet.
+// matches reports whether all of the rule's conditions hold for a packet, or unknown.
 func (r rule) matches(p Packet) match {
 	result := yes
 	for _, c := range r.conditions {
@@ -147,8 +148,8 @@ func within(networks string, a netip.Addr) match {
 	return no
 }
 
-// portWithin reports whether a port is in a list such as 22,80:90. The client's port is
-// unknown, but high.
+// portWithin reports whether a port is in a list such as 22,80:90. If isClients is set, the port is
+// the client's, which is unknown, but high.
 func portWithin(list string, port uint16, isClients bool) match {
 	const lowestOfClients = 32768 // Linux's default; Windows begins at 49152
 	low, high := uint64(port), uint64(port)

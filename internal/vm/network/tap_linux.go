@@ -16,7 +16,7 @@ type Tap struct {
 	Owner  int // the user ID that may open it without root's rights; root may open all
 }
 
-// Missing returns the steps that Make would take, a line each; none if the tap is as wanted.
+// Missing returns the steps that Make would take, one line for each; none if the tap is as wanted.
 func (t Tap) Missing() ([]string, error) {
 	if err := errors.Join(validInterface(t.Name), validInterface(t.Bridge)); err != nil {
 		return nil, err
@@ -48,8 +48,8 @@ func (t Tap) Missing() ([]string, error) {
 // up is the flag of an interface that was started, IFF_UP.
 const up = 1
 
-// Make makes the tap, puts it on the bridge and starts it. It needs root's rights, and
-// leaves nothing behind if it fails.
+// Make makes the tap, puts it on the bridge and starts it. It needs root's rights. If it fails, it
+// removes a tap that it has made.
 func (t Tap) Make() (err error) {
 	missing, err := t.Missing()
 	if err != nil || len(missing) == 0 {
@@ -85,7 +85,8 @@ func (t Tap) Make() (err error) {
 	return nil
 }
 
-// Exists reports whether there is an interface of the tap's name.
+// Exists reports whether the tap exists. It returns an error if the interface with the tap's name
+// is not this tap.
 func (t Tap) Exists() (bool, error) {
 	link, err := netlink.LinkByName(t.Name)
 	if isNoLink(err) {
@@ -97,8 +98,8 @@ func (t Tap) Exists() (bool, error) {
 	return true, t.isOurs(link)
 }
 
-// Remove deletes the tap; one that does not exist is no error. Its owner needs no rights for
-// that. The error is a *BusyError if a VM uses it.
+// Remove deletes the tap. If the tap does not exist, Remove returns nil. The tap's owner needs no
+// root's rights for that. The error is a *BusyError if a VM uses the tap.
 func (t Tap) Remove() error {
 	link, err := netlink.LinkByName(t.Name)
 	if isNoLink(err) {
@@ -116,7 +117,8 @@ func (t Tap) Remove() error {
 	return nil
 }
 
-// dissolve takes over a tap, which no program may use, and lets it end with this process's use.
+// dissolve removes a tap that no program uses. It opens the tap and makes it end with the last use,
+// so that the tap ends when dissolve closes it.
 func dissolve(name string) error {
 	device, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
 	if err != nil {
@@ -138,7 +140,8 @@ func dissolve(name string) error {
 	return unix.IoctlSetInt(int(device.Fd()), unix.TUNSETPERSIST, 0)
 }
 
-// isOurs returns an error if the interface with the tap's name is something else.
+// isOurs returns an error if the interface with the tap's name is no tap, or is the tap of another
+// user.
 func (t Tap) isOurs(link netlink.Link) error {
 	tap, ok := link.(*netlink.Tuntap)
 	switch {

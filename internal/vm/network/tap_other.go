@@ -15,35 +15,35 @@ type Tap struct {
 	Owner  int
 }
 
-// Missing returns an error: see errLinuxOnly.
+// Missing returns errLinuxOnly.
 func (t Tap) Missing() ([]string, error) { return nil, errLinuxOnly }
 
-// Make returns an error: see errLinuxOnly.
+// Make returns errLinuxOnly.
 func (t Tap) Make() error { return errLinuxOnly }
 
-// Exists reports that there is no tap.
+// Exists returns false: only Linux has taps.
 func (t Tap) Exists() (bool, error) { return false, nil }
 
-// Remove does nothing: there is no tap.
+// Remove does nothing: only Linux has taps.
 func (t Tap) Remove() error { return nil }
 
-// CanMake reports whether this process may make taps.
+// CanMake returns false: only Linux has taps.
 func CanMake() bool { return false }
 
-// canOpenTaps returns an error: see errLinuxOnly.
+// canOpenTaps returns errLinuxOnly.
 func canOpenTaps() error { return errLinuxOnly }
 
-// isBridge reports whether your machine has a bridge of a name.
+// isBridge returns errLinuxOnly.
 func isBridge(string) (bool, error) { return false, errLinuxOnly }
 
-// masterOf returns the bridge that a tap is on; "" if on none.
+// masterOf returns errLinuxOnly.
 func masterOf(string) (string, error) { return "", errLinuxOnly }
 
-// portsOf returns the interfaces on a bridge.
+// portsOf returns errLinuxOnly.
 func portsOf(string) ([]string, error) { return nil, errLinuxOnly }
 
-// portTowards returns the port of a bridge that leads to a machine; "" if it is not known.
+// portTowards returns "": no port of a bridge is known outside of Linux.
 func portTowards(context.Context, string, netip.Addr) string { return "" }
 
-// neighbour returns the network card that your machine sees at an address; nil if none.
+// neighbour returns nil: no network card is known outside of Linux.
 func neighbour(context.Context, string, netip.Addr) net.HardwareAddr { return nil }

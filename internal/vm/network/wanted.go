@@ -25,14 +25,15 @@ type Wanted struct {
 	Mode   string // user, bridge or tap
 	Bridge string // a bridge of your machine, or a Docker network; in mode bridge
 	Tap    string
-	// Address is the VM's own; invalid: swdt chooses one.
+	// Address is the VM's address. If it is invalid, swdt chooses one.
 	Address netip.Addr
 	MAC     string // of the VM, if it exists
-	// Owner is the user who runs the VM.
+	// Owner is the ID of the user who runs the VM.
 	Owner int
 	// Taken has the addresses of your other VMs, with their names.
 	Taken map[netip.Addr]string
-	// Alias is a container that the node knows by its address; empty if there is none.
+	// Alias is the control plane's container, which the node knows by its address; zero if the node
+	// file names none.
 	Alias Alias
 }
 
@@ -42,13 +43,14 @@ type Alias struct {
 	Address netip.Addr
 }
 
-// TapName returns the name of the tap that swdt makes for a user's VM, the same each time.
+// TapName returns the name of the tap that swdt makes for a user's VM. The name is always the same
+// for the same user and VM.
 func TapName(vm string, owner int) string {
 	sum := sha256.Sum256([]byte(strconv.Itoa(owner) + "/" + vm))
 	return "swdt" + hex.EncodeToString(sum[:4])
 }
 
-// Owner returns the user who runs VMs: with sudo, the user who called it.
+// Owner returns the ID of the user who runs VMs: with sudo, the user who called it.
 func Owner() int {
 	if owner, err := strconv.Atoi(os.Getenv("SUDO_UID")); err == nil && owner > 0 && os.Geteuid() == 0 {
 		return owner
@@ -76,7 +78,7 @@ func (f *Findings) add(check string, severity finding.Severity, evidence, what, 
 	}})
 }
 
-// Check finds what keeps a VM from its network and its cluster. It changes nothing.
+// Check finds the problems that keep a VM from its network and its cluster. It changes nothing.
 func Check(ctx context.Context, d Docker, w Wanted) Findings {
 	f := CheckHost(ctx, d, w)
 	if w.Mode == User || !f.Place.Subnet.IsValid() || !f.Address.IsValid() {
@@ -87,7 +89,7 @@ func Check(ctx context.Context, d Docker, w Wanted) Findings {
 	return f
 }
 
-// CheckHost finds what keeps a VM from starting on its network, without regard to the
+// CheckHost finds the problems that keep a VM from starting on its network, without regard to the
 // cluster.
 func CheckHost(ctx context.Context, d Docker, w Wanted) (f Findings) {
 	if w.Mode == User {
@@ -137,7 +139,7 @@ func (f *Findings) checkPlace(ctx context.Context, d Docker, w Wanted) bool {
 	return err == nil
 }
 
-// checkUplink finds the bridge of a tap that swdt has not made.
+// checkUplink finds the bridge of a tap that swdt has not made, and reports whether there is one.
 func (f *Findings) checkUplink(ctx context.Context, d Docker, w Wanted) bool {
 	tap := Tap{Name: w.Tap, Owner: w.Owner}
 	exists, err := tap.Exists()
@@ -160,7 +162,7 @@ func (f *Findings) checkUplink(ctx context.Context, d Docker, w Wanted) bool {
 	return true
 }
 
-// checkTap checks the rights for a tap.
+// checkTap checks that this user can open taps, and that the VM's tap exists or swdt can make it.
 func (f *Findings) checkTap(w Wanted) {
 	if err := canOpenTaps(); err != nil {
 		f.add("tap", finding.Error, err.Error(), "programs of yours cannot open tap devices",
@@ -212,7 +214,7 @@ func docked(n DockerNetwork) netip.Prefix {
 	return n.Subnet
 }
 
-// checkTaken checks whether another machine has the VM's address.
+// checkTaken checks that the VM's address is on its bridge and that no other machine has it.
 func (f *Findings) checkTaken(ctx context.Context, w Wanted, n DockerNetwork) {
 	const choose = "write another address of the subnet, or auto, into spec.machine.network.address, and make the VM anew"
 	another := func(evidence string) {

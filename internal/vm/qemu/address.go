@@ -28,8 +28,8 @@ const (
 const sshPort = 22
 
 // Addresses returns the forwarded SSH port, the configured address, the addresses that your
-// machine's kernel has seen at the MAC address, and those that the guest agent reports, in
-// this order: the guest itself is trusted least.
+// machine's kernel has seen at the VM's MAC address, and the addresses that the guest agent
+// reports, in this order: the guest itself is trusted least.
 func (d *Driver) Addresses(ctx context.Context, m vm.Machine) ([]vm.Address, error) {
 	now, err := d.running("find the addresses", m)
 	if err != nil {
@@ -63,8 +63,8 @@ func (d *Driver) Addresses(ctx context.Context, m vm.Machine) ([]vm.Address, err
 	return all, nil
 }
 
-// agentAddresses returns the addresses that the guest agent reports; nil if there is no agent. A guest
-// cannot pass an address of your machine off as its own.
+// agentAddresses returns the addresses that the guest agent reports; nil if there is no agent. It
+// leaves out your machine's own addresses, so that a guest cannot pass one off as its own.
 func (d *Driver) agentAddresses(ctx context.Context, m vm.Machine, now found) []netip.Addr {
 	agent, err := d.agent(ctx, now)
 	if err != nil {
@@ -85,7 +85,8 @@ func (d *Driver) agentAddresses(ctx context.Context, m vm.Machine, now found) []
 	return kept
 }
 
-// agent connects to the guest agent, if a program in the guest serves it.
+// agent connects to the guest agent. The error is guestagent.ErrSilent if no program in the guest
+// has opened the agent's port.
 func (d *Driver) agent(ctx context.Context, now found) (*guestagent.Agent, error) {
 	bounded, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
@@ -97,7 +98,8 @@ func (d *Driver) agent(ctx context.Context, now found) (*guestagent.Agent, error
 	return openAgent(bounded, now, client)
 }
 
-// GuestFiles reads files of the guest through its agent.
+// GuestFiles reads files of the guest through its agent. It leaves out files that the agent refuses
+// to read.
 func (d *Driver) GuestFiles(ctx context.Context, m vm.Machine, limit int, paths ...string) (map[string][]byte, error) {
 	now, err := d.running("read files of the guest", m)
 	if err != nil {

@@ -14,22 +14,23 @@ import (
 	"github.com/swdt-dev/swdt/internal/wait"
 )
 
-// Names of QEMU's objects between the guest's card and swdt, while swdt answers the guest.
+// Names of QEMU's objects between the guest's card and swdt, which exist while swdt answers the
+// guest.
 const (
 	guestFrames, answerFrames = "lease-out", "lease-in"         // connections
 	copyFilter, injectFilter  = "lease-copy", "lease-injection" // filters
 )
 
-// closedLimit is the time that a QEMU which has closed its control socket is given to end.
+// closedLimit bounds the wait for the end of a QEMU that has closed its control socket.
 const closedLimit = 5 * time.Second
 
-// sockets of an assignment.
+// guestFrames and answerFrames return the sockets for the guest's frames and for swdt's answers.
 func (s sockets) guestFrames() string  { return s.in("out.sock") }
 func (s sockets) answerFrames() string { return s.in("in.sock") }
 
-// Assign answers the guest's requests for an address until the guest uses it. Meanwhile QEMU
-// copies the guest's frames to swdt, and gives swdt's answers to the guest alone. That needs
-// no rights on your machine, and nothing of it remains.
+// Assign answers the guest's requests for an address until the guest uses the address. Until then,
+// QEMU copies the guest's frames to swdt, and gives swdt's answers to the guest alone. This needs
+// no rights on your machine. Assign removes QEMU's filters and connections when it returns.
 func (d *Driver) Assign(ctx context.Context, m vm.Machine, lease dhcp.Lease) (heard dhcp.Heard, err error) {
 	now, err := d.running("give the guest its address", m)
 	if err != nil {
@@ -73,7 +74,8 @@ func (d *Driver) Assign(ctx context.Context, m vm.Machine, lease dhcp.Lease) (he
 	return heard, err
 }
 
-// claimLease waits until no other swdt answers the guest.
+// claimLease waits until no other swdt answers the guest. Closing the returned file lets another
+// swdt answer.
 func claimLease(ctx context.Context, m vm.Machine) (file interface{ Close() error }, err error) {
 	err = wait.Condition{
 		Name: "another swdt to give the guest its address", Interval: 100 * time.Millisecond,
@@ -91,7 +93,7 @@ func dialSocket(ctx context.Context, path string) (net.Conn, error) {
 
 // attachFilters puts filters between the guest's card and its network.
 func attachFilters(ctx context.Context, now found) error {
-	if err := detachFilters(ctx, now); err != nil { // those of a swdt that was killed
+	if err := detachFilters(ctx, now); err != nil { // filters that a killed swdt has left
 		return err
 	}
 	bounded, cancel := context.WithTimeout(ctx, answerLimit)
@@ -125,7 +127,7 @@ func attachFilters(ctx context.Context, now found) error {
 	return nil
 }
 
-// detachFilters removes the filters, if there are any.
+// detachFilters removes the filters and their connections, if there are any.
 func detachFilters(ctx context.Context, now found) error {
 	bounded, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
@@ -139,7 +141,7 @@ func detachFilters(ctx context.Context, now found) error {
 		{"chardev-remove", guestFrames}, {"chardev-remove", answerFrames},
 	} {
 		err := client.Run(bounded, removal.command, map[string]any{"id": removal.id}, nil)
-		var refused *qmp.Error // it is not there
+		var refused *qmp.Error // QEMU refuses to remove an object that does not exist
 		if err != nil && !errors.As(err, &refused) {
 			return err
 		}

@@ -14,14 +14,16 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/qemu/firmware"
 )
 
-// The first version of QEMU with everything that the driver uses. Screenshots as PNG were
-// added last.
+// oldestMajor and oldestMinor are the first version of QEMU with everything that the driver uses.
+// The feature that was added last is screenshots as PNG.
 const oldestMajor, oldestMinor = 7, 1
 
-// freeDisk is how many bytes a new VM needs at least: its overlay and firmware grow.
+// freeDisk is the smallest free space, in bytes, for a VM, whose overlay and firmware variables
+// grow.
 const freeDisk = 2 << 30
 
-// Check reports what your machine lacks for a VM; the zero Machine asks for any VM.
+// Check reports what your machine lacks for a VM. If m is the zero Machine, it reports only what
+// every VM needs.
 func (d *Driver) Check(ctx context.Context, m vm.Machine) []finding.Problem {
 	if err := supported("run VMs"); err != nil {
 		return []finding.Problem{problem("system", finding.Error, "QEMU is not driven on this system",
@@ -72,7 +74,7 @@ func (d *Driver) checkPrograms(ctx context.Context, m vm.Machine) []finding.Prob
 func (d *Driver) checkAccelerator(ctx context.Context, m vm.Machine) []finding.Problem {
 	choice, err := d.best(ctx)
 	if errors.Is(err, os.ErrNotExist) || ctx.Err() != nil {
-		return nil // QEMU is missing, which is a finding already
+		return nil // QEMU is missing, which checkPrograms has found already
 	}
 	const check = "accelerator"
 	switch {

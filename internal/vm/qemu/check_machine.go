@@ -13,7 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm"
 )
 
-// checkMemory compares the VM's memory with what is free on your machine.
+// checkMemory compares the VM's memory with the free memory of your machine.
 func checkMemory(_ context.Context, m vm.Machine) []finding.Problem {
 	free, known := availableMemory()
 	if !known || m.Memory <= free {
@@ -24,7 +24,8 @@ func checkMemory(_ context.Context, m vm.Machine) []finding.Problem {
 		fmt.Sprintf("%s are free, the VM wants %s", ui.Size(free), ui.Size(m.Memory)))}
 }
 
-// availableMemory returns the bytes of memory that programs can still use, on Linux.
+// availableMemory returns the bytes of memory that programs can still use, and whether they are
+// known. They are known on Linux only.
 func availableMemory() (int64, bool) {
 	file, err := os.Open("/proc/meminfo")
 	if err != nil {

@@ -23,11 +23,11 @@ type plan struct {
 	firmware    firmware.Firmware
 	sockets     sockets
 	sandbox     bool // seccomp, on Linux
-	paused      bool // nothing executes until QMP's cont
+	paused      bool // the VM executes nothing until QMP's command cont
 }
 
-// arguments returns QEMU's command line without the program. The order and the PCI
-// addresses never change: the guest would see other hardware.
+// arguments returns QEMU's command line without the program. The order of the devices and their PCI
+// addresses must never change, since the guest would then see other hardware.
 func (p plan) arguments() []string {
 	f := filesOf(p.Machine)
 	args := []string{
@@ -64,7 +64,8 @@ func (p plan) machine() string {
 	return p.machineType + ",hpet=off,vmport=off,smm=" + smm + ",pflash0=code,pflash1=vars"
 }
 
-// cpu returns the CPU model. Each one can be saved in a live snapshot.
+// cpu returns the CPU model for the accelerator. VMs with any of these models can be saved in live
+// snapshots.
 func (p plan) cpu() string {
 	switch {
 	case p.accelerator == accel.TCG:
@@ -84,11 +85,11 @@ func enlightenments() []string {
 	}
 }
 
-// node is one -blockdev, with the names of QEMU's QAPI.
+// node is the value of an option -blockdev, with the names of QEMU's QAPI.
 type node map[string]any
 
-// file returns the node of a local file. Only this driver opens paths: no path can name a
-// protocol such as json: or nbd:.
+// file returns the node of a local file. QEMU's driver file takes every path as a local path, so
+// that no path can select a protocol such as json: or nbd:.
 func file(path string, more node) node {
 	n := node{"driver": "file", "filename": path}
 	for key, value := range more {
@@ -97,10 +98,10 @@ func file(path string, more node) node {
 	return n
 }
 
-// blockdev returns the option with a node.
+// blockdev returns the option -blockdev for a node.
 func blockdev(n node) []string { return []string{"-blockdev", object(n)} }
 
-// object returns an option value in JSON, whose keys are sorted.
+// object returns a value as JSON with sorted keys, for an option of QEMU.
 func object(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -117,7 +118,8 @@ func (p plan) flash() []string {
 			"file": file(filesOf(p.Machine).vars(), nil)})...)
 }
 
-// disk returns the disk with its whole chain. "backing" is always set, so QEMU never reads it from a header.
+// disk returns the options for the disk with its whole chain of images. The key backing is always
+// set, so that QEMU never takes a backing file from an image's header.
 func (p plan) disk() []string {
 	n := node{"node-name": "disk0", "driver": "qcow2", "discard": "unmap", "backing": nil,
 		"file": file(filesOf(p.Machine).disk(), node{"discard": "unmap"})}
@@ -135,7 +137,7 @@ func (p plan) disk() []string {
 // discNode begins the names of the nodes of CDs.
 const discNode = "cd"
 
-// maxDiscs is how many CD drives q35's SATA controller has room for beside the disk.
+// maxDiscs is the number of CD drives for which q35's SATA controller has room beside the disk.
 const maxDiscs = 5
 
 func (p plan) discs() []string {
@@ -150,8 +152,8 @@ func (p plan) discs() []string {
 	return args
 }
 
-// CommandLine returns the command that Start would run, for a preview. It starts nothing but
-// the probe of the accelerator.
+// CommandLine returns the command that Start would run, for a preview. It starts no VM: it runs
+// QEMU only to probe the accelerator and to list the types of machines.
 func (d *Driver) CommandLine(m vm.Machine) ([]string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), previewLimit)
 	defer cancel()
@@ -168,7 +170,7 @@ func (d *Driver) CommandLine(m vm.Machine) ([]string, error) {
 		return nil, err
 	}
 	var hardware made
-	if readRecord(filesOf(m).made(), &hardware) != nil { // it is not made yet
+	if readRecord(filesOf(m).made(), &hardware) != nil { // the VM is not made yet
 		if hardware.Machine, err = d.machineType(ctx); err != nil {
 			return nil, err
 		}
@@ -183,7 +185,7 @@ func (d *Driver) CommandLine(m vm.Machine) ([]string, error) {
 // previewLimit bounds the programs that a preview runs.
 const previewLimit = time.Minute
 
-// machineType returns the versioned name of QEMU's present q35: pc-q35-7.2.
+// machineType returns the versioned name of QEMU's present q35, such as pc-q35-7.2.
 func (d *Driver) machineType(ctx context.Context) (string, error) {
 	path, err := d.qemu()
 	if err != nil {
@@ -196,8 +198,8 @@ func (d *Driver) machineType(ctx context.Context) (string, error) {
 	return aliasOf(out, "q35"), nil
 }
 
-// aliasOf reads "q35   Standard PC (Q35 + ICH9, 2009) (alias of pc-q35-7.2)". A QEMU that
-// prints something else gets the plain name.
+// aliasOf reads "q35   Standard PC (Q35 + ICH9, 2009) (alias of pc-q35-7.2)". If QEMU prints
+// something else, aliasOf returns name itself.
 func aliasOf(help, name string) string {
 	for line := range strings.Lines(help) {
 		words := strings.Fields(line)

@@ -14,11 +14,11 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/qemu/process"
 )
 
-// staging is the prefix of folders for files that are being made.
+// staging begins the names of folders for files that are being made.
 const staging = "new"
 
-// Create makes the VM's disk, firmware variables and TPM. Everything is made aside, and
-// the disk takes its place last: before that, the VM is absent.
+// Create makes the VM's disk, firmware variables and TPM. It makes everything in a staging folder,
+// and moves the disk to its place last: until then, the VM is absent.
 func (d *Driver) Create(ctx context.Context, m vm.Machine) (err error) {
 	if err := supported("create VM " + m.Name); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (d *Driver) Create(ctx context.Context, m vm.Machine) (err error) {
 	return nil
 }
 
-// make makes all files of a VM in another folder.
+// make makes all files of a VM in the folder of f, which is not the VM's own.
 func (d *Driver) make(ctx context.Context, m vm.Machine, f files) error {
 	uefi, err := d.firmware(m)
 	if err != nil {
@@ -108,7 +108,8 @@ func valid(m vm.Machine) error {
 	return nil
 }
 
-// undo removes a VM of which Create has made a part.
+// undo removes the files that a failed Create has made. If folder is set, it also removes the VM's
+// folder, unless something else is in it.
 func undo(m vm.Machine, folder bool) error {
 	err := removeFiles(m)
 	if folder {
@@ -140,7 +141,8 @@ func (d *Driver) Delete(ctx context.Context, m vm.Machine) error {
 	return nil
 }
 
-// removeFiles removes the driver's files, the disk last: until then Delete can go on.
+// removeFiles removes the driver's files, the disk last: as long as the disk exists, Delete can be
+// repeated.
 func removeFiles(m vm.Machine) error {
 	f := filesOf(m)
 	rest, err := filepath.Glob(filepath.Join(pattern(m.Folder), staging+"-*"))
@@ -155,7 +157,7 @@ func removeFiles(m vm.Machine) error {
 	return nil
 }
 
-// pattern quotes a path in a pattern of filepath.Glob.
+// pattern quotes a path for a pattern of filepath.Glob.
 func pattern(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
@@ -174,8 +176,8 @@ func (d *Driver) clean(ctx context.Context, m vm.Machine, s started) error {
 	return os.RemoveAll(filesOf(m).run())
 }
 
-// outside reports whether makeSockets can have made a recorded folder. swdt removes no other
-// folder that a record names.
+// outside reports whether a folder that a record names can be one that makeSockets has made outside
+// of the VM's folder. swdt removes no other folder that a record names.
 func outside(folder string) bool {
 	name := filepath.Base(folder)
 	parent := filepath.Base(filepath.Dir(folder))
@@ -183,8 +185,8 @@ func outside(folder string) bool {
 		(parent == "swdt" || strings.HasPrefix(parent, "swdt-")) && private(folder) == nil
 }
 
-// mark is in the command line of a VM's QEMU, and of no other process.
+// mark returns words that are in the command line of a VM's QEMU, and of no other process.
 func mark(m vm.Machine) []string { return []string{"-uuid", m.UUID} }
 
-// processOf returns the VM's QEMU if a process number belongs to it.
+// processOf returns the process with a number if it is the VM's QEMU; nil if it is not.
 func processOf(m vm.Machine, pid int) *process.Process { return process.Find(pid, mark(m)...) }

@@ -6,11 +6,11 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm"
 )
 
-// device is one -device, with the names of QEMU's properties.
+// device is the value of an option -device, with the names of QEMU's properties.
 type device map[string]any
 
-// option returns the option with a device. Devices with an address are on the root bus,
-// where they keep their slots.
+// option returns the option -device for a device. A device with an address is on the root bus,
+// where it keeps its slot.
 func (d device) option() []string {
 	if d["addr"] != nil {
 		d["bus"] = "pcie.0"
@@ -27,8 +27,9 @@ func (p plan) network() []string {
 	return append([]string{"-netdev", object(p.netdev())}, card.option()...)
 }
 
-// netdev returns the adapter's other end. Forwarded ports are bound to the loopback
-// address only: the guest's SSH server and remote desktop are for this machine.
+// netdev returns the backend of the network adapter: a tap, or QEMU's user network. Forwarded ports
+// are bound to the loopback address only, since the guest's SSH server and remote desktop are for
+// this machine.
 func (p plan) netdev() map[string]any {
 	if p.Network.Mode != vm.UserMode {
 		return map[string]any{"type": "tap", "id": "net0", "ifname": p.Network.Tap, "script": "no", "downscript": "no"}
@@ -57,8 +58,8 @@ func (p plan) devices() []string {
 	return args
 }
 
-// control returns the sockets, and the log of the serial port: QEMU's standard output, which spawn
-// leads to a log with a limit.
+// control returns the options for the VNC server and the sockets, and for the log of the serial
+// port. QEMU writes this log to its standard output, which spawn leads to a log with a limit.
 func (p plan) control() []string {
 	args := p.screen()
 	for _, s := range []struct{ id, path, more string }{
@@ -75,8 +76,9 @@ func (p plan) control() []string {
 // vncDisplays is how many ports of 127.0.0.1 QEMU tries for its VNC server, from 5900 on.
 const vncDisplays = 100
 
-// screen returns the VNC server. On a port, which all users of your machine can reach, it refuses
-// all viewers until QMP sets a password, which is in no command line.
+// screen returns the option for the VNC server. All users of your machine can reach a VNC server on
+// a port, so QEMU refuses all viewers there until QMP has set a password. This password is in no
+// command line.
 func (p plan) screen() []string {
 	switch p.Display {
 	case vm.NoDisplay:

@@ -13,9 +13,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/qemu/qcow2"
 )
 
-// base checks the image that a VM's disk is laid over, and returns the bytes of its disk;
-// 0 if there is none. QEMU opens the image with your rights, so an image that leads to
-// other files is refused, each time that QEMU is about to open it.
+// base checks the image that a VM's disk is laid over, and returns the size of the image's disk in
+// bytes; 0 if the VM has no image. QEMU opens the image with your rights, so base refuses an image
+// that leads to other files. It is called each time that QEMU is about to open the image.
 func base(m vm.Machine) (int64, error) {
 	if m.Image.Base == "" {
 		return 0, nil
@@ -44,8 +44,8 @@ func (d *Driver) image(ctx context.Context, args ...string) error {
 	return err
 }
 
-// makeDisk makes a VM's disk. The overlay's own header names the image for people only:
-// QEMU gets the whole chain with its formats on the command line.
+// makeDisk makes a VM's disk. If the disk is an overlay, its header names the image for people
+// only: QEMU gets the whole chain with its formats on the command line.
 func (d *Driver) makeDisk(ctx context.Context, m vm.Machine, path string) error {
 	if _, err := base(m); err != nil {
 		return err
@@ -60,8 +60,8 @@ func (d *Driver) makeDisk(ctx context.Context, m vm.Machine, path string) error 
 	return os.Chmod(path, 0o600)
 }
 
-// makeVars makes the variables of a VM's firmware. They are a qcow2 image, since a raw one
-// allows no snapshots.
+// makeVars makes the variables of a VM's firmware, as a qcow2 image, since a raw image allows no
+// snapshots.
 func (d *Driver) makeVars(ctx context.Context, m vm.Machine, template firmware.Image, path string) error {
 	if m.Image.Vars != "" {
 		if _, err := qcow2.Standalone(m.Image.Vars); err != nil {
@@ -76,13 +76,14 @@ func (d *Driver) makeVars(ctx context.Context, m vm.Machine, template firmware.I
 	return os.Chmod(path, 0o600)
 }
 
-// diskSnapshot runs qemu-img snapshot on one image. action is -c, -a or -d.
+// diskSnapshot runs qemu-img snapshot on one image. action is -c to create, -a to apply, or -d to
+// delete.
 func (d *Driver) diskSnapshot(ctx context.Context, action, tag, path string) error {
 	return d.image(ctx, "snapshot", "-q", action, tag, "--image-opts",
 		"driver=qcow2,file.driver=file,file.filename="+commas(path))
 }
 
-// hasTag reports whether an image has a snapshot with a tag.
+// hasTag reports whether an image has a snapshot with this tag.
 func (d *Driver) hasTag(ctx context.Context, tag, path string) (bool, error) {
 	qemuImg, err := program(d.options.Image, installQEMU)
 	if err != nil {
@@ -101,5 +102,5 @@ func (d *Driver) hasTag(ctx context.Context, tag, path string) (bool, error) {
 	return false, nil
 }
 
-// commas escapes a value in an option list of QEMU, whose items commas separate.
+// commas escapes a value for an option list of QEMU, whose items are separated by commas.
 func commas(value string) string { return strings.ReplaceAll(value, ",", ",,") }

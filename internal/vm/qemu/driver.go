@@ -1,5 +1,5 @@
-// Package qemu is the driver that runs VMs with QEMU directly: one process a VM, which
-// outlives swdt, and QEMU's own control protocol on a Unix socket. There is no daemon.
+// Package qemu is the driver that runs VMs with QEMU directly. Each VM is one process, which
+// outlives swdt. swdt controls it by QEMU's own protocol on a Unix socket. There is no daemon.
 //
 // A VM's folder has, besides the record of package vm:
 //
@@ -8,11 +8,11 @@
 //	tpm/         the state of the TPM                       serial.log   the serial port
 //	run/         pid, sockets, how it was started           qemu.log     QEMU's own messages
 //
-// A log is what its VM wrote since the last start; if it grows too large, its earlier part is
-// in a second file (serial.log.1), and what came before is gone.
+// A log has the output since the VM's last start. If a log grows too large, it is moved to a second
+// file (serial.log.1), which replaces the second file from before.
 //
-// run/pid is written by QEMU, which removes it when it ends in order. So a number without
-// its process means a crash, and after a reboot of your machine it means nothing.
+// QEMU writes run/pid, and removes it when it ends in order. So a run/pid whose process does not
+// run means a crash. After a reboot of your machine, run/pid means nothing.
 //
 // Errors name the step that failed; the caller adds the action and the VM's name.
 //
@@ -62,7 +62,8 @@ type Options struct {
 	QEMU  string // default: qemu-system-x86_64 in PATH
 	Image string // default: qemu-img in PATH
 	TPM   string // default: swtpm in PATH
-	// Firmware lists the folders with descriptors; default: those of package firmware.
+	// Firmware lists the folders with descriptors; default: the folders that package firmware
+	// returns.
 	Firmware []string
 	// Cache is a folder for the verdict on the accelerator; default: swdt's cache.
 	Cache string
@@ -71,7 +72,7 @@ type Options struct {
 // Driver runs VMs with QEMU. It implements vm.Driver.
 type Driver struct {
 	options   Options
-	serialLog int // maxSerialLog, but in tests
+	serialLog int // maxSerialLog, or less in tests
 }
 
 var (
@@ -81,8 +82,7 @@ var (
 	_ vm.GuestReader = (*Driver)(nil)
 )
 
-// New returns a driver. Programs that are missing are an error of the methods that need
-// them.
+// New returns a driver. If a program is missing, the methods that need the program return an error.
 func New(o Options) *Driver {
 	if o.QEMU == "" {
 		o.QEMU = "qemu-system-x86_64"
@@ -104,7 +104,7 @@ func New(o Options) *Driver {
 // Name is the driver's name in node files and records.
 func (d *Driver) Name() string { return Name }
 
-// Capabilities are those of QEMU with KVM or without.
+// Capabilities returns what the driver can do, with every accelerator.
 func (d *Driver) Capabilities() vm.Capabilities {
 	return vm.Capabilities{
 		Create: true, LiveSnapshots: true, Crashes: true, TPM: true, SecureBoot: true, Screenshots: true, Keys: true,
@@ -148,7 +148,8 @@ func (d *Driver) firmware(m vm.Machine) (firmware.Firmware, error) {
 	return firmware.Find(folders, firmware.Want{SecureBoot: m.Firmware.SecureBoot})
 }
 
-// accelerator returns the accelerator for a VM: the record's, else the best.
+// accelerator returns the accelerator that the record of a VM names, or else the best one that
+// works.
 func (d *Driver) accelerator(ctx context.Context, m vm.Machine) (accel.Choice, error) {
 	if m.Accelerator != "" {
 		return accel.Choice{Name: m.Accelerator}, nil

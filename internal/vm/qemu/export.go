@@ -19,8 +19,8 @@ var _ vm.Exporter = (*Driver)(nil)
 // exportLimit bounds the writing of a disk: 100 GB on a slow disk take about an hour.
 const exportLimit = 4 * time.Hour
 
-// chain returns the options by which QEMU's programs open a VM's disk with its whole chain.
-// Nothing of it comes from a header.
+// chain returns the options by which QEMU's programs open a VM's disk with its whole chain of
+// images. No part of the chain is taken from an image's header.
 func chain(m vm.Machine) (string, error) {
 	if _, err := base(m); err != nil {
 		return "", err
@@ -42,7 +42,7 @@ func (d *Driver) Room(ctx context.Context, m vm.Machine, _ vm.DiskFormat) (int64
 	if err != nil {
 		return 0, err
 	}
-	// It cannot measure a VHDX, which needs about as much as a qcow2.
+	// qemu-img cannot measure a VHDX, which needs about as many bytes as a qcow2.
 	out, err := run(ctx, path, "measure", "--output=json", "-O", "qcow2", "--image-opts", disk)
 	if err != nil {
 		return 0, fmt.Errorf("measure the disk: %w", err)
@@ -92,7 +92,8 @@ func (d *Driver) Export(
 	return fmt.Errorf("write the disk: %w", err)
 }
 
-// percents reads the progress of qemu-img: "    (12.34/100%)", with a carriage return after each.
+// percents reads the progress of qemu-img: reports such as "    (12.34/100%)", with a carriage
+// return after each.
 type percents struct {
 	done func(fraction float64)
 	line []byte

@@ -13,7 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm"
 )
 
-// files are the paths of a VM.
+// files returns the paths of a VM's files.
 type files struct{ folder string }
 
 func filesOf(m vm.Machine) files { return files{m.Folder} }
@@ -49,8 +49,8 @@ type sockets struct{ folder string }
 
 func (s sockets) in(name string) string { return filepath.Join(s.folder, name) }
 
-// control returns the socket for commands that take long, and look the one for other commands:
-// QEMU serves one client per socket.
+// control returns the socket for commands that take long, and look the socket for other commands:
+// there are two, since QEMU serves one client per socket.
 func (s sockets) control() string { return s.in("qmp.sock") }
 func (s sockets) look() string    { return s.in("look.sock") }
 func (s sockets) agent() string   { return s.in("qga.sock") }
@@ -60,8 +60,7 @@ func (s sockets) tpm() string     { return s.in("tpm.sock") }
 
 const (
 	longestSocket = len("/serial.sock")
-	// maxSocketPath is how many bytes the path of a socket may have: 107 on Linux, 103 on
-	// macOS.
+	// maxSocketPath bounds the path of a socket in bytes. Linux allows 107 bytes, macOS 103.
 	maxSocketPath = 100
 )
 
@@ -74,7 +73,7 @@ func makeSockets(m vm.Machine) (sockets, error) {
 			continue
 		}
 		if folder == run {
-			return sockets{run}, nil // it is made already
+			return sockets{run}, nil // prepare has made it already
 		}
 		err := makePrivate(filepath.Dir(folder))
 		if err == nil {
@@ -88,8 +87,8 @@ func makeSockets(m vm.Machine) (sockets, error) {
 	return sockets{}, fmt.Errorf("make the sockets of the VM: %w; set XDG_RUNTIME_DIR to a short folder of yours", refused)
 }
 
-// socketFolders lists the folders that a VM's sockets can be in, the best first: run/, or
-// if that path is too long a folder with a short name in $XDG_RUNTIME_DIR or /tmp.
+// socketFolders lists the folders that a VM's sockets can be in, the best first. If sockets fit in
+// run/, that is the only one; if not, the folders are short ones below $XDG_RUNTIME_DIR and /tmp.
 func socketFolders(m vm.Machine) []string {
 	if run := filesOf(m).run(); fits(run) {
 		return []string{run}
@@ -103,7 +102,8 @@ func socketFolders(m vm.Machine) []string {
 	return folders
 }
 
-// fits reports whether QEMU and swtpm can take the paths of sockets in a folder.
+// fits reports whether QEMU and swtpm can take the paths of sockets in a folder: paths that are too
+// long or have a comma do not fit.
 func fits(folder string) bool {
 	return len(folder)+longestSocket <= maxSocketPath && !strings.Contains(folder, ",")
 }
@@ -118,7 +118,7 @@ func shortFolders() []string {
 }
 
 // makePrivate makes a folder that only this user can enter. It refuses a folder or a link that
-// another user may have put there.
+// another user may have put at this path.
 func makePrivate(path string) error {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
@@ -126,7 +126,7 @@ func makePrivate(path string) error {
 	return private(path)
 }
 
-// owned makes a VM's folder, if it is missing, and keeps other users out of it.
+// owned makes a VM's folder, if it is missing, and denies other users access to the folder.
 func owned(m vm.Machine) error {
 	if !filepath.IsAbs(m.Folder) {
 		return fmt.Errorf("its folder %q is no absolute path", m.Folder)
@@ -146,7 +146,7 @@ func owned(m vm.Machine) error {
 	return nil
 }
 
-// exists reports whether there is a file or folder.
+// exists reports whether there is a file or folder at a path.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

@@ -15,7 +15,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/qemu/qmp"
 )
 
-// BestAccelerator returns the record's accelerator, or else the best that works.
+// BestAccelerator returns the record's accelerator, or else the best one that works.
 func (d *Driver) BestAccelerator(ctx context.Context, m vm.Machine) (string, error) {
 	choice, err := d.accelerator(ctx, m)
 	return choice.Name, err
@@ -34,7 +34,7 @@ func (d *Driver) Observe(ctx context.Context, m vm.Machine) (vm.Observer, error)
 	return &observer{driver: d, machine: m, client: client}, nil
 }
 
-// observer counts with one connection.
+// observer counts the activity of a VM over one connection to QEMU.
 type observer struct {
 	driver  *Driver
 	machine vm.Machine
@@ -44,7 +44,8 @@ type observer struct {
 
 func (o *observer) Close() error { return o.client.Close() }
 
-// Look returns the counts of now, or the last ones of a VM that has ended.
+// Look returns the present counts. If the VM has ended, it returns the last counts with the VM's
+// state.
 func (o *observer) Look(ctx context.Context) (vm.Signs, error) {
 	o.countResets()
 	bounded, cancel := context.WithTimeout(ctx, answerLimit)
@@ -55,7 +56,7 @@ func (o *observer) Look(ctx context.Context) (vm.Signs, error) {
 	return o.last, nil
 }
 
-// countResets reads the events that wait.
+// countResets counts the resets among the events that wait.
 func (o *observer) countResets() {
 	for {
 		select {
@@ -72,14 +73,14 @@ func (o *observer) countResets() {
 	}
 }
 
-// ask asks QEMU for everything but the resets.
+// ask asks QEMU for all signs except the resets.
 func (o *observer) ask(ctx context.Context) error {
 	state, err := runState(ctx, o.client)
 	if err != nil {
 		return err
 	}
 	o.last.State, o.last.Reason = vm.Running, ""
-	if reason := pauses(state); reason != "" && state != "shutdown" { // its process is about to end
+	if reason := pauses(state); reason != "" && state != "shutdown" { // after a shutdown, the process ends soon
 		o.last.State, o.last.Reason = vm.Paused, reason
 	}
 	if err := o.countBytes(ctx); err != nil {
@@ -94,7 +95,8 @@ func (o *observer) ask(ctx context.Context) error {
 	return nil
 }
 
-// countBytes sums what was read from the CDs and written to the disk. QEMU counts since power on.
+// countBytes sums the bytes that were read from the CDs and written to the disk. QEMU counts since
+// power on.
 func (o *observer) countBytes(ctx context.Context) error {
 	var devices []struct {
 		Node  string `json:"node-name"`
@@ -118,14 +120,14 @@ func (o *observer) countBytes(ctx context.Context) error {
 	return nil
 }
 
-// ended returns the last counts with the state of a VM that does not run any more, or the
-// error of a look at one that does.
+// ended decides about a look that has failed. If the VM does not run any more, it returns the last
+// counts with the VM's state. If the VM runs, it returns the error of the look.
 func (o *observer) ended(ctx context.Context, failed error) (vm.Signs, error) {
 	now, err := o.driver.find(o.machine)
 	if err != nil || now.qemu != nil || ctx.Err() != nil {
 		return o.last, errors.Join(failed, err)
 	}
-	if err := endLogs(ctx, o.machine, now.started); err != nil { // the guest's last words count
+	if err := endLogs(ctx, o.machine, now.started); err != nil { // Serial then returns the guest's last output too
 		return o.last, err
 	}
 	o.last.State, o.last.Reason = now.state, now.reason
@@ -176,7 +178,7 @@ func (d *Driver) Publish(ctx context.Context, m vm.Machine, folder string) (vm.P
 	return published, nil
 }
 
-// publish moves a disk image, which must consist of its one file, and makes it write-once.
+// publish moves a disk image and makes it read-only. The image must consist of one file.
 func publish(from, to string) error {
 	if _, err := qcow2.Standalone(from); err != nil {
 		return err

@@ -9,12 +9,12 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/qemu/qmp"
 )
 
-// nodes are the block devices that a live snapshot has; the first one also takes the
-// memory.
+// nodes returns the names of the block devices that a live snapshot has. The first device also
+// takes the memory.
 func nodes() []string { return []string{"disk0", "vars"} }
 
-// dialForJobs connects to a running VM, and ends the jobs of a swdt that was killed: the
-// caller holds the VM's lock, so no other swdt waits for them.
+// dialForJobs connects to a running VM, and waits for the end of the jobs that a killed swdt has
+// left. The caller holds the VM's lock, so no other swdt waits for these jobs.
 func dialForJobs(ctx context.Context, now found) (*qmp.Client, error) {
 	client, err := qmp.Dial(ctx, sockets{now.started.Sockets}.control())
 	if err != nil {
@@ -46,8 +46,10 @@ func (d *Driver) saveLive(ctx context.Context, now found, tag string) error {
 	return err
 }
 
-// restoreLive brings a snapshot with memory back and lets it run. Memory fits only the
-// hardware that it was saved on, so another QEMU is refused before anything is lost.
+// restoreLive restores a snapshot with memory and lets the VM run. Only the version of QEMU that
+// has saved the memory can load it, so restoreLive refuses another version before it changes
+// anything. If the VM runs with another accelerator than the snapshot's, restoreLive starts the VM
+// again with the snapshot's.
 func (d *Driver) restoreLive(ctx context.Context, m vm.Machine, now found, record snapshot) error {
 	version := now.started.Version
 	if now.qemu == nil {
@@ -83,8 +85,8 @@ func (d *Driver) restoreLive(ctx context.Context, m vm.Machine, now found, recor
 	})
 }
 
-// afterFailedLoad describes in words what a failed restore has left of a running VM. QEMU pauses
-// the VM before it loads, and continues only after a success.
+// afterFailedLoad describes in words in which state a failed restore has left a running VM. QEMU
+// pauses the VM before it loads the snapshot, and continues the VM only if the load succeeds.
 func afterFailedLoad(ctx context.Context, client *qmp.Client, failure error) string {
 	var refused *qmp.Error
 	if errors.As(failure, &refused) && !refused.OfJob() {

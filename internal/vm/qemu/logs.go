@@ -15,12 +15,12 @@ import (
 )
 
 // A guest decides how much it writes to its serial port, and how often QEMU warns about it. QEMU
-// has no limit for either, and swdt does not run all the time. So both go through a pipe to
-// keepLog, which keeps the last part of a log in two files: LOG, and LOG.1 with what came before.
-// It is a shell and a cat, which end with QEMU.
+// has no limit for either, and swdt does not run all the time. So both outputs go through a pipe to
+// keepLog, a shell and a cat that end with QEMU. keepLog keeps the last part of a log in two files:
+// LOG, and LOG.1 with the part before LOG.
 const (
-	// maxSerialLog and maxLog bound each of the two files of a log, in bytes: those of the serial
-	// port, and those of a program's own messages.
+	// maxSerialLog bounds each of the two files of the serial port's log, and maxLog each of the
+	// two files of a program's messages, in bytes.
 	maxSerialLog = 32 << 20
 	maxLog       = 1 << 20
 	// olderLog is the end of the name of the older file.
@@ -28,25 +28,26 @@ const (
 )
 
 // keepLog is a script for sh. Its $0 is the path of the log, and $1 the limit in blocks of 512
-// bytes. The kernel ends a cat that reaches the limit, by a signal: the status is above 128. It
-// then loses what cat has read but not written, at most a buffer. The end of the input ends the
-// script, and so does a full disk: then QEMU continues without a log.
+// bytes. The kernel ends a cat that reaches the limit, by a signal: the status is above 128. The
+// log then loses the bytes that cat has read but not written, at most a buffer. The script ends at
+// the end of its input. It also ends if the disk is full: QEMU then continues without a log.
 const keepLog = `umask 077; ulimit -c 0; ulimit -f "$1"; ` +
 	`while cat >"$0"; [ $? -gt 128 ]; do mv -f "$0" "$0` + olderLog + `"; done`
 
-// logMark is in the command line of the process that writes a log, and of no other process.
+// logMark returns words that are in the command line of the process that writes a log, and of no
+// other process.
 func logMark(path string) []string { return []string{keepLog, path} }
 
-// startLog starts the process that writes a log of at most limit bytes a file. The log of an
-// earlier run is removed. The returned end of the pipe is for the program whose log it is; the
-// caller closes its own copy.
+// startLog starts the process that writes a log, with at most limit bytes in each file, and removes
+// the log of an earlier run. The returned file is the end of the pipe for the program whose log it
+// is. The caller closes the returned file after it has started that program.
 func startLog(m vm.Machine, path string, limit int) (*os.File, *exec.Cmd, error) {
 	for _, old := range []string{path, path + olderLog} {
 		if err := os.Remove(old); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, nil, err
 		}
 	}
-	if err := os.WriteFile(path, nil, localfile.Private); err != nil { // its errors have a path
+	if err := os.WriteFile(path, nil, localfile.Private); err != nil { // an error of WriteFile names the path
 		return nil, nil, err
 	}
 	out, in, err := os.Pipe()
@@ -67,8 +68,8 @@ func startLog(m vm.Machine, path string, limit int) (*os.File, *exec.Cmd, error)
 // logsLimit bounds the wait for the last bytes of logs. The disk may be slow.
 const logsLimit = 5 * time.Second
 
-// endLogs waits until the logs of programs that have ended are complete. Writers that are still at
-// work end by themselves.
+// endLogs waits until the logs of programs that have ended are complete. A writer that still works
+// after logsLimit ends by itself later.
 func endLogs(ctx context.Context, m vm.Machine, s started) error {
 	if s.Boot != process.BootID() {
 		return nil

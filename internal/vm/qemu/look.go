@@ -47,7 +47,8 @@ func (d *Driver) dump(ctx context.Context, m vm.Machine, now found) ([]byte, err
 	return screen(ctx, m, client)
 }
 
-// screen has QEMU write the screen into a file of the VM's folder, over a connection.
+// screen makes QEMU write the screen into a file in the VM's folder, and returns the file's
+// content, a PNG.
 func screen(ctx context.Context, m vm.Machine, client *qmp.Client) ([]byte, error) {
 	folder, err := os.MkdirTemp(filesOf(m).run(), "screen-")
 	if err != nil {
@@ -82,7 +83,8 @@ const (
 	keyTime = 50
 )
 
-// SendKeys presses keys one after the other. All names are checked before the first one.
+// SendKeys presses keys one after the other. It checks the form of all names before it presses the
+// first key.
 func (d *Driver) SendKeys(ctx context.Context, m vm.Machine, keys []string) error {
 	now, err := d.running("press keys", m)
 	if err != nil {
@@ -161,7 +163,7 @@ func (d *Driver) Consoles(ctx context.Context, m vm.Machine) ([]vm.Console, erro
 	return []vm.Console{{Kind: "vnc", Address: s.vnc()}, serial}, nil
 }
 
-// screenPort asks QEMU which port its VNC server has.
+// screenPort returns the host and the port of QEMU's VNC server.
 func screenPort(ctx context.Context, s sockets) (string, error) {
 	client, err := qmp.Dial(ctx, s.look())
 	if err != nil {

@@ -26,5 +26,5 @@ func private(path string) error {
 	return nil
 }
 
-// supported reports why this system cannot run VMs with this driver.
+// supported returns nil: the driver can run VMs on this system.
 func supported(string) error { return nil }

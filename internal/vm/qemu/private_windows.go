@@ -2,8 +2,8 @@ package qemu
 
 import "github.com/swdt-dev/swdt/internal/vm"
 
-// private checks nothing: the driver makes no VMs on Windows.
+// private returns nil: the driver makes no VMs on Windows.
 func private(string) error { return nil }
 
-// supported reports why this system cannot run VMs with this driver.
+// supported returns an ErrUnsupported: the driver cannot run VMs on Windows.
 func supported(action string) error { return vm.Unsupported(Name+" on Windows", action) }

@@ -14,15 +14,15 @@ import (
 	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
-// made is written once, by Create. It keeps the hardware that the guest sees the same when
-// QEMU is updated.
+// made is the record of the hardware that the guest sees. Create writes it once, so that the
+// hardware stays the same when QEMU is updated.
 type made struct {
 	Machine string `json:"machine"` // such as pc-q35-7.2
 }
 
-// started describes the process of a VM. It is written before the process starts.
+// started is the record of the process of a VM. It is written before the process starts.
 type started struct {
-	Boot        string    `json:"boot"` // which boot of your machine it belongs to
+	Boot        string    `json:"boot"` // the boot of your machine in which the process runs
 	Since       time.Time `json:"since"`
 	Sockets     string    `json:"sockets"` // the folder with its sockets
 	Version     string    `json:"version"` // of QEMU
@@ -32,13 +32,14 @@ type started struct {
 	Logs map[string]int `json:"logs"`
 }
 
-// snapshot is written after everything else of a snapshot, and removed first.
+// snapshot is the record of a snapshot. It is written after all other files of the snapshot, and
+// removed before them.
 type snapshot struct {
 	Name   string    `json:"name"`
 	Taken  time.Time `json:"taken"`
 	Memory bool      `json:"memory"`
 	Size   int64     `json:"size"`
-	// Version and Accelerator are QEMU's, of a snapshot with memory.
+	// Version and Accelerator are QEMU's; they are set for a snapshot with memory.
 	Version     string `json:"version"`
 	Accelerator string `json:"accelerator"`
 }
@@ -76,7 +77,7 @@ func readSmall(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, maxRecord))
 }
 
-// readPID returns the number in a file; 0 if there is no file or none in it.
+// readPID returns the number in a file; 0 if there is no file, or no number in it.
 func readPID(path string) (int, error) {
 	content, err := readSmall(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -92,7 +93,8 @@ func readPID(path string) (int, error) {
 	return pid, nil
 }
 
-// lastLines returns the end of a log in one line, for an error.
+// lastLines returns the last lines of a log in one line, for an error; "" if the log cannot be
+// read.
 func lastLines(path string) string {
 	const most, lines = 2048, 4
 	file, err := os.Open(path)

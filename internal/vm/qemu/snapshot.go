@@ -30,8 +30,8 @@ func (f files) snapshotTPM(tag string) string { return filepath.Join(f.snapshots
 // maxName bounds the name of a snapshot in bytes.
 const maxName = 200
 
-// Save records a VM. The record is written last: an interrupted Save leaves no snapshot,
-// and the next Save of the same name removes its remains.
+// Save saves a snapshot. It writes the record last: an interrupted Save leaves no snapshot, and the
+// next Save of the same name removes the remains.
 func (d *Driver) Save(ctx context.Context, m vm.Machine, name string) error {
 	err := d.save(ctx, m, name)
 	if err != nil {
@@ -112,7 +112,7 @@ func (d *Driver) removeStopped(ctx context.Context, m vm.Machine, tag string) er
 	return os.RemoveAll(f.snapshotTPM(tag))
 }
 
-// Restore brings a snapshot back.
+// Restore returns a VM to the state of a snapshot.
 func (d *Driver) Restore(ctx context.Context, m vm.Machine, name string) error {
 	record, now, err := d.saved(m, name)
 	if err == nil {
@@ -129,7 +129,8 @@ func (d *Driver) Restore(ctx context.Context, m vm.Machine, name string) error {
 	return nil
 }
 
-// saved returns the record of a snapshot, or ErrNoSnapshot.
+// saved returns the record of a snapshot, and the state of its VM. The error is ErrNoSnapshot if
+// there is no such snapshot.
 func (d *Driver) saved(m vm.Machine, name string) (snapshot, found, error) {
 	var record snapshot
 	err := readRecord(filesOf(m).snapshot(tagOf(name)), &record)
@@ -146,8 +147,8 @@ func (d *Driver) saved(m vm.Machine, name string) (snapshot, found, error) {
 	return record, now, err
 }
 
-// restoreStopped ends the VM and brings its disk, variables and TPM back. A Restore that
-// was interrupted in between can be repeated.
+// restoreStopped ends the VM, and restores its disk, firmware variables and TPM. If it is
+// interrupted, Restore can be repeated.
 func (d *Driver) restoreStopped(ctx context.Context, m vm.Machine, now found, tag string) error {
 	if _, err := base(m); err != nil {
 		return err
@@ -200,8 +201,9 @@ func (d *Driver) Snapshots(_ context.Context, m vm.Machine) ([]vm.Snapshot, erro
 	return all, nil
 }
 
-// RemoveSnapshot frees a snapshot's space. It removes the record first. If it is interrupted
-// then, the rest only takes space, which a second Save of that name frees.
+// RemoveSnapshot removes a snapshot and frees its space. It removes the record first. If it is
+// interrupted after that, the rest of the snapshot takes space until the next Save of the same
+// name.
 func (d *Driver) RemoveSnapshot(ctx context.Context, m vm.Machine, name string) error {
 	_, now, err := d.saved(m, name)
 	f, tag := filesOf(m), tagOf(name)

@@ -20,8 +20,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wait"
 )
 
-// startLimit bounds the time until QEMU answers on its socket. It needs a quarter of a
-// second on an idle machine.
+// startLimit bounds the time until QEMU answers on its socket. QEMU needs a quarter of a second on
+// an idle machine.
 const startLimit = 2 * time.Minute
 
 // cleanLimit bounds the removal of a start that has failed, also if its context has ended.
@@ -85,7 +85,8 @@ func claimStart(ctx context.Context, m vm.Machine) (file *os.File, err error) {
 	return file, err
 }
 
-// prepare finds what the VM needs, and makes the folder of its run.
+// prepare collects the values for the VM's command line, and makes the folders run/ and of the
+// sockets.
 func (d *Driver) prepare(ctx context.Context, m vm.Machine, accelerator string) (plan, started, error) {
 	if err := errors.Join(valid(m), owned(m)); err != nil {
 		return plan{}, started{}, err
@@ -133,8 +134,8 @@ func either(a, b string) string {
 	return b
 }
 
-// launch starts the TPM, then QEMU, and waits until the VM executes. It completes the
-// record, so that its caller can undo what was done.
+// launch starts the TPM, then QEMU, and waits until the VM executes. It writes each process that it
+// starts into the record, so that the caller can undo a start that has failed.
 func (d *Driver) launch(ctx context.Context, p plan, record *started,
 	load func(context.Context, *qmp.Client) error,
 ) error {
@@ -157,7 +158,7 @@ func (d *Driver) launch(ctx context.Context, p plan, record *started,
 	if err != nil {
 		return err
 	}
-	// QEMU makes the other files itself, with a mask that keeps other users out.
+	// QEMU makes all files except its logs itself, with a mask that keeps other users out.
 	logs := output{out: f.serialLog(), maxOut: d.serialLog, messages: f.log(), maxMessages: maxLog}
 	program, err := spawn(p.Machine, logs, path, p.arguments()...)
 	maps.Copy(record.Logs, program.logs)
@@ -198,17 +199,17 @@ func (d *Driver) launch(ctx context.Context, p plan, record *started,
 	return nil
 }
 
-// output has the logs of a program: of its standard output, and of its messages.
+// output has the paths and limits of a program's logs: of its standard output, and of its messages.
 type output struct {
 	out, messages       string
-	maxOut, maxMessages int // bytes a file
+	maxOut, maxMessages int // bytes in each file of a log
 }
 
 // spawned is a program that outlives swdt.
 type spawned struct {
 	ended <-chan struct{} // closed once it has ended and its logs are complete
 	pid   int
-	logs  map[string]int // the processes that write its logs
+	logs  map[string]int // the processes that write its logs, by the log's path
 }
 
 // spawn starts a program that outlives swdt, in a session of its own.
@@ -245,7 +246,7 @@ func spawn(m vm.Machine, o output, path string, args ...string) (spawned, error)
 	go func() {
 		defer close(ended)
 		for _, c := range append([]*exec.Cmd{cmd}, writers...) {
-			_ = c.Wait() // its log has the reason
+			_ = c.Wait() // the program's log has the reason
 		}
 	}()
 	s.ended, s.pid = ended, cmd.Process.Pid
@@ -310,7 +311,7 @@ func (d *Driver) abandon(ctx context.Context, m vm.Machine, record started) erro
 	return d.clean(after, m, record)
 }
 
-// copyFile copies a small file, with a limit in bytes.
+// copyFile copies a file of at most limit bytes to a new file.
 func copyFile(from, to string, limit int64) error {
 	in, err := os.Open(from)
 	if err != nil {

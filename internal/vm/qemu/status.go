@@ -13,13 +13,13 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/qemu/qmp"
 )
 
-// found is the state of a VM by its files and its process.
+// found is the state of a VM, as its files and its process show it.
 type found struct {
-	state   vm.State // not Paused, which only QEMU itself knows
+	state   vm.State // never Paused, which only QEMU can report
 	reason  string
 	started started
-	qemu    *process.Process // nil unless it runs
-	last    int              // the process that its file names; 0 if none of this boot
+	qemu    *process.Process // nil unless the VM runs
+	last    int              // the process that run/pid names; 0 if it names none of this boot
 }
 
 // find looks at a VM's files and its process.
@@ -48,7 +48,7 @@ func (d *Driver) find(m vm.Machine) (found, error) {
 		now.state = vm.Running
 		return now, nil
 	}
-	// QEMU removes the file when it ends in order, which may have been just now.
+	// QEMU may have removed the file just now, if it has ended in order.
 	if again, err := readPID(f.pid()); err != nil || again == 0 {
 		return now, err
 	}
@@ -59,7 +59,7 @@ func (d *Driver) find(m vm.Machine) (found, error) {
 	return now, nil
 }
 
-// running returns the process of a VM, or ErrStopped.
+// running returns the state of a VM that runs, or ErrStopped.
 func (d *Driver) running(action string, m vm.Machine) (found, error) {
 	now, err := d.find(m)
 	switch {
@@ -71,8 +71,8 @@ func (d *Driver) running(action string, m vm.Machine) (found, error) {
 	return now, nil
 }
 
-// answerLimit bounds a question to QEMU, which answers in milliseconds unless your machine
-// is very busy.
+// answerLimit bounds a query to QEMU, which answers in milliseconds unless your machine is very
+// busy.
 const answerLimit = 10 * time.Second
 
 // Status reports the VM's state from its files, its process and QEMU's answer.
@@ -101,7 +101,7 @@ func (d *Driver) Status(ctx context.Context, m vm.Machine) (vm.Status, error) {
 	return status, nil
 }
 
-// paused asks QEMU why the VM does not execute; "": it does.
+// paused asks QEMU for the reason why the VM does not execute; "" if it executes.
 func (d *Driver) paused(ctx context.Context, now found) (string, error) {
 	bounded, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
@@ -123,7 +123,7 @@ func runState(ctx context.Context, client *qmp.Client) (string, error) {
 	return result.Status, err
 }
 
-// pauses explains a run state of QEMU in which the guest does not execute.
+// pauses explains a run state of QEMU in which the guest does not execute; "" if it executes.
 func pauses(state string) string {
 	switch state {
 	case "running", "":

@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// askInterval is the pause between two requests to shut down. A guest that is still
-	// starting misses the first ones.
+	// askInterval is the pause between two requests to shut down. A guest that is still starting
+	// misses the first requests.
 	askInterval = 3 * time.Second
-	// writeLimit bounds the time in which a VM that has shut down writes its disk.
+	// writeLimit bounds the time in which the QEMU of a VM that has shut down writes the disk.
 	writeLimit = time.Minute
-	// quitLimit bounds each way to end a process.
+	// quitLimit bounds the wait after each way to end a process.
 	quitLimit = 5 * time.Second
 )
 
@@ -41,7 +41,7 @@ func (d *Driver) Stop(ctx context.Context, m vm.Machine) error {
 	return d.clean(context.WithoutCancel(ctx), m, now.started)
 }
 
-// shutDown asks the guest until it has shut down.
+// shutDown asks the guest to shut down, and repeats the request until the VM has shut down.
 func (d *Driver) shutDown(ctx context.Context, m vm.Machine, now found) error {
 	client, err := qmp.Dial(ctx, sockets{now.started.Sockets}.control())
 	switch {
@@ -78,7 +78,7 @@ func (d *Driver) shutDown(ctx context.Context, m vm.Machine, now found) error {
 	}
 }
 
-// ask asks the guest to shut down: through its agent if there is one, else by the power button.
+// ask asks the guest to shut down: through its agent if there is one, or else by the power button.
 func (d *Driver) ask(ctx context.Context, now found, client *qmp.Client) error {
 	agent, err := openAgent(ctx, now, client)
 	if err == nil {
@@ -89,12 +89,13 @@ func (d *Driver) ask(ctx context.Context, now found, client *qmp.Client) error {
 	}
 	err = client.Run(ctx, "system_powerdown", nil, nil)
 	if errors.Is(err, qmp.ErrClosed) || ctx.Err() != nil {
-		return nil // the loop sees both
+		return nil // shutDown notices both
 	}
 	return err
 }
 
-// openAgent connects to the guest agent, if a program in the guest has opened its port.
+// openAgent connects to the guest agent. The error is guestagent.ErrSilent if no program in the
+// guest has opened the agent's port.
 func openAgent(ctx context.Context, now found, client *qmp.Client) (*guestagent.Agent, error) {
 	var ports []struct {
 		Label string `json:"label"`
@@ -111,7 +112,8 @@ func openAgent(ctx context.Context, now found, client *qmp.Client) (*guestagent.
 	return nil, guestagent.ErrSilent
 }
 
-// ended waits for the process of a VM that has shut down.
+// ended waits for the end of the QEMU of a VM that has shut down, and ends that QEMU after
+// writeLimit.
 func (d *Driver) ended(ctx context.Context, now found) error {
 	after := context.WithoutCancel(ctx)
 	if now.qemu.Ended(after, writeLimit) == nil {
@@ -140,8 +142,8 @@ func (d *Driver) Kill(ctx context.Context, m vm.Machine) error {
 	return nil
 }
 
-// end ends a QEMU: by its own command, which leaves the disk in order, then by SIGTERM,
-// then by SIGKILL.
+// end ends a QEMU: by its command quit, which leaves the disk in order, then by SIGTERM, then by
+// SIGKILL.
 func end(ctx context.Context, qemu *process.Process, s sockets) error {
 	if quit(ctx, s) == nil && qemu.Ended(ctx, quitLimit) == nil {
 		return nil
@@ -158,7 +160,7 @@ func end(ctx context.Context, qemu *process.Process, s sockets) error {
 	return err
 }
 
-// quit sends QEMU's own command.
+// quit sends QEMU the command quit.
 func quit(ctx context.Context, s sockets) error {
 	bounded, cancel := context.WithTimeout(ctx, quitLimit)
 	defer cancel()
@@ -173,7 +175,8 @@ func quit(ctx context.Context, s sockets) error {
 	return nil
 }
 
-// Restart resets the VM. A guest that has panicked runs again.
+// Restart resets the VM, and continues it if it is paused, for example because its guest has
+// panicked.
 func (d *Driver) Restart(ctx context.Context, m vm.Machine) error {
 	now, err := d.running("restart", m)
 	if err != nil {

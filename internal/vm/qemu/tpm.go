@@ -16,18 +16,19 @@ import (
 
 // Folders of a TPM's state while a snapshot is restored.
 const (
-	newTPM = "tpm.new" // the new state, before it is in its place
-	oldTPM = "tpm.old" // the old state, until the new one is in its place
+	newTPM = "tpm.new" // the new state, before it replaces the old state
+	oldTPM = "tpm.old" // the old state, until the new state has replaced it
 )
 
 // tpmLimit bounds the start and the end of swtpm, which need some milliseconds.
 const tpmLimit = 20 * time.Second
 
-// tpmPID is the option of swtpm that marks the TPM of a VM; relative to the VM's folder.
+// tpmPID returns swtpm's option for its PID file, which marks the process as the TPM of a VM. The
+// path is relative to the VM's folder.
 func tpmPID(m vm.Machine) []string { return []string{"--pid", "file=run/" + m.UUID + ".tpm"} }
 
-// startTPM starts the VM's TPM, which ends with QEMU's connection, and returns its
-// process.
+// startTPM starts the VM's TPM and returns its process, which ends when QEMU's connection to it
+// ends.
 func (d *Driver) startTPM(ctx context.Context, p plan) (spawned, error) {
 	path, err := program(d.options.TPM, installTPM)
 	if err != nil {
@@ -45,7 +46,7 @@ func (d *Driver) startTPM(ctx context.Context, p plan) (spawned, error) {
 	if err != nil {
 		return tpm, err
 	}
-	// A connection would end it, so only the socket's file is looked at.
+	// swtpm would end with the first connection, so this only looks for the socket's file.
 	err = wait.Condition{
 		Name: "the TPM to start", Interval: 5 * time.Millisecond, MaxInterval: 50 * time.Millisecond, Limit: tpmLimit,
 		Look: func(context.Context) error {
@@ -109,8 +110,8 @@ func copyTPM(from, to string) error {
 	return nil
 }
 
-// restoreTPM replaces the state of a TPM by a copy of another. If it is interrupted at any
-// point, recoverTPM finds one of the two states.
+// restoreTPM replaces the state of a TPM by a copy of the state in from. If it is interrupted at
+// any point, recoverTPM finds either the old state or the new one.
 func restoreTPM(m vm.Machine, from string) error {
 	f := filesOf(m)
 	if err := errors.Join(recoverTPM(m), os.RemoveAll(f.in(newTPM))); err != nil {
@@ -128,7 +129,7 @@ func restoreTPM(m vm.Machine, from string) error {
 	return os.RemoveAll(f.in(oldTPM))
 }
 
-// recoverTPM ends a restoreTPM that was interrupted.
+// recoverTPM completes or undoes a restoreTPM that was interrupted.
 func recoverTPM(m vm.Machine) error {
 	f := filesOf(m)
 	if exists(f.in(oldTPM)) && !exists(f.tpm()) {

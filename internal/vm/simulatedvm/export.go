@@ -19,7 +19,8 @@ func (d *Driver) Room(_ context.Context, m vm.Machine, _ vm.DiskFormat) (int64, 
 	return info.Size(), nil
 }
 
-// Export writes the content of the disk; the operation of a fault is export.
+// Export writes the content of the disk to a file. Driver.Fault is called with the operation
+// export.
 func (d *Driver) Export(
 	ctx context.Context, m vm.Machine, file string, _ vm.DiskFormat, done func(fraction float64),
 ) error {

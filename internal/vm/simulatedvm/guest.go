@@ -53,7 +53,7 @@ func (d *Driver) Screenshot(_ context.Context, m vm.Machine, w io.Writer) error 
 	return draw(w, 128)
 }
 
-// draw draws a screen of one grey.
+// draw writes a PNG of a screen in one shade of grey.
 func draw(w io.Writer, grey byte) error {
 	screen := image.NewGray(image.Rect(0, 0, 64, 48))
 	for i := range screen.Pix {
@@ -62,7 +62,7 @@ func draw(w io.Writer, grey byte) error {
 	return png.Encode(w, screen)
 }
 
-// keyNames are the names of keys that are longer than a character.
+// keyNames returns the names of keys that are longer than a character.
 func keyNames() []string {
 	return []string{
 		"ret", "esc", "tab", "spc", "backspace", "delete", "insert", "home", "end", "pgup", "pgdn", "up", "down", "left",
@@ -107,7 +107,7 @@ const IgnoreUUID = "00000000-0000-4000-8000-000000000000"
 
 func ignores(m vm.Machine) bool { return m.UUID == IgnoreUUID }
 
-// SetIgnores makes the guest of a VM that exists ignore requests to shut down, or obey.
+// SetIgnores sets whether the guest of an existing VM ignores requests to shut down.
 func SetIgnores(m vm.Machine, ignores bool) error {
 	return update(m, func(s *state) { s.Ignores = ignores })
 }
@@ -129,7 +129,7 @@ func update(m vm.Machine, change func(*state)) error {
 	return write(m, s)
 }
 
-// Send sends text to the serial port.
+// Send replaces the text that the guest has sent to its serial port.
 func Send(m vm.Machine, text string) error {
 	return localfile.Replace(filepath.Join(m.Folder, serialFile), []byte(text))
 }

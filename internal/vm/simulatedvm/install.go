@@ -13,7 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm"
 )
 
-// serialFile holds what the guest has sent to the serial port.
+// serialFile has the text that the guest has sent to the serial port.
 const serialFile = "simulated.serial"
 
 // The files of a published image.
@@ -22,8 +22,8 @@ const (
 	varsFile   = "golden.vars"
 )
 
-// Frame is a moment of an imagined installation. A VM with CDs shows one after the other, one
-// for each look; after the last one nothing changes any more.
+// Frame is a moment of an imagined installation. Each look at a VM with CDs shows the next frame.
+// After the last frame, nothing changes any more.
 type Frame struct {
 	State   vm.State // "": Running
 	Reason  string
@@ -47,7 +47,8 @@ func Installation() []Frame {
 	}
 }
 
-// BestAccelerator returns the record's accelerator, or else the driver's name.
+// BestAccelerator returns the record's accelerator. If the record names none, it returns
+// vm.Emulated if Slow is set, and else the driver's name.
 func (d *Driver) BestAccelerator(_ context.Context, m vm.Machine) (string, error) {
 	switch {
 	case m.Accelerator != "":
@@ -76,7 +77,7 @@ func (d *Driver) Observe(_ context.Context, m vm.Machine) (vm.Observer, error) {
 
 type observer struct {
 	machine vm.Machine
-	frames  []Frame // that were not shown yet
+	frames  []Frame // not shown yet
 	resets  int     // before Observe
 	last    Frame
 	closed  bool
@@ -117,7 +118,7 @@ func (o *observer) Look(context.Context) (vm.Signs, error) {
 	return signs, nil
 }
 
-// show makes the VM's files match the frame.
+// show makes the VM's files match the last frame.
 func (o *observer) show(s *state) error {
 	before, err := os.ReadFile(o.machineFile(serialFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -139,7 +140,7 @@ func (o *observer) show(s *state) error {
 
 func (o *observer) machineFile(name string) string { return filepath.Join(o.machine.Folder, name) }
 
-// Serial returns what the frames have sent.
+// Serial returns the text that the frames have sent.
 func (d *Driver) Serial(_ context.Context, m vm.Machine, from int64) ([]byte, error) {
 	text, err := os.ReadFile(filepath.Join(m.Folder, serialFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -152,7 +153,8 @@ func (d *Driver) Serial(_ context.Context, m vm.Machine, from int64) ([]byte, er
 	return text[:min(len(text), vm.MaxSerial)], nil
 }
 
-// Publish moves the disk's file to a folder.
+// Publish moves the disk's file to a folder, and writes an empty file for the firmware variables
+// there.
 func (d *Driver) Publish(ctx context.Context, m vm.Machine, folder string) (vm.Published, error) {
 	if err := d.begin(ctx, "publish", m); err != nil {
 		return vm.Published{}, err

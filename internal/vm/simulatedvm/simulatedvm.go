@@ -2,11 +2,11 @@
 // small files in its folder, so that several processes see the same VM. Tests use it, and
 // it can fail on demand.
 //
-//   - simulatedvm.go: the driver, and the life of a VM
+//   - simulatedvm.go: the driver; create, start, stop and delete a VM
 //   - snapshots.go: snapshots
-//   - install.go: an installation that is imagined
+//   - install.go: an imagined installation
 //   - export.go: a disk as one file
-//   - guest.go: screenshots, keys, addresses, and what a test does as the guest
+//   - guest.go: screenshots, keys, addresses, and functions by which a test acts as the guest
 package simulatedvm
 
 import (
@@ -49,7 +49,7 @@ type Driver struct {
 	// Frames are the states of a VM with CDs during a simulated installation; nil: the frames
 	// that the function Installation returns.
 	Frames []Frame
-	// Slow has the driver report that it emulates the processor.
+	// Slow makes the driver report that it emulates the processor.
 	Slow bool
 }
 
@@ -208,7 +208,7 @@ func (d *Driver) change(ctx context.Context, operation string, m vm.Machine, how
 	return write(m, s)
 }
 
-// end sets the state to stopped.
+// end sets the state to stopped. It returns nil.
 func (s *state) end() error {
 	s.State, s.Since = vm.Stopped, time.Time{}
 	return nil
@@ -224,7 +224,7 @@ func orAbsent(err error) error {
 
 func executes(s state) bool { return s.State == vm.Running || s.State == vm.Paused }
 
-// read returns a VM's state; ErrAbsent: there is none.
+// read returns a VM's state. The error is ErrAbsent if there is no such VM.
 func read(m vm.Machine) (s state, err error) {
 	text, err := os.ReadFile(filepath.Join(m.Folder, stateFile))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -16,7 +16,8 @@ import (
 // signsLimit bounds the wait for a sign of a VM.
 const signsLimit = time.Minute
 
-// installer returns the driver as an Installer; it ends the test if the driver installs nothing.
+// installer returns the driver as an Installer. It skips the test if the driver cannot install
+// Windows.
 func (f Fixture) installer(t *testing.T) vm.Installer {
 	t.Helper()
 	installer, is := f.Driver.(vm.Installer)

@@ -71,7 +71,7 @@ func created(t *testing.T, f Fixture) {
 	}
 }
 
-// adopted checks that a VM which was adopted runs on, also if it is forgotten.
+// adopted checks that an adopted VM runs on after Delete, and that it can be adopted again.
 func adopted(t *testing.T, f Fixture) {
 	if !f.adopts() {
 		return
@@ -230,7 +230,8 @@ func canceled(t *testing.T, f Fixture) {
 	}
 }
 
-// oddNames checks that names are names, never paths, options or patterns.
+// oddNames checks that the driver takes odd names as plain text, never as paths, options or
+// patterns.
 func oddNames(t *testing.T, f Fixture) {
 	ctx, d, m := t.Context(), f.Driver, f.created(t, `Größe 8, a=b "c" ${d}`)
 	odd := []string{"with space", "größe", "1", "-d", "../up", "a,b=c", "%s", "A", "a"}

@@ -8,7 +8,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm"
 )
 
-// look looks at a running VM and types into it.
+// look takes a picture of a running VM, and presses keys in it.
 func look(t *testing.T, f Fixture) {
 	ctx, d, m := t.Context(), f.Driver, f.running(t, "look")
 	has := d.Capabilities()

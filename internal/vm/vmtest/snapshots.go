@@ -9,7 +9,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm"
 )
 
-// snapshots saves and restores a stopped VM.
+// snapshots checks snapshots of a stopped VM.
 func snapshots(t *testing.T, f Fixture) {
 	ctx, d, m := t.Context(), f.Driver, f.created(t, "snapshots")
 	fails(t, "restore", d.Restore(ctx, m, "first"), vm.ErrNoSnapshot)
@@ -43,11 +43,11 @@ func snapshots(t *testing.T, f Fixture) {
 	fails(t, "remove again", d.RemoveSnapshot(ctx, m, "first"), vm.ErrNoSnapshot)
 	f.saved(t, m, "second")
 
-	// A name that is free again can be used again.
+	// A name can be used again once its snapshot was removed.
 	check(t, d.Save(ctx, m, "first"))
 	f.saved(t, m, "second", "first")
 
-	// A running VM stops for a snapshot without memory.
+	// Restoring a snapshot without memory stops a running VM.
 	check(t, d.Start(ctx, m))
 	check(t, d.Restore(ctx, m, "second"))
 	f.is(t, m, vm.Stopped)
@@ -74,7 +74,7 @@ func (f Fixture) saved(t *testing.T, m vm.Machine, expected ...string) []vm.Snap
 	return all
 }
 
-// liveSnapshots saves and restores a running VM.
+// liveSnapshots checks snapshots of a running VM.
 func liveSnapshots(t *testing.T, f Fixture) {
 	ctx, d, m := t.Context(), f.Driver, f.running(t, "live snapshots")
 	if !d.Capabilities().LiveSnapshots {

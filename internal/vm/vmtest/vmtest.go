@@ -1,10 +1,10 @@
-// Package vmtest is the contract of vm.Driver as tests: every driver passes the same
-// suite. If two drivers disagree, the one that runs real VMs is right.
+// Package vmtest is the contract of vm.Driver as tests: every driver must pass the same suite. If
+// two drivers behave differently, the driver that runs real VMs is right.
 //
-// A driver's test calls [Run] with a function that makes a [Fixture]. The suite tests
-// the capabilities that the driver has, and that it refuses the others.
+// A driver's test calls [Run] with a function that makes a [Fixture]. The suite tests the
+// capabilities that the driver has, and tests that the driver refuses all others.
 //
-//   - vmtest.go: the fixture, and what the tests share
+//   - vmtest.go: the fixture, and helpers that the tests use
 //   - life.go: create, start, stop, kill, crash, delete
 //   - look.go: screenshots, keys, consoles, addresses
 //   - snapshots.go: snapshots of stopped and of running VMs
@@ -25,26 +25,28 @@ import (
 type Fixture struct {
 	Driver vm.Driver
 
-	// Machine returns the record of a small VM that does not exist yet, with a folder of
-	// its own. Its guest shuts down on request. The fixture ends and deletes the VM after
-	// the test.
+	// Machine returns the record of a small VM that does not exist yet, with a new folder. The VM's
+	// guest shuts down on request. The fixture ends and deletes the VM after the test.
 	Machine func(t *testing.T, name string) vm.Machine
 	// Ignore makes the guest of a VM, which has not been created, ignore all requests to
 	// shut down.
 	Ignore func(t *testing.T, m *vm.Machine)
-	// Crash kills the process of a running VM, as kill -9 does, and returns once it has
+	// Crash kills the process of a running VM, as kill -9 does, and returns once the process has
 	// ended.
 	Crash func(t *testing.T, m vm.Machine)
-	// Reboot makes a VM that runs or has crashed look as after a reboot of your machine.
+	// Reboot puts a VM that runs or has crashed into the state that follows a reboot of your
+	// machine.
 	Reboot func(t *testing.T, m vm.Machine)
-	// Write replaces a short text on the disk of a stopped VM, and Read returns it.
+	// Write replaces the content of the disk of a stopped VM by a short text; Read returns this
+	// text.
 	Write func(t *testing.T, m vm.Machine, text string)
 	Read  func(t *testing.T, m vm.Machine) string
 }
 
-// Run runs the whole suite, except for tests of a capability that the driver lacks, and for
-// those that a virtualisation cannot imitate at all, which another test of the same driver
-// must run. Every test has a fixture of its own.
+// Run runs the whole suite, except for the tests that except names. These are tests of situations
+// that a virtualisation cannot imitate at all; another test of the same driver must run them. A
+// test of a capability that the driver lacks only tests the refusal, or is skipped. Every test has
+// a new fixture.
 func Run(t *testing.T, fixture func(t *testing.T) Fixture, except ...string) {
 	for _, test := range []struct {
 		name string
@@ -78,8 +80,8 @@ func (f Fixture) adopts() bool {
 	return ok
 }
 
-// stopLimit bounds the wait for a guest that shuts down. A guest without hardware
-// virtualisation on a busy machine needs most of it.
+// stopLimit bounds the wait for a guest that shuts down. A guest without hardware virtualisation on
+// a busy machine needs most of this time.
 const stopLimit = 3 * time.Minute
 
 // created returns a VM that was created.
@@ -98,7 +100,7 @@ func (f Fixture) running(t *testing.T, name string) vm.Machine {
 	return m
 }
 
-// stop asks the guest to shut down, and waits until it has.
+// stop asks the guest to shut down, and waits until the VM has ended.
 func (f Fixture) stop(t *testing.T, m vm.Machine) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), stopLimit)

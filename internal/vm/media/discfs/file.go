@@ -31,14 +31,14 @@ func (i info) Mode() fs.FileMode {
 	return 0o444
 }
 
-// dirEntry is a name in a folder; its record is read by Info.
+// dirEntry is a name in a folder. Its record is read only when Info is called.
 type dirEntry struct{ child Child }
 
 func (d dirEntry) Name() string { return d.child.Name }
 func (d dirEntry) IsDir() bool  { return d.child.Dir }
 
-// Type returns the type of the entry. A file that is irregular looks regular here, since
-// only its record has the type.
+// Type returns the type of the entry. An irregular file looks like a regular file here, since only
+// its record has the type.
 func (d dirEntry) Type() fs.FileMode {
 	if d.child.Dir {
 		return fs.ModeDir
@@ -123,7 +123,8 @@ func (f *file) ReadAt(p []byte, at int64) (int, error) {
 	return read, nil
 }
 
-// readPart reads what one extent, or the record, holds of p. It reads at least one byte.
+// readPart fills the beginning of p with the file's bytes from the offset at on, as far as one
+// extent, or the record, holds them. It reads at least one byte.
 func (f *file) readPart(p []byte, at int64) (int, error) {
 	if len(f.starts) == 0 {
 		return copy(p, f.info.entry.Inline[at:]), nil
@@ -154,7 +155,7 @@ func (o *openFolder) Read([]byte) (int, error) {
 	return 0, &fs.PathError{Op: "read", Path: o.path, Err: errors.New("is a folder")}
 }
 
-// ReadDir returns the next n entries, or all if n is not positive.
+// ReadDir returns the next n entries, or all further entries if n is not positive.
 func (o *openFolder) ReadDir(n int) ([]fs.DirEntry, error) {
 	if !o.read {
 		all, err := o.fs.ReadDir(o.path)

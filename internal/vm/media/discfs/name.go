@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// problemOf returns the reason why a name cannot be accepted, or "". Windows itself cannot
-// make a file with such a name. A name from a hostile image could lead out of a folder when
-// files are copied, or control a terminal.
+// problemOf returns the reason why a name is refused, or "". Windows itself cannot make a file with
+// a refused name. In a hostile image, such a name could lead out of a folder when files are copied,
+// or control a terminal.
 func problemOf(name string) string {
 	switch {
 	case name == "" || name == "." || name == "..":

@@ -16,15 +16,15 @@ const (
 	MaxEntries     = 1 << 16
 	maxDepth       = 64
 	maxNameBytes   = 16 << 20 // of all names together
-	maxFolderBytes = 64 << 20 // of the data of all folders together, including names that are not counted
+	maxFolderBytes = 64 << 20 // of the data of all folders together, also of names that are skipped
 )
 
 // Format reads the structures of one file system.
 type Format interface {
 	// Root returns the root folder.
 	Root() (Child, error)
-	// List returns the children of a folder. It bounds the memory that it uses, and
-	// leaves the rules for names and for loops to FS.
+	// List returns the children of a folder. It bounds the memory that it uses. FS checks the
+	// names, and that there is no loop.
 	List(folder Entry) ([]Child, error)
 }
 
@@ -46,7 +46,7 @@ type Entry struct {
 	Size      int64
 	Modified  time.Time
 	Inline    []byte   // the content, if the record itself holds it
-	Extents   []Extent // otherwise; their lengths add up to Size
+	Extents   []Extent // the content if Inline is nil; the lengths add up to Size
 }
 
 // Extent is a run of bytes of a file.
@@ -65,7 +65,7 @@ type FS struct {
 
 	mutex       sync.Mutex
 	folders     map[int64]*folder
-	places      map[int64]place // of each folder that some list contains
+	places      map[int64]place // of each folder that a list has had so far
 	entries     int
 	nameBytes   int
 	folderBytes int64
@@ -73,8 +73,8 @@ type FS struct {
 
 // folder is a folder that was read once.
 type folder struct {
-	children []Child        // by name
-	index    map[string]int // of names, and of folded names
+	children []Child        // sorted by name
+	index    map[string]int // the index in children, by name and by folded name
 }
 
 // place is the position of a folder in the list of its parent.

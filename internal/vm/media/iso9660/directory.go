@@ -13,7 +13,7 @@ import (
 // Limits of one folder and of one file.
 const (
 	maxFolderBytes = 16 << 20
-	maxExtents     = 1 << 10 // each has up to 4 GiB
+	maxExtents     = 1 << 10 // each extent has up to 4 GiB
 )
 
 // recordSize is the size of the fixed part of a directory record.
@@ -42,7 +42,7 @@ func (v *volume) Root() (discfs.Child, error) {
 	return child(".", []record{root}), nil
 }
 
-// child returns the entry that consists of some records of the same name.
+// child returns a child with this name. A file with several extents has a record for each extent.
 func child(name string, records []record) discfs.Child {
 	first := records[0]
 	entry := discfs.Entry{ID: first.extent.Offset, Dir: first.flags&flagFolder != 0, Modified: first.modified}
@@ -66,7 +66,7 @@ func (v *volume) List(folder discfs.Entry) ([]discfs.Child, error) {
 		return nil, err
 	}
 	var children []discfs.Child
-	var parts []record // of a file that has several extents
+	var parts []record // of a file that has several extents, as far as they are read
 	for start := 0; start < len(data); start += discfs.SectorSize {
 		sector := data[start:min(start+discfs.SectorSize, len(data))]
 		for at := 0; at < len(sector) && sector[at] != 0 && len(children) <= discfs.MaxEntries; {

@@ -17,7 +17,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/media/discfs"
 )
 
-// Sectors of volume descriptors: the first, and at most so many.
+// firstDescriptor is the first sector of the volume descriptors, and maxDescriptors bounds their
+// number.
 const (
 	firstDescriptor = 16
 	maxDescriptors  = 64
@@ -43,13 +44,13 @@ func (f *FS) Label() string { return f.volume.label }
 // Joliet reports whether the names are those of the Joliet extension.
 func (f *FS) Joliet() bool { return f.volume.joliet }
 
-// Missing returns the number of bytes of the volume that lie beyond the end of the image.
-// Some are harmless, since they hold no file: see Whole.
+// Missing returns the number of bytes of the volume that lie beyond the end of the image. They do
+// no harm if they hold no file: see Whole.
 func (f *FS) Missing() int64 { return f.image.Missing() }
 
-// Open reads the volume descriptors of an image of size bytes. It returns a
-// *discfs.FormatError if the image has no ISO 9660 file system, and a *discfs.CutShortError,
-// *discfs.DamageError or *discfs.UnsupportedError if that cannot be read.
+// Open reads the volume descriptors of an image of size bytes. It returns a *discfs.FormatError if
+// the image has no ISO 9660 file system, and a *discfs.CutShortError, *discfs.DamageError or
+// *discfs.UnsupportedError if the file system cannot be read.
 func Open(r io.ReaderAt, size int64) (*FS, error) {
 	image := discfs.NewImage(r, size)
 	volumes, err := Descriptors(image)
@@ -68,8 +69,8 @@ func Open(r io.ReaderAt, size int64) (*FS, error) {
 	return &FS{FS: tree, volume: v, image: image}, nil
 }
 
-// Descriptors returns the volume descriptors of an image, a sector each, without the one
-// that ends their list. It returns a *discfs.FormatError if there are none.
+// Descriptors returns the volume descriptors of an image, a sector each, without the descriptor
+// that ends the list. It returns a *discfs.FormatError if there are none.
 func Descriptors(image *discfs.Image) ([][]byte, error) {
 	var all [][]byte
 	for number := int64(firstDescriptor); number < firstDescriptor+maxDescriptors; number++ {
@@ -91,8 +92,8 @@ func Descriptors(image *discfs.Image) ([][]byte, error) {
 	return all, nil
 }
 
-// volume is one of the file systems of an image. The Joliet one and the plain one have the
-// same files.
+// volume is one of the file systems of an image. The Joliet volume and the primary volume of an
+// image have the same files.
 type volume struct {
 	image      *discfs.Image
 	descriptor []byte
@@ -122,7 +123,9 @@ func choose(image *discfs.Image, descriptors [][]byte) (*volume, error) {
 			Remedy: "use the .iso file as it is published",
 		}
 	}
-	if label == "" { // that of Joliet has at most 16 characters
+	// The label of the primary volume is preferred: the label of a Joliet volume has at most 16
+	// characters.
+	if label == "" {
 		label = chosen.text(chosen.descriptor[40:72])
 	}
 	chosen.label = strings.TrimRight(label, " \x00")
@@ -139,7 +142,8 @@ func isJoliet(descriptor []byte) bool {
 	return false
 }
 
-// text decodes text of the volume: UTF-16, or bytes.
+// text decodes text of the volume: UTF-16 in a Joliet volume, and a byte for each character in
+// others.
 func (v *volume) text(data []byte) string {
 	var units []uint16
 	if !v.joliet {

@@ -18,14 +18,14 @@ import (
 	"testing"
 )
 
-// Run runs a tool. Without the tool it skips the test, or fails it if the environment
-// variable CI is true, since scripts/install-test-deps.sh has installed it there.
+// Run runs a tool. If the tool is missing, Run skips the test. If the environment variable CI is
+// true, it fails the test instead, since CI installs the tools with scripts/install-test-deps.sh.
 func Run(t testing.TB, tool string, args ...string) {
 	t.Helper()
 	run(t, nil, tool, args...)
 }
 
-// run runs a tool, with its standard output to a writer if there is one.
+// run runs a tool, and writes the tool's standard output to output unless that is nil.
 func run(t testing.TB, output io.Writer, tool string, args ...string) {
 	t.Helper()
 	path, err := exec.LookPath(tool)
@@ -46,7 +46,7 @@ func run(t testing.TB, output io.Writer, tool string, args ...string) {
 	}
 }
 
-// Write writes files below folder. The keys of files are their paths.
+// Write writes files below folder. The keys of files are paths relative to folder, with slashes.
 func Write(t testing.TB, folder string, files map[string]string) {
 	t.Helper()
 	for name, content := range files {
@@ -60,8 +60,8 @@ func Write(t testing.TB, folder string, files map[string]string) {
 	}
 }
 
-// UDF makes an image like Windows media of a folder, UDF 1.02 beside ISO 9660, and returns
-// its file. args are further arguments of genisoimage.
+// UDF makes an image of a folder in the format of Windows media, UDF 1.02 beside ISO 9660, and
+// returns the path of the image. args are further arguments of genisoimage.
 func UDF(t testing.TB, folder, label string, args ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "udf.iso")
@@ -79,8 +79,8 @@ func UDF(t testing.TB, folder, label string, args ...string) string {
 	return file
 }
 
-// Joliet makes an image like virtio-win of a folder, ISO 9660 with Joliet and Rock Ridge, and
-// returns its file. args are further arguments of xorriso's mkisofs.
+// Joliet makes an image of a folder in the format of virtio-win, ISO 9660 with Joliet and Rock
+// Ridge, and returns the path of the image. args are further arguments of xorriso's mkisofs.
 func Joliet(t testing.TB, folder, label string, args ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "joliet.iso")
@@ -115,8 +115,8 @@ func Server2022() []Edition {
 	}
 }
 
-// WIM makes an image file with editions that hold next to nothing. args are further
-// arguments of wimcapture, such as --solid.
+// WIM makes an image file with editions that hold one tiny file each. args are further arguments of
+// wimcapture, such as --solid.
 func WIM(t testing.TB, file string, editions []Edition, args ...string) {
 	t.Helper()
 	content := t.TempDir()
@@ -135,8 +135,8 @@ func WIM(t testing.TB, file string, editions []Edition, args ...string) {
 	}
 }
 
-// WindowsFolder makes a folder with the files of Windows Server 2022's evaluation media that
-// matter, and returns it.
+// WindowsFolder makes a folder with those files of Windows Server 2022's evaluation media that
+// matter to swdt, and returns the path of the folder.
 func WindowsFolder(t testing.TB) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -151,7 +151,8 @@ func WindowsFolder(t testing.TB) string {
 // WindowsLabel is the label of the images that WindowsISO makes.
 const WindowsLabel = "SSS_X64FREE_EN-US_DV9"
 
-// WindowsISO makes an image of WindowsFolder that firmware could start, and returns its file.
+// WindowsISO makes an image of WindowsFolder that firmware could start, and returns the path of the
+// image.
 func WindowsISO(t testing.TB) string {
 	t.Helper()
 	return UDF(t, WindowsFolder(t), WindowsLabel, BootArguments()...)
@@ -165,8 +166,8 @@ func BootArguments() []string {
 	}
 }
 
-// VirtioISO makes an image like virtio-win with drivers for some versions of Windows, and
-// returns its file.
+// VirtioISO makes an image like virtio-win with drivers for some versions of Windows, and returns
+// the path of the image.
 func VirtioISO(t testing.TB, versions ...string) string {
 	t.Helper()
 	files := map[string]string{

@@ -18,12 +18,12 @@ type Sparse struct {
 	Size    int64            // of the image
 }
 
-// NewSparse returns an image of some sectors, all zero.
+// NewSparse returns an image with this number of sectors, all zero.
 func NewSparse(sectors int64) *Sparse {
 	return &Sparse{Sectors: map[int64][]byte{}, Size: sectors * SectorSize}
 }
 
-// Put writes data from the beginning of a sector on, and zeros up to the end of the last.
+// Put writes data from the beginning of a sector on, and zeros up to the end of the last sector.
 func (s *Sparse) Put(sector int64, data []byte) {
 	for ; len(data) > 0; sector++ {
 		s.Sectors[sector] = make([]byte, SectorSize)
@@ -49,8 +49,9 @@ func (s *Sparse) ReadAt(p []byte, at int64) (int, error) {
 	return read, nil
 }
 
-// Encode returns the image in the form in which a fuzzer changes it: the size in sectors,
-// then of each sector its number and its bytes without the zeros at the end.
+// Encode returns the image in the form in which a fuzzer changes it. The form has the size in
+// sectors, and then for each sector its number, a length, and its bytes without the zeros at the
+// end.
 func (s *Sparse) Encode() []byte {
 	data := binary.LittleEndian.AppendUint32(nil, uint32(s.Size/SectorSize))
 	for _, number := range slices.Sorted(maps.Keys(s.Sectors)) {
@@ -66,7 +67,7 @@ func (s *Sparse) Encode() []byte {
 	return data
 }
 
-// Decode returns the image that Encode has encoded. All data is an image.
+// Decode returns the image that Encode has encoded. It returns an image for any data.
 func Decode(data []byte) *Sparse {
 	if len(data) < 4 {
 		return NewSparse(0)

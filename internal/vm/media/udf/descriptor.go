@@ -49,8 +49,8 @@ func nameOf(tag uint16) string {
 	return "volume descriptor"
 }
 
-// readDescriptor reads the descriptor in a sector and verifies its tag. block is the position
-// that the tag must state. If wanted is not empty, it lists the tags that are accepted.
+// readDescriptor reads the descriptor in a sector and verifies its tag. block is the position that
+// the tag must state. wanted lists the accepted tags; if it is empty, every tag is accepted.
 func readDescriptor(image *discfs.Image, sector int64, block uint32, wanted ...uint16) ([]byte, error) {
 	name := "volume descriptor"
 	if len(wanted) > 0 {
@@ -115,8 +115,8 @@ func crc(data []byte) uint16 {
 	return sum
 }
 
-// text decodes OSTA CS0: a byte that states 8 or 16 bits for each character, then these. It
-// returns "" for text in an unknown form; "" is not permitted as a name.
+// text decodes OSTA CS0: a byte that states 8 or 16 bits for each character, and then the
+// characters. It returns "" for text in an unknown form; "" is not permitted as a name.
 func text(data []byte) string {
 	if len(data) == 0 {
 		return ""

@@ -12,7 +12,7 @@ import (
 // of Windows media has less than 200 kB.
 const maxFolderBytes = 16 << 20
 
-// Characteristics of a name in a folder.
+// Bits of the characteristics of a file identifier.
 const (
 	characterFolder  = 1 << 1
 	characterDeleted = 1 << 2
@@ -44,8 +44,8 @@ func (v *volume) List(folder discfs.Entry) ([]discfs.Child, error) {
 	return children, nil
 }
 
-// identifier parses the file identifier at the beginning of data. It returns nil for one
-// that is deleted and for the one of the parent.
+// identifier parses the file identifier at the beginning of data, and returns its child and its
+// length. The child is nil if the file identifier is deleted, or if it names the parent folder.
 func (v *volume) identifier(data []byte) (*discfs.Child, int, error) {
 	const name = "file identifier"
 	if len(data) < identifierSize {

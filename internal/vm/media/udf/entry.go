@@ -6,8 +6,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/media/discfs"
 )
 
-// maxContinuations bounds the sectors that only hold more extents of one file. An extent
-// holds less than 1 GiB, so install.wim has five to eight; a file entry has room for 234.
+// maxContinuations bounds the sectors that only hold further extents of one file. An extent has
+// less than 1 GiB, so install.wim has five to eight extents; a file entry has room for 234 extents.
 const maxContinuations = 4
 
 // Types of files in a file entry.
@@ -43,8 +43,8 @@ func (v *volume) child(name string, dir bool, at longAllocation) discfs.Child {
 	}
 }
 
-// load reads the file entry at a position. The name in the folder states whether it is a
-// folder; the entry must agree.
+// load reads the file entry at a position. dir reports whether the name in the parent folder is
+// that of a folder; the file entry must agree.
 func (v *volume) load(at longAllocation, dir bool) (discfs.Entry, error) {
 	sector, err := v.sector(at.block, 1)
 	if err != nil {
@@ -93,9 +93,9 @@ func (v *volume) load(at longAllocation, dir bool) (discfs.Entry, error) {
 	return entry, err
 }
 
-// extents reads allocation descriptors, which continue in other sectors if the entry has no
-// room for all. form is 0 for short ones, 1 for long ones. The extents have size bytes
-// altogether.
+// extents reads allocation descriptors. If a file entry has no room for all of its descriptors,
+// they continue in other sectors. form is 0 for short descriptors, and 1 for long ones. The extents
+// must have size bytes altogether.
 func (v *volume) extents(
 	data []byte, form uint16, size int64, damage func(string, ...any) error,
 ) ([]discfs.Extent, error) {
@@ -138,7 +138,7 @@ func (v *volume) extents(
 	return all, nil
 }
 
-// continuation returns the allocation descriptors in a block of their own.
+// continuation returns the allocation descriptors in a block that holds nothing else.
 func (v *volume) continuation(block uint32) ([]byte, error) {
 	const fixed = 24
 	sector, err := v.sector(block, 1)

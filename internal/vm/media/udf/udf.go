@@ -24,7 +24,7 @@ import (
 // Limits of the volume's descriptors.
 const (
 	maxVolumeSectors = 256 // of one volume descriptor sequence; Windows media have 16
-	maxSequences     = 8   // continuations of it
+	maxSequences     = 8   // the first sequence and its continuations
 )
 
 // FS is the tree of files of a UDF image.
@@ -37,13 +37,13 @@ type FS struct {
 // Label returns the label of the volume.
 func (f *FS) Label() string { return f.volume.label }
 
-// Missing returns the number of bytes of the file system that lie beyond the end of the
-// image. Some are harmless, since they hold no file: see Whole.
+// Missing returns the number of bytes of the file system that lie beyond the end of the image. They
+// do no harm if they hold no file: see Whole.
 func (f *FS) Missing() int64 { return f.image.Missing() }
 
-// Open reads the descriptors of an image of size bytes. It returns a *discfs.FormatError if
-// the image has no UDF file system, and a *discfs.CutShortError, *discfs.DamageError or
-// *discfs.UnsupportedError if that cannot be read.
+// Open reads the descriptors of an image of size bytes. It returns a *discfs.FormatError if the
+// image has no UDF file system, and a *discfs.CutShortError, *discfs.DamageError or
+// *discfs.UnsupportedError if the file system cannot be read.
 func Open(r io.ReaderAt, size int64) (*FS, error) {
 	image := discfs.NewImage(r, size)
 	if err := recognize(image); err != nil {
@@ -69,8 +69,8 @@ type volume struct {
 	root   longAllocation
 }
 
-// recognize looks for the mark of UDF, NSR02 or NSR03, in the sequence of volume structures
-// that begins at sector 16.
+// recognize looks for the mark of UDF, NSR02 or NSR03, in the sequence of volume structures that
+// begins at sector 16. It returns a *discfs.FormatError if there is no mark.
 func recognize(image *discfs.Image) error {
 	const first, most = 16, 64
 	for number := int64(first); number < first+most; number++ {
@@ -92,7 +92,8 @@ func recognize(image *discfs.Image) error {
 	return &discfs.FormatError{Format: "UDF"}
 }
 
-// openVolume finds the volume by the anchor at sector 256, or by its copies at the end.
+// openVolume finds the volume by the anchor at sector 256, or by the copies of the anchor at the
+// end of the image.
 func openVolume(image *discfs.Image) (*volume, error) {
 	last := image.Size()/discfs.SectorSize - 1
 	var failures []error
@@ -147,8 +148,8 @@ func openSequence(image *discfs.Image, extent []byte) (*volume, error) {
 	return nil, discfs.Damage(found.at, "the volume descriptor sequence has no end")
 }
 
-// gather reads the descriptors of some sectors. It returns the extent of the continuation,
-// or nil.
+// gather reads the descriptors in count sectors from start on. It returns the extent of the
+// sequence's continuation, or nil if the sequence has none.
 func (d *descriptors) gather(image *discfs.Image, start, count int64) (next []byte, err error) {
 	for sector := start; sector < start+count; sector++ {
 		descriptor, err := readDescriptor(image, sector, uint32(sector))
@@ -170,7 +171,7 @@ func (d *descriptors) gather(image *discfs.Image, start, count int64) (next []by
 	return nil, nil
 }
 
-// newer returns the descriptor that has the higher sequence number.
+// newer returns the descriptor that has the higher sequence number, or b if the numbers are equal.
 func newer(a, b []byte) []byte {
 	if a != nil && binary.LittleEndian.Uint32(a[16:]) > binary.LittleEndian.Uint32(b[16:]) {
 		return a
@@ -211,7 +212,7 @@ func (d *descriptors) volume(image *discfs.Image) (*volume, error) {
 
 const remedy = "use the .iso file as Microsoft publishes it"
 
-// readFileSet finds the root folder.
+// readFileSet reads the file set at a position, and finds the root folder in it.
 func (v *volume) readFileSet(at []byte) error {
 	location := parseLong(at)
 	sector, err := v.sector(location.block, 1)

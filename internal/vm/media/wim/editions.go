@@ -9,10 +9,10 @@ import (
 	"unicode/utf16"
 )
 
-// Image is one edition of Windows in the file. Text that the document lacks is "", and a
-// number is 0.
+// Image is one edition of Windows in the file. If the document lacks a text, it is ""; if it lacks
+// a number, that is 0.
 type Image struct {
-	Index           int    // counts from 1; Windows Setup selects by it
+	Index           int    // counts from 1; selects the edition in Windows Setup
 	Name            string // such as Windows Server 2022 SERVERSTANDARDCORE
 	DisplayName     string // such as Windows Server 2022 Standard Evaluation
 	Edition         string // such as ServerStandardEval
@@ -62,13 +62,13 @@ type versionElement struct {
 // parseImages parses the XML document, in UTF-16 with a byte order mark, of a file whose
 // header states count images.
 func parseImages(text []byte, count int) ([]Image, error) {
-	const position = 72 // of the reference to the document in the header
+	const position = 72 // offset in the header of the reference to the document
 	if len(text) < 2 || text[0] != 0xff || text[1] != 0xfe {
 		return nil, broken(position, "the list of editions is not UTF-16 text")
 	}
 	var parsed document
 	decoder := xml.NewDecoder(bytes.NewReader(utf8Of(text[2:])))
-	// The document may state UTF-16, and is UTF-8 by now.
+	// The document may declare UTF-16, but utf8Of has converted it to UTF-8.
 	decoder.CharsetReader = func(_ string, input io.Reader) (io.Reader, error) { return input, nil }
 	if err := decoder.Decode(&parsed); err != nil {
 		return nil, broken(position, "the list of editions is no XML document: %v", err)

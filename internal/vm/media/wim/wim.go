@@ -113,7 +113,7 @@ func compression(flags uint32) string {
 	return "none"
 }
 
-// readXML reads the XML document. It is stored without compression.
+// readXML reads the XML document, which must be stored without compression.
 func readXML(r io.ReaderAt, size int64, at resource) ([]byte, error) {
 	const compressed, position = 1 << 2, 72
 	switch {

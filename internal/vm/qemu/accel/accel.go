@@ -1,9 +1,9 @@
 // Package accel finds out which accelerator of QEMU really works on your machine.
 //
-// That /dev/kvm exists, opens and runs a BIOS proves nothing: in some nested and
-// containerised kernels the guest hangs once it enters long mode, as every 64-bit system
-// does, or uses the FPU before that. So the probe runs a tiny firmware that does both and
-// reports that it got there.
+// It proves nothing that /dev/kvm exists, opens and runs a BIOS. In some nested and containerised
+// kernels, the guest hangs once it enters long mode, as every 64-bit system does, or once it uses
+// the FPU before that. So the probe runs a tiny firmware that uses the FPU, enters long mode, and
+// reports that it has succeeded.
 //
 //   - accel.go: choose the accelerator
 //   - probe.go: run the firmware
@@ -42,7 +42,8 @@ type Choice struct {
 // Prober chooses the accelerator.
 type Prober struct {
 	Program string // qemu-system-x86_64, a path or a name in PATH
-	// Cache is the file that keeps the verdict until the next boot; empty: none.
+	// Cache is the file in which the verdict is stored until the next boot; empty: it is not
+	// stored.
 	Cache string
 }
 
@@ -59,7 +60,7 @@ type verdict struct {
 func (p Prober) Best(ctx context.Context) (Choice, error) {
 	name, missing := candidate(runtime.GOOS, runtime.GOARCH)
 	if missing.Name != "" {
-		return missing, nil // not kept: rights change without a reboot
+		return missing, nil // not stored: rights change without a reboot
 	}
 	now := verdict{Kernel: process.KernelRelease(), Boot: process.BootID(), Program: p.Program}
 	if known, ok := p.load(); ok && known.Boot != "" &&
@@ -81,7 +82,8 @@ func (p Prober) Best(ctx context.Context) (Choice, error) {
 const brokenRemedy = "if your machine is itself a VM, enable nested virtualization on its host; " +
 	"else enable VT-x or AMD-V in the firmware setup"
 
-// candidate returns the accelerator to probe, or the choice if there is none.
+// candidate returns the accelerator to probe. If there is none, it returns the choice of TCG, with
+// the reason.
 func candidate(system, processor string) (string, Choice) {
 	switch {
 	case processor != "amd64":
@@ -127,7 +129,7 @@ func (p Prober) load() (verdict, bool) {
 	return v, valid
 }
 
-// keep saves a verdict. A failure costs the next probe a few seconds, no more.
+// keep stores a verdict. If that fails, the next command probes again, which takes a few seconds.
 func (p Prober) keep(v verdict) {
 	content, err := json.Marshal(v)
 	if p.Cache == "" || err != nil || os.MkdirAll(filepath.Dir(p.Cache), 0o700) != nil {
@@ -136,10 +138,10 @@ func (p Prober) keep(v verdict) {
 	_ = localfile.Replace(p.Cache, content)
 }
 
-// probeLimit bounds a probe. A CPU that works needs a fifth of a second.
+// probeLimit bounds a probe. If the accelerator works, the probe needs a fifth of a second.
 const probeLimit = 6 * time.Second
 
-// hung is the reason if a probe does not end; line is what QEMU has written.
+// hung returns the reason for a probe that does not end; line is what QEMU has written.
 func hung(line string) string {
 	reason := fmt.Sprintf("a test program that starts the CPU as UEFI does hung for %v", probeLimit)
 	if line != "" {

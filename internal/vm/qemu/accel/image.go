@@ -15,11 +15,12 @@ const (
 	code64 = 0x18
 )
 
-// proof is the byte that the 64-bit code writes. It gets there through the upper half of
-// a 64-bit register, so no other mode can produce it.
+// proof is the byte that the 64-bit code writes. The code moves it through the upper half of a
+// 64-bit register, so no other mode can produce this byte.
 const proof = 0x15
 
-// debugExit is the port of QEMU's isa-debug-exit. QEMU exits with the status 2·byte+1.
+// debugExit is the port of QEMU's isa-debug-exit. After a byte is written to this port, QEMU exits
+// with the status 2·byte+1.
 const (
 	debugExit  = 0xf4
 	proofExits = 2*proof + 1

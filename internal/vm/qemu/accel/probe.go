@@ -70,8 +70,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// line returns the first line that QEMU wrote, without warnings and QEMU's own name: later
-// lines are consequences.
+// line returns the first line of the output that is no warning, without QEMU's own name. Later
+// lines are consequences of the first.
 func (t *tail) line() string {
 	for line := range strings.Lines(t.String()) {
 		line = strings.TrimSpace(line)

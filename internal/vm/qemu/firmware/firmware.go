@@ -1,6 +1,6 @@
-// Package firmware finds a UEFI firmware for QEMU by the descriptors that distributions
-// install beside it (QEMU's docs/interop/firmware.json), instead of by paths that differ
-// between them.
+// Package firmware finds a UEFI firmware for QEMU by the descriptors that distributions install
+// beside it (QEMU's docs/interop/firmware.json), since the paths of the firmware differ between
+// distributions.
 package firmware
 
 import (
@@ -26,7 +26,7 @@ type Firmware struct {
 	Code Image // shared by all VMs, read-only
 	Vars Image // the template for the variables of one VM
 	SMM  bool  // works only with System Management Mode
-	// Descriptor is the file that describes it.
+	// Descriptor is the file that describes the firmware.
 	Descriptor string
 }
 
@@ -75,7 +75,8 @@ type descriptor struct {
 }
 
 // Folders returns the folders with descriptors, the most important first: the user's, the
-// administrator's, the distribution's, and that of QEMU's own prefix.
+// administrator's, the distribution's, and the folder in the installation prefix of QEMU. config is
+// the user's folder of configurations, and qemu the path of QEMU.
 func Folders(config, qemu string) []string {
 	var folders []string
 	if filepath.IsAbs(config) {
@@ -91,8 +92,9 @@ func Folders(config, qemu string) []string {
 	return folders
 }
 
-// Find returns the first firmware that fits, in the order of the descriptors' names. A
-// descriptor hides descriptors of the same name in later folders. *MissingError.
+// Find returns the first firmware that fits, in the order of the descriptors' names. A descriptor
+// hides descriptors of the same name in later folders. The error is a *MissingError if no firmware
+// fits.
 func Find(folders []string, want Want) (Firmware, error) {
 	found, err := list(folders)
 	if err != nil {
@@ -192,7 +194,7 @@ func parse(content []byte, want Want) (Firmware, error) {
 	return Firmware{Code: d.Mapping.Executable, Vars: d.Mapping.Template, SMM: has("requires-smm")}, nil
 }
 
-// machine is a version of the type of machine that swdt makes.
+// machine is one of the types of machine that swdt uses. A descriptor fits if it names this type.
 const machine = "pc-q35-7.1"
 
 func (d descriptor) fits() bool {

@@ -1,7 +1,7 @@
 // Package guestagent asks the QEMU guest agent inside a VM, if there is one.
 //
-// The guest is not trusted: whatever answers may be any program. Each reply is bounded in
-// size and time, and each value is checked before it is returned.
+// The guest is not trusted: any program in the guest may answer. Each reply is bounded in size and
+// time, and each value is checked before it is returned.
 package guestagent
 
 import (
@@ -22,9 +22,9 @@ import (
 const (
 	replyLimit = 3 * time.Second // an agent answers in a tenth of a second
 	maxReply   = 1 << 20         // bytes
-	// maxAddresses bounds what one guest may report.
+	// maxAddresses bounds the addresses that one guest may report.
 	maxAddresses = 64
-	// sentinel comes before the reply to guest-sync-delimited, and in no JSON.
+	// sentinel is the byte before the reply to guest-sync-delimited. It occurs in no JSON.
 	sentinel = 0xff
 )
 
@@ -38,8 +38,8 @@ type Agent struct {
 	until  time.Time
 }
 
-// Dial connects to the agent's socket, and synchronises. The connection ends with ctx,
-// and is good for a few seconds.
+// Dial connects to the agent's socket, and synchronises. ctx bounds Dial, and not the connection,
+// which can be used for a few seconds.
 func Dial(ctx context.Context, path string) (*Agent, error) {
 	bounded, cancel := context.WithTimeout(ctx, replyLimit)
 	defer cancel()
@@ -70,7 +70,7 @@ func (a *Agent) synchronise(until time.Time) error {
 	if err := a.conn.SetDeadline(until); err != nil {
 		return err
 	}
-	// The agent's parser drops what it had before the sentinel.
+	// The agent's parser drops the bytes that it has received before the sentinel.
 	if err := a.send("guest-sync-delimited", map[string]any{"id": id}, sentinel); err != nil {
 		return err
 	}
@@ -99,8 +99,8 @@ func (a *Agent) Shutdown() error {
 	return a.send("guest-shutdown", map[string]any{"mode": "powerdown"})
 }
 
-// Addresses returns the guest's own addresses on the adapter with a MAC address, or on
-// all adapters if none has it. Addresses that cannot lead to the guest are left out:
+// Addresses returns the guest's own addresses on the adapter with this MAC address, or on all
+// adapters if that adapter has no address. Addresses that cannot lead to the guest are left out:
 // loopback, link-local, multicast, unspecified.
 func (a *Agent) Addresses(mac string) ([]netip.Addr, error) {
 	if err := a.conn.SetDeadline(a.until); err != nil {
@@ -138,15 +138,15 @@ func (a *Agent) Addresses(mac string) ([]netip.Addr, error) {
 	return all, nil
 }
 
-// Plausible reports whether a machine can be reached at an address from another one.
+// Plausible reports whether another machine can reach a machine at an address.
 func Plausible(ip netip.Addr) bool {
 	ip = ip.Unmap()
 	return ip.IsGlobalUnicast() && ip != netip.AddrFrom4([4]byte{255, 255, 255, 255})
 }
 
-// ReadFile returns the content of a file of the guest, which may have at most limit bytes. The guest
-// chooses what it returns. If it refuses, such as for a file that does not exist, the error is an
-// ErrRefused.
+// ReadFile returns the content of a file of the guest, which may have at most limit bytes. The
+// guest can return any content. If the agent refuses to read the file, for example because the file
+// does not exist, the error is an ErrRefused.
 func (a *Agent) ReadFile(path string, limit int) (content []byte, err error) {
 	if err := a.conn.SetDeadline(time.Now().Add(replyLimit)); err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func (a *Agent) ReadFile(path string, limit int) (content []byte, err error) {
 		var nothing any
 		err = errors.Join(err, a.ask("guest-file-close", map[string]any{"handle": handle}, &nothing))
 	}()
-	for reads := 0; reads <= limit; reads++ { // each one has a byte
+	for reads := 0; reads <= limit; reads++ { // each read returns at least one byte
 		var part struct {
 			Content []byte `json:"buf-b64"`
 			End     bool   `json:"eof"`
@@ -229,7 +229,7 @@ func (a *Agent) receive(result any) error {
 	return nil
 }
 
-// line reads up to a line's end.
+// line reads a line, and returns it without sentinels at its beginning.
 func (a *Agent) line() ([]byte, error) {
 	var line []byte
 	for {

@@ -1,9 +1,9 @@
 // Package process finds and ends processes that an earlier swdt has started.
 //
-// A number in a file proves nothing: the process may have ended, and another one may have
-// its number. So a process is believed only if its command line has a mark that nothing
-// else has, such as a VM's UUID. It is ended through a handle that was opened before the
-// mark was checked.
+// A number in a file proves nothing: the process may have ended, and another process may have its
+// number. So a process is accepted only if its command line has a mark that no other process has,
+// such as a VM's UUID. A process is ended through a handle that was opened before the mark was
+// checked.
 //
 //   - process.go: find, end
 //   - process_linux.go, process_bsd.go, process_windows.go: the system's part
@@ -29,8 +29,8 @@ type Process struct {
 	mark   []string
 }
 
-// Find returns the process with a number if its command line has the words of mark, one
-// after the other; else nil.
+// Find returns the process with a number. It returns nil if there is no such process, or if its
+// command line does not have the words of mark, one after the other.
 func Find(pid int, mark ...string) *Process {
 	if pid <= 1 || len(mark) == 0 {
 		return nil
@@ -41,7 +41,7 @@ func Find(pid int, mark ...string) *Process {
 	}
 	p := &Process{PID: pid, handle: handle, mark: mark}
 	if !p.Alive() {
-		_ = handle.Release() // it holds nothing but the handle
+		_ = handle.Release() // it has only the handle to release
 		return nil
 	}
 	return p
@@ -92,9 +92,9 @@ func (p *Process) Ended(ctx context.Context, limit time.Duration) error {
 // milliseconds.
 const endingLimit = 10 * time.Second
 
-// AwaitEnding waits while the process with a number is ending. Such a process has no command
-// line any more, so it cannot be found, but its files may still be open and locked. Nothing
-// is done to it, so another process with this number costs time alone.
+// AwaitEnding waits while the process with a number is ending. Such a process has no command line
+// any more, so Find does not find it, but its files may still be open and locked. AwaitEnding only
+// waits, so if another process has this number, that costs time and nothing else.
 func AwaitEnding(ctx context.Context, pid int) error {
 	if pid <= 1 {
 		return nil

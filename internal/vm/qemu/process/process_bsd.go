@@ -13,8 +13,8 @@ import (
 // listLimit bounds a call of ps.
 const listLimit = 10 * time.Second
 
-// arguments returns the words of a process's command line; nil if there is none. Words
-// with spaces are split: a mark must have none.
+// arguments returns the words of a process's command line; nil if there is none. A word with spaces
+// is split into several words, so a mark must have no spaces.
 func arguments(pid int) []string {
 	ctx, cancel := context.WithTimeout(context.Background(), listLimit)
 	defer cancel()
@@ -26,5 +26,5 @@ func arguments(pid int) []string {
 	return words[1:]
 }
 
-// ending returns false: this system does not show it.
+// ending returns false: this system does not report whether a process is ending.
 func ending(int) bool { return false }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// arguments returns the command line of a process; nil if there is none, as for a process
+// arguments returns the command line of a process; nil if there is none, for example for a process
 // that has ended and was not reaped.
 func arguments(pid int) []string {
 	file, err := os.Open("/proc/" + strconv.Itoa(pid) + "/cmdline")
@@ -23,8 +23,8 @@ func arguments(pid int) []string {
 	return strings.Split(string(line), "\x00")
 }
 
-// ending reports whether a process has given up its memory, and with it its command line, but
-// has not ended yet: it is no zombie.
+// ending reports whether a process has given up its memory, and with it its command line, but has
+// not ended yet. A zombie has ended.
 func ending(pid int) bool {
 	if arguments(pid) != nil {
 		return false

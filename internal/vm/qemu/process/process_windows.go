@@ -3,5 +3,5 @@ package process
 // arguments returns nothing: swdt starts no QEMU on Windows.
 func arguments(int) []string { return nil }
 
-// ending returns false: this system does not show it.
+// ending returns false: this system does not report whether a process is ending.
 func ending(int) bool { return false }

@@ -1,10 +1,9 @@
 // Package qcow2 reads the header of a QEMU disk image, to decide whether the image may be
 // used at all.
 //
-// QEMU does what an image's header requests: the header can name a backing file or a data
-// file, by any path of your machine or a URL. QEMU opens that file with your rights and shows
-// it to the guest. So the header is read here, by code that opens nothing, before QEMU sees the
-// image.
+// QEMU does what an image's header requests: the header can name a backing file or a data file, by
+// any path of your machine or a URL. QEMU opens that file with your rights and shows it to the
+// guest. So this package reads the header before QEMU sees the image, and opens no other file.
 package qcow2
 
 import (
@@ -31,10 +30,10 @@ const MaxDisk = 64 << 40
 // ErrUnsafe is returned for an image that leads QEMU to other files.
 var ErrUnsafe = errors.New("the image leads to another file")
 
-// ErrFormat is returned for a file that is no such image.
+// ErrFormat is returned for a file that is no qcow2 image, or that swdt cannot use.
 var ErrFormat = errors.New("the file is no qcow2 image")
 
-// header is the fixed part of the format, as QEMU's docs/interop/qcow2.txt has it.
+// header is the fixed part of the format, as QEMU's docs/interop/qcow2.txt describes it.
 type header struct {
 	Magic                 [4]byte
 	Version               uint32
@@ -58,8 +57,9 @@ type header struct {
 // headerV2 is the length of the header in version 2 of the format, in bytes.
 const headerV2 = 72
 
-// Standalone checks that an image consists of its one file, and returns the bytes that
-// a guest sees. ErrFormat, ErrUnsafe.
+// Standalone checks that an image consists of one file, and returns the size of its disk in bytes.
+// The error is an ErrUnsafe if the image leads to another file, and an ErrFormat if swdt cannot use
+// the image.
 func Standalone(path string) (int64, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -95,7 +95,7 @@ func standalone(r io.Reader) (int64, error) {
 	}
 	switch h.Version {
 	case 2:
-		h.IncompatibleFeatures = 0 // the bytes belong to extensions
+		h.IncompatibleFeatures = 0 // in version 2, these bytes belong to extensions
 	case 3:
 		if n < len(raw) {
 			return 0, fmt.Errorf("%w: it is cut short", ErrFormat)

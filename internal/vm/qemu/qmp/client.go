@@ -23,7 +23,7 @@ import (
 // CommandLimit bounds a command whose context has no deadline.
 const CommandLimit = time.Minute
 
-// maxEvents is how many events wait for their reader; the oldest is dropped first.
+// maxEvents bounds the events that wait for their reader; the oldest is dropped first.
 const maxEvents = 256
 
 // ErrClosed is returned once QEMU has closed the connection, as it does when it ends.
@@ -76,8 +76,8 @@ type Client struct {
 	err     error // why the connection ended
 }
 
-// Dial connects to the socket at a path, and negotiates. Another client of the same
-// socket delays the greeting until that client disconnects.
+// Dial connects to the socket at a path, and negotiates. If another client is connected to the same
+// socket, Dial waits until that client disconnects.
 func Dial(ctx context.Context, path string) (*Client, error) {
 	bounded, cancel := context.WithTimeout(ctx, CommandLimit)
 	defer cancel()
@@ -92,7 +92,7 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 	return c, nil
 }
 
-// New negotiates on a connection. It closes the connection only by Close.
+// New negotiates on a connection. If New fails, the caller must close the connection.
 func New(ctx context.Context, conn net.Conn) (*Client, error) {
 	c := &Client{
 		conn: conn, events: make(chan Event, maxEvents), done: make(chan struct{}), waiting: map[int]chan message{},
@@ -117,8 +117,8 @@ func New(ctx context.Context, conn net.Conn) (*Client, error) {
 	return c, nil
 }
 
-// Events returns the events since the connection began. The channel is closed with the
-// connection. Events that wait too long are dropped, the oldest first.
+// Events returns the events since the connection began. The channel is closed when the connection
+// ends. If more than maxEvents wait, the oldest are dropped.
 func (c *Client) Events() <-chan Event { return c.events }
 
 // Done returns a channel that is closed once the connection has ended.
@@ -127,8 +127,8 @@ func (c *Client) Done() <-chan struct{} { return c.done }
 // Close ends the connection.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// Run performs a command and decodes its result, unless result is nil. An *Error is
-// QEMU's refusal; ErrClosed means that QEMU may or may not have performed the command.
+// Run performs a command and decodes its result, unless result is nil. The error is an *Error if
+// QEMU refuses the command. ErrClosed means that QEMU may or may not have performed the command.
 func (c *Client) Run(ctx context.Context, command string, arguments, result any) error {
 	bounded, cancel := context.WithTimeout(ctx, CommandLimit)
 	defer cancel()
@@ -182,7 +182,7 @@ func (c *Client) forget(id int) {
 	delete(c.waiting, id)
 }
 
-// send writes a request. If QEMU reads nothing, send fails when ctx ends.
+// send writes a request. If QEMU reads nothing, send fails at the deadline of ctx.
 func (c *Client) send(ctx context.Context, request []byte) error {
 	deadline, _ := ctx.Deadline()
 	if err := ctx.Err(); err != nil {
@@ -225,7 +225,8 @@ func (c *Client) read(reader *bufio.Reader) {
 	}
 }
 
-// queue keeps an event for its reader. Only read calls it.
+// queue keeps an event for its reader. If too many events wait, queue drops the oldest. Only read
+// calls queue.
 func (c *Client) queue(e Event) {
 	for {
 		select {

@@ -73,7 +73,7 @@ func (c *Client) EndJobs(ctx context.Context) error {
 	}.Wait(ctx)
 }
 
-// dismissEnded dismisses the jobs that have ended; the error names one that runs.
+// dismissEnded dismisses the jobs that have ended; the error names a job that still runs.
 func (c *Client) dismissEnded(ctx context.Context) (running error) {
 	jobs, err := c.jobs(ctx)
 	if err != nil {
