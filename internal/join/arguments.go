@@ -8,8 +8,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/format/commandline"
 )
 
-// argumentsChange returns only the arguments in which two command lines differ: kubelet's
-// command line has twenty flags, of which usually one has changed.
+// argumentsChange returns a text that lists only the arguments in which two command lines differ:
+// kubelet's command line has twenty flags, of which usually one has changed.
 func argumentsChange(before, after string) string {
 	gone, come := arguments(before), arguments(after)
 	if len(gone) > 0 && len(come) > 0 && !strings.EqualFold(gone[0], come[0]) { // another program

@@ -20,9 +20,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// binaries installs programs on the machine as `swdt kubernetes` does: it replaces all
-// that differ in one transaction, which is rolled back if a service does not become
-// healthy with its new binary.
+// binaries installs programs on the machine as `swdt kubernetes` does: it replaces, in one
+// transaction, all programs that differ. The transaction is rolled back if a service does not
+// become healthy with its new binary.
 type binaries struct {
 	*joining
 	name   string
@@ -175,7 +175,7 @@ func (s *binaries) document(ctx context.Context, n *node.Node) (config.Document,
 				Destination: s.folder + `\` + file.Name,
 			}
 			if i == 0 && (wish.Component == artifact.Containerd || wish.Component == artifact.Kubelet) {
-				p.Version = set.Version // these report their version with --version
+				p.Version = set.Version // containerd and kubelet report their version with --version
 			}
 			provisioners = append(provisioners, p)
 		}
@@ -278,7 +278,8 @@ func removeUnlessBusy(ctx context.Context, n *node.Node, path string) error {
 		Name:     "its processes to end",
 		Interval: pollInterval,
 		Limit:    5 * time.Second,
-		Look: func(context.Context) error { // the limit does not cut a removal short
+		// Look ignores its own context, so that the limit does not interrupt a removal.
+		Look: func(context.Context) error {
 			_, err := n.Files.Remove(ctx, &agentv1.RemoveRequest{Path: path})
 			if err == nil || errors.Is(err, fault.ErrNotExist) {
 				return nil

@@ -110,7 +110,8 @@ func (s *containerdService) awaitCRI(ctx context.Context, n *node.Node, r ui.Rep
 		if lost(err) {
 			return wait.Stop(fmt.Errorf("wait for containerd to answer on its pipe: %w", err))
 		}
-		is, lookErr := service(ctx, n, containerdName) // also if the limit was reached just now
+		// The state is read with ctx, since the limit of waiting may have just been reached.
+		is, lookErr := service(ctx, n, containerdName)
 		if lookErr == nil && is != nil && stopped(is) {
 			return wait.Stop(fmt.Errorf("containerd ended before it answered on its pipe: %s", exitOf(is)))
 		}

@@ -16,10 +16,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// credentials reports whether kubelet has all that it needs to be the node: the files
-// that kubeadm wrote for it, and credentials of its own. An existing file may be empty or
-// full of zeros: neither kubeadm nor kubelet waits until its files are on the disk, and
-// the power may have been cut.
+// credentials reports whether kubelet has everything that it needs to be the node: the files that
+// kubeadm wrote for it, and its own credentials. The existence of the files is not enough: a file
+// may be empty or full of zeros, since neither kubeadm nor kubelet waits until its files are on the
+// disk, and the power may have been cut.
 func credentials(ctx context.Context, n *node.Node) (bool, error) {
 	conf, err := read(ctx, n, kubeletConf)
 	if err != nil {
@@ -95,7 +95,7 @@ func (j *joining) sameCluster(ctx context.Context, n *node.Node) error {
 		preflight.OtherClusterRemedy)
 }
 
-// authorities returns the hashes of the CAs that the machine's kubelet trusts; none if it
+// authorities returns the hashes of the CAs that the machine's kubelet trusts; none if the machine
 // has no CA.
 func authorities(ctx context.Context, n *node.Node) ([]string, error) {
 	bundle, err := read(ctx, n, clusterCA)

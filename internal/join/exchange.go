@@ -17,10 +17,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// newConfiguration returns the config.toml for a new containerd that is staged on the node:
-// the configuration that this containerd generates, with the node file's settings. The file
-// is exchanged along with containerd, so that one restart applies both. It is rolled back if
-// containerd does not become healthy.
+// newConfiguration returns the config.toml for a new containerd that is staged on the node: the
+// configuration that this containerd generates, with the node file's settings. The file is
+// exchanged along with containerd, so that one restart applies the new program and the new file.
+// Both are rolled back if containerd does not become healthy.
 //
 // It returns no file if containerd is not replaced, if there is no config.toml yet, or if
 // the present config.toml is equivalent.
@@ -67,7 +67,7 @@ func exchangesConfiguration(ctx context.Context, n *node.Node, found push.NodeRe
 	return smallfile.Exists(ctx, n, containerdToml)
 }
 
-// replacesContainerd reports whether a push replaces containerd itself.
+// replacesContainerd reports whether a push replaces containerd itself, or would replace it.
 func replacesContainerd(found push.NodeResult) bool {
 	return slices.ContainsFunc(found.Components, func(c *push.ComponentResult) bool {
 		return c.Name == containerdName && c.Action == push.ActionReplaced

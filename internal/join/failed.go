@@ -105,7 +105,8 @@ func neverStarted(s *agentv1.ServiceReply) bool {
 	return s.GetStatus().GetExitCode() == errorServiceNeverStarted
 }
 
-// badConditions returns the conditions that a Ready node does not have.
+// badConditions returns the conditions that a Ready node does not have. It returns none if the
+// cluster cannot be asked.
 func (j *joining) badConditions(ctx context.Context, n *node.Node) []cluster.Condition {
 	name, err := j.nodeName(ctx, n)
 	if err != nil || j.options.Cluster == nil {

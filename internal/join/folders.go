@@ -38,7 +38,7 @@ func (s *folders) wanted() []string {
 		folderOf(s.spec.Containerd.LogFile), v1alpha1.KubernetesFolder,
 		folderOf(kubeletargs.LogFile), `C:\var\log\pods`, `C:\var\log\containers`,
 		kubeletData + `\pki`, kubernetesConfig + `\pki`, kubernetesConfig + `\manifests`,
-		`C:\usr\libexec\kubernetes\kubelet-plugins\volume\exec`, // otherwise kubelet makes it
+		`C:\usr\libexec\kubernetes\kubelet-plugins\volume\exec`, // otherwise kubelet makes this folder
 	}
 	if len(s.spec.Kubelet.ConfigPatch) > 0 {
 		paths = append(paths, kubeletargs.ConfigFolder)
@@ -61,8 +61,8 @@ func (s *folders) secret() []string { return []string{kubernetesConfig, kubeletD
 // services have written into them.
 func (s *folders) data() []string { return []string{kubernetesConfig, kubeletData} }
 
-// programs returns the folders in which ordinary accounts must not change anything:
-// SYSTEM runs the programs in them, or obeys their configuration.
+// programs returns the folders in which ordinary accounts must not change anything: they contain
+// programs that SYSTEM runs, or the configuration of such programs.
 func (s *folders) programs() []string {
 	return []string{
 		v1alpha1.KubernetesFolder, folderOf(containerdBin), s.spec.Containerd.CNI.BinDirectory,

@@ -1,10 +1,10 @@
-// Package join makes a bare Windows machine a Ready node of a cluster, as a list of
-// small idempotent steps, and undoes that (Reset).
+// Package join makes a bare Windows machine a Ready node of a cluster, as a list of small
+// idempotent steps. Reset undoes these steps.
 //
-// Each step compares first and changes only what differs. So a second run finds nothing to
-// do, a run after an interrupted one finishes it, and a change of the node file causes only
-// the corresponding change on the machine. Join records on the machine everything that it
-// creates there (record.go), before it creates it; Reset removes only recorded things.
+// Each step compares first and changes only what differs. So a second run finds nothing to do, a
+// run after an interrupted run completes the join, and a change of the node file causes only the
+// corresponding change on the machine. Before a step creates a thing on the machine, it records the
+// thing there (record.go); Reset removes only recorded things.
 //
 //   - run.go: the checks, then the steps; and the steps of a reset
 //   - prepare.go: the steps before the join itself, also for a machine that becomes an image
@@ -44,7 +44,7 @@ type Options struct {
 	// then have the token, the CA's hash and the endpoint, and swdt asks only the node whether
 	// the join succeeded.
 	Cluster *cluster.Cluster
-	// Artifacts finds the programs to install. nil: the join makes a store of its own.
+	// Artifacts finds the programs to install. nil: the join makes a new store.
 	Artifacts Artifacts
 	// Sources and Depot are for pushing these programs, as in push.Options.
 	Sources *source.Set
@@ -58,9 +58,9 @@ type Options struct {
 	// ReadyTimeout is how long the node may take to be Ready. Default
 	// DefaultReadyTimeout.
 	ReadyTimeout time.Duration
-	// DryRun, AllowReboot and Drain are for Run. DryRun only shows the changes. AllowReboot
-	// reboots the machine if a change needs it. Drain drains the node while it is changed, and
-	// needs Cluster. nil: the pods stay on the node.
+	// DryRun, AllowReboot and Drain are for Run. DryRun only shows the changes. AllowReboot reboots
+	// the machine if a change needs a reboot. Drain drains the node while it is changed, and needs
+	// Cluster. If Drain is nil, the pods stay on the node.
 	DryRun, AllowReboot bool
 	Drain               *cluster.DrainOptions
 	// LookupEnv returns the environment variable that join.tokenFrom names. nil: the real

@@ -30,12 +30,12 @@ type joining struct {
 	// in this run. Zero: it was not started.
 	restarted time.Time
 	// exchanges is set once the run has found that it will replace containerd together with its
-	// config.toml, and is cleared when it has done so.
+	// config.toml, and is cleared when Apply begins to replace them.
 	exchanges bool
-	// drained is the name of the node from the moment at which a reset cordoned it
-	// until it left the cluster.
+	// drained is the name of the node while a reset has cordoned it and it has not left the
+	// cluster.
 	drained string
-	// newNode is set if no Node of this name existed before.
+	// newNode is set if the cluster had no Node of this name before the join.
 	newNode bool
 }
 
@@ -52,8 +52,8 @@ func (j *joining) machine(ctx context.Context, n *node.Node) (*agentv1.FactsRepl
 	return facts, nil
 }
 
-// nodeName returns the name of the Node object, determined once.
-// The machines of an image have a name each, so there it is empty.
+// nodeName returns the name of the Node object, which it determines once. For an image it returns
+// "", since each machine of the image gets another name.
 func (j *joining) nodeName(ctx context.Context, n *node.Node) (name string, err error) {
 	if j.node == "" && !j.image {
 		j.node, err = n.ObjectName(ctx, j.spec.Join)

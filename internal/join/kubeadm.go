@@ -46,7 +46,7 @@ const clearedIn = 5 * time.Second
 
 func (s *kubeadmJoin) Name() string { return stepJoin }
 
-// state is how far a join has progressed on the machine.
+// state describes how far a join has progressed on the machine.
 type state int
 
 const (
@@ -149,7 +149,7 @@ func (s *kubeadmJoin) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (p
 	return plan.Outcome{}, s.finish(ctx, n, r)
 }
 
-// begin brings the machine into a state that kubeadm accepts.
+// begin records that a join to the cluster begins, and stops a kubelet of an earlier join.
 func (s *kubeadmJoin) begin(ctx context.Context, n *node.Node) error {
 	name, err := s.nodeName(ctx, n)
 	if err != nil {

@@ -64,8 +64,8 @@ func (j *joining) wantedKubelet(ctx context.Context, n *node.Node) (*agentv1.Ser
 	}, nil
 }
 
-// nodeIP returns the node's address that kubelet reports; the machines of an image have none
-// in common.
+// nodeIP returns the address that kubelet reports for the node. For an image it returns "", since
+// each machine of the image has another address.
 func (j *joining) nodeIP() string {
 	if j.image {
 		return ""
@@ -85,8 +85,8 @@ func (s *kubeletService) Plan(ctx context.Context, n *node.Node) (plan.Change, e
 	return change, err
 }
 
-// sameName returns an error if the machine has joined under another name than the one in
-// the node file.
+// sameName returns an error if the machine has joined under another name than the name in the node
+// file.
 func (s *kubeletService) sameName(ctx context.Context, n *node.Node) error {
 	name, err := s.nodeName(ctx, n)
 	if err != nil {
@@ -120,9 +120,9 @@ func (s *kubeletService) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) 
 	return plan.Outcome{}, unregister(ctx, n, kubeletName)
 }
 
-// kubelet starts or restarts the service kubelet, so that it runs with its present
-// configuration, and starts the services that were stopped for that. Leaving the cluster
-// stops the service.
+// kubelet starts or restarts the service kubelet, so that the service runs with its present
+// configuration. It also starts the services that were stopped for that restart. This step has no
+// undo, since leaving the cluster stops the service.
 type kubelet struct{ *joining }
 
 func (s *kubelet) Name() string { return stepKubelet }
@@ -137,7 +137,7 @@ func (s *kubelet) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	if err != nil {
 		return plan.Change{}, err
 	}
-	if !r.Joined { // the join starts kubelet, and this step follows it
+	if !r.Joined { // the join starts kubelet, and this step comes after the join
 		return plan.Change{}, nil
 	}
 	is, err := service(ctx, n, kubeletName)
@@ -241,7 +241,8 @@ func (s *kubelet) run(ctx context.Context, n *node.Node, r ui.Reporter) error {
 	return s.awaitHealthy(ctx, n, r)
 }
 
-// awaitHealthy waits until kubelet reports that it is healthy.
+// awaitHealthy waits until kubelet reports that it is healthy. It returns at once if the node file
+// has turned kubelet's health endpoint off.
 func (s *kubelet) awaitHealthy(ctx context.Context, n *node.Node, r ui.Reporter) error {
 	url := s.healthz()
 	if url == "" {

@@ -17,8 +17,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// kubeletConfig is the drop-in that kubelet merges over the cluster's
-// configuration. kubeadm writes the configuration itself.
+// kubeletConfig is the drop-in that kubelet merges over the cluster's configuration. kubeadm, not
+// swdt, writes the cluster's configuration to the machine.
 type kubeletConfig struct{ *joining }
 
 func (s *kubeletConfig) Name() string { return stepKubeletConfig }

@@ -23,7 +23,8 @@ func (s *kubeadmJoin) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, 
 		}
 		return plan.Change{Needed: true, Summary: "delete the Node " + left}, nil
 	}
-	if err := s.sameCluster(ctx, n); err != nil { // in that cluster, a Node of this name belongs to another machine
+	// In a different cluster, a Node of this name belongs to another machine.
+	if err := s.sameCluster(ctx, n); err != nil {
 		return plan.Change{}, err
 	}
 	summary := "leave the cluster: kubeadm reset, stop kubelet, remove their files"
@@ -70,8 +71,8 @@ func (s *kubeadmJoin) Undo(ctx context.Context, n *node.Node, r ui.Reporter) (pl
 		}
 		return plan.Outcome{}, err
 	}
-	// kubeadm stops kubelet itself. If kubelet were stopped already, kubeadm would wait for it
-	// 10 seconds in vain.
+	// kubeadm stops kubelet itself. If kubelet had already stopped, kubeadm would wait in vain for
+	// 10 seconds.
 	if err := s.kubeadmReset(ctx, n, r); err != nil {
 		return plan.Outcome{}, err
 	}

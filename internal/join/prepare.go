@@ -25,16 +25,16 @@ func Prepare(doc config.Document, o Options) ([]plan.Step, error) {
 	return j.preparation(), nil
 }
 
-// ValidatePrepare returns a *config.Error if the node file lacks something that Prepare
-// needs. It contacts nothing.
+// ValidatePrepare returns a *config.Error if the node file lacks something that Prepare needs. It
+// contacts neither the node nor a cluster.
 func ValidatePrepare(doc config.Document) error {
 	return problemsOf(doc, func(missing func(field, what, remedy string)) {
 		checkVersions(doc.Node.Spec.Kubernetes, missing)
 	})
 }
 
-// preparation returns the steps before the join itself. The name of a control plane belongs
-// to one cluster, so an image has no entry of it in the hosts file.
+// preparation returns the steps before the join itself. The name of a control plane belongs to one
+// cluster, so the hosts file of an image gets no entry for that name.
 func (j *joining) preparation() []plan.Step {
 	steps := []plan.Step{
 		featuresStep(j),

@@ -73,15 +73,15 @@ func (s *ready) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	return plan.Change{Needed: true, Summary: strings.Join(parts, "; ")}, nil
 }
 
-// well reports whether the node is Ready, and has been reported so since kubelet's last
-// restart.
+// well reports whether the node is Ready with CPU and memory for pods, and whether its kubelet has
+// renewed the node's lease since kubelet's last restart.
 func (s *ready) well(is cluster.Node) bool {
 	return is.Exists && is.Ready && is.Allocatable.MilliCPU > 0 && is.Allocatable.MemoryBytes > 0 &&
 		(s.leaseAfter().IsZero() || is.LeaseRenewed.After(s.leaseAfter()))
 }
 
-// waitFor returns a text about the state that the step waits for. A node that is Ready may
-// still be so because of a report from before kubelet's last restart.
+// waitFor returns a text about the state that the step waits for. A node may still count as Ready
+// because of a report from before kubelet's last restart.
 func (s *ready) waitFor(is cluster.Node) string {
 	if is.Ready {
 		return "wait for the restarted kubelet to report"

@@ -17,9 +17,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// record lists what swdt put on a machine. swdt writes each entry before it makes the
-// thing. So a listed thing may or may not exist, and a thing that is not listed is not
-// swdt's.
+// record lists what swdt put on a machine. swdt writes each entry before it makes the thing. So a
+// listed thing may or may not exist, and swdt has not made a thing that is not listed.
 type record struct {
 	// Node is the name under which the machine joins.
 	Node string `json:"node,omitempty"`
@@ -56,7 +55,7 @@ type folderRecord struct {
 // fileRecord is a file that swdt made or replaced.
 type fileRecord struct {
 	Path string `json:"path"`
-	Step string `json:"step"` // the step that made it
+	Step string `json:"step"` // the step that made or replaced the file
 	// Existed is set if a file of that name existed before. Before is the path of a copy of that
 	// file, empty if there is no copy.
 	Existed bool   `json:"existed,omitempty"`
@@ -76,7 +75,8 @@ type registration struct {
 	Dependencies []string `json:"dependencies,omitempty"`
 }
 
-// hostsRecord is a name of the hosts file and its address before; empty: none.
+// hostsRecord is a name of the hosts file, and the address that the file gave it before the join;
+// empty: the name was not in the file.
 type hostsRecord struct {
 	Name   string `json:"name"`
 	Before string `json:"before,omitempty"`
@@ -99,7 +99,8 @@ func load(ctx context.Context, n *node.Node) (record, error) {
 	return r, nil
 }
 
-// update changes the record on the node; it is on the disk when update returns.
+// update changes the record on the node. When it returns without an error, the new record is on the
+// node's disk.
 func update(ctx context.Context, n *node.Node, change func(*record)) error {
 	r, err := load(ctx, n)
 	if err != nil {

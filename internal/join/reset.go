@@ -13,7 +13,7 @@ type ResetOptions struct {
 	// Cluster is the cluster to leave. nil: swdt has no access to the cluster, and sends it no
 	// request.
 	Cluster *cluster.Cluster
-	// Drain makes the reset evict the pods first; it needs Cluster. nil: they are not evicted.
+	// Drain makes the reset evict the pods first; it needs Cluster. nil: the pods are not evicted.
 	Drain *cluster.DrainOptions
 	// DeleteNode removes the Node object; it needs Cluster.
 	DeleteNode bool
@@ -25,9 +25,9 @@ type ResetOptions struct {
 	Before []plan.Step
 }
 
-// Reset returns the steps that undo Steps, in reverse order. They undo only what the
-// machine's record lists. Each step needs all previous ones (plan.Options.Ordered). On a
-// machine without a record there is nothing to undo.
+// Reset returns the steps that undo Steps, in reverse order. The steps undo only what the machine's
+// record lists: on a machine without a record there is nothing to undo. Each step needs all
+// previous steps (plan.Options.Ordered).
 //
 // Logs stay, and so do Windows features, swdt's own folder, and folders with content of
 // other programs.
@@ -49,7 +49,7 @@ func newReset(doc config.Document, o ResetOptions) (*joining, error) {
 	return j, nil
 }
 
-// undoSteps returns the steps that undo the join, the last step's first.
+// undoSteps returns the steps that undo the join, beginning with the last step of the join.
 func (j *joining) undoSteps() []plan.Step {
 	return plan.Undo(append([]plan.Step{&recordFile{j}}, j.steps()...))
 }

@@ -126,7 +126,8 @@ func create(ctx context.Context, n *node.Node, wanted *agentv1.ServiceConfig) er
 		Name:     "the deleted service of this name to be gone",
 		Interval: pollInterval,
 		Limit:    deletedIn,
-		Look: func(context.Context) error { // the limit does not cut a registration short
+		// Look ignores its own context, so that the limit does not interrupt a registration.
+		Look: func(context.Context) error {
 			_, err := n.Services.Create(ctx, wanted)
 			if err == nil {
 				return nil
@@ -165,8 +166,8 @@ func restart(ctx context.Context, n *node.Node, name string) error {
 	return start(ctx, n, name)
 }
 
-// runningDependents returns the services that stop with this one, each before the services on
-// which it depends.
+// runningDependents returns the running services that stop with this one, because they depend on it
+// directly or indirectly. A service comes before the services that were found as its dependents.
 func runningDependents(ctx context.Context, n *node.Node, name string) ([]string, error) {
 	var all []string
 	var walk func(name string) error

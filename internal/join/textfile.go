@@ -12,7 +12,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// before returns the path of the copy of a configuration file that swdt's file replaces.
+// before returns the path at which swdt keeps a copy of the configuration file that was at path
+// before the join.
 func before(path string) string { return layout.Before(path) }
 
 // putFile replaces a configuration file by swdt's: it records the file, keeps a copy of a
@@ -51,8 +52,8 @@ func claimFile(ctx context.Context, n *node.Node, step, path string, restart ...
 	return keepBefore(ctx, n, file)
 }
 
-// keepBefore copies a file that swdt did not write, before swdt's file replaces it. If the
-// copy exists, it does nothing: then swdt's file may already be in place.
+// keepBefore copies a file that swdt did not write, before swdt's file replaces it. If the copy
+// exists, keepBefore does nothing, since swdt's file may already be in place.
 func keepBefore(ctx context.Context, n *node.Node, file fileRecord) error {
 	if file.Before == "" {
 		return nil
@@ -71,7 +72,8 @@ func keepBefore(ctx context.Context, n *node.Node, file fileRecord) error {
 	return smallfile.Replace(ctx, n, file.Before, content, "")
 }
 
-// takeFileBack removes swdt's configuration file, or restores the previous one.
+// takeFileBack restores the configuration file that was in place before swdt's file. If there was
+// none, it removes swdt's file.
 func takeFileBack(ctx context.Context, n *node.Node, file fileRecord) error {
 	if file.Before == "" {
 		return smallfile.Remove(ctx, n, file.Path)

@@ -38,8 +38,8 @@ func (s *kubeadmJoin) withToken(ctx context.Context, n *node.Node, r ui.Reporter
 		defer cancel()
 		return s.options.Cluster.DeleteToken(lasting, token)
 	})
-	// After Ctrl-C swdt must end within a second, and kubeadm may need all of that second to
-	// end.
+	// The token is deleted as soon as ctx ends: after Ctrl-C swdt must end within a second, and
+	// kubeadm may need all of that second to end.
 	defer context.AfterFunc(ctx, func() { _ = remove() })()
 	defer func() {
 		if gone := remove(); gone != nil {
@@ -80,7 +80,7 @@ func (s *kubeadmJoin) kubeadm(ctx context.Context, n *node.Node, r ui.Reporter, 
 		lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), clearedIn)
 		defer cancel()
 		for _, path := range []string{layout.JoinConfiguration, bootstrapConf} {
-			// if the connection is lost, the next run removes the file
+			// If the connection is lost, the next run removes the file.
 			if gone := smallfile.Remove(lasting, n, path); gone != nil && !lost(gone) {
 				err = errors.Join(err, gone)
 			}
@@ -137,7 +137,7 @@ func (o *kubeadmOutput) Write(p []byte) (int, error) {
 	}
 }
 
-// add stores a line and drops the oldest one if there are too many.
+// add stores a line, and drops the oldest line if there are too many.
 func (o *kubeadmOutput) add(line string) {
 	const most = 200
 	line = strings.TrimRight(line, "\r ")

@@ -37,9 +37,10 @@ func compareRegistration(ctx context.Context, n *node.Node, wanted *agentv1.Serv
 	return is, registrationChange(is, wanted), nil
 }
 
-// underTrace returns wanted or, if a trace has changed the service's command line, a copy of
-// wanted with the traced command line: registering that copy keeps the trace. underTrace also
-// changes is: it replaces the traced command line by the one without the trace.
+// underTrace returns wanted or, if a trace has changed the service's command line, a copy of wanted
+// with the traced command line: registering that copy keeps the trace. underTrace also changes is:
+// it replaces the traced command line by the command line without the trace. If that command line
+// differs from the wanted one, underTrace returns an error.
 func underTrace(ctx context.Context, n *node.Node, is *agentv1.ServiceReply,
 	wanted *agentv1.ServiceConfig) (*agentv1.ServiceConfig, error) {
 	name, now := wanted.GetName(), is.GetConfig().GetCommandLine()
@@ -60,8 +61,8 @@ func underTrace(ctx context.Context, n *node.Node, is *agentv1.ServiceReply,
 	return kept, nil
 }
 
-// untracedFile returns the content that a file would have without a trace; missing reports
-// that the file would not exist.
+// untracedFile returns the content that a file would have without a trace. missing reports that the
+// file would not exist without the trace; traced reports that a trace has changed the file.
 func untracedFile(ctx context.Context, n *node.Node, path string, is []byte) (
 	plain []byte, missing, traced bool, err error) {
 	r, err := traces(ctx, n)

@@ -3,20 +3,20 @@
 // from it that belongs to one machine or is secret, generalises Windows, and writes the disk and
 // a manifest.
 //
-//   - bake.go: the story, and its options
-//   - check.go: what must be right before anything is made
+//   - bake.go: the run and its options
+//   - check.go: the checks before anything is made
 //   - machine.go: the temporary VM
 //   - install.go: settings, programs and container images
-//   - clean.go, traces.go: what must not be in an image
+//   - clean.go, traces.go: the removal of everything that must not be in an image
 //   - generalize.go: sysprep
 //   - target.go: the image's file, which appears complete or not at all
-//   - manifest.go, report.go: what is in the image; the result of the command
+//   - manifest.go, report.go: the contents of the image; the result of the command
 //
 // # Trust
 //
-// The base image is hostile until it was shut down: its guest is a node as any other, whose
-// replies are checked, and the manifest says what the guest reports of itself. The image's file
-// is made in a folder that only you can access.
+// The base image counts as hostile until its VM has shut down. Its guest is a node like any other,
+// so its replies are checked; the manifest contains facts that only this guest reports. The image's
+// file is made in a folder that only you can access.
 package bake
 
 import (
@@ -58,7 +58,7 @@ type Options struct {
 	Machines *vm.Machines
 	// Connect connects to the node of a document.
 	Connect func(ctx context.Context, doc config.Document, r ui.Reporter) (*node.Node, error)
-	// Artifacts, Sources, Depot and Mirror are those of join.Options.
+	// Artifacts, Sources, Depot, Mirror and Holder are the same as in join.Options.
 	Artifacts join.Artifacts
 	Sources   *source.Set
 	Depot     *transfer.Depot
@@ -71,7 +71,7 @@ type Options struct {
 // stage is a part of a run.
 type stage struct {
 	name, change string
-	// run does it and returns what was done, if that differs from change.
+	// run does the work of the stage. message describes that work if it differs from change.
 	run func(ctx context.Context) (message string, err error)
 }
 
@@ -91,9 +91,8 @@ type oven struct {
 // removeLimit bounds the removal of the temporary VM.
 const removeLimit = time.Minute
 
-// Run bakes the image of a node file. If it fails or is interrupted, neither the image nor the
-// temporary VM exists afterwards, unless o.KeepVM is set. The report is complete also with an
-// error.
+// Run bakes the image of a node file. If it fails or is interrupted, it leaves no new image, and it
+// removes the temporary VM unless o.KeepVM is set. The report is complete also with an error.
 func Run(ctx context.Context, doc config.Document, o Options, r ui.Reporter) (Report, error) {
 	b, err := newOven(ctx, doc, o, r)
 	if err != nil {
@@ -115,7 +114,8 @@ func Run(ctx context.Context, doc config.Document, o Options, r ui.Reporter) (Re
 	return report, err
 }
 
-// bake runs the stages. Whatever happens, it removes what they made besides the image.
+// bake runs the stages. Afterwards it always removes the files and the VM that the stages made
+// besides the image; after a failure, KeepVM keeps the VM.
 func (b *oven) bake(ctx context.Context, stages []stage, report *Report) (err error) {
 	if b.target, err = newTarget(b.options.File); err != nil {
 		return err

@@ -20,7 +20,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm"
 )
 
-// baseImage is the image below the temporary VM.
+// baseImage is the image over which the temporary VM is made.
 type baseImage struct {
 	path string // empty: a golden image, which is built when the VM is made
 	size int64  // bytes
@@ -160,7 +160,7 @@ func (e *ExistsError) Error() string {
 	return fmt.Sprintf("%s exists; name another file, or replace it with --yes", e.File)
 }
 
-// unused returns an error if a VM's disk is laid over the file.
+// unused returns an error if the disk of a VM is made over the file.
 func (b *oven) unused(ctx context.Context, file string) error {
 	all, err := b.options.Machines.List(ctx)
 	if err != nil {

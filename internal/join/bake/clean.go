@@ -19,7 +19,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// removeTraces removes what must not be in the image, and checks that it is gone.
+// removeTraces removes everything that must not be in the image, and checks that it is gone.
 func (b *oven) removeTraces(ctx context.Context) error {
 	for _, service := range []string{"kubelet", "kube-proxy", "containerd"} {
 		if err := b.stop(ctx, service); err != nil {
@@ -99,7 +99,8 @@ func (b *oven) found(ctx context.Context) ([]string, error) {
 
 func nameOf(path string) string { return path[strings.LastIndex(path, `\`)+1:] }
 
-// folders returns the folders that a path with * names.
+// folders returns the folders that path names. One name in path may be *, which stands for every
+// folder at that place.
 func (b *oven) folders(ctx context.Context, path string) ([]string, error) {
 	before, after, several := strings.Cut(path, `\*\`)
 	switch {
@@ -142,7 +143,8 @@ const (
 func (b *oven) remove(ctx context.Context, path string) error {
 	err := wait.Condition{
 		Name: "the programs that use it to end", Interval: removeInterval, Limit: busyLimit,
-		Look: func(context.Context) error { // the limit does not cut a removal short
+		// Look ignores its own context, so that the limit does not interrupt a removal.
+		Look: func(context.Context) error {
 			_, err := b.node.Files.Remove(ctx, &agentv1.RemoveRequest{Path: path, Recursive: true})
 			if err == nil || errors.Is(err, fault.ErrNotExist) {
 				return nil
@@ -186,8 +188,8 @@ func (b *oven) forgetLogon(ctx context.Context) error {
 // defrag is Windows' program for disks.
 const defrag = `C:\Windows\System32\defrag.exe`
 
-// trim gives the space of removed files back to the disk of your machine, so that their content is
-// not in the image. Windows does so by itself, but later.
+// trim gives the space of removed files back to the disk of your machine, so that the content of
+// these files is not in the image. Windows does the same by itself, but later.
 func (b *oven) trim(ctx context.Context) {
 	b.reporter.Step("giving free space back")
 	var out bytes.Buffer
@@ -204,8 +206,8 @@ func (b *oven) trim(ctx context.Context) {
 // wevtutil is Windows' program for event logs.
 const wevtutil = `C:\Windows\System32\wevtutil.exe`
 
-// clearEvents clears all event logs. Some channels refuse, since they are for debugging and were
-// never on; the four that each Windows has must not.
+// clearEvents clears all event logs. Windows refuses to clear some logs, which are for debugging
+// and were never on. For the four logs that every Windows has, a refusal is an error.
 func (b *oven) clearEvents(ctx context.Context) error {
 	channels, err := b.events(ctx, "el")
 	if err != nil {

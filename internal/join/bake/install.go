@@ -17,7 +17,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/setup"
 )
 
-// pullLimit bounds the pulling of one image: those of Windows have gigabytes.
+// pullLimit bounds the pulling of one image: an image of Windows has gigabytes.
 const pullLimit = 30 * time.Minute
 
 func (b *oven) setupSteps() []plan.Step {
@@ -32,8 +32,8 @@ func names(steps []plan.Step) string {
 	return strings.Join(all, ", ")
 }
 
-// run runs steps, as `swdt setup` and `swdt join` do. The machine is swdt's own, so it may be
-// rebooted.
+// run runs steps, as `swdt setup` and `swdt join` do. It may reboot the machine, which is swdt's
+// own temporary VM.
 func (b *oven) run(ctx context.Context, steps []plan.Step, ordered bool) (string, error) {
 	results, err := plan.Run(ctx, b.node, steps,
 		plan.Options{AllowReboot: true, Ordered: ordered, Holder: b.options.Holder}, b.reporter)
@@ -104,7 +104,7 @@ func (b *oven) imagesChange() string {
 	return change
 }
 
-// pullImages makes containerd pull the image of pod sandboxes and those that the user wants.
+// pullImages makes containerd pull the image of pod sandboxes and the images that the user wants.
 func (b *oven) pullImages(ctx context.Context) (message string, err error) {
 	pause, err := join.PauseImage(ctx, b.node)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 // bootLimit is the time that the base image has to start until its SSH server answers.
 const bootLimit = 15 * time.Minute
 
-// temporary returns the node file of the temporary VM. It reaches the internet and is reached at
-// a free port of 127.0.0.1, whatever network the node itself has.
+// temporary returns the node file of the temporary VM. The VM has access to the internet, and swdt
+// reaches it at a free port of 127.0.0.1, whatever network the node itself has.
 func temporary(doc config.Document) config.Document {
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails
@@ -32,7 +32,7 @@ func temporary(doc config.Document) config.Document {
 func (b *oven) name() string { return b.doc.Node.Metadata.Name }
 
 func (b *oven) makeMachine(ctx context.Context) (string, error) {
-	b.made = true // also if it is made in part only
+	b.made = true // set before Create, which may fail after it has made a part of the VM
 	report, err := b.options.Machines.Create(ctx, b.doc, b.reporter)
 	if err != nil {
 		return "", err
@@ -55,8 +55,8 @@ func (b *oven) startMachine(ctx context.Context) (string, error) {
 	return "", err
 }
 
-// removeMachine ends and removes the temporary VM. After a failure, the user may have asked to
-// keep it.
+// removeMachine ends and removes the temporary VM. After a failure, it keeps the VM if the user has
+// asked for that.
 func (b *oven) removeMachine(ctx context.Context, failed bool) error {
 	if b.node != nil {
 		b.node.Leave(ctx)
@@ -78,7 +78,7 @@ func (b *oven) removeMachine(ctx context.Context, failed bool) error {
 	return nil
 }
 
-// keptMachine returns the name of the temporary VM if it still exists.
+// keptMachine returns the name of the temporary VM if the VM still exists, else "".
 func (b *oven) keptMachine() string {
 	if b.made && b.options.Machines.Exist(b.name()) {
 		return b.name()

@@ -23,15 +23,15 @@ const manifestVersion = 1
 type Manifest struct {
 	Version int       `json:"version"` // of this form
 	Created time.Time `json:"created"`
-	Swdt    string    `json:"swdt"` // the version that made it
+	Swdt    string    `json:"swdt"` // version of the swdt that made the image
 	Node    string    `json:"node"` // of the node file
 	Image   DiskFile  `json:"image"`
-	Base    DiskFile  `json:"base"` // the image that it was made from
+	Base    DiskFile  `json:"base"` // the image from which this image was made
 	Windows Windows   `json:"windows"`
 	// Kubernetes and Containerd are the versions of the node file.
 	Kubernetes string `json:"kubernetes"`
 	Containerd string `json:"containerd"`
-	// Binaries are the programs of Kubernetes and containerd, and those that were pushed.
+	// Binaries are the programs of Kubernetes and containerd, and the programs that were pushed.
 	Binaries []Binary `json:"binaries"`
 	// Images are the container images that were pulled.
 	Images []criclient.Pulled `json:"images"`
@@ -59,10 +59,11 @@ type Binary struct {
 	Path    string `json:"path"`
 	SHA256  string `json:"sha256"`
 	Size    int64  `json:"size"`    // bytes
-	Version string `json:"version"` // as it reports it; empty: it was not asked, or reports none
+	Version string `json:"version"` // as the program reports it; empty: it was not asked, or reports none
 }
 
-// takeStock fills the manifest with what the machine has.
+// takeStock fills the manifest with the Windows and the programs of the machine, with the settings
+// that were applied, and with the container images that were pulled.
 func (b *oven) takeStock(ctx context.Context) (string, error) {
 	m, k := &b.manifest, b.doc.Node.Spec.Kubernetes
 	m.Version, m.Created, m.Swdt = manifestVersion, time.Now().UTC().Truncate(time.Second), b.options.Swdt
@@ -82,8 +83,8 @@ func (b *oven) takeStock(ctx context.Context) (string, error) {
 	return fmt.Sprintf("programs: %d, container images: %d", len(m.Binaries), len(m.Images)), nil
 }
 
-// binaries returns the programs in the folders of Kubernetes and containerd, and those that the
-// node file pushes.
+// binaries returns the programs in the folders of Kubernetes and containerd, and the programs that
+// the node file pushes.
 func (b *oven) binaries(ctx context.Context) ([]Binary, error) {
 	var paths []string
 	for _, folder := range []string{v1alpha1.KubernetesFolder, v1alpha1.ContainerdFolder + `\bin`} {

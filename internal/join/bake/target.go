@@ -10,7 +10,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
-// stagingPrefix begins the name of the hidden folder, beside the image, in which it is made.
+// stagingPrefix begins the name of the hidden folder in which the image is made. The folder is
+// beside the image's file.
 const stagingPrefix = ".swdt-bake"
 
 // target is the image's file, which appears complete or not at all.
@@ -38,8 +39,9 @@ func (t *target) discard() error { return t.staging.Remove() }
 // manifestFile returns the file of an image's manifest.
 func manifestFile(file string) string { return file + ".manifest.json" }
 
-// write writes the disk and the manifest, and puts both into place. The manifest comes first: an
-// image without one would not describe itself, and a manifest names the hash of its image.
+// write writes the disk and the manifest, and moves both to their places. The manifest is moved
+// first, so that no image exists without a manifest. A manifest without its image is harmless,
+// since it names the hash of the image.
 func (b *oven) write(ctx context.Context) (string, error) {
 	format, err := Format(b.options.File)
 	if err != nil {

@@ -7,11 +7,13 @@ import (
 	"github.com/swdt-dev/swdt/internal/join"
 )
 
-// trace is something that must not be in an image.
+// trace selects files or folders that must not be in an image.
 type trace struct {
-	// folder holds it. One of its names may be *, which stands for every folder there.
+	// folder contains the traces. One name in its path may be *, which stands for every folder at
+	// that place.
 	folder string
-	// named reports whether an entry of the folder is it, by its name in lower case.
+	// named reports whether an entry of the folder is a trace. It gets the entry's name in lower
+	// case.
 	named func(name string) bool
 }
 

@@ -23,15 +23,15 @@ const kindLimit = 30 * time.Second
 type applyStep struct {
 	work    *work
 	name    string
-	present string // its text if there is nothing to do
-	// objects returns the wanted objects. They may depend on the present ones, so it is called for
-	// each comparison.
+	present string // the step's text if there is nothing to do
+	// objects returns the wanted objects. They may depend on the objects that the cluster has, so
+	// objects is called again for each comparison.
 	objects func(context.Context) ([]*unstructured.Unstructured, error)
 	// afterChange is the message if an object that existed was changed; usually empty.
 	afterChange string
 }
 
-// fixed returns a function for objects that do not depend on the cluster's present ones.
+// fixed returns an objects function for wanted objects that do not depend on the cluster.
 func fixed(all ...*unstructured.Unstructured) func(context.Context) ([]*unstructured.Unstructured, error) {
 	return func(context.Context) ([]*unstructured.Unstructured, error) { return all, nil }
 }
@@ -146,10 +146,12 @@ func listed(all []cni.Ref) string {
 	return strings.Join(names, ", ")
 }
 
-// maxDetailed is the number of objects whose content is shown. A whole manifest is not.
+// maxDetailed is the number of differences up to which new objects are shown with their content. A
+// whole manifest has more.
 const maxDetailed = 8
 
-// detail shows the differences; a manifest's new objects by their names alone.
+// detail shows the differences. Of more than maxDetailed differences, it shows new objects by their
+// names alone.
 func detail(all []cni.Difference) string {
 	var lines []string
 	for _, d := range all {

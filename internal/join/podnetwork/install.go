@@ -66,7 +66,8 @@ func Install(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) 
 	return report.ended(err)
 }
 
-// gather returns nil if the facts cannot be read. An error beside the work is about the settings.
+// gather reads the facts of the cluster and completes the settings. It returns nil if the facts
+// cannot be read. If it returns an error together with the work, the error is about the settings.
 func gather(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) (*work, error) {
 	r.Step("reading the cluster's settings")
 	w := &work{options: o, server: cni.NewServer(c)}
@@ -138,12 +139,14 @@ func (w *work) installationStep() plan.Step {
 		}}
 }
 
-// errNoKubeProxy is returned if kube-proxy for Windows has nothing to run with.
+// errNoKubeProxy is returned if the cluster lacks the ConfigMap and the account with which
+// kube-proxy for Windows runs.
 var errNoKubeProxy = errors.New("the cluster has no ConfigMap and account kube-system/kube-proxy of kubeadm, with " +
 	"which kube-proxy for Windows runs: install kube-proxy first (`kubeadm init phase addon kube-proxy`), or leave it " +
 	"out with --no-kube-proxy")
 
-// kubeProxyStep makes kube-proxy for Windows. If another installer has made one, it stays as it is.
+// kubeProxyStep makes kube-proxy for Windows. A kube-proxy for Windows of another installer stays
+// as it is.
 func (w *work) kubeProxyStep() plan.Step {
 	step := &applyStep{work: w, name: "kube-proxy", present: w.wanted.KubeProxyImage}
 	step.objects = func(ctx context.Context) ([]*unstructured.Unstructured, error) {
@@ -164,8 +167,8 @@ func (w *work) kubeProxyStep() plan.Step {
 	return step
 }
 
-// flannelStep applies flannel's manifest with the settings that Windows needs. If flannel is there
-// already, it changes only these settings.
+// flannelStep applies flannel's manifest with the settings that Windows needs. If flannel is
+// already installed, the step changes only these settings.
 func (w *work) flannelStep(present cni.Programs) plan.Step {
 	step := w.programsStep("flannel", present)
 	step.afterChange = "restart flannel: " +
@@ -190,7 +193,7 @@ func (w *work) flannelStep(present cni.Programs) plan.Step {
 	return step
 }
 
-// flannelWindowsStep makes flannel for Windows, unless another installer has.
+// flannelWindowsStep makes flannel for Windows, unless another installer has made it.
 func (w *work) flannelWindowsStep(present cni.Programs) plan.Step {
 	step := &applyStep{work: w, name: "flannel for Windows", present: "it has a DaemonSet for Windows"}
 	step.objects = func(ctx context.Context) ([]*unstructured.Unstructured, error) {

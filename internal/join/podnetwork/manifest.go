@@ -17,14 +17,14 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Manifest is a manifest to use instead of a release's.
+// Manifest is a manifest to use instead of the manifest of a release.
 type Manifest struct {
 	Source string // path or URL
 	SHA256 string // hexadecimal; a URL requires it
 }
 
 // UnverifiedError reports a manifest from the network whose hash is not known. A manifest can do
-// everything in the cluster, so swdt uses none that was not verified.
+// everything in the cluster, so swdt uses no manifest from the network that it cannot verify.
 type UnverifiedError struct{ Source string }
 
 func (e *UnverifiedError) Error() string {
@@ -32,7 +32,7 @@ func (e *UnverifiedError) Error() string {
 		"read it and name the file with --manifest", e.Source)
 }
 
-// MismatchError reports a manifest whose content is not the wanted one.
+// MismatchError reports a manifest whose hash is not the expected hash.
 type MismatchError struct{ Source, Got, Want string }
 
 func (e *MismatchError) Error() string {
@@ -40,7 +40,8 @@ func (e *MismatchError) Error() string {
 		"--sha256", e.Source, e.Got, e.Want)
 }
 
-// manifests returns the manifests to obtain: the user's, or that of the version.
+// manifests returns the manifests to obtain: the manifests that the user names, or the manifest of
+// the version.
 func (o Options) manifests() ([]Manifest, error) {
 	all := o.Manifests
 	if len(all) == 0 {

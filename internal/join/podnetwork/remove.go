@@ -23,8 +23,9 @@ type RemoveOptions struct {
 	Wait    time.Duration // bounds the wait for each object to be gone
 }
 
-// Remove removes the objects that an installation has created. In an Installation of others, it turns
-// Windows off. It leaves all other objects as they are.
+// Remove removes the objects that an installation has created. If Calico's Installation was made by
+// another installer, Remove turns Windows off in that Installation. It leaves all other objects as
+// they are.
 func Remove(ctx context.Context, c *cluster.Cluster, o RemoveOptions, r ui.Reporter) (Report, error) {
 	report := newReport(c, o.Network)
 	s := &removal{server: cni.NewServer(c), options: o}
@@ -53,7 +54,7 @@ type removal struct {
 // othersIn returns the reason for which a namespace stays, or "".
 func (s *removal) othersIn(ctx context.Context, namespace *unstructured.Unstructured) (string, error) {
 	others, err := s.server.Others(ctx, namespace.GetName())
-	// Objects of swdt are already gone or about to go.
+	// others has no objects of swdt, since these are already gone or about to be removed.
 	if err != nil || len(others) == 0 {
 		return "", err
 	}
@@ -82,7 +83,7 @@ type removeStep struct {
 
 func (s *removeStep) Name() string { return s.name }
 
-// selected returns the objects to delete, and a text for each that stays.
+// selected returns the objects to delete, and a text for each object that stays.
 func (s *removeStep) selected(ctx context.Context) (all []*unstructured.Unstructured, kept []string, err error) {
 	for _, o := range s.all {
 		why := ""
@@ -150,7 +151,7 @@ func (s *removeStep) Apply(ctx context.Context, _ *node.Node, r ui.Reporter) (pl
 	return plan.Outcome{Message: keptText(kept)}, err
 }
 
-// windowsStep turns Calico for Windows off in an Installation of others.
+// windowsStep turns Calico for Windows off in an Installation that another installer made.
 type windowsStep struct{ *removal }
 
 func (s *windowsStep) Name() string { return "settings" }

@@ -20,7 +20,7 @@ type Report struct {
 	Error   string `json:"error"`  // "" if it did not fail
 	// Steps have the state of each step. Their detail is the difference to the cluster.
 	Steps []plan.StepResult `json:"steps"`
-	// Nodes are those of the node files, if they were looked at.
+	// Nodes has the nodes of the node files, if swdt looked at them.
 	Nodes []NodeReport `json:"nodes"`
 }
 

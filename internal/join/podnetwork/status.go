@@ -16,13 +16,14 @@ import (
 type Status struct {
 	Cluster   string `json:"cluster"`   // the API server's URL
 	Network   string `json:"network"`   // "" if no network that swdt knows was found
-	Image     string `json:"image"`     // of its main program; "" if that does not exist
-	Installed string `json:"installed"` // swdt, others, or "" if it does not exist
-	// Settings have a result for each step of an installation: ok, or skipped if it is needed.
+	Image     string `json:"image"`     // of the network's main program; "" if that program does not exist
+	Installed string `json:"installed"` // swdt, others, or "" if the network does not exist
+	// Settings have a result for each step of an installation: ok, or skipped if the step is still
+	// needed.
 	Settings []plan.StepResult `json:"settings"`
 	// Conditions have to hold for pods on Windows nodes to have a network.
 	Conditions []ConditionState `json:"conditions"`
-	// Nodes are those of the node files, if they were looked at.
+	// Nodes has the nodes of the node files, if swdt looked at them.
 	Nodes []NodeReport `json:"nodes"`
 }
 
@@ -30,7 +31,7 @@ type Status struct {
 type ConditionState struct {
 	Name    string `json:"name"`
 	Ready   bool   `json:"ready"`
-	Message string `json:"message"` // the reason why it does not hold
+	Message string `json:"message"` // the reason why the condition does not hold
 }
 
 // Failed reports whether the network lacks a setting, or does not work.
@@ -53,8 +54,8 @@ func (s Status) Failed() bool {
 	return s.Network == ""
 }
 
-// Look reads the state of the pod network. An empty network in the settings means the one that the
-// cluster has. It changes nothing.
+// Look reads the state of the pod network that the cluster has, whichever network o.Settings names.
+// It changes nothing.
 func Look(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) (Status, error) {
 	status := Status{Cluster: c.Server(), Settings: []plan.StepResult{}, Conditions: []ConditionState{},
 		Nodes: []NodeReport{}}
@@ -95,8 +96,9 @@ func Look(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) (St
 	return status, nil
 }
 
-// compare returns the state of each step of an installation. unknown is the error of a setting that
-// neither the cluster nor the user has named, without which nothing can be compared.
+// compare returns the state of each step of an installation. unknown is nil, or the error about a
+// setting that neither the cluster nor the user has named. Without that setting, compare returns
+// one failed result.
 func (w *work) compare(ctx context.Context, present cni.Programs, unknown error,
 	r ui.Reporter) ([]plan.StepResult, error) {
 	if unknown != nil {

@@ -147,9 +147,9 @@ func needNamesake(f *facts) error {
 	return f.unlessUnreachable(f.cluster.namesake.err)
 }
 
-// lookAtNamesake finds a Node that already has the name. kubeadm refuses to join if that Node
-// is Ready. If that Node is not Ready, the machine takes it over. If the machine has just
-// left the cluster, its old Node stays Ready for a while, and a join waits until it is no
+// lookAtNamesake finds a Node that already has the name. kubeadm refuses to join if that Node is
+// Ready. If that Node is not Ready, the machine takes the Node over. If the machine has just left
+// the cluster, its old Node stays Ready for a while, and a join waits until the old Node is no
 // longer Ready.
 func lookAtNamesake(f *facts) []finding.Finding {
 	n := f.cluster.namesake.value

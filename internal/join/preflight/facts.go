@@ -56,8 +56,8 @@ type Clock struct {
 	Ahead, GiveOrTake time.Duration
 }
 
-// Service is a Windows service. Fields other than its name, state and process are only
-// known for the requested services.
+// Service is a Windows service. Only the requested services have all fields; all other services
+// have the name, the state, the process and the exit code.
 type Service struct {
 	Name  string `json:"name"`
 	State string `json:"state"` // platform.ServiceState
@@ -95,13 +95,13 @@ type Defender struct {
 type target struct {
 	what    string // the address's purpose
 	address string // host:port
-	planned string // the address that the hosts file will have for it; empty: none
+	planned string // the address that the hosts file will have for the host; empty: none
 }
 
 // reached is the result of the node's connection to a target.
 type reached struct {
 	target
-	addresses known[[]string] // of the name; unset if none has to be resolved
+	addresses known[[]string] // of the host's name; unset if the name need not be resolved
 	reach     known[platform.Reach]
 }
 
@@ -130,8 +130,8 @@ func (f *facts) nodeName() string {
 	return f.node.name.value
 }
 
-// targets returns the addresses of the API server that the node must reach: the configured
-// one, and the one in cluster-info, which kubeadm and kubelet use afterwards.
+// targets returns the addresses of the API server that the node must reach: the configured address,
+// and the address in cluster-info, which kubeadm and kubelet use afterwards.
 func (f *facts) targets() []target {
 	var all []target
 	add := func(what, address string) {
@@ -155,8 +155,8 @@ func (f *facts) targets() []target {
 	return all
 }
 
-// withPort returns the endpoint with a port. If the endpoint has no port, withPort adds
-// kubeadm's default one.
+// withPort returns the endpoint with a port. If the endpoint has no port, withPort adds 6443,
+// kubeadm's default port.
 func withPort(endpoint string) string {
 	if _, _, err := net.SplitHostPort(endpoint); err == nil {
 		return endpoint
@@ -164,7 +164,8 @@ func withPort(endpoint string) string {
 	return net.JoinHostPort(strings.Trim(endpoint, "[]"), "6443")
 }
 
-// address returns the host:port of a URL; "" if it is not a URL.
+// address returns the host:port of a URL. A text without a scheme counts as a host or a host:port.
+// address returns "" for "".
 func address(server string) string {
 	if server == "" {
 		return ""

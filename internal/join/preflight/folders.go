@@ -20,13 +20,13 @@ import (
 type Changeable struct {
 	Path string   `json:"path"`
 	By   []string `json:"by"` // SIDs, or SDDL's abbreviations of them
-	// Programs are the components that SYSTEM runs from there.
+	// Programs are the components that SYSTEM runs from Path.
 	Programs []string `json:"programs,omitempty"`
-	// File reports that the path is the program itself.
+	// File reports whether Path is the program itself.
 	File bool `json:"file,omitempty"`
 }
 
-// Program is a program that SYSTEM runs, or will run.
+// Program is a program that SYSTEM runs or will run.
 type Program struct {
 	Name   string // of the component
 	Path   string // of the file, or of its folder if only that is known
@@ -71,8 +71,8 @@ func (l Looker) Changeable(ctx context.Context, programs ...Program) ([]Changeab
 	return all, nil
 }
 
-// placesOf returns the folders of programs and then their files, each once, with the names
-// of the programs that run from there.
+// placesOf returns the folders of programs and then their files, each once, with the names of the
+// programs that run from each of them.
 func placesOf(programs []Program) (places []Changeable) {
 	add := func(path, name string, file bool) {
 		at := slices.IndexFunc(places, func(c Changeable) bool { return clean(c.Path) == clean(path) })
@@ -139,8 +139,8 @@ func (c Changeable) problem() finding.Finding {
 	}
 }
 
-// accountNames returns sids with the names of the accounts that every Windows has instead of
-// their SIDs.
+// accountNames replaces the SIDs of the accounts that every Windows has by the names of these
+// accounts.
 func accountNames(sids []string) (names []string) {
 	known := map[string]string{"BU": "Users", "AU": "Authenticated Users", "WD": "Everyone", "IU": "Interactive"}
 	for _, sid := range sids {

@@ -33,7 +33,7 @@ type Reached struct {
 	What       string                `json:"what"`    // the address's purpose
 	Address    string                `json:"address"` // host:port
 	Unresolved string                `json:"unresolved,omitempty"`
-	Outcome    platform.ReachOutcome `json:"outcome,omitempty"` // none if the name is not resolved
+	Outcome    platform.ReachOutcome `json:"outcome,omitempty"` // empty if the name is not resolved
 	Connected  string                `json:"connected,omitempty"`
 	Detail     string                `json:"detail,omitempty"`
 }
@@ -42,7 +42,7 @@ type Reached struct {
 func Judge(check string, s Gathered) ([]finding.Finding, error) {
 	f := facts{
 		kubelet: s.Kubelet,
-		own:     Own{Services: []string{containerdService}}, // regardless of the program that installed it
+		own:     Own{Services: []string{containerdService}}, // containerd may have been installed by any program
 		node: &nodeFacts{
 			machine: s.Machine, clock: s.Node,
 			services: factOf(s.Services, nil), defender: factOf(s.Defender, nil),

@@ -33,8 +33,8 @@ func SameAuthority(a, b []string) bool {
 	})
 }
 
-// needAuthorities returns an error if the cluster's CAs are unknown. Without access to the
-// cluster, the node file's CA is enough.
+// needAuthorities returns an error if the cluster's CAs are unknown. Without access to the cluster,
+// the hash of the CA in the node file is enough.
 func needAuthorities(f *facts) error {
 	if f.cluster != nil && needClusterInfo(f) != nil {
 		return errReportedElsewhere
@@ -42,8 +42,8 @@ func needAuthorities(f *facts) error {
 	return nil
 }
 
-// lookAtMembership finds a machine that swdt has made a node of another cluster, such as an
-// earlier one at the same address.
+// lookAtMembership finds a machine that swdt has made a node of another cluster, such as an earlier
+// cluster at the same address.
 func lookAtMembership(f *facts) []finding.Finding {
 	wanted := []string{f.spec.Join.DiscoveryTokenCACertHash}
 	if f.cluster != nil {

@@ -114,7 +114,8 @@ func (l Looker) Machine(ctx context.Context) (platform.Facts, Clock, error) {
 	return facts, Clock{Ahead: facts.Time.Sub(sent.Add(trip / 2)), GiveOrTake: trip / 2}, nil
 }
 
-// wantedFeatures returns only the needed features: on Windows, each takes seconds.
+// wantedFeatures returns only the features that the checks need, since on Windows the request for
+// each feature takes seconds.
 func wantedFeatures(spec v1alpha1.Kubernetes) []string {
 	if wantsHyperV(spec) {
 		return []string{containersFeature, hyperVFeature}
@@ -139,8 +140,8 @@ func (l Looker) Features(ctx context.Context, names ...string) (map[string]platf
 	return states, nil
 }
 
-// Services returns all services by their name in lower case. matter also has names in lower
-// case; only the services that it names have all fields.
+// Services returns all services by their name in lower case. matter has the names, also in lower
+// case, of the services that get all fields.
 func (l Looker) Services(ctx context.Context, matter ...string) (map[string]Service, error) {
 	reply, err := l.Node.Services.List(ctx, &agentv1.ListServicesRequest{})
 	if err != nil {
@@ -159,7 +160,7 @@ func (l Looker) Services(ctx context.Context, matter ...string) (map[string]Serv
 			continue
 		}
 		got, err := l.Node.Services.Get(ctx, &agentv1.GetServiceRequest{Name: name})
-		if errors.Is(err, fault.ErrNoService) { // deleted since
+		if errors.Is(err, fault.ErrNoService) { // the service was deleted after it was listed
 			delete(all, name)
 			continue
 		}
@@ -218,7 +219,8 @@ func (l Looker) Existing(ctx context.Context, paths ...string) (found []string, 
 	return found, nil
 }
 
-// Runtime returns the container runtime that answers on containerd's pipe.
+// Runtime returns the name and version of the container runtime that answers on containerd's pipe.
+// The error is ErrNotExist if no process serves the pipe.
 func (l Looker) Runtime(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()

@@ -1,6 +1,6 @@
-// Package preflight inspects a Windows machine and the cluster that it is to join, without
-// changing either, and reports everything that would make `swdt join` fail: all at once,
-// each problem with a remedy.
+// Package preflight inspects a Windows machine and the cluster that it is to join, and changes
+// nothing. It reports everything that would make `swdt join` fail: all problems at once, each with
+// a remedy.
 //
 // A run gathers the facts (node.go, cluster.go), each of which may be unknown, and then runs
 // every check on them. A check (checks.go; machine.go, kubelet.go, leftovers.go,
@@ -53,7 +53,7 @@ type Own struct {
 // Report is the result of the checks.
 type Report struct {
 	NodeName string            `json:"nodeName"` // the Node object's
-	Windows  string            `json:"windows"`  // ltsc2022; "" if it is not a known one
+	Windows  string            `json:"windows"`  // ltsc2022; "" if Kubernetes does not support this build
 	Checks   []string          `json:"checks"`   // the checks that were made
 	Skipped  []Skipped         `json:"skipped"`
 	Problems []finding.Problem `json:"problems"` // errors first
@@ -124,7 +124,7 @@ func (f *facts) report(ignore []string) Report {
 	return r
 }
 
-// unknownProblem returns the problem that a check could not be made. The result is false if the
+// unknownProblem returns the problem that a check could not be made. It returns false if the
 // machine cannot supply the fact at all, or if another check reports the cause.
 func (c Check) unknownProblem(err error) (finding.Problem, bool) {
 	if errors.Is(err, fault.ErrNotSupported) || errors.Is(err, errReportedElsewhere) {
