@@ -101,8 +101,8 @@ func seek(file io.Seeker, request *agentv1.ReadRequest) error {
 		return fmt.Errorf("read %s: %w", request.GetPath(), err)
 	}
 	if request.GetOffset() > size {
-		return status.Errorf(codes.OutOfRange, "read %s: it has %d bytes, cannot begin at %d", request.GetPath(), size,
-			request.GetOffset())
+		return status.Errorf(codes.OutOfRange, "read %s: the file has %d bytes, so the read cannot begin at %d",
+			request.GetPath(), size, request.GetOffset())
 	}
 	if _, err := file.Seek(request.GetOffset(), io.SeekStart); err != nil {
 		return fmt.Errorf("read %s: %w", request.GetPath(), err)

@@ -77,7 +77,7 @@ func checkHeader(h *agentv1.WriteHeader) error {
 	case h.GetSha256() != "" && (err != nil || len(sum) != sha256.Size):
 		return wrong("%q is not a SHA-256", h.GetSha256())
 	case h.GetOffset() > 0 && h.GetSha256() == "":
-		return wrong("continuing a partial file requires the sha256 of the whole")
+		return wrong("continuing a partial file requires the sha256 of the whole file")
 	case h.GetOffset() > 0 && h.GetNewOnly():
 		return wrong("a file cannot be both new and continued at %d", h.GetOffset())
 	case h.GetModified() != nil && h.GetModified().CheckValid() != nil:
@@ -266,7 +266,8 @@ func (s *filesService) verify(h *agentv1.WriteHeader, file *readBack) (string, e
 	sha, size := file.hash()
 	if size != h.GetSize() || h.GetSha256() != "" && !strings.EqualFold(sha, h.GetSha256()) {
 		return "", status.Errorf(codes.DataLoss,
-			"write %s: the disk has %d bytes with SHA-256 %.12s, but %d with %.12s were sent; send it again",
+			"write %s: the disk has %d bytes with SHA-256 %.12s, but %d bytes with SHA-256 %.12s were sent; "+
+				"send the file again",
 			h.GetPath(), size, sha, h.GetSize(), h.GetSha256())
 	}
 	s.cache.Learn(h.GetPath(), sha, size, h.GetModified().AsTime())

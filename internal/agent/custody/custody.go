@@ -95,7 +95,7 @@ func Secure(all platform.Files) (movedTo string, err error) {
 		}
 	}
 	return movedTo, &ForeignError{Path: layout.Root,
-		Reason: fmt.Sprintf("another account made it anew, %d times", rootTries)}
+		Reason: fmt.Sprintf("another account created it again %d times", rootTries)}
 }
 
 func makeRoot(all platform.Files) error {

@@ -248,9 +248,8 @@ func (g *guardian) clear(ctx context.Context) (kept string, err error) {
 	case err != nil || len(ours) == 0:
 		return "", err
 	case len(others) > 0:
-		return fmt.Sprintf("%d filters of swdt's are left, since another program added others meanwhile and pktmon "+
-			"removes all or none: "+
-			"`pktmon filter remove` if they are not needed", len(ours)), nil
+		return fmt.Sprintf("%d filters of swdt remain, since another program has added filters and pktmon can only remove "+
+			"all filters at once; run `pktmon filter remove` if no program needs them", len(ours)), nil
 	}
 	if _, err := g.monitor.run(ctx, "filter", "remove"); err != nil {
 		return "", err

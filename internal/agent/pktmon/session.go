@@ -166,8 +166,8 @@ func Follow(ctx context.Context, m Machine, id string, report func(captureplan.E
 		}
 		if !alive {
 			if wakes++; wakes > maxWakes {
-				return fmt.Errorf("the capture's guardian ended %d times without an end of the capture, which is %s: "+
-					"check with `pktmon status`", wakes, last)
+				return fmt.Errorf("the capture's guardian ended %d times before the end of the capture, which is %s; "+
+					"check with `pktmon status` whether the node still captures", wakes, last)
 			}
 			if err := startGuardian(ctx, m, id); err != nil {
 				return err

@@ -17,7 +17,7 @@ func (t *transaction) commit(ctx context.Context) error {
 	for _, c := range t.plan.Components {
 		if err := retry(ctx, func() error { return t.keepPrevious(c) }); err != nil {
 			_ = setAside(t.Platform.Files, c.undo(), layout.Aside(c.Destination, t.journal.id+"-undo"))
-			notes[c.Name] = fmt.Sprintf("the new binary runs, but there is none to roll back to: %v", err)
+			notes[c.Name] = fmt.Sprintf("the new binary runs, but the old one was not kept for a rollback: %v", err)
 		}
 	}
 	t.clearLeftovers()

@@ -125,7 +125,7 @@ func (t *transaction) markHealthy(c Component) {
 // it did not.
 func (t *transaction) unhealthyBefore(c Component) string {
 	if b := t.journal.before(); b != nil && containsFold(b.Unhealthy, c.Name) {
-		return "its health check failed before the swap too, so it was not waited for"
+		return "its health check failed before the swap too, so swdt did not wait for it to pass"
 	}
 	return ""
 }

@@ -136,7 +136,7 @@ func TestAnUndoThatCannotBeKeptIsSetAside(t *testing.T) {
 		})
 		outcome, _ := n.push(t, n.stageShim(t, shim(1)))
 		if outcome.Result != swap.Committed || !strings.Contains(outcome.Components[0].Message,
-			"none to roll back to") {
+			"not kept for a rollback") {
 			t.Fatalf("outcome: %+v", outcome)
 		}
 		n.OnOperation(nil)

@@ -125,7 +125,7 @@ func ReadSaved(r io.Reader) (*Saved, error) {
 		return nil, fmt.Errorf("read the state of a simulated machine: %w", err)
 	}
 	if s.Version != savedVersion {
-		return nil, fmt.Errorf("read the state of a simulated machine: version %d, where %d is known; delete the state",
+		return nil, fmt.Errorf("read the state of a simulated machine: its version is %d, not %d; delete the state",
 			s.Version, savedVersion)
 	}
 	if !s.Disk.Folder {
@@ -145,7 +145,7 @@ func (f savedFile) check() error {
 		size += int64(len(chunk))
 	}
 	if size != f.Size || (len(f.Children) > 0 && !f.Folder) {
-		return fmt.Errorf("read the state of a simulated machine: file %s contradicts itself; delete the state", f.Name)
+		return fmt.Errorf("read the state of a simulated machine: the entry of file %s is inconsistent; delete the state", f.Name)
 	}
 	for _, child := range f.Children {
 		if err := child.check(); err != nil {

@@ -48,7 +48,7 @@ func (f firewall) Add(ctx context.Context, rule platform.FirewallRule) error {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	if err := f.Remove(ctx, rule.Name); err != nil && !errors.Is(err, fault.ErrNotExist) {
-		return fmt.Errorf("%s: replace the present one: %w", what, err)
+		return fmt.Errorf("%s: remove the present rule: %w", what, err)
 	}
 	return f.run(ctx, what, args...)
 }

@@ -24,7 +24,7 @@ const (
 )
 
 // ErrRefused is the error that Serve returns if swdt did not accept the agent.
-var ErrRefused = errors.New("the other side is not swdt, or wants another agent")
+var ErrRefused = errors.New("the other side is not swdt, or expects another build of the agent")
 
 // NoAgentError is returned by Dial if no agent responds. Output is the beginning of the text that
 // the node printed instead of the handshake; the caller classifies the failure by this text.
@@ -40,7 +40,7 @@ func (e *NoAgentError) Unwrap() error { return e.Err }
 type HashMismatchError struct{ Want, Got string }
 
 func (e *HashMismatchError) Error() string {
-	return fmt.Sprintf("the agent on the node is %.12s, wanted %.12s", e.Got, e.Want)
+	return fmt.Sprintf("the agent on the node has the SHA-256 %.12s, not %.12s", e.Got, e.Want)
 }
 
 // Serve carries out the agent's side of the handshake. hash is the SHA-256 of the agent's own

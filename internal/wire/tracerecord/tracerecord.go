@@ -84,11 +84,11 @@ func Load(ctx context.Context, read Read) (Record, error) {
 		return r, nil
 	}
 	if err != nil {
-		return r, fmt.Errorf("read what swdt trace changed: %w", err)
+		return r, fmt.Errorf("read the record of swdt trace: %w", err)
 	}
 	if err := json.Unmarshal(content, &r); err != nil {
-		return r, fmt.Errorf("read what swdt trace changed: %s is damaged: %w; what was there before is kept in %s: "+
-			"put it back by hand, and remove that folder",
+		return r, fmt.Errorf("read the record of swdt trace: %s is damaged: %w; restore the settings by hand "+
+			"from their copies in %s, and remove that folder",
 			layout.TraceRecord, err, layout.Trace)
 	}
 	if r.Services == nil {

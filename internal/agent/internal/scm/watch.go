@@ -35,7 +35,7 @@ func (e *StateError) Error() string {
 	if e.Last.State == platform.Stopped && e.Last.ExitCode != 0 {
 		last += fmt.Sprintf(", exit code %d", e.Last.ExitCode)
 		if e.Last.ExitCode == serviceSpecific {
-			last += fmt.Sprintf(" (its own: %d)", e.Last.SpecificExitCode)
+			last += fmt.Sprintf(" (the service's own code: %d)", e.Last.SpecificExitCode)
 		}
 	}
 	return fmt.Sprintf("wanted %s, last seen %s: %v", e.Want, last, e.Err)
