@@ -19,8 +19,8 @@ const (
 	// Await waits for the result of one look before that pause; the look itself continues.
 	awaitInterval, lookTime = 250 * time.Millisecond, 250 * time.Millisecond
 	// quickGreeting is the time limit of most looks. Every slowLook-th look has the longer limit
-	// slowGreeting, for servers that greet slowly. Most limits are short to keep few connections
-	// open: an SSH server with many open connections drops some of them.
+	// slowGreeting, for servers that greet slowly. Since most looks are short, few connections are
+	// open at a time: an SSH server with many open connections drops some of them.
 	quickGreeting, slowGreeting = time.Second, 5 * time.Second
 	slowLook                    = 4
 )
@@ -51,7 +51,7 @@ func (s *Machines) Await(ctx context.Context, name string, r ui.Reporter) (Repor
 	})
 }
 
-// looks are the looks for one SSH server. A connection to a forwarded port that begins before the
+// looks holds the looks for one SSH server. A connection to a forwarded port that begins before the
 // guest has a network hangs, and is never answered. So a new look begins while earlier looks are
 // still open.
 type looks struct {

@@ -73,7 +73,7 @@ func (s *Machines) wanted(record Record) (network.Wanted, error) {
 
 // settle chooses the address of a new VM on a network of your machine, and returns the problems
 // that keep the VM from that network. It leaves out problems of the tap if swdt can make the tap.
-// For a VM in mode user it does nothing.
+// For a VM that is not bridged, it does nothing.
 func (s *Machines) settle(ctx context.Context, record *Record) ([]finding.Problem, error) {
 	if _, ok := s.bridged(*record); !ok {
 		return nil, nil
@@ -91,9 +91,9 @@ func (s *Machines) settle(ctx context.Context, record *Record) ([]finding.Proble
 	}), nil
 }
 
-// attach prepares the network of a VM that is about to start. In mode bridge, it makes the tap if
-// swdt can make taps. In every mode except user, it then returns an error if something keeps the VM
-// from its network, for example another machine with the VM's address.
+// attach prepares the network of a bridged VM that is about to start. In mode bridge, it makes the
+// tap if swdt can make taps. Then it returns an error if something keeps the VM from its network, for
+// example another machine with the VM's address. For a VM that is not bridged, it does nothing.
 func (s *Machines) attach(ctx context.Context, record Record, r ui.Reporter) error {
 	if _, ok := s.bridged(record); !ok {
 		return nil

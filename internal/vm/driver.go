@@ -145,7 +145,7 @@ type Snapshot struct {
 	Name   string    `json:"name"`
 	Taken  time.Time `json:"taken"`
 	Memory bool      `json:"memory"` // true: the VM ran, and the snapshot has its memory
-	Size   int64     `json:"size"`   // bytes beyond the image that it is laid over; 0 if not known
+	Size   int64     `json:"size"`   // bytes on your machine's disk, as the driver counts them; 0 if not known
 }
 
 // Address is an address of the guest.

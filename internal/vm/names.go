@@ -14,7 +14,7 @@ import (
 const maxName = 253
 
 // CheckName returns an error if a VM cannot have the name. A name may have any printable
-// characters, and single spaces between them.
+// characters, and spaces between them.
 func CheckName(name string) error {
 	odd := func(r rune) bool { return !unicode.IsPrint(r) }
 	switch {
@@ -29,8 +29,9 @@ func CheckName(name string) error {
 }
 
 // isPlain reports whether a name can be the name of a folder on every system. Such a name has at
-// most 48 characters: no capitals, which some file systems do not distinguish from small letters,
-// and no dot at its end, which Windows removes. It is not the name of a Windows device.
+// most 48 small letters, digits, dots, underscores and hyphens. So it has no capitals, which some
+// file systems do not distinguish from small letters. It does not end with a dot, which Windows
+// removes, and is not the name of a Windows device.
 func isPlain(name string) bool {
 	plain := regexp.MustCompile(`^[a-z0-9]([a-z0-9._-]{0,46}[a-z0-9_-])?$`)
 	device := regexp.MustCompile(`^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$`)

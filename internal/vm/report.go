@@ -18,11 +18,11 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// States of a VM in addition to those of its driver.
+// States of a VM, in addition to the states that its driver reports.
 const (
 	Incomplete State = "incomplete" // its creation was interrupted
 	Busy       State = "busy"       // another swdt works on it
-	Damaged    State = "damaged"    // its record cannot be used
+	Damaged    State = "damaged"    // its record, its disk or its domain cannot be used, or its state is not known
 )
 
 // Results of a command for one VM, with the same names as for nodes.
@@ -44,7 +44,7 @@ type Report struct {
 	// Reason explains the states paused, crashed, incomplete, busy and damaged; it is empty in
 	// other states.
 	Reason string     `json:"reason"`
-	Since  *time.Time `json:"since"` // when the VM started; null if that is not known or it is off
+	Since  *time.Time `json:"since"` // when the VM started; null if that is not known, or if the VM is off
 	PID    int        `json:"pid"`
 	Driver string     `json:"driver"`
 	// Accelerator is the accelerator in use.

@@ -27,17 +27,16 @@ const (
 	SysprepFile     = "sysprep.xml"
 )
 
-// Options are the answers to Setup's questions. If an answer that a file needs is the zero value,
-// the file is not written and the function returns an error, unless the field's comment gives a
-// default.
+// Options are the answers to Setup's questions. If a file needs an answer that has the zero value,
+// the function that returns the file returns an error, unless the field's comment gives a default.
 type Options struct {
 	Release Release
 	// Core reports whether the edition is a Server Core, which has no Server Manager.
 	Core bool
 	// Index is the number of the image in install.wim, from 1.
 	Index int
-	// Language is the language of the media, such as en-US. With another language, Setup stops and
-	// asks.
+	// Language is the language of the media, such as en-US. If the media have another language,
+	// Setup stops and asks.
 	Language string
 	// Keyboard is the input locale, such as de-DE or 0407:00000407; "": the language's.
 	Keyboard string
@@ -81,7 +80,7 @@ func Setup(o Options) ([]byte, error) {
 }
 
 // Generalized returns Unattend.xml for a machine made of a generalised image. The file answers the
-// questions of the first start. It needs neither an index nor drivers. It holds the password.
+// questions of the first start, and holds the password. o needs neither an index nor drivers.
 func Generalized(o Options) ([]byte, error) {
 	o = o.withDefaults()
 	if err := o.check(forImage); err != nil {

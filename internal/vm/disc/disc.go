@@ -83,8 +83,8 @@ func New(label string, stamp time.Time) (*Image, error) {
 	return &Image{label: label, stamp: stamp, root: root}, nil
 }
 
-// Add puts a file on the disc. Its path has slashes; missing folders are made. The
-// content must not change before the image is written.
+// Add puts a file on the disc. The file's path has slashes; Add makes missing folders. The content
+// must not change before the image is written.
 func (i *Image) Add(file string, content []byte) error {
 	return i.AddReader(file, int64(len(content)), bytes.NewReader(content))
 }

@@ -24,7 +24,7 @@ const (
 type Mark struct {
 	Stage string // "" for Exited
 	State State
-	Code  int    // of Exited; 0: everything required has succeeded
+	Code  int    // for Exited; 0: all required stages have succeeded
 	Text  string // printable ASCII of at most 400 characters, for people
 }
 

@@ -31,7 +31,7 @@ type guest struct {
 	line   []byte
 	marks  []install.Mark
 	tail   []byte
-	screen []byte // the last one that was seen, as PNG
+	screen []byte // the last screen that was seen, as PNG
 
 	compared install.Screen
 }

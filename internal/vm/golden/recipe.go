@@ -30,7 +30,7 @@ type recipe struct {
 	content  Content
 	edition  media.Edition
 	release  answer.Release
-	machine  vm.Machine       // that installs; it has no folder and no discs yet
+	machine  vm.Machine       // the VM that installs; it has no folder and no discs yet
 	cd       configcd.Options // without password and keys
 	files    []io.Closer      // from which the CD is written
 }

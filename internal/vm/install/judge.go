@@ -10,12 +10,12 @@ const (
 	// keyPresses is how often Return is pressed, once a second, for the CD's prompt, which waits
 	// for five seconds. On a busy machine, it may take long until the prompt appears.
 	keyPresses = 30
-	// loaded is the number of bytes read from the CDs that means that Setup runs. Setup begins by
-	// loading boot.wim, which is larger than this on every medium; the boot loader alone reads far
+	// loaded is a number of bytes. If this many bytes were read from the CDs, Setup runs: Setup
+	// begins by loading boot.wim, which is larger on every medium. The boot loader alone reads far
 	// less.
 	loaded = 200 << 20
-	// prepared is the number of bytes written to the disk that means that Setup copies Windows: for
-	// partitions and empty file systems, Setup writes less.
+	// prepared is a number of bytes. If this many bytes were written to the disk, Setup copies
+	// Windows: for partitions and empty file systems, Setup writes less.
 	prepared = 256 << 20
 	// mostResets is how often the VM may be reset before the script's first mark. Three to five
 	// resets are usual.

@@ -13,7 +13,8 @@ import (
 const sshPort = 22
 
 const (
-	// maxInterfaces and maxAddresses bound what a guest's agent reports.
+	// maxInterfaces bounds the interfaces that a guest's agent may report, and maxAddresses their
+	// addresses.
 	maxInterfaces = 64
 	maxAddresses  = 64
 )

@@ -138,8 +138,8 @@ func dialRemedy(uri *url.URL, err error) string {
 }
 
 // sockets returns the paths of the sockets at which a daemon for the URI may listen: libvirtd,
-// which serves all drivers, or the daemon for one driver, such as virtqemud. A socket that the URI
-// names is the only one.
+// which serves all drivers, or the daemon for one driver, such as virtqemud. If the URI names a
+// socket, sockets returns only that one.
 func sockets(uri *url.URL) []string {
 	if path := uri.Query().Get("socket"); path != "" {
 		return []string{path}

@@ -15,7 +15,7 @@ import (
 type Boot struct {
 	BIOS  bool       `json:"bios"`  // by the boot catalog (El Torito)
 	UEFI  bool       `json:"uefi"`  // by the boot catalog (El Torito)
-	Files []BootFile `json:"files"` // that Windows Setup starts from
+	Files []BootFile `json:"files"` // the files that Windows Setup starts from
 }
 
 // BootFile is a file that Windows Setup starts from.

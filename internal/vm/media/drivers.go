@@ -144,7 +144,7 @@ func folders(fsys fs.FS, name string) ([]string, error) {
 	return names, nil
 }
 
-// driverBudget is how much the drivers may still hold.
+// driverBudget is the number of files and bytes that the drivers may still have.
 type driverBudget struct {
 	files int
 	bytes int64

@@ -124,7 +124,8 @@ func (m *Media) checkWhole(d *Disc) error {
 	return nil
 }
 
-// describe adds what follows from the editions and from other files of the ISO.
+// describe adds the values and findings that follow from the editions and from other files of the
+// ISO.
 func (m *Media) describe(r io.ReaderAt, d *Disc) error {
 	m.summarize()
 	if err := m.readBoot(r, d); err != nil {
@@ -153,7 +154,7 @@ func unknown(d *Disc) error {
 	return e
 }
 
-// union adds the languages that all lacks.
+// union returns all, followed by the languages of more that all lacks.
 func union(all, more []string) []string {
 	for _, one := range more {
 		if one != "" && !slices.Contains(all, one) {

@@ -19,8 +19,8 @@ type Report struct {
 	Media
 }
 
-// WriteText writes what the ISO is, its editions or drivers, the findings, and the lines of a
-// node file that use it.
+// WriteText writes a summary of the ISO, its editions or drivers, the findings, and the lines of a
+// node file that use the ISO.
 func (r Report) WriteText(p *ui.Page) error {
 	for _, write := range []func(io.Writer) error{r.writeSummary, r.writeEditions, r.writeDrivers} {
 		if err := write(p); err != nil {

@@ -13,7 +13,7 @@ import (
 type Tap struct {
 	Name   string
 	Bridge string
-	Owner  int // the user ID that may open it without root's rights; root may open all
+	Owner  int // the ID of the user who may open the tap without root's rights
 }
 
 // Missing returns the steps that Make would take, one line for each; none if the tap is as wanted.

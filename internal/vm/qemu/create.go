@@ -141,8 +141,8 @@ func (d *Driver) Delete(ctx context.Context, m vm.Machine) error {
 	return nil
 }
 
-// removeFiles removes the driver's files, the disk last: as long as the disk exists, Delete can be
-// repeated.
+// removeFiles removes the driver's files, the disk last, since a VM without a disk counts as
+// absent.
 func removeFiles(m vm.Machine) error {
 	f := filesOf(m)
 	rest, err := filepath.Glob(filepath.Join(pattern(m.Folder), staging+"-*"))

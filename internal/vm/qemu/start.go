@@ -85,8 +85,8 @@ func claimStart(ctx context.Context, m vm.Machine) (file *os.File, err error) {
 	return file, err
 }
 
-// prepare collects the values for the VM's command line, and makes the folders run/ and of the
-// sockets.
+// prepare collects the values for the VM's command line, and makes the folder run/ and the folder
+// of the sockets.
 func (d *Driver) prepare(ctx context.Context, m vm.Machine, accelerator string) (plan, started, error) {
 	if err := errors.Join(valid(m), owned(m)); err != nil {
 		return plan{}, started{}, err

@@ -58,7 +58,7 @@ type state struct {
 	State     vm.State   `json:"state"`
 	Since     time.Time  `json:"since"`
 	Ignores   bool       `json:"ignores"` // the guest ignores requests to shut down
-	Keys      []string   `json:"keys"`    // that were pressed
+	Keys      []string   `json:"keys"`    // the keys that were pressed
 	Resets    int        `json:"resets"`  // by Restart
 	Snapshots []snapshot `json:"snapshots"`
 }

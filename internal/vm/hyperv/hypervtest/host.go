@@ -38,7 +38,7 @@ type Host struct {
 	Switches  []string
 	Modules   []string          // of PowerShell
 	Calls     []string          // the cmdlets that were called
-	Scripts   []string          // that were run
+	Scripts   []string          // the scripts that were run
 	Faults    map[string]string // the errors that cmdlets return, by the cmdlet's name
 	Ignoring  []string          // the notes of VMs whose guests do not shut down
 	Neighbour map[string]string // addresses by MAC address, as Windows writes it

@@ -1,9 +1,9 @@
 // Package accel finds out which accelerator of QEMU really works on your machine.
 //
-// It proves nothing that /dev/kvm exists, opens and runs a BIOS. In some nested and containerised
-// kernels, the guest hangs once it enters long mode, as every 64-bit system does, or once it uses
-// the FPU before that. So the probe runs a tiny firmware that uses the FPU, enters long mode, and
-// reports that it has succeeded.
+// A /dev/kvm that exists, can be opened and runs a BIOS proves nothing. In some nested and
+// containerised kernels, the guest hangs once it enters long mode, as every 64-bit system does, or
+// once it uses the FPU before that. So the probe runs a tiny firmware that uses the FPU, enters long
+// mode, and reports that it has succeeded.
 //
 //   - accel.go: choose the accelerator
 //   - probe.go: run the firmware

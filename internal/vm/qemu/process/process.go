@@ -41,7 +41,7 @@ func Find(pid int, mark ...string) *Process {
 	}
 	p := &Process{PID: pid, handle: handle, mark: mark}
 	if !p.Alive() {
-		_ = handle.Release() // it has only the handle to release
+		_ = handle.Release() // an error would only leave the handle open
 		return nil
 	}
 	return p
