@@ -30,8 +30,8 @@ type bakedManifest struct {
 	Images           []struct{ Name, Digest string }
 }
 
-// An image is baked with real QEMU and becomes a VM that has its programs and its container image,
-// another name, and nothing of the build.
+// TestAnImageFromBakeToAVM bakes an image with real QEMU, and makes a VM from the image. The VM has the
+// programs and the container image of the image, its own name, and no remains of the build.
 func TestAnImageFromBakeToAVM(t *testing.T) {
 	base := vmguest.Disk(t)
 	home := newVMHome(t)
@@ -74,7 +74,7 @@ func TestAnImageFromBakeToAVM(t *testing.T) {
 	home.stop(t, clone)
 }
 
-// bakeFile writes the node file of the image, and the CD of its temporary VM.
+// bakeFile writes the node file of the image, and the CD of the temporary VM that makes the image.
 func (h vmHome) bakeFile(t *testing.T, base string) string {
 	t.Helper()
 	signer, key, err := sandbox.NewKey("build")

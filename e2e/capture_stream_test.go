@@ -21,11 +21,12 @@ import (
 type streaming struct {
 	running
 	tshark *exec.Cmd
-	lines  *bufio.Reader // what tshark shows of the packets
+	lines  *bufio.Reader // tshark's output, a line for each packet
 	noise  bytes.Buffer
 }
 
-// stream captures in rounds until it is ended, and returns once the node captures.
+// stream starts a capture in rounds that runs until the test ends it, and returns when the node
+// captures.
 func (n *monitored) stream(t *testing.T) *streaming {
 	t.Helper()
 	s := &streaming{}
@@ -45,7 +46,7 @@ func (n *monitored) stream(t *testing.T) *streaming {
 	}
 	s.lines = bufio.NewReader(shown)
 	n.start(t, &s.running, to, "-w", "-", "--round", "1s")
-	for _, end := range []*os.File{from, to} { // both processes have them now
+	for _, end := range []*os.File{from, to} { // tshark and swdt have their own copies
 		if err := end.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +54,7 @@ func (n *monitored) stream(t *testing.T) *streaming {
 	return s
 }
 
-// next returns the lines of the next packets.
+// next returns tshark's lines for the next count packets.
 func (s *streaming) next(t *testing.T, count int) (lines []string) {
 	t.Helper()
 	for range count {
@@ -66,9 +67,9 @@ func (s *streaming) next(t *testing.T, count int) (lines []string) {
 	return lines
 }
 
-// TestPacketsWhileTheyAreCaptured: Wireshark's own tool shows packets that swdt
-// writes into its pipe while the node captures. However swdt then ends, the node stops
-// capturing.
+// TestPacketsWhileTheyAreCaptured checks that tshark shows the packets that swdt writes into
+// tshark's pipe while the node still captures. After that, swdt ends in several ways, and the node
+// stops capturing each time.
 func TestPacketsWhileTheyAreCaptured(t *testing.T) {
 	t.Parallel()
 	n := newMonitored(t)
@@ -98,14 +99,14 @@ func TestPacketsWhileTheyAreCaptured(t *testing.T) {
 			if told := strings.Contains(s.stderr.String(), "the guardian was interrupted"); (code == 0) != told {
 				t.Errorf("exit code %d", code)
 			}
-			_ = s.tshark.Wait() // it may have been killed
+			_ = s.tshark.Wait() // the strike may have killed tshark
 		})
 	}
 }
 
 func (n *monitored) streamUntilCtrlC(t *testing.T) {
 	s := n.stream(t)
-	text := strings.Join(s.next(t, 9), "") // three a round
+	text := strings.Join(s.next(t, 9), "") // three packets in each round
 	switch {
 	case strings.Count(text, "dropped: INET: transport endpoint was not found") != 3:
 		t.Errorf("%q occurs %d times in text, want %d:\n%s", "dropped: INET: transport endpoint was not found",
@@ -153,8 +154,8 @@ func (n *monitored) streamForATime(t *testing.T) {
 	}
 }
 
-// TestVFP asks a stand-in for vfpctrl, whose switch has the ports of a Calico node's
-// endpoints, through the real agent.
+// TestVFP runs a stand-in for vfpctrl through the real agent. The stand-in's switch has the ports
+// of a Calico node's endpoints.
 func TestVFP(t *testing.T) {
 	t.Parallel()
 	n := newMonitored(t)

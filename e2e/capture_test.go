@@ -60,7 +60,7 @@ func (n *monitored) driver() (d driver) {
 	return d
 }
 
-// calls returns the command lines that pktmon received, without captures' names.
+// calls returns the command lines that pktmon received, with ID in place of the names of captures.
 func (n *monitored) calls(t *testing.T) (lines []string) {
 	t.Helper()
 	text := ok(t, "exec", "-c", n.config, "--", "cmd", "/c", "type", `C:\windows\temp\pktmon-calls.txt`).stdout
@@ -90,8 +90,8 @@ func (n *monitored) await(t *testing.T, what string, condition func() bool) {
 	})
 }
 
-// awaitClean waits until nothing captures, no filter is left, and every guardian only
-// waits until its packets are fetched.
+// awaitClean waits until the node captures nothing, no filter is left, and every guardian has ended
+// or only waits until swdt fetches the packets.
 func (n *monitored) awaitClean(t *testing.T) {
 	t.Helper()
 	n.await(t, "the capture has ended and its filters are removed", func() bool {
@@ -115,7 +115,7 @@ type running struct {
 	file           string
 }
 
-// begin captures until it is ended, and returns once the node captures.
+// begin starts a capture that runs until the test ends it, and returns when the node captures.
 func (n *monitored) begin(t *testing.T) *running {
 	t.Helper()
 	r := &running{file: filepath.Join(t.TempDir(), "node.pcapng")}
@@ -123,7 +123,7 @@ func (n *monitored) begin(t *testing.T) *running {
 	return r
 }
 
-// start captures with additional arguments.
+// start starts a capture with additional arguments, and returns when the node captures.
 func (n *monitored) start(t *testing.T, r *running, stdout io.Writer, args ...string) {
 	t.Helper()
 	r.cmd = exec.Command(environment(t, "SWDT_BIN"),
@@ -198,9 +198,9 @@ func TestCapture(t *testing.T) {
 	n.awaitClean(t)
 }
 
-// TestACaptureNeverStays ends a capture in every possible way. Each time the node stops
-// capturing and its filters are removed, without help unless both the capturing agent
-// and its guardian were killed.
+// TestACaptureNeverStays ends a capture in every possible way. Each time, the node stops
+// capturing and removes the filters. The node needs the next contact for this only if both the
+// capturing agent and its guardian were killed.
 func TestACaptureNeverStays(t *testing.T) {
 	t.Parallel()
 	n := newMonitored(t)

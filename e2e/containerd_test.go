@@ -10,7 +10,7 @@ import (
 )
 
 // TestRealContainerd tests the workflow of the tool's first users: containerd 1.7.12 runs as a
-// service, 1.6.27 is pushed, and rolled back.
+// service, swdt pushes 1.6.27, and then rolls back to 1.7.12.
 func TestRealContainerd(t *testing.T) {
 	t.Parallel()
 	for name, front := range fronts() {

@@ -29,8 +29,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/cri/measure"
 )
 
-// TestCRIOfRealContainerd: clients that know nothing of SSH or Windows work with
-// the real containerd 1.7.12 on its named pipe.
+// TestCRIOfRealContainerd checks that clients without any support for SSH or Windows work with the
+// real containerd 1.7.12 on its named pipe.
 func TestCRIOfRealContainerd(t *testing.T) {
 	p := proxyRealContainerd(t)
 	t.Run("a client of others", func(t *testing.T) { grpcurl(t, p) })
@@ -56,7 +56,7 @@ func proxyRealContainerd(t *testing.T) criProxy {
 	return startProxy(t, config)
 }
 
-// startProxy runs until the test ends.
+// startProxy starts `swdt cri proxy`, which runs until the test ends.
 func startProxy(t *testing.T, config string) criProxy {
 	t.Helper()
 	cmd := exec.Command(environment(t, "SWDT_BIN"), "cri", "proxy", "-c", config, "-o", "json")
@@ -86,7 +86,7 @@ func startProxy(t *testing.T, config string) criProxy {
 	return criProxy{config, result.Nodes[0].Endpoint, cmd.Process.Pid}
 }
 
-// windowsProgram builds one of the tests' own programs for the node.
+// windowsProgram builds a program of this package's folder for the node, and returns its path.
 func windowsProgram(t *testing.T, name string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name+".exe")
@@ -108,7 +108,7 @@ func (p criProxy) connect(t *testing.T) *grpc.ClientConn {
 	return conn
 }
 
-// grpcurl runs fullstorydev's published grpcurl.
+// grpcurl calls the runtime with the published grpcurl, a client that is independent of swdt.
 func grpcurl(t *testing.T, p criProxy) {
 	module := strings.TrimSpace(run(t, "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/cri-api"))
 	call := func(method string) string {
@@ -138,7 +138,7 @@ func compareMedians(t *testing.T, p criProxy) {
 	t.Logf("median of a Version call: %s µs on the node, %d µs through the proxy", onNode, took.Microseconds())
 }
 
-// held counts the handles and threads of a session's agents and of the proxy.
+// held has the numbers of threads and handles of the node's agents, and of the proxy's open files.
 type held struct {
 	agents map[string][2]int // by PID: threads, handles
 	files  int               // open in the proxy
@@ -167,11 +167,11 @@ func (p criProxy) held(t *testing.T) held {
 	return h
 }
 
-// fiftyClients makes ten thousand calls, and then so many connections that a handle
-// leaked by each would be visible. Wine counts the places in a process's table of handles,
-// which doubles when it is full.
+// fiftyClients makes ten thousand calls, and then so many connections that one leaked handle for
+// each connection would be visible. Wine reports the number of places in a process's table of
+// handles, and doubles the table when the table is full.
 func fiftyClients(t *testing.T, p criProxy) {
-	p.burst(t, 50, 200) // makes threads and pools too
+	p.burst(t, 50, 200) // also makes the agents start their threads and fill their pools
 	before := p.held(t)
 	places := 0
 	for _, b := range before.agents {
@@ -191,7 +191,7 @@ func fiftyClients(t *testing.T, p criProxy) {
 	for pid, b := range before.agents {
 		a, there := after.agents[pid]
 		if !there {
-			continue // the agent of the command that counts
+			continue // the agent of the command that counted before
 		}
 		compared++
 		t.Logf("agent %s: %d → %d threads, %d → %d places for handles", pid, b[0], a[0], b[1], a[1])
@@ -199,7 +199,7 @@ func fiftyClients(t *testing.T, p criProxy) {
 			t.Errorf("agent %s holds more than before", pid)
 		}
 	}
-	if compared != 2 { // the connection's agent, and that of the pipes
+	if compared != 2 { // the agent of the connection, and the agent of the pipes
 		t.Errorf("compared %d agents: %v and %v", compared, before.agents, after.agents)
 	}
 	t.Logf("proxy: %d → %d open files", before.files, after.files)
@@ -258,7 +258,7 @@ func killContainerd(t *testing.T, p criProxy) {
 	})
 }
 
-// subscribe opens containerd's own stream of events and waits for the first.
+// subscribe opens containerd's own stream of events and waits for the first event.
 func subscribe(t *testing.T, conn *grpc.ClientConn) grpc.ClientStream {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// TestDiag makes a bundle of a Wine node with the real agent: it has the reason for
-// everything that Wine lacks, nothing hangs, and secrets stay on the node.
+// TestDiag makes a bundle of a Wine node with the real agent. The bundle has a reason for each part
+// that Wine lacks, no collector hangs, and secrets stay on the node.
 func TestDiag(t *testing.T) {
 	t.Parallel()
 	info := wineSandbox(t)
@@ -85,7 +85,7 @@ func TestDiag(t *testing.T) {
 	}
 }
 
-// bundled reads a bundle's files.
+// bundled returns the content of a bundle's files, by name.
 func bundled(t *testing.T, path string) map[string][]byte {
 	t.Helper()
 	file, err := os.Open(path)

@@ -3,6 +3,6 @@
 // real containerd as a service. Its tests have the build tag e2e; scripts/test.sh
 // prepares their requirements and runs them.
 //
-// Each test has its own nodes, so they run side by side; tests that measure time, or
+// Each test has its own nodes, so tests run at the same time. Tests that measure time, or
 // need fixed ports of the machine, run alone.
 package e2e

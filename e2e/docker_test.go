@@ -20,8 +20,8 @@ import (
 // dockerLimit bounds a test that makes clusters of kind.
 const dockerLimit = 20 * time.Minute
 
-// inDocker runs the test in a network of its own with a Docker that nothing else uses. It
-// reports whether the caller is that process.
+// inDocker runs the test again in a new process, with a separate network and a separate Docker. It
+// reports whether the caller is the new process.
 func inDocker(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv("SWDT_LAB_KIND") != "required" {
@@ -34,8 +34,8 @@ func inDocker(t *testing.T) bool {
 	return true
 }
 
-// startDocker starts Docker in the test's network until the test ends, with folders of its own,
-// and lets docker and swdt find it.
+// startDocker starts Docker in the test's network, with separate folders, and sets DOCKER_HOST for
+// docker and swdt. Docker ends with the test.
 func startDocker(t *testing.T) {
 	t.Helper()
 	folder := t.TempDir()
@@ -76,23 +76,23 @@ func startDocker(t *testing.T) {
 	})
 }
 
-// removeContainers leaves Docker nothing that would outlive it.
+// removeContainers removes all containers, since their processes would outlive Docker.
 func removeContainers(t *testing.T) {
 	if ids := strings.Fields(run(t, "docker", "ps", "--all", "--quiet")); len(ids) > 0 {
 		run(t, "docker", append([]string{"rm", "--force", "--volumes"}, ids...)...)
 	}
 }
 
-// lastLines returns at most count lines of a text's end.
+// lastLines returns the last lines of a text, at most count.
 func lastLines(text string, count int) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	return strings.Join(lines[max(len(lines)-count, 0):], "\n")
 }
 
-// kindImage is the lab's node image of kind in the test's Docker.
+// kindImage is the name of the lab's node image of kind in the test's Docker.
 const kindImage = "lab/node:v1.36.3"
 
-// loadKindImage makes the lab's node image of kind known to the test's Docker.
+// loadKindImage loads the lab's node image of kind into the test's Docker.
 func loadKindImage(t *testing.T) {
 	t.Helper()
 	run(t, "docker", "import", "--change", "ENV container=docker",
@@ -100,7 +100,7 @@ func loadKindImage(t *testing.T) {
 		lab(t, "kind/node-v1.36.3.tar"), kindImage)
 }
 
-// inventory lists what Docker has.
+// inventory returns the names of Docker's containers, volumes and networks.
 func inventory(t *testing.T) (names []string) {
 	t.Helper()
 	for _, list := range [][]string{
@@ -115,7 +115,8 @@ func inventory(t *testing.T) (names []string) {
 	return names
 }
 
-// ownHosts replaces /etc/hosts for the test's processes: Wine asks the system for names.
+// ownHosts replaces /etc/hosts for the test's processes, since Wine asks the system for the
+// addresses of names.
 func ownHosts(t *testing.T, text string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "hosts")

@@ -33,8 +33,8 @@ func (r doctorReport) worse() (rules []string) {
 	return rules
 }
 
-// withoutRemedies returns the report without its remedies: they repeat the flags of
-// the invocation, which differ.
+// withoutRemedies returns the report without its remedies. The remedies repeat the flags of the
+// invocation, in which the two compared reports differ.
 func (r doctorReport) withoutRemedies() doctorReport {
 	r.Nodes = slices.Clone(r.Nodes)
 	for i := range r.Nodes {
@@ -55,8 +55,8 @@ func (r doctorReport) expectLooked(t *testing.T, rules ...string) {
 	}
 }
 
-// TestDoctorOfARuntime examines a Wine node that has only the real containerd, and then
-// one with a configuration that this containerd refuses.
+// TestDoctorOfARuntime examines a Wine node that has only the real containerd, and then the same
+// node with a configuration that this containerd refuses.
 func TestDoctorOfARuntime(t *testing.T) {
 	t.Parallel()
 	info := wineSandbox(t)
@@ -104,7 +104,7 @@ func TestDoctor(t *testing.T) {
 	file := c.joinFile(t, credentialsOf(t, c.sandboxInfo), joinWith{})
 	ok(t, "join", "-c", file, "--kubeconfig", c.Kubeconfig, "--allow-reboot")
 	c.expectNode(t, "wine-1", "Ready")
-	// The pod network of a sandbox is only a configuration.
+	// The pod network of a sandbox is only a configuration, so add a file in place of its program.
 	plugin := filepath.Join(c.Prefix, "drive_c/opt/cni/bin/no-network-in-a-sandbox.exe")
 	if err := os.MkdirAll(filepath.Dir(plugin), 0o755); err != nil {
 		t.Fatal(err)

@@ -69,14 +69,14 @@ func swdtWithin(t *testing.T, limit time.Duration, args ...string) result {
 	return r
 }
 
-// execute runs swdt to its end, with a folder as the user's cache. Other than swdtWithin it can run
-// beside the test.
+// execute runs swdt to its end, with cache as the user's cache folder. Unlike swdtWithin, execute may
+// be called from any goroutine.
 func execute(ctx context.Context, cache string, args ...string) (result, error) {
 	cmd := exec.CommandContext(ctx, os.Getenv("SWDT_BIN"), args...)
 	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+cache)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.WaitDelay = 10 * time.Second // a process that swdt leaves behind may not hold its output open
+	cmd.WaitDelay = 10 * time.Second // if swdt leaves a process behind, it may keep the output open
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -85,8 +85,8 @@ func execute(ctx context.Context, cache string, args ...string) (result, error) 
 	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}, nil
 }
 
-// cacheHome returns the user's cache, which has the Wine prefix's template that is slow
-// to make.
+// cacheHome returns the user's cache folder. It contains the template of Wine prefixes, which is
+// slow to make.
 func cacheHome(t *testing.T) string {
 	t.Helper()
 	folder, err := os.UserCacheDir()
@@ -170,7 +170,7 @@ func nodeFile(t *testing.T, credentials, provisioners string) string {
 	return path
 }
 
-// credentialsOf cuts the credentials out of a sandbox's node file.
+// credentialsOf returns the lines with the credentials of a sandbox's node file.
 func credentialsOf(t *testing.T, info sandboxInfo) string {
 	t.Helper()
 	text, err := os.ReadFile(info.Config)
@@ -206,13 +206,13 @@ func containerdProvisioner(t *testing.T, version string) string {
 	return provisioner("containerd", version, lab(t, "containerd-"+version+".exe"), containerdExe, "")
 }
 
-// eventually retries until there is no error, for half a minute.
+// eventually calls ask until ask returns no error, for at most half a minute.
 func eventually(t *testing.T, what string, ask func() error) {
 	t.Helper()
 	within(t, 30*time.Second, what, ask)
 }
 
-// within retries until there is no error, for at most the given time.
+// within calls ask until ask returns no error, for at most the given time.
 func within(t *testing.T, limit time.Duration, what string, ask func() error) {
 	t.Helper()
 	over := time.NewTimer(limit)

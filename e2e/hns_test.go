@@ -25,10 +25,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// TestHNSOfACalicoNode: the real agent reads a Calico node's network from the DLLs
-// that stand in for Windows' own, and every output equals that from the same documents
-// here and on a simulated node. Microsoft's hcsshim reads the same from these DLLs, so
-// their form is that of Windows.
+// TestHNSOfACalicoNode checks that the real agent reads a Calico node's network from the DLLs that
+// replace Windows' own DLLs, and that every output equals the output for the same documents in this
+// process and on a simulated node. Microsoft's hcsshim reads the same network from these DLLs, so
+// they return the documents in the form of Windows.
 func TestHNSOfACalicoNode(t *testing.T) {
 	t.Parallel()
 	fixture := hnstest.Calico()
@@ -52,7 +52,7 @@ func TestHNSOfACalicoNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// An empty list of a document is [], one that Parse does not find is nil.
+	// An empty list in a document becomes an empty slice, and a missing list nil.
 	if diff := cmp.Diff(state, hnsState(t, info.Config), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the agent did not read what was planted (-planted +read):\n%s", diff)
 	}
@@ -63,13 +63,13 @@ func TestHNSOfACalicoNode(t *testing.T) {
 	t.Run("compute systems", func(t *testing.T) { hcsOnWine(t, info.Config, folder) })
 }
 
-// hnsState returns a node's state, from the four lists.
+// hnsState returns a node's state, from the output of the four list commands.
 func hnsState(t *testing.T, config string) (s hns.State) {
 	t.Helper()
 	for _, kind := range []string{"networks", "endpoints", "loadbalancers", "namespaces"} {
 		var result struct{ Nodes []hns.State }
 		r := ok(t, "hns", kind, "-c", config, "--accept-new-host-key", "-o", "json")
-		var compact bytes.Buffer // raw has the service's own spelling
+		var compact bytes.Buffer // the raw documents must not have the layout of swdt's output
 		if err := json.Compact(&compact, []byte(r.stdout)); err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +91,8 @@ func hnsState(t *testing.T, config string) (s hns.State) {
 	return s
 }
 
-// hnsTables returns the tables of the same objects here, with unknown owners.
+// hnsTables checks that the tables have as many rows as the same tables in this process, and that swdt
+// warns about unknown owners.
 func hnsTables(t *testing.T, config string, state hns.State) {
 	v := hns.View{State: state, All: state}
 	for kind, table := range map[string]ui.Listing{
@@ -126,7 +127,7 @@ func hnsSimulated(t *testing.T, config, folder string) {
 	info := decoded[sandboxInfo](t, ok(t, "sandbox", "up", "--name", "e2e", "--state-dir", state, "-o", "json"))
 	t.Cleanup(func() { ok(t, "sandbox", "down", "--name", "e2e", "--state-dir", state) })
 	for _, kind := range []string{"networks", "endpoints", "namespaces"} {
-		// The files there are of the simulated node's own pod.
+		// Remove the files of the pod that the simulated node has from the beginning.
 		ok(t, "exec", "-c", info.Config, "--", "cmd", "/c", `del /q C:\ProgramData\swdt-hns\`+kind+`\*.json`)
 	}
 	ok(t, "cp", "-c", info.Config, folder, `node:C:\ProgramData`)
@@ -178,7 +179,7 @@ func bytesOf(documents []json.RawMessage) (all [][]byte) {
 func withoutRaw(s hns.State) hns.State {
 	policies := func(list []hns.Policy) (all []hns.Policy) {
 		for _, p := range list {
-			all = append(all, hns.Policy{Type: p.Type}) // hcsshim does not parse their settings
+			all = append(all, hns.Policy{Type: p.Type}) // hcsshim does not parse the settings of policies
 		}
 		return all
 	}
@@ -235,8 +236,8 @@ func hcsOnWine(t *testing.T, config, folder string) {
 	}
 }
 
-// TestHNSAndHCSOfARealPod: the real containerd names the pod of a network namespace that
-// it made, and runs commands in the pod's container.
+// TestHNSAndHCSOfARealPod checks that swdt finds the pod of a network namespace that the real
+// containerd has made, and runs commands in the pod's container.
 func TestHNSAndHCSOfARealPod(t *testing.T) {
 	t.Parallel()
 	n := newPodNode(t, "1.7.12")

@@ -24,13 +24,13 @@ import (
 
 // TestKilledInEveryState kills the session's agent, the guardian, or both, or
 // cuts the connection, in every state that a transaction's journal can have,
-// with real processes under Wine. Its agent is built to stay in each state for a
+// with real processes under Wine. The test's agent is built to stay in each state for a
 // moment.
 func TestKilledInEveryState(t *testing.T) {
 	t.Parallel()
 	n := newVictim(t)
-	// In the state prepared, the guardian is about to be registered: only the session
-	// can be killed, and the next contact heals.
+	// In the state prepared, the guardian does not run yet: the test can only kill the session's
+	// agent or cut the connection, and the next contact heals the node.
 	n.strikes(t, "prepared", strike{"agent", []string{agentProcess}, false}, strike{"connection cut", nil, false})
 	for _, state := range []string{"stopping", "swapping", "swapped", "starting", "checking", "committing"} {
 		n.strikes(t, state,
@@ -39,7 +39,7 @@ func TestKilledInEveryState(t *testing.T) {
 			strike{"both", []string{agentProcess, guardianProcess}, false},
 			strike{"connection cut", nil, true})
 	}
-	// A kubelet that crashes: the transaction is interrupted while it is undone.
+	// Push a kubelet that crashes, to interrupt the transaction while the guardian undoes it.
 	n.wantBroken = true
 	n.strikes(t, "rollingBack",
 		strike{"agent", []string{agentProcess}, true},
@@ -60,7 +60,7 @@ func (n *victim) strikes(t *testing.T, state string, strikes ...strike) {
 	}
 }
 
-// victim is a node with two services whose binaries go back and forth.
+// victim is a node with two services, whose binaries the test exchanges between two versions.
 type victim struct {
 	info    sandboxInfo
 	agent   agentbin.Agent
@@ -69,7 +69,7 @@ type victim struct {
 	hashes  [2][2]string
 	current int    // which set is on the node
 	broken  string // node file of a kubelet that crashes at its start
-	// wantBroken pushes the crashing kubelet: the node must always stay unchanged.
+	// wantBroken makes interrupt push the crashing kubelet, after which the node must be unchanged.
 	wantBroken bool
 }
 
@@ -82,7 +82,7 @@ func newVictim(t *testing.T) *victim {
 		{lab(t, "containerd-v1.7.11.exe"), lab(t, "kubelet-v1.28.0.exe")},
 		{lab(t, "containerd-v1.7.12.exe"), lab(t, "kubelet-v1.29.0.exe")},
 	}
-	// The service program serves no CRI: it is healthy once it runs and has settled.
+	// The program of the service containerd serves no CRI, so its health check is turned off.
 	const quick = "        health: {none: true, settle: 100ms}\n"
 	for i, set := range sets {
 		n.configs[i] = nodeFile(t, credentials,
@@ -108,7 +108,7 @@ func createService(t *testing.T, config, name, exe string, more ...string) {
 	ok(t, append(args, more...)...)
 }
 
-// slowAgent stays in each state of a transaction for a moment.
+// slowAgent builds an agent that stays in each state of a transaction for a moment.
 func slowAgent(t *testing.T) agentbin.Agent {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "swdt-agent.exe")
@@ -155,7 +155,7 @@ func (n *victim) interrupt(t *testing.T, state string, s strike) {
 		}
 		n.checkFiles(t, "without any contact")
 	}
-	// The next contact: status changes nothing, a dry run neither; a push does.
+	// The next contact is a push, since status and a dry run would change nothing.
 	again := n.push(context.Background(), n.configs[wanted])
 	t.Logf("the next contact: %s", again)
 	if again.code != 0 {
@@ -167,9 +167,9 @@ func (n *victim) interrupt(t *testing.T, state string, s strike) {
 	n.checkLeftovers(t)
 }
 
-// awaitStruck waits for the state of the transaction that a push begins. A push that
-// ends before it is a failure; if a push hangs for a minute, the failure lists the
-// processes of the node.
+// awaitStruck waits until the transaction that a push begins is in the state, and returns the path of
+// its journal. If the push ends before that, the test fails. After a minute, awaitStruck logs the
+// processes of the node and returns false.
 func (n *victim) awaitStruck(t *testing.T, p push, state string) (journal string, ok bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -182,7 +182,7 @@ func (n *victim) awaitStruck(t *testing.T, p push, state string) (journal string
 		select {
 		case <-tick.C:
 		case ended := <-p.ended:
-			p.ended <- ended // for the next reader
+			p.ended <- ended // the next reader needs the result too
 			if journal, ok := n.inState("", state); ok {
 				return journal, true
 			}
@@ -222,8 +222,8 @@ func (n *victim) path(windows string) string {
 	return filepath.Join(n.info.Prefix, "drive_c", path)
 }
 
-// awaitState waits until the journal with this path, or else any, has a record of
-// this state, and returns its path; false after a minute.
+// awaitState waits until the journal with a path, or any journal if the path is "", has a record of
+// this state. It returns the journal's path, or false after a minute.
 func (n *victim) awaitState(journal, state string) (string, bool) {
 	deadline := time.After(time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -240,7 +240,8 @@ func (n *victim) awaitState(journal, state string) (string, bool) {
 	}
 }
 
-// inState reports whether that journal, or else any, has a record of this state.
+// inState reports whether the journal with a path, or any journal if the path is "", has a record of
+// this state, and returns the journal's path.
 func (n *victim) inState(journal, state string) (string, bool) {
 	for _, path := range n.journals() {
 		text, err := os.ReadFile(path)
@@ -256,7 +257,7 @@ func (n *victim) journals() []string {
 	return paths
 }
 
-// kill kills the prefix's processes of that kind, as kill -9 does.
+// kill kills the prefix's processes of a kind, as kill -9 does.
 func (n *victim) kill(t *testing.T, kind string) {
 	t.Helper()
 	killed := 0
@@ -336,7 +337,7 @@ func hashFile(t *testing.T, path string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// proxy is a TCP connection in two halves that can be cut.
+// proxy forwards TCP connections to target, and can cut all of them.
 type proxy struct {
 	listener net.Listener
 	target   string

@@ -52,7 +52,7 @@ func TestJoin(t *testing.T) {
 
 	c.exchanges(t, c.joinFile(t, server.credentials(), joinWith{labels: "{example.com/rack: r1}", runtime: "2.4.2"}),
 		"2.4.2")
-	c.exchanges(t, changed, "1.7.12") // it does not start with the configuration of the other
+	c.exchanges(t, changed, "1.7.12") // 1.7.12 does not start with the configuration of 2.4.2
 	c.pushes(t, server.credentials())
 
 	ok(t, "reset", "--yes", "-c", file, "--kubeconfig", c.Kubeconfig, "--delete-node")
@@ -67,8 +67,8 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// exchanges joins with a containerd of another generation; one restart replaces it and
-// its configuration.
+// exchanges joins with a containerd of another generation, and checks that a single restart replaces
+// containerd and its configuration.
 func (c cluster) exchanges(t *testing.T, file, version string) {
 	t.Helper()
 	before := c.containerdStarts(t)
@@ -100,10 +100,9 @@ func (c cluster) pushes(t *testing.T, credentials string) {
 		provisioner("kubelet", "v1.36.3-edited", lab(t, "node/kubelet-1.36.3-edited.exe"), kubeletExe, ""))
 	push = withNodeName(t, push, "wine-1")
 
-	// With a budget that lets no pod leave, nothing is changed, and swdt ends in time.
-	// Its pod would be Pending for ever, as no container runs in Wine, and a pending
-	// pod may always be evicted. So the test stops kubelet, and reports the pod as
-	// running to the API server.
+	// If a disruption budget forbids eviction, swdt changes nothing and ends in time. The budget's
+	// pod would be Pending for ever, since Wine runs no container, and a pending pod may always be
+	// evicted. So the test stops kubelet, and itself reports the pod as running to the API server.
 	ok(t, "exec", "-c", push, "--", "net", "stop", "kubelet")
 	c.apply(t, stubbornPod)
 	pod := c.awaitPod(t, "stubborn")
@@ -132,8 +131,8 @@ func (c cluster) pushes(t *testing.T, credentials string) {
 	c.kubectl(t, "delete", "pods", "--all", "--force", "--grace-period=0")
 }
 
-// stubbornPod is a pod of a ReplicaSet on the node, and a budget that keeps it
-// there.
+// stubbornPod has a ReplicaSet with a pod on the node, and a disruption budget that forbids the
+// eviction of this pod.
 const stubbornPod = `
 apiVersion: apps/v1
 kind: ReplicaSet
@@ -160,7 +159,7 @@ spec:
 func TestTwoNodesJoinAtOnce(t *testing.T) {
 	c := clusterSandbox(t)
 	second := wineSandboxNamed(t, "second")
-	// Both machines share this one's network: the second kubelet has other ports.
+	// Both machines share the network of this machine, so the second kubelet has other ports.
 	one := c.joinFile(t, credentialsOf(t, c.sandboxInfo), joinWith{})
 	two := c.joinFile(t, credentialsOf(t, second), joinWith{
 		name: "wine-2", more: "    join: {nodeName: wine-2, ignorePreflightErrors: [ports, Port-10250]}\n",
@@ -217,7 +216,7 @@ func (c cluster) joinUntil(t *testing.T, file, step string) {
 		t.Fatalf("the join ended before %s: %v\n%s", step, err, story.all.String())
 	}
 	for _, pid := range processesOf(t, c.Prefix, agentProcess) {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have gone with its session
+		_ = syscall.Kill(pid, syscall.SIGKILL) // the agent may have ended with its session
 	}
 }
 

@@ -16,8 +16,8 @@ type cluster struct {
 	sandboxInfo
 }
 
-// clusterSandbox starts a cluster. It needs the lab's control plane, which takes minutes
-// to build, and kubelet's own ports, so its tests run in `make e2e`.
+// clusterSandbox starts a cluster. It needs the lab's control plane, which takes minutes to build,
+// and kubelet's own ports. So tests that call clusterSandbox run only in `make e2e`.
 func clusterSandbox(t *testing.T) cluster {
 	t.Helper()
 	if os.Getenv("SWDT_LAB_CLUSTER") != "required" {
@@ -29,7 +29,7 @@ func clusterSandbox(t *testing.T) cluster {
 	return cluster{wineSandboxNamed(t, "e2e", "--cluster")}
 }
 
-// joinWith has the settings of one join that differ from the usual; empty: as usual.
+// joinWith has the settings of one join. An empty field means the default of joinFile.
 type joinWith struct {
 	name, labels, patch string
 	runtime             string // containerd's version
@@ -132,11 +132,11 @@ func (c cluster) awaitPod(t *testing.T, prefix string) (pod string) {
 	return pod
 }
 
-// expectNode waits until `kubectl get nodes -o wide` has a line with all of these.
+// expectNode waits until `kubectl get nodes -o wide` has a line for the node with all of these texts.
 func (c cluster) expectNode(t *testing.T, name string, texts ...string) {
 	t.Helper()
 	eventually(t, "node "+name, func() error {
-		// kubeadm does not wait until the kubelet has registered it.
+		// kubeadm does not wait until the kubelet has registered the node.
 		line := c.kubectl(t, "get", "nodes", name, "-o", "wide", "--no-headers", "--ignore-not-found")
 		if line == "" {
 			return errors.New("there is none")
@@ -154,8 +154,9 @@ func (c cluster) expectNode(t *testing.T, name string, texts ...string) {
 	t.Log(c.kubectl(t, "get", "nodes", name, "-o", "wide"))
 }
 
-// needsAddress fails if the API server could not reach the kubelet: the test would
-// check nothing, and a required test would count as passed.
+// needsAddress fails the test if kubelet reports no address, so that the API server cannot reach
+// kubelet. It does not skip the test, since a required test that checks nothing must not count as
+// passed.
 func (c cluster) needsAddress(t *testing.T) {
 	t.Helper()
 	if c.kubectl(t, "get", "node", "wine-1", "-o", "jsonpath={.status.addresses}") == "" {

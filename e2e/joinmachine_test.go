@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// machine is the content of a Wine node: files by their size, the registry's text, the
-// services.
+// machine describes the content of a Wine node: the kind (file or folder) of each path, the
+// services, and the machine's environment variables in the registry.
 type machine struct {
 	files    map[string]string
 	services []string

@@ -72,8 +72,8 @@ func TestANodeJoinsAClusterOfKind(t *testing.T) {
 	}
 }
 
-// joinKind joins a Wine node to the cluster, and lets it leave. Its address is that of
-// kind's bridge.
+// joinKind joins a Wine node to the cluster, and resets the node. The node's address is this
+// machine's address on kind's bridge.
 func joinKind(t *testing.T, file string, made clusterReport) {
 	t.Helper()
 	control := made.Containers[0]
@@ -96,7 +96,7 @@ func joinKind(t *testing.T, file string, made clusterReport) {
 	ok(t, "reset", "--yes", "-c", node, "--kubeconfig", kubeconfig, "--delete-node")
 }
 
-// firstIPv4 returns the first IPv4 address of a list with blanks.
+// firstIPv4 returns the first IPv4 address of a list whose items are separated by spaces.
 func firstIPv4(t *testing.T, list string) string {
 	t.Helper()
 	for _, address := range strings.Fields(list) {
@@ -108,8 +108,8 @@ func firstIPv4(t *testing.T, list string) string {
 	return ""
 }
 
-// TestKilledClusterCommands kills swdt at each stage of a create, and while it deletes: the same
-// command, run again, ends as if nothing had been.
+// TestKilledClusterCommands kills swdt at each stage of a create, and during a delete. The same
+// command, run again, ends as if swdt had never been killed.
 func TestKilledClusterCommands(t *testing.T) {
 	if !inDocker(t) {
 		return
@@ -156,8 +156,8 @@ func (r upReport) results() (all []string) {
 	return all
 }
 
-// TestUpAndDown makes a real cluster with a Wine node by one command, which is killed twice on the
-// way, and removes all of it.
+// TestUpAndDown makes a real cluster with a Wine node with `swdt up`, which the test kills twice, and
+// removes everything with `swdt down`.
 func TestUpAndDown(t *testing.T) {
 	if !inDocker(t) {
 		return
@@ -165,7 +165,7 @@ func TestUpAndDown(t *testing.T) {
 	loadKindImage(t)
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "kubeconfig"))
-	// The container has the first address of the network, which stays the same if the network does.
+	// The test makes kind's network, so kind's container always gets the first free address of it.
 	const subnet, gateway, address = "172.30.0.0/16", "172.30.0.1", "172.30.0.2"
 	run(t, "docker", "network", "create", "--subnet", subnet, "kind")
 	before := inventory(t)

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// TestFollowThroughCutConnections follows a log of a Wine node while the connection
-// is cut again and again, in the middle of lines and beside rotations: each line is
-// shown once, in its order.
+// TestFollowThroughCutConnections follows a log of a Wine node while the test cuts the connection
+// again and again, in the middle of lines and just after rotations. Each line is shown once, in
+// the order of the log.
 func TestFollowThroughCutConnections(t *testing.T) {
 	t.Parallel()
 	const rounds, each = 9, 3000
@@ -95,7 +95,7 @@ func (g *growing) add(text string) {
 	g.written.WriteString(text)
 }
 
-// rotate renames the log to another name beside it.
+// rotate renames the log within its folder.
 func (g *growing) rotate(name string) {
 	g.t.Helper()
 	if err := os.Rename(g.path, filepath.Join(filepath.Dir(g.path), name)); err != nil {

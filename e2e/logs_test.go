@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// TestLogs reads the logs of a real kubelet and containerd: through both ways to the
-// node, and across a restart of both and the rotation of a log.
+// TestLogs reads the logs of a real kubelet and containerd, by SSH and through the API server, and
+// across a restart of both services and the rotation of a log.
 func TestLogs(t *testing.T) {
 	c := clusterSandbox(t)
 	file := c.joinFile(t, credentialsOf(t, c.sandboxInfo), joinWith{})
@@ -31,7 +31,7 @@ func TestLogs(t *testing.T) {
 	c.followsRestart(t, file)
 }
 
-// log returns a file of the node, as it is on the disk.
+// log returns the path on this machine of a log file of the node.
 func (c cluster) log(name string) string {
 	return filepath.Join(c.Prefix, "drive_c/var/log", name)
 }
@@ -65,8 +65,8 @@ func (c cluster) expectListed(t *testing.T, file string) {
 	}
 }
 
-// writeLarge makes a log that does not grow, larger than the lines that may wait to be
-// merged.
+// writeLarge makes a log that does not grow. The log is larger than the number of lines that swdt
+// keeps in memory to merge logs.
 func (c cluster) writeLarge(t *testing.T) {
 	t.Helper()
 	var large strings.Builder
@@ -102,8 +102,8 @@ func (c cluster) expectSameLines(t *testing.T, file string) {
 	}
 }
 
-// followsRestart follows two logs while their services are restarted, and a third
-// that is rotated: no line is lost, none is printed twice.
+// followsRestart follows two logs while their services restart, and a third log while it is
+// rotated. No line is lost, and no line is printed twice.
 func (c cluster) followsRestart(t *testing.T, file string) {
 	t.Helper()
 	push := withNodeName(t, nodeFile(t, credentialsOf(t, c.sandboxInfo), containerdProvisioner(t, "1.7.12")+
@@ -146,7 +146,7 @@ func (c cluster) followsRestart(t *testing.T, file string) {
 // logLine has the promised fields of `swdt logs -o json`.
 type logLine struct{ Source, Text string }
 
-// follower is a swdt that follows logs.
+// follower is a running swdt that follows logs.
 type follower struct {
 	cmd    *exec.Cmd
 	lines  chan logLine
@@ -166,7 +166,7 @@ func follow(t *testing.T, args ...string) *follower {
 	if err := f.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = f.cmd.Process.Kill() }) // it has already ended if the test passed
+	t.Cleanup(func() { _ = f.cmd.Process.Kill() }) // if the test passed, swdt has already ended
 	go func() {
 		defer close(f.lines)
 		decoder := json.NewDecoder(out)
@@ -210,7 +210,7 @@ func (f *follower) await(t *testing.T, text string) {
 	}
 }
 
-// end interrupts it, as Ctrl-C does, and returns all lines.
+// end interrupts swdt, as Ctrl-C does, and returns all lines that it has shown.
 func (f *follower) end(t *testing.T) []logLine {
 	t.Helper()
 	if err := f.cmd.Process.Signal(syscall.SIGINT); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/owners"
 )
 
-// podCluster is a real control plane and a Wine node that has joined it, whose
+// podCluster is a real control plane and a Wine node that has joined its cluster. The node's
 // containerd runs pods with the lab's shim, snapshotter and network plugin.
 type podCluster struct {
 	cluster
@@ -53,9 +53,9 @@ func labContainerd(registry string) string {
 `
 }
 
-// TestScheduledPod shows one pod through each command: a pod of a Deployment that the
-// real scheduler assigned to the node, that the real kubelet made and that the real
-// containerd runs.
+// TestScheduledPod inspects a pod with several commands of swdt. The pod belongs to a Deployment, the
+// real scheduler has assigned it to the node, the real kubelet has made it, and the real containerd
+// runs it.
 func TestScheduledPod(t *testing.T) {
 	c := newPodCluster(t)
 	c.needsAddress(t)
@@ -75,7 +75,7 @@ func TestScheduledPod(t *testing.T) {
 		}
 		return nil
 	})
-	// The runtime lists its sandbox until kubelet removes ended ones.
+	// The runtime lists the pod's sandbox until kubelet removes the sandboxes that have ended.
 	for _, pod := range c.ps(t, exitDone).Pods {
 		if pod.State != "notready" || len(pod.Shims)+len(pod.Sandbox)+len(pod.Containers) > 0 {
 			t.Errorf("after its removal the pod is %+v", pod)
@@ -83,8 +83,8 @@ func TestScheduledPod(t *testing.T) {
 	}
 }
 
-// burnerDeployment has no token: a volume with one needs symbolic links, which Wine
-// lacks.
+// burnerDeployment mounts no service account token: a volume with a token needs symbolic links, which
+// Wine lacks.
 const burnerDeployment = `
 apiVersion: apps/v1
 kind: Deployment
@@ -150,7 +150,7 @@ func (c cluster) awaitRunningPod(t *testing.T, deployment string) (name string) 
 	return name
 }
 
-// expectProcesses checks that `swdt ps` finds the processes of the API server's pod.
+// expectProcesses checks that `swdt ps` finds the processes of a pod that the API server lists.
 func (c podCluster) expectProcesses(t *testing.T, pod string) {
 	t.Helper()
 	table := c.ps(t, exitDone)
@@ -186,8 +186,8 @@ func (c podCluster) expectProcesses(t *testing.T, pod string) {
 	}
 }
 
-// expectLog reads the container's log through both ways to the node, and compares it
-// with kubectl's.
+// expectLog reads the container's log by SSH, through the API server and with kubectl, and checks
+// that each of them has the container's line.
 func (c podCluster) expectLog(t *testing.T, pod string) {
 	t.Helper()
 	source := "pod/default/" + pod
@@ -202,7 +202,8 @@ func (c podCluster) expectLog(t *testing.T, pod string) {
 	}
 }
 
-// expectSources checks that the three sources count the same for the same container.
+// expectSources checks that the rates of the three sources for one container differ by at most a
+// factor of 2.
 func (c podCluster) expectSources(t *testing.T, pod string) {
 	t.Helper()
 	rows := rowsOf(t, swdt(t, "stats", "watch", "-c", c.config, "--kubeconfig", c.cluster.Kubeconfig, "--source",
@@ -225,8 +226,8 @@ func (c podCluster) expectSources(t *testing.T, pod string) {
 	}
 }
 
-// expectZeros checks that with containerd 1.7.12 the kubelet's summary, through the API
-// server, has a 0 for a busy container now and then.
+// expectZeros checks that with containerd 1.7.12 the kubelet's summary, which the API server
+// forwards, sometimes has a 0 for a busy container.
 func (c podCluster) expectZeros(t *testing.T, pod string) {
 	t.Helper()
 	r := swdt(t, "stats", "watch", "--source", "summary", "--kubeconfig", c.cluster.Kubeconfig, "-n", "wine-1",

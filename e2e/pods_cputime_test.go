@@ -100,14 +100,16 @@ func (c *cpuTime) look(pid int) error {
 	return nil
 }
 
-// between returns the rate in cores, if the process was counted all the time.
+// between returns the rate between two moments, in cores. It returns false if the samples do not
+// cover this whole time.
 func (c *cpuTime) between(from, to time.Time) (float64, bool) {
 	first, ok := c.until(from)
 	last, okLast := c.until(to)
 	return float64(last-first) / float64(to.Sub(from)), ok && okLast
 }
 
-// until returns the time used up to a moment, interpolated between two samples.
+// until returns the CPU time that was used up to a moment, interpolated between two samples. It
+// returns false if there is no sample before or after the moment.
 func (c *cpuTime) until(moment time.Time) (time.Duration, bool) {
 	i := sort.Search(len(c.at), func(i int) bool { return c.at[i].After(moment) })
 	if i == 0 || i == len(c.at) {

@@ -18,9 +18,9 @@ import (
 	"testing"
 )
 
-// TestSummaryOfRealKubelet: the kubelet's summary has the values that the runtime
-// reports, zeros included. The kubelet runs without a cluster, with a pod from a file,
-// behind an API server that only forwards requests.
+// TestSummaryOfRealKubelet checks that the kubelet's summary has the values that the runtime
+// reports, including zeros. The kubelet runs without a cluster, with a pod from a file. An API
+// server of the test forwards requests to the kubelet.
 func TestSummaryOfRealKubelet(t *testing.T) {
 	if os.Getenv("SWDT_LAB_CLUSTER") != "required" {
 		t.Skip("needs the lab's kubelet, and kubelet's own ports: run make e2e")
@@ -63,7 +63,7 @@ spec:
     args: ["--cores", "0.5"]
 `
 
-// startKubelet runs kubelet until the test ends, and waits for its pod.
+// startKubelet runs kubelet until the test ends, and waits until kubelet's summary has the pod.
 func (n podNode) startKubelet(t *testing.T) {
 	t.Helper()
 	for from, to := range map[string]string{
@@ -107,7 +107,8 @@ func hasBurner() error {
 	return nil
 }
 
-// apiServer has one node and forwards requests to its kubelet; the kubeconfig names it.
+// apiServer starts an API server with one node, which forwards requests to the node's kubelet. It
+// returns the path of a kubeconfig for this API server.
 func apiServer(t *testing.T, node, port string) (kubeconfig string) {
 	t.Helper()
 	kubelet := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "127.0.0.1:" + port})

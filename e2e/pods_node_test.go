@@ -18,7 +18,7 @@ import (
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// podNode is a Wine node whose containerd, in its published form, runs pods with a shim, a
+// podNode is a Wine node with an unmodified containerd. This containerd runs pods with a shim, a
 // snapshotter and a network plugin of the lab, and with images from a registry on this machine.
 type podNode struct {
 	sandboxInfo
@@ -51,8 +51,8 @@ func newPodNode(t *testing.T, version string) podNode {
 	return n
 }
 
-// installLab installs the programs with which containerd runs pods, and starts those
-// that are services.
+// installLab installs the programs with which containerd runs pods, and starts the service of the
+// snapshotter.
 func (n podNode) installLab(t *testing.T) {
 	t.Helper()
 	for from, to := range map[string]string{
@@ -76,7 +76,7 @@ func (n podNode) exec(t *testing.T, command ...string) result {
 	return ok(t, append([]string{"exec", "-c", n.config, "--"}, command...)...)
 }
 
-// registry serves the lab's images until the test ends.
+// registry serves the lab's images until the test ends, and returns the registry's address.
 func registry(t *testing.T) string {
 	t.Helper()
 	burn := lab(t, "pods/burn.exe")
@@ -117,9 +117,9 @@ func textFile(t *testing.T, text string) string {
 
 const networkConfig = `{"cniVersion": "0.3.1", "name": "lab", "plugins": [{"type": "lab-network"}]}`
 
-// containerdConfig names the lab's shim, snapshotter and differ, as each version
-// spells it. containerd 1.6 supports no proxy differs: its own differ for files unpacks
-// a layer into a folder that it discards, which works too.
+// containerdConfig returns a configuration for a version of containerd that names the lab's shim,
+// snapshotter and differ. containerd 1.6 supports no proxy differs, so it uses its own differ
+// (walking), which unpacks a layer into a folder that nothing uses.
 func containerdConfig(version, registry string) string {
 	const snapshotter = `
 [proxy_plugins.lab]
@@ -176,10 +176,10 @@ state = 'C:\ProgramData\containerd\state'
 // pod is a pod with one container.
 type pod struct {
 	name, sandbox, container string
-	logs                     string // path of its container's log on the node
+	logs                     string // folder with the container's log on the node
 }
 
-// runPod runs the burning image with these arguments.
+// runPod runs a pod with a container of the image burn and these arguments.
 func (n podNode) runPod(t *testing.T, name string, hostProcess bool, args ...string) pod {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), commandLimit)
@@ -197,7 +197,7 @@ func (n podNode) runPod(t *testing.T, name string, hostProcess bool, args ...str
 			SecurityContext: &runtimev1.WindowsSandboxSecurityContext{HostProcess: hostProcess},
 		},
 	}
-	// As the kubelet does.
+	// Make the folder of the container's log, as the kubelet does.
 	if err := os.MkdirAll(filepath.Join(n.Prefix, "drive_c/var/log/pods", name), 0o755); err != nil {
 		t.Fatal(err)
 	}

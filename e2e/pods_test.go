@@ -101,13 +101,14 @@ type statsRow struct {
 	Verdicts []string
 }
 
-// watch watches the runtime with two more callers.
+// watch watches the container through the runtime, with two callers.
 func (n podNode) watch(t *testing.T, recording string) watched {
 	t.Helper()
 	return n.watchWith(t, "--source", "cri", "--callers", "2", "--fail-on", "zero", "--record", recording)
 }
 
-// watchWith watches the only container, and this machine's kernel counts beside it.
+// watchWith watches the only container, and records the CPU time that this machine's kernel counts
+// for the container's process meanwhile.
 func (n podNode) watchWith(t *testing.T, args ...string) watched {
 	t.Helper()
 	pids := processesNamed(t, n.Prefix, "program.exe", "0.5")
@@ -141,8 +142,8 @@ func rowsOf(t *testing.T, r result) (rows []statsRow) {
 	return rows
 }
 
-// expectExact checks that the rates that swdt computes from a counter are within 3 % of
-// the kernel's for the same process and time.
+// expectExact checks that each rate that swdt computes from a counter differs by at most 3 % from the
+// rate that the kernel counted for the same process and time.
 func (w watched) expectExact(t *testing.T) {
 	t.Helper()
 	compared, worst := 0, 0.0
@@ -157,7 +158,7 @@ func (w watched) expectExact(t *testing.T) {
 		}
 		counted, ok := w.kernel.between(from, row.Taken)
 		if !ok {
-			continue // before the counting began
+			continue // the kernel's samples do not cover this time
 		}
 		compared++
 		worst = max(worst, math.Abs(*row.Computed/counted-1))
@@ -172,8 +173,8 @@ func (w watched) expectExact(t *testing.T) {
 		w.verdicts, len(w.rows))
 }
 
-// windowOf returns the sample at which the window of a computed rate begins: the latest
-// one of the same source and caller at least 10 s before.
+// windowOf returns the time at which the window of a computed rate begins: the time of the latest
+// sample of the same source and caller that is at least 10 s older.
 func (w watched) windowOf(i int) (time.Time, bool) {
 	for j := i - 1; j >= 0; j-- {
 		before := w.rows[j]
@@ -185,13 +186,13 @@ func (w watched) windowOf(i int) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// TestNodesOwnCounters: the node's own counter of the container's process is a third source,
-// independent of any runtime. It reports no rate, and the rate computed from it agrees with the
-// runtime's counter and the kernel.
+// TestNodesOwnCounters tests the third source, which is independent of any runtime: the node's own
+// counter of the container's process. This source reports no rate, and the rate that swdt computes
+// from the counter agrees with the runtime's counter and with the kernel.
 func TestNodesOwnCounters(t *testing.T) {
 	n := newPodNode(t, "1.7.12")
 	p := n.runPod(t, "burner", true, "--cores", "0.5")
-	n.runPod(t, "idle", true, "--cores", "0") // its process must not be confused with the other one
+	n.runPod(t, "idle", true, "--cores", "0") // swdt must not confuse the processes of the two pods
 	refused := swdt(t, "stats", "watch", "-c", n.config, "--source", "node", "--fail-on",
 		"zero,missing,stale", "--for", "25s")
 	if refused.code != exitUsage || !strings.Contains(refused.stderr, "reports no rate") {
@@ -222,8 +223,8 @@ func TestNodesOwnCounters(t *testing.T) {
 	n.removePod(t, p)
 }
 
-// TestPodOutlivesContainerd kills containerd under a running pod; after its restart
-// containerd finds the pod again.
+// TestPodOutlivesContainerd kills containerd while a pod runs. After a restart, containerd finds the
+// pod again.
 func TestPodOutlivesContainerd(t *testing.T) {
 	t.Parallel()
 	n := newPodNode(t, "1.7.12")

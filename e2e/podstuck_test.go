@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestStuckPod: a pod cannot start because the program of the pod network is missing.
-// Doctor reports that while the pod still waits; once the program is back, the pod
+// TestStuckPod makes a pod that cannot start, since the program of the pod network is missing. The
+// doctor reports the missing program while the pod still waits. When the program is back, the pod
 // runs.
 func TestStuckPod(t *testing.T) {
 	c := newPodCluster(t)

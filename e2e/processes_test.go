@@ -17,7 +17,7 @@ const (
 	guardianProcess = "guardian"
 )
 
-// processesOf returns a prefix's processes of this kind.
+// processesOf returns the IDs of a prefix's processes of a kind.
 func processesOf(t *testing.T, prefix, kind string) (pids []int) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")

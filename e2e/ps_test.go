@@ -14,8 +14,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/owners"
 )
 
-// TestPsOfRealPods: pod, container, task and process of the real containerd, with
-// processes of Windows programs, and a shim that the runtime does not know.
+// TestPsOfRealPods checks that `swdt ps` lists the pod, container, task and processes of the real
+// containerd, and a shim that the runtime does not know.
 func TestPsOfRealPods(t *testing.T) {
 	t.Parallel()
 	n := newPodNode(t, "1.7.12")
@@ -95,7 +95,7 @@ func TestPsOfRealPods(t *testing.T) {
 	}
 }
 
-// ps runs `swdt ps` as a check.
+// ps runs `swdt ps --fail-on orphan`, checks the exit code, and returns the table.
 func (n podNode) ps(t *testing.T, want int) owners.Table {
 	t.Helper()
 	r := swdt(t, "ps", "-c", n.config, "-o", "json", "--fail-on", "orphan")
@@ -125,13 +125,13 @@ func (n podNode) plantOrphan(t *testing.T) (name string) {
 	}
 	t.Cleanup(func() {
 		cancel()
-		_ = cmd.Wait() // it was killed
+		_ = cmd.Wait() // the error only reports that swdt was killed
 	})
 	return name
 }
 
-// awaitOrphan waits until the planted shim is too old to belong to a pod that is being
-// made.
+// awaitOrphan waits until swdt reports the planted shim as an orphan: until the shim is too old to
+// belong to a pod that containerd is still making.
 func (n podNode) awaitOrphan(t *testing.T) owners.Table {
 	t.Helper()
 	limit := time.Now().Add(commandLimit)

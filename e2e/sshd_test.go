@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// fronts returns the SSH servers in front of the Wine node. Each function starts one and returns
-// the credentials for a node file.
+// fronts returns functions by the name of an SSH server. Each function starts a Wine node behind its
+// SSH server, and returns the credentials for a node file.
 func fronts() map[string]func(t *testing.T) string {
 	return map[string]func(t *testing.T) string{
 		"sandbox":          func(t *testing.T) string { return credentialsOf(t, wineSandbox(t)) },
@@ -126,8 +126,8 @@ esac
 	return opensshServer{address, clientKey, fingerprint, folder}
 }
 
-// addUser creates an account that can log in with a password, for the test only. It is another name
-// for root: Wine serves a prefix to its owner alone.
+// addUser creates an account that can log in with a password, and removes the account at the test's
+// end. The account is another name for root, since Wine serves a prefix only to the prefix's owner.
 func addUser(t *testing.T, user, password, home string) {
 	t.Helper()
 	run(t, "useradd", "--non-unique", "--uid", "0", "--gid", "0", "--home-dir", home, "--no-create-home",

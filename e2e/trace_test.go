@@ -41,7 +41,7 @@ func TestTraceOfRealContainerd(t *testing.T) {
 				t.Errorf("again: %s", again.stdout)
 			}
 			ok(t, "trace", "off", "-c", n.config)
-			n.newLog() // it logged its end at level debug
+			n.newLog() // skip the lines about containerd's end, which still have level debug
 			n.isAsBefore()
 			ok(t, "exec", "-c", n.config, "--", `C:\criversion.exe`)
 			if log := n.newLog(); strings.Contains(log, "level=debug") {
@@ -52,7 +52,7 @@ func TestTraceOfRealContainerd(t *testing.T) {
 	}
 }
 
-// tracedNodeAt is a Wine node with a containerd that runs with writtenByHand.
+// tracedNodeAt is a Wine node with a containerd whose configuration is writtenByHand.
 type tracedNodeAt struct {
 	t           *testing.T
 	config      string
@@ -78,7 +78,7 @@ func tracedNode(t *testing.T, version string) *tracedNodeAt {
 	return n
 }
 
-// get returns a file of the node.
+// get returns the content of a file of the node.
 func (n *tracedNodeAt) get(path string) string {
 	n.t.Helper()
 	local := filepath.Join(n.t.TempDir(), "file")
@@ -93,7 +93,7 @@ func (n *tracedNodeAt) get(path string) string {
 func (n *tracedNodeAt) toml() string { return n.get(`C:\Program Files\containerd\config.toml`) }
 func (n *tracedNodeAt) log() string  { return n.get(`C:\containerd.log`) }
 
-// newLog returns the lines logged since its last call.
+// newLog returns the text that containerd has logged since the last call of newLog.
 func (n *tracedNodeAt) newLog() string {
 	n.t.Helper()
 	log := n.log()
@@ -123,7 +123,8 @@ func (n *tracedNodeAt) isAsBefore() {
 	}
 }
 
-// spans makes containerd send its spans to a collector of the test.
+// spans makes containerd send its spans to a collector of the test. For containerd 2, it checks that
+// swdt refuses and changes nothing.
 func (n *tracedNodeAt) spans(t *testing.T, version string) {
 	arrived := make(chan string, 64)
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

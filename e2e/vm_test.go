@@ -40,8 +40,8 @@ type vmReport struct {
 	PID                                                                   int
 }
 
-// A VM is made from an image, becomes a node, and goes back to the state before a push:
-// with real QEMU, and with the Linux guest that stands for Windows.
+// TestAVMFromCreateToRestore makes a VM from an image, sets it up as a node, and restores its state
+// before a push, with real QEMU and the Linux guest that acts as Windows.
 func TestAVMFromCreateToRestore(t *testing.T) {
 	image := vmguest.Disk(t)
 	imageHash := hashFile(t, image)
@@ -78,7 +78,7 @@ func TestAVMFromCreateToRestore(t *testing.T) {
 	pushKubelet(t, file, before)
 	home.restore(t, file, before)
 	home.stop(t, file)
-	home.restore(t, file, before) // its memory too, so it runs again
+	home.restore(t, file, before) // the snapshot has the memory too, so the VM runs again
 	home.stop(t, file)
 	wantVM(t, oneVM(t, ok(t, "vm", "delete", "--yes", "-c", file, "-o", "json")), "changed", "absent")
 	home.wantNothing(t, started)
@@ -151,7 +151,7 @@ func newVMHome(t *testing.T) vmHome {
 func (h vmHome) machines() string { return filepath.Join(h.folder, "data", "swdt", "machines") }
 func (h vmHome) cd() string       { return filepath.Join(h.folder, "config.iso") }
 
-// nodeFile writes the node file of the VM. Its CD does not know the VM's key yet.
+// nodeFile writes the node file of the VM. The VM's CD does not contain the VM's key yet.
 func (h vmHome) nodeFile(t *testing.T, image string) string {
 	t.Helper()
 	h.writeCD(t, vmguest.Settings{})
@@ -208,7 +208,8 @@ func (h vmHome) start(t *testing.T, file string) result {
 	return r
 }
 
-// restore brings the snapshot back, and checks that the node is what it was when it was saved.
+// restore restores the snapshot, and checks that the node has the state with which the snapshot was
+// saved.
 func (h vmHome) restore(t *testing.T, file string, before kubelet) {
 	t.Helper()
 	restored := oneVM(t, ok(t, "vm", "snapshot", "restore", "clean", "--yes", "-c", file, "-o", "json"))
@@ -232,7 +233,7 @@ func (h vmHome) stop(t *testing.T, file string) {
 	}
 }
 
-// processes returns the numbers of all processes that work in the test's folders.
+// processes returns the IDs of all processes whose command lines contain the test's folder.
 func (h vmHome) processes(t *testing.T) (pids []int) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -242,7 +243,7 @@ func (h vmHome) processes(t *testing.T) (pids []int) {
 	for _, file := range files {
 		line, err := os.ReadFile(file)
 		if err != nil || !bytes.Contains(line, []byte(h.folder)) {
-			continue // it has ended, or is another's
+			continue // the process has ended, or does not belong to the test
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 		if err != nil {
@@ -253,7 +254,7 @@ func (h vmHome) processes(t *testing.T) (pids []int) {
 	return pids
 }
 
-// files returns the paths below a folder of the test, without folders.
+// files returns the paths of the wanted files below a folder of the test.
 func (h vmHome) files(t *testing.T, folder string, wanted func(fs.FileMode) bool) (paths []string) {
 	t.Helper()
 	err := filepath.WalkDir(filepath.Join(h.folder, folder), func(path string, entry fs.DirEntry, err error) error {
@@ -344,7 +345,7 @@ func setUp(t *testing.T, file string) string {
 	return done.Nodes[0].Result
 }
 
-// kubelet is the kubelet of a node, as far as a snapshot holds it.
+// kubelet is the part of a kubelet's status that a snapshot preserves.
 type kubelet struct {
 	Version, SHA256, Drift, State string
 	PID                           uint32
@@ -377,7 +378,7 @@ func kubeletOf(t *testing.T, file string) kubelet {
 	return kubelet{}
 }
 
-// pushKubelet pushes the node file's kubelet onto a node with another one.
+// pushKubelet pushes the node file's kubelet onto a node with another kubelet.
 func pushKubelet(t *testing.T, file string, before kubelet) {
 	t.Helper()
 	source := hashFile(t, lab(t, "kubelet-v1.29.0.exe"))

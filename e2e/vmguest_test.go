@@ -31,8 +31,8 @@ const (
 	bootPoll  = 200 * time.Millisecond
 )
 
-// The guest that stands for Windows is a node for swdt, keeps what a node keeps while it is
-// off, and loses it with its disk.
+// TestGuestStandsForWindows checks that the guest works as a Windows node for swdt, that it keeps its
+// state while it is switched off, and that restoring its disk restores this state.
 func TestGuestStandsForWindows(t *testing.T) {
 	g := newGuest(t, vmguest.Settings{Hostname: "guest", Preset: "minimal"})
 	vm := g.boot(t)
@@ -41,7 +41,7 @@ func TestGuestStandsForWindows(t *testing.T) {
 		t.Errorf("hostname: %v", r)
 	}
 	hostKey := vm.hostKey
-	// Windows' feature needs a restart, which resets the computer.
+	// The feature needs a restart of Windows, which resets the VM.
 	if r := swdt(t, "setup", "-c", file, "--allow-reboot"); r.code != 0 || !strings.Contains(r.stdout, "Containers") {
 		t.Errorf("setup: %v", r)
 	}
@@ -74,7 +74,7 @@ func TestGuestStandsForWindows(t *testing.T) {
 // guest is a disk with a configuration CD.
 type guest struct {
 	folder, disk, cd, key string
-	address               string // of its SSH server, on this machine
+	address               string // of the guest's SSH server, on this machine
 }
 
 func newGuest(t *testing.T, s vmguest.Settings) guest {
@@ -143,14 +143,14 @@ spec:
 // runningGuest is a guest that runs.
 type runningGuest struct {
 	process *exec.Cmd
-	ended   <-chan struct{} // closed with the process
+	ended   <-chan struct{} // closed when the process has ended
 	out     io.Writer       // QMP
 	in      *bufio.Scanner
 	events  map[string]int
 	hostKey string
 }
 
-// boot starts QEMU and waits until SSH answers.
+// boot starts QEMU and waits until the guest's SSH server answers.
 func (g guest) boot(t *testing.T) *runningGuest {
 	t.Helper()
 	serial, qmp := filepath.Join(g.folder, "serial.log"), filepath.Join(g.folder, "qmp")
@@ -220,7 +220,8 @@ func (g guest) boot(t *testing.T) *runningGuest {
 	return vm
 }
 
-// ask sends a command, counts the events before its reply, and returns once it came.
+// ask sends a command, counts the events that come before the reply, and returns when the reply has
+// come.
 func (vm *runningGuest) ask(t *testing.T, command string) {
 	t.Helper()
 	if _, err := fmt.Fprintf(vm.out, `{"execute": %q, "id": %[1]q}`+"\n", command); err != nil {
@@ -246,7 +247,7 @@ func (vm *runningGuest) ask(t *testing.T, command string) {
 	t.Fatalf("%s: QEMU has ended: %v", command, vm.in.Err())
 }
 
-// count returns how often an event came until now.
+// count returns how often an event has come until now.
 func (vm *runningGuest) count(t *testing.T, event string) int {
 	t.Helper()
 	vm.ask(t, "query-status")

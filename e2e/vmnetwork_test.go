@@ -24,7 +24,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/qemu/qmp"
 )
 
-// The network of kind, as it is in this test.
+// The network of kind, as the test makes it.
 const (
 	kindBridge  = "br-kind"
 	kindGateway = "172.18.0.1"
@@ -66,8 +66,9 @@ func (s networkSteps) states() (states []string) {
 	return states
 }
 
-// A VM of a user without rights is on the bridge of kind: with real QEMU, a real tap, real DHCP and the
-// firewall of the kernel, in a network that the test makes. Docker is an imitation.
+// TestAVMOnTheClustersBridge runs a VM of a user without rights on the bridge of kind, with real QEMU, a
+// real tap, real DHCP and the firewall of the kernel, in a network namespace of the test. Docker is an
+// imitation.
 func TestAVMOnTheClustersBridge(t *testing.T) {
 	image := vmguest.Disk(t)
 	if !netspace.Enter(t) {
@@ -172,7 +173,7 @@ spec:
 	return file
 }
 
-// withoutRights returns a program that runs another as a user without any of root's rights.
+// withoutRights returns the path of a script that runs a program without any of root's rights.
 func withoutRights(t *testing.T, folder, program string) string {
 	t.Helper()
 	script := filepath.Join(folder, "swdt")
@@ -193,7 +194,7 @@ func checkNetwork(t *testing.T, file string, code int) networkCheck {
 	return decoded[networkCheck](t, r)
 }
 
-// prepare prepares the network as a user does: with the printed command for root.
+// prepare prepares the network as a user does: it runs the command for root that swdt prints.
 func prepare(t *testing.T, file string) {
 	t.Helper()
 	r := swdt(t, "vm", "network", "prepare", "-c", file, "-o", "json")
@@ -214,10 +215,11 @@ func prepare(t *testing.T, file string) {
 	}
 }
 
-// askAsStranger asks for an address from another machine of the bridge, while swdt answers the guest.
+// askAsStranger sends DHCP requests from another machine on the bridge, while swdt answers the guest. The
+// channel gets the result, which must be an error.
 func askAsStranger(t *testing.T, container netspace.Station) <-chan error {
 	t.Helper()
-	const while = 20 * time.Second // the guest asks meanwhile
+	const while = 20 * time.Second // long enough for the guest to ask for its address
 	answered := make(chan error, 1)
 	go func() {
 		answered <- container.Do(func() error {
@@ -235,7 +237,7 @@ func askAsStranger(t *testing.T, container netspace.Station) <-chan error {
 	return answered
 }
 
-// guestReaches checks the connections between guest and container, both ways and by their own addresses.
+// guestReaches checks that guest and container can connect to each other at their own addresses.
 func guestReaches(t *testing.T, container netspace.Station, key string) {
 	t.Helper()
 	greeting, err := container.Read(netip.MustParseAddrPort(vmAddress+":22"), 10*time.Second)
@@ -279,7 +281,8 @@ func restartsByItself(t *testing.T, folder string) {
 	}
 }
 
-// namesTheRule checks that the rule which is in the way is named with its table, chain and text.
+// namesTheRule checks that swdt names the firewall rule that blocks the connection, with its table, chain
+// and text.
 func namesTheRule(t *testing.T, file string) {
 	t.Helper()
 	if err := os.WriteFile("/proc/sys/net/bridge/bridge-nf-call-iptables", []byte("1"), 0o600); err != nil {

@@ -26,11 +26,11 @@ type imageBuilds struct {
 	}
 }
 
-// installLimit bounds an installation that imitated Setup ends, without acceleration.
+// installLimit bounds an installation by the imitated Setup, without acceleration.
 const installLimit = 9 * time.Minute
 
-// Windows' imitated Setup installs a golden image by swdt's answer file, and a VM of the image
-// becomes a node: with real QEMU.
+// TestAnImageFromSetupToANode builds a golden image with real QEMU: an imitation of Windows Setup
+// follows swdt's answer file. A VM of the image then becomes a node.
 func TestAnImageFromSetupToANode(t *testing.T) {
 	iso := vmguest.SetupISO(t, winsetup.Success)
 	home := newVMHome(t)
@@ -67,8 +67,9 @@ func TestAnImageFromSetupToANode(t *testing.T) {
 	ok(t, "vm", "image", "remove", "--yes", b[0].Image.Key)
 }
 
-// Each failure of an installation ends with a message that names the reason and a remedy, and
-// with the screen. All fail at a time, since most of them only wait.
+// TestFailedInstallations checks that each failure of an installation ends with a message that names
+// the reason, a remedy, and a picture of the screen. The installations run at the same time, since most
+// of them only wait.
 func TestFailedInstallations(t *testing.T) {
 	tests := []failedInstallation{
 		{mode: winsetup.WrongEdition, want: `copies nothing: it waits for an answer.*edition`},
@@ -106,7 +107,7 @@ func TestFailedInstallations(t *testing.T) {
 // failedInstallation is a build that must fail.
 type failedInstallation struct {
 	mode   winsetup.Mode
-	online bool   // OpenSSH is a download
+	online bool   // the guest must download OpenSSH
 	want   string // a regular expression of the error
 	iso    string
 	r      result
@@ -153,8 +154,8 @@ func wantScreen(t *testing.T, text string) {
 	}
 }
 
-// build returns the command that builds the image of a node file. A guest that waits is given up
-// sooner than a real one.
+// build returns the arguments of the command that builds the image of a node file. With them, swdt gives
+// up a guest that waits sooner than by default.
 func (h vmHome) build(file string) []string {
 	return []string{
 		"vm", "image", "build", "--accel", "tcg", "--limit", "stall=2m", "--timeout", installLimit.String(),

@@ -57,7 +57,7 @@ func TestWineNodeJoinsByHand(t *testing.T) {
 	if err := prefix.Reboot(ctx); err != nil {
 		t.Fatal(err)
 	}
-	// From here on, another kubelet renews the lease.
+	// The reboot has ended the first kubelet, so only a new kubelet can renew the lease from now on.
 	var renewed string
 	eventually(t, "the node's lease", func() error {
 		if renewed = c.leaseRenewed(t, "by-hand"); renewed == "" {

@@ -1,8 +1,8 @@
 //go:build windows
 
-// Command crinode measures, on the node, for the tests and benchmarks: the duration of a call of
+// Command crinode measures on the node, for the tests and benchmarks, the duration of a call of
 // the runtime, and the handles and threads of swdt's agents. It also serves a simulated runtime,
-// for more pods than a real runtime could run there.
+// with more pods than a real runtime could run on a Wine node.
 package main
 
 import (

@@ -43,7 +43,7 @@ func (g *guest) watchButtons(ctx context.Context) {
 	}
 }
 
-// pressed returns when a key of an input device is pressed; 0: any key.
+// pressed waits until a key of an input device is pressed. If key is 0, any key counts.
 func pressed(device string, key uint16) error {
 	f, err := os.Open(device)
 	if err != nil {

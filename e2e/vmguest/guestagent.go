@@ -65,12 +65,12 @@ func (p patient) Read(b []byte) (int, error) {
 	}
 }
 
-// guestAgent is one conversation; commands run one after another.
+// guestAgent is one conversation with a client. Commands run one after another.
 type guestAgent struct {
 	guest    *guest
 	results  map[int]execResult
 	lastPID  int
-	files    map[int]*bytes.Reader // the rest of open files of the simulated Windows
+	files    map[int]*bytes.Reader // the unread content of open files of the simulated Windows, by handle
 	lastFile int
 }
 
@@ -84,7 +84,7 @@ type agentError struct {
 	Desc  string `json:"desc"`
 }
 
-// errNoReply is the error of a command that has no answer.
+// errNoReply is the error of a command that has succeeded and that the guest agent does not answer.
 var errNoReply = errors.New("no reply")
 
 func (a *guestAgent) serve(ctx context.Context, in io.Reader, out io.Writer) {

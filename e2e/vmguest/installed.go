@@ -18,7 +18,7 @@ const (
 	installed    = ""
 	specializing = "specialize"  // the next boot prepares Windows for its devices, and restarts
 	loggingOn    = "logon"       // the next boot logs on, and runs the script
-	generalized  = "generalized" // the same, with new answers
+	generalized  = "generalized" // the next boot logs on with new answers, and runs the script
 )
 
 // installation is an installation that has not ended, and how it ends.
@@ -29,7 +29,7 @@ type installation struct {
 	NoNetwork bool // Windows has no driver for the network card
 }
 
-// install continues the installation. It returns if Windows is installed and stays on.
+// install continues the installation. It returns nil if Windows is installed and stays on.
 func (k *kept) install(ctx context.Context, disk *state, c *console) error {
 	c.print("installation: %s", k.Installation.Phase)
 	if k.Installation.Phase == specializing {
@@ -86,8 +86,8 @@ func (c *console) runScript(m winsetup.Machine, i installation) (winsetup.Script
 	return script, script.Run(fail, !i.NoNetwork, print)
 }
 
-// finish does what the script does after its stages: the machine stays on, or shuts down as an
-// image of others.
+// finish does the work of the script after its stages: the machine stays on, or it shuts down and can
+// serve as an image for other machines.
 func (k *kept) finish(script winsetup.Script, disk *state, c *console) error {
 	keys, err := script.Keys()
 	if err != nil {

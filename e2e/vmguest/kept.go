@@ -29,20 +29,20 @@ const stateLabel = "swdt-state"
 // kept is the state of the guest itself, in addition to the state of the simulated Windows.
 type kept struct {
 	Settings settings
-	// Installation is the one that has not ended.
+	// Installation is the installation that has not ended; its Phase is installed if there is none.
 	Installation installation
 }
 
-// state is the partition: two slots of half its size. A save overwrites the slot that does not hold
-// the newest state, and writes data before header. So the partition always holds one complete
-// state.
+// state is the partition with the guest's state. The partition consists of two slots of half its size.
+// A save overwrites the slot that does not hold the newest state, and writes the data before the
+// header. So the partition always holds one complete state.
 type state struct {
 	device interface {
 		io.ReaderAt
 		io.WriterAt
 		Sync() error
 	}
-	slot   int64 // size of a slot
+	slot   int64 // size of a slot, in bytes
 	newest uint64
 }
 
@@ -116,7 +116,7 @@ func (s *state) load() (k kept, windows *simulated.Saved, err error) {
 		return kept{}, nil, fmt.Errorf("read the guest's state: %w", err)
 	}
 	defer plain.Close()
-	in := bufio.NewReader(plain) // both decoders read single bytes from it, so neither consumes bytes of the other
+	in := bufio.NewReader(plain) // an io.ByteReader, so that neither decoder consumes bytes of the other
 	if err := gob.NewDecoder(in).Decode(&k); err != nil {
 		return kept{}, nil, fmt.Errorf("read the guest's state: %w", err)
 	}

@@ -59,7 +59,8 @@ func TestAnEmptyDiskHasNoState(t *testing.T) {
 	}
 }
 
-// A save that is cut at any of its two writes leaves the state before it.
+// TestACutSaveLeavesTheLastState checks that a save that is cut at either of its two writes leaves the
+// previous state.
 func TestACutSaveLeavesTheLastState(t *testing.T) {
 	for cut := range 2 {
 		s := newState(t)
@@ -122,7 +123,7 @@ type cutDevice struct {
 		WriteAt([]byte, int64) (int, error)
 		Sync() error
 	}
-	writes int // that succeed; the next writes half
+	writes int // the number of writes that succeed; the next write fails after a part of its data
 }
 
 func (c *cutDevice) ReadAt(b []byte, at int64) (int, error) { return c.device.ReadAt(b, at) }
@@ -138,7 +139,7 @@ func (c *cutDevice) WriteAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// Setup saves a state before Windows has started.
+// TestStateOfAnInstallation saves a state before Windows has started, as Setup does.
 func TestStateOfAnInstallation(t *testing.T) {
 	s := newState(t)
 	want := kept{Installation: installation{

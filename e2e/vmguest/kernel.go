@@ -36,7 +36,7 @@ func (c *console) add(device string) {
 	}
 }
 
-// print prints a line of the guest's own.
+// print prints a message of the guest itself, after "guest: ".
 func (c *console) print(format string, args ...any) { c.line("guest: " + fmt.Sprintf(format, args...)) }
 
 // line prints a whole line. It ignores errors, since a guest without a serial port cannot print.

@@ -1,13 +1,13 @@
 //go:build linux
 
-// Command vmguest is the first and only program of a small Linux guest that stands for a
-// Windows virtual machine in tests of swdt vm. It serves the simulated Windows of
+// Command vmguest is the only program of a small Linux guest that acts as a Windows virtual
+// machine in tests of swdt vm. It serves the simulated Windows of
 // internal/platform/simulated behind SSH on port 22, and keeps that Windows' files,
 // registry and services on the guest's disk, so that snapshots of the disk hold them.
 //
-// lab/build.sh guest makes the disk from it; internal/testing/vmguest finds the disk.
+// lab/build.sh guest makes the disk with this program; internal/testing/vmguest finds the disk.
 //
-//   - main.go: the story of a boot
+//   - main.go: the steps of a boot
 //   - kernel.go: file systems, modules, messages, the end of the guest
 //   - settings.go: what a guest reads from the configuration CD
 //   - kept.go: the two slots on the disk
@@ -15,7 +15,7 @@
 //   - windows.go: the simulated Windows, and when it is saved
 //   - setup.go: a boot from the CD that imitates Windows Setup
 //   - installed.go: the boots of a disk that this CD has installed, until the first logon ends
-//   - screen.go: what a person sees
+//   - screen.go: the content of the screen
 //   - guestagent.go: QEMU's guest agent
 //   - buttons.go: the power button
 package main
@@ -93,8 +93,8 @@ func (k *kept) configure() error {
 	return err
 }
 
-// serve runs Windows and its SSH server. Windows keeps the host key and the keys that may log in
-// in its own files, as sshd does: so they are in an image of the disk unless they were removed.
+// serve runs Windows and its SSH server. Windows keeps the host key and the authorized keys in its own
+// files, as sshd does. So an image of the disk contains these keys unless a program has removed them.
 func serve(ctx context.Context, kept kept, state *simulated.Saved, disk *state, c *console) error {
 	keys, err := kept.Settings.keys()
 	if err != nil {

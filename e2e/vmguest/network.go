@@ -81,7 +81,8 @@ type address struct {
 	gateway net.IP // nil: none
 }
 
-// address returns the address of the settings, or else one that a DHCP server assigns.
+// address returns the address of the settings or, if they have none, an address that a DHCP server
+// assigns.
 func (s settings) address(ctx context.Context, card string) (address, error) {
 	if s.Address == "" {
 		return askForAddress(ctx, card)
@@ -110,7 +111,7 @@ func askForAddress(ctx context.Context, card string) (address, error) {
 	return a, nil
 }
 
-// assign replaces the addresses and the default route of a card.
+// assign gives a card the address and, if there is a gateway, the default route.
 func (a address) assign(link netlink.Link) error {
 	if err := netlink.AddrReplace(link, &netlink.Addr{IPNet: a.network}); err != nil {
 		return fmt.Errorf("assign %s: %w", a.network, err)

@@ -34,8 +34,8 @@ func (c *console) show(colour, title, text string) {
 	_, _ = io.WriteString(tty, out.String())
 }
 
-// idle leaves the guest as it is until it is switched off. Its timer matters: without one, Go
-// ends a program whose goroutines all wait, and the end of init resets the guest.
+// idle blocks until the guest is switched off. It uses a timer, since Go ends a program whose
+// goroutines all wait without a timer, and the end of init resets the guest.
 func idle() {
 	for range time.Tick(time.Hour) {
 	}

@@ -30,7 +30,7 @@ const (
 // errNoSettings is returned if no CD has anything for the guest.
 var errNoSettings = errors.New("no CD has settings")
 
-// settings is the content of swdt-guest.json. The guest keeps them on its disk, so the CD is needed only once.
+// settings is the content of swdt-guest.json. The guest keeps its settings on the disk, so it needs the CD only once.
 type settings struct {
 	Hostname string `json:"hostname,omitempty"`
 	// Preset names the content of a fresh disk: minimal (default), node or member.

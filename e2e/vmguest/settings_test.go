@@ -70,7 +70,8 @@ func TestACDChangesWhatItSets(t *testing.T) {
 	}
 }
 
-// Tests write the settings with vmguest.ConfigCD: both packages must spell the fields alike.
+// TestTestsWriteTheSameSettings checks that this package and package vmguest, whose ConfigCD writes the
+// settings, use the same names of fields.
 func TestTestsWriteTheSameSettings(t *testing.T) {
 	text, err := json.Marshal(vmguest.Settings{
 		Hostname: "a", Preset: "b", Shell: "c", Password: "d", AuthorizedKeys: []string{"e"},

@@ -22,14 +22,15 @@ import (
 const (
 	// setupWord is on the kernel's command line if firmware has started the CD; lab/guest writes it.
 	setupWord = "swdt.setup"
-	// promptLimit is how long the CD waits for a key, as that of Windows does.
+	// promptLimit is how long the CD waits for a key, as the CD of Windows does.
 	promptLimit = 5 * time.Second
 	// hardwareLimit bounds the time until the kernel has found the CDs.
 	hardwareLimit = 30 * time.Second
 	// systemImage is the file of the media with the system partition of an installed guest.
 	systemImage = "sources/guest.img"
-	// copied is how much Setup writes to the disk beside that: more than partitions and empty file
-	// systems have, so that a watcher sees that Windows is copied.
+	// copied is the number of bytes that Setup writes to the disk besides the system partition. It
+	// is larger than partitions with empty file systems, so that the code that watches an
+	// installation detects that Setup copies Windows.
 	copied = 272 << 20
 )
 
@@ -38,7 +39,7 @@ func bootedFromCD() bool {
 	return err == nil && strings.Contains(string(line), setupWord)
 }
 
-// setUp imitates Windows Setup. It returns if no key was pressed and the disk can boot.
+// setUp imitates Windows Setup. It returns nil if no key was pressed and the disk can boot.
 func setUp(ctx context.Context, c *console) error {
 	m, disk, err := findHardware(ctx)
 	if err != nil {
@@ -72,8 +73,8 @@ func setUp(ctx context.Context, c *console) error {
 	return errors.New("the kernel refuses to restart")
 }
 
-// stopAt shows the screen at which Setup waits for a person, and waits too. Other errors are
-// returned.
+// stopAt shows the screen at which Setup waits for a person, if err is a *winsetup.Screen, and waits
+// forever. It returns any other error.
 func (c *console) stopAt(err error) error {
 	var s *winsetup.Screen
 	if !errors.As(err, &s) {
@@ -90,7 +91,7 @@ func (c *console) stopAt(err error) error {
 	return nil
 }
 
-// prompted waits for a key, and reports whether one was pressed in time.
+// prompted waits for a key, and reports whether a key was pressed within promptLimit.
 func (c *console) prompted(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, promptLimit)
 	defer cancel()
@@ -108,7 +109,7 @@ func (c *console) prompted(ctx context.Context) bool {
 	}
 }
 
-// anyKey returns a channel that has an element once a key of a keyboard is pressed.
+// anyKey returns a channel that gets an element when a key of a keyboard is pressed.
 func anyKey() <-chan struct{} {
 	key := make(chan struct{}, 1)
 	names, _ := filepath.Glob("/sys/class/input/event*/device/name") // the pattern is valid
@@ -177,7 +178,8 @@ func diskSize(folder string) (int64, error) {
 	return sectors * 512, err
 }
 
-// mountCDs mounts all discs, Windows' own file system first, and gives them letters.
+// mountCDs mounts the discs of all drives, as UDF or else as ISO 9660, and returns the drives with their
+// letters, from D on.
 func mountCDs() ([]winsetup.Drive, error) {
 	devices, err := filepath.Glob("/dev/sr[0-9]")
 	if err != nil {
@@ -242,7 +244,7 @@ func (c *console) copyWindows(ctx context.Context, m winsetup.Machine, device st
 		case p.Kind == "EFI":
 			err = copySystem(m, disk, p)
 		case p.Windows && plan.Mode == winsetup.RebootLoop:
-			err = fill(disk, p, copied/8) // it needs no more
+			err = fill(disk, p, copied/8) // the mode needs no more
 		case p.Windows:
 			err = fill(disk, p, copied)
 		}
@@ -285,7 +287,7 @@ func copySystem(m winsetup.Machine, disk *os.File, p winsetup.Partition) error {
 	return nil
 }
 
-// fill writes size bytes into a partition, between the places at which the state is kept.
+// fill writes size bytes into a partition, between the beginnings of the two slots of the guest's state.
 func fill(disk *os.File, p winsetup.Partition, size int) error {
 	data := []byte(strings.Repeat("Windows ", 1<<17))
 	for at := p.Offset + p.Size/4; size > 0; size -= len(data) {

@@ -28,7 +28,7 @@ const (
 	closeLimit = 5 * time.Second
 )
 
-// guest is the simulated Windows with the disk that keeps it.
+// guest is the simulated Windows with the disk that keeps its state.
 type guest struct {
 	windows *simulated.Machine
 	console *console
@@ -66,8 +66,8 @@ func startWindows(k kept, saved *simulated.Saved, disk *state, c *console) (*gue
 		return nil, fmt.Errorf("read the identity of this boot: %w", err)
 	}
 	g.windows = simulated.New(o)
-	// A restored snapshot repeats earlier numbers of boots, so each boot gets an identity of its
-	// own.
+	// A restored snapshot repeats earlier numbers of boots, so the boot id also contains the id of the
+	// guest's boot, which is unique.
 	g.windows.SetFacts(func(f *platform.Facts) { f.BootID += "-" + strings.TrimSpace(string(boot)) })
 	g.windows.OnOperation(g.note)
 	go g.saveChanges(context.Background())
@@ -91,7 +91,8 @@ func anyAgent() simulated.Program {
 	}
 }
 
-// note remembers that something changed. Logs are saved with the next change of something else.
+// note records that there is a change to save. A change of a log is not recorded: the guest saves the
+// log with the next other change.
 func (g *guest) note(op simulated.Operation) simulated.Verdict {
 	if op.Phase == simulated.After && op.Seq > 0 && !strings.HasPrefix(strings.ToLower(op.Target), `c:\var\log\`) {
 		select {
@@ -141,7 +142,7 @@ func (g *guest) save() error {
 	return g.disk.save(g.kept, g.windows)
 }
 
-// end shuts Windows down, saves it and ends the guest; only the first call does.
+// end shuts Windows down, saves its state and ends the guest. Only the first call ends the guest.
 func (g *guest) end(how int) {
 	closed := make(chan struct{})
 	go func() {

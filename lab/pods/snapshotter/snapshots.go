@@ -87,8 +87,8 @@ func (s *snapshotter) add(kind snapshotsapi.Kind, name, parent string, labels ma
 }
 
 // mounts returns the folders of a snapshot's files, in the form of Windows' layers that the shim
-// reads. It returns no mount for a snapshot without a parent: containerd makes such a snapshot to unpack a
-// layer into it, and the differ does not do that.
+// reads. It returns no mount for a snapshot without a parent: containerd makes such a snapshot to
+// unpack a layer into it, and the differ does not do that.
 func (s *snapshotter) mounts(of *snapshot) ([]*types.Mount, error) {
 	if of.Parent == "" {
 		return nil, nil
