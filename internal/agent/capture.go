@@ -51,7 +51,7 @@ func (s *captureService) Run(stream grpc.BidiStreamingServer[agentv1.PipeRequest
 	}
 	defer release()
 	s.mu.Lock()
-	s.captured = append(s.captured, hold) // until the session ends, since other calls fetch the packets
+	s.captured = append(s.captured, hold) // held until the session ends, since other calls fetch the packets
 	s.mu.Unlock()
 	go func() {
 		defer release()

@@ -83,7 +83,7 @@ func (s *filesService) Read(request *agentv1.ReadRequest, stream grpc.ServerStre
 		n, err := io.ReadFull(file, buffer)
 		if n > 0 {
 			if err := stream.Send(&agentv1.ReadReply{Data: buffer[:n]}); err != nil {
-				return err // also if the client has disconnected
+				return err // for example, the client has disconnected
 			}
 		}
 		if err == io.EOF || err == io.ErrUnexpectedEOF {

@@ -66,7 +66,7 @@ func toClient(stream grpc.BidiStreamingServer[agentv1.PipeRequest, agentv1.PipeR
 		n, err := conn.Read(buffer)
 		if n > 0 {
 			if err := stream.Send(&agentv1.PipeReply{Data: buffer[:n]}); err != nil {
-				return err // also if the client has disconnected
+				return err // for example, the client has disconnected
 			}
 		}
 		switch {

@@ -90,7 +90,7 @@ func (t *tailer) open() error {
 			t.use(file, after.ID)
 			return nil
 		}
-		file.Close() // replaced meanwhile
+		file.Close() // the log was replaced between the two calls of Stat, or is gone
 		if err != nil {
 			return err
 		}

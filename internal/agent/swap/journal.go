@@ -232,7 +232,7 @@ func Transactions(files platform.Files) ([]Transaction, error) {
 		}
 		records, _, err := readJournal(files, id)
 		if errors.Is(err, ErrNoTransaction) {
-			continue // acknowledged meanwhile
+			continue // another session acknowledged the transaction after the folder was listed
 		}
 		if err != nil {
 			return nil, err

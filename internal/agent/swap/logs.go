@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	logLines     = 10       // of a service that failed, for the outcome
+	logLines     = 10       // maximum number of log lines in the outcome of a failed component
 	logTailBytes = 16 << 10 // bytes of the log that are read to find these lines
 )
 

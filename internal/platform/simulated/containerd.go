@@ -85,7 +85,7 @@ func (c component) containerdConfig() int {
 type containerdSettings struct {
 	text    []byte
 	pipe    string
-	confDir string // of the pod network
+	confDir string // the folder of the pod network's configuration
 	// logLevel is empty if the configuration has none.
 	logLevel string
 }

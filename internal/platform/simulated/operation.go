@@ -87,7 +87,7 @@ type Operation struct {
 	Service string // the service of the process, if any
 	Kind    Kind
 	Target  string // path, service, key…
-	From    string // of a rename
+	From    string // the old path of a rename
 	// Occurrence counts the operations of this Process and Service with this Kind and Target.
 	// Process, Service, Kind, Target and Occurrence together identify an operation even if several
 	// processes take turns.

@@ -96,8 +96,8 @@ type execution struct {
 	folder      string
 	environment []string
 	parent      *process
-	control     *ServiceControl // of a service
-	inherited   *ServiceControl // of the service that the parent process belongs to
+	control     *ServiceControl // the service's side of the SCM; nil: the process is not a service
+	inherited   *ServiceControl // set if the parent process belongs to a service: the service's side of the SCM
 	stdin       io.Reader
 	stdout      io.Writer
 	stderr      io.Writer

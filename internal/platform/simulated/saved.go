@@ -28,9 +28,9 @@ type saved struct {
 	Services []savedService
 	Features map[string]platform.FeatureState
 	Firewall []platform.FirewallRule
-	Packages map[string]string // Chocolatey's
+	Packages map[string]string // Chocolatey's packages: version by name
 	Events   []LoggedEvent
-	Images   []criserver.Image // that containerd has pulled
+	Images   []criserver.Image // the images that containerd has pulled
 }
 
 type savedFile struct {

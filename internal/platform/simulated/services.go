@@ -38,11 +38,11 @@ type service struct {
 
 	process     *process // nil while the state is Stopped
 	run         *ServiceControl
-	args        []string // of Start
+	args        []string // the arguments of Start
 	autoPending bool     // since the boot, the SCM has not begun to start this automatic service
 	failures    int
 	failedAt    time.Time
-	restart     context.CancelFunc // of the pending recovery, if any
+	restart     context.CancelFunc // cancels the pending restart of the recovery; nil: none is pending
 }
 
 // reset sets the state of a service after a restart of the machine.

@@ -42,7 +42,7 @@ func (compute) NetworkObjects(ctx context.Context, kind platform.NetworkKind) ([
 			return nil, err
 		}
 		object, err := service.networkObject(one, id)
-		if errors.Is(err, fault.ErrNotExist) { // deleted meanwhile
+		if errors.Is(err, fault.ErrNotExist) { // the object was deleted after it was listed
 			continue
 		}
 		if err != nil {

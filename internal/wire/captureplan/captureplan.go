@@ -107,7 +107,7 @@ type Result string
 const (
 	Captured Result = "captured"
 	Refused  Result = "refused" // another program captures
-	Failed   Result = "failed"  // a pktmon command failed
+	Failed   Result = "failed"  // a pktmon command or another step of the guardian failed
 )
 
 // Outcome describes the end of a capture.
@@ -119,7 +119,8 @@ type Outcome struct {
 	// filter list` that are not swdt's.
 	Running string   `json:"running,omitempty"`
 	Filters []string `json:"filters,omitempty"`
-	// Kept names the filters of swdt that remain in pktmon after the capture, and the reason.
+	// Kept is a message about filters of swdt that remain in pktmon after the capture; empty: none
+	// remain.
 	Kept string `json:"kept,omitempty"`
 }
 

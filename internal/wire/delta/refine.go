@@ -3,7 +3,7 @@ package delta
 // refine adjusts the ends and beginnings of blocks by the unmasked bytes, since a masked operand
 // matches any other.
 func refine(old, new []byte, blocks []block) []block {
-	end := 0 // of the previous block
+	end := 0 // end of the previous block in the new file
 	kept := blocks[:0]
 	for i, b := range blocks {
 		limit := len(new)

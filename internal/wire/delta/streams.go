@@ -4,7 +4,7 @@ package delta
 // Whole. The literals follow the streams and extend to the patch's end.
 const (
 	streamSkips       = iota // literal bytes before each block
-	streamSizes              // of the blocks
+	streamSizes              // bytes of each block
 	streamMoves              // changes of displacement between blocks, zigzag
 	streamGaps               // see sparse.differences
 	streamValues             // see sparse.differences

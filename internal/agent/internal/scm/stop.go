@@ -47,7 +47,7 @@ func Stop(ctx context.Context, p *platform.Platform, name string, options StopOp
 		}
 		err = stopInto(ctx, p, name, options, &stopped)
 		if errors.Is(err, fault.ErrDependents) && round < stopRounds {
-			continue // a dependent was started meanwhile
+			continue // another process has started a dependent
 		}
 		return stopped, err
 	}
@@ -198,7 +198,7 @@ func notStopped(ctx context.Context, p *platform.Platform, names []string) ([]st
 	for _, name := range names {
 		status, err := p.Services.Status(ctx, name)
 		if errors.Is(err, fault.ErrNoService) {
-			continue // deleted meanwhile
+			continue // the service was deleted after it was listed
 		}
 		if err != nil {
 			return nil, fmt.Errorf("query service %s: %w", name, err)
