@@ -105,7 +105,7 @@ func (s *Machines) attach(ctx context.Context, record Record, r ui.Reporter) err
 	if w.Mode == network.Bridge && network.CanMake() {
 		place, err := network.Find(ctx, s.docker, w.Bridge)
 		if err != nil {
-			return fmt.Errorf("find the bridge of VM %s: %w; `swdt vm network check` says more", record.Name, err)
+			return fmt.Errorf("find the bridge of VM %s: %w; `swdt vm network check` explains it", record.Name, err)
 		}
 		tap := network.Tap{Name: w.Tap, Bridge: place.Bridge, Owner: w.Owner}
 		missing, err := tap.Missing()
@@ -144,7 +144,7 @@ func (e *NoLeaseError) Error() string {
 		why = "its network card has sent nothing: `swdt vm console` shows whether the guest starts and has a driver for " +
 			"spec.machine.network.adapter"
 	}
-	return fmt.Sprintf("VM %s runs, but has not taken its address %s: %s; `swdt vm start --wait` goes on",
+	return fmt.Sprintf("VM %s runs, but has not taken its address %s: %s; `swdt vm start --wait` waits again",
 		e.Name, e.Address, why)
 }
 

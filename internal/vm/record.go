@@ -79,7 +79,7 @@ func readRecord(folder string) (Record, error) {
 		err = fmt.Errorf("its record has form %d, and this swdt knows form %d: use the swdt that made it", r.Version,
 			recordVersion)
 	case r.Version != recordVersion || r.UUID == "" || r.Driver == "" || CheckName(r.Name) != nil:
-		err = errors.New("its record lacks something")
+		err = errors.New("its record is incomplete")
 	}
 	if err != nil {
 		return r, &DamagedError{Folder: folder, Err: err}

@@ -179,7 +179,8 @@ func (s *Machines) Stop(ctx context.Context, name string, o StopOptions, r ui.Re
 			return Report{}, err
 		}
 		if err := s.emptyFirstCD(ctx, &record, driver); err != nil {
-			return Report{}, fmt.Errorf("VM %s is stopped, but its first CD is left: %w", record.Name, err)
+			return Report{}, fmt.Errorf("VM %s is stopped, but the CD of its first start, which has the password, is not "+
+				"emptied: %w", record.Name, err)
 		}
 		return s.changed(ctx, record, "stopped"), nil
 	})

@@ -189,7 +189,7 @@ func (s *Store) remove(folder string) error {
 		return fmt.Errorf("remove the VM's folder: %w", err)
 	}
 	if err := os.RemoveAll(gone); err != nil {
-		return fmt.Errorf("remove what was the VM's folder: %w", err)
+		return fmt.Errorf("remove the renamed folder of the VM: %w", err)
 	}
 	return nil
 }

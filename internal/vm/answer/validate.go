@@ -78,8 +78,8 @@ func CheckTimeZone(name string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("time zone %q is none of Windows; write one that `tzutil /l` prints there, such as %q", name,
-		"W. Europe Standard Time")
+	return fmt.Errorf("time zone %q is not a time zone of Windows; write one that `tzutil /l` prints on Windows, "+
+		"such as %q", name, "W. Europe Standard Time")
 }
 
 // TimeZones lists the time zones of Windows.
@@ -93,7 +93,7 @@ var (
 // CheckLanguage returns an error for a text that is no language tag of Windows media.
 func CheckLanguage(tag string) error {
 	if !language.MatchString(tag) {
-		return fmt.Errorf("language %q: write the one of the media, such as en-US", tag)
+		return fmt.Errorf("language %q: write the language of the media, such as en-US", tag)
 	}
 	return nil
 }

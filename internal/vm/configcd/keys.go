@@ -19,7 +19,7 @@ const (
 func authorizedKeys(lines []string) ([]byte, error) {
 	switch {
 	case len(lines) == 0:
-		return nil, errors.New("no public key is given, so that nothing could log on over SSH; give one")
+		return nil, errors.New("no public key is given, so no logon over SSH would be possible; give at least one")
 	case len(lines) > maxKeys:
 		return nil, fmt.Errorf("%d public keys; at most %d are possible", len(lines), maxKeys)
 	}

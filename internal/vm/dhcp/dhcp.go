@@ -45,7 +45,7 @@ func (l Lease) Valid() error {
 	case !l.Address.IsValid() || !l.Address.Addr().Is4():
 		return fmt.Errorf("%s is not an IPv4 address with the length of a prefix", l.Address)
 	case !l.Address.Contains(l.Gateway) || l.Gateway == l.Address.Addr():
-		return fmt.Errorf("the gateway %s is no other address of %s", l.Gateway, l.Address.Masked())
+		return fmt.Errorf("the gateway %s is the guest's own address, or not in the subnet %s", l.Gateway, l.Address.Masked())
 	}
 	return nil
 }

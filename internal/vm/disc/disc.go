@@ -191,7 +191,7 @@ func (i *Image) makeFolder(folder string) (*entry, error) {
 	}
 	names := strings.Split(folder, "/")
 	if len(names) > MaxDepth {
-		return nil, refuse(folder, "it lies %d folders deep, and a disc has %d; move it up", len(names), MaxDepth)
+		return nil, refuse(folder, "it is %d folders deep, and a disc allows %d; move it up", len(names), MaxDepth)
 	}
 	for depth, name := range names {
 		next := at.byName[fold(name)]

@@ -128,7 +128,7 @@ func (s *Images) Remove(ctx context.Context, key string, r ui.Reporter) error {
 	}
 	err = errors.Join(os.RemoveAll(gone), os.RemoveAll(s.failedFolder(key)))
 	if err != nil {
-		return fmt.Errorf("remove what was image %s: %w", key, err)
+		return fmt.Errorf("remove the renamed folder of image %s: %w", key, err)
 	}
 	_ = os.Remove(filepath.Join(s.root, lockFolder, key)) // Windows refuses this for an open file, which does no harm
 	return nil

@@ -62,7 +62,7 @@ func (f *Failure) what() string {
 	case Halted:
 		return withReason("the VM was paused", f.Signs.Reason)
 	case TooSlow:
-		return "it goes on, but its time is over"
+		return "the stage continues, but takes longer than its limit"
 	case Unseen:
 		return "the VM does not answer its monitor"
 	case Interrupted:

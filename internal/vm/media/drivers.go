@@ -193,7 +193,7 @@ func unportable(name string) string {
 		case strings.TrimRight(part, " .") != part:
 			return "its name ends in a space or a dot"
 		case slices.Contains(deviceNames(), strings.TrimRight(stem, " ")):
-			return "its name is the one of a device"
+			return "its name is reserved for a device"
 		}
 	}
 	return ""

@@ -72,7 +72,7 @@ func (m *Media) readEditions(d *Disc) (bool, error) {
 	}
 	if len(others) > 0 {
 		m.find(finding.Warning, asPublished,
-			"the ISO also has %s: Windows Setup uses one of them alone", strings.Join(others, " and "))
+			"the ISO also has %s: Windows Setup uses only one of these files", strings.Join(others, " and "))
 	}
 	return m.Image.Path != "", nil
 }

@@ -128,7 +128,7 @@ func TestFindings(t *testing.T) {
 			func(t *testing.T, folder string) {
 				mediatest.WIM(t, filepath.Join(folder, "sources", "install.esd"), mediatest.Server2022(), "--solid")
 			}, mediatest.BootArguments(), finding.Warning,
-			[]string{"the ISO also has sources/install.esd: Windows Setup uses one of them alone"},
+			[]string{"the ISO also has sources/install.esd: Windows Setup uses only one of these files"},
 		},
 		"ESD": {
 			func(t *testing.T, folder string) {

@@ -26,7 +26,7 @@ const freeDisk = 2 << 30
 // every VM needs.
 func (d *Driver) Check(ctx context.Context, m vm.Machine) []finding.Problem {
 	if err := supported("run VMs"); err != nil {
-		return []finding.Problem{problem("system", finding.Error, "QEMU is not driven on this system",
+		return []finding.Problem{problem("system", finding.Error, "swdt cannot use QEMU on this system",
 			"run swdt on Linux or macOS", err.Error())}
 	}
 	var all []finding.Problem

@@ -88,7 +88,7 @@ func valid(m vm.Machine) error {
 	problem := ""
 	switch {
 	case len(m.UUID) != 36 || strings.Trim(m.UUID, "0123456789abcdef-") != "":
-		problem = fmt.Sprintf("its UUID %q is none", m.UUID)
+		problem = fmt.Sprintf("its UUID %q has not the form of a UUID", m.UUID)
 	case m.CPUs < 1 || m.CPUs > 255:
 		problem = fmt.Sprintf("%d CPUs are not between 1 and 255", m.CPUs)
 	case m.Memory < 64<<20 || m.Memory > 16<<40:
@@ -98,7 +98,7 @@ func valid(m vm.Machine) error {
 	case !slices.Contains([]vm.Display{"", vm.DisplaySocket, vm.DisplayPort, vm.NoDisplay}, m.Display):
 		problem = fmt.Sprintf("its display %q is none of unix, port and none", m.Display)
 	case len(m.Discs) > maxDiscs:
-		problem = fmt.Sprintf("it has %d discs and %d drives", len(m.Discs), maxDiscs)
+		problem = fmt.Sprintf("it has %d discs, but a VM has only %d CD drives", len(m.Discs), maxDiscs)
 	case m.Network.Mode != vm.UserMode && m.Network.Tap == "":
 		problem = fmt.Sprintf("mode %s of its network needs the name of a tap", m.Network.Mode)
 	}

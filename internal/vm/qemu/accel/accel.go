@@ -143,7 +143,7 @@ const probeLimit = 6 * time.Second
 
 // hung returns the reason for a probe that does not end; line is what QEMU has written.
 func hung(line string) string {
-	reason := fmt.Sprintf("a test program that starts the CPU as UEFI does hung for %v", probeLimit)
+	reason := fmt.Sprintf("a test program, which starts the CPU as UEFI does, hung for %v", probeLimit)
 	if line != "" {
 		reason += " (" + line + ")"
 	}

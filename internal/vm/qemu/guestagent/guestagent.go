@@ -176,7 +176,7 @@ func (a *Agent) ReadFile(path string, limit int) (content []byte, err error) {
 			return content, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: the end of %s does not come", errReply, path)
+	return nil, fmt.Errorf("%w: the guest never reports the end of %s", errReply, path)
 }
 
 // ask sends a command and decodes the reply.
