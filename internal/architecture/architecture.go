@@ -115,12 +115,12 @@ func Forbidden(from, imported string) string {
 	case a.Side == BothSides:
 		return onlyIf(b.Side == BothSides, "code of both sides imports neither side")
 	case a.Side == Node && imported == "api/v1alpha1":
-		return "the node knows no node files"
+		return "code of the node does not use node files"
 	case a.Side == Node:
-		return onlyIf(b.Side == Node || b.Side == BothSides, "what runs on the node imports nothing of your machine")
+		return onlyIf(b.Side == Node || b.Side == BothSides, "code of the node imports no code of your machine")
 	case b.Side == Node:
 		return onlyIf(imported == "internal/platform",
-			"your machine knows of the node's code only the vocabulary of package platform")
+			"code of your machine imports only package platform of the node's code")
 	}
 	return ""
 }

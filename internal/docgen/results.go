@@ -47,8 +47,8 @@ its progress on stderr.
 | format | |
 |---|---|
 | ` + "`text`" + ` | for people; the default |
-| ` + "`wide`" + ` | with more columns, such as whole IDs; a command that has no more to show refuses it |
-| ` + "`json`, `yaml`" + ` | one document; of commands that go on, a line of JSON or a YAML document for each record |
+| ` + "`wide`" + ` | with more columns, such as whole IDs; a command that has no further columns refuses this format |
+| ` + "`json`, `yaml`" + ` | one document; from a command that keeps running, one line of JSON or one YAML document a record |
 | ` + "`name`" + ` | KIND/NAME, one a line |
 | ` + "`jsonpath=TEMPLATE`" + ` | what a [JSONPath template]` +
 	`(https://kubernetes.io/docs/reference/kubectl/jsonpath/) selects: ` + "`-o jsonpath='{.nodes[*].name}'`" + ` |

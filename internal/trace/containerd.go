@@ -21,8 +21,8 @@ const (
 	newConfig = "version = 2\n"
 )
 
-const configHeader = `# Written by "swdt trace on", for a while. The configuration as it was, byte for
-# byte, is kept, and comes back with "swdt trace off": change nothing here.
+const configHeader = `# "swdt trace on" wrote this file. "swdt trace off" restores the previous file, byte
+# for byte: do not change this one.
 
 `
 
@@ -37,8 +37,8 @@ func containerdConfig(commandLine string) (string, error) {
 	case strings.HasPrefix(path, `\`):
 		return `C:` + path, nil
 	}
-	return "", fmt.Errorf("the service %s names its configuration %s, which depends on the folder it is started in: "+
-		"register it with a whole path", Containerd, path)
+	return "", fmt.Errorf("the service %s names its configuration %s, a path that depends on the service's "+
+		"folder: register the service with an absolute path", Containerd, path)
 }
 
 // containerdWithLevel returns the state with the wished level in the configuration and, if the

@@ -15,8 +15,8 @@ func kubeletWithLevel(base logSettings, wish tracerecord.Wish, _ string) (logSet
 	line, ok := commandline.Set(base.CommandLine, kubeletExe, wish.Level, "v")
 	if !ok {
 		return logSettings{},
-			fmt.Errorf("the service %s runs %q, in which %s does not occur: set --v where that starts it, or "+
-				"register kubelet as a native service", Kubelet, base.CommandLine, kubeletExe)
+			fmt.Errorf("the service %s runs %q, in which %s does not occur: set --v in the script that "+
+				"starts kubelet, or register kubelet as a native service", Kubelet, base.CommandLine, kubeletExe)
 	}
 	return logSettings{CommandLine: line}, nil
 }

@@ -29,15 +29,15 @@ func (s *off) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	case err != nil || entry == nil:
 		return plan.Change{Summary: "off"}, err
 	case is == nil:
-		return plan.Change{Needed: true, Summary: "the service is gone: put back what is left to put back"}, nil
+		return plan.Change{Needed: true, Summary: "the service no longer exists: restore its configuration file"}, nil
 	case at == without:
-		return plan.Change{Needed: true, Summary: "clear away what an interrupted command left: all is as before"}, nil
+		return plan.Change{Needed: true, Summary: "remove the files of an interrupted command: the settings are as before"}, nil
 	}
 	was, err := before(ctx, n, *entry)
 	if err != nil {
 		return plan.Change{}, err
 	}
-	text := "put back what was there before: log at " + s.level(was)
+	text := "restore the previous settings: log at " + s.level(was)
 	if running(*is) && !s.options.NoRestart {
 		text += ", restart " + s.name
 	}

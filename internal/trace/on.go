@@ -55,9 +55,10 @@ func (s *on) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 		return plan.Change{Summary: fmt.Sprintf("on at %s since %s, by %s", s.level(d.wanted), moment(d.entry.Since),
 			d.entry.By)}, nil
 	case d.done(wish):
-		return plan.Change{Summary: "it logs at " + s.level(d.is.logSettings) + " already, not by swdt trace"}, nil
+		return plan.Change{Summary: "the service logs at " + s.level(d.is.logSettings) +
+			" already, but not by swdt trace"}, nil
 	case d.is.equal(d.wanted):
-		return plan.Change{Needed: true, Summary: "finish what was interrupted: it logs at " + s.level(d.wanted) +
+		return plan.Change{Needed: true, Summary: "finish an interrupted command: the service logs at " + s.level(d.wanted) +
 			" already"}, nil
 	}
 	return plan.Change{Needed: true, Summary: s.summary(d, wish), Detail: detail(d)}, nil

@@ -124,7 +124,7 @@ func (s *subject) changedError(ctx context.Context, n *node.Node, entry tracerec
 		}
 	}
 	if len(found) == 0 {
-		found = []string{"it says the same in other words"}
+		found = []string{"it was rewritten with the same settings"}
 	}
 	for _, difference := range found {
 		changed.Differences = append(changed.Differences, is.path+": "+difference)
@@ -148,7 +148,7 @@ func update(ctx context.Context, n *node.Node, change func(tracerecord.Record)) 
 		return err
 	}
 	if err := smallfile.Replace(ctx, n, layout.TraceRecord, content, ""); err != nil {
-		return fmt.Errorf("write down what swdt trace changes: %w", err)
+		return fmt.Errorf("store the record of swdt trace on the node: %w", err)
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func (e *NothingLeftError) Error() string {
 	if e.ID != "" {
 		which = "the packets of the capture " + e.ID + " are not"
 	}
-	return fmt.Sprintf("%s on the node; it keeps them for %s, and until the next capture", which, KeepFor)
+	return fmt.Sprintf("%s on the node; the node keeps packets for %s, but not beyond the next capture", which, KeepFor)
 }
 
 // FindLeft returns the capture with this ID whose packets the node still has. If id is empty, it

@@ -118,11 +118,11 @@ func namesAt(ctx context.Context, n *node.Node, doc config.Document, r ui.Report
 	names := Names{Node: doc.Node.Metadata.Name, Pods: ByAddress(known.Here)}
 	var err error
 	if names.Components, err = Components(ctx, n.Processes); err != nil {
-		r.Debug("packets are not named by where they were seen: %v", err)
+		r.Debug("the components that saw packets are unknown: %v", err)
 	}
 	state, err := hns.Read(ctx, n.Compute)
 	if err != nil {
-		r.Debug("packets are not named by pods' adapters: %v", err)
+		r.Debug("the pods' adapters are unknown: %v", err)
 	}
 	Own(names.Components, state, known)
 	return names
@@ -132,7 +132,7 @@ func namesAt(ctx context.Context, n *node.Node, doc config.Document, r ui.Report
 func KnownPods(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (known hns.Known) {
 	var err error
 	if known.Here, err = hns.PodsOf(ctx, n, doc.RuntimePipe(), r); err != nil {
-		r.Debug("what is pods' is not known: %v", err)
+		r.Debug("the node's pods are unknown: %v", err)
 	}
 	known.Runtime = err == nil
 	return known
@@ -140,6 +140,6 @@ func KnownPods(ctx context.Context, n *node.Node, doc config.Document, r ui.Repo
 
 // fetchLater returns a text that explains how to fetch packets that are still on the node.
 func fetchLater(id string) string {
-	return fmt.Sprintf("the packets stay on the node for an hour, and until the next capture: %s",
+	return fmt.Sprintf("the packets stay on the node for an hour, but not beyond the next capture: %s",
 		remedy.Command("capture", "fetch", id, "-w", "FILE"))
 }

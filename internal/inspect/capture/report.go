@@ -65,9 +65,9 @@ func Write(file string, staging *localfile.Staging, results []fleet.Result[NodeC
 	}
 	kept := file + ".parts"
 	if failed := staging.Keep(kept); failed != nil {
-		return report, errors.Join(err, fmt.Errorf("keep what was fetched: %w", failed))
+		return report, errors.Join(err, fmt.Errorf("keep the fetched packets: %w", failed))
 	}
-	return report, fmt.Errorf("%w\nwhat was fetched is in %s, as pcapng files of each node", err, kept)
+	return report, fmt.Errorf("%w\nthe fetched packets are in %s, as pcapng files of each node", err, kept)
 }
 
 func writeAll(file string, results []fleet.Result[NodeCapture]) (Report, error) {
@@ -120,8 +120,8 @@ func (w *Written) write(parts ...Part) (err error) {
 
 // keepLog keeps pktmon's own log of a node whose Windows cannot convert to pcapng.
 func keepLog(file string, captured NodeCapture, one *NodeReport) error {
-	one.Message = "this Windows' pktmon makes no pcapng, Windows Server 2022 (build 20348) does: " +
-		"there, `pktmon etl2pcap` converts this log, as Microsoft's etl2pcapng does anywhere"
+	one.Message = "this Windows' pktmon cannot convert to pcapng: convert this log with `pktmon etl2pcap` " +
+		"on Windows Server 2022 (build 20348) or later, or with Microsoft's etl2pcapng"
 	one.File = strings.TrimSuffix(file, ".pcapng") + ".etl"
 	from, err := os.Open(captured.log)
 	if err != nil {

@@ -35,7 +35,7 @@ func WriteText(w io.Writer, text string) error {
 type NoPortError struct{ names []string }
 
 func (e *NoPortError) Error() string {
-	return fmt.Sprintf("no port %s on this node: `swdt capture vfp` lists them", strings.Join(e.names, ", "))
+	return fmt.Sprintf("no port %s on this node: `swdt capture vfp` lists its ports", strings.Join(e.names, ", "))
 }
 
 // ExcuseMissing removes from the nodes' errors the ports that another node has, since each pod is
@@ -73,7 +73,7 @@ func (o PortSelection) Ask(ctx context.Context, n *node.Node, doc config.Documen
 		return answer, err
 	}
 	if state, err := hns.Read(ctx, n.Compute); err != nil {
-		r.Warn("whose the ports are is not known: %v", err)
+		r.Warn("the pods of the ports are unknown: %v", err)
 	} else {
 		OwnPorts(all, state, KnownPods(ctx, n, doc, r))
 	}

@@ -7,7 +7,7 @@ import "time"
 func Collectors() []Collector {
 	all := []Collector{
 		{Name: "machine", About: "Windows, processors, memory, disk, uptime, clock", Collect: machine},
-		{Name: "services", About: "services, with the settings of those of Kubernetes", Collect: services},
+		{Name: "services", About: "services, with the settings of Kubernetes' services", Collect: services},
 		{Name: "components", About: "the node's programs, their versions and hashes", Collect: components},
 		{Name: "runtime", About: "the container runtime: status, pods, containers, images", Collect: containers,
 			Timeout: time.Minute},

@@ -87,7 +87,7 @@ const leftAfter = time.Hour
 func (t *Task) scratch(ctx context.Context) (string, error) {
 	others, err := t.Node.Files.List(ctx, &agentv1.ListFilesRequest{Path: layout.Scratch})
 	if err != nil && !errors.Is(err, fault.ErrNotExist) {
-		return "", fmt.Errorf("look for what earlier runs have left: %w", err)
+		return "", fmt.Errorf("list the folders of earlier runs: %w", err)
 	}
 	for _, other := range others.GetEntries() {
 		if time.Since(other.GetModified().AsTime()) > leftAfter {
@@ -112,7 +112,7 @@ func (t *Task) clear(ctx context.Context, folder string) error {
 	defer cancel()
 	_, err := t.Node.Files.Remove(ctx, &agentv1.RemoveRequest{Path: folder, Recursive: true})
 	if err != nil && !errors.Is(err, fault.ErrNotExist) {
-		return fmt.Errorf("remove %s, which is of no more use: %w", folder, err)
+		return fmt.Errorf("remove %s, which is no longer needed: %w", folder, err)
 	}
 	return nil
 }

@@ -16,8 +16,8 @@ import (
 // examinations returns the collectors that store the results of `swdt ps` and `swdt doctor`.
 func examinations() []Collector {
 	return []Collector{
-		{Name: "ps", About: "whose the processes are", Collect: processTable},
-		{Name: "doctor", About: "what is wrong, and what to do about it", Collect: examine, From: Network,
+		{Name: "ps", About: "processes, with the pod, container or service that owns them", Collect: processTable},
+		{Name: "doctor", About: "faults of the node, with their remedies", Collect: examine, From: Network,
 			Timeout: 3 * time.Minute},
 	}
 }
@@ -67,7 +67,7 @@ func findingsTable(w io.Writer, report doctor.Report) error {
 		rows = append(rows, []string{string(f.Severity), f.Rule, f.What, f.Evidence, f.Remedy})
 	}
 	for _, s := range report.Skipped {
-		rows = append(rows, []string{"not looked", s.Rule, s.Why})
+		rows = append(rows, []string{"skipped", s.Rule, s.Why})
 	}
 	return ui.Table(w, []string{"SEVERITY", "RULE", "FINDING", "SEEN", "REMEDY"}, rows)
 }

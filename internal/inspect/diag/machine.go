@@ -64,7 +64,7 @@ func machine(ctx context.Context, t *Task) error {
 			{"pending reboot", cmp.Or(strings.Join(facts.PendingReboot, ", "), "no")},
 			{"administrator", strconv.FormatBool(facts.Elevated)},
 			{"virtualization", strconv.FormatBool(facts.Virtualization)},
-			{"clock", facts.Time.UTC().Format(time.RFC3339) + fmt.Sprintf(", %+.1f s to ours", facts.ClockSkew)},
+			{"clock", fmt.Sprintf("%s, %+.1f s from your machine's", facts.Time.UTC().Format(time.RFC3339), facts.ClockSkew)},
 			{"simulated", facts.Simulated},
 		})
 	})

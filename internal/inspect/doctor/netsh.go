@@ -73,7 +73,7 @@ func (g *gatherer) ports(ctx context.Context) error {
 
 // errNotUnderstood reports an output without the expected table. The netsh of Wine prints a
 // different text, or none.
-var errNotUnderstood = errors.New("the node's netsh.exe does not print what that of Windows prints")
+var errNotUnderstood = errors.New("the node's netsh.exe does not print the table that Windows' netsh.exe prints")
 
 // excludedPorts reads the port ranges from a table, which has a line of dashes below its header.
 // The line of a range has the range's first and last port, and a star if an administrator excluded

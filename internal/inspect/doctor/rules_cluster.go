@@ -31,7 +31,7 @@ func nodeObjectRules() []Rule {
 		},
 		{
 			ID: "node-ready", Title: "the node is Ready", Severity: finding.Error, Needs: object, Link: docsDebug,
-			Means:  "The scheduler places no pods on it, and after five minutes its pods are moved away.",
+			Means:  "The scheduler places no pods on the node, and after five minutes, the node's pods are moved away.",
 			Remedy: "the other findings are the likely cause; if there are none, `swdt logs kubelet --tail 100`",
 			look:   lookAtReady,
 		},
@@ -51,8 +51,8 @@ func nodeObjectRules() []Rule {
 		{
 			ID: "node-versions", Title: "the Node object reports the versions that run", Severity: finding.Warning,
 			Needs: []string{"machine", "programs", "nodeObject"}, Link: docsPush,
-			Means: "kubelet reports its versions when it starts: if they differ, they were replaced since, or " +
-				"another machine reports under this name.",
+			Means: "kubelet reports its version and Windows' build when it starts. If they differ from the machine's, " +
+				"a program was replaced since, or another machine reports under this name.",
 			Remedy: "restart kubelet: `swdt exec -- net stop kubelet`, then `swdt exec -- net start kubelet`",
 			look:   lookAtReported,
 		},
@@ -149,15 +149,15 @@ func podRules() []Rule {
 		{
 			ID: "pods-restarting", Title: "no pod crashes repeatedly", Severity: finding.Warning, Needs: pods,
 			Link:   docsPods,
-			Means:  "A container exits soon after each start; kubelet waits longer each time before it restarts it.",
-			Remedy: "`kubectl logs --previous` prints its last lines", look: lookAtRestarting,
+			Means:  "A container exits soon after each start; kubelet waits longer before each restart.",
+			Remedy: "`kubectl logs --previous` prints the last lines of the container", look: lookAtRestarting,
 		},
 		{
 			ID: "pods-terminating", Title: "no pod is stuck in Terminating", Severity: finding.Warning, Needs: pods,
 			Link:  docsPods,
 			Means: "A pod was deleted and its containers do not stop: its name, volumes and resources stay in use.",
-			Remedy: "`swdt cri pods` shows whether the runtime still has it; `swdt logs containerd` prints what it " +
-				"waits for", look: lookAtTerminating,
+			Remedy: "`swdt cri pods` shows whether the runtime still has the pod; `swdt logs containerd` prints " +
+				"what the runtime waits for", look: lookAtTerminating,
 		},
 		{
 			ID: "pod-os", Title: "pods on this node are for Windows", Severity: finding.Warning, Needs: pods,

@@ -33,15 +33,15 @@ func credentialRules() []Rule {
 		{
 			ID: "cluster-ca", Title: "the cluster's CA is valid", Severity: finding.Error,
 			Needs:  []string{"certificates"},
-			Means:  "All certificates of the cluster that it signed become invalid with it.",
+			Means:  "When the CA expires, all certificates that it signed become invalid.",
 			Remedy: "give the cluster a new CA: this affects all nodes, and takes time",
 			Link:   "https://kubernetes.io/docs/tasks/tls/manual-rotation-of-ca-certificates/", look: lookAtCA,
 		},
 		{
 			ID: "kubelet-identity", Title: "kubelet's certificate names its Node", Severity: finding.Error,
 			Needs: []string{"certificates", "nodeObject"}, Link: docsJoin,
-			Means: "The API server lets a kubelet change only the Node that its certificate names: after the " +
-				"computer or the flag got another name, kubelet cannot report.",
+			Means: "The API server lets a kubelet change only the Node that its certificate names: if the " +
+				"computer was renamed, or --hostname-override was changed, kubelet cannot report.",
 			Remedy: "`swdt reset`, then `swdt join` with the new name", look: lookAtIdentity,
 		},
 		{
@@ -174,7 +174,7 @@ func lookAtOtherCluster(f *Facts) []finding.Finding {
 		return nil
 	}
 	return one(finding.New("kubelet: "+k.Server+" with the CA "+short(k.CAHashes[0])+"; kubeconfig: "+s.URL+
-		" with "+short(s.CAHashes[0]), "kubelet trusts another cluster's CA than that of the kubeconfig's cluster"))
+		" with "+short(s.CAHashes[0]), "kubelet does not trust the CA of the kubeconfig's cluster"))
 }
 
 func short(hash string) string { return hash[:min(len(hash), len("sha256:")+12)] + "…" }

@@ -19,7 +19,7 @@ func kubeletRules() []Rule {
 		{
 			ID: "kubelet-flags", Title: "kubelet supports its flags", Severity: finding.Error,
 			Needs: []string{"programs", "kubeletFlags"}, Link: docsKubelet,
-			Means: "kubelet exits at once with \"unknown flag\": releases remove flags.",
+			Means: "kubelet exits at once with \"unknown flag\": newer releases lack some flags.",
 			Remedy: "remove the flag from the service's command line: run `swdt join`, or sc.exe config kubelet " +
 				"binPath= …", look: lookAtFlags,
 		},
@@ -47,19 +47,19 @@ func kubeletRules() []Rule {
 			ID: "kubelet-health", Title: "kubelet is healthy", Severity: finding.Error,
 			Needs: []string{"kubeletHealth"}, Link: docsKubelet,
 			Means:  "kubelet runs but makes no progress: its loop hangs, usually on a runtime that does not answer.",
-			Remedy: "find where it hangs: `swdt logs kubelet --tail 100`; `swdt cri status`", look: lookAtHealth,
+			Remedy: "find where kubelet hangs: `swdt logs kubelet --tail 100`; `swdt cri status`", look: lookAtHealth,
 		},
 		{
 			ID: "kubelet-log", Title: "kubelet's log is stored", Severity: finding.Info,
 			Needs: []string{"services", "programs", "kubeletFlags"}, Link: docsJoin,
 			Means: "From 1.26 on, a kubelet that Windows runs as a service writes its log nowhere: when it exits, " +
 				"the reason is lost.",
-			Remedy: "run it with kube-log-runner.exe, as `swdt join` does", look: lookAtKubeletLog,
+			Remedy: "run kubelet with kube-log-runner.exe, as `swdt join` does", look: lookAtKubeletLog,
 		},
 		{
 			ID: "log-size", Title: "no log grows without limit", Severity: finding.Warning, Needs: []string{"logs"},
-			Means: "kubelet rotates the logs of containers, but nothing rotates those of kubelet, containerd and " +
-				"kube-proxy: they fill the system drive.",
+			Means: "kubelet rotates the logs of containers, but nothing rotates the logs of kubelet, containerd " +
+				"and kube-proxy: these fill the system drive.",
 			Remedy: "stop the service, move the file, and start the service again; a lower --v writes less",
 			look:   lookAtLogSize,
 			Link:   "https://kubernetes.io/docs/concepts/cluster-administration/logging/",

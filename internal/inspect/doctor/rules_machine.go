@@ -61,7 +61,7 @@ func machineRules() []Rule {
 			ID: "page-file", Title: "Windows has a page file", Severity: finding.Warning, Needs: []string{"pageFiles"},
 			Means: "Windows commits the memory that programs request. Without a page file, requests fail as soon as " +
 				"all memory is committed, however much of it is free.",
-			Remedy: "let Windows manage it: " + remedy.Command("exec", "--", "reg", "add", memoryManagement,
+			Remedy: "let Windows manage the page file: " + remedy.Command("exec", "--", "reg", "add", memoryManagement,
 				"/v", "PagingFiles", "/t", "REG_MULTI_SZ", "/d", `?:\pagefile.sys`, "/f") + ", then reboot",
 			look: lookAtPageFile,
 			Link: "https://kubernetes.io/docs/concepts/configuration/windows-resource-management/#resource-management-memory",
@@ -109,10 +109,10 @@ func machineRules() []Rule {
 		{
 			ID: "proxy", Title: "NO_PROXY covers the cluster's own addresses", Severity: finding.Warning,
 			Needs: []string{"proxy", "kubeconfig"},
-			Means: "kubelet and containerd use the machine's proxy: if it cannot reach the API server, or Services, " +
-				"the node loses its cluster.",
-			Remedy: "add them to the machine's NO_PROXY (spec.setup.environment), run `swdt setup` and restart " +
-				"kubelet and containerd", look: lookAtProxy,
+			Means: "kubelet and containerd use the machine's proxy: if the proxy cannot reach the API server, or " +
+				"Services, the node loses its cluster.",
+			Remedy: "add these addresses to the machine's NO_PROXY (spec.setup.environment), run `swdt setup` and " +
+				"restart kubelet and containerd", look: lookAtProxy,
 			Link: "https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/install-kubeadm/",
 		},
 	}

@@ -18,15 +18,15 @@ func runtimeRules() []Rule {
 			ID: "containerd-config", Title: "containerd accepts its configuration", Severity: finding.Error,
 			Needs: []string{"containerdConfig"}, Link: docsCRI,
 			Means: "containerd exits the next time it starts.",
-			Remedy: "correct it: `swdt exec -- containerd config default` prints this containerd's defaults, and " +
-				"`swdt join` writes a configuration of its version", look: lookAtContainerdConfig,
+			Remedy: "correct the configuration: `swdt exec -- containerd config default` prints this containerd's " +
+				"defaults, and `swdt join` writes a configuration of its version", look: lookAtContainerdConfig,
 		},
 		{
 			ID: "containerd-config-version", Title: "containerd's configuration has containerd's version",
 			Severity: finding.Warning, Needs: []string{"containerdConfig"}, Link: docsCRI,
 			Means: "containerd converts an older configuration at every start, and silently ignores settings whose " +
 				"place has changed.",
-			Remedy: "`swdt exec -- containerd config migrate` prints it in the current version",
+			Remedy: "`swdt exec -- containerd config migrate` prints the configuration in the current version",
 			look:   lookAtConfigVersion,
 		},
 		{
@@ -226,8 +226,8 @@ func imageRules() []Rule {
 			ID: "image-store", Title: "images leave enough free space", Severity: finding.Warning,
 			Needs: []string{"machine", "imageStoreBytes"},
 			Means: "Windows' base images are large, and kubelet removes unused images only when the drive is 85% full.",
-			Remedy: "`swdt cri images` lists them; lower kubelet's imageGCHighThresholdPercent to have unused images " +
-				"removed earlier", look: lookAtImageStore,
+			Remedy: "`swdt cri images` lists the images; lower kubelet's imageGCHighThresholdPercent to have unused " +
+				"images removed earlier", look: lookAtImageStore,
 			Link: "https://kubernetes.io/docs/concepts/architecture/garbage-collection/#container-image-lifecycle",
 		},
 	}

@@ -40,7 +40,7 @@ func serviceRules() []Rule {
 		{
 			ID: "csi-proxy-service", Title: "csi-proxy runs (if it is installed as a service)", Severity: finding.Warning,
 			Needs:  services,
-			Means:  "CSI drivers that use it cannot mount volumes: pods with such volumes do not start.",
+			Means:  "CSI drivers that use csi-proxy cannot mount volumes: pods with such volumes do not start.",
 			Remedy: "`swdt exec -- net start csi-proxy`", look: runsIfThere("csi-proxy"),
 			Link: "https://github.com/kubernetes-csi/csi-proxy",
 		},
@@ -188,7 +188,7 @@ func pushRules() []Rule {
 			Needs: []string{"transactions"}, Link: docsPush,
 			Means: "A push of binaries was interrupted, failed without being undone, takes unusually long, or " +
 				"ended without its result being collected.",
-			Remedy: "`swdt kubernetes` finishes or undoes it, then pushes what it is asked for", look: lookAtSwaps,
+			Remedy: "`swdt kubernetes` finishes or undoes that push, then pushes as usual", look: lookAtSwaps,
 		},
 		fromPreflight(Rule{
 			ID: "program-folders", Title: "only administrators can change the programs of services",
@@ -203,7 +203,7 @@ func pushRules() []Rule {
 			Severity: finding.Warning, Needs: []string{"programs"}, Link: docsPush,
 			Means: "A program was replaced and its service was not restarted: until the next restart or crash, the " +
 				"version that runs differs from the file's.",
-			Remedy: "restart it: `swdt kubernetes --only NAME`", look: lookAtOutdated,
+			Remedy: "restart the service: `swdt kubernetes --only NAME`", look: lookAtOutdated,
 		},
 		{
 			ID: "push-leftovers", Title: "no files of earlier pushes remain", Severity: finding.Info,
@@ -243,7 +243,7 @@ func lookAtOutdated(f *Facts) (all []finding.Finding) {
 		if program := (*f.Programs.Value)[name]; program.Outdated {
 			all = append(all, finding.New(program.Path+" "+program.Version,
 				"service %s runs another file than its current one", name).
-				Remedied("restart it: %s", remedy.Command("kubernetes", "--only", name)))
+				Remedied("restart the service: %s", remedy.Command("kubernetes", "--only", name)))
 		}
 	}
 	return all

@@ -212,7 +212,7 @@ func kubeletFaults() []fault {
 			"names node win-1"},
 		{"other-cluster", finding.Error,
 			func(f *doctor.Facts) { f.Server.Value.CAHashes = []string{"sha256:bbbbbbbbbbbbbbbb"} },
-			"another cluster's CA"},
+			"does not trust the CA"},
 		{"other-cluster", finding.Error, func(f *doctor.Facts) {
 			f.Kubeconfig.Value.Bootstrap, f.Kubeconfig.Value.BootstrapServer = true, "https://elsewhere:6443"
 		}, "a bootstrap file of another"},

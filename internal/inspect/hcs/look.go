@@ -87,7 +87,7 @@ func (c Systems) Find(name string) (System, error) {
 	}
 	return System{},
 		fmt.Errorf("%s (%s) is no compute system of this node: it is a HostProcess container, is in a utility VM or "+
-			"has ended; `swdt hcs list` shows those that are",
+			"has ended; `swdt hcs list` lists the compute systems",
 			owner, Short(owner.ID))
 }
 

@@ -43,8 +43,8 @@ func (e *NotServedError) Error() string {
 type QueryDisabledError struct{ Node, Service string }
 
 func (e *QueryDisabledError) Error() string {
-	return fmt.Sprintf("ask the kubelet of node %s for the log of %s: NodeLogQuery is off there; set "+
-		"enableSystemLogQuery: true in its "+
+	return fmt.Sprintf("ask the kubelet of node %s for the log of %s: the kubelet's NodeLogQuery is off; set "+
+		"enableSystemLogQuery: true in the kubelet's "+
 		"configuration (before 1.36 also the feature gate NodeLogQuery), or name a file, as "+
 		"file:C:\\var\\log\\%[2]s.log", e.Node, e.Service)
 }

@@ -56,29 +56,29 @@ func Rules() []Rule {
 			Means: "0 is reported for a container that is busy",
 			Formula: "usageNanoCores = 0, while usageCoreNanoSeconds advanced by more than a tick (15.625 ms) since " +
 				"the caller's last sample, and in every step (≥ 0.5 s) of the last 10 s",
-			Cause: "containerd 1.7 and newer computes the rate against the sample of the call before, whoever made " +
-				"it: between two calls close together the counter has not moved",
+			Cause: "containerd 1.7 and newer computes the rate since the previous call of any client: between two " +
+				"calls close together, the counter has not moved",
 		},
 		{
 			Verdict: Missing, holds: missing, possible: missingPossible,
 			Upstream: "https://github.com/containerd/containerd/pull/7186",
 			Means:    "no rate is reported",
-			Formula: "usageNanoCores is absent although usageCoreNanoSeconds is there, in a sample that is not the " +
-				"first of its series nor follows a counter that went back",
-			Cause: "containerd before 1.7 leaves the field out on Windows; the kubelet then computes it itself, " +
+			Formula: "usageNanoCores is absent although usageCoreNanoSeconds is present, in a sample that neither is " +
+				"the first of its series nor follows a counter that went back",
+			Cause: "containerd before 1.7 omits the field on Windows; the kubelet then computes the rate itself, " +
 				"every 10 s",
 		},
 		{
 			Verdict: Backwards, holds: backwards, possible: backwardsPossible,
 			Means: "the counter went back without having begun again",
-			Formula: "usageCoreNanoSeconds is less than in the sample before, and more than all of the node's cores " +
-				"could have used in between",
+			Formula: "usageCoreNanoSeconds is less than in the previous sample, and more than all of the node's cores " +
+				"could have used since then",
 			Cause: "a counter that is put together from processes of which one has ended, or answers out of order",
 		},
 		{
 			Verdict: Above, holds: above, possible: abovePossible, Upstream: issue9531,
 			Means: "more is reported than there is",
-			Formula: "usageNanoCores > (1 + tolerance) × the container's CPU limit, or the node's cores where it has " +
+			Formula: "usageNanoCores > (1 + tolerance) × the container's CPU limit, or the node's cores if it has " +
 				"none, + 2 ticks a second",
 			Cause: "the rate over a very short time: one tick of 15.625 ms within 6 ms is 2.6 cores",
 		},
@@ -87,7 +87,7 @@ func Rules() []Rule {
 			Means: "more is reported than was used at any time",
 			Formula: "usageNanoCores > 2 × the highest rate of usageCoreNanoSeconds between any two samples (≥ 0.1 s " +
 				"apart) of the last 20 s, + 4 ticks a second",
-			Cause: "as for above",
+			Cause: "a rate over a very short time, as for the verdict above",
 		},
 		{
 			Verdict: Stale, holds: stale, possible: stalePossible, Needs: staleAfter,
@@ -108,8 +108,8 @@ func Rules() []Rule {
 			Verdict: Quantised, holds: quantised, possible: quantisedPossible, Note: true,
 			Means:   "the counter moves in ticks of 15.625 ms",
 			Formula: "the last 8 steps by which usageCoreNanoSeconds advanced are all multiples of 15.625 ms",
-			Cause: "Windows charges whole clock ticks to whoever runs when one ends; rates over less than a second " +
-				"are coarse",
+			Cause: "Windows charges a whole clock tick to the process that runs at its end; rates over less than a " +
+				"second are coarse",
 		},
 	}
 }
@@ -139,7 +139,7 @@ func ParseVerdicts(names []string) ([]Verdict, error) {
 	for _, name := range names {
 		v := Verdict(strings.TrimSpace(name))
 		if _, ok := RuleOf(v); !ok {
-			return nil, fmt.Errorf("%q is no verdict; they are %s", name, join(Verdicts()))
+			return nil, fmt.Errorf("%q is no verdict; the verdicts are %s", name, join(Verdicts()))
 		}
 		if !slices.Contains(verdicts, v) {
 			verdicts = append(verdicts, v)
@@ -154,7 +154,7 @@ func ParseSources(names []string) ([]Source, error) {
 	for _, name := range names {
 		s := Source(strings.TrimSpace(name))
 		if !slices.Contains(Sources(), s) {
-			return nil, fmt.Errorf("%q is no source; they are %s", name, join(Sources()))
+			return nil, fmt.Errorf("%q is no source; the sources are %s", name, join(Sources()))
 		}
 		if !slices.Contains(sources, s) {
 			sources = append(sources, s)

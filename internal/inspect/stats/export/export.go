@@ -36,26 +36,26 @@ func New() *Exporter {
 		registry: prometheus.NewRegistry(),
 		latest:   map[stats.Key]stats.Row{},
 		anomalies: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "swdt_stats_anomalies_total", Help: "Samples that got a verdict, of all callers.",
+			Name: "swdt_stats_anomalies_total", Help: "Samples of all callers that got a verdict.",
 		}, append(container, "verdict")),
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "swdt_stats_calls_total", Help: "Questions to a source, by how they went.",
+			Name: "swdt_stats_calls_total", Help: "Requests to a source, by result.",
 		}, []string{"node", "source", "result"}),
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "swdt_stats_call_duration_seconds", Help: "How long a source took to answer.",
+			Name: "swdt_stats_call_duration_seconds", Help: "Time that a source took to answer.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"node", "source"}),
 		reported: describe("swdt_container_cpu_reported_cores",
-			"CPU usage as the source reports it (usageNanoCores); absent where it reports none."),
+			"CPU usage as the source reports it (usageNanoCores); absent if the source reports none."),
 		computed: describe("swdt_container_cpu_computed_cores",
 			"CPU usage computed from the counter over 10 s or more."),
 		seconds: describe("swdt_container_cpu_usage_seconds_total",
 			"CPU time used since the container started (usageCoreNanoSeconds)."),
 		memory: describe("swdt_container_memory_working_set_bytes", "Working set."),
 		limit: describe("swdt_container_cpu_limit_cores",
-			"CPU limit; absent where there is none or it is not known."),
+			"CPU limit; absent if there is none, or if the limit is unknown."),
 		age: describe("swdt_container_sample_age_seconds",
-			"How old the sample was when it was received, by both clocks."),
+			"Age of the sample when it was received: this machine's clock minus the node's timestamp."),
 	}
 	e.registry.MustRegister(e, e.anomalies, e.calls, e.latency)
 	return e

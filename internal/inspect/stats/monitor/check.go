@@ -67,8 +67,8 @@ func (f *Check) Result() error {
 	case len(f.wanted) == 0:
 	case f.samples == 0:
 		parts = append(parts,
-			"nothing was checked: no container was seen; are there pods on the node, and do --namespace and --pod "+
-				"name them?")
+			"nothing was checked: no container was seen; check that pods run on the node, and that --namespace and "+
+				"--pod select them")
 	case len(unchecked) > 0:
 		parts = append(parts, "not checked: "+notChecked(unchecked))
 	}
@@ -83,7 +83,7 @@ func notChecked(verdicts []stats.Verdict) string {
 	var parts []string
 	for _, v := range verdicts {
 		rule, _ := stats.RuleOf(v)
-		needs := "two samples in a row with the numbers it compares"
+		needs := "two samples in a row with the numbers that the rule compares"
 		if rule.Needs > 0 {
 			needs = fmt.Sprintf("%s of samples with a rate and a counter", rule.Needs)
 		}

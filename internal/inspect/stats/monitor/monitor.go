@@ -112,8 +112,8 @@ func (o Options) summaryAlone(ctx context.Context, c *cluster.Cluster, name stri
 	err = to.Node(record.NodeFacts{
 		Name: name, Windows: strings.TrimSpace(facts.OSImage + " " + facts.KernelVersion), Runtime: facts.Runtime,
 		Kubelet: facts.KubeletVersion,
-		Note: "seen through the API server alone: what the runtime answered the kubelet, and how often others ask, " +
-			"is not known",
+		Note: "read only through the API server: the runtime's own answers, and the calls of other clients, are " +
+			"unknown",
 	})
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (o Options) poll(name string, askers ...poll.Asker) poll.Options {
 func Node(ctx context.Context, n *node.Node, doc config.Document, o Options, to Observer, r ui.Reporter) (err error) {
 	facts, err := n.Machine.Facts(ctx, &agentv1.FactsRequest{})
 	if err != nil {
-		return fmt.Errorf("ask the node what it is: %w", err)
+		return fmt.Errorf("read the node's facts: %w", err)
 	}
 	client, err := criclient.Open(ctx, n, doc.RuntimePipe(), criclient.Options{Reconnect: r})
 	if err != nil {
