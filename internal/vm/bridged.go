@@ -24,8 +24,8 @@ func (s *Machines) OnDocker(d network.Docker) *Machines {
 	return s
 }
 
-// bridged returns the Assigner of a VM that is on a network of your machine, and reports whether
-// there is one: there is none in mode user, or if the driver cannot assign addresses.
+// bridged returns the Assigner of a VM that is on a network of your machine. It returns false for a
+// VM in mode user, or if the VM's driver cannot assign addresses.
 func (s *Machines) bridged(record Record) (Assigner, bool) {
 	driver, err := s.driver(record.Driver)
 	if err != nil || record.Network.Mode == UserMode {

@@ -162,8 +162,8 @@ type Address struct {
 type Console struct {
 	Kind    string `json:"kind"`    // vnc, serial, spice, or vmconnect, which is Hyper-V's
 	Address string `json:"address"` // a Unix socket's or a terminal's path, HOST:PORT, or a command
-	// PasswordFile is the path of the file with the password that the viewer needs; empty if
-	// there is none. Only this user can read it.
+	// PasswordFile is the path of the file with the password that the viewer needs; empty if no
+	// password is needed. Only this user can read the file.
 	PasswordFile string `json:"passwordFile"`
 }
 

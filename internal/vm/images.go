@@ -106,8 +106,8 @@ func (r *Record) usePassword(document config.Document) error {
 	return nil
 }
 
-// maxSerialReads bounds the number of reads of a serial port's output. Together they read far more
-// than a first start sends.
+// maxSerialReads bounds the number of reads of a serial port's output. All these reads together can
+// return far more than a first start sends.
 const maxSerialReads = 256
 
 // emptyFirstCD replaces the CD of the first start by an empty CD if the script on the CD has

@@ -10,8 +10,8 @@
 //
 // # Trust
 //
-// The guest is hostile. It can get no address except that of the lease. Serve skips a frame that is
-// too short, too long, fragmented or sent by another card; every loop and length has a bound.
+// The guest is hostile. It can get no other address than the lease's. Serve skips a frame that is too
+// short, too long, fragmented or sent by another card; every loop and length has a bound.
 package dhcp
 
 import (

@@ -28,7 +28,7 @@ const (
 type Heard struct {
 	Frames   int // sent by its network card
 	Requests int // DHCP messages that need an answer
-	// Others are addresses that the guest uses instead of that of the lease; at most mostOthers.
+	// Others are addresses that the guest uses instead of the lease's address; at most mostOthers.
 	Others []netip.Addr
 }
 

@@ -46,7 +46,7 @@ const (
 	emulatedSlowness = 10
 )
 
-// The files of a build's folder, beside those of the driver.
+// The files of a build's folder, besides the files of the driver.
 const (
 	buildFile = "build.json" // the record of its VM
 	cdFile    = "config.iso"

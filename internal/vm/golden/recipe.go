@@ -38,7 +38,7 @@ type recipe struct {
 // close closes the files of the recipe.
 func (c *recipe) close() {
 	for _, file := range c.files {
-		_ = file.Close() // they were only read
+		_ = file.Close() // the file was only read
 	}
 }
 

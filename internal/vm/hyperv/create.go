@@ -121,7 +121,7 @@ func newVM(m vm.Machine) powershell.Script {
 			powershell.With("ProcessorCount", powershell.Number(m.CPUs)), powershell.Switch("StaticMemory"),
 			text("CheckpointType", "Standard"), powershell.With("AutomaticCheckpointsEnabled", powershell.Flag(false)),
 			text("AutomaticStartAction", "Nothing"), text("AutomaticStopAction", "ShutDown"))),
-		// HNS in the guest sends with other MAC addresses than that of the card.
+		// HNS in the guest sends frames with other MAC addresses than the card's own.
 		powershell.Do(powershell.Call(`Hyper-V\Set-VMNetworkAdapter`, of,
 			text("StaticMacAddress", strings.ToUpper(strings.ReplaceAll(m.Network.MAC, ":", ""))),
 			text("MacAddressSpoofing", "On"))),

@@ -85,8 +85,8 @@ type character struct {
 	} `xml:"source"`
 }
 
-// describe returns the description of a domain. If the domain runs, the description is that of the
-// running domain.
+// describe returns the description of a domain. If the domain runs, the description shows the
+// domain as it runs now.
 func (c *client) describe(domain libvirt.Domain) (description, error) {
 	text, err := c.DomainGetXMLDesc(domain, 0)
 	if err != nil {

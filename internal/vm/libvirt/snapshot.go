@@ -52,8 +52,8 @@ type snapshotXML struct {
 	Created     int64    `xml:"creationTime,omitempty"`
 }
 
-// snapshot returns the snapshot as swdt lists it. If swdt has saved it, its name and time are those
-// that swdt has written into the description.
+// snapshot returns the snapshot as swdt lists it. If swdt has saved the snapshot, its name and time
+// are the ones in the description, where swdt has written them.
 func (x snapshotXML) snapshot() vm.Snapshot {
 	s := vm.Snapshot{Name: x.Name, Taken: time.Unix(x.Created, 0), Memory: x.State == "running" || x.State == "paused"}
 	rest, marked := strings.CutPrefix(x.Description, mark)

@@ -32,7 +32,7 @@ type DriverChoice struct {
 type DriverFolder struct {
 	Driver string       // such as NetKVM
 	Path   string       // such as NetKVM/2k22/amd64
-	Files  []DriverFile // also those of its subfolders, sorted by path
+	Files  []DriverFile // the files of the folder and of its subfolders, sorted by path
 }
 
 // DriverFile is a file of a driver.

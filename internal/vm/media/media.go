@@ -44,8 +44,8 @@ type Media struct {
 	Product string `json:"product"`
 	// Version is the highest version of the editions, such as 10.0.20348.587.
 	Version string `json:"version"`
-	// Architecture is the processor that all editions are for: amd64, arm64, x86, arm or
-	// ia64; "" if they differ or it is unknown.
+	// Architecture is the processor that all editions are for: amd64, arm64, x86, arm or ia64; ""
+	// if the editions differ or the processor is unknown.
 	Architecture    string   `json:"architecture"`
 	Evaluation      bool     `json:"evaluation"` // an edition expires, and takes no product key
 	Languages       []string `json:"languages"`  // of all editions

@@ -19,8 +19,8 @@ type DockerNetwork struct {
 	Bridge  string // the interface on your machine
 	Subnet  netip.Prefix
 	Gateway netip.Addr
-	// Range is the part of Subnet that Docker gives to containers. If it is invalid, Docker gives
-	// them all of Subnet.
+	// Range is the part of Subnet that Docker gives to containers. If Range is invalid, Docker
+	// gives all of Subnet to containers.
 	Range netip.Prefix
 	// Made reports whether swdt has made the network.
 	Made bool
@@ -50,7 +50,7 @@ func (d Docker) Networks(ctx context.Context) (all []DockerNetwork, err error) {
 		return nil, fmt.Errorf("ask Docker for its networks: %w", err)
 	}
 	for _, answer := range answers {
-		if n, err := answer.network(); err == nil { // the others are no bridges with IPv4
+		if n, err := answer.network(); err == nil { // other networks are no bridges with IPv4
 			all = append(all, n)
 		}
 	}

@@ -61,7 +61,7 @@ func Owner() int {
 // Findings are the results of a check of a VM's network.
 type Findings struct {
 	Place    Place      // the bridge, as far as it was found
-	Address  netip.Addr // of the VM, or the one that it would get
+	Address  netip.Addr // the VM's address, or the address that it would get
 	Problems []finding.Problem
 }
 

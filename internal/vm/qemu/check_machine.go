@@ -24,8 +24,8 @@ func checkMemory(_ context.Context, m vm.Machine) []finding.Problem {
 		fmt.Sprintf("%s are free, the VM wants %s", ui.Size(free), ui.Size(m.Memory)))}
 }
 
-// availableMemory returns the bytes of memory that programs can still use, and whether they are
-// known. They are known on Linux only.
+// availableMemory returns the bytes of memory that programs can still use, and whether this number
+// is known. It is known on Linux only.
 func availableMemory() (int64, bool) {
 	file, err := os.Open("/proc/meminfo")
 	if err != nil {

@@ -120,7 +120,7 @@ func (d *Driver) SendKeys(ctx context.Context, m vm.Machine, keys []string) erro
 	return nil
 }
 
-// key is one of QEMU's QKeyCode.
+// key is a key in the form that QMP's command send-key takes.
 type key struct {
 	Type string `json:"type"`
 	Data string `json:"data"`

@@ -91,7 +91,7 @@ func (d *Driver) Status(ctx context.Context, m vm.Machine) (vm.Status, error) {
 	switch {
 	case ctx.Err() != nil:
 		return vm.Status{}, context.Cause(ctx)
-	case err != nil && !now.qemu.Alive(): // it has ended meanwhile
+	case err != nil && !now.qemu.Alive(): // QEMU has ended meanwhile
 		return d.Status(ctx, m)
 	case err != nil:
 		status.State, status.Reason = vm.Paused, "QEMU does not answer: "+err.Error()

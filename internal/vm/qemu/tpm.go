@@ -87,7 +87,7 @@ func endTPM(ctx context.Context, m vm.Machine, s started) error {
 	return fmt.Errorf("end the TPM: %w", swtpm.Ended(ctx, tpmLimit))
 }
 
-// maxTPMFile bounds a file of a TPM's state in bytes; they have some kilobytes.
+// maxTPMFile bounds a file of a TPM's state, in bytes. Such a file has some kilobytes.
 const maxTPMFile = 16 << 20
 
 // copyTPM copies the state of a TPM that does not run to a folder that does not exist.

@@ -59,7 +59,7 @@ func snapshots(t *testing.T, f Fixture) {
 	f.saved(t, m)
 }
 
-// saved checks the names of a VM's snapshots and returns them.
+// saved checks the names of a VM's snapshots and returns the snapshots.
 func (f Fixture) saved(t *testing.T, m vm.Machine, expected ...string) []vm.Snapshot {
 	t.Helper()
 	all, err := f.Driver.Snapshots(t.Context(), m)

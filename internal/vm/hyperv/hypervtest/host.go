@@ -67,7 +67,7 @@ type Checkpoint struct {
 }
 
 // Change changes the state in the file at path, while it holds the file's lock. If the file is
-// missing, the state is that of a new host.
+// missing, Change begins with a new host.
 func Change(path string, change func(*Host) error) error {
 	lock, err := claim(path + ".lock")
 	if err != nil {

@@ -37,8 +37,8 @@ type dirEntry struct{ child Child }
 func (d dirEntry) Name() string { return d.child.Name }
 func (d dirEntry) IsDir() bool  { return d.child.Dir }
 
-// Type returns the type of the entry. An irregular file looks like a regular file here, since only
-// its record has the type.
+// Type returns the type of the entry. For an irregular file, it returns the type of a regular file,
+// since only the file's record has the right type.
 func (d dirEntry) Type() fs.FileMode {
 	if d.child.Dir {
 		return fs.ModeDir

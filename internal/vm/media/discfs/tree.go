@@ -138,8 +138,8 @@ func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// Whole returns nil if the image holds the bytes of all its files, and otherwise an error
-// that names the first file whose bytes it lacks.
+// Whole returns nil if the image holds the bytes of all its files. If not, the error names the
+// first file of which bytes are missing.
 func (f *FS) Whole() error {
 	return fs.WalkDir(f, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -43,8 +43,8 @@ func (v *volume) child(name string, dir bool, at longAllocation) discfs.Child {
 	}
 }
 
-// load reads the file entry at a position. dir reports whether the name in the parent folder is
-// that of a folder; the file entry must agree.
+// load reads the file entry at a position. dir reports whether the name in the parent folder
+// describes a folder; the file entry must agree.
 func (v *volume) load(at longAllocation, dir bool) (discfs.Entry, error) {
 	sector, err := v.sector(at.block, 1)
 	if err != nil {

@@ -52,7 +52,7 @@ func (c *Client) RunJob(ctx context.Context, command, id string, arguments map[s
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), dismissLimit)
 	defer cancel()
 	if err != nil {
-		_ = c.Run(after, "job-cancel", map[string]any{"id": id}, nil) // it may have ended meanwhile
+		_ = c.Run(after, "job-cancel", map[string]any{"id": id}, nil) // the job may have ended meanwhile
 	}
 	dismissed := c.Run(after, "job-dismiss", map[string]any{"id": id}, nil)
 	switch {
@@ -64,8 +64,8 @@ func (c *Client) RunJob(ctx context.Context, command, id string, arguments map[s
 	return dismissed
 }
 
-// EndJobs waits until the jobs that another client has left have ended, and dismisses them.
-// QEMU refuses a new job with the id of one that was not dismissed.
+// EndJobs waits until the jobs that another client has left have ended, and dismisses them. QEMU
+// refuses a new job with the ID of a job that was not dismissed.
 func (c *Client) EndJobs(ctx context.Context) error {
 	return wait.Condition{
 		Name: "earlier jobs of QEMU to end", Interval: 10 * time.Millisecond, MaxInterval: 250 * time.Millisecond,
