@@ -108,7 +108,7 @@ func (g *guardian) Execute(_ []string, requests <-chan svc.ChangeRequest, status
 	}
 }
 
-// eof is an empty input.
+// eof is a reader without data.
 type eof struct{}
 
 func (eof) Read([]byte) (int, error) { return 0, io.EOF }

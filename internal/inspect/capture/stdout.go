@@ -45,8 +45,8 @@ func (o *Stdout) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// Unwritten returns the *StdoutError that ended ctx, or err if no such error ended ctx. The caller
-// can so report the *StdoutError once, and not once for each node.
+// Unwritten returns the *StdoutError that ended ctx, or err if no such error ended ctx. So the
+// caller can report the *StdoutError once, and not once for each node.
 func Unwritten(ctx context.Context, err error) error {
 	var failed *StdoutError
 	if errors.As(context.Cause(ctx), &failed) {

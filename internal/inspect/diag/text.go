@@ -53,7 +53,8 @@ func (m Manifest) writeNodes(w io.Writer) error {
 	return ui.Table(w, []string{"NODE", "RESULT", "WINDOWS", "COLLECTORS", "FINDINGS", "TOOK", "MESSAGE"}, rows)
 }
 
-// Failures returns a *fleet.Error that names the nodes whose gathering failed, or nil.
+// Failures returns a *fleet.Error that names the nodes whose gathering failed, or nil if no
+// gathering failed.
 func (m Manifest) Failures() error {
 	failed := &fleet.Error{Total: len(m.Nodes)}
 	for _, n := range m.Nodes {

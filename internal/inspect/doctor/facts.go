@@ -28,8 +28,8 @@ type Fact[T any] struct {
 // Known returns the fact that has value.
 func Known[T any](value T) Fact[T] { return Fact[T]{Value: &value} }
 
-// factOf returns the fact with value, or if err is not nil an unknown fact with err as
-// the reason.
+// factOf returns a known fact with value. If err is not nil, factOf returns an unknown fact with
+// err as the reason.
 func factOf[T any](value T, err error) Fact[T] {
 	switch {
 	case err == nil:

@@ -258,7 +258,8 @@ func (g *gatherer) readEvents(ctx context.Context) ([]Event, error) {
 	}
 	slices.Sort(query.IDs)
 	query.IDs = slices.Compact(query.IDs)
-	query.Level = logline.Warning // without this, healthy volumes are found too: Ntfs logs event 98 for them
+	// Ntfs logs event 98 for healthy volumes too, but at a lower level.
+	query.Level = logline.Warning
 	all := []Event{}
 	for _, channel := range channels {
 		err := channel.Read(ctx, query, func(batch []events.Event, _ bool) error {

@@ -72,8 +72,8 @@ func (c Systems) Find(name string) (System, error) {
 	if !errors.As(err, &unknown) {
 		return system, err
 	}
-	// The runtime also lists pod sandboxes and containers that have ended. Owners with a compute
-	// system come first.
+	// The runtime also lists pod sandboxes and containers that have ended, so Find first searches
+	// the owners that have a compute system.
 	live := slices.DeleteFunc(slices.Clone(c.Owners), func(o Owner) bool { _, there := c.of(o); return !there })
 	owner, err := FindOwner(live, name, false)
 	if errors.As(err, &unknown) {

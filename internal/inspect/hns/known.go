@@ -47,8 +47,9 @@ type Known struct {
 	// Here has the pods of the node; Runtime reports whether the node's container runtime answered.
 	Here    []Pod `json:"here,omitempty"`
 	Runtime bool  `json:"runtime"`
-	// Everywhere has the pods of the cluster that run and have addresses of their own. Services has
-	// all Services of the cluster. Cluster reports whether the cluster was asked and answered.
+	// Everywhere has the pods of the cluster that have not ended and are not on the host network.
+	// Services has all Services of the cluster. Cluster reports whether the cluster was asked and
+	// answered.
 	Everywhere []Pod     `json:"everywhere,omitempty"`
 	Services   []Service `json:"services,omitempty"`
 	Cluster    bool      `json:"cluster"`

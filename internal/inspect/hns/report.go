@@ -121,7 +121,7 @@ func reporter[N identified](of func(fleet.Outcome, View) N) func([]fleet.Result[
 	}
 }
 
-// One node's objects of each kind.
+// Each of these types has the objects of one kind on one node.
 type (
 	nodeNetworks struct {
 		fleet.Outcome

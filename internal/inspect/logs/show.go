@@ -39,7 +39,7 @@ func (e *TooManyError) Error() string {
 // NothingError reports sources without a log on the node.
 type NothingError struct {
 	Sources []string
-	Wanted  []Found // the files that a service is configured to write
+	Wanted  []Found // files that the sources name and that do not exist yet
 }
 
 func (e *NothingError) Error() string {

@@ -1,6 +1,6 @@
 package logs
 
-// Source is a program whose logs have a name.
+// Source is a program, with the places of its logs. Users name a source to read these logs.
 type Source struct {
 	Name  string
 	About string

@@ -112,7 +112,7 @@ func (w *Live) draw() error {
 	return w.Screen.Draw(text.String(), wanted.Footer...)
 }
 
-// writeNodes writes the questions that the nodes did not answer, and the table.
+// writeNodes writes the gaps of each node's table, and one table of all nodes.
 func writeNodes(to io.Writer, s Selection, wide bool, nodes ...NodeReport) error {
 	for _, of := range nodes {
 		for _, gap := range of.whole.Gaps {
