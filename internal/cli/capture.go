@@ -42,22 +42,24 @@ func (a *app) captureCommand() *cobra.Command {
 		Long: `Captures packets on nodes with the packet monitor of Windows, pktmon. Without -w
 it prints packets as they pass. With -w FILE it writes them as pcapng when the
 capture ends: at Ctrl-C, or after --for. A second Ctrl-C leaves the packets on
-the node for an hour, until the next capture: swdt capture fetch gets them.
+the node for an hour or until the next capture: swdt capture fetch gets them.
 
 With -w - it writes packets to stdout while it captures, for Wireshark at the
 other end of a pipe. pktmon hands out no packets before it stops, so each node
 captures in rounds of --round and misses the packets between two rounds.
 -w FILE has no such gaps.
 
-With several nodes, -w FILE has the packets of all, and FILE-NODE beside it
-those of one. The name of an interface in the file is NODE/NAMESPACE/POD for
-packets of a pod, else NODE/COMPONENT of the network stack. Dropped packets are
-in the file too, each with a comment that gives the reason.
+With several nodes, FILE has the packets of all nodes, and FILE-NODE beside it
+the packets of one node. The name of an interface in the file is
+NODE/NAMESPACE/POD for packets of a pod, else NODE/COMPONENT of the network
+stack. Dropped packets are in the file too, each with a comment that gives the
+reason.
 
 Flags of one kind widen the capture, flags of different kinds narrow it; --pod,
 --service and --ip are one kind: --pod a/x --ip 10.0.0.9 --port 53 captures port
 53 of both. A Service is captured with its endpoints, since behind the virtual
-switch its packets have their addresses. The cluster and the node list them.
+switch the packets of the Service have the addresses of the endpoints. The
+cluster and the node list the endpoints.
 
 pktmon reports a packet once for each component of the network stack that it
 passes. --comp nics captures at network adapters alone.
@@ -101,7 +103,8 @@ func (o *captureOptions) addFlags(a *app, cmd *cobra.Command) {
 			"(default all)")
 	flags.BoolVar(&o.drops, "drops", false, "only packets that were dropped")
 	flags.DurationVar(&o.duration, "for", 0, "capture for this `time`, such as 30s (default until Ctrl-C)")
-	flags.StringVar(&o.maxSize, "max-size", "512MB", "how much a node keeps with -w: beyond it, the oldest packets go")
+	flags.StringVar(&o.maxSize, "max-size", "512MB",
+		"how much a node keeps with -w; beyond this size, the oldest packets go")
 	flags.StringVarP(&o.file, "out", "w", "", "`file` to write packets to as pcapng, or - for stdout as they come")
 	flags.DurationVar(&o.round, "round", capture.DefaultRound, "with -w -, `time` between two lots of packets")
 	flags.BoolVar(&o.force, "force", false, "end a capture that swdt did not start, and remove its filters")

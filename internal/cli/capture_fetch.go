@@ -22,7 +22,7 @@ connection broke, or whose file could not be written on your machine. Without ID
 it fetches the newest capture of each node. A node keeps such packets for an
 hour, or until the next capture begins. The command captures nothing.`,
 		Example: examples(
-			"capture fetch -n win-1 -w web.pcapng", "the newest one",
+			"capture fetch -n win-1 -w web.pcapng", "the newest capture",
 			"capture fetch 20261122-140312-5d1f9a02 -n win-1 -w web.pcapng", "as the message said",
 		),
 		Args: arguments(cobra.MaximumNArgs(1)),
@@ -42,7 +42,7 @@ hour, or until the next capture begins. The command captures nothing.`,
 func (a *app) runCaptureFetch(ctx context.Context, o *captureOptions, id string) (err error) {
 	switch {
 	case a.global.dryRun:
-		return usagef("capture fetch has no --dry-run: it changes nothing but removes from the node what it has fetched")
+		return usagef("capture fetch has no --dry-run: its only change is to remove the fetched packets from the node")
 	case o.file == "" || o.file == stdoutFile:
 		return usagef("name the file to write with -w")
 	}

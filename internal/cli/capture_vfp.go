@@ -20,8 +20,8 @@ with the layer that dropped them.
 For ports that --port or --pod names, it shows every counter. JSON and YAML
 always have all counters.`,
 		Example: examples(
-			"capture vfp", "every port, and whose it is",
-			"capture vfp --pod default/web-0", "all that was counted at a pod's port",
+			"capture vfp", "every port, with its owner",
+			"capture vfp --pod default/web-0", "every counter of a pod's port",
 		),
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -20,9 +20,9 @@ func (a *app) clusterCommand() *cobra.Command {
 in containers of kind on this machine. The document has a file of its own, or is
 beside the nodes in a node file.
 
-swdt changes only clusters that it has made itself. A new cluster has no pod network,
-since kind's own has no part for Windows: its nodes are not Ready until you install
-one.`
+swdt changes only clusters that it has made itself. A new cluster has no pod
+network, since kind's own does not support Windows. The nodes of the cluster are
+not Ready until you install a pod network.`
 	cmd.Example = examples(
 		"cluster init > cluster.yaml", "a commented document to start from",
 		"cluster create -c cluster.yaml", "",
@@ -138,8 +138,8 @@ func (a *app) clusterDeleteCommand() *cobra.Command {
 		Use:        "delete",
 		Short:      "Delete the cluster and everything in it",
 		SuggestFor: []string{"rm", "remove", "down", "destroy"},
-		Long: `Deletes the containers of the cluster with all that is in them, and its entry in the
-kubeconfig. Asks first, unless --yes is set.`,
+		Long: `Deletes the containers of the cluster with all that is in them, and the
+cluster's entry in the kubeconfig. Asks first, unless --yes is set.`,
 		Example: examples("cluster delete -c cluster.yaml", "", "cluster delete -c cluster.yaml --yes", "in a script"),
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -117,7 +117,7 @@ func checkPlaces(from, to place) error {
 		case err != nil:
 			return usagef("%v", err)
 		case !info.IsDir() && !info.Mode().IsRegular(): // a device has no size and may have no end
-			return usagef("%s is neither a file nor a folder: save what it gives to a file first", from.path)
+			return usagef("%s is neither a file nor a folder: save its output to a file first", from.path)
 		}
 	}
 	if _, err := v1alpha1.CleanWindowsPath(remote); err != nil {

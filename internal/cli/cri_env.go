@@ -75,7 +75,7 @@ func (a *app) proxyAddress(documents []config.Document, listen string) (string, 
 		return "", usagef("--listen %v", err)
 	}
 	if strings.HasSuffix(address, ":0") {
-		return "", usagef("%s is any free port: give the proxy and this command the same with --listen", address)
+		return "", usagef("%s is any free port: give the proxy and this command the same port with --listen", address)
 	}
 	return address, nil
 }

@@ -83,7 +83,8 @@ func (o *criProxyOptions) validate(args []string, nodes int) error {
 	case o.listen == "":
 		return nil
 	case nodes > 1 && o.listen != anyPort:
-		return usagef("--listen %s: %d nodes cannot share it; leave it away, use %s, or choose one with --node",
+		return usagef("--listen %s: %d nodes cannot share this address; leave --listen out, use %s, or "+
+			"choose one node with --node",
 			o.listen, nodes, anyPort)
 	case errors.As(criproxy.Check(o.listen), &address):
 		return usagef("--listen %v", address)

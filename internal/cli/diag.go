@@ -65,7 +65,7 @@ At most %d nodes are asked at a time, whatever --parallel is, to bound memory.`,
 	o.cluster.addFlags(cmd)
 	flags.Var(&o.profile, "profile", "how much is gathered")
 	flags.StringVarP(&o.out, "out", "w", "", "`file` to write (default swdt-diag-DATE.tar.gz)")
-	flags.StringArrayVar(&o.redact, "redact", nil, "also take out what fits this `pattern`; several times for several")
+	flags.StringArrayVar(&o.redact, "redact", nil, "also redact what matches this `pattern`; several times for several")
 	flags.BoolVar(&o.eventFiles, "evtx",
 		false, "keep the event channels as .evtx files too, in which nothing is redacted")
 	flags.DurationVar(&o.nodeTimeout, "node-timeout", diag.NodeTimeout, "the longest `time` for one node")
@@ -87,7 +87,7 @@ func (o *diagOptions) complete(now time.Time) error {
 		return usagef("--redact: %v", err)
 	}
 	if o.eventFiles && len(o.redact) > 0 {
-		return usagef("--evtx keeps files in which nothing can be redacted, and --redact wants something to be: " +
+		return usagef("--evtx adds files in which nothing can be redacted, which contradicts --redact: " +
 			"leave one of them out")
 	}
 	if o.nodeTimeout <= 0 {

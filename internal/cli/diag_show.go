@@ -13,13 +13,13 @@ func (a *app) diagShowCommand() *cobra.Command {
 		Use:   "show BUNDLE [NODE [TABLE]] [flags]",
 		Short: "Show the content of a bundle",
 		Long: `Shows the content of a bundle of swdt diag: its nodes, the data of one node, or
-one table as the command prints it that shows it live. No node is contacted and
+one table in the form in which swdt prints it live. No node is contacted and
 nothing is unpacked.`,
 		Example: examples(
 			"diag show bundle.tar.gz", "the nodes",
-			"diag show bundle.tar.gz win-1", "what was gathered, and why not what was not",
+			"diag show bundle.tar.gz win-1", "its data, and why data is missing",
 			"diag show bundle.tar.gz win-1 pods", "a table",
-			"diag show bundle.tar.gz win-1 events -o json", "and what it was made of",
+			"diag show bundle.tar.gz win-1 events -o json", "the data behind a table",
 		),
 		Args: arguments(cobra.RangeArgs(1, 3)),
 		RunE: func(_ *cobra.Command, args []string) error { return a.runDiagShow(args) },

@@ -42,18 +42,19 @@ Each finding has what was seen and the remedy. A rule whose facts are missing is
 listed as skipped, with the reason: that does not mean that nothing is wrong.
 
 With several nodes, each finding is listed once with the nodes that have it, and
-its commands are for exactly these; -o wide lists all of them by name.
+the commands in it are for exactly these nodes; -o wide lists all of them by
+name.
 
 --save-facts saves the facts, and --facts checks saved facts again, without the
 node. They hold no keys, tokens or passwords.
 
 The exit code is 5 if a finding is as severe as --fail-on or worse.`,
 		Example: examples(
-			"doctor --kubeconfig admin.conf", "the node, and what its cluster makes of it",
+			"doctor --kubeconfig admin.conf", "the node, and its state in the cluster",
 			"doctor --fail-on warning", "for scripts: exit code 5 for warnings too",
-			"doctor --rule disk-space,memory", "only these",
-			"doctor --list-rules", "what is looked at",
-			"doctor --save-facts facts.json", "to look again later, or elsewhere",
+			"doctor --rule disk-space,memory", "only these rules",
+			"doctor --list-rules", "list the rules",
+			"doctor --save-facts facts.json", "to check again later, or elsewhere",
 			"doctor --facts facts.json", "",
 		),
 		Args: arguments(cobra.NoArgs),
@@ -64,9 +65,9 @@ The exit code is 5 if a finding is as severe as --fail-on or worse.`,
 	flags.BoolVar(&o.list, "list-rules", false, "only list the rules; no node is contacted")
 	flags.StringSliceVar(&o.rules, "rule", nil, "only these `rules`, several times or with commas for several")
 	flags.StringVar(&o.failOn, "fail-on", string(finding.Error),
-		"end with 5 for a finding this bad: error, warning, info or never")
-	flags.StringVar(&o.facts, "facts", "", "look at the facts in this `file` and contact no node")
-	flags.StringVar(&o.saveFacts, "save-facts", "", "write the facts to this `file`, to look at again with --facts")
+		"end with 5 for a finding this severe: error, warning, info or never")
+	flags.StringVar(&o.facts, "facts", "", "check the facts in this `file` and contact no node")
+	flags.StringVar(&o.saveFacts, "save-facts", "", "write the facts to this `file`, to check again with --facts")
 	must(cmd.MarkFlagFilename("facts"))
 	must(cmd.RegisterFlagCompletionFunc("rule", completeRules))
 	must(cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(failOns(),

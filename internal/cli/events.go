@@ -32,7 +32,7 @@ The node's own wevtutil.exe filters by channel, id, level and time; --grep is
 applied here. -o json prints one line of JSON for each event.`,
 		Example: examples(
 			"events --since 1h --level warning", "what went wrong lately",
-			"events --channel services -f", "services that start, stop and crash, as they do",
+			"events --channel services -f", "services that start, stop and crash, live",
 			"events --channel hns --channel hcs --tail 20", "",
 			"events --channel System --id 7031,7034", "services that ended unexpectedly",
 		),
@@ -42,7 +42,7 @@ applied here. -o json prints one line of JSON for each event.`,
 	o.addFlags(cmd, "events")
 	must(cmd.Flags().MarkHidden("timestamps")) // events always have their timestamps
 	cmd.Flags().StringArrayVar(&o.channels, "channel",
-		nil, "`name` of a channel, or of several as above; several times for several")
+		nil, "`name` of a channel or of a group above; several times for several")
 	cmd.Flags().IntSliceVar(&o.ids, "id", nil, "only events with these `numbers`")
 	must(cmd.RegisterFlagCompletionFunc("channel", func(*cobra.Command, []string, string) ([]string,
 		cobra.ShellCompDirective) {

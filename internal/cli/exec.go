@@ -39,7 +39,7 @@ powershell.
 On several nodes each line begins with the node's name, and stdin is empty.`,
 		Example: examples(
 			"exec -- hostname", "",
-			`exec -- cmd /c dir "C:\k"`, "what is built into cmd",
+			`exec -- cmd /c dir "C:\k"`, "a command that is built into cmd",
 			"exec -- ctr -n k8s.io containers ls", "",
 		),
 		Args: arguments(cobra.MinimumNArgs(1)),
@@ -49,8 +49,8 @@ On several nodes each line begins with the node's name, and stdin is empty.`,
 	cmd.Flags().StringVar(&o.folder, "folder", "", "working `folder` on the node (default the user's profile)")
 	cmd.Flags().StringArrayVar(&o.environment, "env",
 		nil, "environment variable to add, `NAME=value`; several times for several")
-	cmd.Flags().BoolVar(&o.noStdin, "no-stdin", false, "leave stdin alone, as a loop that reads it needs")
-	cmd.Flags().BoolVarP(&o.stdin, "stdin", "i", false, "send stdin to the program, as is done without it too")
+	cmd.Flags().BoolVar(&o.noStdin, "no-stdin", false, "do not read stdin, for a loop that reads it itself")
+	cmd.Flags().BoolVarP(&o.stdin, "stdin", "i", false, "send stdin to the program, which is the default")
 	cmd.Flags().BoolVarP(&o.terminal, "tty", "t", false, "refused: a program gets no terminal from swdt yet")
 	cmd.MarkFlagsMutuallyExclusive("stdin", "no-stdin")
 	return cmd

@@ -31,25 +31,26 @@ const (
 const exitCodesHelp = `swdt ends with one of these, whatever the command:
 
   0    done, or there was nothing to do
-  1    failed; what a push, or a join that was not begun, found is as it was, other
-       commands say how far they came and go on from there; or the answer to a
-       question (reset, hcs kill, sandbox down --all) was no: nothing was changed
+  1    failed. A push, or a join that was not begun, has changed nothing; other
+       commands report how far they came, and the next run goes on from there.
+       It is also 1 if the answer to a question (reset, hcs kill, sandbox down
+       --all) was no: nothing was changed
   2    wrong usage or a wrong node file; no node was contacted
   3    a node could not be reached or not be trusted (host key, login)
   4    failed, and the previous binaries were put back on the node
-  5    a check found what it looks for
+  5    a check found a problem
   6    swdt ended while the node was still at work, since --timeout passed or the
        connection was lost for good: the node finishes or undoes the push by
        itself, and swdt status shows how it ended
   130  interrupted (Ctrl-C)
 
-With several nodes it is 0 if all succeeded, the failed nodes' code if they all
-failed with the same one, and 1 if they failed with different ones; the summary
+With several nodes the code is 0 if all succeeded, the code of the failed nodes
+if all of them have the same code, and 1 if their codes differ; the summary
 lists them. A failed node does not keep swdt from working on the others.
 
-exec and powershell end with the exit code of the program that they ran: 0 to 255
-as it is, and 1 for a code that this machine has no room for (Windows has 32
-bits). If the program could not be run, they end with one of the codes above.
+exec and powershell end with the exit code of the program that they ran: a code
+from 0 to 255 as it is, and 1 for any other (codes of Windows have 32 bits). If
+the program could not be run, they end with one of the codes above.
 `
 
 // usageError is a command line that makes no sense.

@@ -47,7 +47,7 @@ func (a *app) hcsExecCommand() *cobra.Command {
 		Long: "Runs a command in a container of the node.\n\n" + containerHelp,
 		Example: examples(
 			"hcs exec default/web -- ipconfig", "",
-			`hcs exec default/web -- cmd /c dir C:\`, "what is built into cmd",
+			`hcs exec default/web -- cmd /c dir C:\`, "a command that is built into cmd",
 		),
 		Args: arguments(cobra.MinimumNArgs(2)), ValidArgsFunction: a.completeContainers,
 		RunE: func(cmd *cobra.Command, args []string) error {

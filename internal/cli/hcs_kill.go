@@ -18,8 +18,9 @@ func (a *app) hcsKillCommand() *cobra.Command {
 	cmd := canDryRun(forNodes(&cobra.Command{
 		Use: "kill [flags] CONTAINER", Short: "End a compute system and all processes in it",
 		Long: `Ends a compute system and all processes in it through the Host Compute Service,
-and waits until it is gone. Use it for what the container runtime cannot end. A
-pod of a cluster is better deleted there: the kubelet restarts what ends here.
+and waits until it is gone. Use it for a compute system that the container
+runtime cannot end. Delete a pod of a cluster with kubectl instead: the kubelet
+restarts containers that this command ends.
 
 CONTAINER is the beginning of an ID of "swdt hcs list", NAMESPACE/POD/CONTAINER,
 or NAMESPACE/POD for the pod sandbox.`,

@@ -43,8 +43,8 @@ type hnsOptions struct {
 
 func (o *hnsOptions) addFlags(a *app, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.network, "network",
-		"", "only what is of this network: its `name`, or the beginning of its ID")
-	cmd.Flags().StringVar(&o.ip, "ip", "", "only what has to do with this `address`: a pod's, or a Service's")
+		"", "only objects of this network: its `name`, or the beginning of its ID")
+	cmd.Flags().StringVar(&o.ip, "ip", "", "only objects with this `address` of a pod or a Service")
 	o.cluster.addFlags(cmd)
 	must(cmd.RegisterFlagCompletionFunc("network", a.completeNetworks))
 }

@@ -19,7 +19,8 @@ type hnsKind struct {
 func hnsNetworks() hnsKind {
 	return hnsKind{
 		name: "networks", short: "List networks, with their subnets and gateways",
-		long: `ENDPOINTS counts those on this node, and remote ones: of pods on other nodes.`,
+		long: `ENDPOINTS counts the endpoints on this node, and the remote endpoints, which
+stand for pods on other nodes.`,
 		Kind: hns.Networks(),
 	}
 }

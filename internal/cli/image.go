@@ -48,8 +48,8 @@ the disk as qcow2 or VHDX, and beside it FILE.manifest.json, which lists what is
 in the image with versions and hashes.
 
 The image has no SSH keys, no certificates and tokens of a cluster, no passwords
-of an unattended installation, no logs, and nothing of swdt. A machine of it has
-no password and no key until the answer file of its first start sets them.
+of an unattended installation, no logs, and nothing of swdt. A machine made from
+it has no password and no key until the answer file of its first start sets them.
 
 Nothing joins a cluster. If a step fails, or at Ctrl-C, swdt removes the
 temporary VM and the unfinished image, unless --keep is set. The base image is
@@ -72,7 +72,7 @@ only read.`,
 	flags.BoolVar(&o.KeepAuthorizedKeys, "keep-authorized-keys", false,
 		"leave the keys that may log in by SSH in the image")
 	flags.BoolVar(&o.KeepHostKeys, "keep-host-keys", false,
-		"leave the SSH server's keys in the image: all machines of it\nhave the same then")
+		"leave the SSH server's keys in the image: all machines made\nfrom it then have the same keys")
 	flags.BoolVar(&o.KeepVM, "keep", false, "keep the temporary VM if a step fails")
 	flags.StringVar(&o.Mirror, "mirror", "", "`URL or folder` that everything is downloaded from instead")
 	addYesFlag(cmd, &o.yes)

@@ -45,23 +45,23 @@ Before it changes anything, it checks node and cluster and lists all problems at
 once (--preflight does only that; exit code 5 if it finds an error). Each step
 compares first: a second run changes nothing, the next run finishes an
 interrupted one, and a change of the node file makes exactly that change.
-` + "`swdt reset`" + ` takes it back.`,
+` + "`swdt reset`" + ` undoes the join.`,
 		Example: examples(
 			"join --kubeconfig admin.conf", "",
 			"join --kubeconfig admin.conf --preflight", "what would go wrong?",
 			"join --kubeconfig admin.conf --dry-run", "what would change?",
-			"join --mirror ./mirror --allow-reboot", "no internet; reboot where a feature needs it",
+			"join --mirror ./mirror --allow-reboot", "no internet; reboot if a feature needs it",
 		),
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runJoin(cmd.Context(), o) },
 	}))
 	flags := cmd.Flags()
 	o.cluster.addFlags(cmd)
-	flags.BoolVar(&o.preflight, "preflight", false, "only say what would go wrong, and change nothing")
+	flags.BoolVar(&o.preflight, "preflight", false, "only report what would go wrong, and change nothing")
 	flags.StringVar(&o.mirror, "mirror", "", "`URL or folder` that everything is downloaded from instead")
-	flags.BoolVar(&o.allowReboot, "allow-reboot", false, "reboot the node where a change needs it, wait, and go on")
+	flags.BoolVar(&o.allowReboot, "allow-reboot", false, "reboot the node if a change needs it, wait, and go on")
 	flags.BoolVar(&o.drain, "drain",
-		false, "where the node has pods already: have them leave before anything is changed")
+		false, "if the node already has pods: evict them before anything is changed")
 	flags.DurationVar(&o.drainTimeout, "drain-timeout", defaultDrainTimeout, "how long pods may take to leave")
 	flags.DurationVar(&o.readyTimeout, "ready-timeout", join.DefaultReadyTimeout,
 		"how long the node may take to be Ready")

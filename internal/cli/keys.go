@@ -145,7 +145,7 @@ type earlyPrompter struct {
 	keys *keys
 }
 
-var errNoQuestions = errors.New("it needs an answer, and the terminal is in use: start swdt again")
+var errNoQuestions = errors.New("swdt has a question, but the terminal is in use: start swdt again")
 
 func (p *earlyPrompter) Confirm(ctx context.Context, question string) (bool, error) {
 	if p.keys.active.Load() {

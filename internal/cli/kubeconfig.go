@@ -15,7 +15,7 @@ type clusterOptions struct{ kubeconfig, context string }
 
 func (o *clusterOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig",
-		"", "`file` that says which cluster (default $KUBECONFIG, else ~/.kube/config)")
+		"", "`file` that names the cluster (default $KUBECONFIG, else ~/.kube/config)")
 	cmd.Flags().StringVar(&o.context, "context", "", "`name` of the kubeconfig's context (default its current one)")
 	must(cmd.MarkFlagFilename("kubeconfig"))
 	must(cmd.RegisterFlagCompletionFunc("context", o.completeContexts))
@@ -80,6 +80,6 @@ func (a *app) optionalClusterOnce(ctx context.Context, o *clusterOptions, r ui.R
 	case o.named():
 		return nil, err
 	}
-	r.Warn("KUBECONFIG is set, but its cluster is of no use, so %s: %v", without, err)
+	r.Warn("KUBECONFIG is set, but its cluster cannot be used, so %s: %v", without, err)
 	return nil, nil
 }

@@ -39,22 +39,23 @@ func (a *app) kubernetesCommand() *cobra.Command {
 		Long: `Pushes the binaries of spec.kubernetes.provisioners to the node, those named or
 all, in one transaction. It sends the binaries whose SHA-256 differs while the
 services still run, stops the services, swaps the files by renaming, starts the
-services and checks them. If one does not come up, the old binaries are put back
-and started, and the exit code is 4. If nothing differs, nothing is changed.
+services and checks them. If a service does not start or fails its check, the
+old binaries are put back and started, and the exit code is 4. If nothing
+differs, nothing is changed.
 
 If --kubeconfig or KUBECONFIG names the cluster of the node, the node must also
-become Ready there, with a lease that the new kubelet renewed, else the old
-binaries are put back. --drain evicts its pods before the services stop and
-uncordons the node after; if a PodDisruptionBudget keeps pods from leaving in
-time, nothing is changed.`,
+become Ready in the cluster, with a lease that the new kubelet renewed, else the
+old binaries are put back. --drain evicts the node's pods before the services
+stop and uncordons the node after; if a PodDisruptionBudget keeps pods from
+leaving in time, nothing is changed.`,
 		Example: examples(
 			"kubernetes", "push all that differs",
-			"push kubelet", "only this one; --only kubelet is the same",
+			"push kubelet", "only kubelet, as with --only kubelet",
 			"push --dry-run", "what would be replaced and restarted",
-			"push --force --only containerd", "restart it even though it is the same",
+			"push --force --only containerd", "restart it even if it does not differ",
 			"push --build", "run the provisioners' builds first",
 			"push --watch", "and again whenever a binary or its sources change",
-			"push --drain --kubeconfig admin.conf", "have the node's pods leave before",
+			"push --drain --kubeconfig admin.conf", "evict the node's pods first",
 		),
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.completeComponents,

@@ -31,9 +31,9 @@ type selection struct {
 
 func (o *selection) addFlags(cmd *cobra.Command, lines string) {
 	flags := cmd.Flags()
-	flags.BoolVarP(&o.follow, "follow", "f", false, "go on with what comes, until Ctrl-C")
+	flags.BoolVarP(&o.follow, "follow", "f", false, "go on with new "+lines+", until Ctrl-C")
 	flags.StringVar(&o.since, "since", "", "only "+lines+" from this `time` on: 10m, 2h, or 2026-11-20T14:00:00Z")
-	flags.StringVar(&o.until, "until", "", "only "+lines+" up to this `time`, written alike")
+	flags.StringVar(&o.until, "until", "", "only "+lines+" up to this `time`, written as with --since")
 	flags.IntVar(&o.tail, "tail", defaultTail, "the last `N` "+
 		lines+" of each; -1 for all (default 100, all with --since)")
 	flags.Lookup("tail").DefValue = "0"
@@ -60,7 +60,7 @@ func (o *selection) complete(cmd *cobra.Command, now time.Time) (logs.Options, e
 	}
 	switch {
 	case o.follow && o.until != "":
-		return options, usagef("--follow has no end, and --until is one: use one of the two")
+		return options, usagef("--follow has no end, but --until sets one: use one of the two")
 	case !options.Since.IsZero() && !options.Until.IsZero() && options.Until.Before(options.Since):
 		return options, usagef("--until %s is before --since %s", o.until, o.since)
 	case !options.Since.IsZero() && !cmd.Flags().Changed("tail"):
@@ -126,7 +126,7 @@ yet, and a service that restarts.
 			"logs --since 10m --level warning", "what went wrong lately, in kubelet, containerd and kube-proxy",
 			"logs kubelet containerd --grep 'sandbox|(?i)hcs'", "",
 			"logs pod/default/web-0", "a pod's containers, as the node has them",
-			"logs list", "which logs there are",
+			"logs list", "list the logs",
 		),
 		Args:              arguments(cobra.ArbitraryArgs),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.runLogs(cmd, o, args) },
@@ -134,8 +134,8 @@ yet, and a service that restarts.
 	})
 	o.addFlags(cmd, "lines")
 	cmd.Flags().StringVar(&o.via, "via", string(logs.Auto),
-		"how the node is reached: `auto|ssh|api`; auto takes the API server where SSH fails\nand --kubeconfig or "+
-			"--context says which")
+		"how the node is reached: `auto|ssh|api`; auto uses the API server if SSH fails\nand --kubeconfig or "+
+			"--context names it")
 	o.cluster.addFlags(cmd)
 	must(cmd.RegisterFlagCompletionFunc("via",
 		cobra.FixedCompletions([]string{string(logs.Auto), string(logs.SSH), string(logs.API)},
@@ -183,7 +183,7 @@ func (a *app) showLogs(ctx context.Context, options logs.Options, o *logsOptions
 	options.Verbatim = printer.Verbatim()
 	err = a.mergeLogs(ctx, s, options, o, printer)
 	if err == nil && !printer.Printed() && !options.Follow && a.inText() {
-		_, err = fmt.Fprintln(a.streams.Err, "nothing was logged that fits")
+		_, err = fmt.Fprintln(a.streams.Err, "nothing was logged that matches")
 	}
 	return err
 }

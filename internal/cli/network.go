@@ -255,11 +255,11 @@ func (a *app) networkRemoveCommand() *cobra.Command {
 	cmd := canDryRun(&cobra.Command{
 		Use: "remove [calico|flannel] [flags]", Short: "Remove what network install has made",
 		SuggestFor: []string{"uninstall", "delete", "down", "undo"},
-		Long: `Removes the objects that swdt network install has created. All other objects stay;
-in a Calico that others have installed, it turns only Windows off. A kind
-(CustomResourceDefinition) stays as long as objects of it exist, since they would
-be removed with it: --crds removes both. The nodes keep the configuration that the
-network has written there.
+		Long: `Removes the objects that swdt network install has created. All other objects
+stay; in a Calico that others have installed, it turns only Windows off. A kind
+(CustomResourceDefinition) stays as long as objects of this kind exist, since
+they would be removed with the kind: --crds removes both. The nodes keep the
+configuration that the network has written on them.
 
 Pods have no network afterwards. It asks first, unless --yes or --dry-run is set.`,
 		Example: examples("network remove --dry-run", "", "network remove --yes", ""),
@@ -268,7 +268,7 @@ Pods have no network afterwards. It asks first, unless --yes or --dry-run is set
 	})
 	o.cluster.addFlags(cmd)
 	cmd.Flags().BoolVar(&o.crds, "crds", false, "remove the network's kinds too, with all objects of these kinds")
-	cmd.Flags().DurationVar(&o.wait, "wait", defaultNetworkWait, "how long the end of each object may take")
+	cmd.Flags().DurationVar(&o.wait, "wait", defaultNetworkWait, "how long the removal of each object may take")
 	addYesFlag(cmd, &o.yes)
 	return cmd
 }

@@ -20,7 +20,7 @@ const onNodesFlag = "on-nodes"
 
 func addOnNodesFlag(cmd *cobra.Command, onNodes *bool) {
 	cmd.Flags().BoolVar(onNodes, onNodesFlag, false,
-		"look at the nodes of the node files too, over SSH:\ndoes their HNS have the network?")
+		"also check over SSH whether HNS has the network\non the nodes of the node files")
 }
 
 // networkOnNodes looks for the pod network in HNS of each node of the node files. limit bounds

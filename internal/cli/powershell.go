@@ -26,9 +26,9 @@ func (a *app) powershellCommand() *cobra.Command {
 		Short: "Run a PowerShell script on nodes",
 		Long: `Runs a PowerShell script of your machine on the node: FILE, the text of
 --command, or stdin. It runs with $ErrorActionPreference = 'Stop' and UTF-8
-output. The exit code of swdt is that of the script: of exit N, else of the last
-program it ran, else 0, or 1 after an uncaught error. With FILE or --command,
-the script can read stdin.
+output. The exit code of swdt is the exit code of the script: N after exit N,
+else the exit code of the last program that the script ran, else 0; it is 1
+after an uncaught error. With FILE or --command, the script can read stdin.
 
 -Command, as powershell.exe spells it, takes all that follows, so swdt's own
 flags come before it.

@@ -49,10 +49,11 @@ CORES is the mean over a second, or with --watch over --interval. MEMORY is the
 working set. A new shim is not called an orphan for its first 30 s, since its
 pod may still be in the making.
 
-The processes of a container are the one that the runtime names, its children,
-and those of its session, which with process isolation is its own. The processes
-of a container with Hyper-V isolation are in its virtual machine and not listed.
-If the container runtime does not answer, pods are known by their shims alone.
+The processes of a container are the process that the runtime names, its
+children, and the processes of its session (with process isolation, each
+container has a session of its own). The processes of a container with Hyper-V
+isolation are in its virtual machine and not listed. If the container runtime
+does not answer, pods are known by their shims alone.
 
 With --fail-on orphan the exit code is 5 if there is an orphan.`,
 		Example: examples(
@@ -60,7 +61,7 @@ With --fail-on orphan the exit code is 5 if there is an orphan.`,
 			"ps --pod '^web' --sort memory", "",
 			"ps --orphans --fail-on orphan", "a check",
 			"ps --all --sort cpu --watch", "every process, as top shows them",
-			"ps --filter calico", "of owners, parts, programs or images named calico",
+			"ps --filter calico", "only rows that contain calico",
 		),
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runPs(cmd.Context(), o) },
@@ -72,8 +73,8 @@ With --fail-on orphan the exit code is 5 if there is an orphan.`,
 	flags.BoolVar(&o.selection.All, "all", false, "every process, and containers that have ended")
 	flags.BoolVar(&o.selection.Orphans, "orphans", false, "list only processes without an owner")
 	flags.StringVar(&o.failOn, "fail-on", "", "`orphan`: exit code 5 if a process has no owner")
-	flags.BoolVarP(&o.watch, "watch", "w", false, "look again and again, until Ctrl-C")
-	flags.DurationVar(&o.interval, "interval", 2*time.Second, "`time` between two looks of --watch")
+	flags.BoolVarP(&o.watch, "watch", "w", false, "refresh the list until Ctrl-C")
+	flags.DurationVar(&o.interval, "interval", 2*time.Second, "`time` between two refreshes of --watch")
 	must(cmd.RegisterFlagCompletionFunc("namespace", a.completeNamespaces))
 	must(cmd.RegisterFlagCompletionFunc("pod", a.completePodNames))
 	must(cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{failOnOrphan},
@@ -96,11 +97,11 @@ func (o *psOptions) complete() (err error) {
 	case o.failOn != "" && o.failOn != failOnOrphan:
 		return usagef("--fail-on %s: use orphan", o.failOn)
 	case o.selection.Orphans && (ofPods || o.selection.All):
-		return usagef("--orphans shows what no pod has: leave --pod, --namespace and --all out")
+		return usagef("--orphans lists processes without an owner: leave --pod, --namespace and --all out")
 	case ofPods && o.selection.All:
-		return usagef("--all shows what is of no pod too: leave --pod and --namespace out")
+		return usagef("--all also lists processes of no pod: leave --pod and --namespace out")
 	case o.watch && o.failOn != "":
-		return usagef("--watch has no end, and --fail-on is about one: use one of the two")
+		return usagef("--watch has no end, but --fail-on sets the exit code at the end: use one of the two")
 	case o.interval < 100*time.Millisecond:
 		return usagef("--interval %s: use 100ms or more", o.interval)
 	}

@@ -31,13 +31,13 @@ func (a *app) resetCommand() *cobra.Command {
 		Use:        "reset [flags]",
 		Short:      "Undo what swdt join did to nodes",
 		SuggestFor: []string{"leave", "unjoin", "uninstall", "delete"},
-		Long: `Undoes what ` + "`swdt join`" + ` did, in reverse order, by its record on the node: files
-and settings of others stay. It drains the node first, unless --no-drain;
---delete-node removes the Node object. Logs and Windows features stay. A second
-run finds nothing to do.
+		Long: `Undoes what ` + "`swdt join`" + ` did, in reverse order, by the join's record on the node:
+files and settings of others stay. It drains the node first, unless --no-drain
+is set; --delete-node removes the Node object. Logs and Windows features stay.
+A second run finds nothing to do.
 
-It asks first, unless --yes or --dry-run is set; without a terminal it demands
-one of them.`,
+It asks first, unless --yes or --dry-run is set; without a terminal it requires
+one of these flags.`,
 		Example: examples(
 			"reset --kubeconfig admin.conf --delete-node", "leave the cluster",
 			"reset --no-drain --yes", "the cluster is gone already; do not ask",
@@ -47,7 +47,7 @@ one of them.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runReset(cmd.Context(), o) },
 	}))
 	o.cluster.addFlags(cmd)
-	cmd.Flags().BoolVar(&o.noDrain, "no-drain", false, "do not have the node's pods leave first")
+	cmd.Flags().BoolVar(&o.noDrain, "no-drain", false, "do not evict the node's pods first")
 	cmd.Flags().BoolVar(&o.deleteNode, "delete-node", false, "remove the Node object from the cluster")
 	addYesFlag(cmd, &o.yes)
 	cmd.Flags().DurationVar(&o.drainTimeout, "drain-timeout", defaultDrainTimeout, "how long pods may take to leave")
@@ -62,7 +62,7 @@ func (a *app) runReset(ctx context.Context, o *resetOptions) error {
 	if err != nil {
 		return err
 	}
-	question, answered := "Take back what swdt join did on "+whichNodes(s.documents)+"?", o.yes || a.global.dryRun
+	question, answered := "Undo what swdt join did on "+whichNodes(s.documents)+"?", o.yes || a.global.dryRun
 	if err := canConfirm(s.options.Prompt, answered, question); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (a *app) resetIn(o *resetOptions) (join.ResetOptions, error) {
 		return options, usagef("--delete-node needs the cluster: name its kubeconfig with --kubeconfig or KUBECONFIG")
 	case found == nil:
 		return options,
-			usagef("to have the node's pods leave, name the cluster's kubeconfig with --kubeconfig or KUBECONFIG; or " +
+			usagef("to drain the node, name the cluster's kubeconfig with --kubeconfig or KUBECONFIG; or " +
 				"use --no-drain")
 	}
 	options.Cluster = found

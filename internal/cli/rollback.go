@@ -15,8 +15,8 @@ func (a *app) rollbackCommand() *cobra.Command {
 	return canDryRun(forNodes(&cobra.Command{
 		Use:   "rollback NAME…",
 		Short: "Put the previous binaries back",
-		Long: `Puts back the binaries that the last push replaced, in the same kind of
-transaction. It keeps the binaries of now, so that a second rollback undoes the
+		Long: `Puts back the binaries that the last push replaced, in a transaction like that
+of a push. It keeps the present binaries, so that a second rollback undoes the
 first.`,
 		Example: examples(
 			"rollback kubelet", "",

@@ -27,9 +27,9 @@ containerd.exe that you have just built, restarts the services, and puts the old
 binaries back if the new ones do not come up.`,
 		Example: examples(
 			"config init > swdt.yaml", "a commented node file to start from",
-			"setup", "bring the node to what the file's setup says",
+			"setup", "configure Windows as spec.setup says",
 			"kubernetes", "push binaries, restart, roll back if they fail",
-			"status", "what runs there now",
+			"status", "what runs on the node now",
 			"sandbox up", "a stand-in for a Windows node",
 		),
 		Args: noArguments,

@@ -18,7 +18,7 @@ type rowFlags struct{ livetable.Choice }
 // --filter by text in these fields.
 func (o *rowFlags) addFlags(cmd *cobra.Command, fields string, columns []string) {
 	cmd.Flags().StringVar(&o.Sort, "sort", columns[0], "sort the table by this `column`: "+ui.Alternatives(columns))
-	cmd.Flags().StringVar(&o.Filter, "filter", "", "only what has this `text` in its "+fields)
+	cmd.Flags().StringVar(&o.Filter, "filter", "", "only rows with this `text` in "+fields)
 	must(cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(columns, cobra.ShellCompDirectiveNoFileComp)))
 }
 

@@ -18,18 +18,18 @@ func (a *app) sandboxCommand() *cobra.Command {
 		a.sandboxUpCommand(), a.sandboxDownCommand(), a.sandboxStatusCommand(), a.sandboxServeCommand())
 	cmd.AddCommand(a.sandboxBehindSSHDCommands()...)
 	cmd.Long = `Runs a node on this machine that behaves like a Windows node over SSH, to try
-everything on: nothing of it leaves 127.0.0.1.
+swdt on: nothing of it leaves 127.0.0.1.
 
   simulated   an in-memory Windows with the real swdt agent; needs nothing (default)
   wine        the real swdt-agent.exe under Wine, with a real Service Control
               Manager, registry and file locking
 
-With --cluster there is a control plane for it to join: in memory with the
-simulated driver, a real one with wine ("make lab" builds that).`
+With --cluster the node has a control plane to join: one in memory with the
+simulated driver, a real one with wine ("make lab" builds it).`
 	cmd.Example = examples(
 		"sandbox up", "prints the node file to use with -c",
 		"sandbox up second --driver wine", "another one beside it",
-		"sandbox ls", "those that run",
+		"sandbox ls", "the sandboxes that run",
 		"sandbox down second", "",
 	)
 	return cmd
@@ -69,7 +69,7 @@ func (a *app) sandboxUpCommand() *cobra.Command {
 	}
 	o.addFlags(cmd)
 	cmd.Flags().StringVar(&o.Driver, "driver", sandbox.DefaultDriver,
-		"what plays Windows: "+strings.Join(sandbox.Drivers(), " or "))
+		"the stand-in for Windows: "+strings.Join(sandbox.Drivers(), " or "))
 	cmd.Flags().StringVar(&o.Shell, "shell", "", "default shell of its SSH server: cmd or powershell (default cmd)")
 	cmd.Flags().BoolVar(&o.Cluster, "cluster", false, "a Kubernetes control plane too, for the node to join")
 	cmd.Flags().IntVar(&o.Pods, "pods", 0, "`number` of pods that a simulated node runs (default 1)")

@@ -30,13 +30,13 @@ If a change needs a reboot to take effect, swdt says so and ends with exit code
 		Example: examples(
 			"setup", "",
 			"setup --dry-run", "what would change",
-			"setup --allow-reboot", "reboot where a feature needs it",
+			"setup --allow-reboot", "reboot if a feature needs it",
 		),
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runSetup(cmd.Context(), o) },
 	}))
 	cmd.Flags().BoolVar(&o.allowReboot, "allow-reboot", false,
-		"reboot the node where a change needs it, wait, and go on")
+		"reboot the node if a change needs it, wait, and go on")
 	return cmd
 }
 

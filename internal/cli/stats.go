@@ -52,9 +52,9 @@ type statsOptions struct {
 
 func (o *statsOptions) addFlags(a *app, cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringSliceVar(&o.sources, "source", []string{string(stats.CRI)}, "whom to ask: `cri,summary,node`")
+	flags.StringSliceVar(&o.sources, "source", []string{string(stats.CRI)}, "the sources to query: `cri,summary,node`")
 	flags.DurationVar(&o.interval, "interval", time.Second, "`time` between two answers")
-	flags.IntVar(&o.callers, "callers", 0, "`number` of others who ask at the same moments")
+	flags.IntVar(&o.callers, "callers", 0, "`number` of other callers that ask at the same moments")
 	flags.StringVar(&o.namespace, "namespace", "", "only pods of this `namespace`")
 	flags.StringVar(&o.pod, "pod", "", "only pods whose name matches this `regular expression`")
 	flags.Float64Var(&o.tolerance, "tolerance", stats.DefaultTolerance, "how far a rate may be off: 0.2 is 20 %")

@@ -32,14 +32,14 @@ each container the reported and the computed cores, CPU time, memory, limit and
 the age of the sample, and counters of verdicts. It listens on loopback by
 default: clients of the address can read the names of your pods. It refuses
 requests for a host that is no IP address, localhost or --host, so that a web
-page in your browser cannot read them.`,
+page in your browser cannot read the values.`,
 		Example: examples("stats serve", "", "stats serve --listen 127.0.0.1:9750 --source cri,summary", ""),
 		Args:    arguments(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runStatsServe(cmd.Context(), o) },
 	})
 	o.addFlags(a, cmd)
 	cmd.Flags().StringVar(&o.listen, "listen", "127.0.0.1:9750", "`address` to serve at")
-	cmd.Flags().StringSliceVar(&o.hosts, "host", nil, "further host `names` to answer to, as Prometheus asks for them")
+	cmd.Flags().StringSliceVar(&o.hosts, "host", nil, "further host `names` that requests may have")
 	return cmd
 }
 

@@ -55,14 +55,14 @@ Verdicts (for --fail-on):
 --callers adds that many callers that ask at the same moments: the answers of
 containerd 1.7 and newer depend on the other callers.
 
-With --fail-on the exit code is 5 if a sample got one of the verdicts, at the
-end of --for or, without --for, at the first one; and also if no sample could
-have got it: zero needs 10 s of samples, wild and disagree 20 s, stale 30 s. A
-shorter --for is refused.`,
+With --fail-on the exit code is 5 if a sample got one of the verdicts: at the
+end of --for or, without --for, at the first such sample. It is also 5 if there
+were too few samples for a verdict: zero needs 10 s of samples, wild and
+disagree 20 s, stale 30 s. A shorter --for is refused.`,
 		Example: examples(
 			"stats watch", "",
-			"stats watch --callers 2 --for 1m --fail-on zero", "is this containerd one of those?",
-			"stats watch --source cri,summary --pod '^cpulimit'", "and what the kubelet makes of it",
+			"stats watch --callers 2 --for 1m --fail-on zero", "does containerd report a wrong 0?",
+			"stats watch --source cri,summary --pod '^cpulimit'", "with the kubelet's values",
 			"stats watch --sort memory --filter calico", "",
 			"stats watch --for 5m --record before.swdt", "for stats compare and stats report",
 		),
@@ -73,7 +73,7 @@ shorter --for is refused.`,
 	o.choice.addFlags(cmd, "NAMESPACE/POD/CONTAINER", monitor.Columns())
 	cmd.Flags().DurationVar(&o.duration, "for", 0, "watch for this `time`, such as 2m (default until Ctrl-C)")
 	cmd.Flags().StringSliceVar(&o.failOn, "fail-on", nil, "`verdicts` that make the exit code 5")
-	cmd.Flags().StringVar(&o.record, "record", "", "`file` to record to, behind what it holds")
+	cmd.Flags().StringVar(&o.record, "record", "", "`file` to append the samples to")
 	must(cmd.MarkFlagFilename("record"))
 	must(cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(stats.VerdictNames(stats.Verdicts()),
 		cobra.ShellCompDirectiveNoFileComp)))

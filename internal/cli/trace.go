@@ -40,12 +40,12 @@ line of its service, and kubelet with --v=4, by the command line of its service.
 With --otlp a containerd 1.6 or 1.7 also sends its spans to an OpenTelemetry
 collector that the node reaches.
 
-The node keeps the configuration of before, byte for byte, for ` + "`swdt trace off`" + `.
-One transaction changes both and restarts each once, with the services that
-depend on it. If one does not become healthy, its change is undone (exit code 4)
-and the other is changed alone. A broken connection does no harm. A second run
-finds nothing to do; another level replaces the level of now. Without a name
-both are switched, if the node has them.`,
+The node keeps the previous configuration, byte for byte, for ` + "`swdt trace off`" + `.
+One transaction changes both services and restarts each once, with the services
+that depend on it. If one does not become healthy, its change is undone (exit
+code 4) and the other is changed alone. A broken connection does no harm. A
+second run finds nothing to do; another level replaces the present level.
+Without a name both are switched, if the node has them.`,
 		Example: examples(
 			"trace on", "both",
 			"trace on kubelet --v 6", "",
@@ -71,8 +71,9 @@ func (a *app) traceOffCommand() *cobra.Command {
 		Short: "Switch debug logs off",
 		Long: `Puts back the configuration file and the command lines that ` + "`swdt trace on`" + `
 changed, byte for byte, and restarts the services. If another program has
-changed one of them since, swdt refuses and prints the difference; --force puts
-back those of before, and keeps the changed file beside it as *.swdt-old.`,
+changed one of them since, swdt refuses and prints the difference. With --force,
+swdt puts them back all the same, and keeps the changed file beside the restored
+one as *.swdt-old.`,
 		Example: examples("trace off", "", "trace off kubelet --dry-run", "what would change"),
 		Args:    tracedServices, ValidArgs: trace.Services(),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runTraceOff(cmd.Context(), args, o) },
@@ -95,8 +96,8 @@ func (a *app) traceStatusCommand() *cobra.Command {
 func tracedServices(cmd *cobra.Command, args []string) error {
 	for _, name := range args {
 		if !slices.Contains(trace.Services(), name) {
-			return usagef("%s knows no %q: it is about %s", cmd.CommandPath(), name,
-				strings.Join(trace.Services(), " and "))
+			return usagef("%s has no service %q: use %s", cmd.CommandPath(), name,
+				strings.Join(trace.Services(), " or "))
 		}
 	}
 	return nil

@@ -86,10 +86,10 @@ func (a *app) downCommand() *cobra.Command {
 		Use:        "down [flags]",
 		Short:      "Remove the cluster and the VMs that up has made",
 		SuggestFor: []string{"destroy", "teardown"},
-		Long: `Removes the things that "swdt up" has made for the cluster of the files: it takes back
-the joins of machines that stay, deletes VMs with their disks, and the cluster with
-everything in it. Things that were there before stay, as do Windows' settings; it
-names them. Asks first, unless --yes is set.`,
+		Long: `Removes the things that "swdt up" has made for the cluster of the files: it
+takes back the joins of machines that stay, deletes VMs with their disks, and
+the cluster with everything in it. Things that were there before stay, as do
+Windows' settings; down lists them. Asks first, unless --yes is set.`,
 		Example: examples("down -c cluster.yaml", "", "down -c cluster.yaml --yes", "in a script"),
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -22,9 +22,9 @@ func (a *app) vmImageCommand() *cobra.Command {
 	cmd := group("image", "Install Windows from an ISO into golden images",
 		a.vmImageInspectCommand(), a.vmImageBuildCommand(), a.vmImageListCommand(), a.vmImageRemoveCommand())
 	cmd.Long = `A golden image is a disk with an installed Windows, made once from your ISO. The
-disks of VMs are laid over it, so that a VM is made in a second. Its key is the
-hash of everything that went into it: the ISO, the edition, drivers, OpenSSH, the
-settings. The images are below ~/.cache/swdt/images.`
+disks of VMs are laid over it, so that a VM is made in a second. The key of an
+image is the hash of everything that went into it: the ISO, the edition,
+drivers, OpenSSH, the settings. The images are below ~/.cache/swdt/images.`
 	cmd.Example = examples(
 		"vm image inspect SERVER_EVAL_x64FRE_en-us.iso", "what to write into the node file",
 		"vm image build", "install it, unattended",

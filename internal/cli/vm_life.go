@@ -45,9 +45,9 @@ VM gets the node's name, a password and its keys.
 With driver libvirt it adopts the domain that the node file names, and makes
 nothing but a record and an SSH key.
 
-A VM that exists is left as it is; swdt reports what the node file says
-differently. If create fails or is interrupted, nothing remains that "vm delete"
-does not remove.
+A VM that exists is left as it is; swdt reports its differences from the node
+file. "vm delete" removes everything that a failed or interrupted create has
+left.
 
 With a disk image (spec.machine.image.disk), log in as its administrator with
 spec.credentials, or let the image trust the VM's key (vm status shows its path).`,
@@ -219,11 +219,11 @@ func (a *app) vmStartCommand() *cobra.Command {
 		Use:        "start [flags]",
 		Short:      "Start VMs",
 		SuggestFor: []string{"boot", "up", "resume"},
-		Long: `Starts the VMs and returns once they execute; a guest needs minutes more until its
-SSH server answers, for which --wait waits. A VM runs until it is stopped, also
-without swdt. On a bridge, start also waits until the guest has taken its address,
-which swdt gives it. If another program has taken a VM's port of 127.0.0.1, the VM gets
-another, unless the node file sets it.`,
+		Long: `Starts the VMs and returns as soon as they run. A guest needs minutes more until
+its SSH server answers: --wait waits for that. A VM runs until it is stopped,
+also without swdt. On a bridge, start also waits until the guest has taken the
+address that swdt gives it. If another program has taken a VM's port of
+127.0.0.1, the VM gets another, unless the node file sets it.`,
 		Example: examples("vm start", "", "vm start --wait", "until its SSH server answers"),
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

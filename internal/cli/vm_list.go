@@ -91,8 +91,9 @@ func (a *app) vmCheckCommand() *cobra.Command {
 		Use:   "check [flags]",
 		Short: "Find what this machine lacks to run VMs",
 		Long: `Checks whether this machine can run the VMs of the node files with the drivers
-that they name or, without a node file, any VM with the default driver: programs,
-hardware acceleration, firmware, memory and disk. It changes nothing. The exit code is 5 if a VM cannot be made.`,
+that they name or, without a node file, any VM with the default driver:
+programs, hardware acceleration, firmware, memory and disk. It changes nothing.
+The exit code is 5 if a VM cannot be made.`,
 		Example: examples("vm check", "", "vm check -c windows-1.yaml", "for this VM"),
 		Args:    arguments(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runVMCheck(cmd.Context()) },

@@ -16,7 +16,7 @@ func (a *app) vmAddressCommand() *cobra.Command {
 	return forNodes(&cobra.Command{
 		Use: "address [flags]", Aliases: []string{"ip"}, Short: "Print the address of a VM's SSH server",
 		Long: `Prints the addresses at which the SSH server of a running VM may be, the best
-first, and how each is known. That is no proof that it answers.`,
+first, and how each is known. An address is no proof that the server answers.`,
 		Example: examples("vm address", "", "vm address -o jsonpath='{.addresses[0].port}'", ""),
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -35,10 +35,10 @@ first, and how each is known. That is no proof that it answers.`,
 func (a *app) vmConsoleCommand() *cobra.Command {
 	return forNodes(&cobra.Command{
 		Use: "console [flags]", Aliases: []string{"vnc"}, Short: "Show where to look at a VM's screen",
-		Long: `Prints where a viewer of yours connects to see a running VM's screen and to type,
-such as the socket of its VNC server, which only you can open. If
+		Long: `Prints where a viewer of yours connects to see a running VM's screen and to
+type, such as the socket of its VNC server, which only you can open. If
 spec.machine.display.vnc is "port", it prints the port of 127.0.0.1 and the file
-with the password, which is another one after each start.`,
+with the password, which changes at each start.`,
 		Example: examples("vm console", "", `vm console -o jsonpath='{.consoles[0].address}'`, "for a viewer"),
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

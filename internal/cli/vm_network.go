@@ -42,9 +42,9 @@ func (a *app) vmNetworkCheckCommand() *cobra.Command {
 		Long: `Checks the networks of the VMs of the node files: the bridge and its Docker
 network, the VM's address, the rights for its tap device, the control plane's
 address, and the rules of this machine's firewall that stop connections between
-the VM and the cluster. Reading the firewall needs root's rights: without them, the
-check does without. It changes nothing. The exit code is 5 if a network does not
-work; in mode user, none does for a cluster.`,
+the VM and the cluster. Reading the firewall needs root's rights: without them,
+the check leaves the firewall out. It changes nothing. The exit code is 5 if a
+network does not work; a network of mode user never works for a cluster.`,
 		Example: examples("vm network check", "", "vm network check -o json", ""),
 		Args:    arguments(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runVMNetworkCheck(cmd.Context()) },
@@ -103,9 +103,9 @@ func (a *app) vmNetworkRemoveCommand() *cobra.Command {
 	yes := false
 	cmd := canDryRun(forNodes(&cobra.Command{
 		Use: "remove [flags]", Short: "Remove what prepare has made", SuggestFor: []string{"down", "delete", "undo"},
-		Long: `Removes the VMs' tap devices and, if swdt has made it and neither a container nor
-another VM is on it, the Docker network. A VM that runs keeps its tap. Asks first,
-unless --yes is set. It needs no root.`,
+		Long: `Removes the VMs' tap devices, and the Docker network if swdt has made it and
+neither a container nor another VM is on it. A VM that runs keeps its tap. Asks
+first, unless --yes is set. It needs no root.`,
 		Example: examples("vm network remove --dry-run", "", "vm network remove", ""),
 		Args:    arguments(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runVMNetworkRemove(cmd.Context(), yes) },

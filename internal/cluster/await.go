@@ -73,7 +73,7 @@ type NodeWaitError struct {
 func (e *NodeWaitError) Error() string {
 	seen := "last seen " + e.Last.State()
 	if e.Asked != nil {
-		seen += "; last asked in vain: " + e.Asked.Error()
+		seen += "; the last request failed: " + e.Asked.Error()
 	}
 	return fmt.Sprintf("wait for node %s to be %s: given up after %s (%v); %s; %s", e.Name,
 		strings.Join(e.Missing, ", "), e.After.Round(time.Second), e.Err, seen, e.remedy())

@@ -145,7 +145,7 @@ func (n Node) readiness() string {
 	ready, ok := n.Condition(string(corev1.NodeReady))
 	switch {
 	case !ok:
-		return "registered, with no word of its kubelet yet"
+		return "registered, but its kubelet has not reported yet"
 	case n.Ready:
 		return "Ready"
 	}

@@ -103,7 +103,7 @@ func TestNode(t *testing.T) {
 
 func TestStateOfANode(t *testing.T) {
 	for want, n := range map[string]*corev1.Node{
-		"registered, with no word of its kubelet yet": node("n"),
+		"registered, but its kubelet has not reported yet": node("n"),
 		"Ready": node("n", ready(corev1.ConditionTrue, "KubeletReady", "kubelet is posting ready status")),
 		"NotReady (KubeletNotReady): cni plugin not initialized; cordoned": node("n",
 			ready(corev1.ConditionFalse, "KubeletNotReady", "cni plugin not initialized"),
@@ -170,7 +170,7 @@ func TestAwaitNode(t *testing.T) {
 		since := "a lease renewed after " + restarted.UTC().Format(time.RFC3339)
 		want := []string{
 			"not registered",
-			"registered, with no word of its kubelet yet; waiting for Ready, " + since +
+			"registered, but its kubelet has not reported yet; waiting for Ready, " + since +
 				", allocatable CPU and memory, label role=burn, taint os=windows:NoSchedule",
 			"NotReady (KubeletNotReady): no CNI; waiting for Ready, " + since +
 				", allocatable CPU and memory, label role=burn, taint os=windows:NoSchedule",

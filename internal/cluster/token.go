@@ -175,7 +175,7 @@ func (c *Cluster) awaitSignature(ctx context.Context, t Token) error {
 	return err
 }
 
-var errUnsigned = errors.New("it is not signed with it")
+var errUnsigned = errors.New("cluster-info has no signature of the token yet")
 
 // UnsignedError reports that the cluster has not signed cluster-info with a new token.
 type UnsignedError struct {

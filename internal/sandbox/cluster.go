@@ -79,8 +79,8 @@ func nodeName(name string) string {
 }
 
 const wineJoinSectionText = `
-  # What "swdt join" installs: real programs, built for a node under Wine by
-  # lab/build.sh, which says in what they differ from those that are published.
+  # What "swdt join" installs: real programs, which lab/build.sh built for a node
+  # under Wine. That script lists the differences from the published programs.
   kubernetes:
     version: VERSION
     containerd:
@@ -90,7 +90,7 @@ const wineJoinSectionText = `
       source: KUBELET
       kubeadmSource: KUBEADM
       logRunnerSource: LOGRUNNER
-      # The node's disk is this machine's, which may be fuller than a node's should.
+      # The node uses this machine's disk, which may be fuller than a node's should be.
       configPatch: {evictionHard: {imagefs.available: 1%, nodefs.available: 1%}}
     join:
       nodeName: NODENAME

@@ -74,8 +74,8 @@ func joinSection(mirror string) string {
 }
 
 const joinSectionText = `
-  # What "swdt join" installs. These programs are made up, as the machine is; where
-  # there is no source, the real ones come from where they are published.
+  # What "swdt join" installs. These programs are made up, as the machine is; if you
+  # remove a source, join downloads the real program from its project.
   kubernetes:
     version: VERSION
     containerd:

@@ -127,7 +127,7 @@ func (f folder) awaitEnd(ctx context.Context) error {
 			case err != nil:
 				return wait.Stop(err)
 			case alive:
-				return errors.New("its process lives")
+				return errors.New("its process still runs")
 			}
 			return nil
 		},

@@ -256,7 +256,7 @@ func newConflictError(o *unstructured.Unstructured, err error) *ConflictError {
 
 func (e *ConflictError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "apply %s: fields of others have other values than Windows needs:", e.Object)
+	fmt.Fprintf(&b, "apply %s: fields that other managers own lack the values that Windows needs:", e.Object)
 	for _, c := range e.Conflicts {
 		fmt.Fprintf(&b, "\n  %s: %s", c.Path, c.Message)
 	}

@@ -57,7 +57,7 @@ func Differences(before, after []byte) []string {
 		if bytes.Equal(before, after) {
 			return nil
 		}
-		return []string{"one of them is not TOML"}
+		return []string{"one of the two configurations is not TOML"}
 	}
 	return differences(nil, left, right, nil)
 }

@@ -88,7 +88,7 @@ func TestDifferences(t *testing.T) {
 		{"a = 1\n[t]\nb = 'x'", "a = 2\n[t]\nb = 'x'", "a: 1 → 2"},
 		{"[t]\nb = 'x'", "[t]\nc = true", `t.b: "x" → nothing, t.c: nothing → true`},
 		{"a = 1 # a comment", "a = 1", ""},
-		{"a = ", "a = 1", "one of them is not TOML"},
+		{"a = ", "a = 1", "one of the two configurations is not TOML"},
 		{"a = [1]", "a = [2]", "a: [1] → [2]"},
 	} {
 		if got := strings.Join(containerdconfig.Differences([]byte(c.a), []byte(c.b)), ", "); got != c.want {

@@ -16,7 +16,7 @@ func minorOf(text string) (int, error) {
 	parsed, err := version.ParseGeneric(text)
 	if err != nil || parsed.Major() != 1 {
 		return 0, &FieldError{Field: "spec.kubernetes.version", What: fmt.Sprintf("%.60q is not a version of kubelet",
-			text), Remedy: "write it such as 1.36.3"}
+			text), Remedy: "write a version such as 1.36.3"}
 	}
 	if parsed.Minor() < oldest {
 		return 0, &FieldError{Field: "spec.kubernetes.version", What: text + " is too old",

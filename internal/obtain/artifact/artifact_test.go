@@ -109,7 +109,7 @@ func TestMissingSaysWhatAndWhereAndTheRemedy(t *testing.T) {
 	refuse(t, run(), wish, filepath.Join(nothing, filepath.FromSlash(containerd1712)),
 		filepath.Join(nothing, "containerd-1.7.12-windows-amd64.tar.gz"), "into the mirror")
 	wish.Mirror, wish.Version = "", ""
-	refuse(t, run(), wish, "which containerd to get is not said", "spec.kubernetes.containerd.source")
+	refuse(t, run(), wish, "no version of containerd is set", "spec.kubernetes.containerd.source")
 	wish.Source = filepath.Join(nothing, "containerd.exe")
 	if err := refuse(t, run(), wish, "does not exist", "spec.kubernetes.containerd.source"); !errors.Is(
 		err, fs.ErrNotExist) {
@@ -234,7 +234,7 @@ func TestLocalSources(t *testing.T) {
 	}
 	wish := containerd()
 	wish.Source, wish.SHA256 = filepath.Join(folder, "flat"), sum(archive)
-	refuse(t, run(), wish, "is a folder, and sha256 is a file's")
+	refuse(t, run(), wish, "is a folder, but sha256 belongs to a file")
 	wish.Source = filepath.Join(folder, "some.tgz")
 	expect(t, run(), wish, all)
 	wish.SHA256 = strings.Repeat("1", 64)

@@ -48,7 +48,7 @@ func (s *Store) get(ctx context.Context, w Wish, r ui.Reporter) (got, error) {
 	case err != nil:
 		return got{}, fmt.Errorf("%s: %w", w.field(), err)
 	case info.IsDir() && w.SHA256 != "":
-		return got{}, fmt.Errorf("%s: %s is a folder, and sha256 is a file's: remove sha256", w.field(), path)
+		return got{}, fmt.Errorf("%s: %s is a folder, but sha256 belongs to a file: remove sha256", w.field(), path)
 	case info.IsDir():
 		return got{from: path, folder: path}, nil
 	}

@@ -70,7 +70,7 @@ func CheckMirror(mirror string) error {
 	case err != nil:
 		return err
 	case !info.IsDir():
-		return fmt.Errorf("%s is a file: name the folder that stands for the internet", folder)
+		return fmt.Errorf("%s is a file: name the folder that has the mirrored files", folder)
 	}
 	return nil
 }

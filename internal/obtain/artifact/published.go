@@ -12,7 +12,7 @@ type published struct {
 
 func (w Wish) published() (published, error) {
 	if w.Version == "" {
-		return published{}, fmt.Errorf("which %s to get is not said: set its version, or %s", w.Component, w.field())
+		return published{}, fmt.Errorf("no version of %s is set: set it, or %s", w.Component, w.field())
 	}
 	switch w.Component {
 	case Containerd:

@@ -52,6 +52,6 @@ func (p *process) pid() int { return p.cmd.Process.Pid }
 
 // exitError returns an error with the exit state and the last lines of a process that ended by itself.
 func (p *process) exitError() error {
-	return fmt.Errorf("%s ended (%s); its last words, from %s:\n%s", p.name, p.cmd.ProcessState,
+	return fmt.Errorf("%s ended (%s); the end of its log %s:\n%s", p.name, p.cmd.ProcessState,
 		p.log, lastLines(p.log))
 }
