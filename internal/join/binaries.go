@@ -82,7 +82,7 @@ func (s *binaries) Plan(ctx context.Context, n *node.Node) (plan.Change, error) 
 				part += " " + c.Version.Before + " → " + c.Version.Wanted
 			}
 			if c.Name == containerdName && s.exchanges {
-				part += " and, if it generates another, config.toml"
+				part += ", and config.toml if the new containerd generates a different one"
 			}
 			parts = append(parts, part)
 		}
@@ -119,7 +119,7 @@ func (s *binaries) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan
 	}
 	outcome := plan.Outcome{}
 	if s.exchanged {
-		outcome.Message = "config.toml is the new containerd's"
+		outcome.Message = "config.toml is from the new containerd"
 	}
 	// The push has restarted containerd, so a restart that was pending is done.
 	return outcome, update(ctx, n, func(r *record) { r.dropRestart(containerdName) })
@@ -321,7 +321,7 @@ func filesChange(files []fileRecord) plan.Change {
 	for _, f := range files {
 		switch {
 		case f.Before != "":
-			parts = append(parts, "put the "+f.Path+" of before back")
+			parts = append(parts, "restore the previous "+f.Path)
 		case f.Existed:
 			parts = append(parts, "keep "+f.Path+", which was there before, as it is now")
 		case len(removed) > 0 && folderOf(f.Path) == folderOf(files[0].Path): // all are in one folder

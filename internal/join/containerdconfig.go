@@ -28,7 +28,7 @@ func (s *containerdConfig) FollowUp() string {
 	if s.exchanges {
 		return ""
 	}
-	return "generate " + containerdToml + " where the new containerd's is another"
+	return "generate " + containerdToml + " if the new containerd generates a different one"
 }
 
 func (s *containerdConfig) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {

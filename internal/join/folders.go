@@ -301,9 +301,9 @@ func (s *folders) Undo(ctx context.Context, n *node.Node, r ui.Reporter) (plan.O
 		slices.Reverse(there)
 		err := update(ctx, n, func(r *record) { r.Folders = there })
 		return plan.Outcome{},
-			errors.Join(fmt.Errorf("%w; what is in use, or layers of images, which only their owner may remove, are "+
-				"in the way: "+
-				"remove it by hand (takeown /r, icacls /grant), then run `swdt reset` again", failed), err)
+			errors.Join(fmt.Errorf("%w; a program may still use files there, or the folder has image layers, which "+
+				"only their owner may remove: "+
+				"remove the folder by hand (takeown /r, icacls /grant), then run `swdt reset` again", failed), err)
 	}
 	outcome := plan.Outcome{}
 	if left = deepest(left); len(left) > 0 {

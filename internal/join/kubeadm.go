@@ -207,7 +207,7 @@ func (s *kubeadmJoin) awaitNameFree(ctx context.Context, n *node.Node, r ui.Repo
 			return nil
 		case is.LeaseRenewed.After(first.LeaseRenewed):
 			return wait.Stop(fmt.Errorf("another machine is the node %s of the cluster: "+
-				"give this one another name with join.nodeName, or take the other one out", name))
+				"give this machine another name with join.nodeName, or remove the other machine from the cluster", name))
 		}
 		return errors.New("it is still Ready")
 	}).Wait(ctx)

@@ -93,8 +93,8 @@ func load(ctx context.Context, n *node.Node) (record, error) {
 		return r, fmt.Errorf("read what swdt put on the machine: %w", err)
 	}
 	if err := json.Unmarshal(content, &r); err != nil {
-		return r, fmt.Errorf("read what swdt put on the machine: %s is damaged: %w; remove it, "+
-			"and what it lists by hand", layout.JoinRecord, err)
+		return r, fmt.Errorf("read what swdt put on the machine: %s is damaged: %w; remove by "+
+			"hand everything that the file lists, then the file", layout.JoinRecord, err)
 	}
 	return r, nil
 }

@@ -41,8 +41,8 @@ func Reset(doc config.Document, o ResetOptions) ([]plan.Step, error) {
 
 func newReset(doc config.Document, o ResetOptions) (*joining, error) {
 	if o.Cluster == nil && (o.Drain != nil || o.DeleteNode) {
-		return nil, errors.New("no cluster is given to drain or delete the node in: name a kubeconfig with " +
-			"--kubeconfig, or use --no-drain and no --delete-node")
+		return nil, errors.New("no cluster is given, so swdt cannot drain or delete the node: name a kubeconfig with " +
+			"--kubeconfig, or use --no-drain without --delete-node")
 	}
 	j := newJoining(doc, Options{Cluster: o.Cluster, Holder: o.Holder})
 	j.reset = o

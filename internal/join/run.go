@@ -81,7 +81,7 @@ func (e *RefusedError) Error() string {
 		b.WriteString("\n    → " + p.Remedy)
 	}
 	b.WriteString("\n`swdt join --preflight` shows the warnings too; spec.kubernetes.join.ignorePreflightErrors " +
-		"makes an error one")
+		"turns an error into a warning")
 	return b.String()
 }
 

@@ -80,7 +80,7 @@ func takeFileBack(ctx context.Context, n *node.Node, file fileRecord) error {
 	}
 	_, err := n.Files.Rename(ctx, &agentv1.RenameRequest{From: file.Before, To: file.Path, Replace: true})
 	if err != nil && !errors.Is(err, fault.ErrNotExist) { // if the copy is missing, swdt has not replaced the file
-		return fmt.Errorf("put the %s of before back: %w", file.Path, err)
+		return fmt.Errorf("restore the previous %s: %w", file.Path, err)
 	}
 	for _, path := range []string{file.Path, file.Before} {
 		if err := smallfile.RemoveUnfinished(ctx, n, path); err != nil {

@@ -209,7 +209,7 @@ func (w *work) unstage(ctx context.Context, files *staging, why error) {
 		for _, path := range []string{c.path, transfer.Part(c.path)} {
 			_, err := w.node.Files.Remove(ctx, &agentv1.RemoveRequest{Path: path})
 			if err != nil && !errors.Is(err, fault.ErrNotExist) {
-				w.reporter.Warn("could not remove %s on the node, the next push will: %v", path, err)
+				w.reporter.Warn("could not remove %s on the node; the next push removes it: %v", path, err)
 			}
 		}
 	}

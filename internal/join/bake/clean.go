@@ -53,12 +53,12 @@ func (b *oven) removeTraces(ctx context.Context) error {
 	return b.clearEvents(ctx)
 }
 
-// LeftError reports files that must not be in an image and cannot be removed.
+// LeftError reports files that must not be in an image and exist again after their removal.
 type LeftError struct{ Files []string }
 
 func (e *LeftError) Error() string {
-	return fmt.Sprintf("these must not be in an image, and something writes them again: %s; stop the program that "+
-		"does, in the base image", strings.Join(e.Files, ", "))
+	return fmt.Sprintf("these must not be in an image, and a program writes them again: %s; stop that program in the "+
+		"base image", strings.Join(e.Files, ", "))
 }
 
 const stopLimit = time.Minute

@@ -29,7 +29,7 @@ func lookAtAPIServer(f *facts) []finding.Finding {
 		return nil
 	}
 	p := finding.Finding{Severity: finding.Error, What: "the API server does not answer", Evidence: err.Error(),
-		Remedy: "is the cluster running, and the kubeconfig its?"}
+		Remedy: "is the cluster running, and does the kubeconfig belong to it?"}
 	var (
 		unauthorized *cluster.UnauthorizedError
 		forbidden    *cluster.ForbiddenError
@@ -65,7 +65,7 @@ func lookAtPermissions(f *facts) []finding.Finding {
 	return []finding.Finding{{
 		Severity: finding.Error, What: "the kubeconfig's user may not do all that joining takes",
 		Evidence: "may not " + strings.Join(missing, ", "),
-		Remedy:   "use an administrator's kubeconfig, or grant these",
+		Remedy:   "use an administrator's kubeconfig, or grant these permissions",
 	}}
 }
 
@@ -87,7 +87,7 @@ func lookAtClusterInfo(f *facts) (problems []finding.Finding) {
 	if !info.Anonymous {
 		problems = append(problems, finding.Finding{
 			Severity: finding.Error,
-			What:     "ConfigMap kube-public/cluster-info cannot be read without credentials, as kubeadm does",
+			What:     "ConfigMap kube-public/cluster-info cannot be read without credentials, and kubeadm has none yet",
 			Remedy:   again + "; the API server must not have --anonymous-auth=false",
 		})
 	}
@@ -100,7 +100,7 @@ func lookAtClusterInfo(f *facts) (problems []finding.Finding) {
 		!slices.ContainsFunc(info.CACertHashes, func(h string) bool { return strings.EqualFold(h, pin) }) {
 		problems = append(problems, finding.Finding{
 			Severity: finding.Error,
-			What:     "spec.kubernetes.join.discoveryTokenCACertHash is not that of this cluster's CA",
+			What:     "spec.kubernetes.join.discoveryTokenCACertHash is not the hash of this cluster's CA",
 			Evidence: "the cluster has " + strings.Join(info.CACertHashes, ", "), Remedy: "remove it, or correct it",
 		})
 	}
@@ -108,7 +108,7 @@ func lookAtClusterInfo(f *facts) (problems []finding.Finding) {
 	id, _, isToken := strings.Cut(f.spec.Join.Token, ".")
 	if isToken && !slices.Contains(info.SignedFor, id) {
 		problems = append(problems, finding.Finding{
-			Severity: finding.Error, What: fmt.Sprintf("the bootstrap token %s is not one that this cluster takes", id),
+			Severity: finding.Error, What: fmt.Sprintf("this cluster does not accept the bootstrap token %s", id),
 			Evidence: "cluster-info is not signed for it: it has expired, was never made, or the controller " +
 				"manager's bootstrap signer is off",
 			Remedy: "remove spec.kubernetes.join.token, and swdt makes one",
@@ -164,16 +164,18 @@ func lookAtNamesake(f *facts) []finding.Finding {
 		Severity: finding.Warning, What: fmt.Sprintf("the cluster has a node %s already, which is %s", n.Name, state),
 		Evidence: strings.Join(slices.DeleteFunc([]string{n.OSImage, n.KubeletVersion, addresses(n)},
 			func(s string) bool { return s == "" }), ", "),
-		Remedy: fmt.Sprintf("if that is this machine, or gone, delete it (%s); else set spec.kubernetes.join.nodeName",
+		Remedy: fmt.Sprintf("if that node is this machine, or no longer exists, delete it (%s); else set "+
+			"spec.kubernetes.join.nodeName",
 			remedy.KubectlCommand("delete", "node", n.Name)),
 	}
 	switch {
 	case f.isOther(n):
 		p.Severity, p.What = finding.Error, p.What+" and another machine"
 	case f.hasLeft(n):
-		p.Severity, p.What = finding.Info, fmt.Sprintf("the cluster has this machine's node %s of before, which is %s",
+		p.Severity, p.What = finding.Info, fmt.Sprintf("the cluster still has this machine's earlier node %s, which is %s",
 			n.Name, state)
-		p.Remedy = "none needed: the join waits until the cluster has noticed that its kubelet stopped, and takes it over"
+		p.Remedy = "none needed: the join waits until the cluster has noticed that the node's kubelet has stopped, and then " +
+			"takes the node over"
 	case n.Ready:
 		p.Severity = finding.Error
 	}

@@ -315,7 +315,7 @@ func plantedOnCluster() map[string]planted {
 			[]string{"cluster-info error: has no CA"}},
 		"our CA": {func(f *facts) { f.spec.Join.DiscoveryTokenCACertHash = strings.ToUpper(caHash) }, nil},
 		"another CA": {func(f *facts) { f.spec.Join.DiscoveryTokenCACertHash = "sha256:bbbb" },
-			[]string{"cluster-info error: is not that of this cluster's CA"}},
+			[]string{"cluster-info error: is not the hash of this cluster's CA"}},
 		"an old token": {func(f *facts) { f.spec.Join.Token = "abcdef.0123456789abcdef" },
 			[]string{"cluster-info error: token abcdef"}},
 		"no kubelet-config": {func(f *facts) { f.cluster.kubeletConfig.value = cluster.KubeletConfig{} },
@@ -329,9 +329,9 @@ func plantedOnCluster() map[string]planted {
 		"a dead namesake": {namesake(func(n *cluster.Node) { n.SystemUUID, n.Ready = "", false }),
 			[]string{"node-name warning: which is not Ready"}},
 		"ourselves of before, still Ready": {namesake(func(*cluster.Node) {}),
-			[]string{"node-name info: this machine's node win-1 of before, which is Ready"}},
+			[]string{"node-name info: this machine's earlier node win-1, which is Ready"}},
 		"ourselves of before": {namesake(func(n *cluster.Node) { n.Ready = false }),
-			[]string{"node-name info: of before, which is not Ready"}},
+			[]string{"node-name info: earlier node win-1, which is not Ready"}},
 		"ourselves, with a foreign kubelet": {func(f *facts) {
 			namesake(func(*cluster.Node) {})(f)
 			put(f, Service{Name: "kubelet", State: "running", CommandLine: `C:/k/kubelet.exe --v=2`})

@@ -106,13 +106,13 @@ func lookAtKubeletService(f *facts) []finding.Finding {
 	}
 	switch program := s.Program(); {
 	case strings.HasSuffix(program, `nssm.exe`):
-		p.What = "the service kubelet is one of nssm, of an earlier installation"
+		p.What = "the service kubelet runs under nssm, from an earlier installation"
 	case !isBelow(program, v1alpha1.KubernetesFolder):
 		p.What = "the service kubelet runs a program outside of " + v1alpha1.KubernetesFolder +
 			", of an earlier installation"
 	default:
 		p.Severity, p.What = finding.Warning, "there is a service kubelet that swdt has not made; it will be changed"
-		p.Remedy = "see that no other tool goes on managing it"
+		p.Remedy = "make sure that no other tool still manages it"
 	}
 	return []finding.Finding{p}
 }

@@ -23,7 +23,8 @@ func leftovers() []string {
 }
 
 // OtherClusterRemedy is the remedy for a node of another cluster.
-const OtherClusterRemedy = "name the kubeconfig of that cluster, or leave it without asking it: `swdt reset --no-drain`"
+const OtherClusterRemedy = "name the kubeconfig of that cluster, or leave that cluster without sending it a request: " +
+	"`swdt reset --no-drain`"
 
 // SameAuthority reports whether two lists of hashes of CAs, both not empty, belong to one
 // cluster.

@@ -84,7 +84,7 @@ func lookAtRights(f *facts) []finding.Finding {
 	}
 	return []finding.Finding{{
 		Severity: finding.Error, What: "the user may not change the machine",
-		Remedy: "let spec.credentials.username be a member of Administrators; where it is one, set " +
+		Remedy: "make spec.credentials.username a member of Administrators; if it is already a member, set " +
 			"LocalAccountTokenFilterPolicy=1 or use the built-in Administrator",
 	}}
 }
@@ -118,7 +118,7 @@ func lookAtMemory(f *facts) []finding.Finding {
 		p.Severity, p.What = finding.Warning, "little memory: hardly any is left for pods"
 	case m.MemoryFree < enoughFreeMemory:
 		p.Severity, p.What, p.Remedy = finding.Warning, "nearly all memory is in use",
-			"end what needs it, or give the machine more"
+			"end programs that use much memory, or give the machine more"
 	default:
 		return nil
 	}
@@ -137,7 +137,7 @@ func lookAtPendingReboot(f *facts) []finding.Finding {
 		Remedy:   "reboot the machine, or let swdt do it with --allow-reboot",
 	}
 	if f.mayReboot {
-		p.Severity, p.Remedy = finding.Info, "swdt reboots the machine where a step needs it"
+		p.Severity, p.Remedy = finding.Info, "swdt reboots the machine if a step needs a reboot"
 	}
 	return []finding.Finding{p}
 }

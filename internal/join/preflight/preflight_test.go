@@ -417,7 +417,7 @@ func TestReport(t *testing.T) {
 	for _, want := range []string{
 		"sample: ", "✗ ports ", "kubelet's port 10250 is in use by nginx.exe (process ",
 		"→ stop that program, or give it another port\n",
-		"! elevated ", "may not change the machine (ignored)\n", "the bootstrap token abcdef is not one",
+		"! elevated ", "may not change the machine (ignored)\n", "this cluster does not accept the bootstrap token abcdef",
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is not in\n%s", want, text.String())

@@ -66,12 +66,12 @@ func (t reached) problem() finding.Finding {
 		p.Remedy = "is the API server running there, and the port right?"
 	case platform.TimedOut:
 		p.What = "no answer reaches the node from " + at
-		p.Remedy = "let firewalls between them, and the control plane's own, pass TCP from the node; is the address " +
-			"one of the node's network?"
+		p.Remedy = "let the firewalls between the node and that address, and the control plane's own, pass TCP from the " +
+			"node; is the address in a network that the node reaches?"
 	case platform.NoRoute:
 		p.What = "the node has no route to " + at
-		p.Remedy = "put the node on a network that reaches it, or set spec.kubernetes.join.controlPlaneEndpoint to " +
-			"an address that it reaches"
+		p.Remedy = "put the node on a network with a route to that address, or set " +
+			"spec.kubernetes.join.controlPlaneEndpoint to an address that the node reaches"
 	default:
 		p.What = "the node cannot connect to " + at
 		p.Remedy = "look at the node's network settings"

@@ -58,7 +58,7 @@ func (n NodeCopies) text(several bool) string {
 		text = fmt.Sprintf("%s, %s (sent %s)", files(n.Files), ui.Size(n.SizeBytes), ui.Size(n.SentBytes))
 	}
 	if n.Skipped > 0 {
-		text += fmt.Sprintf("; %d left out, being no regular files", n.Skipped)
+		text += fmt.Sprintf("; skipped %d that are not regular files", n.Skipped)
 	}
 	if several {
 		return n.Name + ": " + text

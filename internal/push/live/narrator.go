@@ -75,7 +75,7 @@ func (n *Narrator) describe(e watch.Event) {
 	case watch.Built, watch.BuildStopped:
 		ui.Done(n.own)
 	case watch.Unchanged:
-		n.line(e, names, "the build made the same as before")
+		n.line(e, names, "the build made the same binary as before")
 	case watch.BuildFailed:
 		ui.Done(n.own)
 		n.line(e, names, fmt.Sprintf("build failed after %s: %s", ui.Seconds(e.Took), exitText(e.Err)))
