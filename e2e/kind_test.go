@@ -20,14 +20,16 @@ import (
 type clusterReport struct {
 	Name, Result, Context, Server, Version string
 	Containers                             []struct{ Name, Role, Address string }
+	Changes                                []string
 }
 
-// clusterFile writes the document of a cluster of kind.
-func clusterFile(t *testing.T) string {
+// clusterFile writes the document of a cluster of kind. more are more fields of kind's, each with a
+// comma before it.
+func clusterFile(t *testing.T, more ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "cluster.yaml")
 	text := "apiVersion: windows.k8s.io/v1alpha1\nkind: Cluster\nmetadata: {name: dev}\n" +
-		"spec: {controlPlane: {kind: {image: '" + kindImage + "'}}, network: {plugin: none}}\n"
+		"spec: {controlPlane: {kind: {image: '" + kindImage + "'" + strings.Join(more, "") + "}}, network: {plugin: none}}\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +51,7 @@ func TestANodeJoinsAClusterOfKind(t *testing.T) {
 		t.Fatalf("create: %+v", made)
 	}
 	again := decoded[clusterReport](t, ok(t, "cluster", "create", "-c", file, "--kubeconfig", kubeconfig, "-o", "json"))
-	made.Result = "unchanged"
+	made.Result, made.Changes = "unchanged", []string{}
 	if diff := cmp.Diff(made, again); diff != "" {
 		t.Errorf("a second create (-first +second):\n%s", diff)
 	}

@@ -241,6 +241,8 @@ kind() {
 	done
 	build linux/coredns "$(go env GOVERSION) 1 $GOARCH $(cat kind/coredns/* | sha256sum)" go_build kind/coredns . ""
 	build linux/pause "$(go env GOVERSION) 1 $GOARCH $(cat kind/pause/* | sha256sum)" go_build kind ./pause ""
+	build linux/crictl "$(go env GOVERSION) 1 $GOARCH $(cat kind/crictl/* | sha256sum)" \
+		go_build kind/crictl sigs.k8s.io/cri-tools/cmd/crictl ""
 	for package in ipam/host-local main/loopback main/ptp meta/portmap; do
 		build "linux/cni/${package##*/}" "$(go env GOVERSION) 1 $GOARCH $(sha256sum <kind/go.mod)" \
 			go_build kind "github.com/containernetworking/plugins/plugins/$package" ""

@@ -3,12 +3,19 @@ package v1alpha1
 import (
 	"fmt"
 	"net/netip"
+	"net/url"
+	"strings"
 )
+
+// imagePattern matches names of images, with tag or digest.
+const imagePattern = `[a-z0-9][a-zA-Z0-9._:/@-]{0,400}`
 
 // Limits of a cluster. They only catch mistakes.
 const (
 	maxKindWorkers    = 20
 	maxAPIServerNames = 32
+	maxKindImages     = 100
+	maxMirrors        = 32 // registries, and endpoints of one
 )
 
 // ValidateCluster returns every problem of a cluster whose defaults are set
@@ -44,7 +51,7 @@ func validateClusterMetadata(p *problems, m Metadata) {
 }
 
 func validateKind(p *problems, field string, k KindControlPlane) {
-	if k.Image != "" && !matches(`[a-z0-9][a-zA-Z0-9._:/@-]{0,400}`, k.Image) {
+	if k.Image != "" && !matches(imagePattern, k.Image) {
 		p.add(field+".image", fmt.Sprintf("%.60q is not an image", k.Image), "write it as in `docker pull`")
 	}
 	if k.Workers < 0 || k.Workers > maxKindWorkers {
@@ -75,6 +82,68 @@ func validateKind(p *problems, field string, k KindControlPlane) {
 		}
 		names.add(item, name)
 	}
+	validateKindImages(p, field+".images", k.Images)
+	validateMirrors(p, field+".registryMirrors", k.RegistryMirrors)
+}
+
+func validateKindImages(p *problems, field string, images []string) {
+	if len(images) > maxKindImages {
+		p.add(field, fmt.Sprintf("has %d images", len(images)), fmt.Sprintf("keep at most %d", maxKindImages))
+	}
+	names := newSeen(p)
+	for i, image := range images {
+		item := at(field, i, "")
+		if !matches(imagePattern, image) {
+			p.add(item, fmt.Sprintf("%.60q is not an image", image), "write it as `docker images` prints it")
+			continue
+		}
+		names.add(item, image)
+	}
+}
+
+func validateMirrors(p *problems, field string, mirrors []RegistryMirror) {
+	if len(mirrors) > maxMirrors {
+		p.add(field, fmt.Sprintf("has %d registries", len(mirrors)), fmt.Sprintf("keep at most %d", maxMirrors))
+	}
+	registries := newSeen(p)
+	for i, mirror := range mirrors {
+		item := at(field, i, "registry")
+		if mirror.Registry != "_default" && !matches(`[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?(:[0-9]{1,5})?`, mirror.Registry) {
+			p.add(item, fmt.Sprintf("%.60q is not the host of a registry", mirror.Registry),
+				"write a host such as docker.io, or _default")
+		} else {
+			registries.add(item, mirror.Registry)
+		}
+		endpoints := at(field, i, "endpoints")
+		if len(mirror.Endpoints) == 0 || len(mirror.Endpoints) > maxMirrors {
+			p.add(endpoints, fmt.Sprintf("has %d URLs", len(mirror.Endpoints)), fmt.Sprintf("write 1 to %d", maxMirrors))
+		}
+		for j, endpoint := range mirror.Endpoints {
+			validateMirror(p, at(endpoints, j, ""), endpoint)
+		}
+	}
+}
+
+// validateMirror checks the URL of a mirror. containerd on a Linux node uses it, so the loopback
+// address would be that of the node's container.
+func validateMirror(p *problems, field, endpoint string) {
+	u, err := url.Parse(endpoint)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		p.add(field, fmt.Sprintf("%.60q is not a URL of a mirror", endpoint), "write https://HOST")
+	case u.User != nil:
+		p.add(field, "has a user or a password, which would be readable on the nodes", "remove it: use a mirror without one")
+	case u.RawQuery != "" || u.Fragment != "":
+		p.add(field, "has a query or a fragment", "remove it")
+	case isLoopback(u.Hostname()):
+		p.add(field, "is the loopback address, which is that of the node's own container",
+			"write an address of your machine that containers reach, such as that of Docker's bridge")
+	}
+}
+
+func isLoopback(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
 // validateSubnets checks that the ranges of the pods and of the Services are IPv4 networks, are

@@ -25,6 +25,12 @@ func TestValidClusters(t *testing.T) {
 			c.Spec.ControlPlane.Kind = &v1alpha1.KindControlPlane{
 				Image: "kindest/node:v1.36.3@sha256:0123abc", Workers: 2, Runtime: "podman", APIServerAddress: "192.168.122.1",
 				APIServerPort: 6443, APIServerNames: []string{"cluster.example", "10.0.0.1", "*.example"},
+				Images: []string{"busybox", "ghcr.io/a/b:v1"},
+				RegistryMirrors: []v1alpha1.RegistryMirror{
+					{Registry: "docker.io", Endpoints: []string{"http://172.18.0.1:5000", "https://harbor.example/v2/proxy"}},
+					{Registry: "localhost:5001", Endpoints: []string{"http://registry:5000"}},
+					{Registry: "_default", Endpoints: []string{"https://mirror.example"}},
+				},
 			}
 			c.Spec.Network = v1alpha1.ClusterNetwork{
 				PodSubnet: "192.168.0.0/19", ServiceSubnet: "10.96.0.0/12", Plugin: "flannel", Version: "0.28.10",
@@ -66,6 +72,27 @@ func TestProblemsOfClusters(t *testing.T) {
 			[]string{"spec.network.podSubnet"}},
 		"within": {func(c *v1alpha1.Cluster) { c.Spec.Network.PodSubnet = "10.244.0.1/16" },
 			[]string{"spec.network.podSubnet"}},
+		"images": {func(c *v1alpha1.Cluster) { c.Spec.ControlPlane.Kind.Images = []string{"a", "-o/etc", "a"} },
+			[]string{"spec.controlPlane.kind.images[1]", "spec.controlPlane.kind.images[2]"}},
+		"mirrors": {
+			func(c *v1alpha1.Cluster) {
+				c.Spec.ControlPlane.Kind.RegistryMirrors = []v1alpha1.RegistryMirror{
+					{Registry: "../etc", Endpoints: []string{"https://mirror.example"}},
+					{Registry: "docker.io", Endpoints: []string{
+						"mirror.example", "https://me:secret@mirror.example", "https://mirror.example?a=b",
+						"http://127.0.0.1:5000", "http://localhost:5000", "file:///etc",
+					}},
+					{Registry: "docker.io"},
+				}
+			},
+			[]string{
+				kind + "registryMirrors[0].registry", kind + "registryMirrors[1].endpoints[0]",
+				kind + "registryMirrors[1].endpoints[1]", kind + "registryMirrors[1].endpoints[2]",
+				kind + "registryMirrors[1].endpoints[3]", kind + "registryMirrors[1].endpoints[4]",
+				kind + "registryMirrors[1].endpoints[5]", kind + "registryMirrors[2].registry",
+				kind + "registryMirrors[2].endpoints",
+			},
+		},
 		"plugin": {func(c *v1alpha1.Cluster) { c.Spec.Network.Plugin = "cilium" }, []string{"spec.network.plugin"}},
 		"both": {func(c *v1alpha1.Cluster) { c.Spec.Network.Version, c.Spec.Network.Manifest = "3.28.5", "calico.yaml" },
 			[]string{"spec.network.manifest"}},

@@ -122,9 +122,9 @@ interrupted, it removes what it has made; if swdt is killed, the next create doe
 
 func (a *app) planCluster(ctx context.Context) error {
 	return a.withCluster(ctx, func(
-		_ context.Context, all *kindcluster.Clusters, doc config.ClusterDocument, _ ui.Reporter,
+		ctx context.Context, all *kindcluster.Clusters, doc config.ClusterDocument, _ ui.Reporter,
 	) error {
-		plan, err := all.Plan(doc)
+		plan, err := all.Plan(ctx, doc)
 		if err != nil {
 			return err
 		}

@@ -84,7 +84,7 @@ services() {
 
 node_programs() {
 	cp "$programs"/{kubeadm,kubelet,kubectl} "$node/usr/bin/"
-	cp "$programs"/{containerd,containerd-shim-runc-v2,ctr} "$node/usr/local/bin/"
+	cp "$programs"/{containerd,containerd-shim-runc-v2,ctr,crictl} "$node/usr/local/bin/"
 	cp "$programs"/cni/* "$node/opt/cni/bin/"
 	"$programs/ctr" oci spec | jq '.hooks.createContainer[.hooks.createContainer | length] |=
 		. + {"path": "/kind/bin/mount-product-files.sh"} | del(.process.rlimits)' >"$node/etc/containerd/cri-base.json"

@@ -1,6 +1,7 @@
 package kindcluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -10,9 +11,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/config"
 )
 
-// check checks that your machine can publish the new cluster's API server, and that no network of
-// your machine overlaps the cluster's. If one of these checks fails, the error is a *config.Error.
-func check(doc config.ClusterDocument) error {
+// check checks that your machine can publish the new cluster's API server, that no network of your
+// machine overlaps the cluster's, and that the container runtime has the images to load. If one of
+// these checks fails, the error is a *config.Error.
+func (c *Clusters) check(ctx context.Context, doc config.ClusterDocument) error {
 	problems := checkServer(doc)
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
@@ -21,6 +23,12 @@ func check(doc config.ClusterDocument) error {
 	spec := doc.Cluster.Spec.Network
 	problems = append(problems, checkSubnet(doc, "spec.network.podSubnet", spec.PodSubnet, addresses)...)
 	problems = append(problems, checkSubnet(doc, "spec.network.serviceSubnet", spec.ServiceSubnet, addresses)...)
+	for i, image := range doc.Cluster.Spec.ControlPlane.Kind.Images {
+		if _, err := c.kind.ImageID(ctx, image); err != nil {
+			field := fmt.Sprintf("spec.controlPlane.kind.images[%d]", i)
+			problems = append(problems, doc.Problem(field, err.Error(), "or remove the image from the list"))
+		}
+	}
 	if len(problems) > 0 {
 		return &config.Error{Problems: problems}
 	}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	kind "sigs.k8s.io/kind/pkg/cluster"
 
+	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -48,14 +49,14 @@ func (c *Clusters) Create(ctx context.Context, doc config.ClusterDocument, o Opt
 	case err != nil:
 		return Report{}, err
 	case there && begun.Complete:
-		return c.unchanged(ctx, begun, text)
+		return c.existing(ctx, doc, begun, text, r)
 	case there || begun.Begun != (time.Time{}):
 		r.Info("removing what an interrupted create of cluster %s has left", name)
 		if _, err := c.discard(ctx, begun); err != nil {
 			return Report{}, err
 		}
 	}
-	if err := check(doc); err != nil {
+	if err := c.check(ctx, doc); err != nil {
 		return Report{}, err
 	}
 	hasNetwork, err := c.kind.HasNetwork(ctx)
@@ -79,9 +80,25 @@ func (c *Clusters) Create(ctx context.Context, doc config.ClusterDocument, o Opt
 	if err := c.records.put(one); err != nil {
 		return Report{}, err
 	}
+	changes, err := c.provideAndRecord(ctx, one, doc, r)
+	if err != nil {
+		return Report{}, err
+	}
 	report, err := c.describe(ctx, one)
-	report.Result = fleet.Changed
+	report.Result, report.Changes = fleet.Changed, append([]string{madeByKind}, changes...)
 	return report, err
+}
+
+// madeByKind is the first change of a create that made the cluster.
+const madeByKind = "make the cluster with kind"
+
+// provideAndRecord gives the Linux nodes of a cluster their images and mirrors, and stores the
+// record.
+func (c *Clusters) provideAndRecord(
+	ctx context.Context, one record, doc config.ClusterDocument, r ui.Reporter,
+) ([]string, error) {
+	changes, err := c.provide(ctx, &one, *doc.Cluster.Spec.ControlPlane.Kind, false, r)
+	return changes, errors.Join(err, c.records.put(one))
 }
 
 // Plan lists the changes of a Create.
@@ -89,13 +106,15 @@ type Plan struct {
 	Name string `json:"name"`
 	// Result is changed or unchanged.
 	Result string `json:"result"`
-	// Configuration is the configuration for kind, in YAML; empty if there is nothing to do.
+	// Configuration is the configuration for kind, in YAML; empty if the cluster exists.
 	Configuration string `json:"configuration"`
+	// Changes are the changes in words.
+	Changes []string `json:"changes"`
 }
 
 // Plan returns the changes that Create would make for a document.
-func (c *Clusters) Plan(doc config.ClusterDocument) (Plan, error) {
-	plan := Plan{Name: doc.Cluster.Metadata.Name, Result: fleet.Changed}
+func (c *Clusters) Plan(ctx context.Context, doc config.ClusterDocument) (Plan, error) {
+	plan := Plan{Name: doc.Cluster.Metadata.Name, Result: fleet.Changed, Changes: []string{}}
 	wanted, err := Config(doc.Cluster)
 	if err != nil {
 		return plan, err
@@ -105,15 +124,33 @@ func (c *Clusters) Plan(doc config.ClusterDocument) (Plan, error) {
 		return plan, err
 	}
 	if !there || !begun.Complete {
+		plan.Changes = append([]string{madeByKind}, later(*doc.Cluster.Spec.ControlPlane.Kind)...)
 		plan.Configuration, err = written(wanted)
-		return plan, errors.Join(err, check(doc))
+		return plan, errors.Join(err, c.check(ctx, doc))
 	}
 	text, err := json.Marshal(wanted)
 	if err == nil && !bytes.Equal(compact(begun.Wanted), text) {
 		err = &DifferentError{Name: plan.Name}
 	}
-	plan.Result = fleet.Unchanged
+	if err != nil {
+		return plan, err
+	}
+	changes, err := c.provide(ctx, &begun, *doc.Cluster.Spec.ControlPlane.Kind, true, ui.Discard{})
+	if plan.Changes = append(plan.Changes, changes...); len(changes) == 0 {
+		plan.Result = fleet.Unchanged
+	}
 	return plan, err
+}
+
+// later returns the changes that follow once kind has made the cluster.
+func later(wanted v1alpha1.KindControlPlane) (changes []string) {
+	for _, mirror := range wanted.RegistryMirrors {
+		changes = append(changes, "write the mirrors of "+mirror.Registry+" on each Linux node")
+	}
+	for _, image := range wanted.Images {
+		changes = append(changes, "load image "+image+" into each Linux node")
+	}
+	return changes
 }
 
 // WriteText writes the plan for people.
@@ -122,8 +159,22 @@ func (p Plan) WriteText(page *ui.Page) error {
 		_, err := fmt.Fprintf(page, "cluster %s: exists, nothing to do\n", p.Name)
 		return err
 	}
-	_, err := fmt.Fprintf(page, "cluster %s: would be made by kind with\n%s", p.Name, p.Configuration)
+	if p.Configuration == "" {
+		_, err := fmt.Fprintf(page, "cluster %s: exists; would be changed\n%s", p.Name, lines(p.Changes))
+		return err
+	}
+	_, err := fmt.Fprintf(page, "cluster %s: would be made by kind with\n%s%s", p.Name, p.Configuration,
+		lines(p.Changes[1:]))
 	return err
+}
+
+// lines returns changes for people, each in a line of its own.
+func lines(changes []string) string {
+	text := ""
+	for _, change := range changes {
+		text += "  " + change + "\n"
+	}
+	return text
 }
 
 // written returns a configuration in YAML, the form in which kind reads it from a file.
@@ -160,15 +211,23 @@ func (e *OtherToolError) Error() string {
 		"or delete it with `kind delete cluster --name %s`", e.Name, e.Name)
 }
 
-// unchanged returns the report of a cluster that exists. If wanted differs from the configuration
-// from which the cluster was made, the error is a *DifferentError, since kind cannot change a
-// cluster.
-func (c *Clusters) unchanged(ctx context.Context, one record, wanted []byte) (Report, error) {
+// existing gives the Linux nodes of a cluster that exists their images and mirrors. All other
+// settings of a cluster cannot be changed: if the document differs from the one that the cluster was
+// made from, the error is a *DifferentError.
+func (c *Clusters) existing(
+	ctx context.Context, doc config.ClusterDocument, one record, wanted []byte, r ui.Reporter,
+) (Report, error) {
 	if !bytes.Equal(compact(one.Wanted), wanted) {
 		return Report{}, &DifferentError{Name: one.Name}
 	}
+	changes, err := c.provideAndRecord(ctx, one, doc, r)
+	if err != nil {
+		return Report{}, err
+	}
 	report, err := c.describe(ctx, one)
-	report.Result = fleet.Unchanged
+	if report.Result = fleet.Unchanged; len(changes) > 0 {
+		report.Result, report.Changes = fleet.Changed, changes
+	}
 	return report, err
 }
 

@@ -4,6 +4,7 @@
 //   - kindcluster.go: the clusters of this user; record.go: records of the clusters that swdt made
 //   - config.go: a cluster document as kind's configuration; check.go: checks of your machine
 //   - create.go, delete.go: the changes; status.go: the state of a cluster
+//   - provide.go: the images and the registry mirrors of its Linux nodes
 //   - runtime.go: Docker, Podman or nerdctl
 //   - progress.go, errors.go: kind's messages as progress, and its failures with their reasons
 //
@@ -15,6 +16,7 @@ package kindcluster
 
 import (
 	"context"
+	"io"
 	"slices"
 
 	kind "sigs.k8s.io/kind/pkg/cluster"
@@ -32,6 +34,10 @@ type Kind interface {
 	// chosen another network for them. In both cases, kind makes no network.
 	HasNetwork(ctx context.Context) (bool, error)
 	RemoveNetwork(ctx context.Context) error
+	// ImageID returns the ID of an image of the container runtime, and SaveImage writes an archive
+	// with the image. Both fail if the runtime has no such image.
+	ImageID(ctx context.Context, image string) (string, error)
+	SaveImage(ctx context.Context, image string, to io.Writer) error
 }
 
 // Clusters are the clusters of kind that this user has.

@@ -60,12 +60,13 @@ func TestCreateIsDoneOnce(t *testing.T) {
 	want := kindcluster.Report{
 		Outcome: fleet.Outcome{Name: "dev", Result: fleet.Changed}, Context: "kind-dev", Server: k.Server, Version: "v1.36.3",
 		Containers: []kindcluster.Container{{Name: "dev-control-plane", Role: "control-plane", Address: "172.18.0.2"}},
+		Changes:    []string{"make the cluster with kind"},
 	}
 	if diff := cmp.Diff(want, report); err != nil || diff != "" {
 		t.Fatalf("%v (-want +got):\n%s", err, diff)
 	}
 	again, err := open(t, k, folder).Create(t.Context(), doc, kindcluster.Options{}, ui.Discard{})
-	want.Result = fleet.Unchanged
+	want.Result, want.Changes = fleet.Unchanged, []string{}
 	if diff := cmp.Diff(want, again); err != nil || diff != "" {
 		t.Errorf("second create: %v (-want +got):\n%s", err, diff)
 	}
@@ -271,7 +272,7 @@ func TestCreateFindsWhatIsInTheWay(t *testing.T) {
 		k := newFake(t)
 		clusters := open(t, k, t.TempDir())
 		_, err := clusters.Create(t.Context(), document(t, fields), kindcluster.Options{}, ui.Discard{})
-		_, planned := clusters.Plan(document(t, fields))
+		_, planned := clusters.Plan(t.Context(), document(t, fields))
 		for what, err := range map[string]error{"create": err, "plan": planned} {
 			var found *config.Error
 			if !errors.As(err, &found) || !strings.Contains(err.Error(), want) {

@@ -29,6 +29,10 @@ type record struct {
 	MadeNetwork bool `json:"madeNetwork"`
 	// Wanted is the configuration for kind from which the cluster was made.
 	Wanted json.RawMessage `json:"wanted"`
+	// Mirrors are the registries whose mirrors swdt has written on the Linux nodes.
+	Mirrors []string `json:"mirrors,omitempty"`
+	// Images are the images that swdt has loaded, by node and name with a blank between them.
+	Images map[string]loaded `json:"images,omitempty"`
 }
 
 // records is the folder with a record for each cluster.

@@ -3,8 +3,10 @@ package kindcluster
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -24,6 +26,9 @@ const (
 
 // answerLimit bounds one command of a container runtime.
 const answerLimit = 30 * time.Second
+
+// saveLimit bounds the time in which a runtime writes an archive with one image.
+const saveLimit = 30 * time.Minute
 
 // network is the name of the network in which kind puts its containers.
 const network = "kind"
@@ -99,19 +104,26 @@ func (e *NoRuntimeError) Unwrap() []error { return e.Reasons }
 func output(ctx context.Context, program string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
+	var out bytes.Buffer
+	err := run(ctx, &out, program, args...)
+	return out.String(), err
+}
+
+// run runs a command of a runtime, which prints to stdout.
+func run(ctx context.Context, stdout io.Writer, program string, args ...string) error {
 	command := exec.CommandContext(ctx, program, args...)
 	var stderr bytes.Buffer
-	command.Stderr = &stderr
+	command.Stdout, command.Stderr = stdout, &stderr
 	command.WaitDelay = time.Second
-	out, err := command.Output()
+	err := command.Run()
 	if err == nil {
-		return string(out), nil
+		return nil
 	}
 	if errors.Is(err, exec.ErrNotFound) {
-		return "", fmt.Errorf("%s: it is not installed: %w", program, exec.ErrNotFound)
+		return fmt.Errorf("%s: it is not installed: %w", program, exec.ErrNotFound)
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(stderr.String()), "\n")
-	return "", fmt.Errorf("%s %s: %w: %.300s", program, args[0], err, first)
+	return fmt.Errorf("%s %s: %w: %.300s", program, args[0], err, first)
 }
 
 // HasNetwork reports whether kind's network exists. It also returns true if one of kind's
@@ -128,4 +140,24 @@ func (l library) HasNetwork(ctx context.Context) (bool, error) {
 func (l library) RemoveNetwork(ctx context.Context) error {
 	_, err := output(ctx, l.program, "network", "rm", network)
 	return err
+}
+
+// ImageID returns the ID of an image of the runtime.
+func (l library) ImageID(ctx context.Context, image string) (string, error) {
+	text, err := output(ctx, l.program, "image", "inspect", image)
+	if err != nil {
+		return "", fmt.Errorf("look for image %s: %w; `%s pull %s` fetches it", image, err, l.program, image)
+	}
+	var found []struct{ ID string } // "Id" of Docker and nerdctl, too: names are compared without case
+	if err := json.Unmarshal([]byte(text), &found); err != nil || len(found) == 0 || found[0].ID == "" {
+		return "", fmt.Errorf("look for image %s: %s image inspect prints no ID", image, l.program)
+	}
+	return found[0].ID, nil
+}
+
+// SaveImage writes an archive with an image of the runtime.
+func (l library) SaveImage(ctx context.Context, image string, to io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, saveLimit)
+	defer cancel()
+	return run(ctx, to, l.program, "save", image)
 }

@@ -29,6 +29,8 @@ type Report struct {
 	Version string `json:"version"`
 	// Containers are the cluster's Linux nodes, which are containers on your machine.
 	Containers []Container `json:"containers"`
+	// Changes are the changes that a create has made, in words.
+	Changes []string `json:"changes"`
 }
 
 // ControlPlaneRole is the role of the container with the API server.
@@ -42,7 +44,7 @@ type Container struct {
 }
 
 func emptyReport(name, result string) Report {
-	return Report{Outcome: fleet.NewOutcome(name, result, nil), Containers: []Container{}}
+	return Report{Outcome: fleet.NewOutcome(name, result, nil), Containers: []Container{}, Changes: []string{}}
 }
 
 // Status describes a cluster that swdt has made. If there is no such cluster, the error is
@@ -59,6 +61,12 @@ func (c *Clusters) Status(ctx context.Context, name string) (Report, error) {
 			"`swdt cluster create` makes it again", name)
 	}
 	return c.describe(ctx, one)
+}
+
+// Made reports whether swdt has made a cluster of that name, or has begun to.
+func (c *Clusters) Made(name string) (bool, error) {
+	_, there, err := c.look(name)
+	return there, err
 }
 
 // Kubeconfig returns a kubeconfig that contains only this cluster. If internal is true, it contains
@@ -125,14 +133,21 @@ func (r Report) WriteText(page *ui.Page) error {
 	for _, n := range r.Containers {
 		lines = append(lines, fmt.Sprintf("  %s (%s) %s", n.Name, n.Role, n.Address))
 	}
+	for _, change := range r.Changes {
+		if change != madeByKind {
+			lines = append(lines, "  "+change)
+		}
+	}
 	_, err := fmt.Fprintln(page, strings.Join(lines, "\n"))
 	return err
 }
 
 func (r Report) sentence() string {
 	switch {
-	case r.Result == fleet.Changed && r.Server != "":
+	case slices.Contains(r.Changes, madeByKind):
 		return "made"
+	case len(r.Changes) > 0:
+		return "existed, is changed"
 	case r.Result == fleet.Changed:
 		return "deleted"
 	case r.Server == "":

@@ -4,7 +4,7 @@
 // plane.
 //
 //   - up.go: the stages of Up; down.go: the stages of Down
-//   - network.go: the pod network
+//   - network.go: the pod network; overlap.go: addresses of nodes in the cluster's ranges
 //   - stage.go: running stages in the order in which they need each other
 //   - record.go: the things that Up has made
 //   - report.go: the result
@@ -16,12 +16,13 @@ package up
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -74,6 +75,9 @@ type work struct {
 	cluster   config.ClusterDocument
 	documents []config.Document
 	notes     *notes
+
+	mu    sync.Mutex
+	found *controlPlane // once a stage has needed it: to look costs half a second
 }
 
 // Up makes the cluster and its nodes, which documents describe. If a stage fails, the report still
@@ -88,7 +92,10 @@ func Up(ctx context.Context, doc config.ClusterDocument, documents []config.Docu
 			}
 		}
 	}
-	var err error
+	err := checkAddresses(doc, documents)
+	if err != nil {
+		return Report{}, err
+	}
 	if w.notes, err = openNotes(o.Records, w.name()); err != nil {
 		return Report{}, err
 	}
@@ -144,14 +151,17 @@ func (w *work) making() []*stage {
 
 func (w *work) makeCluster(ctx context.Context, r ui.Reporter) (done, error) {
 	if w.DryRun {
-		planned, err := w.Clusters.Plan(w.cluster)
+		planned, err := w.Clusters.Plan(ctx, w.cluster)
 		if planned.Result == fleet.Unchanged {
 			return done{message: "it exists"}, err
 		}
-		return done{true, "make it with kind"}, err
+		return done{true, strings.Join(planned.Changes, "; ")}, err
 	}
-	_, err := w.Clusters.Status(ctx, w.name())
-	if errors.Is(err, kindcluster.ErrNoCluster) {
+	there, err := w.Clusters.Made(w.name())
+	if err != nil {
+		return done{}, err
+	}
+	if !there {
 		if err := w.notes.change(func(made *record) { made.Cluster = true }); err != nil {
 			return done{}, err
 		}
@@ -294,11 +304,25 @@ type controlPlane struct {
 // apiServerPort is the port of the API server in kind's containers.
 const apiServerPort = 6443
 
-// controlPlane returns the control plane of the cluster, which must exist. Its name is the name of
+// controlPlane returns the control plane of the cluster, which must exist. It looks for it once.
+func (w *work) controlPlane(ctx context.Context) (controlPlane, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.found != nil {
+		return *w.found, nil
+	}
+	found, err := w.findControlPlane(ctx)
+	if err == nil {
+		w.found = &found
+	}
+	return found, err
+}
+
+// findControlPlane looks for the control plane of the cluster. Its name is the name of
 // the container, which kubeadm wrote into the cluster. Its address is the address of the container.
 // If the document publishes the API server at port 6443 of an address of your machine that is not
 // a loopback address, it is that address.
-func (w *work) controlPlane(ctx context.Context) (found controlPlane, err error) {
+func (w *work) findControlPlane(ctx context.Context) (found controlPlane, err error) {
 	report, err := w.Clusters.Status(ctx, w.name())
 	if err != nil {
 		return found, err

@@ -12,11 +12,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	kind "sigs.k8s.io/kind/pkg/cluster"
 	"sigs.k8s.io/kind/pkg/cluster/nodes"
-	"sigs.k8s.io/kind/pkg/exec"
 )
 
 // Kind keeps its clusters in a folder. The fields with the errors of operations must not change
@@ -33,6 +33,14 @@ type Kind struct {
 	// Begun, if not nil, is closed by Create after it has made the containers. Create then blocks
 	// until the cluster is deleted.
 	Begun chan struct{}
+	// Images has the IDs of the container runtime's images by name. Unsaved is the error that
+	// SaveImage returns.
+	Images  map[string]string
+	Unsaved error
+	// OtherIDs gives an image another ID on a node than in the container runtime.
+	OtherIDs bool
+	// NoMirrors makes containerd on the nodes a containerd 1, which reads no mirrors.
+	NoMirrors bool
 	// Stuck is the error that Delete returns, and NetworkStuck the error that RemoveNetwork returns.
 	Stuck, NetworkStuck error
 
@@ -41,8 +49,12 @@ type Kind struct {
 	deleted chan struct{}
 }
 
-// network is the name of the file for kind's network. A cluster cannot have this name.
-const network = ".network"
+// network is the name of the file for kind's network, and files that of the folder with the files
+// and images of the nodes. A cluster cannot have these names.
+const (
+	network = ".network"
+	files   = ".files"
+)
 
 // ErrGone is the error of a Create whose containers were deleted.
 var ErrGone = errors.New("the container is gone")
@@ -75,6 +87,9 @@ func (k *Kind) Delete(name, _ string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.calls = append(k.calls, "delete "+name)
+	if err := os.RemoveAll(filepath.Join(k.Folder, files, name+"-control-plane")); err != nil {
+		return fmt.Errorf("remove the files of the simulated cluster: %w", err)
+	}
 	err := os.Remove(filepath.Join(k.Folder, name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -93,7 +108,7 @@ func (k *Kind) List() (names []string, err error) {
 		return nil, fmt.Errorf("list the simulated clusters: %w", err)
 	}
 	for _, entry := range entries {
-		if entry.Name() != network {
+		if !strings.HasPrefix(entry.Name(), ".") {
 			names = append(names, entry.Name())
 		}
 	}
@@ -137,7 +152,27 @@ func (k *Kind) Calls() []string {
 
 // ListNodes returns the only node of a cluster.
 func (k *Kind) ListNodes(name string) ([]nodes.Node, error) {
-	return []nodes.Node{container(name + "-control-plane")}, nil
+	return []nodes.Node{container{k, name + "-control-plane"}}, nil
+}
+
+// ImageID returns the ID of one of Images.
+func (k *Kind) ImageID(_ context.Context, image string) (string, error) {
+	if id, ok := k.Images[image]; ok {
+		return id, nil
+	}
+	return "", fmt.Errorf("no such image: %s", image)
+}
+
+// SaveImage writes the name and the ID of one of Images, which is all that a simulated archive has.
+func (k *Kind) SaveImage(ctx context.Context, image string, to io.Writer) error {
+	id, err := k.ImageID(ctx, image)
+	if err == nil {
+		err = k.Unsaved
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(to, "%s %s", image, id)
+	}
+	return err
 }
 
 // KubeConfig returns the content of the file Kubeconfig, if that is set. If not, it returns a
@@ -164,13 +199,3 @@ contexts: [{name: kind-%[1]s, context: {cluster: kind-%[1]s, user: kind-%[1]s}}]
 users: [{name: kind-%[1]s, user: {}}]
 `, name, server), nil
 }
-
-// container is the name of a simulated container.
-type container string
-
-func (c container) String() string                                           { return string(c) }
-func (container) Role() (string, error)                                      { return "control-plane", nil }
-func (container) IP() (v4, v6 string, _ error)                               { return "172.18.0.2", "", nil }
-func (container) Command(string, ...string) exec.Cmd                         { return nil }
-func (container) CommandContext(context.Context, string, ...string) exec.Cmd { return nil }
-func (container) SerialLogs(io.Writer) error                                 { return nil }
