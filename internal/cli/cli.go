@@ -86,7 +86,7 @@ func Run(ctx context.Context, streams ui.Streams, args []string, env Environment
 }
 
 // stdin returns the standard input for a command's own use. It returns nil if there is no
-// standard input, or if swdt reads a file of its own from it, such as a node file.
+// standard input, or if swdt itself reads a file from the standard input, such as a node file.
 func (a *app) stdin() io.Reader {
 	if a.streams.In == nil || a.global.readsStdin() {
 		return nil

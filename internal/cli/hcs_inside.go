@@ -21,7 +21,8 @@ exit code is that of the command; output arrives at the end, at most 16 MB. A
 container that the runtime does not know is reached by hcsdiag.exe of the node
 (--via hcsdiag), with the exit code and the streams of hcsdiag.`
 
-// anyWay is the value of --via that uses the runtime if it knows the container, else hcsdiag.
+// anyWay is the value of --via that uses the runtime if the runtime knows the container, else
+// hcsdiag.
 const anyWay = "auto"
 
 type insideOptions struct{ via string }

@@ -158,7 +158,7 @@ func (a *app) watchPs(ctx context.Context, s *session, o *psOptions) error {
 		defer w.Keys.End()
 	}
 	w.Begin(s.names())
-	a.global.parallel = max(a.global.parallel, len(s.documents)) // no node waits until the watch of another ends
+	a.global.parallel = max(a.global.parallel, len(s.documents)) // no node waits until another node's watch ends
 	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (struct{},
 		error) {
 		return struct{}{}, w.Watch(ctx, n, doc.RuntimePipe(), o.interval, r)

@@ -123,7 +123,7 @@ func (a *app) observe(ctx context.Context, o *statsOptions, duration time.Durati
 		return err
 	}
 	s.quiet = true
-	// no node waits until the watch of another ends
+	// No node waits until another node's watch ends.
 	s.app.global.parallel = max(s.app.global.parallel, len(s.documents))
 	ctx, enough := context.WithCancel(ctx)
 	defer enough()

@@ -220,8 +220,8 @@ func (a *app) onNamed(
 	})
 }
 
-// existing returns those of the documents whose VMs exist. A name of the command line that no VM has
-// is an error, unless a node file describes it.
+// existing returns the documents whose VMs exist. If a VM does not exist and no node file was
+// read, so that the name is from the command line, existing returns an error.
 func (a *app) existing(machines *vm.Machines, documents []config.Document) ([]config.Document, error) {
 	missing, err := machines.Missing(vmNames(documents)...)
 	if err != nil {

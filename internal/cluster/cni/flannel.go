@@ -13,7 +13,7 @@ const (
 	flannelConfig    = "kube-flannel-cfg"
 	flannelDaemonSet = "kube-flannel-ds"
 	// flannelWindows is the DaemonSet for Windows. It is in kube-system, since its image reads
-	// kubeadm's ConfigMaps from there.
+	// kubeadm's ConfigMaps from that namespace.
 	flannelWindows = "kube-flannel-ds-windows-amd64"
 )
 

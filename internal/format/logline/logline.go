@@ -16,8 +16,8 @@ import (
 // Level is the severity of a line; a higher value is worse.
 type Level int
 
-// Levels. Unknown is the level of a line that has none, Fatal that of an error that ends a
-// program.
+// Levels. Unknown is the level of a line that has none, Fatal is the level of an error that ends
+// a program.
 const (
 	Unknown Level = iota
 	Debug

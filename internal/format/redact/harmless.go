@@ -46,9 +46,9 @@ func isNoValue(value []byte) bool {
 	return false
 }
 
-// random reports whether a value may be a generated or carefully chosen secret:
-// it has letters and digits, or letters and signs, and is not a number, time,
-// quantity or identifier of the kinds that are frequent in logs.
+// random reports whether a value may be a generated or carefully chosen secret: it is not shorter
+// than least, and has a digit and two letters, or a digit, a letter and a sign. An identifier, such
+// as a UUID, is not random.
 func random(value []byte, least int) bool {
 	if len(value) < least || isIdentifier(value) {
 		return false

@@ -58,8 +58,8 @@ func (s *scan) list(begin, at, depth int, k kind) int {
 	return at
 }
 
-// listed redacts one value of a list and returns its end; it returns 0 if the text there
-// is not a value, such as a name.
+// listed redacts one value of a list and returns its end; it returns 0 if the text at this
+// position is not a value, such as a name.
 func (s *scan) listed(begin, at int, k kind) int {
 	if k == header {
 		k = password

@@ -65,8 +65,7 @@ func (r *Redactor) namedField(name string, value, clean []byte) []byte {
 	return r.Named(name, value)
 }
 
-// isText reports whether a value has no control characters except those of
-// text.
+// isText reports whether a value has no control characters except tabs and line ends.
 func isText(value []byte) bool {
 	for _, c := range value {
 		if c < ' ' && !isSpace(c) || c == 0x7f {

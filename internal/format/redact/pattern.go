@@ -52,7 +52,7 @@ func (p pattern) at(text []byte) (length, skip int) {
 		if last && part == "" {
 			return length + reach(text[length:]), 0
 		}
-		within, at := reach(text[length:min(len(text), length+overlap)]), -1 // bytes further behind may not be there yet
+		within, at := reach(text[length:min(len(text), length+overlap)]), -1 // later bytes may not have arrived
 		for j := 0; j <= within && (at < 0 || last); j++ {
 			if fits(part, text[length+j:]) {
 				at = j

@@ -27,8 +27,8 @@ type terminator struct {
 // place is the position of a name in the text; there is none if end is 0.
 type place struct{ begin, end int }
 
-// nameMark records that a secret's name is at a position. The value may follow in this line or,
-// with it, in as many lines as lines says.
+// nameMark is the position of a secret's name. lines is the number of lines, including this one,
+// in which the value may follow.
 type nameMark struct {
 	at, lines int
 	kind      kind
@@ -66,7 +66,8 @@ type scan struct {
 	nextTry [MaxPatterns]int // where each pattern is tried next
 }
 
-// all scans the text. If the text begins inside a value or a list, inside or list describes that.
+// all scans the text. If the text begins inside a value, inside describes the end of that value;
+// if it begins inside a list, list describes that list.
 func (s *scan) all(inside terminator, list after) {
 	at := 0
 	if inside.by != nil || inside.quote != 0 || inside.text != "" {

@@ -84,8 +84,8 @@ func knownTokens(first byte) []known {
 	return nil
 }
 
-// tokenAt returns the end of the token that begins at from, or 0 if none begins there. The first
-// word of the token ends at wordEnd.
+// tokenAt returns the end of the token that begins at from, or 0 if no token begins at from. The
+// first word of the token ends at wordEnd.
 func (s *scan) tokenAt(from, wordEnd int) int {
 	text := s.text[from:]
 	if !beginsToken(text) {

@@ -230,7 +230,7 @@ func (b Binary) For(architecture string) error {
 	return &MachineError{Name: filepath.Base(b.Path), Got: b.Machine, Want: architecture}
 }
 
-// Unchanged returns an error if the file is no longer the one that was hashed.
+// Unchanged returns an error if the file has changed since it was hashed.
 func (b Binary) Unchanged() error {
 	info, err := os.Stat(b.Path)
 	if err != nil || info.Size() != b.Size || !info.ModTime().Equal(b.Modified) {

@@ -8,8 +8,8 @@ import (
 )
 
 // If wineserver ends while a process is just starting, the process waits for wineserver for ever:
-// wineserver has no record of the process yet and cannot end it. So shutDown lists the processes of
-// the prefix first, and kills those that are left after the end of wineserver.
+// wineserver has no record of the process yet and cannot end it. So shutDown lists the processes
+// of the prefix first, and kills the processes that are left after the end of wineserver.
 
 // process is a process of this machine. The start time distinguishes it from a later process with
 // the same ID.

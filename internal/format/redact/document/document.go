@@ -51,11 +51,11 @@ func (f format) read(text []byte) (parsed []byte, root *value, ok bool) {
 	return repaired, root, ok
 }
 
-// Redact redacts the secrets in a text: those that redact.Redactor finds and, if the text is a
-// document, those that its structure shows. The result for a document is a document in which only
-// values differ, unless a value looks as if it continued beyond its end. parsed reports whether
-// Redact has used the structure: it has not if the text is not a document, if it is larger than
-// Largest and not JSON, or if the result would not be a document.
+// Redact redacts the secrets that redact.Redactor finds in a text and, if the text is a document,
+// the secrets that the document's structure shows. The result for a document is a document in
+// which only values differ, unless a value looks as if it continued beyond its end. parsed
+// reports whether Redact has used the structure. It has not if the text is not a document, if the
+// text is larger than Largest and not JSON, or if the result would not be a document.
 func Redact(r *redact.Redactor, text []byte) (clean []byte, parsed bool) {
 	if len(text) > Largest {
 		return redactLarge(r, text, Largest)
@@ -80,9 +80,9 @@ func Redact(r *redact.Redactor, text []byte) (clean []byte, parsed bool) {
 }
 
 // redactValues redacts each value of a document separately. It is used when a scan of the
-// document's lines has mistaken a part of the document for a part of a value. The parameter
-// otherwise is the result of that scan. redactValues returns it if a scan of its own result still
-// finds a secret: a leaked secret is worse than a damaged document.
+// document's lines has mistaken a part of the document for a part of a value. If a scan of the
+// new result still finds a secret, redactValues returns the parameter otherwise, which is the
+// result of the first scan: a leaked secret is worse than a damaged document.
 func redactValues(r *redact.Redactor, f format, text []byte, root *value,
 	otherwise []byte) (clean []byte, parsed bool) {
 	mark(root, "")
