@@ -343,7 +343,7 @@ func logsTable(l Logs) string {
 	var rows [][]string
 	var whole float64
 	for _, way := range l.Ways {
-		whole = way.Seconds // in the end that of the last way, which is without swdt
+		whole = way.Seconds // the last way counts, which reads the whole log without swdt
 	}
 	for _, way := range l.Ways {
 		rows = append(rows, []string{

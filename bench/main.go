@@ -172,10 +172,10 @@ func (o options) measure(ctx context.Context, store string, results *Results) er
 // are not stored, since tables with results of several runs would compare what is not comparable.
 func (o options) partial() bool { return len(o.pairs)+len(o.links) > 0 || o.watchFor != statsFor }
 
-// bench is one run.
+// bench is one run of the benchmarks.
 type bench struct {
 	options
-	work string // a folder for this run, removed at its end
+	work string // a folder for this run, removed at the end of the run
 }
 
 // logf prints progress on stderr.

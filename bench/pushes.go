@@ -66,7 +66,7 @@ func (b *bench) pushes(ctx context.Context) (Pushes, error) {
 func (b *bench) kubelets() (Pair, error) {
 	c := *b
 	c.pairs = []string{kubeletPair}
-	pairs, err := c.allPairs(context.Background()) // needs no context: lab/build.sh has built this pair
+	pairs, err := c.allPairs(context.Background()) // starts nothing: lab/build.sh has built this pair
 	if err != nil {
 		return Pair{}, err
 	}

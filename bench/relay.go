@@ -66,7 +66,7 @@ func (b *bench) relay(ctx context.Context) (Relay, error) {
 }
 
 // relayInProcess runs the benchmarks of the relay against a simulated node. Node, relay and SSH on
-// loopback are in one process, without Wine, whose pipes take longer than all the rest together.
+// loopback are in one process, without Wine: Wine's pipes take longer than all other parts together.
 func (b *bench) relayInProcess(ctx context.Context) (map[string][]float64, error) {
 	found := map[string][]float64{}
 	for pattern, times := range map[string]string{"Bulk": "60x", "Unary": "3000x"} {

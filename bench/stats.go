@@ -300,7 +300,7 @@ func processorSeconds(pid int) (float64, bool) {
 	if _, err := fmt.Sscan(fields[11]+" "+fields[12], &user, &system); err != nil {
 		return 0, false
 	}
-	const ticksASecond = 100 // on all of Linux's architectures that run Go
+	const ticksASecond = 100 // on all architectures on which Go supports Linux
 	return (user + system) / ticksASecond, true
 }
 

@@ -117,7 +117,7 @@ func (h vmHome) create(ctx context.Context, result *VM) error {
 		return err
 	}
 	defer os.Remove(golden)
-	for round := range 1 + vmRounds { // round 0 is not counted: only then swdt detects the accelerator
+	for round := range 1 + vmRounds { // round 0 is not counted, since it includes detecting the accelerator
 		n := vmNode{home: h, name: "overlay"}
 		begun := time.Now()
 		if err := n.make(ctx, golden); err != nil {

@@ -162,7 +162,7 @@ func TestCapture(t *testing.T) {
 		"pktmon help", "pktmon start help", "pktmon status", "pktmon filter list",
 		"pktmon filter add swdt-ID -i 192.168.15.167 -e",
 		"pktmon start --capture --pkt-size 0 --file-name ID.etl --file-size 512 --log-mode circular",
-		"pktmon status", // checks that the capture is still ours
+		"pktmon status", // checks that the running capture is still swdt's
 		"pktmon status", "pktmon stop", "pktmon status", "pktmon filter list", "pktmon filter remove",
 		"pktmon filter list",
 		"pktmon etl2pcap ID.etl --out ID.etl.packets.pcapng",

@@ -20,7 +20,7 @@ func TestRealContainerd(t *testing.T) {
 			first := nodeFile(t, credentials, containerdProvisioner(t, "1.7.12"))
 			second := nodeFile(t, credentials, containerdProvisioner(t, "1.6.27"))
 
-			// A bare node: the file is placed, and there is no service yet.
+			// On a bare node, swdt only places the file, since there is no service yet.
 			r := ok(t, "kubernetes", "-c", first, "--accept-new-host-key")
 			if !strings.Contains(r.stdout, "no service") {
 				t.Errorf("the result does not say that there is no service")

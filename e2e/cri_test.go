@@ -232,7 +232,7 @@ func killContainerd(t *testing.T, p criProxy) {
 	events := subscribe(t, conn)
 	ok(t, "exec", "-c", p.config, "--", "taskkill", "/F", "/IM", "containerd.exe")
 	var err error
-	for err == nil { // events that were on their way
+	for err == nil { // skip the events that were on their way
 		var event []byte
 		err = events.RecvMsg(&event)
 	}

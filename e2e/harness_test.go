@@ -76,7 +76,7 @@ func execute(ctx context.Context, cache string, args ...string) (result, error) 
 	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+cache)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.WaitDelay = 10 * time.Second // if swdt leaves a process behind, it may keep the output open
+	cmd.WaitDelay = 10 * time.Second // a process that swdt leaves behind may keep the output open
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

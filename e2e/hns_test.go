@@ -91,8 +91,8 @@ func hnsState(t *testing.T, config string) (s hns.State) {
 	return s
 }
 
-// hnsTables checks that the tables have as many rows as the same tables in this process, and that swdt
-// warns about unknown owners.
+// hnsTables checks that each table has as many rows as the table that this process computes, and that
+// swdt warns about unknown owners.
 func hnsTables(t *testing.T, config string, state hns.State) {
 	v := hns.View{State: state, All: state}
 	for kind, table := range map[string]ui.Listing{

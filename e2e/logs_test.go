@@ -82,7 +82,7 @@ func (c cluster) writeLarge(t *testing.T) {
 func (c cluster) expectSameLines(t *testing.T, file string) {
 	t.Helper()
 	c.needsAddress(t)
-	now := time.Now().UTC().Format(time.RFC3339) // later lines might be in one answer only
+	now := time.Now().UTC().Format(time.RFC3339) // later lines might be in only one of the two answers
 	for _, args := range [][]string{
 		{`file:C:\var\log\large.log`, "--tail", "-1"},
 		{`file:C:\var\log\large.log`, "--grep", "n=9{4}$"},

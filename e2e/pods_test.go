@@ -18,7 +18,7 @@ import (
 )
 
 // TestMetricsOfRealPods reproduces the bug for which `swdt stats watch` exists: a container is
-// busy, but one version of containerd sometimes reports 0 for it, depending on the caller.
+// busy, but some versions of containerd sometimes report a rate of 0, depending on the caller.
 func TestMetricsOfRealPods(t *testing.T) {
 	recordings := t.TempDir()
 	recording := func(version string) string { return filepath.Join(recordings, version+".swdt") }

@@ -87,8 +87,8 @@ func TestAVMFromCreateToRestore(t *testing.T) {
 	}
 }
 
-// wantHostKey checks that the guest agent reports the key that the guest's SSH server has, and that no
-// contact has pinned one yet.
+// wantHostKey checks that the guest agent reports the host key of the guest's SSH server, and that no
+// contact has pinned a host key yet.
 func wantHostKey(t *testing.T, folder string) {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(folder, "known_hosts")); err == nil {
@@ -120,8 +120,8 @@ func wantHostKey(t *testing.T, folder string) {
 // vmHome has the folders of a user who has no VMs yet.
 type vmHome struct{ folder string }
 
-// newVMHome makes the folders and lets swdt use them. A VM that is left at the end of the
-// test is deleted.
+// newVMHome makes the folders, and sets the environment variables with which swdt uses them. At the
+// end of the test, it deletes the VMs that are left.
 func newVMHome(t *testing.T) vmHome {
 	t.Helper()
 	home := vmHome{t.TempDir()}

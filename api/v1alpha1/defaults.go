@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The durations for a restarted service, used for those that its health does not set.
+// The default durations in the health of a service.
 const (
 	DefaultSettle      = time.Second
 	DefaultTimeout     = 60 * time.Second

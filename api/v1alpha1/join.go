@@ -54,10 +54,11 @@ type Kubelet struct {
 	// Source is the path or URL of kubelet.exe. Default: dl.k8s.io, verified by
 	// its published checksum.
 	Source string `yaml:"source,omitempty"`
-	// KubeadmSource is the path or URL of kubeadm.exe. Default as for source.
+	// KubeadmSource is the path or URL of kubeadm.exe. Default: dl.k8s.io, as for
+	// source.
 	KubeadmSource string `yaml:"kubeadmSource,omitempty"`
 	// LogRunnerSource is the path or URL of kube-log-runner.exe, which writes
-	// kubelet's log file. Default as for source.
+	// kubelet's log file. Default: dl.k8s.io, as for source.
 	LogRunnerSource string `yaml:"logRunnerSource,omitempty"`
 	// ExtraArgs are flags of kubelet, without the dashes. They override the flags
 	// that swdt and kubeadm set.

@@ -135,7 +135,7 @@ func validateHostname(p *problems, field, hostname string) {
 	}
 }
 
-// validateMethods rejects more than one way to log in.
+// validateMethods checks the ways to log in, of which at most one may be set.
 func validateMethods(p *problems, field string, c Credentials) {
 	var methods []string
 	if c.PrivateKey != "" {

@@ -117,7 +117,8 @@ func validatePath(p *problems, field string, folders []string) {
 	}
 }
 
-// cutVariable splits a path such as %SystemRoot%\x after the variable.
+// cutVariable splits a path such as %SystemRoot%\x after the variable. ok is false if the path
+// does not begin with a variable.
 func cutVariable(path string) (variable, rest string, ok bool) {
 	after, ok := strings.CutPrefix(path, "%")
 	if !ok {

@@ -19,8 +19,8 @@ const (
 // PathError says why a Windows path is refused.
 type PathError struct {
 	Path   string
-	What   string // what is wrong with it
-	Remedy string // what to write instead
+	What   string // the fault of the path
+	Remedy string // the correct form
 }
 
 func (e *PathError) Error() string {

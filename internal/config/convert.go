@@ -156,7 +156,8 @@ func newOlder(root *yaml.Node) *older {
 	return &older{root: root, taken: map[*yaml.Node]bool{}, comments: map[*yaml.Node]string{}}
 }
 
-// take returns the value at the path, or nil if it is unset.
+// take returns the value at the path, or nil if the value is unset. It records that the conversion
+// has taken the value.
 func (o *older) take(path ...string) *yaml.Node { return o.takeFrom(o.root, path...) }
 
 func (o *older) takeFrom(n *yaml.Node, path ...string) *yaml.Node {
@@ -172,8 +173,8 @@ func (o *older) takeFrom(n *yaml.Node, path ...string) *yaml.Node {
 	return value
 }
 
-// takeEnableRDP takes the value unless it is false. The older swdt did nothing for false,
-// so the field must then stay unset.
+// takeEnableRDP takes the value at the path. If the value is false, takeEnableRDP returns nil, so
+// that the new field stays unset: the older swdt did nothing for false.
 func (o *older) takeEnableRDP(path ...string) *yaml.Node {
 	value := o.take(path...)
 	if !isFalse(value) {

@@ -78,7 +78,7 @@ func expandVariables(text string) string {
 func expandHome(path string) string {
 	rest, ok := strings.CutPrefix(path, "~")
 	if !ok || rest != "" && rest[0] != '/' && rest[0] != filepath.Separator {
-		return path // the home folders of other users (~user) are unknown here
+		return path // swdt does not look up the home folders of other users (~user)
 	}
 	home, err := localfile.Home()
 	if err != nil {

@@ -23,7 +23,7 @@ type Report struct {
 
 // NodeReport is the report of one node.
 type NodeReport struct {
-	fleet.Outcome              // its result: changed, unchanged or failed
+	fleet.Outcome              // the node's result: changed, unchanged or failed
 	Steps         []StepResult `json:"steps"`
 	// Problems were found before any step ran.
 	Problems []finding.Problem `json:"problems"`

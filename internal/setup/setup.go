@@ -17,8 +17,8 @@ type Options struct {
 	// Resolve turns a path of the node file into a path on your machine; nil: the path is
 	// used unchanged.
 	Resolve func(path string) string
-	// InstallerURL is the address of Chocolatey's installer script; empty: its
-	// published address.
+	// InstallerURL is the address of Chocolatey's installer script; empty: the address at
+	// which Chocolatey publishes the script.
 	InstallerURL string
 }
 

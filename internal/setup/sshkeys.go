@@ -107,7 +107,8 @@ func (s *sshKeys) compare(ctx context.Context, n *node.Node) (keysState, error) 
 	return state, nil
 }
 
-// merged returns the file with the missing keys at its end, with the file's line ends.
+// merged returns the content of the file with the missing keys appended. The appended lines have the
+// line ends of the file.
 func (s keysState) merged() []byte {
 	end := "\n"
 	if bytes.Contains(s.content, []byte("\r\n")) {
@@ -139,7 +140,8 @@ func (k publicKey) describe() string {
 	return text
 }
 
-// load reads the wanted keys: each is a line, or a file of such lines.
+// load reads the wanted keys. Each element of wanted is a line of authorized_keys, or the path of a
+// file with such lines.
 func (s *sshKeys) load() ([]publicKey, error) {
 	var keys []publicKey
 	for _, wanted := range s.wanted {

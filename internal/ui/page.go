@@ -11,8 +11,8 @@ import (
 type Page struct {
 	// Wide reports whether the result has all its columns (-o wide).
 	Wide bool
-	// Rewrite returns the text to print instead; nil: unchanged. It receives the text of
-	// one call of Write.
+	// Rewrite returns the text that the page prints in place of text, which is the text of one
+	// call of Write. nil: the page prints text unchanged.
 	Rewrite func(text string) string
 
 	shown *PrintableWriter

@@ -92,8 +92,8 @@ func needs(file string) ([]string, error) {
 	}
 	var all []string
 	for line := range strings.SplitSeq(string(info), "\x00") {
-		// Other lists name modules that are useful together with this one. The guest loads only the modules on
-		// which this one depends.
+		// Other lists of a module name modules that are only useful together with the module. The guest
+		// loads only the modules on which the module depends.
 		list, ok := strings.CutPrefix(line, "depends=")
 		if !ok || list == "" {
 			continue

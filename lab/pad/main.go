@@ -1,6 +1,6 @@
-// Command pad appends bytes to an executable until it has a given size. Windows
-// ignores bytes after the last section. The bytes are as compressible as
-// machine code is (about 3:1), and the same every time.
+// Command pad appends bytes to an executable until the file has a given size. Windows
+// ignores bytes after the last section. The appended bytes are as compressible as
+// machine code (about 3:1), and the same in every run.
 //
 //	go run ./pad kubelet.exe kubelet-100M.exe 100M
 package main

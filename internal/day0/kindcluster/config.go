@@ -55,7 +55,7 @@ func certificatePatch(names []string) ([]v1alpha4.PatchJSON6902, error) {
 		return nil, fmt.Errorf("write the names of the API server: %w", err)
 	}
 	var patches []v1alpha4.PatchJSON6902
-	for _, version := range []string{"v1beta3", "v1beta4"} { // kind applies the one for its version of Kubernetes
+	for _, version := range []string{"v1beta3", "v1beta4"} { // kind applies the patch for the version that it uses
 		patches = append(patches, v1alpha4.PatchJSON6902{
 			Group: "kubeadm.k8s.io", Version: version, Kind: "ClusterConfiguration", Patch: string(text),
 		})

@@ -33,7 +33,7 @@ func Down(ctx context.Context, doc config.ClusterDocument, documents []config.Do
 	return newReport(w.name(), stages, w.kept(made), time.Since(begin), err), err
 }
 
-// removing returns the stages of down.
+// removing returns the stages of Down.
 func (w *work) removing(made record) (all []*stage) {
 	var nodes []*stage
 	for _, name := range made.Nodes {

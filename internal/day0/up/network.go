@@ -9,9 +9,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// installNetwork returns the function that installs the pod network, and waits until the network
-// works on the nodes of the cluster. A new cluster has only Linux nodes at this time; each join
-// later waits for the network on its own node.
+// installNetwork returns the function of the stage that installs the pod network. The function waits
+// until the network works on the nodes of the cluster. A new cluster has only Linux nodes at this
+// time; each join later waits for the network on its own node.
 func (w *work) installNetwork(control *stage) func(context.Context, ui.Reporter) (done, error) {
 	return func(ctx context.Context, r ui.Reporter) (done, error) {
 		if result, ok := w.afterwards(control); ok {

@@ -304,7 +304,8 @@ type controlPlane struct {
 // apiServerPort is the port of the API server in kind's containers.
 const apiServerPort = 6443
 
-// controlPlane returns the control plane of the cluster, which must exist. It looks for it once.
+// controlPlane returns the control plane of the cluster, which must exist. It calls findControlPlane
+// until that succeeds once, and keeps the result.
 func (w *work) controlPlane(ctx context.Context) (controlPlane, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -318,10 +319,10 @@ func (w *work) controlPlane(ctx context.Context) (controlPlane, error) {
 	return found, err
 }
 
-// findControlPlane looks for the control plane of the cluster. Its name is the name of
-// the container, which kubeadm wrote into the cluster. Its address is the address of the container.
-// If the document publishes the API server at port 6443 of an address of your machine that is not
-// a loopback address, it is that address.
+// findControlPlane returns the control plane of the cluster. The name for nodes is the name of the
+// container, which kubeadm wrote into the cluster. The address for nodes is the address of the
+// container. If the document publishes the API server at port 6443 and at an address that is not a
+// loopback address, the address for nodes is the published one.
 func (w *work) findControlPlane(ctx context.Context) (found controlPlane, err error) {
 	report, err := w.Clusters.Status(ctx, w.name())
 	if err != nil {

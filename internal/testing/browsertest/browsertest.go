@@ -103,7 +103,7 @@ func Eval[T any](p *Page, script string) T {
 
 // LooksRight checks that the page is dark if the user prefers dark, that it fits on a phone, that it
 // has fetched nothing except its own file, and that the browser has reported no errors. A test calls
-// it at its end. If SWDT_SCREENSHOT is set, LooksRight writes a screenshot to the file of that name.
+// LooksRight last. If SWDT_SCREENSHOT is set, LooksRight writes a screenshot to the file of that name.
 func (p *Page) LooksRight() {
 	p.t.Helper()
 	picture := Do(p, chromedp.FullScreenshot(100))

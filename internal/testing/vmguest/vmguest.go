@@ -46,8 +46,9 @@ type Settings struct {
 	// empty, the guest uses DHCP.
 	Address string `json:"address,omitempty"`
 	Gateway string `json:"gateway,omitempty"`
-	// Restart selects what restarts when Windows restarts: "computer" (default; QEMU sends RESET),
-	// or "windows" alone, which takes no time.
+	// Restart selects how the guest restarts if the simulated Windows restarts: "computer" (default)
+	// resets the VM, and QEMU sends RESET; "windows" restarts only the simulated Windows, which takes
+	// no time.
 	Restart string `json:"restart,omitempty"`
 }
 

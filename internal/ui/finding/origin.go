@@ -24,7 +24,7 @@ type Problem struct {
 type Fault struct {
 	Rule string `json:"rule"`
 	Finding
-	Link string `json:"link"` // documentation
+	Link string `json:"link"` // the address of the rule's documentation
 }
 
 // Found is a finding with its origin: a Finding, a Problem or a Fault.

@@ -16,7 +16,7 @@ type Entry struct {
 }
 
 // Write writes a summary line for a node, then each finding with its evidence and remedy.
-// windows is the node's Windows version, such as ltsc2022; if it is "", the line omits it.
+// windows is the node's Windows version, such as ltsc2022; "" if the version is unknown.
 func Write(p *ui.Page, node, windows, summary string, all []Entry) error {
 	if windows != "" {
 		node += " (" + windows + ")"

@@ -111,7 +111,7 @@ func Gracefully(ctx context.Context) <-chan struct{} {
 }
 
 // unclaimed returns a channel of the signals that Context must handle: all signals, except
-// one that a command handles. It stops when done is closed.
+// one that a command handles. The channel gets no more signals after done is closed.
 func (f *firstSignal) unclaimed(signals <-chan os.Signal, done <-chan struct{}) <-chan os.Signal {
 	rest := make(chan os.Signal, cap(signals))
 	go func() {

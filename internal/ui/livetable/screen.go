@@ -32,7 +32,7 @@ func terminalSize(out io.Writer) (width, height int) {
 	return 80, 24
 }
 
-// Leave keeps the current drawing: the next one starts below it.
+// Leave keeps the current drawing on the terminal: the next drawing starts below.
 func (s *Screen) Leave() { s.drawn = 0 }
 
 // Draw replaces the previous drawing, with a dim footer below. If there is no room for

@@ -1,9 +1,9 @@
 // Package remedy writes commands of swdt and of kubectl that a person can paste into a
 // shell.
 //
-// A text that proposes a command contains it in backquotes: "see why: `swdt logs
-// kubelet`". Inside them the command is quoted for a POSIX shell. It names no node and no
-// node file, since the packages that write such texts know neither. The command line
+// A text that proposes a command contains the command in backquotes: "see why: `swdt logs
+// kubelet`". Inside the backquotes, the command is quoted for a POSIX shell. The command names no
+// node and no node file, since the packages that write such texts know neither. The command line
 // (internal/cli) finds these commands with Rewrite, adds the flags of the invocation, and
 // quotes the result for the user's shell.
 package remedy

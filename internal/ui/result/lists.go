@@ -7,8 +7,8 @@ import (
 )
 
 // withLists returns a copy of document in which no list and no map is nil, so that -o
-// json prints [] and {} and never null for them. It also copies what pointers refer
-// to, since a document may share memory with code that still runs.
+// json prints [] and {} and never null for them. It also copies the values to which
+// pointers refer, since a document may share memory with code that still runs.
 func withLists(document any) any {
 	if document == nil {
 		return nil

@@ -160,7 +160,7 @@ func nodeNames(document any) (all []string) {
 	return all
 }
 
-// plain returns document as generic values: those that decoding its JSON gives.
+// plain encodes document as JSON, and returns the generic values to which this JSON decodes.
 func plain(document any) (value any, err error) {
 	text, err := json.Marshal(document)
 	if err == nil {

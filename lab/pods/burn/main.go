@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// period is the interval in each of which burn is busy for its share of a core. It is short, so
-// that a rate over a second is steady, but not so short that the clock's ticks matter.
+// period is the length of an interval. In each interval, burn is busy for its share of a core. The
+// period is short, so that a rate over a second is steady, but not so short that the clock's ticks
+// matter.
 const period = 50 * time.Millisecond
 
 func main() {

@@ -20,7 +20,7 @@ import (
 // container is a job object with the processes that containerd has requested.
 type container struct {
 	id, bundle string
-	files      string // the folder on this machine that is the container's C:; empty: it has none
+	files      string // the folder on this machine that is the container's C:; empty: there is none
 	created    time.Time
 	job        *job
 

@@ -62,8 +62,8 @@ func (j *job) pids() ([]uint32, error) {
 }
 
 // usage returns the CPU time of all processes that were ever seen in the job, so the time never
-// decreases, and the memory of those that run. The CPU time that a process uses between its last
-// sample and its end is not known.
+// decreases, and the memory of the processes that run. The CPU time that a process uses between its
+// last sample and its end is not known.
 func (j *job) usage() (usage, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
