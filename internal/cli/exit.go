@@ -124,13 +124,13 @@ func exitCode(err error) int {
 		rolledBack  *push.RolledBackError
 	)
 	switch {
-	case errors.As(err, &several): // before the types that the errors of its nodes may have
+	case errors.As(err, &several): // checked before the types that the errors of its nodes may have
 		return commonCode(several)
 	case errors.As(err, &exit):
 		return exit.code
 	case errors.As(err, &usage), errors.As(err, &badConfig), errors.As(err, &kubeconfig):
 		return exitUsage
-	case errors.As(err, &atWork): // before the lost connection that may have caused it
+	case errors.As(err, &atWork): // checked before the lost connection that may have caused this error
 		return exitAtWork
 	case errors.As(err, &rolledBack):
 		return exitRolledBack

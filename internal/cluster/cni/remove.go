@@ -20,7 +20,7 @@ import (
 
 // Made has the objects that swdt has created in a cluster, in the order in which they are removed.
 type Made struct {
-	Configuration []*unstructured.Unstructured // objects that configure the network; when they are deleted, its programs remove what they made
+	Configuration []*unstructured.Unstructured // settings; if these are deleted, the network's programs remove their own objects
 	Objects       []*unstructured.Unstructured // programs, accounts, rights
 	Namespaces    []*unstructured.Unstructured
 	Kinds         []*unstructured.Unstructured // CustomResourceDefinitions

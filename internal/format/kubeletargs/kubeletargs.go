@@ -150,7 +150,7 @@ func (w Wish) base(minor int) []flag {
 		{"kubeconfig", `C:\etc\kubernetes\kubelet.conf`},
 		{"cert-dir", `C:\var\lib\kubelet\pki`},
 		{"container-runtime-endpoint", RuntimeEndpoint},
-		// The next three turn off features that Windows does not have. swdt sets no other flag
+		// The next three flags turn off features that Windows does not have. swdt sets no other flag
 		// that users may want to set in kubelet's configuration or its drop-ins, since a flag
 		// overrides both.
 		{"cgroups-per-qos", "false"},
