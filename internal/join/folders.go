@@ -24,8 +24,8 @@ import (
 // that hold programs which SYSTEM runs, or the configuration of such programs.
 type folders struct{ *joining }
 
-// foldersSDDL is the access list of folders with credentials. New files in these folders
-// inherit it.
+// foldersSDDL is the access list of folders with credentials. New files in these folders inherit
+// that list.
 const foldersSDDL = layout.RootSDDL
 
 func (s *folders) Name() string { return stepFolders }
@@ -208,10 +208,10 @@ func (s *folders) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.
 	return plan.Outcome{}, nil
 }
 
-// protect prevents ordinary accounts from changing an existing folder. It returns an error if
-// such an account owns the folder, since handles that were opened earlier keep their rights.
-// It also returns an error if the folder holds programs and such an account may change
-// something in it.
+// protect prevents ordinary accounts from changing an existing folder. It returns an error if an
+// ordinary account owns the folder, since handles that were opened earlier keep their rights. It
+// also returns an error if the folder holds programs and an ordinary account may change something
+// in the folder.
 func (s *folders) protect(ctx context.Context, n *node.Node, path string) error {
 	acl, err := n.Files.GetACL(ctx, &agentv1.GetACLRequest{Path: path})
 	if err != nil {
@@ -284,7 +284,7 @@ func (s *folders) Undo(ctx context.Context, n *node.Node, r ui.Reporter) (plan.O
 			if ctx.Err() != nil || lost(err) {
 				return plan.Outcome{}, errors.Join(err, ctx.Err())
 			}
-			if err != nil { // the other folders can be removed all the same
+			if err != nil { // this failure does not prevent the removal of the other folders
 				there, failed = append(there, f), errors.Join(failed, err)
 			}
 			continue

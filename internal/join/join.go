@@ -46,7 +46,7 @@ type Options struct {
 	Cluster *cluster.Cluster
 	// Artifacts finds the programs to install. nil: the join makes a new store.
 	Artifacts Artifacts
-	// Sources and Depot are for pushing these programs, as in push.Options.
+	// Sources and Depot are for pushing the programs, as in push.Options.
 	Sources *source.Set
 	Depot   *transfer.Depot
 	// Mirror replaces every URL, see artifact.Wish.
@@ -135,8 +135,8 @@ func Validate(doc config.Document, o Options) error {
 	})
 }
 
-// problemsOf returns a *config.Error with the fields of spec.kubernetes that check finds
-// missing; nil if there are none.
+// problemsOf returns a *config.Error with the fields of spec.kubernetes that check reports as
+// missing; nil if check reports none.
 func problemsOf(doc config.Document, check func(missing func(field, what, remedy string))) error {
 	var problems []config.Problem
 	check(func(field, what, remedy string) {

@@ -16,8 +16,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/rpcerror"
 )
 
-// caller makes calls on the current connection, so that clients outlive a connection.
-// It counts calls and converts their errors into those of package fault.
+// caller makes calls on the current connection, so that clients outlive a connection. It counts
+// calls and converts the errors of these calls into errors of package fault.
 type caller struct {
 	node  string
 	calls *atomic.Int64

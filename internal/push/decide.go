@@ -35,7 +35,7 @@ func (c change) action() Action {
 	return [...]Action{ActionUnchanged, ActionSkipped, ActionRestarted, ActionReplaced, ActionCreated}[c]
 }
 
-// difference is a component whose change is decided.
+// difference is a component with the change that decide has chosen for it.
 type difference struct {
 	seen
 	binary      source.Binary
@@ -112,9 +112,9 @@ func (c seen) decide(binary source.Binary, traces tracerecord.Record, force bool
 	return d, nil
 }
 
-// otherFile returns a hint if the push has no effect: either the component's service runs
-// another file than the one at the destination, or a service of another name runs the
-// component's file. Otherwise it returns "".
+// otherFile returns a hint if the push has no effect: either the component's service runs a file
+// that is not the file at the destination, or a service of another name runs the component's file.
+// Otherwise it returns "".
 func (c seen) otherFile() string {
 	if by := c.state.GetRunBy(); len(by) > 0 {
 		return fmt.Sprintf("service %s runs this file; did you mean name: %s?", by[0], by[0])
@@ -186,8 +186,8 @@ func (w *work) checkDependencies(ctx context.Context, all differences) error {
 	return nil
 }
 
-// haveService reports whether name is a component of the push whose service exists on the
-// node.
+// haveService reports whether the push has a component of this name, and the node has the service
+// of that component.
 func (all differences) haveService(name string) bool {
 	return slices.ContainsFunc(all, func(d *difference) bool {
 		return strings.EqualFold(d.spec.Name, name) && d.state.GetService() != nil

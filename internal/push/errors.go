@@ -49,15 +49,15 @@ func (e *RolledBackError) aftermath() string {
 	return text.String()
 }
 
-// ShownError is a failure whose reason is printed on a component's line of the
-// result. Its own text is only the aftermath.
+// ShownError is a failure whose reason the result already shows on the line of a component. So the
+// text of a ShownError has only the state after the failure.
 type ShownError struct {
 	Component string
 	Err       error
 }
 
-// Shown returns the error to print below a node's result: a *ShownError if the result,
-// printed as text, already contains the whole reason, otherwise err.
+// Shown returns the error to print below a node's result: a *ShownError if the result, printed as
+// text, already contains the whole reason, else err.
 func Shown(n NodeResult, err error) error {
 	for _, c := range n.Components {
 		if err != nil && c.cause && c.Message != "" && !strings.Contains(c.Message, "\n") {
@@ -105,7 +105,7 @@ type SupersededError struct{}
 
 func (*SupersededError) Error() string { return "abandoned for a newer binary; nothing was changed" }
 
-// VersionError reports a binary whose version is not the one in the node file.
+// VersionError reports a binary whose version is not the version in the node file.
 type VersionError struct{ Wanted, Got string }
 
 func (e *VersionError) Error() string {

@@ -34,8 +34,8 @@ func (w *work) addJoined() {
 // kubeProxy is a component that is not a service on every node: often kube-proxy runs in a pod.
 const kubeProxy = "kube-proxy"
 
-// runsOther reports whether a joined component's service names another program than the
-// one at its destination, as with a wrapper.
+// runsOther reports whether a joined component's service does not name the program at the
+// component's destination, for example because it names a wrapper.
 func (c seen) runsOther() bool {
 	return c.joined && c.state.GetService() != nil &&
 		endOfProgram(c.state.GetServiceConfig().GetCommandLine(), c.spec.Destination) < 0

@@ -12,9 +12,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// Rollback restores the previous binaries of the named components in one transaction. The
-// node has kept these binaries; it now keeps the present ones, so that a second rollback
-// undoes the first. The errors are the same as those of Push.
+// Rollback restores the previous binaries of the named components in one transaction. The node has
+// kept these binaries. It now keeps the replaced binaries instead, so that a second rollback undoes
+// the first. Rollback returns the same errors as Push.
 func Rollback(ctx context.Context, n *node.Node, doc config.Document, names []string, options Options,
 	r ui.Reporter) (NodeResult, error) {
 	if options.Holder == "" {

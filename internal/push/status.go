@@ -41,8 +41,8 @@ type NodeStatus struct {
 	Components    []ComponentStatus `json:"components"`
 	// PendingJournal reports whether a transaction is in flight or unfinished.
 	PendingJournal bool `json:"pendingJournal"`
-	// Transactions are the unfinished transactions, and the finished ones whose outcome has not
-	// been reported yet.
+	// Transactions are the unfinished transactions, and the finished transactions whose outcome has
+	// not been reported yet.
 	Transactions []Recovered `json:"transactions"`
 }
 

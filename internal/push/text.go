@@ -86,8 +86,8 @@ func (c *ComponentResult) row(dryRun bool) []string {
 	return append(row, c.sent(), c.times(), message)
 }
 
-// versions returns the versions before and after the push, or only one of them if they are
-// equal or the other is unknown.
+// versions returns the versions before and after the push, or one version if both are equal or only
+// one version is known.
 func (c *ComponentResult) versions() string {
 	before, after := ui.Version(c.Version.Before), ui.Version(c.Version.After)
 	switch {

@@ -27,8 +27,8 @@ func Settle(ctx context.Context, n *node.Node, holder string, dryRun bool, r ui.
 // Transact makes the node run a transaction, whose files are already staged, and follows it
 // to its end. The caller holds the node's lock, and still holds it afterwards.
 //
-// The errors are the same as those of Push. began reports whether the node may have begun the
-// transaction: if so, the staged files belong to it.
+// Transact returns the same errors as Push. began reports whether the node may have begun the
+// transaction. In that case the staged files belong to the transaction.
 func Transact(ctx context.Context, n *node.Node, plan *agentv1.SwapPlan, r ui.Reporter) (
 	outcome *agentv1.SwapOutcome, began bool, err error) {
 	w := newWork(n, config.Document{}, Options{Holder: plan.GetHolder()}, r)

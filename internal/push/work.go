@@ -113,8 +113,8 @@ func (w *work) finish(err error) (NodeResult, error) {
 	return *w.result, err
 }
 
-// notDone sets the actions of the components that were not changed as planned, or whose
-// change is uncertain.
+// notDone sets the action of each component that was not changed as planned, or of which swdt does
+// not know whether it was changed.
 func (w *work) notDone() {
 	for _, c := range w.components {
 		switch {

@@ -86,7 +86,8 @@ func (o Options) obtain(ctx context.Context, r ui.Reporter) ([]*unstructured.Uns
 	return all, check(manifests[0].Source, all)
 }
 
-// read returns the content of a manifest whose hash was verified on the returned bytes.
+// read returns the content of a manifest. If the hash of the manifest is known, read has verified
+// it on the returned bytes.
 func (m Manifest) read(ctx context.Context, store *artifact.Store, mirror string, r ui.Reporter) ([]byte, error) {
 	wish := artifact.Wish{Component: "manifest", Source: m.Source, SHA256: m.SHA256, Mirror: mirror, Field: "--manifest"}
 	file, err := store.Plain(ctx, wish, r)

@@ -112,7 +112,8 @@ func (w *work) compare(ctx context.Context, present cni.Programs, unknown error,
 	return results, err
 }
 
-// detect returns the network whose main program the cluster has, or "".
+// detect returns the network whose main program is in the cluster, or "" if no such program is
+// found.
 func detect(ctx context.Context, s *cni.Server) (cni.Network, error) {
 	for _, n := range cni.Networks() {
 		present, err := s.Programs(ctx, n)

@@ -33,7 +33,7 @@ type Program struct {
 	Folder bool   // the path is the folder
 }
 
-// programsOf returns the programs that a push or a join brings. Only their folders matter,
+// programsOf returns the programs that a push or a join installs. It names only their folders,
 // since the files will be replaced.
 func programsOf(spec v1alpha1.Kubernetes) []Program {
 	all := []Program{{Name: "kubelet", Path: v1alpha1.KubernetesFolder, Folder: true}}

@@ -19,8 +19,7 @@ func shortID(id string) string {
 	return id[:min(13, len(id))]
 }
 
-// displayID returns an ID as a page shows it: the whole ID on a wide page,
-// otherwise the short one.
+// displayID returns an ID as a page shows it: the whole ID on a wide page, else the short ID.
 func displayID(w io.Writer, id string) string {
 	if ui.IsWide(w) {
 		return id

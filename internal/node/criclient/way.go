@@ -41,8 +41,8 @@ func (w *way) why() error {
 	return w.closed
 }
 
-// call returns a failed call's error as a *CallError, whose text has no prefixes of grpc's. If the
-// runtime cannot be reached, the text is the error of the last dial.
+// call returns a failed call's error as a *CallError, without the prefixes that grpc adds to texts.
+// If the runtime cannot be reached, the text is the error of the last dial.
 func (w *way) call(ctx context.Context, method string, request, reply any, c *grpc.ClientConn, invoke grpc.UnaryInvoker,
 	options ...grpc.CallOption) error {
 	err := invoke(ctx, method, request, reply, c, options...)

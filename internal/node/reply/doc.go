@@ -6,6 +6,6 @@
 // reply against the request. All calls of package node use Options. A test demands a rule for every
 // field of every reply, so that a new field cannot be forgotten.
 //
-// Some violations show only in the sum of many messages, such as more bytes of a file
-// than were announced. The code that reads the messages checks those.
+// Some violations show only in the sum of many messages: for example, a node may send more bytes of
+// a file than it announced. The code that reads the messages detects these violations.
 package reply

@@ -54,9 +54,9 @@ func Restricted(ctx context.Context, n *node.Node, path string) (bool, error) {
 	return facts.GetSimulated() == agentv1.Simulation_SIMULATION_WINE, nil
 }
 
-// isRestricted reports whether the owner is Administrators or SYSTEM, and whether
-// exactly these two accounts have access, both full access. Windows may list the two in
-// either order, and may write well-known SIDs and rights as letters.
+// isRestricted reports whether the owner is Administrators or SYSTEM, and whether exactly these two
+// accounts have access, each with all rights. Windows may list the two accounts in any order, and
+// may write well-known SIDs and rights as letters.
 func isRestricted(sddl string) bool {
 	owner, list := splitSDDL(sddl)
 	if !isAdministrators(owner) && !isSystem(owner) {

@@ -45,10 +45,10 @@ func Read(ctx context.Context, n *node.Node, path string) ([]byte, error) {
 	}
 }
 
-// Replace replaces the file's content. A reader finds either the old content or the new. The new
-// file has the owner and access list of sddl from its first moment on; if sddl is empty, the folder
-// determines them. Replace first removes any file that has the temporary name, so that no other
-// account has a handle on the new file.
+// Replace replaces the file's content. A reader finds the old content or the new content, never a
+// mixture. The new file has the owner and access list of sddl from its first moment on; if sddl is
+// empty, the folder determines the owner and the access list. Replace first removes any file that
+// has the temporary name, so that no other account has a handle on the new file.
 func Replace(ctx context.Context, n *node.Node, path string, content []byte, sddl string) error {
 	beside := path + unfinished
 	if err := write(ctx, n, beside, content, sddl); err != nil {

@@ -40,8 +40,8 @@ func (l *login) close() {
 	}
 }
 
-// methods returns the authentication methods in the order in which they are tried. The SSH
-// library skips those that the machine does not accept.
+// methods returns the authentication methods in the order in which they are tried. The SSH library
+// skips the methods that the machine does not accept.
 func (l *login) methods(ctx context.Context) []ssh.AuthMethod {
 	if l.own && l.password != nil {
 		return l.passwordMethods(ctx)
@@ -61,8 +61,8 @@ func (l *login) note(c *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
 	return nil, nil // continue with the next method
 }
 
-// refusedMethods lists the credentials of the node file whose method the machine does not
-// accept. They were not tried.
+// refusedMethods lists the credentials of the node file that were not tried, because the machine
+// does not accept their method.
 func (l *login) refusedMethods() []string {
 	takes := func(methods ...string) bool {
 		return slices.ContainsFunc(methods, func(m string) bool { return slices.Contains(l.accepts, m) })

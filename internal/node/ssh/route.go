@@ -82,9 +82,9 @@ func readConfig(o Options) (sshConfig, error) {
 	return sshConfig{file: file, home: o.HomeDir}, nil
 }
 
-// withoutConditions makes those Match blocks match nothing whose conditions the parser refuses: the
-// parser does not support user and localuser, and exec would run commands. A file that works for
-// ssh must not stop swdt.
+// withoutConditions changes Match blocks so that they match nothing, if the parser refuses their
+// conditions: the parser does not support user and localuser, and exec would run commands. A file
+// that works for ssh must not stop swdt.
 func withoutConditions(data []byte) []byte {
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	for i, line := range lines {

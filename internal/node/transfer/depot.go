@@ -31,7 +31,8 @@ const (
 	costsFile = "costs.json"
 	// patchesKept bounds the patches that are kept for further nodes.
 	patchesKept = 6
-	// guessesKept bounds the files whose estimate is shared by all nodes.
+	// guessesKept bounds the number of files for which an estimate is kept. All nodes share these
+	// estimates.
 	guessesKept = 16
 )
 
@@ -321,8 +322,8 @@ func (k patchKey) hashes() (old, new [sha256.Size]byte, err error) {
 	return old, new, nil
 }
 
-// verifyBase verifies the hash of a base after a patch from it has failed. If the base is damaged, the
-// store removes it: otherwise the next push would fail because of it too.
+// verifyBase verifies the hash of a base after a patch from it has failed. If the base is damaged,
+// the store removes the base, so that the next push does not fail for the same reason.
 func (d *Depot) verifyBase(ctx context.Context, base string) {
 	_, _ = d.store.Path(ctx, base)
 }

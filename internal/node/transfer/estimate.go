@@ -283,8 +283,8 @@ func secondsOn(bytes float64, link node.Reading) float64 {
 }
 
 // decay adjusts the measured speeds that this transfer does not use. A measured speed that is below
-// the assumed speed moves towards the assumed speed. Otherwise a way that was slow once, on a busy
-// machine, would never be taken and measured again.
+// the assumed speed moves towards the assumed speed. Without decay, a way that was slow once on a
+// busy machine would never be taken and measured again.
 func (c *costs) decay(taken way) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

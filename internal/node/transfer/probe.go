@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// firstProbe is enough to distinguish a slow link from a fast one. The larger probes
-	// are sent on fast links only, and distinguish those from each other.
+	// firstProbe is enough to distinguish a slow link from a fast one. The larger probes are sent
+	// on fast links only, and distinguish fast links from faster ones.
 	firstProbe  = 64 << 10
 	secondProbe = 512 << 10
 	thirdProbe  = 2 << 20

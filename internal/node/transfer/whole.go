@@ -136,7 +136,7 @@ func (u *upload) recordCosts(link node.Reading, plain, sent int64, compressed bo
 	}
 }
 
-// bulk makes the upload use the bulk channel instead of the one that all other calls share.
+// bulk makes the upload use the bulk channel instead of the channel that all other calls share.
 func (u *upload) bulk(ctx context.Context) (err error) {
 	if u.files, err = u.node.Bulk(ctx); err != nil {
 		return u.failed(err)

@@ -177,8 +177,9 @@ func (r *Remote) Close(ctx context.Context) {
 	}
 }
 
-// Logs returns the last lines of the services' logs: after a failed push the lines that the
-// node reported, otherwise the lines that are now the last ones of the log files.
+// Logs returns the last lines of the services' logs: for a service that failed in the last push,
+// the lines that the node reported then; for any other service, the lines that are now at the end
+// of its log file.
 func (r *Remote) Logs(ctx context.Context) []string {
 	r.mutex.Lock()
 	n, last := r.node, r.last

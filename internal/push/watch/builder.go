@@ -27,10 +27,10 @@ type builder struct {
 	failed  bool               // the last build failed
 	took    time.Duration      // duration of the last build that succeeded
 
-	// These fields detect a build that changes its own sources, and would therefore be restarted
-	// for ever.
+	// The following fields detect a build that changes its own sources. Without that detection,
+	// such a build would be restarted for ever.
 	stopped  int      // builds stopped in a row
-	suspects []string // files that changed during each of these builds
+	suspects []string // files that changed during every one of the stopped builds
 	own      []string // files that the build itself seems to change
 }
 

@@ -2,9 +2,9 @@ package watch
 
 import "golang.org/x/sys/unix"
 
-// onNetwork reports whether other machines may change files in the folder without this
-// kernel's knowledge: this is so for network file systems, and for file systems that a
-// virtual machine's host shares.
+// onNetwork reports whether other machines may change files in the folder without this kernel's
+// knowledge. It returns true for network file systems, and for file systems that the host of a
+// virtual machine shares with it.
 func onNetwork(folder string) bool {
 	const (
 		vboxsf = 0x786f4256

@@ -162,7 +162,7 @@ func sumOf(path string) string {
 func (t *tree) update(now snapshot) []string {
 	before := t.last
 	if now.begun.Before(before.begun) {
-		return nil // two looks ran at the same time, and now is the older one
+		return nil // two looks ran at the same time, and the snapshot now is the older one
 	}
 	t.last = now
 	if before.files == nil {
