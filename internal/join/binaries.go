@@ -324,7 +324,7 @@ func filesChange(files []fileRecord) plan.Change {
 			parts = append(parts, "restore the previous "+f.Path)
 		case f.Existed:
 			parts = append(parts, "keep "+f.Path+", which was there before, as it is now")
-		case len(removed) > 0 && folderOf(f.Path) == folderOf(files[0].Path): // all are in one folder
+		case len(removed) > 0 && folderOf(f.Path) == folderOf(files[0].Path): // the folder is named already
 			removed = append(removed, f.Path[len(folderOf(f.Path))+1:])
 		default:
 			removed = append(removed, f.Path)

@@ -21,7 +21,7 @@ import (
 
 // FailedError reports a failed phase of joining, with its likely cause.
 type FailedError struct {
-	Phase string // the step
+	Phase string // the name of the step that failed
 	// Log has the last log lines of the service on which the phase depends. LogFile is the path
 	// of that log on the node.
 	Log     []string

@@ -297,7 +297,7 @@ func (s *folders) Undo(ctx context.Context, n *node.Node, r ui.Reporter) (plan.O
 			there, left = append(there, f), append(left, f.Path)
 		}
 	}
-	if failed != nil { // the next reset continues
+	if failed != nil { // the next reset tries to remove the remaining folders again
 		slices.Reverse(there)
 		err := update(ctx, n, func(r *record) { r.Folders = there })
 		return plan.Outcome{},

@@ -42,7 +42,7 @@ func (j *joining) wantedKubelet(ctx context.Context, n *node.Node) (*agentv1.Ser
 	}
 	labels := map[string]string{}
 	for key, value := range j.spec.Kubelet.NodeLabels {
-		if cluster.KubeletMaySet(key) { // the other labels are set in the cluster
+		if cluster.KubeletMaySet(key) { // the step ready sets the other labels in the cluster
 			labels[key] = value
 		}
 	}

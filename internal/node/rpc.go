@@ -71,7 +71,7 @@ func (c *caller) NewStream(ctx context.Context, desc *grpc.StreamDesc, method st
 
 type stream struct {
 	grpc.ClientStream
-	ctx    context.Context // the caller's: gRPC also cancels the stream's own context for other reasons
+	ctx    context.Context // the caller's context; gRPC also cancels the stream's own context for other reasons
 	caller *caller
 	link   *link
 }
@@ -89,7 +89,7 @@ func (s *stream) CloseSend() error {
 }
 
 func (c *caller) explain(ctx context.Context, l *link, err error) error {
-	if err == nil || err == io.EOF { // gRPC's value for the end of a stream
+	if err == nil || err == io.EOF { // io.EOF is gRPC's value for the end of a stream
 		return err
 	}
 	switch code := status.Code(err); {

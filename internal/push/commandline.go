@@ -61,7 +61,7 @@ func sameNameElsewhere(commandLine, destination string) string {
 		start, end, next := token(commandLine, from)
 		if strings.EqualFold(fileName(commandLine[start:end]), fileName(destination)) {
 			if !strings.Contains(commandLine[start:end], ":") {
-				start = 0 // an unquoted path with spaces
+				start = 0 // the path has spaces and no quotes, so it begins where the command line begins
 			}
 			return strings.Trim(commandLine[start:end], `"`)
 		}

@@ -19,7 +19,7 @@ type change int
 
 const (
 	changeNone    change = iota
-	changeSkipped        // something differs, but must not be changed
+	changeSkipped        // the file differs, but overwrite is false
 	changeRestart        // same binary; its service is restarted
 	changeBinary
 	changeCreate
@@ -40,7 +40,7 @@ type difference struct {
 	seen
 	binary      source.Binary
 	change      change
-	commandLine string // to register; empty: unchanged
+	commandLine string // the command line to register; empty: it does not change
 }
 
 // differences are the decisions about all components of a push.

@@ -157,7 +157,7 @@ func (w *work) componentStatus(ctx context.Context, c seen, now time.Time) Compo
 }
 
 func (c *component) restartHint() string {
-	if c.joined { // it has no provisioner, so a push cannot restart it
+	if c.joined { // a joined component has no provisioner, so a push cannot restart its service
 		return "its process is older than the file: " + remedy.Command("powershell", "--command",
 			"Restart-Service -Force "+c.spec.Name) + " restarts it"
 	}

@@ -11,7 +11,7 @@ var errReportedElsewhere = errors.New("not looked at: see the other problems")
 
 // Check is one condition of a successful join.
 type Check struct {
-	ID    string // for spec.kubernetes.join.ignorePreflightErrors
+	ID    string // the name of the check in spec.kubernetes.join.ignorePreflightErrors
 	Where finding.Side
 	Looks string // the subject, in words
 

@@ -33,8 +33,8 @@ func factOf[T any](value T, err error) known[T] { return known[T]{value, err} }
 
 type nodeFacts struct {
 	machine platform.Facts
-	clock   Clock         // the node's, relative to this machine's
-	name    known[string] // node.ObjectName
+	clock   Clock         // the node's clock, relative to this machine's clock
+	name    known[string] // as node.ObjectName returns it
 
 	features  known[map[string]platform.FeatureState] // the features that this Windows has
 	services  known[map[string]Service]               // by lower-case name

@@ -228,7 +228,7 @@ func needClocks(f *facts) error {
 func lookAtClock(f *facts) []finding.Finding {
 	node, server := f.node.clock, f.cluster.clock.value
 	ahead, giveOrTake := node.Ahead-server.Ahead, node.GiveOrTake+server.GiveOrTake
-	off := ahead.Abs() - giveOrTake // at least
+	off := ahead.Abs() - giveOrTake // the clocks differ by at least this time
 	if off <= clockWarning {
 		return nil
 	}

@@ -41,7 +41,7 @@ func gatherNode(ctx context.Context, in Input, targets []target) (*nodeFacts, er
 	}
 	look(func(ctx context.Context) (err error) {
 		f.machine, f.clock, err = l.Machine(ctx)
-		if err != nil { // without these no check can run
+		if err != nil { // no check can run without the machine's facts
 			err = &noFactsError{err}
 		}
 		return err

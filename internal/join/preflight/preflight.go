@@ -101,7 +101,7 @@ func Run(ctx context.Context, in Input) (Report, error) {
 // report runs every applicable check on the facts.
 func (f *facts) report(ignore []string) Report {
 	r := Report{NodeName: f.nodeName(), Windows: f.windowsName(), Checks: []string{}, Problems: []finding.Problem{}}
-	reported := map[string]bool{} // by evidence
+	reported := map[string]bool{} // keys: the evidence of problems that were reported
 	for _, c := range Checks() {
 		if c.Where == finding.OnNode && f.node == nil || c.Where == finding.OnCluster && f.cluster == nil {
 			continue

@@ -61,7 +61,7 @@ func (w *way) call(ctx context.Context, method string, request, reply any, c *gr
 // why the runtime cannot be reached.
 type CallError struct {
 	Text string
-	Err  error // with the status
+	Err  error // gRPC's error, which has the status
 }
 
 func (e *CallError) Error() string { return e.Text }

@@ -27,7 +27,7 @@ type login struct {
 	own      bool    // this hop is the target: if key or password is set, login tries only that credential
 
 	tried, accepts, skipped []string
-	failure                 error // of a configured key that could not be decrypted
+	failure                 error // the error of a key that could not be decrypted
 	typed                   string
 	closers                 []func() error
 }

@@ -24,7 +24,7 @@ type hop struct {
 	port           int
 	user           string
 	identityFiles  []string // from the SSH config; the files may not exist
-	identitiesOnly bool     // do not offer the SSH agent's other keys
+	identitiesOnly bool     // offer neither the SSH agent's other keys nor the default keys
 	identityAgent  string   // socket of the SSH agent; empty: the environment's
 }
 

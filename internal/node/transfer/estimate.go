@@ -200,8 +200,8 @@ func (c *costs) recordApply(newSize, patchSize int64, link node.Reading, took ti
 // way is one of the ways to send a file, with the expected time.
 type way struct {
 	whole      bool
-	compressed bool          // if all bytes are sent
-	variant    delta.Variant // unless all bytes are sent
+	compressed bool          // only valid if whole is true
+	variant    delta.Variant // only valid if whole is false
 	seconds    float64
 }
 

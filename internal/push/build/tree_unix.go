@@ -32,7 +32,7 @@ func runTree(ctx context.Context, cmd *exec.Cmd) error {
 	case <-ctx.Done():
 	}
 	group := -cmd.Process.Pid
-	_ = syscall.Kill(group, syscall.SIGINT) // on failure, the group has just ended
+	_ = syscall.Kill(group, syscall.SIGINT) // Kill fails only if the group has just ended
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	var err error

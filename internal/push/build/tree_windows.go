@@ -50,7 +50,7 @@ func runTree(ctx context.Context, cmd *exec.Cmd) error {
 	case err := <-ended:
 		return err
 	case <-ctx.Done():
-		_ = windows.TerminateJobObject(job, 1) // on failure, the job has just ended by itself
+		_ = windows.TerminateJobObject(job, 1) // this fails only if the job has just ended by itself
 		return <-ended
 	}
 }

@@ -110,7 +110,7 @@ func (b *builder) see(now snapshot) {
 	for _, folder := range now.folders {
 		known := b.notified[folder]
 		if !b.watchFolder(folder) {
-			break // too many folders, or not on a local disk: poll
+			break // no notifications (too many folders, or no local disk): poll finds the changes
 		}
 		b.rescan = b.rescan || !known // no notification reported changes between the look and the start of the watch
 	}

@@ -59,7 +59,7 @@ func (n *notifier) forward() {
 				return
 			}
 			if !errors.Is(err, fsnotify.ErrEventOverflow) {
-				continue // the error concerns one folder, and the regular looks make up for it
+				continue // the error concerns one folder, whose changes the regular looks find
 			}
 		}
 		select {

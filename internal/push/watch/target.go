@@ -19,8 +19,8 @@ type target struct {
 	wanted   bool // a push is wanted
 	force    bool
 	rollBack bool
-	failures int         // in a row
-	pause    *time.Timer // before the next try; nil: none
+	failures int         // failed tries in a row
+	pause    *time.Timer // runs until the next try; nil: no try is planned
 	stuck    bool        // a retry cannot help
 	minded   <-chan struct{}
 	sent     map[*binary]int // the versions of the last successful push

@@ -143,7 +143,7 @@ type Event struct {
 	Time  time.Time
 	Kind  Kind
 	Node  string
-	Names []string // of components, a build or a binary
+	Names []string // names of components, of a build or of a binary
 	// Took is the duration of the work that ended with this event.
 	Took    time.Duration
 	Retry   time.Duration
@@ -175,7 +175,7 @@ const (
 	reportBrokenAfter = 2 * time.Second
 
 	fileSafety = 2 * time.Second        // interval between looks at the files if notifications work
-	filePoll   = 300 * time.Millisecond // and if they do not
+	filePoll   = 300 * time.Millisecond // interval between looks at the files if notifications do not work
 	treeSafety = 15 * time.Second
 	treePoll   = time.Second
 
