@@ -134,7 +134,7 @@ func validateFirewall(p *problems, field string, rules []FirewallRule) {
 		if p.required(name, rule.Name, "name the rule") {
 			if hasControl(rule.Name) || strings.ContainsAny(rule.Name, `"|`) || strings.EqualFold(rule.Name, "all") {
 				p.add(name, fmt.Sprintf("%.60q cannot be a rule's name", rule.Name),
-					`use a name without " and |, other than all`)
+					`choose a name that contains neither " nor |, and is not all`)
 			} else {
 				seen.add(name, rule.Name)
 			}

@@ -57,11 +57,11 @@ func onlyOne(clusters []ClusterDocument, sources []string) []Problem {
 		return []Problem{{
 			File: second.File, Line: second.Line, Field: "kind",
 			What:   fmt.Sprintf("is a second cluster: the first is at %s:%d", clusters[0].File, clusters[0].Line),
-			Remedy: "put each cluster into files of its own, and name them with --config",
+			Remedy: "put each cluster into a separate file, and name one file with --config",
 		}}
 	}
 	problem := noNode(sources)
-	problem.What = "there is no document of kind Cluster in it"
+	problem.What = "there is no document of kind Cluster"
 	problem.Remedy = "`swdt cluster init` writes one to start from"
 	return []Problem{problem}
 }

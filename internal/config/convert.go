@@ -181,7 +181,7 @@ func (o *older) takeEnableRDP(path ...string) *yaml.Node {
 		return value
 	}
 	o.meanings = append(o.meanings, strings.Join(path, ".")+
-		": false left Remote Desktop as it was; today it turns it off")
+		": false left Remote Desktop as it was; today false turns it off")
 	return nil
 }
 
@@ -197,8 +197,8 @@ func (o *older) takeProvisioners(path ...string) *yaml.Node {
 		overwrite := o.takeFrom(item, "overwrite")
 		if isFalse(overwrite) {
 			o.meanings = append(o.meanings,
-				fmt.Sprintf("%s[%d].overwrite: false replaced the file all the same; today it leaves a different "+
-					"file alone", strings.Join(path, "."), i))
+				fmt.Sprintf("%s[%d].overwrite: false did not keep the old file; today false keeps "+
+					"a different file", strings.Join(path, "."), i))
 			overwrite = nil
 		}
 		provisioner := o.object(
@@ -237,7 +237,7 @@ func (o *older) write(document *yaml.Node) string {
 			out.WriteString("# " + heading + "\n#   " + strings.Join(lines, "\n#   ") + "\n")
 		}
 	}
-	list("Left out, since today it means something else:", o.meanings)
+	list("Left out, since these fields have another meaning today:", o.meanings)
 	list("Not carried over, since a node file has no place for it:", o.left(o.root, ""))
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)

@@ -298,7 +298,7 @@ func (d *decoder) isScalar(n *yaml.Node, path, wanted string) bool {
 		d.problem(n, path, "begins with !, which is a tag to YAML", "put the value in single quotes")
 	case n.Style == 0 && !strings.Contains(d.chunk.line(d.chunk.lineNumber(n.Line)), n.Value):
 		d.problem(n, path, "goes on in the next line, which YAML joins to it",
-			"line the next field or dash up with its neighbours, or write the value on one line")
+			"align the next field or dash with its neighbours, or write the value on one line")
 	default:
 		return true
 	}

@@ -34,7 +34,7 @@ func (c *contents) parse(text source) (problems []Problem) {
 		if len(problems) >= maxProblems {
 			return append(problems, Problem{
 				File: text.file, Line: chunk.first, What: "there may be more problems from here on",
-				Remedy: "mend those above first",
+				Remedy: "correct the problems above first",
 			})
 		}
 		root, problem := parseYAML(text.file, chunk)

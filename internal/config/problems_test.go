@@ -34,8 +34,8 @@ func TestLoadProblems(t *testing.T) {
 		},
 		"a joined line": {
 			head + "  setup:\n    chocoPackages:\n      - vim\n       - grep\n",
-			"-:9: spec.setup.chocoPackages[0]: goes on in the next line, which YAML joins to it; line the next field " +
-				"or dash up with its neighbours, or write the value on one line",
+			"-:9: spec.setup.chocoPackages[0]: goes on in the next line, which YAML joins to it; align the next field " +
+				"or dash with its neighbours, or write the value on one line",
 		},
 		"twice": {
 			head + "    username: a\n    username: b\n",
@@ -167,11 +167,11 @@ func TestLoadSyntax(t *testing.T) {
 			"-:8: the value of chocoPackages begins with [ and is not closed well; close the bracket, put commas " +
 				"between the items, or quote the value"},
 		"deeper": {head + "      username: a\n",
-			"-:7: the line is indented deeper than the one above, which has a value already; line fields of the same " +
-				"level up"},
+			"-:7: the line is indented deeper than the one above, which has a value already; align fields of the same " +
+				"level"},
 		"between": {head + "   username: a\n",
-			"-:7: the line is indented by 3 spaces, which lines up with nothing above it; line fields of the same " +
-				"level up"},
+			"-:7: the line is indented by 3 spaces, which lines up with nothing above it; align fields of the same " +
+				"level"},
 		"no colon": {head + "    username\n    password: x\n",
 			"-:7: there is no colon in the line; write field: value"},
 		"published sample": {"metadata:\n  - name: containerd:\n    version: 1\n",
@@ -179,11 +179,11 @@ func TestLoadSyntax(t *testing.T) {
 		"no dash space": {head + "  kubernetes:\n    provisioners:\n      -name: a\n       version: 1\n",
 			"-:9: there is no space after the dash; put one there"},
 		"dash": {head + provisioner + "    - name: b\n",
-			"-:11: the item's dash is indented by 4 spaces, that of line 9 by 6; line the dashes of a list up"},
+			"-:11: the item's dash is indented by 4 spaces, the dash of line 9 by 6; align the dashes of a list"},
 		"merge conflict": {"<<<<<<< HEAD\n" + head, "-:1: the line marks a merge conflict; resolve it with git"},
 		"one space": {head + " setup: {}\n",
-			"-:7: the line is indented by 1 space, which lines up with nothing above it; line fields of the same " +
-				"level up"},
+			"-:7: the line is indented by 1 space, which lines up with nothing above it; align fields of the same " +
+				"level"},
 		"old Mac": {strings.ReplaceAll(head, "\n", "\r") + "\tx\r",
 			"-:7: the line is indented with a tab, which YAML forbids; indent with spaces"},
 		"second document": {head + "---\n" + head + "    username: a: b\n",

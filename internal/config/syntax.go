@@ -226,9 +226,9 @@ func badItemIndent(c chunk, number int) *Problem {
 			for next := p + 1; next < number; next++ {
 				if isItem(c.line(next)) {
 					return &Problem{Line: number,
-						What: fmt.Sprintf("the item's dash is indented by %s, that of line %d by %d", spaces(indent),
+						What: fmt.Sprintf("the item's dash is indented by %s, the dash of line %d by %d", spaces(indent),
 							next, indentOf(c.line(next))),
-						Remedy: "line the dashes of a list up"}
+						Remedy: "align the dashes of a list"}
 				}
 			}
 			return nil
@@ -254,7 +254,7 @@ func badIndent(c chunk, number int) *Problem {
 	indent, indentAbove := indentOf(c.line(number)), indentOf(c.line(previous))
 	if _, value := cutKey(c.line(previous)); indent > indentAbove && withoutComment(value) != "" {
 		return &Problem{Line: number, What: "the line is indented deeper than the one above, which has a value already",
-			Remedy: "line fields of the same level up"}
+			Remedy: "align fields of the same level"}
 	}
 	for p := previous; p != 0; p = above(c, p) {
 		switch at := indentOf(c.line(p)); {
@@ -263,7 +263,7 @@ func badIndent(c chunk, number int) *Problem {
 		case at < indent && indent < indentAbove:
 			return &Problem{Line: number,
 				What:   fmt.Sprintf("the line is indented by %s, which lines up with nothing above it", spaces(indent)),
-				Remedy: "line fields of the same level up"}
+				Remedy: "align fields of the same level"}
 		}
 	}
 	return nil

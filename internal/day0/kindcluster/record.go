@@ -77,7 +77,7 @@ func (r records) get(name string) (found record, ok bool, err error) {
 		err = json.Unmarshal(text, &found)
 	}
 	if err == nil && (found.Version != recordVersion || found.Name != name) {
-		err = fmt.Errorf("it is not a record of cluster %s in form %d", name, recordVersion)
+		err = fmt.Errorf("it is not a record of cluster %s in version %d of the format", name, recordVersion)
 	}
 	if err != nil {
 		return found, false, fmt.Errorf("read %s: %w; if cluster %s does not exist, remove the file", r.path(name), err, name)

@@ -94,7 +94,7 @@ func (e *NoRuntimeError) Error() string {
 	for _, reason := range e.Reasons {
 		lines = append(lines, "  "+reason.Error())
 	}
-	return strings.Join(append(lines, "start it, and check with `docker ps` that you may use it"), "\n")
+	return strings.Join(append(lines, "start one of them, and check with `docker ps` that you may use it"), "\n")
 }
 
 func (e *NoRuntimeError) Unwrap() []error { return e.Reasons }

@@ -52,7 +52,7 @@ func TestNoRuntimeAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"docker: it is not installed", "podman: it is not installed", "start it, and check with `docker ps`",
+		"docker: it is not installed", "podman: it is not installed", "start one of them, and check with `docker ps`",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in: %v", want, err)

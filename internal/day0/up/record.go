@@ -93,7 +93,7 @@ func (n *notes) read() error {
 		err = json.Unmarshal(text, &n.record)
 	}
 	if err == nil && (n.record.Version != recordVersion || n.record.Name != name) {
-		err = fmt.Errorf("it is not a record of cluster %s in form %d", name, recordVersion)
+		err = fmt.Errorf("it is not a record of cluster %s in version %d of the format", name, recordVersion)
 	}
 	if err != nil {
 		return fmt.Errorf("read %s: %w; if nothing of the cluster is left, remove the file", n.path, err)
