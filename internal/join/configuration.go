@@ -12,9 +12,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/node"
 )
 
-// joinConfiguration has the fields of kubeadm's JoinConfiguration that swdt sets. They are
-// the same in v1beta2 to v1beta4. It has no taints, labels and flags, since kubeadm stores
-// them in files that would keep the old values after a change of the node file.
+// joinConfiguration has the fields of kubeadm's JoinConfiguration that swdt sets. These fields are
+// the same in v1beta2 to v1beta4. The configuration has no taints, labels and flags, since kubeadm
+// stores these in files that would keep the old values after a change of the node file.
 type joinConfiguration struct {
 	APIVersion       string           `json:"apiVersion"`
 	Kind             string           `json:"kind"`

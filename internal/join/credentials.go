@@ -79,9 +79,9 @@ func withDrive(path string) string {
 	return path
 }
 
-// sameCluster returns an error if the machine's kubelet trusts the CA of another cluster,
-// such as an earlier one at the same address. It returns nil for a machine without a
-// cluster's CA, which may be a node of this cluster.
+// sameCluster returns an error if the machine's kubelet trusts the CA of another cluster, such as
+// an earlier cluster at the same address. If the machine has no CA of a cluster, sameCluster
+// returns nil, since the machine may belong to this cluster.
 func (j *joining) sameCluster(ctx context.Context, n *node.Node) error {
 	hashes, err := j.clusterHashes(ctx)
 	if err != nil || len(hashes) == 0 {

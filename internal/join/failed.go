@@ -26,7 +26,8 @@ type FailedError struct {
 	// of that log on the node.
 	Log     []string
 	LogFile string
-	// Conditions are the conditions of the Node that a Ready node would not have.
+	// Conditions are the conditions of the Node whose status differs from their status on a Ready
+	// node.
 	Conditions []cluster.Condition
 	// Cause is the likely cause; empty: not known.
 	Cause string
@@ -105,8 +106,8 @@ func neverStarted(s *agentv1.ServiceReply) bool {
 	return s.GetStatus().GetExitCode() == errorServiceNeverStarted
 }
 
-// badConditions returns the conditions that a Ready node does not have. It returns none if the
-// cluster cannot be asked.
+// badConditions returns the conditions of the Node whose status differs from their status on a
+// Ready node. It returns none if the cluster cannot be asked.
 func (j *joining) badConditions(ctx context.Context, n *node.Node) []cluster.Condition {
 	name, err := j.nodeName(ctx, n)
 	if err != nil || j.options.Cluster == nil {
@@ -170,7 +171,7 @@ func (j *joining) causeInKubelet(ctx context.Context, n *node.Node) string {
 	return fmt.Sprintf("kubelet ended by itself (%s): see its log", exitOf(is))
 }
 
-// causeInNetwork checks the pod network, which comes with the cluster's CNI: without it,
+// causeInNetwork checks the pod network, which the cluster's CNI installs: without a pod network,
 // no node becomes Ready.
 func (j *joining) causeInNetwork(ctx context.Context, n *node.Node) string {
 	reply, err := n.Network.CRIStatus(ctx, &agentv1.CRIStatusRequest{Pipe: v1alpha1.ContainerdPipe})

@@ -111,8 +111,8 @@ func (s *folders) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 // folderDifferences are the folders that differ from the wanted state.
 type folderDifferences struct {
 	missing []string
-	// readable are folders with credentials that others can read, or that are missing and must
-	// be restricted when made.
+	// readable are folders with credentials that other accounts can read, or folders that are
+	// missing and must be restricted when they are made.
 	readable   []string
 	changeable []string // existing, and changeable by ordinary accounts
 }

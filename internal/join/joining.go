@@ -88,7 +88,7 @@ const (
 	kubeletData      = `C:\var\lib\kubelet`
 	kubeadmExe       = v1alpha1.KubernetesFolder + `\kubeadm.exe`
 
-	containerdName = "containerd" // the services
+	containerdName = "containerd" // the names of the services
 	kubeletName    = "kubelet"
 )
 

@@ -20,8 +20,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// kubeadmJoin runs kubeadm to make the machine a node. The bootstrap token is in a file
-// that only administrators can read, and only for as long as kubeadm runs.
+// kubeadmJoin runs kubeadm to make the machine a node. The bootstrap token is in a file that only
+// administrators can read, and that exists only while kubeadm runs.
 type kubeadmJoin struct{ *joining }
 
 // Files that kubeadm join, and the kubelet that it starts, leave behind.
@@ -32,8 +32,8 @@ const (
 	kubeletYAML   = kubeletData + `\config.yaml`
 )
 
-// joinFiles returns the files that must not exist when a join begins: kubeadm refuses
-// some of them, and kubelet would use the others as its own.
+// joinFiles returns the files that must not exist when a join begins: kubeadm refuses some of them,
+// and kubelet would use the other files as its own.
 func joinFiles() []string {
 	return []string{
 		bootstrapConf, kubeletConf, clusterCA, kubeletYAML, kubeletargs.FlagsFile,

@@ -165,8 +165,8 @@ func (s *kubelet) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	return change, nil
 }
 
-// planRegistration plans a restart of kubelet if its Node was deleted: a kubelet registers
-// only when it starts. If this run has started kubelet, it is about to register anyway.
+// planRegistration plans a restart of kubelet if its Node was deleted: a kubelet registers only
+// when it starts. If this run has started kubelet, kubelet is about to register anyway.
 func (s *kubelet) planRegistration(ctx context.Context, n *node.Node) (plan.Change, error) {
 	gone, err := s.unregistered(ctx, n)
 	if err != nil || !gone {

@@ -52,8 +52,8 @@ func (j *joining) preparation() []plan.Step {
 	return append(steps, firewallStep(j), &kubeletConfig{j}, &kubeletService{j})
 }
 
-// PauseImage returns the image of pod sandboxes that containerd on the node is configured
-// with; "" if config.toml has none.
+// PauseImage returns the image of pod sandboxes that containerd's config.toml on the node names; ""
+// if it names none.
 func PauseImage(ctx context.Context, n *node.Node) (string, error) {
 	text, err := smallfile.Read(ctx, n, containerdToml)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 const (
 	startTimeout = time.Minute
 	stopTimeout  = time.Minute
-	// deletedIn bounds the wait for a service that is marked for deletion: it exists
-	// until all programs that have it open, such as services.msc, close it.
+	// deletedIn bounds the wait for a service that is marked for deletion: such a service exists
+	// until all programs that have opened the service, such as services.msc, close it.
 	deletedIn = 30 * time.Second
 )
 

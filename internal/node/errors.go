@@ -96,7 +96,7 @@ func (e *DiskFullError) Error() string {
 }
 func (e *DiskFullError) Unwrap() error { return e.Err }
 
-// NotAdministratorError reports that the user lacks rights on the node that swdt needs.
+// NotAdministratorError reports that the user lacks rights that swdt needs on the node.
 type NotAdministratorError struct {
 	Attempt string
 	Output  string

@@ -94,8 +94,8 @@ func (w *work) planned(all differences) {
 	}
 }
 
-// exchange makes the node replace its binaries by the staged ones, if the caller still wants
-// that.
+// exchange makes the node replace its binaries by the staged ones, unless options.Commit reports
+// that the push is outdated.
 func (w *work) exchange(ctx context.Context, all differences, files *staging) error {
 	if w.options.Commit != nil && !w.options.Commit() {
 		return &SupersededError{}

@@ -103,7 +103,7 @@ type Seconds struct {
 	Healthy  float64 `json:"healthy"`
 }
 
-// Recovered is an earlier transaction.
+// Recovered reports an earlier transaction.
 type Recovered struct {
 	ID      string    `json:"id"`
 	Holder  string    `json:"holder"`

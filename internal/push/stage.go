@@ -47,8 +47,8 @@ func (s *staging) plan(holder string) *agentv1.SwapPlan {
 	return plan
 }
 
-// stage sends every binary that differs to the folder of its destination, while the services
-// run. With an error, it returns the files that it has staged so far.
+// stage sends every new binary to the folder of its destination, while the services run. With an
+// error, it returns the files that it has staged so far.
 func (w *work) stage(ctx context.Context, all differences) (*staging, error) {
 	files := &staging{}
 	for _, d := range all {

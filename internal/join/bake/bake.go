@@ -47,8 +47,8 @@ type Options struct {
 	NoPull bool
 	// KeepAuthorizedKeys and KeepHostKeys leave the SSH keys of the build in the image.
 	KeepAuthorizedKeys, KeepHostKeys bool
-	// Unattend is the path of an answer file for sysprep, which stays in the image. Empty:
-	// swdt's own, without secrets.
+	// Unattend is the path of an answer file for sysprep. The answer file stays in the image.
+	// Empty: swdt uses its own answer file, which has no secrets.
 	Unattend string
 	// KeepVM leaves the temporary VM if the run fails.
 	KeepVM bool

@@ -12,7 +12,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
-// bootLimit is the time that the base image has to start until its SSH server answers.
+// bootLimit bounds the time from the start of the VM until its SSH server answers.
 const bootLimit = 15 * time.Minute
 
 // temporary returns the node file of the temporary VM. The VM has access to the internet, and swdt

@@ -45,8 +45,8 @@ type work struct {
 	manifest []*unstructured.Unstructured // empty: the network's programs are already installed
 }
 
-// Install installs the pod network, or completes the present one. Objects and settings that are
-// already suitable stay as they are.
+// Install installs the pod network, or completes the pod network that the cluster has. Objects and
+// settings that are already suitable stay as they are.
 func Install(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) (Report, error) {
 	report := newReport(c, o.Settings.Network)
 	w, err := gather(ctx, c, o, r)

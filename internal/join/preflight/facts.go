@@ -65,7 +65,7 @@ type Service struct {
 
 	CommandLine string `json:"commandLine,omitempty"`
 	StartType   string `json:"startType,omitempty"` // platform.StartType
-	// ExitCode is the Win32 error of the last stop, or the service's own.
+	// ExitCode is the Win32 error of the last stop, or the service's own exit code.
 	ExitCode     uint32   `json:"exitCode,omitempty"`
 	Dependencies []string `json:"dependencies,omitempty"`
 	// Restarts is the number of times in a row that Windows restarts the service after its

@@ -20,11 +20,11 @@ const (
 	hyperVFeature     = "Microsoft-Hyper-V"
 
 	gb = 1_000_000_000
-	// An image of Server Core takes about 5 GB unpacked; without minDisk not even
-	// kubelet, containerd and a pause image find room.
+	// An image of Server Core takes about 5 GB unpacked. With less than minDisk there is no room
+	// even for kubelet, containerd and a pause image.
 	minDisk, enoughDisk = 2 * gb, 15 * gb
-	// Windows Server needs half a GB for itself, 2 GB with Server Core's usual
-	// services; kubelet and containerd some hundred MB.
+	// Windows Server needs half a GB for itself, or 2 GB with Server Core's usual services. kubelet
+	// and containerd need some hundred MB.
 	minMemory, enoughMemory, enoughFreeMemory = 1 * gb, 3 * gb, gb / 2
 
 	// A certificate that the cluster signs is valid from five minutes before the

@@ -75,7 +75,7 @@ func Run(ctx context.Context, in Input) (Report, error) {
 		spec: in.Spec, own: in.Own, mayReboot: in.MayReboot,
 		kubelet: cmp.Or(in.Kubelet, in.Spec.Version), kubeadm: cmp.Or(in.Kubeadm, in.Spec.Version),
 	}
-	// The cluster first: it determines the addresses that the node must reach.
+	// The cluster is asked first, since it determines the addresses that the node must reach.
 	if in.Cluster != nil {
 		c, err := gatherCluster(ctx, in)
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// The folder has a .md file that this pattern matches too. Without it, the pattern would
+// The folder has a .md file that this pattern matches too. Without that file, the pattern would
 // match no file in a fresh clone, and the package would not compile.
 //
 //go:embed swdt-agent.exe.*

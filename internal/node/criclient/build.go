@@ -39,8 +39,8 @@ const (
 	Unknown    Verdict = "unknown"
 )
 
-// firstCompatible is the build of Windows Server 2022. On older nodes, the builds of
-// node and image must be equal.
+// firstCompatible is the build of Windows Server 2022. On nodes with this or an older build, the
+// builds of node and image must be equal.
 const firstCompatible = 20348
 
 // longTerm returns the builds of the long-term servicing channel since firstCompatible.

@@ -63,7 +63,8 @@ func (e *NameError) Error() string {
 }
 func (e *NameError) Unwrap() error { return e.Err }
 
-// DialError reports a TCP connection that failed for a cause without its own type.
+// DialError reports a TCP connection that failed for a cause that has no other type in this
+// package.
 type DialError struct {
 	Address string
 	Err     error
@@ -74,7 +75,7 @@ func (e *DialError) Error() string {
 }
 func (e *DialError) Unwrap() error { return e.Err }
 
-// HandshakeError reports that something listens, but the SSH handshake failed.
+// HandshakeError reports that a program listens on the port, but the SSH handshake failed.
 type HandshakeError struct {
 	Address string
 	Err     error
@@ -186,7 +187,8 @@ func (e *HostKeyUnknownError) Error() string {
 		e.Address, e.Type, e.Fingerprint, e.KnownHosts, e.Fingerprint)
 }
 
-// HostKeyChangedError reports that the machine that answered is not the known one.
+// HostKeyChangedError reports that the machine that answered has another host key than the known or
+// pinned machine.
 type HostKeyChangedError struct {
 	Address     string
 	Type        string

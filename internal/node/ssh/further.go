@@ -55,7 +55,7 @@ func (f *further) open(ctx context.Context, hostKey string, begin func(*ssh.Sess
 	return c.openHere(ctx, begin)
 }
 
-// close closes all further connections. After that, no new one is made.
+// close closes all further connections. After that, open makes no new connection.
 func (f *further) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -168,7 +168,8 @@ func merge(known *float64, seen float64) {
 }
 
 // recordWhole records how long sending all bytes took. If the time was hardly longer than the time
-// of the link alone, it only shows that the processors and disks are at least as fast as the link.
+// of the link alone, that time only shows that the processors and disks are at least as fast as the
+// link.
 func (c *costs) recordWhole(plain, sent int64, compressed bool, link node.Reading, took time.Duration) {
 	if plain < informative || took <= 0 {
 		return

@@ -95,7 +95,7 @@ type sending struct {
 	reporter ui.Reporter
 }
 
-// costs returns the costs that the run has measured or, without a Depot, empty ones.
+// costs returns the costs that the run has measured or, without a Depot, empty costs.
 func (s *sending) costs() *costs {
 	if s.depot == nil {
 		return &costs{}

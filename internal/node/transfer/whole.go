@@ -34,8 +34,8 @@ const (
 	window = 4 << 20
 )
 
-// whole sends all bytes, compressed unless the link is so fast that compressing would
-// only slow it down.
+// whole sends all bytes, compressed unless the link is so fast that compressing would only slow the
+// transfer down.
 type whole struct{}
 
 func (whole) send(ctx context.Context, s *sending, path string) (Result, error) {
@@ -128,7 +128,7 @@ func (u *upload) from(ctx context.Context, offset int64) error {
 	return nil
 }
 
-// recordCosts records the costs of the send for the next one.
+// recordCosts records the costs of the send for the next send.
 func (u *upload) recordCosts(link node.Reading, plain, sent int64, compressed bool, took time.Duration) {
 	u.costs().recordWhole(plain, sent, compressed, link, took)
 	if u.depot != nil {

@@ -85,8 +85,8 @@ func Run(ctx context.Context, r Request) error {
 	return nil
 }
 
-// command returns the exec.Cmd of a request. It has no input, since other readers use the
-// terminal.
+// command returns the exec.Cmd of a request. The command gets no stdin, since other parts of swdt
+// may read from the terminal.
 func command(r Request) *exec.Cmd {
 	if r.Command.Args != nil {
 		return exec.Command(r.Command.Args[0], r.Command.Args[1:]...)

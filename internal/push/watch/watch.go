@@ -74,8 +74,7 @@ type Component struct {
 
 // Remote is the node's side of a target. Its methods are called one at a time.
 type Remote interface {
-	// Connect makes a connection that stays open between pushes, replacing a
-	// previous one.
+	// Connect makes a connection that stays open between pushes. It replaces a previous connection.
 	Connect(ctx context.Context) error
 	// Lost returns a channel that is closed when the present connection has ended.
 	Lost() <-chan struct{}
@@ -124,7 +123,7 @@ const (
 	Building     Kind = "building"     // a build began
 	Built        Kind = "built"        // a build succeeded
 	Unchanged    Kind = "unchanged"    // a build made the same binary as before
-	BuildFailed  Kind = "buildFailed"  // Err has its output
+	BuildFailed  Kind = "buildFailed"  // a build failed; Err has the build's output
 	BuildStopped Kind = "buildStopped" // a build was stopped, because its sources changed
 	BuildLoops   Kind = "buildLoops"   // the build changes its own sources: Message names them
 	Connected    Kind = "connected"
