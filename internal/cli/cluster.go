@@ -13,20 +13,22 @@ import (
 )
 
 func (a *app) clusterCommand() *cobra.Command {
-	cmd := group("cluster", "Make a cluster for Windows nodes on this machine",
+	cmd := group("cluster", "Make a cluster for Windows nodes on this machine, and check clusters",
 		a.clusterInitCommand(), a.clusterCreateCommand(), a.clusterDeleteCommand(), a.clusterStatusCommand(),
-		a.clusterKubeconfigCommand())
+		a.clusterCheckCommand(), a.clusterKubeconfigCommand())
 	cmd.Long = `Makes the cluster that a document of kind Cluster describes: Kubernetes on Linux,
 in containers of kind on this machine. The document has a file of its own, or is
 beside the nodes in a node file.
 
 swdt changes only clusters that it has made itself. A new cluster has no pod
 network, since kind's own does not support Windows. The nodes of the cluster are
-not Ready until you install a pod network.`
+not Ready until you install a pod network. "cluster check" tests the Windows nodes
+of any cluster.`
 	cmd.Example = examples(
 		"cluster init > cluster.yaml", "a commented document to start from",
 		"cluster create -c cluster.yaml", "",
 		"cluster status -c cluster.yaml", "",
+		"cluster check", "do pods on the Windows nodes work?",
 		"cluster delete -c cluster.yaml", "",
 	)
 	return cmd

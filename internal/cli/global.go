@@ -198,6 +198,8 @@ func must(err error) {
 func (a *app) completeNodes(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 	if _, path, _ := strings.Cut(cmd.CommandPath(), " "); strings.HasPrefix(path, "vm ") {
 		return a.completeVMs(cmd, args, toComplete)
+	} else if path == "cluster check" {
+		return a.completeWindowsNodes(cmd, toComplete), cobra.ShellCompDirectiveNoFileComp
 	}
 	documents, err := a.documents()
 	if err != nil {

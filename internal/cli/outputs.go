@@ -15,6 +15,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/join/bake"
 	"github.com/swdt-dev/swdt/internal/join/podnetwork"
 	"github.com/swdt-dev/swdt/internal/join/preflight"
+	"github.com/swdt-dev/swdt/internal/join/smoke"
 	"github.com/swdt-dev/swdt/internal/node/agentbin/buildinfo"
 	"github.com/swdt-dev/swdt/internal/node/criclient"
 	"github.com/swdt-dev/swdt/internal/node/criproxy"
@@ -48,7 +49,9 @@ func outputs() map[string]output {
 		"cluster init": yaml,
 		"cluster create": {document: kindcluster.Report{},
 			modes: []mode{{flags: "--dry-run", document: kindcluster.Plan{}}}},
-		"cluster delete":     {document: kindcluster.Report{}},
+		"cluster delete": {document: kindcluster.Report{}},
+		"cluster check": {document: smoke.Report{}, wide: true,
+			modes: []mode{{flags: "--dry-run", document: smoke.Plan{}}}},
 		"cluster status":     {document: kindcluster.Report{}},
 		"cluster kubeconfig": yaml,
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
 	"github.com/swdt-dev/swdt/internal/day0/up"
 	"github.com/swdt-dev/swdt/internal/join"
+	"github.com/swdt-dev/swdt/internal/join/smoke"
 	"github.com/swdt-dev/swdt/internal/obtain/artifact"
 	"github.com/swdt-dev/swdt/internal/obtain/source"
 	"github.com/swdt-dev/swdt/internal/plan"
@@ -24,6 +26,9 @@ type upOptions struct {
 	kubeconfig  string
 	mirror      string
 	allowReboot bool
+	smoke       bool
+	smokeImage  string
+	smokeWait   time.Duration
 }
 
 func (a *app) upCommand() *cobra.Command {
@@ -41,11 +46,13 @@ Every stage compares first: a second run finds nothing to do, and a run after an
 interruption continues. A node finds the API server without any settings.
 ` + "`swdt down`" + ` removes the things that up has made, and nothing else.
 
-The pod network is Calico, unless spec.network of the cluster's document names another.`,
+The pod network is Calico, unless spec.network of the cluster's document names another.
+With --smoke, the last stage tests pods on the Windows nodes.`,
 		Example: examples(
 			"up -c cluster.yaml", "",
 			"up -c cluster.yaml --dry-run", "what would be made",
 			"up -c cluster.yaml -c nodes.yaml --allow-reboot", "reboot if a feature needs it",
+			"up -c cluster.yaml --smoke", "and test pods on the Windows nodes",
 			"up -c cluster.yaml --only cluster,machine", "only these stages",
 		),
 		Args: arguments(cobra.NoArgs),
@@ -57,6 +64,9 @@ The pod network is Calico, unless spec.network of the cluster's document names a
 		"`file` to add the cluster to (default $KUBECONFIG, else ~/.kube/config)")
 	flags.StringVar(&o.mirror, "mirror", "", "`URL or folder` that everything is downloaded from instead")
 	flags.BoolVar(&o.allowReboot, "allow-reboot", false, "reboot a node if a change needs it, wait, and continue")
+	flags.BoolVar(&o.smoke, "smoke", false, `test the cluster at the end, as "swdt cluster check" does`)
+	flags.StringVar(&o.smokeImage, "smoke-image", "", "`image` of the pods of --smoke (default agnhost)")
+	flags.DurationVar(&o.smokeWait, "smoke-wait", smoke.DefaultWait, "how long the start of each pod of --smoke may take")
 	must(errors.Join(cmd.MarkFlagFilename("kubeconfig"), cmd.MarkFlagDirname("mirror"),
 		cmd.RegisterFlagCompletionFunc("only", cobra.FixedCompletions(up.Kinds(), cobra.ShellCompDirectiveNoFileComp))))
 	return cmd
@@ -68,11 +78,20 @@ func (a *app) runUp(ctx context.Context, o *upOptions) error {
 			return usagef("--only %s: use %s", kind, ui.Alternatives(up.Kinds()))
 		}
 	}
+	if o.smokeWait <= 0 {
+		return usagef("--smoke-wait %s: use a positive time, such as 10m", o.smokeWait)
+	}
+	if err := checkImage("smoke-image", o.smokeImage); err != nil {
+		return err
+	}
 	if err := artifact.CheckMirror(o.mirror); err != nil {
 		return usagef("--mirror %s: %v", o.mirror, err)
 	}
 	return a.onAll(ctx, up.Up, func(s *session, options *up.Options) {
 		options.Only, options.Kubeconfig = o.only, o.kubeconfig
+		if o.smoke || slices.Contains(o.only, up.Check) {
+			options.Smoke = &smoke.Options{Image: o.smokeImage, LinuxImage: o.smokeImage, Wait: o.smokeWait}
+		}
 		options.Join = join.Options{
 			Mirror: o.mirror, Holder: plan.Holder("up"), Sources: source.NewSet(source.Options{}),
 			Artifacts: artifact.NewStore(artifact.Options{}), Depot: s.depot(), AllowReboot: o.allowReboot,

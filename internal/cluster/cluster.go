@@ -30,6 +30,9 @@ type Options struct {
 	Timeout time.Duration
 }
 
+// defaultTimeout bounds each request if the options do not.
+const defaultTimeout = 15 * time.Second
+
 // Cluster is an API server with the user's credentials. It need not be closed.
 type Cluster struct {
 	server  string
@@ -46,8 +49,18 @@ func Open(o Options) (*Cluster, error) {
 	}
 	config.Timeout = o.Timeout
 	if config.Timeout == 0 {
-		config.Timeout = 15 * time.Second
+		config.Timeout = defaultTimeout
 	}
+	return FromConfig(config)
+}
+
+// Parse returns the Cluster of the text of a kubeconfig, by its current context.
+func Parse(kubeconfig []byte) (*Cluster, error) {
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return nil, &ConfigError{Err: err}
+	}
+	config.Timeout = defaultTimeout
 	return FromConfig(config)
 }
 

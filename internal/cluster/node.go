@@ -79,6 +79,16 @@ func (c *Cluster) Node(ctx context.Context, name string) (Node, error) {
 	return n, nil
 }
 
+// Nodes returns all nodes of the cluster, without their leases.
+func (c *Cluster) Nodes(ctx context.Context) (all []Node, err error) {
+	err = Pages(ctx, c.client.CoreV1().Nodes().List, func(page *corev1.NodeList) {
+		for i := range page.Items {
+			all = append(all, nodeOf(&page.Items[i]))
+		}
+	})
+	return all, c.nodeError("list the nodes", "list", "", err)
+}
+
 func leasePermission() Permission {
 	return Permission{Verb: "get", Group: coordinationv1.GroupName, Resource: "leases",
 		Namespace: corev1.NamespaceNodeLease}

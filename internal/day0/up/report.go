@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/join/smoke"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -15,6 +16,8 @@ type Report struct {
 	Stages        []Stage `json:"stages"`
 	// Kept describes the things that Down has not removed.
 	Kept []string `json:"kept"`
+	// Check has the legs of the smoke test; null if the smoke test was not run.
+	Check *smoke.Report `json:"check"`
 	// Seconds is the duration of all stages together.
 	Seconds float64 `json:"seconds"`
 }
@@ -55,6 +58,11 @@ func (r Report) WriteText(page *ui.Page, dryRun bool) error {
 	}
 	if err := ui.Lines(page, rows); err != nil {
 		return err
+	}
+	if r.Check != nil {
+		if err := r.Check.WriteText(page); err != nil {
+			return err
+		}
 	}
 	for _, kept := range r.Kept {
 		if _, err := fmt.Fprintln(page, "kept: "+kept); err != nil {

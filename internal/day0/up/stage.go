@@ -18,10 +18,11 @@ const (
 	Network = "network"
 	Setup   = "setup"
 	Join    = "join"
+	Check   = "check"
 )
 
 // Kinds returns the kinds of stages in their order.
-func Kinds() []string { return []string{Cluster, Network, Machine, Setup, Join} }
+func Kinds() []string { return []string{Cluster, Network, Machine, Setup, Join, Check} }
 
 // Skipped is the result of a stage that did not begin, since a stage that it needs has not
 // succeeded, or since the command was interrupted.

@@ -5,6 +5,7 @@
 //
 //   - up.go: the stages of Up; down.go: the stages of Down
 //   - network.go: the pod network; overlap.go: addresses of nodes in the cluster's ranges
+//   - check.go: the smoke test
 //   - stage.go: running stages in the order in which they need each other
 //   - record.go: the things that Up has made
 //   - report.go: the result
@@ -33,6 +34,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/join"
+	"github.com/swdt-dev/swdt/internal/join/smoke"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/setup"
@@ -57,6 +59,8 @@ type Options struct {
 	NetworkLimit time.Duration
 	// BootLimit bounds the wait for the SSH server of a VM that has been started.
 	BootLimit time.Duration
+	// Smoke has the options of the smoke test, which is the last stage; nil: there is no smoke test.
+	Smoke *smoke.Options
 	// Only are the kinds of stages that Up runs; empty: all. The things that the other stages
 	// would make must exist.
 	Only []string
@@ -75,6 +79,7 @@ type work struct {
 	cluster   config.ClusterDocument
 	documents []config.Document
 	notes     *notes
+	checked   *smoke.Report // nil: the smoke test was not run
 
 	mu    sync.Mutex
 	found *controlPlane // once a stage has needed it: to look costs half a second
@@ -102,7 +107,9 @@ func Up(ctx context.Context, doc config.ClusterDocument, documents []config.Docu
 	defer w.notes.close()
 	begin := time.Now()
 	stages, err := runStages(ctx, w.making(), o.Reporter)
-	return newReport(w.name(), stages, nil, time.Since(begin), err), err
+	report := newReport(w.name(), stages, nil, time.Since(begin), err)
+	report.Check = w.checked
+	return report, err
 }
 
 func (w *work) name() string { return w.cluster.Cluster.Metadata.Name }
@@ -132,6 +139,7 @@ func (w *work) making() []*stage {
 	if w.cluster.Cluster.Spec.Network.Plugin != v1alpha1.NoPlugin {
 		pods = add(&stage{kind: Network, needs: []*stage{control}, run: w.installNetwork(control)})
 	}
+	before := []*stage{control, pods}
 	for _, document := range w.documents {
 		name := document.Node.Metadata.Name
 		var machine, settings *stage
@@ -143,8 +151,12 @@ func (w *work) making() []*stage {
 		}
 		if wantsJoin(document) {
 			needs := []*stage{control, pods, machine, settings}
-			add(&stage{kind: Join, node: name, needs: needs, run: w.join(document, control, machine)})
+			joined := add(&stage{kind: Join, node: name, needs: needs, run: w.join(document, control, machine)})
+			before = append(before, joined)
 		}
+	}
+	if w.Smoke != nil {
+		add(&stage{kind: Check, needs: before, run: w.check(before)})
 	}
 	return all
 }

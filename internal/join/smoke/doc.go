@@ -1,0 +1,21 @@
+// Package smoke tests a cluster with Windows nodes from the outside: it runs a pod on each Windows node
+// and a server on a Linux node, and lets them reach each other, a Service and the API server.
+//
+//   - smoke.go: a run; plan.go: the objects that a run would make
+//   - nodes.go: the Windows nodes to test, and the Linux nodes that can run the server
+//   - objects.go: the objects; namespace.go: their namespace, and those that killed runs have left
+//   - legs.go: the legs of a node in their order; pods.go: waiting for pods; probe.go: requests between them
+//   - report.go: the result
+//
+// A leg is one fact, such as "the pod reaches a Service". Legs that do not need each other run even if
+// another one failed, so that a result shows how far the fault reaches. A leg that cannot run is "not
+// run", with the reason, and never counts as passed.
+//
+// The requests between pods are commands in the containers: an image needs a server for HTTP (netexec of
+// Kubernetes' test image agnhost) and curl, and no shell. curl has documented exit codes, and prints
+// whether the name was resolved. So no error text is matched. ADR 36 has the alternatives.
+//
+// A Windows pod resolves only names of one part, such as "server", and fully qualified ones: Windows does
+// not append the cluster's domain to "kubernetes.default.svc". The domain is not known from outside, so
+// the API server is reached by its Service's address.
+package smoke

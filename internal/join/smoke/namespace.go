@@ -1,0 +1,119 @@
+package smoke
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/remedy"
+)
+
+const (
+	managedBy, manager = "app.kubernetes.io/managed-by", "swdt"
+	// prefix begins the name of each namespace that a run makes.
+	prefix = "swdt-smoke-"
+	// ownerLabel is on each of these namespaces. Its value is the namespace's name, so a copy of the
+	// labels on another namespace means nothing.
+	ownerLabel = "swdt.dev/smoke-test"
+	// limitAnnotation is the longest time that the run which made the namespace can take. The namespace
+	// of a run with --keep has none, so no other run removes it.
+	limitAnnotation = "swdt.dev/smoke-limit"
+	// removeLimit bounds the removal of a namespace, which goes on after Ctrl-C.
+	removeLimit = 20 * time.Second
+)
+
+// namespaces makes and removes the namespaces of runs.
+type namespaces struct{ c *cluster.Cluster }
+
+// make makes a namespace with a new name. limit is the longest time of this run.
+func (n namespaces) make(ctx context.Context, limit time.Duration, keep bool) (*corev1.Namespace, error) {
+	random := make([]byte, 5)
+	_, _ = rand.Read(random) // it never fails
+	name := prefix + hex.EncodeToString(random)
+	wanted := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name,
+		Labels: map[string]string{
+			managedBy: manager, ownerLabel: name, "pod-security.kubernetes.io/enforce": "restricted",
+		},
+		Annotations: map[string]string{limitAnnotation: limit.String()},
+	}}
+	if keep {
+		wanted.Annotations = nil
+	}
+	made, err := n.c.Clientset().CoreV1().Namespaces().Create(ctx, wanted, metav1.CreateOptions{})
+	return made, n.c.Failure("make namespace "+name, namespacePermission("create", ""), err)
+}
+
+// remove deletes a namespace, unless another one has its name by now. The API server then deletes all
+// that is in it.
+func (n namespaces) remove(ctx context.Context, namespace *corev1.Namespace) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeLimit)
+	defer cancel()
+	err := n.c.Clientset().CoreV1().Namespaces().Delete(ctx, namespace.Name,
+		metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(namespace.UID))})
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	err = n.c.Failure("remove namespace "+namespace.Name, namespacePermission("delete", namespace.Name), err)
+	return fmt.Errorf("%w; remove it yourself: %s", err, remedy.KubectlCommand("delete", "namespace", namespace.Name))
+}
+
+// leftovers returns the namespaces of runs that were killed: those that a run has made, and that are
+// older at now than that run could be.
+func (n namespaces) leftovers(ctx context.Context, now time.Time) ([]*corev1.Namespace, error) {
+	var left []*corev1.Namespace
+	list := func(ctx context.Context, o metav1.ListOptions) (*corev1.NamespaceList, error) {
+		o.LabelSelector = ownerLabel
+		return n.c.Clientset().CoreV1().Namespaces().List(ctx, o)
+	}
+	err := cluster.Pages(ctx, list, func(page *corev1.NamespaceList) {
+		for i := range page.Items {
+			if isLeftover(&page.Items[i], now) {
+				left = append(left, &page.Items[i])
+			}
+		}
+	})
+	return left, n.c.Failure("look for namespaces of earlier runs", namespacePermission("list", ""), err)
+}
+
+// isLeftover reports whether a namespace is one of a run that has ended without removing it.
+func isLeftover(n *corev1.Namespace, now time.Time) bool {
+	limit, err := time.ParseDuration(n.Annotations[limitAnnotation])
+	switch {
+	case !strings.HasPrefix(n.Name, prefix) || n.Labels[ownerLabel] != n.Name:
+		return false
+	case err != nil || limit <= 0 || n.UID == "" || n.DeletionTimestamp != nil:
+		return false
+	}
+	return now.Sub(n.CreationTimestamp.Time) > limit
+}
+
+// removeLeftovers removes the namespaces of killed runs, and returns their names. now is the API
+// server's time. A removal that fails is only a warning, since the run does not need it.
+func (n namespaces) removeLeftovers(ctx context.Context, now time.Time, r ui.Reporter) (removed []string) {
+	left, err := n.leftovers(ctx, now)
+	if err != nil {
+		r.Warn("%v", err)
+	}
+	for _, namespace := range left {
+		if err := n.remove(ctx, namespace); err != nil {
+			r.Warn("%v", err)
+			continue
+		}
+		r.Info("removed namespace %s, which a killed run has left", namespace.Name)
+		removed = append(removed, namespace.Name)
+	}
+	return removed
+}
+
+func namespacePermission(verb, name string) cluster.Permission {
+	return cluster.Permission{Verb: verb, Resource: "namespaces", Name: name}
+}

@@ -1,0 +1,205 @@
+package smoke
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/remedy"
+	"github.com/swdt-dev/swdt/internal/wait"
+)
+
+// pullLimit is how long a pull may fail. The kubelet repeats it, since a registry may fail for a moment;
+// an image that does not exist never comes.
+const pullLimit = 90 * time.Second
+
+// failure is the reason why a leg did not pass.
+type failure struct{ cause, remedy string }
+
+func (f *failure) Error() string {
+	if f.remedy == "" {
+		return f.cause
+	}
+	return f.cause + "; " + f.remedy
+}
+
+// podLook returns nil if a pod has the wanted state, otherwise its present state. useless reports
+// whether more waiting is of no use.
+type podLook func(p *corev1.Pod) (state error, useless bool)
+
+// awaitPod waits until a pod has a state, and returns it. It reports each new state.
+func (w *run) awaitPod(ctx context.Context, pod cluster.Pod, wanted string, limit time.Duration, look podLook,
+	r ui.Reporter) (found *corev1.Pod, err error) {
+	r.Step("waiting until pod %s is %s", pod, wanted)
+	reported, misses := "", 0
+	var seen error // the last state of the pod
+	err = wait.Condition{
+		Name: "pod " + pod.String() + " to be " + wanted, Interval: interval, MaxInterval: maxInterval, Limit: limit,
+		Look: func(ctx context.Context) error {
+			p, err := w.c.Clientset().CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+			switch {
+			case apierrors.IsNotFound(err):
+				return wait.Stop(&failure{"pod " + pod.String() + " is gone",
+					"does another program or user delete pods of the cluster?"})
+			case err != nil:
+				err = w.c.Failure("read pod "+pod.String(), cluster.Permission{Verb: "get", Resource: "pods",
+					Namespace: pod.Namespace, Name: pod.Name}, err)
+				if misses++; misses == 1 && seen != nil && !denied(err) {
+					return seen // the request may only have had too little time, at the end of the wait
+				}
+				return wait.StopIf(denied(err), err)
+			}
+			misses = 0
+			state, useless := look(p)
+			if state == nil {
+				found = p
+				return nil
+			}
+			seen = w.withEvent(ctx, pod, state)
+			return wait.StopIf(useless, seen)
+		},
+		Pending: func(state error) {
+			if now := shortened(state.Error(), maxText); now != reported {
+				reported = now
+				r.Info("waiting: %s", now)
+			}
+		},
+	}.Wait(ctx)
+	return found, late(ctx, err, wanted)
+}
+
+// late words the end of a wait whose time is over: with the last state, and its remedy.
+func late(ctx context.Context, err error, wanted string) error {
+	var over *wait.Error
+	if !errors.As(err, &over) || ctx.Err() != nil {
+		return err
+	}
+	f := &failure{cause: fmt.Sprintf("not %s after %s", wanted, over.After.Round(time.Second))}
+	var last *failure
+	switch {
+	case errors.As(over.Last, &last):
+		f.cause, f.remedy = f.cause+": "+last.cause, last.remedy
+	case over.Last != nil:
+		f.cause += ": " + over.Last.Error()
+	}
+	return f
+}
+
+func denied(err error) bool {
+	var (
+		unauthorized *cluster.UnauthorizedError
+		forbidden    *cluster.ForbiddenError
+	)
+	return errors.As(err, &unauthorized) || errors.As(err, &forbidden)
+}
+
+// withEvent returns the state with the pod's last warning, such as the reason why it has no network.
+func (w *run) withEvent(ctx context.Context, pod cluster.Pod, state error) error {
+	var f *failure
+	if !errors.As(state, &f) {
+		return state
+	}
+	list, err := w.c.Clientset().CoreV1().Events(pod.Namespace).List(ctx, metav1.ListOptions{Limit: 100,
+		FieldSelector: fields.OneTermEqualSelector("involvedObject.name", pod.Name).String()})
+	if err != nil { // the state is the reason, and the event only explains it
+		return state
+	}
+	warnings := slices.DeleteFunc(list.Items, func(e corev1.Event) bool {
+		return e.Type != corev1.EventTypeWarning || e.InvolvedObject.Name != pod.Name
+	})
+	if len(warnings) == 0 {
+		return state
+	}
+	last := slices.MaxFunc(warnings, func(a, b corev1.Event) int {
+		return cluster.LastSeen(a).Compare(cluster.LastSeen(b))
+	})
+	text := last.Reason + ": " + firstLine(last.Message)
+	if strings.Contains(f.cause, firstLine(last.Message)) {
+		return state
+	}
+	return &failure{f.cause + " (" + text + ")", f.remedy}
+}
+
+// isScheduled is the look at a pod that the scheduler is to give a node.
+func isScheduled(p *corev1.Pod) (error, bool) {
+	if p.Spec.NodeName != "" {
+		return nil, false
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return &failure{c.Reason + ": " + firstLine(c.Message),
+				remedy.KubectlCommand("get", "nodes", "-o", "wide") + " shows the states of the nodes"}, false
+		}
+	}
+	return &failure{"no scheduler has looked at the pod", "does kube-scheduler run?"}, false
+}
+
+// starting looks at a pod that its kubelet is to start.
+type starting struct {
+	build   string // of the node's Windows, or ""
+	failing time.Time
+}
+
+func (s *starting) look(p *corev1.Pod) (error, bool) {
+	if p.Status.Phase == corev1.PodFailed && len(p.Status.ContainerStatuses) == 0 {
+		return &failure{firstLine("the pod failed: " + p.Status.Reason + ": " + p.Status.Message), ""}, true
+	}
+	for _, c := range p.Status.ContainerStatuses {
+		switch {
+		case c.State.Running != nil && p.Status.PodIP != "":
+			return nil, false
+		case c.State.Terminated != nil:
+			return ended(c), true
+		case c.State.Waiting != nil:
+			return s.waiting(c)
+		}
+	}
+	return &failure{"the kubelet has not begun to start the pod", "does its node answer?"}, false
+}
+
+// waiting returns the reason why a container does not run yet.
+func (s *starting) waiting(c corev1.ContainerStatus) (error, bool) {
+	why := c.State.Waiting
+	switch why.Reason {
+	case "ErrImagePull", "ImagePullBackOff":
+		if s.failing.IsZero() {
+			s.failing = time.Now()
+		}
+		return s.pullFailed(c), time.Since(s.failing) > pullLimit
+	case "InvalidImageName", "ErrImageNeverPull":
+		return s.pullFailed(c), true
+	}
+	return &failure{strings.TrimSuffix(why.Reason+": "+firstLine(why.Message), ": "),
+		"does the pod network work on the node? `swdt network status` shows it"}, false
+}
+
+func (s *starting) pullFailed(c corev1.ContainerStatus) *failure {
+	f := &failure{cause: fmt.Sprintf("image %s: %s: %s", c.Image, c.State.Waiting.Reason,
+		firstLine(c.State.Waiting.Message)),
+		remedy: "does the node reach the registry, and is there such an image? --linux-image names another one"}
+	if s.build != "" {
+		f.remedy = "does the node reach the registry, and is there an image for Windows build " + s.build +
+			"? --image names another one"
+	}
+	return f
+}
+
+// ended is the failure of a container that has ended.
+func ended(c corev1.ContainerStatus) *failure {
+	is := c.State.Terminated
+	text := fmt.Sprintf("the container ended with exit code %d (%s)", is.ExitCode, is.Reason)
+	if is.Message != "" {
+		text += ": " + firstLine(is.Message)
+	}
+	return &failure{text, "does the image start agnhost's netexec?"}
+}
