@@ -23,8 +23,8 @@ type clusterReport struct {
 	Changes                                []string
 }
 
-// clusterFile writes the document of a cluster of kind. more are more fields of kind's, each with a
-// comma before it.
+// clusterFile writes the document of a cluster of kind. The parts of more, joined, are more fields of
+// the control plane. A comma must be before each field.
 func clusterFile(t *testing.T, more ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "cluster.yaml")

@@ -20,8 +20,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestNodesOfKindGetImagesAndMirrors loads an image of Docker into a real cluster of kind, and lets
-// its containerd pull another one from a mirror of docker.io.
+// TestNodesOfKindGetImagesAndMirrors loads an image of Docker into a real cluster of kind, and makes
+// the node's containerd pull another image from a mirror of docker.io.
 func TestNodesOfKindGetImagesAndMirrors(t *testing.T) {
 	if !inDocker(t) {
 		return
@@ -56,7 +56,7 @@ func TestNodesOfKindGetImagesAndMirrors(t *testing.T) {
 		"remove the mirrors of docker.io from dev-control-plane")
 }
 
-// expectChanges creates a cluster and compares the changes.
+// expectChanges runs `swdt cluster create`, and compares the reported changes.
 func expectChanges(t *testing.T, create []string, want ...string) {
 	t.Helper()
 	report := decoded[clusterReport](t, ok(t, create...))
@@ -107,13 +107,13 @@ func idOn(t *testing.T, node, image string) string {
 	return found.Status.ID
 }
 
-// mirror serves one image for registries that it stands for, by the protocol of registries.
+// mirror is a mirror of a registry. It serves one image, by the protocol of registries.
 type mirror struct {
 	url   string
 	blobs map[string][]byte // by path
 
 	mu    sync.Mutex
-	pulls []string // paths with queries that were served
+	pulls []string // the paths and queries of the requests that the mirror has answered
 }
 
 // serveMirror serves hello:v1 at an address until the test ends.
@@ -160,10 +160,10 @@ func (m *mirror) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", manifestType)
 	}
 	w.Header().Set("Docker-Content-Digest", digestOf(blob))
-	_, _ = w.Write(blob) // a client that has gone needs none
+	_, _ = w.Write(blob) // a client that has disconnected needs no answer
 }
 
-// expectPull checks that the mirror was asked for the image of docker.io.
+// expectPull checks that the mirror has got a request for the image of docker.io.
 func (m *mirror) expectPull(t *testing.T) {
 	t.Helper()
 	m.mu.Lock()

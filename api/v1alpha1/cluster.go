@@ -48,8 +48,9 @@ type KindControlPlane struct {
 	// APIServerNames are more names and addresses by which nodes reach the API
 	// server. swdt adds them to the API server's certificate.
 	APIServerNames []string `yaml:"apiServerNames,omitempty"`
-	// Images are images of your container runtime, as `docker images` prints them,
-	// that swdt loads into each Linux node, so that the node need not pull them.
+	// Images are the names of images of your container runtime, as `docker images`
+	// prints them. swdt loads these images into each Linux node, so that no node
+	// pulls them.
 	Images []string `yaml:"images,omitempty"`
 	// RegistryMirrors are the mirrors from which the Linux nodes pull images.
 	RegistryMirrors []RegistryMirror `yaml:"registryMirrors,omitempty"`
@@ -57,12 +58,12 @@ type KindControlPlane struct {
 
 // RegistryMirror is the list of mirrors of one registry.
 type RegistryMirror struct {
-	// Registry is the host of the registry, such as docker.io, with its port if it
-	// has one; or _default for all registries without mirrors of their own.
+	// Registry is the host of the registry, such as docker.io, with the port if there
+	// is one; or _default for all registries that the list does not name.
 	Registry string `yaml:"registry"`
 	// Endpoints are the URLs of the mirrors. containerd tries them in this order, and
-	// the registry itself last. A path, such as that of a project of Harbor, is the
-	// whole prefix of the mirror's API.
+	// the registry itself last. If a URL has a path, such as the path of a project of
+	// Harbor, containerd uses the path as the whole prefix of the mirror's API.
 	Endpoints []string `yaml:"endpoints"`
 }
 

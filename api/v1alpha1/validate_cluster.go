@@ -15,7 +15,7 @@ const (
 	maxKindWorkers    = 20
 	maxAPIServerNames = 32
 	maxKindImages     = 100
-	maxMirrors        = 32 // registries, and endpoints of one
+	maxMirrors        = 32 // the number of registries, and of endpoints of one registry
 )
 
 // ValidateCluster returns every problem of a cluster whose defaults are set
@@ -124,8 +124,8 @@ func validateMirrors(p *problems, field string, mirrors []RegistryMirror) {
 	}
 }
 
-// validateMirror checks the URL of a mirror. containerd on a Linux node uses it, so the loopback
-// address would be that of the node's container.
+// validateMirror checks the URL of a mirror. containerd on a Linux node uses the URL, so a loopback
+// address would lead to the node's own container.
 func validateMirror(p *problems, field, endpoint string) {
 	u, err := url.Parse(endpoint)
 	switch {

@@ -89,7 +89,7 @@ func (c *Clusters) Create(ctx context.Context, doc config.ClusterDocument, o Opt
 	return report, err
 }
 
-// madeByKind is the first change of a create that made the cluster.
+// madeByKind is the first change of a Create that makes the cluster.
 const madeByKind = "make the cluster with kind"
 
 // provideAndRecord gives the Linux nodes of a cluster their images and mirrors, and stores the
@@ -142,7 +142,7 @@ func (c *Clusters) Plan(ctx context.Context, doc config.ClusterDocument) (Plan, 
 	return plan, err
 }
 
-// later returns the changes that follow once kind has made the cluster.
+// later returns the changes that Create makes after kind has made the cluster.
 func later(wanted v1alpha1.KindControlPlane) (changes []string) {
 	for _, mirror := range wanted.RegistryMirrors {
 		changes = append(changes, "write the mirrors of "+mirror.Registry+" on each Linux node")
@@ -168,7 +168,7 @@ func (p Plan) WriteText(page *ui.Page) error {
 	return err
 }
 
-// lines returns changes for people, each in a line of its own.
+// lines returns changes for people, one in each line.
 func lines(changes []string) string {
 	text := ""
 	for _, change := range changes {
@@ -211,9 +211,9 @@ func (e *OtherToolError) Error() string {
 		"or delete it with `kind delete cluster --name %s`", e.Name, e.Name)
 }
 
-// existing gives the Linux nodes of a cluster that exists their images and mirrors. All other
-// settings of a cluster cannot be changed: if the document differs from the one that the cluster was
-// made from, the error is a *DifferentError.
+// existing gives the Linux nodes of an existing cluster the images and mirrors of the document, and
+// returns a report. kind cannot change any other setting: if wanted differs from the configuration
+// from which the cluster was made, the error is a *DifferentError.
 func (c *Clusters) existing(
 	ctx context.Context, doc config.ClusterDocument, one record, wanted []byte, r ui.Reporter,
 ) (Report, error) {

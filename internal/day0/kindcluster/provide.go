@@ -18,16 +18,16 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// mirrorFolder is the folder of containerd on a Linux node that has a folder for each registry,
-// with the mirrors of that registry in hosts.toml.
+// mirrorFolder is the folder on a Linux node in which containerd looks for mirrors. It has a folder
+// for each registry, with the mirrors of the registry in hosts.toml.
 const mirrorFolder = "/etc/containerd/certs.d"
 
 // loaded is an image that swdt has loaded into a Linux node.
 type loaded struct {
 	// Source is the image's ID in the container runtime of your machine.
 	Source string `json:"source"`
-	// Loaded is the ID of the image of that name on the node after it was loaded. The two differ
-	// if only one of them is that of a list of platforms.
+	// Loaded is the image's ID on the node after swdt has loaded the image. Source and Loaded differ
+	// if only one of them is the ID of a list of platforms.
 	Loaded string `json:"loaded"`
 }
 
@@ -37,14 +37,14 @@ type provision struct {
 	kind   Kind
 	record *record
 	wanted v1alpha1.KindControlPlane
-	// dryRun only collects the changes.
+	// dryRun reports whether to collect the changes without making them.
 	dryRun  bool
 	changes []string
 }
 
-// provide gives the Linux nodes of a cluster the images and the mirrors that its document names,
-// and removes the mirrors that an earlier document named. It returns the changes that it made or,
-// in a dry run, would make. The caller stores the record, also after an error.
+// provide gives the Linux nodes of a cluster the wanted images and mirrors, and removes the mirrors
+// that only an earlier document named. It returns the changes that it has made or, in a dry run,
+// would make. Unless it is a dry run, the caller must store the record one, even after an error.
 func (c *Clusters) provide(
 	ctx context.Context, one *record, wanted v1alpha1.KindControlPlane, dryRun bool, r ui.Reporter,
 ) ([]string, error) {
@@ -74,7 +74,8 @@ func (c *Clusters) provide(
 	return p.changes, nil
 }
 
-// mirrors writes the files of the wanted mirrors, and removes those of the earlier ones.
+// mirrors writes the files of the wanted mirrors, and removes the files of earlier mirrors that are
+// not wanted any more.
 func (p *provision) mirrors(ctx context.Context, node nodes.Node) error {
 	var names []string
 	for _, mirror := range p.wanted.RegistryMirrors {
@@ -106,7 +107,7 @@ func (p *provision) mirror(ctx context.Context, node nodes.Node, mirror v1alpha1
 		return err
 	}
 	var there bytes.Buffer
-	// cat fails if the file does not exist; other failures are those of the write below.
+	// cat fails if the file does not exist. If it fails for another reason, the write below fails too.
 	err = node.CommandContext(ctx, "cat", hostsFile(mirror.Registry)).SetStdout(&there).Run()
 	if err == nil && there.String() == text {
 		return nil
@@ -123,8 +124,8 @@ func (p *provision) mirror(ctx context.Context, node nodes.Node, mirror v1alpha1
 		"write the mirrors of %s on %s", mirror.Registry, node)
 }
 
-// hosts returns the file with which containerd uses a registry's mirrors. The registry itself
-// stays the last one to be tried.
+// hosts returns the content of the file with which containerd uses a registry's mirrors. containerd
+// tries the registry itself after all mirrors.
 func hosts(mirror v1alpha1.RegistryMirror) (string, error) {
 	var b strings.Builder
 	b.WriteString("# written by swdt from registryMirrors of the cluster's document\n")
@@ -153,7 +154,7 @@ func readsMirrors(ctx context.Context, node nodes.Node) error {
 	}
 	const plugin, plugin1 = "io.containerd.cri.v1.images", "io.containerd.grpc.v1.cri" // of containerd 2 and 1
 	folders := of(plugin, "registry", "config_path") + ":" + of(plugin1, "registry", "config_path")
-	// containerd 2 reads mirrors from this folder if its settings name none.
+	// containerd 2 reads mirrors from mirrorFolder if its settings name no folder.
 	isDefault := folders == ":" && of(plugin, "snapshotter") != ""
 	if isDefault || slices.Contains(strings.Split(folders, ":"), mirrorFolder) {
 		return nil
@@ -167,7 +168,7 @@ func (p *provision) images(ctx context.Context, node nodes.Node, r ui.Reporter) 
 		key := node.String() + " " + image
 		before := p.record.Images[key]
 		source, missing := p.kind.ImageID(ctx, image)
-		there, err := nodeutils.ImageID(node, image) // it fails if the node has no such image
+		there, err := nodeutils.ImageID(node, image) // fails if the node has no such image
 		switch {
 		case err == nil && before.Loaded == there && (missing != nil || before.Source == source):
 			continue
@@ -195,7 +196,7 @@ func (p *provision) images(ctx context.Context, node nodes.Node, r ui.Reporter) 
 	return nil
 }
 
-// load sends an image from the container runtime to the node, without a file between them.
+// load sends an image from the container runtime to the node, without writing it to a file.
 func (p *provision) load(ctx context.Context, node nodes.Node, image string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -212,7 +213,7 @@ func (p *provision) load(ctx context.Context, node nodes.Node, image string) err
 		if cause != nil {
 			return cause
 		}
-	default: // the node has not read all of it: the runtime must not wait for that
+	default: // the node has stopped reading before the end, so end the runtime's writing too
 		reader.CloseWithError(io.ErrClosedPipe)
 		cancel()
 		<-saved

@@ -31,7 +31,8 @@ type record struct {
 	Wanted json.RawMessage `json:"wanted"`
 	// Mirrors are the registries whose mirrors swdt has written on the Linux nodes.
 	Mirrors []string `json:"mirrors,omitempty"`
-	// Images are the images that swdt has loaded, by node and name with a blank between them.
+	// Images are the images that swdt has loaded. The keys are a node's name, a space and the image's
+	// name.
 	Images map[string]loaded `json:"images,omitempty"`
 }
 

@@ -27,7 +27,7 @@ const (
 // answerLimit bounds one command of a container runtime.
 const answerLimit = 30 * time.Second
 
-// saveLimit bounds the time in which a runtime writes an archive with one image.
+// saveLimit bounds the time for which a container runtime may write an archive with one image.
 const saveLimit = 30 * time.Minute
 
 // network is the name of the network in which kind puts its containers.
@@ -109,7 +109,7 @@ func output(ctx context.Context, program string, args ...string) (string, error)
 	return out.String(), err
 }
 
-// run runs a command of a runtime, which prints to stdout.
+// run runs a command of a container runtime, and writes the command's standard output to stdout.
 func run(ctx context.Context, stdout io.Writer, program string, args ...string) error {
 	command := exec.CommandContext(ctx, program, args...)
 	var stderr bytes.Buffer
@@ -142,20 +142,20 @@ func (l library) RemoveNetwork(ctx context.Context) error {
 	return err
 }
 
-// ImageID returns the ID of an image of the runtime.
+// ImageID returns the ID of an image of the container runtime.
 func (l library) ImageID(ctx context.Context, image string) (string, error) {
 	text, err := output(ctx, l.program, "image", "inspect", image)
 	if err != nil {
 		return "", fmt.Errorf("look for image %s: %w; `%s pull %s` fetches it", image, err, l.program, image)
 	}
-	var found []struct{ ID string } // "Id" of Docker and nerdctl, too: names are compared without case
+	var found []struct{ ID string } // Docker and nerdctl print "Id"; package json ignores the case of names
 	if err := json.Unmarshal([]byte(text), &found); err != nil || len(found) == 0 || found[0].ID == "" {
 		return "", fmt.Errorf("look for image %s: %s image inspect prints no ID", image, l.program)
 	}
 	return found[0].ID, nil
 }
 
-// SaveImage writes an archive with an image of the runtime.
+// SaveImage writes an archive with an image of the container runtime.
 func (l library) SaveImage(ctx context.Context, image string, to io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, saveLimit)
 	defer cancel()

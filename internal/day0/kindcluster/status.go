@@ -29,7 +29,7 @@ type Report struct {
 	Version string `json:"version"`
 	// Containers are the cluster's Linux nodes, which are containers on your machine.
 	Containers []Container `json:"containers"`
-	// Changes are the changes that a create has made, in words.
+	// Changes describes the changes that Create has made.
 	Changes []string `json:"changes"`
 }
 
@@ -63,7 +63,7 @@ func (c *Clusters) Status(ctx context.Context, name string) (Report, error) {
 	return c.describe(ctx, one)
 }
 
-// Made reports whether swdt has made a cluster of that name, or has begun to.
+// Made reports whether kind has containers of a cluster that swdt has made, or has begun to make.
 func (c *Clusters) Made(name string) (bool, error) {
 	_, there, err := c.look(name)
 	return there, err

@@ -9,14 +9,15 @@ import (
 )
 
 // checkAddresses returns a *config.Error if an address of a node is in the range of the pods or of
-// the Services: packets to the node would then go to the pod network. Host names are not resolved.
+// the Services, since packets to this address would go to the pod network. It does not resolve host
+// names.
 func checkAddresses(doc config.ClusterDocument, documents []config.Document) error {
 	network := doc.Cluster.Spec.Network
 	var problems []config.Problem
 	for _, document := range documents {
 		for _, found := range addresses(document) {
 			for _, subnet := range []string{network.PodSubnet, network.ServiceSubnet} {
-				// Validation has found all errors; a range that the document leaves out is empty.
+				// Validation has already reported invalid ranges. A range that the document leaves out is "".
 				if taken, err := netip.ParsePrefix(subnet); err == nil && taken.Contains(found.address) {
 					problems = append(problems, document.Problem(found.field,
 						fmt.Sprintf("%s is in %s, a range of the cluster's pods or Services", found.address, subnet),
@@ -54,7 +55,7 @@ func addresses(document config.Document) (found []nodeAddress) {
 	for _, t := range texts {
 		host, _, err := net.SplitHostPort(t.text)
 		if err != nil {
-			host = t.text // it has no port
+			host = t.text // the text has no port
 		}
 		if address, err := netip.ParseAddr(host); err == nil {
 			found = append(found, nodeAddress{t.field, address.Unmap()})

@@ -82,7 +82,7 @@ type work struct {
 	checked   *smoke.Report // nil: the smoke test was not run
 
 	mu    sync.Mutex
-	found *controlPlane // once a stage has needed it: to look costs half a second
+	found *controlPlane // the result of findControlPlane, which takes half a second; nil: none yet
 }
 
 // Up makes the cluster and its nodes, which documents describe. If a stage fails, the report still

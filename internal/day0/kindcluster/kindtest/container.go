@@ -27,18 +27,19 @@ func (c container) Command(p string, a ...string) exec.Cmd {
 	return &command{container: c, args: append([]string{p}, a...), stdin: strings.NewReader(""), stdout: io.Discard}
 }
 
-// CommandContext ignores the context: no command takes time.
+// CommandContext ignores the context, since every simulated command ends at once.
 func (c container) CommandContext(_ context.Context, p string, a ...string) exec.Cmd {
 	return c.Command(p, a...)
 }
 
-// path returns where a file of the container is, or an image by its name.
+// path returns the path on this machine of a file of the container, or of the file that stands for an
+// image.
 func (c container) path(of ...string) string {
 	name := strings.NewReplacer("/", "_", ":", "_").Replace(strings.Join(of, " "))
 	return filepath.Join(c.kind.Folder, files, c.name, name)
 }
 
-// command is a command in a container: one of those that kind's library runs for swdt.
+// command simulates a command in a container. It knows the commands that swdt and kind's library run.
 type command struct {
 	container container
 	args      []string
@@ -98,7 +99,8 @@ func (c *command) store(path string, text io.Reader) error {
 	return os.WriteFile(path, all, 0o600)
 }
 
-// importImage stores the image of an archive of SaveImage as crictl prints it.
+// importImage reads an archive that SaveImage has written, and stores the image in the form in which
+// crictl prints it.
 func (c *command) importImage() error {
 	archive, err := io.ReadAll(c.stdin)
 	if err != nil {

@@ -37,9 +37,9 @@ type Kind struct {
 	// SaveImage returns.
 	Images  map[string]string
 	Unsaved error
-	// OtherIDs gives an image another ID on a node than in the container runtime.
+	// OtherIDs makes the ID of an image on a node differ from its ID in the container runtime.
 	OtherIDs bool
-	// NoMirrors makes containerd on the nodes a containerd 1, which reads no mirrors.
+	// NoMirrors makes the nodes simulate containerd 1, which reads no mirrors.
 	NoMirrors bool
 	// Stuck is the error that Delete returns, and NetworkStuck the error that RemoveNetwork returns.
 	Stuck, NetworkStuck error
@@ -49,8 +49,8 @@ type Kind struct {
 	deleted chan struct{}
 }
 
-// network is the name of the file for kind's network, and files that of the folder with the files
-// and images of the nodes. A cluster cannot have these names.
+// network is the name of the file for kind's network, and files the name of the folder with the
+// files and images of the nodes. A cluster cannot have these names.
 const (
 	network = ".network"
 	files   = ".files"
