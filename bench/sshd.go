@@ -76,8 +76,8 @@ func (l *logBuffer) String() string {
 	return l.text.String()
 }
 
-// startSSHD starts a server for this machine; extra lines of its configuration can
-// make it serve something else.
+// startSSHD starts an SSH server on the loopback address of this machine. extra has further lines of
+// the server's configuration, such as its SFTP subsystem.
 func startSSHD(ctx context.Context, keys sshKeys, extra ...string) (*sshd, error) {
 	if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
 		return nil, fmt.Errorf("%w: sshd needs root", err)

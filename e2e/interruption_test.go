@@ -146,7 +146,7 @@ func (n *victim) interrupt(t *testing.T, state string, s strike) {
 		n.kill(t, name)
 	}
 	if s.unattended {
-		struck.cancel() // the pushing swdt ends too
+		struck.cancel() // end the swdt process that pushes: the node must heal without it
 	}
 	t.Logf("the push that was struck: %s", <-struck.ended)
 	if s.unattended {

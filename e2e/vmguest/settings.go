@@ -43,7 +43,7 @@ type settings struct {
 	// DHCP.
 	Address string `json:"address,omitempty"`
 	Gateway string `json:"gateway,omitempty"`
-	// Restart selects how the guest restarts if the simulated Windows does: computer (the default)
+	// Restart selects what a restart of the simulated Windows restarts: computer (the default)
 	// restarts the whole VM; windows restarts only the simulated Windows, which is quicker.
 	Restart string `json:"restart,omitempty"`
 }

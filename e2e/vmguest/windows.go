@@ -20,7 +20,7 @@ import (
 
 const (
 	// saveDelay is the time without a change after which Windows' state is saved. mostDelay is the
-	// time after which it is saved even if changes continue. If the power of a guest is cut,
+	// time after which the state is saved even if changes continue. If the power of a guest is cut,
 	// changes since the last save are lost, as on a Windows that did not flush its caches.
 	saveDelay = 300 * time.Millisecond
 	mostDelay = 3 * time.Second

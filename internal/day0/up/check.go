@@ -7,8 +7,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// check tests the cluster with pods on its Windows nodes, once all have joined. before are the stages
-// that it needs.
+// check returns the function of the stage that tests the cluster with pods on its Windows nodes.
+// before has the join stages, which must succeed first.
 func (w *work) check(before []*stage) func(context.Context, ui.Reporter) (done, error) {
 	return func(ctx context.Context, _ ui.Reporter) (done, error) {
 		if result, ok := w.afterwards(before...); ok {

@@ -16,7 +16,7 @@ type Report struct {
 	Stages        []Stage `json:"stages"`
 	// Kept describes the things that Down has not removed.
 	Kept []string `json:"kept"`
-	// Check has the legs of the smoke test; null if the smoke test was not run.
+	// Check is the result of the smoke test; null if the smoke test was not run or tested no node.
 	Check *smoke.Report `json:"check"`
 	// Seconds is the duration of all stages together.
 	Seconds float64 `json:"seconds"`

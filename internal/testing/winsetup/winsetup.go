@@ -220,8 +220,8 @@ func (a answers) checkKey(image wim.Image) error {
 	return nil
 }
 
-// checkLanguage returns the screen that asks for a language, unless the answers choose one that
-// the media have.
+// checkLanguage returns the screen that asks for a language, unless the media have both languages
+// that the answers set: UILanguage and the UILanguage of SetupUILanguage.
 func (a answers) checkLanguage(images []wim.Image) error {
 	component := a.component("windowsPE", "Microsoft-Windows-International-Core-WinPE")
 	for _, wanted := range []string{component.text("UILanguage"), component.at("SetupUILanguage").text("UILanguage")} {
