@@ -20,10 +20,22 @@ type ClusterSpec struct {
 	Network      ClusterNetwork `yaml:"network,omitempty"`
 }
 
-// ControlPlane is the part of the cluster that runs on Linux.
+// ControlPlane is the part of the cluster that runs on Linux. Exactly one of its fields is set.
 type ControlPlane struct {
 	// Kind makes the cluster with kind, in containers on your machine.
 	Kind *KindControlPlane `yaml:"kind,omitempty"`
+	// Existing is a cluster that you have already. swdt neither makes nor deletes it.
+	Existing *ExistingControlPlane `yaml:"existing,omitempty"`
+}
+
+// ExistingControlPlane is a cluster that another tool has made. If no field is set, it is the cluster
+// that kubectl uses.
+type ExistingControlPlane struct {
+	// Kubeconfig is the path of the kubeconfig. Default: kubectl's, which are the files of
+	// KUBECONFIG, else ~/.kube/config. swdt only reads it.
+	Kubeconfig string `yaml:"kubeconfig,omitempty"`
+	// Context is the name of the kubeconfig's context. Default: its current one.
+	Context string `yaml:"context,omitempty"`
 }
 
 // KindControlPlane is a cluster of kind.
@@ -69,12 +81,15 @@ type RegistryMirror struct {
 
 // ClusterNetwork has the networks of the cluster.
 type ClusterNetwork struct {
-	// PodSubnet is the range of the pods' addresses. Default 10.244.0.0/16.
+	// PodSubnet is the range of the pods' addresses. Default 10.244.0.0/16; the range
+	// of an existing cluster is read from the cluster.
 	PodSubnet string `yaml:"podSubnet,omitempty"`
-	// ServiceSubnet is the range of the Services' addresses. Default 10.96.0.0/16.
+	// ServiceSubnet is the range of the Services' addresses. Default 10.96.0.0/16;
+	// the range of an existing cluster is read from the cluster.
 	ServiceSubnet string `yaml:"serviceSubnet,omitempty"`
 	// Plugin is the pod network that `swdt up` installs: calico, flannel or none.
-	// Default calico.
+	// Default calico, since a new cluster of kind has no pod network; for an existing
+	// cluster none, since it usually has a pod network, and two of them do not work together.
 	Plugin string `yaml:"plugin,omitempty"`
 	// Version is the plugin's version. Default: the version whose hash swdt knows.
 	Version string `yaml:"version,omitempty"`
@@ -102,10 +117,14 @@ const (
 // SetClusterDefaults fills in the fields that the file leaves out. It accepts a cluster
 // that is not validated yet, and may be called more than once.
 func SetClusterDefaults(c *Cluster) {
+	if kind := c.Spec.ControlPlane.Kind; kind != nil {
+		orElse(&kind.APIServerAddress, "127.0.0.1")
+	}
+	if c.Spec.ControlPlane.Existing != nil { // its subnets are read from the cluster
+		orElse(&c.Spec.Network.Plugin, NoPlugin)
+		return
+	}
 	orElse(&c.Spec.Network.PodSubnet, DefaultPodSubnet)
 	orElse(&c.Spec.Network.ServiceSubnet, DefaultServiceSubnet)
 	orElse(&c.Spec.Network.Plugin, CalicoPlugin)
-	if c.Spec.ControlPlane.Kind != nil {
-		orElse(&c.Spec.ControlPlane.Kind.APIServerAddress, "127.0.0.1")
-	}
 }

@@ -29,13 +29,8 @@ func ValidateCluster(c *Cluster) []Problem {
 		p.add("kind", fmt.Sprintf("%q is not understood", c.Kind), "write "+ClusterKind)
 	}
 	validateClusterMetadata(&p, c.Metadata)
-	switch kind := c.Spec.ControlPlane.Kind; {
-	case kind == nil:
-		p.add("spec.controlPlane", "names no control plane", "write controlPlane: {kind: {}}")
-	default:
-		validateKind(&p, "spec.controlPlane.kind", *kind)
-	}
-	validateSubnets(&p, "spec.network", c.Spec.Network)
+	validateControlPlane(&p, "spec.controlPlane", c.Spec.ControlPlane)
+	validateSubnets(&p, "spec.network", c.Spec.Network, c.Spec.ControlPlane.Existing != nil)
 	validatePlugin(&p, "spec.network", c.Spec.Network)
 	return p
 }
@@ -48,6 +43,20 @@ func validateClusterMetadata(p *problems, m Metadata) {
 			"use at most 50 lower-case letters, digits, and - . between them")
 	}
 	validateLabels(p, m.Labels)
+}
+
+// validateControlPlane checks that there is exactly one control plane.
+func validateControlPlane(p *problems, field string, c ControlPlane) {
+	switch {
+	case c.Kind == nil && c.Existing == nil:
+		p.add(field, "names no control plane",
+			"write controlPlane: {kind: {}} for a new cluster, or {existing: {}} for that of your kubeconfig")
+	case c.Kind != nil && c.Existing != nil:
+		p.add(field+".existing", "is set beside kind", "keep kind for a new cluster, or existing for one that you have")
+	}
+	if c.Kind != nil {
+		validateKind(p, field+".kind", *c.Kind)
+	}
 }
 
 func validateKind(p *problems, field string, k KindControlPlane) {
@@ -147,10 +156,16 @@ func isLoopback(host string) bool {
 }
 
 // validateSubnets checks that the ranges of the pods and of the Services are IPv4 networks, are
-// large enough, and do not overlap.
-func validateSubnets(p *problems, field string, n ClusterNetwork) {
-	pods, podsValid := validateSubnet(p, field+".podSubnet", n.PodSubnet, 24)
-	services, servicesValid := validateSubnet(p, field+".serviceSubnet", n.ServiceSubnet, 28)
+// large enough, and do not overlap. If optional is true, a range may be missing.
+func validateSubnets(p *problems, field string, n ClusterNetwork, optional bool) {
+	validate := func(name, text string, longest int) (netip.Prefix, bool) {
+		if optional && text == "" {
+			return netip.Prefix{}, false
+		}
+		return validateSubnet(p, field+"."+name, text, longest)
+	}
+	pods, podsValid := validate("podSubnet", n.PodSubnet, 24)
+	services, servicesValid := validate("serviceSubnet", n.ServiceSubnet, 28)
 	if podsValid && servicesValid && pods.Overlaps(services) {
 		p.add(field+".serviceSubnet", fmt.Sprintf("overlaps podSubnet (%s)", pods), "choose another range for one of them")
 	}

@@ -18,6 +18,23 @@ func cluster() *v1alpha1.Cluster {
 	return c
 }
 
+// existingCluster returns a valid cluster that swdt does not make, with its defaults.
+func existingCluster(kubeconfig, context string) *v1alpha1.Cluster {
+	c := &v1alpha1.Cluster{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.ClusterKind}
+	c.Metadata.Name = "dev"
+	c.Spec.ControlPlane.Existing = &v1alpha1.ExistingControlPlane{Kubeconfig: kubeconfig, Context: context}
+	v1alpha1.SetClusterDefaults(c)
+	return c
+}
+
+// swdt installs no second pod network into a cluster that exists, and takes its subnets from it.
+func TestDefaultsOfAnExistingCluster(t *testing.T) {
+	want := v1alpha1.ClusterNetwork{Plugin: v1alpha1.NoPlugin}
+	if diff := cmp.Diff(want, existingCluster("", "").Spec.Network); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestValidClusters(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.Cluster){
 		"defaults": func(*v1alpha1.Cluster) {},
@@ -36,6 +53,11 @@ func TestValidClusters(t *testing.T) {
 				PodSubnet: "192.168.0.0/19", ServiceSubnet: "10.96.0.0/12", Plugin: "flannel", Version: "0.28.10",
 				SHA256: strings.Repeat("0a", 32),
 			}
+		},
+		"existing": func(c *v1alpha1.Cluster) { *c = *existingCluster("", "") },
+		"existing with everything": func(c *v1alpha1.Cluster) {
+			*c = *existingCluster("~/admin.conf", "admin@prod")
+			c.Spec.Network = v1alpha1.ClusterNetwork{PodSubnet: "192.168.0.0/19", Plugin: "calico"}
 		},
 	} {
 		c := cluster()
@@ -57,9 +79,19 @@ func TestProblemsOfClusters(t *testing.T) {
 		"no name":  {func(c *v1alpha1.Cluster) { c.Metadata.Name = "" }, []string{"metadata.name"}},
 		"a path":   {func(c *v1alpha1.Cluster) { c.Metadata.Name = "../dev" }, []string{"metadata.name"}},
 		"no plane": {func(c *v1alpha1.Cluster) { c.Spec.ControlPlane.Kind = nil }, []string{"spec.controlPlane"}},
-		"option":   {func(c *v1alpha1.Cluster) { c.Spec.ControlPlane.Kind.Image = "--privileged" }, []string{kind + "image"}},
-		"workers":  {func(c *v1alpha1.Cluster) { c.Spec.ControlPlane.Kind.Workers = 21 }, []string{kind + "workers"}},
-		"runtime":  {func(c *v1alpha1.Cluster) { c.Spec.ControlPlane.Kind.Runtime = "lxc" }, []string{kind + "runtime"}},
+		"two planes": {func(c *v1alpha1.Cluster) { c.Spec.ControlPlane.Existing = &v1alpha1.ExistingControlPlane{} },
+			[]string{"spec.controlPlane.existing"}},
+		"existing, subnets": {func(c *v1alpha1.Cluster) {
+			*c = *existingCluster("", "")
+			c.Spec.Network.PodSubnet, c.Spec.Network.ServiceSubnet = "10.0.0.0/16", "10.0.1.0/24"
+		}, []string{"spec.network.serviceSubnet"}},
+		"existing, version": {func(c *v1alpha1.Cluster) {
+			*c = *existingCluster("", "")
+			c.Spec.Network.Version = "3.28.5"
+		}, []string{"spec.network.version"}},
+		"option":  {func(c *v1alpha1.Cluster) { c.Spec.ControlPlane.Kind.Image = "--privileged" }, []string{kind + "image"}},
+		"workers": {func(c *v1alpha1.Cluster) { c.Spec.ControlPlane.Kind.Workers = 21 }, []string{kind + "workers"}},
+		"runtime": {func(c *v1alpha1.Cluster) { c.Spec.ControlPlane.Kind.Runtime = "lxc" }, []string{kind + "runtime"}},
 		"address": {func(c *v1alpha1.Cluster) { c.Spec.ControlPlane.Kind.APIServerAddress = "localhost" },
 			[]string{kind + "apiServerAddress"}},
 		"port": {func(c *v1alpha1.Cluster) { c.Spec.ControlPlane.Kind.APIServerPort = 65536 },

@@ -20,10 +20,11 @@ func (a *app) clusterCommand() *cobra.Command {
 in containers of kind on this machine. The document has a file of its own, or is
 beside the nodes in a node file.
 
-swdt changes only clusters that it has made itself. A new cluster has no pod
-network, since kind's own does not support Windows. The nodes of the cluster are
-not Ready until you install a pod network. "cluster check" tests the Windows nodes
-of any cluster.`
+swdt changes only clusters that it has made itself. Of the cluster that
+spec.controlPlane.existing names, it shows the status and the kubeconfig. A new
+cluster has no pod network, since kind's own does not support Windows. The nodes of
+the cluster are not Ready until you install a pod network. "cluster check" tests the
+Windows nodes of any cluster.`
 	cmd.Example = examples(
 		"cluster init > cluster.yaml", "a commented document to start from",
 		"cluster create -c cluster.yaml", "",
@@ -48,50 +49,62 @@ func (a *app) clusterInitCommand() *cobra.Command {
 type clusterWork func(context.Context, *kindcluster.Clusters, config.ClusterDocument, ui.Reporter) (
 	kindcluster.Report, error)
 
-// onCluster does the work on the only cluster of the files, and prints its report.
-func (a *app) onCluster(ctx context.Context, work clusterWork) error {
-	return a.withCluster(ctx, func(
+// onCluster does the work on a cluster of kind, and prints its report.
+func (a *app) onCluster(ctx context.Context, doc config.ClusterDocument, work clusterWork) error {
+	return a.withCluster(ctx, doc, func(
 		ctx context.Context, clusters *kindcluster.Clusters, doc config.ClusterDocument, r ui.Reporter,
 	) error {
 		report, err := work(ctx, clusters, doc, r)
 		ui.Done(r)
-		err = explain(ctx, err)
-		if err != nil {
-			report.Outcome = fleet.NewOutcome(doc.Cluster.Metadata.Name, fleet.Failed, err)
-			if a.inText() {
-				return err
-			}
-		}
-		return errors.Join(a.print(report, report.WriteText), err)
+		return a.printCluster(ctx, doc, report, err)
 	})
 }
 
-// withCluster calls do with the cluster of the files.
-func (a *app) withCluster(ctx context.Context, do func(
-	context.Context, *kindcluster.Clusters, config.ClusterDocument, ui.Reporter) error,
-) error {
+// printCluster prints the report of a command on a cluster. In text, an error is printed instead.
+func (a *app) printCluster(ctx context.Context, doc config.ClusterDocument, report kindcluster.Report,
+	err error) error {
+	if err = explain(ctx, err); err != nil {
+		report.Outcome = fleet.NewOutcome(doc.Cluster.Metadata.Name, fleet.Failed, err)
+		if a.inText() {
+			return err
+		}
+	}
+	return errors.Join(a.print(report, report.WriteText), err)
+}
+
+// clusterDocument returns the only cluster of the files.
+func (a *app) clusterDocument() (config.ClusterDocument, error) {
 	sources, err := a.sources()
 	if err != nil {
-		return err
+		return config.ClusterDocument{}, err
 	}
-	doc, err := config.LoadCluster(sources, a.streams.In)
-	if err != nil {
-		return err
-	}
+	return config.LoadCluster(sources, a.streams.In)
+}
+
+// withCluster calls do with the clusters of kind and the document of one of them.
+func (a *app) withCluster(ctx context.Context, doc config.ClusterDocument, do func(
+	context.Context, *kindcluster.Clusters, config.ClusterDocument, ui.Reporter) error,
+) error {
 	ctx, cancel := a.global.bounded(ctx)
 	defer cancel()
 	story := a.newStory()
 	defer story.End()
 	r := story.Node("")
-	kind, err := a.env.Kind(ctx, doc.Cluster.Spec.ControlPlane.Kind.Runtime, kindcluster.Progress(r))
-	if err != nil {
-		return err
-	}
-	clusters, err := kindcluster.New(kind, "")
+	clusters, err := a.clustersOfKind(ctx, doc.Cluster.Spec.ControlPlane.Kind.Runtime, r)
 	if err != nil {
 		return err
 	}
 	return explain(ctx, do(ctx, clusters, doc, r))
+}
+
+// clustersOfKind returns the clusters of kind in a container runtime; an empty runtime is the first
+// that answers.
+func (a *app) clustersOfKind(ctx context.Context, runtime string, r ui.Reporter) (*kindcluster.Clusters, error) {
+	kind, err := a.env.Kind(ctx, runtime, kindcluster.Progress(r))
+	if err != nil {
+		return nil, err
+	}
+	return kindcluster.New(kind, "")
 }
 
 func (a *app) clusterCreateCommand() *cobra.Command {
@@ -106,10 +119,14 @@ interrupted, it removes what it has made; if swdt is killed, the next create doe
 		Example: examples("cluster create -c cluster.yaml", "", "cluster create -c cluster.yaml --dry-run", ""),
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if a.global.dryRun {
-				return a.planCluster(cmd.Context())
+			doc, err := a.kindDocument("`swdt up` uses it as it is; for a new cluster, write controlPlane: {kind: {}}")
+			if err != nil {
+				return err
 			}
-			return a.onCluster(cmd.Context(), func(
+			if a.global.dryRun {
+				return a.planCluster(cmd.Context(), doc)
+			}
+			return a.onCluster(cmd.Context(), doc, func(
 				ctx context.Context, all *kindcluster.Clusters, doc config.ClusterDocument, r ui.Reporter,
 			) (kindcluster.Report, error) {
 				return all.Create(ctx, doc, o, r)
@@ -122,8 +139,8 @@ interrupted, it removes what it has made; if swdt is killed, the next create doe
 	return cmd
 }
 
-func (a *app) planCluster(ctx context.Context) error {
-	return a.withCluster(ctx, func(
+func (a *app) planCluster(ctx context.Context, doc config.ClusterDocument) error {
+	return a.withCluster(ctx, doc, func(
 		ctx context.Context, all *kindcluster.Clusters, doc config.ClusterDocument, _ ui.Reporter,
 	) error {
 		plan, err := all.Plan(ctx, doc)
@@ -149,7 +166,12 @@ cluster's entry in the kubeconfig. Asks first, unless --yes is set.`,
 			if err := canConfirm(prompt, yes, "Delete the cluster and everything in it?"); err != nil {
 				return err
 			}
-			return a.onCluster(cmd.Context(), func(
+			doc, err := a.kindDocument("delete it with the tool that made it; `swdt down` removes the nodes and the VMs " +
+				"that `swdt up` has added")
+			if err != nil {
+				return err
+			}
+			return a.onCluster(cmd.Context(), doc, func(
 				ctx context.Context, all *kindcluster.Clusters, doc config.ClusterDocument, r ui.Reporter,
 			) (kindcluster.Report, error) {
 				name := doc.Cluster.Metadata.Name
@@ -161,46 +183,5 @@ cluster's entry in the kubeconfig. Asks first, unless --yes is set.`,
 		},
 	}
 	addYesFlag(cmd, &yes)
-	return cmd
-}
-
-func (a *app) clusterStatusCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "status",
-		Short:   "Show the cluster: its API server and its Linux nodes",
-		Example: examples("cluster status -c cluster.yaml", ""),
-		Args:    arguments(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.onCluster(cmd.Context(), func(
-				ctx context.Context, all *kindcluster.Clusters, doc config.ClusterDocument, _ ui.Reporter,
-			) (kindcluster.Report, error) {
-				return all.Status(ctx, doc.Cluster.Metadata.Name)
-			})
-		},
-	}
-}
-
-func (a *app) clusterKubeconfigCommand() *cobra.Command {
-	internal := false
-	cmd := &cobra.Command{
-		Use:   "kubeconfig",
-		Short: "Print a kubeconfig of the cluster alone",
-		Example: examples("cluster kubeconfig -c cluster.yaml > admin.conf", "",
-			"cluster kubeconfig -c cluster.yaml --internal > admin.conf", "for nodes on kind's bridge"),
-		Args: arguments(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withCluster(cmd.Context(), func(
-				_ context.Context, all *kindcluster.Clusters, doc config.ClusterDocument, _ ui.Reporter,
-			) error {
-				text, err := all.Kubeconfig(doc.Cluster.Metadata.Name, internal)
-				if err != nil {
-					return err
-				}
-				return a.printBytes(text)
-			})
-		},
-	}
-	cmd.Flags().BoolVar(&internal, "internal", false, "with the API server's name on kind's bridge, not its\n"+
-		"port on this machine")
 	return cmd
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/day0/existing"
 	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
 	"github.com/swdt-dev/swdt/internal/join/smoke"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -132,7 +133,15 @@ func (a *app) checkedCluster(ctx context.Context, o *clusterCheckOptions) (found
 	if o.cluster.named() || len(a.global.config) == 0 {
 		return o.cluster.open()
 	}
-	err = a.withCluster(ctx, func(ctx context.Context, all *kindcluster.Clusters, doc config.ClusterDocument,
+	doc, err := a.clusterDocument()
+	if err != nil {
+		return nil, err
+	}
+	if doc.Cluster.Spec.ControlPlane.Existing != nil {
+		a.rememberExisting(doc)
+		return existing.Open(doc)
+	}
+	err = a.withCluster(ctx, doc, func(ctx context.Context, all *kindcluster.Clusters, doc config.ClusterDocument,
 		_ ui.Reporter) error {
 		if _, err := all.Status(ctx, doc.Cluster.Metadata.Name); err != nil {
 			return err

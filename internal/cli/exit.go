@@ -9,6 +9,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/day0/existing"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/push"
@@ -36,7 +37,8 @@ const exitCodesHelp = `swdt ends with one of these, whatever the command:
        It is also 1 if the answer to a question (reset, hcs kill, sandbox down
        --all) was no: nothing was changed
   2    wrong usage or a wrong node file; no node was contacted
-  3    a node could not be reached or not be trusted (host key, login)
+  3    a node could not be reached or not be trusted (host key, login), or the API
+       server of spec.controlPlane.existing not be reached or used
   4    failed, and the previous binaries were put back on the node
   5    a check found a problem
   6    swdt ended while the node was still at work, since --timeout passed or the
@@ -121,6 +123,7 @@ func exitCode(err error) int {
 		atWork      *push.InterruptedError
 		several     *fleet.Error
 		unreachable *node.UnreachableError
+		unusable    *existing.UnusableError
 		rolledBack  *push.RolledBackError
 	)
 	switch {
@@ -134,7 +137,7 @@ func exitCode(err error) int {
 		return exitAtWork
 	case errors.As(err, &rolledBack):
 		return exitRolledBack
-	case errors.As(err, &unreachable):
+	case errors.As(err, &unreachable), errors.As(err, &unusable):
 		return exitUnreachable
 	}
 	return exitFailed

@@ -70,6 +70,7 @@ func (a *app) kubectl(args []string) []string {
 	for _, name := range clusterFlags() {
 		flags.add(name, "", a.invokedWith(name))
 	}
+	flags.addCluster(a.ofDocument)
 	return slices.Insert(slices.Clone(args), own, flags.all...)
 }
 
@@ -114,6 +115,15 @@ func (c *carriedFlags) add(name, short string, values ...string) {
 	}
 }
 
+// addCluster adds the flags that name a cluster, unless the command line names one.
+func (c *carriedFlags) addCluster(o clusterOptions) {
+	if len(c.all) > 0 || c.has("kubeconfig", "") || c.has("context", "") {
+		return
+	}
+	c.add("kubeconfig", "", o.kubeconfig)
+	c.add("context", "", o.context)
+}
+
 // carried returns the flags that a proposed command needs to work like this invocation:
 // node files, node, how to reach the node, and cluster. It omits the flags that the
 // command already has.
@@ -141,6 +151,10 @@ func (a *app) carriedCluster(command *cobra.Command, line []string) []string {
 		if command.Flags().Lookup(name) != nil {
 			flags.add(name, "", a.invokedWith(name))
 		}
+	}
+	// Without the flag context, --kubeconfig is the file of a new cluster.
+	if command.Flags().Lookup("context") != nil {
+		flags.addCluster(a.ofDocument)
 	}
 	return flags.all
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
 	"github.com/swdt-dev/swdt/internal/day0/up"
 	"github.com/swdt-dev/swdt/internal/join"
 	"github.com/swdt-dev/swdt/internal/join/smoke"
@@ -41,6 +40,9 @@ func (a *app) upCommand() *cobra.Command {
 the control plane with kind, the pod network, the VMs, Windows' settings, and the
 joins. It does the work of "swdt cluster create", "network install", "vm create
 --start --wait", "setup" and "join", side by side if they do not need each other.
+
+With spec.controlPlane.existing it uses the cluster of a kubeconfig, which it only
+reads, and installs no pod network unless spec.network.plugin names one.
 
 Every stage compares first: a second run finds nothing to do, and a run after an
 interruption continues. A node finds the API server without any settings.
@@ -87,7 +89,11 @@ func (a *app) runUp(ctx context.Context, o *upOptions) error {
 	if err := artifact.CheckMirror(o.mirror); err != nil {
 		return usagef("--mirror %s: %v", o.mirror, err)
 	}
-	return a.onAll(ctx, up.Up, func(s *session, options *up.Options) {
+	return a.onAll(ctx, up.Up, func(s *session, doc config.ClusterDocument, options *up.Options) error {
+		if doc.Cluster.Spec.ControlPlane.Existing != nil && o.kubeconfig != "" {
+			return usagef("--kubeconfig is the file for a new cluster, but spec.controlPlane.existing in %s names one that "+
+				"exists: write its kubeconfig there", doc.File)
+		}
 		options.Only, options.Kubeconfig = o.only, o.kubeconfig
 		if o.smoke || slices.Contains(o.only, up.Check) {
 			options.Smoke = &smoke.Options{Image: o.smokeImage, LinuxImage: o.smokeImage, Wait: o.smokeWait}
@@ -96,6 +102,7 @@ func (a *app) runUp(ctx context.Context, o *upOptions) error {
 			Mirror: o.mirror, Holder: plan.Holder("up"), Sources: source.NewSet(source.Options{}),
 			Artifacts: artifact.NewStore(artifact.Options{}), Depot: s.depot(), AllowReboot: o.allowReboot,
 		}
+		return nil
 	})
 }
 
@@ -108,7 +115,8 @@ func (a *app) downCommand() *cobra.Command {
 		Long: `Removes the things that "swdt up" has made for the cluster of the files: it
 takes back the joins of machines that stay, deletes VMs with their disks, and
 the cluster with everything in it. Things that were there before stay, as do
-Windows' settings; down lists them. Asks first, unless --yes is set.`,
+Windows' settings and the cluster that spec.controlPlane.existing names; down
+lists them. Asks first, unless --yes is set.`,
 		Example: examples("down -c cluster.yaml", "", "down -c cluster.yaml --yes", "in a script"),
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -117,10 +125,11 @@ Windows' settings; down lists them. Asks first, unless --yes is set.`,
 			if err != nil {
 				return err
 			}
-			return a.onAll(cmd.Context(), up.Down, func(_ *session, options *up.Options) {
+			return a.onAll(cmd.Context(), up.Down, func(_ *session, _ config.ClusterDocument, options *up.Options) error {
 				options.Confirm = func(ctx context.Context, things []string) error {
 					return confirm(ctx, prompt, yes, "Remove "+strings.Join(things, ", ")+"?")
 				}
+				return nil
 			})
 		},
 	})
@@ -131,8 +140,11 @@ Windows' settings; down lists them. Asks first, unless --yes is set.`,
 // wholeWork is up.Up or up.Down.
 type wholeWork func(context.Context, config.ClusterDocument, []config.Document, up.Options) (up.Report, error)
 
+// completeUp adds a command's own options.
+type completeUp func(*session, config.ClusterDocument, *up.Options) error
+
 // onAll does the work on the cluster and the nodes of the files, and prints its report.
-func (a *app) onAll(ctx context.Context, work wholeWork, complete func(*session, *up.Options)) error {
+func (a *app) onAll(ctx context.Context, work wholeWork, complete completeUp) error {
 	sources, err := a.sources()
 	if err != nil {
 		return err
@@ -142,8 +154,11 @@ func (a *app) onAll(ctx context.Context, work wholeWork, complete func(*session,
 		return err
 	}
 	a.loaded = len(documents)
-	if documents, err = config.Select(documents, a.global.nodes, a.global.selector); err != nil {
-		return err
+	chosen := len(a.global.nodes) > 0 || a.global.selector != ""
+	if len(documents) > 0 || chosen { // a cluster may have no nodes yet
+		if documents, err = config.Select(documents, a.global.nodes, a.global.selector); err != nil {
+			return err
+		}
 	}
 	s, err := a.sessionFor(documents)
 	if err != nil {
@@ -162,22 +177,25 @@ func (a *app) onAll(ctx context.Context, work wholeWork, complete func(*session,
 		Connect: s.connect, Reporter: reporter, BootLimit: bootLimit, NetworkLimit: defaultNetworkWait,
 		DryRun: a.global.dryRun,
 	}
-	runtime := doc.Cluster.Spec.ControlPlane.Kind.Runtime
-	kind, err := a.env.Kind(ctx, runtime, kindcluster.Progress(ofCluster))
-	if err != nil {
+	if err := complete(s, doc, &options); err != nil {
 		return err
 	}
-	if options.Clusters, err = kindcluster.New(kind, ""); err != nil {
-		return err
+	a.rememberExisting(doc)
+	if kind := doc.Cluster.Spec.ControlPlane.Kind; kind != nil {
+		if options.Clusters, err = a.clustersOfKind(ctx, kind.Runtime, ofCluster); err != nil {
+			return err
+		}
 	}
 	if options.Machines, err = a.machines(); err != nil {
 		return err
 	}
-	complete(s, &options)
 	report, err := work(ctx, doc, documents, options)
 	s.story.End()
 	if err = explain(ctx, err); err != nil && len(report.Stages) == 0 {
 		return err
+	}
+	for i := range report.Kept {
+		report.Kept[i] = a.remedies("", report.Kept[i])
 	}
 	text := func(p *ui.Page) error { return report.WriteText(p, a.global.dryRun) }
 	return errors.Join(a.print(report, text), err)

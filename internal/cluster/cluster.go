@@ -67,10 +67,7 @@ func Parse(kubeconfig []byte) (*Cluster, error) {
 // Contexts lists the contexts of a kubeconfig. If kubeconfig is empty, kubectl's rules
 // select the files. If the files cannot be read, the list is empty.
 func Contexts(kubeconfig string) []string {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = kubeconfig
-	rules.WarnIfAllMissing = false
-	config, err := rules.Load()
+	config, err := rulesFor(Options{Kubeconfig: kubeconfig}).Load()
 	if err != nil {
 		return nil
 	}
@@ -79,9 +76,7 @@ func Contexts(kubeconfig string) []string {
 
 // load merges kubeconfigs as kubectl does.
 func load(o Options) (*rest.Config, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = o.Kubeconfig
-	rules.WarnIfAllMissing = false
+	rules := rulesFor(o)
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: o.Context}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
 	if err != nil {

@@ -37,9 +37,17 @@ type SettingError struct {
 
 func (e *SettingError) Error() string {
 	if e.Err != nil {
-		return fmt.Sprintf("%s: %v; set --%s", e.What, e.Err, e.Flag)
+		return fmt.Sprintf("%s; set --%s", e.Reason(), e.Flag)
 	}
-	return fmt.Sprintf("%s: set --%s", e.What, e.Flag)
+	return fmt.Sprintf("%s: set --%s", e.Reason(), e.Flag)
+}
+
+// Reason returns the error without its remedy, for a command that has no such flag.
+func (e *SettingError) Reason() string {
+	if e.Err != nil {
+		return fmt.Sprintf("%s: %v", e.What, e.Err)
+	}
+	return e.What
 }
 
 func (e *SettingError) Unwrap() error { return e.Err }

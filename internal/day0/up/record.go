@@ -28,10 +28,14 @@ type record struct {
 // empty reports whether there is nothing to remove.
 func (r record) empty() bool { return !r.Cluster && len(r.Machines)+len(r.Nodes) == 0 }
 
+// leaves reports whether Down undoes the join of a node. Down omits that only for a VM whose cluster
+// it deletes too: a cluster that stays would keep the Node of a deleted VM.
+func (r record) leaves(node string) bool { return !r.Cluster || !slices.Contains(r.Machines, node) }
+
 // things describes the things that Down removes, in the order in which it removes them.
 func (r record) things() (all []string) {
 	for _, name := range r.Nodes {
-		if !slices.Contains(r.Machines, name) {
+		if r.leaves(name) {
 			all = append(all, "the join of "+name)
 		}
 	}

@@ -4,6 +4,7 @@
 // plane.
 //
 //   - up.go: the stages of Up; down.go: the stages of Down
+//   - plane.go: the control plane; kind.go: one of kind; existing.go: one that another tool has made
 //   - network.go: the pod network; overlap.go: addresses of nodes in the cluster's ranges
 //   - check.go: the smoke test
 //   - stage.go: running stages in the order in which they need each other
@@ -17,16 +18,11 @@ package up
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net"
-	"net/netip"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
-
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/cluster"
@@ -44,6 +40,7 @@ import (
 
 // Options are the inputs of Up and Down besides the documents.
 type Options struct {
+	// Clusters are the clusters of kind; nil if the control plane of the document exists.
 	Clusters *kindcluster.Clusters
 	Machines *vm.Machines
 	// Connect connects to the machine of a node.
@@ -82,13 +79,25 @@ type work struct {
 	checked   *smoke.Report // nil: the smoke test was not run
 
 	mu    sync.Mutex
-	found *controlPlane // the result of findControlPlane, which takes half a second; nil: none yet
+	found *controlPlane // the result of plane().access, which takes half a second; nil: none yet
+}
+
+// begin returns the work on a cluster, and locks the cluster's record.
+func begin(doc config.ClusterDocument, documents []config.Document, o Options) (*work, error) {
+	w := &work{Options: o, cluster: doc, documents: documents}
+	var err error
+	if w.notes, err = openNotes(o.Records, w.name()); err != nil {
+		return nil, err
+	}
+	if w.existing() && w.notes.now().Cluster {
+		return nil, errors.Join(&OtherPlaneError{Name: w.name()}, w.notes.close())
+	}
+	return w, nil
 }
 
 // Up makes the cluster and its nodes, which documents describe. If a stage fails, the report still
 // has all stages. If Up fails before its first stage, the report is empty.
 func Up(ctx context.Context, doc config.ClusterDocument, documents []config.Document, o Options) (Report, error) {
-	w := &work{Options: o, cluster: doc, documents: documents}
 	for _, document := range documents { // reject wrong settings before any stage begins
 		if wantsJoin(document) {
 			o.Join.Cluster = new(cluster.Cluster) // stands for the cluster that the join will have
@@ -97,17 +106,17 @@ func Up(ctx context.Context, doc config.ClusterDocument, documents []config.Docu
 			}
 		}
 	}
-	err := checkAddresses(doc, documents)
+	if err := checkAddresses(doc, documents); err != nil {
+		return Report{}, err
+	}
+	w, err := begin(doc, documents, o)
 	if err != nil {
 		return Report{}, err
 	}
-	if w.notes, err = openNotes(o.Records, w.name()); err != nil {
-		return Report{}, err
-	}
 	defer w.notes.close()
-	begin := time.Now()
+	began := time.Now()
 	stages, err := runStages(ctx, w.making(), o.Reporter)
-	report := newReport(w.name(), stages, nil, time.Since(begin), err)
+	report := newReport(w.name(), stages, nil, time.Since(began), err)
 	report.Check = w.checked
 	return report, err
 }
@@ -134,7 +143,7 @@ func (w *work) making() []*stage {
 		all = append(all, s)
 		return s
 	}
-	control := add(&stage{kind: Cluster, run: w.makeCluster})
+	control := add(&stage{kind: Cluster, run: w.plane().ensure})
 	var pods *stage
 	if w.cluster.Cluster.Spec.Network.Plugin != v1alpha1.NoPlugin {
 		pods = add(&stage{kind: Network, needs: []*stage{control}, run: w.installNetwork(control)})
@@ -159,30 +168,6 @@ func (w *work) making() []*stage {
 		add(&stage{kind: Check, needs: before, run: w.check(before)})
 	}
 	return all
-}
-
-func (w *work) makeCluster(ctx context.Context, r ui.Reporter) (done, error) {
-	if w.DryRun {
-		planned, err := w.Clusters.Plan(ctx, w.cluster)
-		if planned.Result == fleet.Unchanged {
-			return done{message: "it exists"}, err
-		}
-		return done{true, strings.Join(planned.Changes, "; ")}, err
-	}
-	there, err := w.Clusters.Made(w.name())
-	if err != nil {
-		return done{}, err
-	}
-	if !there {
-		if err := w.notes.change(func(made *record) { made.Cluster = true }); err != nil {
-			return done{}, err
-		}
-	}
-	report, err := w.Clusters.Create(ctx, w.cluster, kindcluster.Options{Kubeconfig: w.Kubeconfig}, r)
-	if err != nil {
-		return done{}, err
-	}
-	return done{report.Result == fleet.Changed, "Kubernetes " + report.Version + " at " + report.Server}, nil
 }
 
 func (w *work) makeMachine(document config.Document) func(context.Context, ui.Reporter) (done, error) {
@@ -304,76 +289,4 @@ func (w *work) summary(results []plan.StepResult) done {
 		words = "%d of %d steps would change something"
 	}
 	return done{changed > 0, fmt.Sprintf(words, changed, len(results))}
-}
-
-// controlPlane is the access to the API server from your machine, and the name and the address by
-// which nodes reach the API server.
-type controlPlane struct {
-	api           *cluster.Cluster
-	name, address string
-}
-
-// apiServerPort is the port of the API server in kind's containers.
-const apiServerPort = 6443
-
-// controlPlane returns the control plane of the cluster, which must exist. It calls findControlPlane
-// until that succeeds once, and keeps the result.
-func (w *work) controlPlane(ctx context.Context) (controlPlane, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.found != nil {
-		return *w.found, nil
-	}
-	found, err := w.findControlPlane(ctx)
-	if err == nil {
-		w.found = &found
-	}
-	return found, err
-}
-
-// findControlPlane returns the control plane of the cluster. The name for nodes is the name of the
-// container, which kubeadm wrote into the cluster. The address for nodes is the address of the
-// container. If the document publishes the API server at port 6443 and at an address that is not a
-// loopback address, the address for nodes is the published one.
-func (w *work) findControlPlane(ctx context.Context) (found controlPlane, err error) {
-	report, err := w.Clusters.Status(ctx, w.name())
-	if err != nil {
-		return found, err
-	}
-	i := slices.IndexFunc(report.Containers, func(c kindcluster.Container) bool {
-		return c.Role == kindcluster.ControlPlaneRole
-	})
-	if i < 0 {
-		return found, fmt.Errorf("cluster %s has no control plane: `swdt cluster delete` and `swdt up` make it anew",
-			w.name())
-	}
-	found.name, found.address = report.Containers[i].Name, report.Containers[i].Address
-	published := w.cluster.Cluster.Spec.ControlPlane.Kind
-	if a, err := netip.ParseAddr(published.APIServerAddress); err == nil && !a.IsLoopback() &&
-		published.APIServerPort == apiServerPort {
-		found.address = published.APIServerAddress
-	}
-	text, err := w.Clusters.Kubeconfig(w.name(), false)
-	if err != nil {
-		return found, err
-	}
-	access, err := clientcmd.RESTConfigFromKubeConfig(text)
-	if err != nil {
-		return found, fmt.Errorf("read the kubeconfig of cluster %s: %w", w.name(), err)
-	}
-	found.api, err = cluster.FromConfig(access)
-	return found, err
-}
-
-// withControlPlane returns a node's document with the API server's name and address. Settings that
-// the document already has stay.
-func withControlPlane(document config.Document, control controlPlane) config.Document {
-	own := &document.Node.Spec.Kubernetes.Join
-	if own.ControlPlaneEndpoint == "" {
-		own.ControlPlaneEndpoint = net.JoinHostPort(control.name, strconv.Itoa(apiServerPort))
-	}
-	if own.ControlPlaneAlias == nil {
-		own.ControlPlaneAlias = &v1alpha1.ControlPlaneAlias{Name: control.name, IP: control.address}
-	}
-	return document
 }

@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/day0/existing"
+	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// kindDocument returns the only cluster of the files for a command that works only on clusters of
+// kind. remedy is the remedy if the cluster is an existing one.
+func (a *app) kindDocument(remedy string) (config.ClusterDocument, error) {
+	doc, err := a.clusterDocument()
+	if err == nil && doc.Cluster.Spec.ControlPlane.Existing != nil {
+		err = existing.NotMadeProblem(doc, remedy)
+	}
+	return doc, err
+}
+
+// rememberExisting makes the commands of remedies name the document's cluster, if the document's
+// control plane is an existing one.
+func (a *app) rememberExisting(doc config.ClusterDocument) {
+	if spec := doc.Cluster.Spec.ControlPlane.Existing; spec != nil {
+		a.ofDocument = clusterOptions{kubeconfig: doc.Resolve(spec.Kubeconfig), context: spec.Context}
+	}
+}
+
+func (a *app) clusterStatusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "status",
+		Short:   "Show the cluster: its API server and its Linux nodes",
+		Example: examples("cluster status -c cluster.yaml", ""),
+		Args:    arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			doc, err := a.clusterDocument()
+			if err != nil {
+				return err
+			}
+			if doc.Cluster.Spec.ControlPlane.Existing != nil {
+				return a.runExistingStatus(cmd.Context(), doc)
+			}
+			return a.onCluster(cmd.Context(), doc, func(
+				ctx context.Context, all *kindcluster.Clusters, doc config.ClusterDocument, _ ui.Reporter,
+			) (kindcluster.Report, error) {
+				return all.Status(ctx, doc.Cluster.Metadata.Name)
+			})
+		},
+	}
+}
+
+func (a *app) runExistingStatus(ctx context.Context, doc config.ClusterDocument) error {
+	ctx, cancel := a.global.bounded(ctx)
+	defer cancel()
+	a.rememberExisting(doc)
+	report, err := existingStatus(ctx, doc)
+	return a.printCluster(ctx, doc, report, err)
+}
+
+// existingStatus contacts the cluster of a document that another tool has made. It has no containers
+// of kind.
+func existingStatus(ctx context.Context, doc config.ClusterDocument) (kindcluster.Report, error) {
+	report := kindcluster.Report{
+		Outcome:    fleet.NewOutcome(doc.Cluster.Metadata.Name, fleet.OK, nil),
+		Containers: []kindcluster.Container{},
+	}
+	api, err := existing.Open(doc)
+	if err != nil {
+		return report, err
+	}
+	if report.Context, err = existing.ContextName(doc); err != nil {
+		return report, err
+	}
+	report.Server = api.Server()
+	report.Version, err = existing.Version(ctx, doc, api)
+	return report, err
+}
+
+func (a *app) clusterKubeconfigCommand() *cobra.Command {
+	internal := false
+	cmd := &cobra.Command{
+		Use:   "kubeconfig",
+		Short: "Print a kubeconfig of the cluster alone",
+		Long: `Prints a kubeconfig with the cluster's context alone. For spec.controlPlane.existing
+that is what "kubectl config view --minify --flatten --raw" prints: certificates and
+keys are in it, and a program that signs in (exec) is named, but not run.`,
+		Example: examples("cluster kubeconfig -c cluster.yaml > admin.conf", "",
+			"cluster kubeconfig -c cluster.yaml --internal > admin.conf", "for nodes on kind's bridge"),
+		Args: arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			doc, err := a.clusterDocument()
+			if err != nil {
+				return err
+			}
+			if doc.Cluster.Spec.ControlPlane.Existing != nil {
+				return a.printExistingKubeconfig(doc, internal)
+			}
+			return a.withCluster(cmd.Context(), doc, func(
+				_ context.Context, all *kindcluster.Clusters, doc config.ClusterDocument, _ ui.Reporter,
+			) error {
+				text, err := all.Kubeconfig(doc.Cluster.Metadata.Name, internal)
+				if err != nil {
+					return err
+				}
+				return a.printBytes(text)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&internal, "internal", false, "with the API server's name on kind's bridge, not its\n"+
+		"port on this machine")
+	return cmd
+}
+
+func (a *app) printExistingKubeconfig(doc config.ClusterDocument, internal bool) error {
+	if internal {
+		return usagef("--internal is for a cluster of kind, but %s names an existing one: leave the flag out", doc.File)
+	}
+	text, err := existing.Kubeconfig(doc)
+	if err != nil {
+		return err
+	}
+	return a.printBytes(text)
+}

@@ -1,0 +1,123 @@
+// Package existing connects to the cluster of a document that another tool has made. It changes
+// nothing: swdt neither makes nor deletes such a cluster, and only reads its kubeconfig.
+//
+//   - existing.go: the kubeconfig, and whether the API server accepts it
+//   - subnets.go: the addresses of the document against those of the cluster
+//
+// The kubeconfig is read as kubectl and `swdt join --kubeconfig` read it. So it may name a program
+// that signs in (an exec plugin), which is run with the first request, and not before.
+package existing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/config"
+)
+
+// field is the field of a document that names the cluster.
+const field = "spec.controlPlane.existing"
+
+// options returns the cluster that a document selects. An empty field leaves the choice to kubectl's
+// rules.
+func options(doc config.ClusterDocument) cluster.Options {
+	spec := doc.Cluster.Spec.ControlPlane.Existing
+	return cluster.Options{Kubeconfig: doc.Resolve(spec.Kubeconfig), Context: spec.Context}
+}
+
+// Open reads the kubeconfig of a document whose control plane is an existing one. It contacts nothing.
+// The error is a *config.Error that names the document's field.
+func Open(doc config.ClusterDocument) (*cluster.Cluster, error) {
+	api, err := cluster.Open(options(doc))
+	return api, inDocument(doc, err)
+}
+
+// Kubeconfig returns a kubeconfig with the document's context alone. Its error is that of Open.
+func Kubeconfig(doc config.ClusterDocument) ([]byte, error) {
+	text, err := cluster.Kubeconfig(options(doc))
+	return text, inDocument(doc, err)
+}
+
+// ContextName returns the name of the document's context. Its error is that of Open.
+func ContextName(doc config.ClusterDocument) (string, error) {
+	name, err := cluster.ContextName(options(doc))
+	return name, inDocument(doc, err)
+}
+
+// inDocument returns the problem of a kubeconfig as one of the document's field that names the
+// kubeconfig, since the command line has no flag for it.
+func inDocument(doc config.ClusterDocument, err error) error {
+	var wrong *cluster.ConfigError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	what, remedy := "selects no cluster", "write the path of the cluster's kubeconfig, and the name of a context in it"
+	if len(wrong.Files) > 0 {
+		what += " in " + strings.Join(wrong.Files, ", ")
+	}
+	if wrong.Context != "" {
+		what += fmt.Sprintf(", context %q", wrong.Context)
+	}
+	why := wrong.Why
+	if why == "" {
+		why = wrong.Err.Error()
+	}
+	return &config.Error{Problems: []config.Problem{doc.Problem(field, what+": "+why, remedy)}}
+}
+
+// Version contacts the API server and returns its version, such as v1.36.3. An API server that does
+// not answer, or that does not let the kubeconfig's user list nodes, is an *UnusableError.
+func Version(ctx context.Context, doc config.ClusterDocument, api *cluster.Cluster) (string, error) {
+	version, err := api.Version(ctx)
+	if err != nil {
+		return "", unusable(doc, err)
+	}
+	// A user without credentials may read the version too, so only another request shows whether the
+	// API server accepts this user.
+	_, err = api.Clientset().CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: 1})
+	err = api.Failure("list the nodes", cluster.Permission{Verb: "list", Resource: "nodes"},
+		err)
+	return version, unusable(doc, err)
+}
+
+// UnusableError reports that the API server of an existing cluster does not answer, or that it refuses
+// the kubeconfig's user.
+type UnusableError struct {
+	Cluster string
+	File    string // that has the cluster's document
+	Err     error
+}
+
+func (e *UnusableError) Error() string {
+	return fmt.Sprintf("use the existing cluster %s (%s in %s): %v", e.Cluster, field, e.File, e.Err)
+}
+
+func (e *UnusableError) Unwrap() error { return e.Err }
+
+// unusable returns an error of package cluster about the access as an *UnusableError, and any other
+// as it is.
+func unusable(doc config.ClusterDocument, err error) error {
+	var (
+		unreachable  *cluster.UnreachableError
+		unauthorized *cluster.UnauthorizedError
+		forbidden    *cluster.ForbiddenError
+	)
+	refused := errors.As(err, &unauthorized) || errors.As(err, &forbidden)
+	if refused || errors.As(err, &unreachable) {
+		return &UnusableError{Cluster: doc.Cluster.Metadata.Name, File: doc.File, Err: err}
+	}
+	return err
+}
+
+// NotMadeProblem returns the problem of a document whose control plane is an existing one, for a
+// command that works only on clusters that swdt makes.
+func NotMadeProblem(doc config.ClusterDocument, remedy string) error {
+	return &config.Error{Problems: []config.Problem{
+		doc.Problem(field, "swdt did not make this cluster, and neither makes nor deletes it", remedy),
+	}}
+}
