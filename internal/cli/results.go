@@ -213,6 +213,23 @@ func Results() []Result {
 	return a.results(a.rootCommand())
 }
 
+// Commands returns the arguments of every command that help lists, in the order of help. The first
+// one is the empty list, which is swdt itself.
+func Commands() (all [][]string) {
+	a := &app{env: Environment{}.complete()}
+	return commandsBelow(a.rootCommand())
+}
+
+func commandsBelow(cmd *cobra.Command) (all [][]string) {
+	all = append(all, strings.Fields(cmd.CommandPath())[1:])
+	for _, child := range inReadingOrder(cmd.Commands()) {
+		if !child.Hidden {
+			all = append(all, commandsBelow(child)...)
+		}
+	}
+	return all
+}
+
 func (a *app) results(cmd *cobra.Command) (all []Result) {
 	declared, ok := outputOf(cmd)
 	if ok || cmd.Runnable() && !cmd.HasSubCommands() {

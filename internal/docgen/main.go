@@ -104,26 +104,11 @@ func rulesPage() ([]byte, error) {
 	return page.Bytes(), err
 }
 
-// commandPage returns a page with the help of the listed commands, in the order of the list.
+// commandPage returns a page with the help of all commands, in the order in which help lists them.
 func commandPage(ctx context.Context) ([]byte, error) {
 	var page bytes.Buffer
 	page.WriteString("# Commands\n\n" + generated)
-	for _, path := range [][]string{
-		{}, {"setup"}, {"join"}, {"kubernetes"}, {"rollback"}, {"status"}, {"reset"}, {"exec"}, {"powershell"},
-		{"cp"}, {"logs"}, {"logs", "list"}, {"events"}, {"ps"}, {"diag"}, {"diag", "show"},
-		{"capture"}, {"capture", "counters"}, {"capture", "vfp"},
-		{"hns"}, {"hns", "networks"}, {"hns", "endpoints"}, {"hns", "loadbalancers"}, {"hns", "namespaces"},
-		{"hns", "policies"}, {"hns", "graph"},
-		{"hcs"}, {"hcs", "list"}, {"hcs", "read"}, {"hcs", "exec"}, {"hcs", "kill"},
-		{"cri"}, {"cri", "proxy"}, {"cri", "env"}, {"cri", "version"}, {"cri", "status"}, {"cri", "pods"},
-		{"cri", "containers"},
-		{"cri", "images"}, {"cri", "stats"},
-		{"stats"}, {"stats", "watch"}, {"stats", "compare"}, {"stats", "report"}, {"stats", "serve"}, {"trace"},
-		{"trace", "on"}, {"trace", "off"}, {"trace", "status"}, {"doctor"},
-		{"config"}, {"config", "init"}, {"config", "validate"}, {"config", "schema"}, {"config", "convert"},
-		{"sandbox"}, {"sandbox", "up"}, {"sandbox", "status"}, {"sandbox", "down"},
-		{"version"}, {"completion"}, {"options"}, {"help", "exit-codes"},
-	} {
+	for _, path := range append(cli.Commands(), []string{"help", "exit-codes"}) {
 		text, err := help(ctx, path)
 		if err != nil {
 			return nil, err

@@ -32,8 +32,11 @@ func RunBackground(ctx context.Context, stateDir string, agent agentbin.Agent, r
 	}
 	f.name = asked.Name
 	lock := flock.New(f.file(lockFile))
-	if held, err := lock.TryLock(); err != nil || !held {
-		return fmt.Errorf("take the lock of sandbox %s: held by another process (%w)", f.name, err)
+	switch taken, err := lock.TryLock(); {
+	case err != nil:
+		return fmt.Errorf("take the lock of sandbox %s: %w", f.name, err)
+	case !taken:
+		return fmt.Errorf("take the lock of sandbox %s: another process holds it", f.name)
 	}
 	defer lock.Unlock()
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/swdt-dev/swdt/internal/config"
@@ -72,8 +71,7 @@ func (s *Machines) wanted(record Record) (network.Wanted, error) {
 }
 
 // settle chooses the address of a new VM on a network of your machine, and returns the problems
-// that keep the VM from that network. It leaves out problems of the tap if swdt can make the tap.
-// For a VM that is not bridged, it does nothing.
+// that keep the VM from that network. A tap that swdt can make is no problem. For a VM that is not bridged, it does nothing.
 func (s *Machines) settle(ctx context.Context, record *Record) ([]finding.Problem, error) {
 	if _, ok := s.bridged(*record); !ok {
 		return nil, nil
@@ -86,9 +84,7 @@ func (s *Machines) settle(ctx context.Context, record *Record) ([]finding.Proble
 	if found.Address.IsValid() {
 		record.Network.Address = found.Address.String()
 	}
-	return slices.DeleteFunc(found.Problems, func(p finding.Problem) bool {
-		return p.Check == "tap" && network.CanMake() && w.Mode == network.Bridge
-	}), nil
+	return found.Problems, nil
 }
 
 // attach prepares the network of a bridged VM that is about to start. In mode bridge, it makes the

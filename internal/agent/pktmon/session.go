@@ -191,8 +191,11 @@ func Heal(ctx context.Context, m Machine) error {
 		return guardianOf(m).RemoveEnded(ctx)
 	}
 	lock, err := m.Platform.Files.Lock(layout.CaptureLock, nil)
-	if err != nil {
+	if held := new(fault.LockedError); errors.As(err, &held) {
 		return nil // the capture's session or its guardian holds the lock
+	}
+	if err != nil {
+		return fmt.Errorf("look whether a session holds the capture: %w", err)
 	}
 	if err := lock.Unlock(); err != nil {
 		return err

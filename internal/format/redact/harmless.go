@@ -53,25 +53,19 @@ func random(value []byte, least int) bool {
 	if len(value) < least || isIdentifier(value) {
 		return false
 	}
-	digits, letters, signs, capitals := 0, 0, 0, 0
+	digits, letters, signs := 0, 0, 0
 	for _, c := range value {
 		switch {
 		case isDigit(c):
 			digits++
 		case isLetter(c):
 			letters++
-			if c <= 'Z' {
-				capitals++
-			}
 		case c != '-' && c != '_' && c != '.' && c != ':' && c != '/' && c != ',' && c != '(' && c != ')' &&
 			c != '[' && c != ']':
 			signs++
 		}
 	}
-	if letters < 2 && signs == 0 {
-		return false
-	}
-	return digits > 0 && letters > 1 || signs > 0 && letters > 0 && digits > 0
+	return digits > 0 && (letters > 1 || signs > 0 && letters > 0)
 }
 
 // isIdentifier reports whether a value identifies something that is not a

@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -43,19 +44,20 @@ func (f *facts) kubeletPorts() []uint16 {
 	return ports
 }
 
-// number returns a port from its value in YAML or JSON.
+// number returns a port from its value in YAML or JSON, and whether the value is a port.
 func number(value any) (uint16, bool) {
+	port := 0.0
 	switch n := value.(type) {
 	case int:
-		return uint16(n), true
+		port = float64(n)
 	case int64:
-		return uint16(n), true
+		port = float64(n)
 	case uint64:
-		return uint16(n), true
+		port = float64(n)
 	case float64:
-		return uint16(n), true
+		port = n
 	}
-	return 0, false
+	return uint16(port), 0 <= port && port <= math.MaxUint16
 }
 
 // isKubelet reports whether the process that listens on a port is the process of the service

@@ -196,6 +196,11 @@ func (d *download) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if d.own { // Windows renames no open file, unless it was opened as localfile.Claim does
+		if err := d.part.Close(); err != nil {
+			return err
+		}
+	}
 	return os.Rename(d.part.Name(), d.local)
 }
 

@@ -154,9 +154,8 @@ type Machine struct {
 
 	processes map[uint32]*process
 	lastPID   uint32
-	listeners map[string]*listener             // by address, such as 127.0.0.1:10248
-	pipes     map[string]*pipe                 // by lower-case path
-	outcomes  map[string]platform.ReachOutcome // not used: SetReach sets surroundings.outcomes
+	listeners map[string]*listener // by address, such as 127.0.0.1:10248
+	pipes     map[string]*pipe     // by lower-case path
 	around    surroundings
 	ip        ipSettings
 	// alterFacts is the function that SetFacts set; nil: none.
@@ -209,7 +208,6 @@ func New(o Options) *Machine {
 		pipes:     map[string]*pipe{},
 		around:    surroundings{names: map[string][]string{}, outcomes: map[string]platform.ReachOutcome{}},
 		ip:        usualIPSettings(),
-		outcomes:  map[string]platform.ReachOutcome{},
 		choco:     newChocoState(),
 		ended:     map[string]bool{},
 		seen:      map[string]int{},

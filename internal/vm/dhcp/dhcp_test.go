@@ -297,6 +297,7 @@ func TestAFloodOfRequests(t *testing.T) {
 				t.Fatalf("after %d frames: %v", i, err)
 			}
 		}
+		synctest.Wait() // until swdt has read the last frame: an answer that is read makes room for another one
 		var read atomic.Int32
 		go func() {
 			for {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf16"
 
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
@@ -15,8 +16,7 @@ const EnvironmentKey = `HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\En
 
 const pathName = "Path"
 
-// maxValue is the maximum length of an environment variable in UTF-16 units. swdt compares it with
-// the length in bytes, which is never smaller.
+// maxValue is the maximum length of an environment variable in UTF-16 units.
 const maxValue = 32767
 
 // Variable is one of the machine's environment variables.
@@ -80,7 +80,7 @@ func (c EnvironmentChange) check() error {
 		switch {
 		case v.Name == "" || strings.ContainsAny(v.Name, "=\x00"):
 			return invalidf("environment: %q is not a valid variable name", v.Name)
-		case strings.Contains(v.Value, "\x00") || len(v.Value) > maxValue:
+		case strings.Contains(v.Value, "\x00") || len(utf16.Encode([]rune(v.Value))) > maxValue:
 			return invalidf("environment: the value of %s has a NUL or more than %d characters", v.Name, maxValue)
 		case v.Remove && strings.EqualFold(v.Name, pathName):
 			return invalidf("environment: removing PATH as a whole would break Windows; remove folders from it")
