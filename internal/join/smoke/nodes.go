@@ -112,7 +112,8 @@ func cannotServe(n cluster.Node) string {
 		return "is cordoned"
 	}
 	for _, t := range n.Taints {
-		keeps := t.Effect != corev1.TaintEffectPreferNoSchedule
+		// A node that has just become Ready still has the taint not-ready, for a moment.
+		keeps := t.Effect != corev1.TaintEffectPreferNoSchedule && t.Key != corev1.TaintNodeNotReady
 		if keeps && !slices.Contains(controlPlaneTaints(), t.Key) {
 			return "has the taint " + t.ToString()
 		}

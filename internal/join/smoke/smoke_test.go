@@ -272,6 +272,11 @@ func TestNodesThatCannotBeTested(t *testing.T) {
 			want:   []string{"reaches-linux notRun", "reaches-service notRun", "reached-from-linux notRun"},
 			reason: "the cluster has no Linux node",
 		},
+		"a Linux node that has just become Ready": {
+			nodes: []*corev1.Node{node("lin", "linux", tainted("node.kubernetes.io/not-ready")),
+				node("win-1", "windows", notReady), node("win-2", "windows")},
+			says: []string{"1 of 16 legs failed"}, want: []string{"scheduled failed"}, reason: "NotReady",
+		},
 		"a tainted Linux node": {
 			nodes:  []*corev1.Node{node("lin", "linux", tainted("gpu")), node("win-1", "windows")},
 			says:   []string{"3 of 8 legs were not run: win-1: reaches-linux"},
