@@ -10,8 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/swdt-dev/swdt/internal/cluster/cni"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/day0/existing"
+	"github.com/swdt-dev/swdt/internal/join/podnetwork"
 	"github.com/swdt-dev/swdt/internal/sandbox/apiserver"
 )
 
@@ -187,5 +189,15 @@ func TestNodesLeaveAClusterThatStays(t *testing.T) {
 		if diff := cmp.Diff(c.want, strings.Join(got, "; ")); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
+	}
+}
+
+// The cluster decides on all that the document leaves out, and the fields of others stay theirs.
+func TestNetworkOptionsOfAnExistingCluster(t *testing.T) {
+	_, doc, o := existingCluster(t, "plugin: calico")
+	got, err := (&work{cluster: doc, Options: o}).networkOptions()
+	want := podnetwork.Options{Settings: cni.Settings{Network: cni.Calico}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
