@@ -57,9 +57,9 @@ func validateFeatures(p *problems, field string, features []string) {
 }
 
 func validateHosts(p *problems, field string, entries []HostsEntry) {
-	seen := newSeen(p) // a name may have one address of each family
+	seen := newSeen(p) // swdt writes one address for a name
 	for i, entry := range entries {
-		address, err := netip.ParseAddr(entry.Address)
+		_, err := netip.ParseAddr(entry.Address)
 		if p.required(at(field, i, "address"), entry.Address, "write an IPv4 or IPv6 address") && err != nil {
 			p.add(at(field, i, "address"), fmt.Sprintf("%.60q is not an IP address", entry.Address),
 				"write an IPv4 or IPv6 address")
@@ -71,8 +71,8 @@ func validateHosts(p *problems, field string, entries []HostsEntry) {
 			nameField := at(at(field, i, "names"), j, "")
 			if name == "" || checkHost(name) != nil {
 				p.add(nameField, fmt.Sprintf("%.60q is not a host name", name), "use letters, digits, - and .")
-			} else if err == nil {
-				seen.addAs(nameField, name, fmt.Sprintf("%s %t", name, address.Is4()))
+			} else {
+				seen.add(nameField, name)
 			}
 		}
 	}

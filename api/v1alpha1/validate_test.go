@@ -120,6 +120,7 @@ func TestValidate(t *testing.T) {
 		"hosts": {setup(Setup{Hosts: []HostsEntry{{Address: "10.0.0.1", Names: []string{"cp", "cp.x"}},
 			{Address: "::1", Names: []string{"cp"}}, {Address: "10.0.0.2", Names: []string{"CP", "a b"}},
 			{Address: "x"}, {}}}), []string{
+			"spec.setup.hosts[1].names[0]: cp is there already, as spec.setup.hosts[0].names[0]",
 			"spec.setup.hosts[2].names[0]: CP is there already, as spec.setup.hosts[0].names[0]",
 			`spec.setup.hosts[2].names[1]: "a b" is not a host name`,
 			`spec.setup.hosts[3].address: "x" is not an IP address`, "spec.setup.hosts[3].names: is missing",

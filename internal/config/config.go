@@ -110,16 +110,20 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// asError returns nil if there are no problems. It sorts the problems of a file by line.
+// asError returns nil if there are no problems. It keeps the order of the files, and sorts the
+// problems of each file by line.
 func asError(problems []Problem) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(problems, func(a, b Problem) int {
-		if a.File != b.File {
-			return 0
+	position := map[string]int{} // of a file among the files with problems
+	for _, p := range problems {
+		if _, ok := position[p.File]; !ok {
+			position[p.File] = len(position)
 		}
-		return cmp.Compare(a.Line, b.Line)
+	}
+	slices.SortStableFunc(problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(position[a.File], position[b.File]), cmp.Compare(a.Line, b.Line))
 	})
 	return &Error{Problems: problems}
 }

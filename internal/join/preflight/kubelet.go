@@ -46,7 +46,7 @@ func (f *facts) kubeletPorts() []uint16 {
 
 // number returns a port from its value in YAML or JSON, and whether the value is a port.
 func number(value any) (uint16, bool) {
-	port := 0.0
+	port := -1.0
 	switch n := value.(type) {
 	case int:
 		port = float64(n)
