@@ -110,7 +110,10 @@ func (c cluster) keepsTheNetworkOfOthers(t *testing.T, document, folder string) 
 	}{
 		{"plugin: calico", "spec.network.plugin: is calico, but the cluster has the pod network flannel already", 2},
 		{"plugin: flannel", `conflict with "kubectl-client-side-apply"`, 1},
-		{"plugin: flannel, podSubnet: 10.9.0.0/16", "is 10.9.0.0/16, but the addresses of the existing cluster's pods are", 2},
+		{
+			"plugin: flannel, podSubnet: 10.9.0.0/16",
+			"is 10.9.0.0/16, but the addresses of the existing cluster's pods are", 2,
+		},
 	} {
 		file := filepath.Join(folder, "network.yaml")
 		text := strings.Replace(document, "}}}", "}}, network: {"+wrong.network+"}}", 1)
@@ -150,7 +153,9 @@ func (c cluster) objects(t *testing.T) map[string]string {
 	kinds := slices.DeleteFunc(strings.Fields(c.kubectl(t, "api-resources", "--verbs=list", "-o", "name")),
 		func(kind string) bool {
 			name, _, _ := strings.Cut(kind, ".")
-			return slices.Contains([]string{"events", "leases", "certificatesigningrequests", "componentstatuses", "endpoints"}, name)
+			return slices.Contains([]string{
+				"events", "leases", "certificatesigningrequests", "componentstatuses", "endpoints",
+			}, name)
 		})
 	var list struct {
 		Items []map[string]any

@@ -27,7 +27,8 @@ func TestKubeconfigKeepsOneContext(t *testing.T) {
 	}
 	mark := filepath.Join(folder, "ran")
 	program := "#!/bin/sh\ntouch " + mark + "\n"
-	if err := os.WriteFile(filepath.Join(folder, "sign-in"), []byte(program), 0o700); err != nil { //nolint:gosec // it is to run
+	err := os.WriteFile(filepath.Join(folder, "sign-in"), []byte(program), 0o700) //nolint:gosec // it must be runnable
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ selected, context, server string }{

@@ -157,7 +157,8 @@ func TestAnExistingClusterWithTheNameOfOneOfKind(t *testing.T) {
 	if err := n.close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, run := range []func(context.Context, config.ClusterDocument, []config.Document, Options) (Report, error){Up, Down} {
+	type command = func(context.Context, config.ClusterDocument, []config.Document, Options) (Report, error)
+	for _, run := range []command{Up, Down} {
 		_, err := run(t.Context(), doc, nil, o)
 		var other *OtherPlaneError
 		if !errors.As(err, &other) {
