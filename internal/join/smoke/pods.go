@@ -23,6 +23,9 @@ import (
 // an image that does not exist never comes.
 const pullLimit = 90 * time.Second
 
+// settleTime is how long a container must run to count as started.
+const settleTime = 2 * time.Second
+
 // failure is the reason why a leg did not pass.
 type failure struct{ cause, remedy string }
 
@@ -146,8 +149,9 @@ func isScheduled(p *corev1.Pod) (error, bool) {
 
 // starting looks at a pod that its kubelet is to start.
 type starting struct {
-	build   string // of the node's Windows, or ""
-	failing time.Time
+	build   string    // of the node's Windows, or ""
+	failing time.Time // since when the pull of the image fails
+	running time.Time // since when the container runs
 }
 
 func (s *starting) look(p *corev1.Pod) (error, bool) {
@@ -157,7 +161,7 @@ func (s *starting) look(p *corev1.Pod) (error, bool) {
 	for _, c := range p.Status.ContainerStatuses {
 		switch {
 		case c.State.Running != nil && p.Status.PodIP != "":
-			return nil, false
+			return s.settled(), false
 		case c.State.Terminated != nil:
 			return ended(c), true
 		case c.State.Waiting != nil:
@@ -165,6 +169,18 @@ func (s *starting) look(p *corev1.Pod) (error, bool) {
 		}
 	}
 	return &failure{"the kubelet has not begun to start the pod", "does its node answer?"}, false
+}
+
+// settled returns nil if the container has run for settleTime: one that does not know netexec runs for a
+// moment, too.
+func (s *starting) settled() error {
+	if s.running.IsZero() {
+		s.running = time.Now()
+	}
+	if time.Since(s.running) < settleTime {
+		return &failure{"the container has just started", ""}
+	}
+	return nil
 }
 
 // waiting returns the reason why a container does not run yet.
@@ -192,6 +208,21 @@ func (s *starting) pullFailed(c corev1.ContainerStatus) *failure {
 			"? --image names another one"
 	}
 	return f
+}
+
+// over returns the failure of a pod whose container has ended meanwhile, or nil. The kubelet reports the
+// end of a container some seconds late.
+func (w *run) over(ctx context.Context, pod cluster.Pod) error {
+	p, err := w.c.Clientset().CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+	if err != nil { // the caller has an error of its own
+		return nil
+	}
+	for _, c := range p.Status.ContainerStatuses {
+		if c.State.Terminated != nil {
+			return ended(c)
+		}
+	}
+	return nil
 }
 
 // ended is the failure of a container that has ended.

@@ -148,6 +148,9 @@ func (w *run) logsAndExec(ctx context.Context, pod cluster.Pod, system string) e
 			}
 			program := request{system: system}.command()[0]
 			result, err := w.Kubelets.Exec(ctx, pod, container, maxOutput, program, "--version")
+			if over := w.over(ctx, pod); err != nil && over != nil {
+				return wait.Stop(over)
+			}
 			switch {
 			case err != nil:
 				return wait.StopIf(denied(err), &failure{"exec: " + shortened(err.Error(), maxText),
