@@ -22,6 +22,7 @@ import (
 // upOptions are the flags of up.
 type upOptions struct {
 	only        []string
+	from        string
 	kubeconfig  string
 	mirror      string
 	allowReboot bool
@@ -62,6 +63,7 @@ With --smoke, the last stage tests pods on the Windows nodes.`,
 	}))
 	flags := cmd.Flags()
 	flags.StringSliceVar(&o.only, "only", nil, "run only these `stages`: "+strings.Join(up.Kinds(), ", "))
+	flags.StringVar(&o.from, "from", "", "run only this `stage` and the later ones")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "",
 		"`file` to add the cluster to (default $KUBECONFIG, else ~/.kube/config)")
 	flags.StringVar(&o.mirror, "mirror", "", "`URL or folder` that everything is downloaded from instead")
@@ -70,15 +72,15 @@ With --smoke, the last stage tests pods on the Windows nodes.`,
 	flags.StringVar(&o.smokeImage, "smoke-image", "", "`image` of the pods of --smoke (default agnhost)")
 	flags.DurationVar(&o.smokeWait, "smoke-wait", smoke.DefaultWait, "how long the start of each pod of --smoke may take")
 	must(errors.Join(cmd.MarkFlagFilename("kubeconfig"), cmd.MarkFlagDirname("mirror"),
-		cmd.RegisterFlagCompletionFunc("only", cobra.FixedCompletions(up.Kinds(), cobra.ShellCompDirectiveNoFileComp))))
+		cmd.RegisterFlagCompletionFunc("only", cobra.FixedCompletions(up.Kinds(), cobra.ShellCompDirectiveNoFileComp)),
+		cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(up.Kinds(), cobra.ShellCompDirectiveNoFileComp))))
 	return cmd
 }
 
 func (a *app) runUp(ctx context.Context, o *upOptions) error {
-	for _, kind := range o.only {
-		if !slices.Contains(up.Kinds(), kind) {
-			return usagef("--only %s: use %s", kind, ui.Alternatives(up.Kinds()))
-		}
+	stages, err := o.stages()
+	if err != nil {
+		return err
 	}
 	if o.smokeWait <= 0 {
 		return usagef("--smoke-wait %s: use a positive time, such as 10m", o.smokeWait)
@@ -94,8 +96,8 @@ func (a *app) runUp(ctx context.Context, o *upOptions) error {
 			return usagef("--kubeconfig is the file for a new cluster, but spec.controlPlane.existing in %s names one that "+
 				"exists: write its kubeconfig there", doc.File)
 		}
-		options.Only, options.Kubeconfig = o.only, o.kubeconfig
-		if o.smoke || slices.Contains(o.only, up.Check) {
+		options.Only, options.Kubeconfig = stages, o.kubeconfig
+		if o.smoke || slices.Contains(stages, up.Check) {
 			options.Smoke = &smoke.Options{Image: o.smokeImage, LinuxImage: o.smokeImage, Wait: o.smokeWait}
 		}
 		options.Join = join.Options{
@@ -104,6 +106,31 @@ func (a *app) runUp(ctx context.Context, o *upOptions) error {
 		}
 		return nil
 	})
+}
+
+// stages returns the stages to run, or nil for all.
+func (o *upOptions) stages() ([]string, error) {
+	all := up.Kinds()
+	for _, kind := range o.only {
+		if !slices.Contains(all, kind) {
+			return nil, usagef("--only %s: use %s", kind, ui.Alternatives(all))
+		}
+	}
+	if o.from == "" {
+		return o.only, nil
+	}
+	if len(o.only) > 0 {
+		return nil, usagef("--from and --only both choose stages: use one of them")
+	}
+	first := slices.Index(all, o.from)
+	if first < 0 {
+		return nil, usagef("--from %s: use %s", o.from, ui.Alternatives(all))
+	}
+	later := all[first:]
+	if !o.smoke && o.from != up.Check { // this stage runs only on demand
+		later = slices.DeleteFunc(later, func(kind string) bool { return kind == up.Check })
+	}
+	return later, nil
 }
 
 func (a *app) downCommand() *cobra.Command {
