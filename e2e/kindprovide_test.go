@@ -120,8 +120,8 @@ type mirror struct {
 func serveMirror(t *testing.T, address string) *mirror {
 	t.Helper()
 	layer := layerOf(t, "hello")
-	config := fmt.Appendf(nil, `{"architecture":"amd64","os":"linux","config":{},"rootfs":{"type":"layers","diff_ids":[%q]}}`,
-		digestOf(layer))
+	config := fmt.Appendf(nil, `{"architecture":"amd64","os":"linux","config":{},`+
+		`"rootfs":{"type":"layers","diff_ids":[%q]}}`, digestOf(layer))
 	manifest := fmt.Appendf(nil, `{"schemaVersion":2,"mediaType":%q,"config":{"mediaType":%q,"digest":%q,"size":%d},`+
 		`"layers":[{"mediaType":%q,"digest":%q,"size":%d}]}`,
 		manifestType, "application/vnd.oci.image.config.v1+json", digestOf(config), len(config),

@@ -39,7 +39,8 @@ func (c *console) add(device string) {
 // print prints a message of the guest itself, after "guest: ".
 func (c *console) print(format string, args ...any) { c.line("guest: " + fmt.Sprintf(format, args...)) }
 
-// line prints a whole line. It ignores errors, since a guest without a serial port cannot print.
+// line prints text and a newline on every open device. It ignores errors of writing, since there is
+// no other place to report them.
 func (c *console) line(text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -65,7 +65,7 @@ At most %d nodes are asked at a time, whatever --parallel is, to bound memory.`,
 	o.cluster.addFlags(cmd)
 	flags.Var(&o.profile, "profile", "how much is gathered")
 	flags.StringVarP(&o.out, "out", "w", "", "`file` to write (default swdt-diag-DATE.tar.gz)")
-	flags.StringArrayVar(&o.redact, "redact", nil, "also redact what matches this `pattern`; several times for several")
+	flags.StringArrayVar(&o.redact, "redact", nil, "also redact text that matches this `pattern`; repeat the flag for more")
 	flags.BoolVar(&o.eventFiles, "evtx",
 		false, "keep the event channels as .evtx files too, in which nothing is redacted")
 	flags.DurationVar(&o.nodeTimeout, "node-timeout", diag.NodeTimeout, "the longest `time` for one node")

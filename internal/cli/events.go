@@ -42,7 +42,7 @@ applied here. -o json prints one line of JSON for each event.`,
 	o.addFlags(cmd, "events")
 	must(cmd.Flags().MarkHidden("timestamps")) // events always have their timestamps
 	cmd.Flags().StringArrayVar(&o.channels, "channel",
-		nil, "`name` of a channel or of a group above; several times for several")
+		nil, "`name` of a channel or of a group above; repeat the flag for more")
 	cmd.Flags().IntSliceVar(&o.ids, "id", nil, "only events with these `numbers`")
 	must(cmd.RegisterFlagCompletionFunc("channel", func(*cobra.Command, []string, string) ([]string,
 		cobra.ShellCompDirective) {

@@ -48,7 +48,7 @@ On several nodes each line begins with the node's name, and stdin is empty.`,
 	cmd.Flags().SetInterspersed(false)
 	cmd.Flags().StringVar(&o.folder, "folder", "", "working `folder` on the node (default the user's profile)")
 	cmd.Flags().StringArrayVar(&o.environment, "env",
-		nil, "environment variable to add, `NAME=value`; several times for several")
+		nil, "environment variable to add, `NAME=value`; repeat the flag for more")
 	cmd.Flags().BoolVar(&o.noStdin, "no-stdin", false, "do not read stdin, for a loop that reads it itself")
 	cmd.Flags().BoolVarP(&o.stdin, "stdin", "i", false, "send stdin to the program, which is the default")
 	cmd.Flags().BoolVarP(&o.terminal, "tty", "t", false, "refused: a program gets no terminal from swdt yet")

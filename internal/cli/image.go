@@ -65,7 +65,7 @@ only read.`,
 	}))
 	flags := cmd.Flags()
 	flags.StringVarP(&o.File, "out", "w", "", "image to write, NAME.qcow2 or NAME.vhdx (`file`)")
-	flags.StringArrayVar(&o.Images, "pull", nil, "also pull this container `image`; several times for several")
+	flags.StringArrayVar(&o.Images, "pull", nil, "also pull this container `image`; repeat the flag for more")
 	flags.BoolVar(&o.NoPull, "no-pull", false, "pull no image, not even that of pod sandboxes")
 	flags.StringVar(&o.Unattend, "unattend", "",
 		"answer `file` for sysprep and the first start; it stays in the image")

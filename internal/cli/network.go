@@ -88,7 +88,7 @@ the cluster has, and reports the reason if it does not.`,
 	flags := cmd.Flags()
 	flags.StringVar(&o.version, "version", "", "`version` of the network (default the one whose hash swdt knows)")
 	flags.StringArrayVar(&o.manifests, "manifest", nil,
-		"`file` or URL of a manifest to use instead; several times for several")
+		"`file` or URL of a manifest to apply instead of the network's own;\nrepeat the flag for each manifest")
 	flags.StringArrayVar(&o.hashes, "sha256", nil, "`hash` of the manifest; once for each --manifest, in their order")
 	flags.StringVar(&o.mirror, "mirror", "", "`folder` or URL that replaces the internet")
 	flags.StringVar(&o.podCIDR, "pod-cidr", "", "`addresses` of pods (default those of the cluster)")

@@ -193,7 +193,8 @@ func (a *app) onAll(ctx context.Context, work wholeWork, complete completeUp) er
 	}
 	ctx, cancel := a.global.bounded(ctx)
 	defer cancel()
-	ofCluster := s.story.Node(doc.Cluster.Metadata.Name) // kind's messages and the messages of the cluster's stage are one progress
+	// kind's messages and the messages of the cluster's stage are one progress.
+	ofCluster := s.story.Node(doc.Cluster.Metadata.Name)
 	reporter := func(node string) ui.Reporter {
 		if node == "" {
 			return ofCluster

@@ -92,8 +92,8 @@ func (v View) Endpoints() ui.Listing {
 	return t
 }
 
-// networkName returns the name of the network with the ID, or the ID if there is no such
-// network.
+// networkName returns the name of the network with the ID. If there is no such network, it returns
+// the ID as the view prints it.
 func (v View) networkName(id string) string {
 	if n, ok := v.All.Network(id); ok {
 		return n.Name
@@ -101,7 +101,8 @@ func (v View) networkName(id string) string {
 	return v.id(id)
 }
 
-// compartment returns the number of a namespace, or the ID if there is no such namespace.
+// compartment returns the number of a namespace. If there is no such namespace, it returns the ID as
+// the view prints it.
 func (v View) compartment(id string) string {
 	if n, ok := find(v.All.Namespaces, func(n Namespace) bool { return n.ID == id }); ok {
 		return strconv.Itoa(int(n.Number))

@@ -27,8 +27,8 @@ type Report struct {
 // NodeReport is the state of the pod network on one node.
 type NodeReport struct {
 	fleet.Outcome        // its result: ok or failed
-	HNSNetwork    string `json:"hnsNetwork"` // the network's name in HNS; "" if it is missing
-	Type          string `json:"type"`       // Overlay, L2Bridge…; "" if it is missing
+	HNSNetwork    string `json:"hnsNetwork"` // the network's name in HNS; "" if the network is missing
+	Type          string `json:"type"`       // the network's type in HNS: Overlay, L2Bridge…; "" if the network is missing
 }
 
 // WriteNodes writes a line for each node.

@@ -58,7 +58,7 @@ type event int
 
 const (
 	nothing  event = iota
-	offered        // the guest asks for servers
+	offered        // DHCPDISCOVER: the guest looks for a server, and the answer offers the address
 	accepted       // the guest has taken the address
 	refused        // the guest has asked for another address
 	declined       // the guest has found another machine at the address

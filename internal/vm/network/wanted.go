@@ -65,7 +65,7 @@ type Findings struct {
 	Problems []finding.Problem
 }
 
-// Remedies that are commands of swdt.
+// Remedies of problems with the bridge and the tap device.
 const (
 	prepareIt = "`swdt vm network prepare` makes it"
 	userMode  = "use network mode user, which is enough to set the node up and to push to it, or run swdt on a Linux " +

@@ -49,8 +49,9 @@ type sockets struct{ folder string }
 
 func (s sockets) in(name string) string { return filepath.Join(s.folder, name) }
 
-// control returns the socket for commands that take long, and look the socket for other commands:
-// there are two, since QEMU serves one client per socket.
+// control returns the path of the QMP socket for the start, the stop, the reset and the snapshots of
+// the VM, and for its observer. look returns the path of the QMP socket for all other commands. QEMU
+// serves one client per socket, and a client of control may stay connected for minutes.
 func (s sockets) control() string { return s.in("qmp.sock") }
 func (s sockets) look() string    { return s.in("look.sock") }
 func (s sockets) agent() string   { return s.in("qga.sock") }

@@ -167,7 +167,7 @@ func (p Plan) Validate() error {
 		return fmt.Errorf("%q is not the ID of a capture", p.ID)
 	}
 	if len(p.Start) == 0 {
-		return errors.New("the capture's plan has no arguments that begin it")
+		return errors.New("the capture's plan has no arguments with which pktmon starts the capture")
 	}
 	if p.Round < 0 || p.Round > 0 && (p.Live || !slices.Contains(p.Start, LogFile(p.ID))) {
 		return errors.New("the capture's plan has rounds but no log for them")

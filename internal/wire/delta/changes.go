@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// changes reads sparse values from a patch and applies them to the bytes of blocks, in the order in
-// which the blocks are made.
+// changes reads sparse corrections from a patch, in the order of the new file's blocks. apply adds
+// corrections to bytes; correct adds them to predicted words and operands.
 type changes struct {
 	gaps, values *decoder
 	gap          int64 // items before the next value

@@ -78,7 +78,8 @@ func (f *Check) Result() error {
 	return &FailedError{strings.Join(parts, "\n")}
 }
 
-// notChecked returns a text with the samples that each verdict needs.
+// notChecked returns a text that lists the verdicts that were not checked, each with the number of
+// samples of one container that it needs.
 func notChecked(verdicts []stats.Verdict) string {
 	var parts []string
 	for _, v := range verdicts {

@@ -70,7 +70,7 @@ func Open(r io.ReaderAt, size int64) (*FS, error) {
 }
 
 // Descriptors returns the volume descriptors of an image, a sector each, without the descriptor
-// that ends the list. It returns a *discfs.FormatError if there are none.
+// that ends the list. It returns a *discfs.FormatError if the first one is missing or is none.
 func Descriptors(image *discfs.Image) ([][]byte, error) {
 	var all [][]byte
 	for number := int64(firstDescriptor); number < firstDescriptor+maxDescriptors; number++ {
