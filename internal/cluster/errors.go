@@ -127,8 +127,9 @@ func (c *Cluster) Failure(doing string, needs Permission, err error) error {
 	return c.fail(doing, needs, err)
 }
 
-// fail converts err to one of this package's errors; nil stays nil. needs is the permission that
-// the action requires.
+// fail converts err to one of this package's error types. If none of the types fits, fail only adds
+// doing, the attempted action, to err. If err is nil, fail returns nil. needs is the permission
+// that the action requires.
 func (c *Cluster) fail(doing string, needs Permission, err error) error {
 	var (
 		transport *url.Error

@@ -50,8 +50,8 @@ func (c *Cluster) Exec(ctx context.Context, pod Pod, container string, limit int
 	return result, c.fail(doing, podPermission("create", "pods/exec", pod), err)
 }
 
-// executor returns an executor that speaks WebSocket and, with an API server or a proxy that does not
-// know it, SPDY.
+// executor returns an executor that uses WebSocket, or SPDY if the API server or a proxy does not
+// support WebSocket.
 func (c *Cluster) executor(request *rest.Request) (remotecommand.Executor, error) {
 	first, err := remotecommand.NewWebSocketExecutor(c.config, "GET", request.URL().String())
 	if err != nil {

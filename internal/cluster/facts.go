@@ -125,7 +125,7 @@ func (c *Cluster) configMap(ctx context.Context, namespace, name string) (map[st
 // discovery, sha256:…. It hashes the certificates in cluster-info, since kubeadm compares the
 // hashes with these certificates. The request uses a connection that the kubeconfig trusts. The
 // kubeconfig's own CA may be the CA of a proxy in front of the API server, so CACertHashes uses
-// it only if there is no cluster-info.
+// the kubeconfig's CA only if cluster-info has no CA.
 func (c *Cluster) CACertHashes(ctx context.Context) ([]string, error) {
 	info, err := c.clusterInfo(ctx)
 	if err != nil || len(info.CACertHashes) > 0 {

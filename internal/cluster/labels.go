@@ -79,7 +79,7 @@ func mergeTaints(present, wanted []corev1.Taint) (all []corev1.Taint, changed bo
 }
 
 // changeNode calls change with a node and applies the patch that change returns; nil
-// means that no patch is needed. If another client changed the node meanwhile, it
+// means that no patch is needed. If another client changed the node meanwhile, changeNode
 // retries. A patch, unlike an update, does not touch fields that only a newer server has.
 func (c *Cluster) changeNode(ctx context.Context, name, doing string,
 	change func(*corev1.Node) map[string]any) (changed bool, err error) {

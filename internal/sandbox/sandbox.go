@@ -43,7 +43,7 @@ func requestf(format string, args ...any) error { return &RequestError{fmt.Sprin
 
 // Options have the name of a sandbox and its settings. The zero value is the default sandbox.
 type Options struct {
-	Name     string // default: DefaultName; Status: all
+	Name     string // default: DefaultName; for Status, the default is all sandboxes
 	Driver   string // simulated or wine; default: DefaultDriver
 	StateDir string // holds one folder per sandbox; default: DefaultStateDir
 	// Shell is the SSH server's default shell: cmd (default) or powershell.

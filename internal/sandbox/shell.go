@@ -43,7 +43,7 @@ func parseShell(s string) (shellKind, error) {
 type shell struct {
 	kind shellKind
 	disk disk
-	// program runs a program of the machine to its end: platform.Processes.Run.
+	// program runs a program of the machine to its end, as platform.Processes.Run does.
 	program func(context.Context, platform.Command) (exitCode int, err error)
 	// builtin runs a further built-in command of this machine's shell. ok reports whether the shell
 	// has that command.

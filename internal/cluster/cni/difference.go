@@ -17,7 +17,7 @@ import (
 type Difference struct {
 	Object Ref     `json:"object"`
 	Create bool    `json:"create"` // the object does not exist
-	Fields []Field `json:"fields"` // the fields that change, if it exists
+	Fields []Field `json:"fields"` // the fields that change, if the object exists
 
 	wanted *unstructured.Unstructured
 	forced bool // apply takes the fields that other managers own
@@ -26,8 +26,8 @@ type Difference struct {
 // Field is a field that changes.
 type Field struct {
 	Path string `json:"path"` // .spec.calicoNetwork.bgp
-	From string `json:"from"` // JSON; "" if it is not set
-	To   string `json:"to"`   // JSON; "" if it is removed
+	From string `json:"from"` // the present value as JSON; "" if the field is not set
+	To   string `json:"to"`   // the new value as JSON; "" if the field is removed
 }
 
 // Needed reports whether the object differs from the wanted one.

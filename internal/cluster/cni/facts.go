@@ -107,8 +107,9 @@ func (f *Facts) readServiceCIDRs(ctx context.Context, c *cluster.Cluster) error 
 	return nil
 }
 
-// readAPIServer determines the API server's address from cluster-info, which kubelets use, or from
-// the endpoints of Service kubernetes if cluster-info has a loopback address.
+// readAPIServer determines the API server's address if readKubeadm has not found a usable address.
+// It reads the address from cluster-info, which kubelets use, or from the endpoints of Service
+// kubernetes if other machines cannot use the address in cluster-info.
 func (f *Facts) readAPIServer(ctx context.Context, c *cluster.Cluster) error {
 	if f.APIServer != "" {
 		return nil

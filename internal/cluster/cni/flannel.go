@@ -81,7 +81,8 @@ func suitableFlannel(settings map[string]any) bool {
 		backend["Port"] == float64(windowsPort)
 }
 
-// FlannelConfigObject returns the name of flannel's ConfigMap, without content.
+// FlannelConfigObject returns an object with the kind and name of flannel's ConfigMap, without
+// content.
 func FlannelConfigObject() *unstructured.Unstructured {
 	return newObject("v1", "ConfigMap", flannelNamespace, flannelConfig)
 }

@@ -11,7 +11,7 @@ import (
 // Programs is the state of a pod network's main program in the cluster.
 type Programs struct {
 	Exists bool
-	Ours   bool   // swdt created it
+	Ours   bool   // swdt created the program
 	Image  string // of its first container
 }
 
@@ -26,7 +26,7 @@ func (p Programs) String() string {
 	return p.Image + ", not installed by swdt"
 }
 
-// Version returns the tag of the program's image; "" if it has none.
+// Version returns the tag of the program's image; "" if the image has no tag.
 func (p Programs) Version() string {
 	_, tag, _ := strings.Cut(p.Image[strings.LastIndex(p.Image, "/")+1:], ":")
 	tag, _, _ = strings.Cut(tag, "@")
@@ -47,8 +47,9 @@ func (s *Server) Programs(ctx context.Context, n Network) (Programs, error) {
 }
 
 // Keep completes settings from an earlier installation, so that a run without the flags of that
-// installation does not undo them. It keeps the API server's address. It keeps kube-proxy's image
-// if swdt installed it and its name contains the cluster's version.
+// installation does not undo them. It keeps the API server's address of Calico's configuration. It
+// keeps kube-proxy's image if swdt installed kube-proxy and the image's name contains the cluster's
+// version.
 func (s *Server) Keep(ctx context.Context, settings Settings, f Facts) (Settings, error) {
 	if settings.APIServer == "" && settings.Network == Calico {
 		live, err := s.Get(ctx, endpointObject())

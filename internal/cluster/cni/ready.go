@@ -143,7 +143,7 @@ func (s *Server) OperatorAvailable() Condition {
 }
 
 // podReason returns the reason why a pod of a selector is not Ready. If all pods are Ready, it
-// returns a *NotReadyError with the text in otherwise.
+// returns a *NotReadyError with the text of the parameter otherwise.
 func (s *Server) podReason(ctx context.Context, namespace string, selector *metav1.LabelSelector,
 	otherwise string) error {
 	pods, err := s.pods(ctx, namespace, selector)
@@ -227,7 +227,7 @@ func (s *Server) TigeraStatus(part string) Condition {
 	}}
 }
 
-// conditionText returns the reason and message of a condition; "" if it is missing.
+// conditionText returns the reason and message of a condition; "" if the condition is missing.
 func conditionText(o *unstructured.Unstructured, kind string) string {
 	all, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for _, item := range all {

@@ -12,7 +12,7 @@ import (
 
 // Safe access lists, for the creation of a file or folder. Only SYSTEM and Administrators have
 // access, and nothing is inherited. The owner is SYSTEM, which no ordinary user can set. Versions
-// of swdt without these lists did not set it either, so a file with this owner has been
+// of swdt without these lists did not set this owner either, so a file with this owner has been
 // restricted since its creation.
 const (
 	SafeFolder = "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
@@ -220,7 +220,7 @@ func expand(r Rights) Rights {
 	return r
 }
 
-// short returns SDDL's abbreviation of a SID that every machine has, and any other SID unchanged.
+// short returns SDDL's abbreviation of a SID if the switch lists it, and any other SID unchanged.
 func short(sid string) string {
 	switch sid {
 	case "S-1-5-32-544":
@@ -323,9 +323,9 @@ func Trusted(account string) bool {
 	return account == System || account == Administrators || account == trustedInstaller
 }
 
-// Exclusive reports whether a trusted account owns the file and no other account has any access to
-// it, not even to read. If the file is a folder, no other account may inherit access to new files
-// in it either.
+// Exclusive reports whether a trusted account owns the file and only trusted accounts have any
+// access to the file. If the file is a folder, only trusted accounts may inherit access to new
+// files in the folder, too.
 func (l List) Exclusive() bool {
 	if !Trusted(l.Owner) || !l.HasList || l.NoLimits {
 		return false

@@ -28,8 +28,8 @@ type Wishes struct {
 	State      string
 	// Pipe is the address of containerd's API, \\.\pipe\containerd-containerd.
 	Pipe string
-	// User is the node file's TOML. It is merged last, and overrides everything
-	// else.
+	// User is the TOML in the node file's field spec.kubernetes.containerd.config. It is merged
+	// last, and overrides everything else.
 	User []byte
 }
 
@@ -37,7 +37,7 @@ type Wishes struct {
 type Info struct {
 	// ConfigVersion is the version of the configuration's format: 2, 3 or 4.
 	ConfigVersion int
-	// Warnings are about user TOML that this containerd ignores.
+	// Warnings are about user TOML that this containerd most likely ignores.
 	Warnings []string
 }
 

@@ -4,7 +4,7 @@ import "fmt"
 
 // Names of the plugins that have the keys that swdt sets. They depend on containerd's version.
 const (
-	criBefore2   = "io.containerd.grpc.v1.cri" // since containerd 2.0 it has only the streaming server's keys
+	criBefore2   = "io.containerd.grpc.v1.cri" // since containerd 2.0, this plugin has only the streaming server's keys
 	criImages    = "io.containerd.cri.v1.images"
 	criRuntime   = "io.containerd.cri.v1.runtime"
 	serverPrefix = "io.containerd.server.v1."
@@ -26,8 +26,8 @@ type place struct {
 	path []string
 	// list means that the value becomes the only element of a list.
 	list bool
-	// clear is another key of the same table. set empties it, since the value replaces that key's
-	// value too.
+	// clear is another key of the same table. The method set empties that key, since the new value
+	// replaces that key's value too.
 	clear string
 }
 

@@ -17,7 +17,7 @@ func ParseKubeadmFlags(content []byte) (map[string]string, error) {
 	for line := range strings.Lines(text) {
 		name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
 		if !ok || strings.TrimSpace(name) != kubeadmVariable {
-			continue // a comment, or another variable, which systemd ignores too
+			continue // a comment, or a variable that kubelet's unit on Linux does not use either
 		}
 		words, err := split(unquoted(strings.TrimSpace(value)))
 		if err != nil {

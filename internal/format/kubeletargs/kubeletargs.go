@@ -63,8 +63,8 @@ type Wish struct {
 	RegisterWithTaints []string
 	// ConfigDropIn makes kubelet read ConfigFolder, in which swdt writes kubelet.configPatch.
 	ConfigDropIn bool
-	// PauseImage is the image of pod sandboxes. Only a kubelet below 1.27 is given its name, so
-	// that the kubelet keeps the image when it frees disk space.
+	// PauseImage is the image of pod sandboxes. Only a kubelet below 1.27 gets a flag with the
+	// image's name, so that this kubelet keeps the image when it frees disk space.
 	PauseImage string
 }
 

@@ -51,7 +51,7 @@ func goneFlags() map[string]int {
 	}
 }
 
-// newFlags maps each flag that kubelet got after 1.22 to its first minor version. For config-dir,
+// newFlags maps flags that kubelet got after 1.22 to their first minor version. For config-dir,
 // this is the first version that accepts the flag without an environment variable.
 func newFlags() map[string]int {
 	return map[string]int{"config-dir": 30}

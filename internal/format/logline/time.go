@@ -111,8 +111,8 @@ func (s *scanner) date(year, month, day, hour, minute, second, nanoseconds int, 
 	return time.Date(year, time.Month(month), day, hour, minute, second, nanoseconds, zone), true
 }
 
-// klog reads I1120 14:29:59.123456, which has neither year nor zone: it uses
-// the year that brings the time nearest to now.
+// klog reads I1120 14:29:59.123456. This format has neither year nor zone: klog
+// uses now's zone, and the year that brings the time nearest to now.
 func (s *scanner) klog(now time.Time) (time.Time, bool) {
 	s.expect("IWEF")
 	month, day := s.number(2, 2), s.number(2, 2)

@@ -236,7 +236,7 @@ func (s *Stream) valueOfName(state after, body []byte, indent int) (start, end i
 	return start, end
 }
 
-// isMapping reports whether a YAML text is a name with a value.
+// isMapping reports whether a YAML text is a name and a colon, with or without a value.
 func isMapping(text []byte) bool {
 	if isQuote(text[0]) {
 		end := bytes.IndexByte(text[1:], text[0])

@@ -7,8 +7,8 @@ const (
 	leastNeighbour = 16
 	// leastPassword is the minimum length of a word beside "password" that is redacted.
 	leastPassword = 6
-	// between is the maximum number of words between the redacted word and the word that suggests
-	// it.
+	// between is the number of words that are examined behind the word that suggests a secret: the
+	// redacted word and at most three words before it.
 	between = 4
 )
 

@@ -77,7 +77,8 @@ func (s *scan) isPassword(begin int, name []byte) bool {
 	return false
 }
 
-// runs reports whether a program, and one of its commands, precede a place in the line.
+// runs reports whether a program precedes a place in the line. If command is not empty, this
+// command must follow the program, before that place.
 func (s *scan) runs(begin int, program, command string) bool {
 	before := s.text[max(0, begin-farBack):begin]
 	at := wordIn(before, program)
@@ -269,8 +270,8 @@ func (s *scan) secureString(at, end int) int {
 	return 0
 }
 
-// piped redacts the text that is piped into the command at a position. If by is not empty, it
-// must precede the text, as echo does.
+// piped redacts the text that is piped into the command at a position. If the parameter by is not
+// empty, the text is redacted only if it follows by, such as "echo ".
 func (s *scan) piped(at int, by string) {
 	bar := bytes.LastIndexByte(s.text[:at], '|')
 	if bar < 0 {

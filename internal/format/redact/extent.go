@@ -168,7 +168,8 @@ func (s *scan) enclosing(begin int, quote byte) terminator {
 	return terminator{quote: other}
 }
 
-// isKey reports whether a text in quotes that ends at this position is a name.
+// isKey reports whether the text that ends at this position is a name, since a colon or an equal
+// sign follows.
 func (s *scan) isKey(at int) bool {
 	for at < len(s.text) && s.text[at] == ' ' {
 		at++
@@ -398,7 +399,7 @@ func (s *scan) prose(begin, start, end int) bool {
 	return true
 }
 
-// header redacts the value of Authorization, except the scheme.
+// header redacts the value of a header, such as Authorization, except the scheme.
 func (s *scan) header(begin, start int, until terminator) int {
 	end, closed := s.valueEnd(start, until)
 	begins := start

@@ -69,7 +69,7 @@ func random(value []byte, least int) bool {
 }
 
 // isIdentifier reports whether a value identifies something that is not a
-// secret: a UUID, a digest, a container's id, a memory address.
+// secret: a UUID, a SHA-256 digest or a memory address.
 func isIdentifier(value []byte) bool {
 	switch {
 	case bytes.HasPrefix(value, []byte("sha256:")), bytes.HasPrefix(value, []byte("0x")):
@@ -94,8 +94,8 @@ func alreadyRedacted(value []byte) bool {
 	return true
 }
 
-// refers reports whether a value is ${NAME}, $(NAME), %NAME%, <placeholder> or
-// an event's %%1842.
+// refers reports whether a value is $NAME, ${NAME}, $(NAME), %NAME%, <placeholder>
+// or an event's %%1842.
 func refers(value []byte) bool {
 	n := len(value)
 	if n < 3 {

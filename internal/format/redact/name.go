@@ -9,12 +9,12 @@ const (
 	plain    kind = iota
 	password      // a secret, whatever its value
 	key           // not a secret if the value is a path, which is the path of the file with the key
-	token         // not a secret if it is a path or a Kubernetes name
+	token         // not a secret if the value is a path or a Kubernetes name
 	several       // like token, but a number is not a secret: "tokens: 5"
 	weak          // a secret only if the value looks random: for names such as SORT_KEY
-	folder        // PWD: not a secret if it is any path
+	folder        // PWD: not a secret if the value is any path
 	auth          // Docker's: base64 of user and password
-	header        // Authorization: the rest of the line
+	header        // Authorization and cookies: the value is the rest of the line
 )
 
 const (
@@ -31,7 +31,7 @@ type parts struct {
 	length int
 	begins [maxParts]int
 	count  int
-	upper  bool // the name consists of capitals only, as environment variables do
+	upper  bool // no letter of the name is small, as in the names of environment variables
 }
 
 // partsOf parses a name of at most maxName bytes.
@@ -149,8 +149,8 @@ func kindOf(name string) kind {
 	return plain
 }
 
-// secretLetters reports whether a name has one of the pairs of letters that every name of a
-// secret contains. It quickly excludes most names.
+// secretLetters reports whether a name contains at least one of a few pairs of letters. A name
+// with none of these pairs is not the name of a secret. The test quickly excludes most names.
 func secretLetters(name string) bool {
 	for i := 1; i < len(name); i++ {
 		switch a, b := lower(name[i-1]), lower(name[i]); a {
@@ -205,7 +205,8 @@ func wholeName(name string) (kind, bool) {
 	return plain, false
 }
 
-// kind returns the kind of a name without its plural and its qualifiers.
+// kind returns the kind of a name. The caller has removed the name's qualifiers and, if plural is
+// true, the name's final s.
 func (p *parts) kind(plural bool) kind {
 	text := p.text[:p.length]
 	if k := endingOf(text, plural); k != plain {

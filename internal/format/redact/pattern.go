@@ -39,9 +39,9 @@ func parsePattern(text string) (pattern, error) {
 // open reports whether the pattern ends in a star.
 func (p pattern) open() bool { return len(p) > 1 && p[len(p)-1] == "" }
 
-// at returns how many bytes at the beginning of the text the pattern matches, or 0. Each star
-// matches as much as possible. If the pattern does not match, skip is the number of positions at
-// which it need not be tried, including this position.
+// at returns how many bytes at the beginning of the text the pattern matches, or 0. The last star
+// matches as many bytes as possible, every other star as few as possible. If the pattern does not
+// match, skip is the number of positions at which it need not be tried, including this position.
 func (p pattern) at(text []byte) (length, skip int) {
 	if !fits(p[0], text) {
 		return 0, 1
@@ -86,7 +86,7 @@ func fits(part string, text []byte) bool {
 	return true
 }
 
-// reach returns how many bytes a star matches: up to a space or a double quote. Backslashes that
+// reach returns how many bytes a star can match: up to a space or a double quote. Backslashes that
 // escape the quote are excluded.
 func reach(text []byte) int {
 	for i, c := range text {

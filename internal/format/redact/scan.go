@@ -17,14 +17,14 @@ type span struct {
 // there is no value to end.
 type terminator struct {
 	by      func(byte) bool // the value ends at a character for which by is true
-	quote   byte            // or at this quote, behind as many backslashes as slashes says
+	quote   byte            // the value ends at this quote, if as many backslashes as slashes says precede it
 	slashes int
-	text    string // or at this text
+	text    string // the value ends at this text
 	over    int    // the value continues over at most this many line ends
-	deeper  int    // and only into lines that are indented deeper than this; -1: into any line
+	deeper  int    // the value continues only into lines that are indented deeper than this; -1: into any line
 }
 
-// place is the position of a name in the text; there is none if end is 0.
+// place is the position of a name in the text. If end is 0, there is no name.
 type place struct{ begin, end int }
 
 // nameMark is the position of a secret's name. lines is the number of lines, including this one,

@@ -21,7 +21,7 @@ const bodyEdges = " \t\xff\xfe\xef\xbb\xbf"
 // Stream redacts one text that arrives in pieces.
 type Stream struct {
 	redactor *Redactor
-	held     []byte // of a line that has not ended yet
+	held     []byte // the bytes of a line that has not ended yet
 	out      []byte
 	midway   bool // the text begins inside a line, which is left out
 
@@ -36,13 +36,13 @@ type Stream struct {
 	public int // remaining lines of a certificate or similar block
 	block  int // indentation of a name whose value is the lines that are indented deeper; -1: none
 
-	option []byte // what precedes the item in the last line, if that item is an option with a secret value
+	option []byte // the text before the item in the last line, if that item is an option with a secret value
 	kind   kind   // the kind of that option's value
 
 	after   after  // the meaning of the next line
 	delayed []byte // a line with a value, until the next line shows whether it has the value's name
 
-	view  []byte // held without the NULs of UTF-16
+	view  []byte // the text being examined, without the NULs of UTF-16
 	index []int32
 }
 

@@ -115,8 +115,8 @@ func (s *scan) tokenAt(from, wordEnd int) int {
 	return s.otherToken(from, wordEnd)
 }
 
-// beginsToken quickly excludes most words from the table of tokens, by their
-// first three characters.
+// beginsToken reports whether a text may begin with a token of the table, by the text's first
+// three characters. It quickly excludes most words.
 func beginsToken(text []byte) bool {
 	if len(text) < 3 {
 		return false

@@ -34,8 +34,8 @@ type Value struct {
 	Count uint64
 }
 
-// Total returns the total of packets or bytes, as of names; false if there is no such counter.
-// The counter's name differs between JSON and text.
+// Total returns the total number of packets if its parameter is "packets", and of bytes if its
+// parameter is "bytes". It returns false if there is no such counter.
 func (c Counters) Total(of string) (uint64, bool) { return c.find("total" + of) }
 
 // Dropped returns how many packets were dropped; false if there is no such counter.

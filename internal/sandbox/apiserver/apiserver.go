@@ -169,7 +169,8 @@ func (c *Cluster) Kubeconfig(server string) ([]byte, error) {
 	return kubeconfig(server, c.ca.pem, certificate, key)
 }
 
-// WriteKubeconfig writes the administrator's kubeconfig, for its owner only.
+// WriteKubeconfig writes the administrator's kubeconfig to a file that only the file's owner can
+// read.
 func (c *Cluster) WriteKubeconfig(path string) error {
 	data, err := c.Kubeconfig("")
 	if err != nil {

@@ -41,7 +41,7 @@ func (c *Cluster) OnRequest(hook func(Request) Verdict) {
 	c.hook = hook
 }
 
-// Requests returns the requests so far, in order.
+// Requests returns the latest requests, at most maxRequests of them, in order.
 func (c *Cluster) Requests() []Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()

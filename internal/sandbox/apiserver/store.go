@@ -110,8 +110,8 @@ func (s *store) create(r Resource, k key, o object) (object, error) {
 	return o, nil
 }
 
-// update replaces the object with the key k. f gets a copy of the object and returns the new one.
-// If f returns nil, update removes the object and the objects that it owns.
+// update replaces the object that has the key k. f gets a copy of that object and returns the new
+// object. If f returns nil, update removes the object and the objects that it owns.
 func (s *store) update(r Resource, k key, f func(object) (object, error)) (object, error) {
 	s.mu.Lock()
 	before, exists := s.objects[k]
@@ -171,7 +171,7 @@ func (s *store) removeOwned(uid string) (events []change) {
 	return events
 }
 
-// put changes an object and records the change. The caller holds the lock.
+// put adds, replaces or deletes an object and records the change. The caller holds the lock.
 func (s *store) put(kind watch.EventType, k key, o object) change {
 	s.version++
 	metadata(o)["resourceVersion"] = strconv.FormatInt(s.version, 10)

@@ -99,7 +99,7 @@ func (c *cutter) redact(g group) bool {
 	return true
 }
 
-// member returns where the value of a member begins, and the name that describes it.
+// member returns where the value of a member begins, and the name that describes this value.
 func (c *cutter) member(at int, of group) (valueStart int, name string) {
 	if of.open != "{" {
 		return at, of.name

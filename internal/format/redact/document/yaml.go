@@ -9,8 +9,8 @@ import (
 )
 
 // yamlFormat returns the format of YAML. Its apply writes a new document, since a YAML node has
-// the position of its beginning but not of its end. apply runs only if the document has a secret
-// that the scan of its lines has not found.
+// the position of its beginning but not of its end. apply runs only if the scan of the document's
+// lines has missed a secret or has damaged the document.
 func yamlFormat() format {
 	var documents []*yaml.Node
 	nodes := map[*value]*yaml.Node{}
