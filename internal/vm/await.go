@@ -74,8 +74,8 @@ func (l *looks) end() {
 	l.open.Wait()
 }
 
-// look begins a look at an address, and returns nil if an SSH server has greeted this look or an
-// earlier one. The error stops the wait if another kind of server is at the address.
+// look connects to an address once more, and returns nil if an SSH server has greeted on this or an
+// earlier connection. The error stops the wait if another kind of server is at the address.
 func (l *looks) look(address string) error {
 	limit := quickGreeting
 	if l.count++; l.count%slowLook == 0 {

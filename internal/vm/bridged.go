@@ -24,7 +24,7 @@ func (s *Machines) OnDocker(d network.Docker) *Machines {
 }
 
 // bridged returns the Assigner of a VM that is on a network of your machine. It returns false for a
-// VM in mode user, or if the VM's driver cannot assign addresses.
+// VM in mode user, or if the VM's driver is unknown or cannot assign addresses.
 func (s *Machines) bridged(record Record) (Assigner, bool) {
 	driver, err := s.driver(record.Driver)
 	if err != nil || record.Network.Mode == UserMode {
@@ -71,7 +71,8 @@ func (s *Machines) wanted(record Record) (network.Wanted, error) {
 }
 
 // settle chooses the address of a new VM on a network of your machine, and returns the problems
-// that keep the VM from that network. A tap that swdt can make is no problem. For a VM that is not bridged, it does nothing.
+// that keep the VM from that network. A tap that swdt can make is no problem. For a VM that is not
+// bridged, settle does nothing.
 func (s *Machines) settle(ctx context.Context, record *Record) ([]finding.Problem, error) {
 	if _, ok := s.bridged(*record); !ok {
 		return nil, nil
@@ -88,8 +89,8 @@ func (s *Machines) settle(ctx context.Context, record *Record) ([]finding.Proble
 }
 
 // attach prepares the network of a bridged VM that is about to start. In mode bridge, it makes the
-// tap if swdt can make taps. Then it returns an error if something keeps the VM from its network, for
-// example another machine with the VM's address. For a VM that is not bridged, it does nothing.
+// tap if swdt can make taps. Then it returns an error if something keeps the VM from its network,
+// for example another machine with the VM's address. For a VM that is not bridged, it does nothing.
 func (s *Machines) attach(ctx context.Context, record Record, r ui.Reporter) error {
 	if _, ok := s.bridged(record); !ok {
 		return nil
@@ -151,8 +152,9 @@ func (e *NoLeaseError) Unwrap() error { return e.Err }
 var errGreeted = errors.New("the guest's SSH server answers")
 
 // Assign gives the guest of a running VM on a bridge its address by DHCP, and returns nil once the
-// guest uses the address. For other VMs it does nothing. The caller bounds ctx; the error is a
-// *NoLeaseError if the deadline of ctx passes or the guest declines the address.
+// guest uses the address. It does nothing for other VMs, for a VM whose address is not known, and
+// for a VM on a tap of the user's for which swdt cannot determine a lease. The caller bounds ctx;
+// the error is a *NoLeaseError if the deadline of ctx passes or the guest declines the address.
 func (s *Machines) Assign(ctx context.Context, name string, r ui.Reporter) error {
 	record, err := s.store.Get(name)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/dhcp"
 )
 
-// Driver runs VMs by one virtualisation. All methods take the VM's record; the caller holds the
-// VM's lock. If a method that changes something fails, it leaves the VM as it was, or its error
-// names the remains. Contexts bound every method. "Errors:" in a comment lists the errors of this
-// package that the method returns besides others.
+// Driver runs VMs by one virtualisation. The methods take the Machine of the VM's record, and the
+// caller of every method except Check holds the VM's lock. If a method that changes something fails,
+// it leaves the VM as it was, or its error names the remains. A method ends when its context ends.
+// "Errors:" in a comment lists the errors that callers can test for; a method can return others.
 type Driver interface {
 	// Name is the driver's name in node files and records.
 	Name() string
@@ -123,7 +123,7 @@ const (
 	Stopped State = "stopped"
 	Running State = "running"
 	Paused  State = "paused"  // by a panic of the guest, a full disk, or a person
-	Crashed State = "crashed" // its process ended unexpectedly
+	Crashed State = "crashed" // the VM's process ended unexpectedly
 )
 
 // Status is a VM's state with its circumstances.

@@ -9,9 +9,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/earlier"
 )
 
-// starts holds the times at which this process has started VMs. swdt measures how long a guest
-// needs only for these VMs: the guest of any other VM may have been up for hours before swdt asks
-// its SSH server.
+// starts holds the times at which this process has started VMs. Only the starts of these VMs are
+// measured: the guest of any other VM may have been up for hours before swdt asks its SSH server.
 type starts struct {
 	mu sync.Mutex
 	at map[string]time.Time // by the VM's name
@@ -45,8 +44,9 @@ func startKind(record Record, accelerator string) string {
 	return fmt.Sprintf("%s of %s by %s with %s", which, orNone(image), record.Driver, accelerator)
 }
 
-// lastStart returns a text that says how long the last start of the VM's image took. It returns ""
-// if no such time is known, or if the present start already takes longer.
+// lastStart returns a text with the time that the last start of the same kind took (see startKind).
+// It returns "" if no such time is known, if the present start already takes longer, or if the VM
+// cannot be examined.
 func (s *Machines) lastStart(ctx context.Context, name string) (took string) {
 	_, _ = s.with(ctx, name, func(record Record, driver Driver) (Report, error) {
 		status, err := driver.Status(ctx, record.Machine)

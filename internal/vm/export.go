@@ -22,9 +22,9 @@ const (
 type Exporter interface {
 	// Room returns the bytes that Export needs at most.
 	Room(ctx context.Context, m Machine, format DiskFormat) (int64, error)
-	// Export writes the disk of a stopped VM to a new file that needs no other file. done is
-	// called with the written fraction, from 0 to 1. If Export fails, it may leave a part of
-	// the file.
+	// Export writes the disk of a stopped VM to a new file that needs no other file. During the
+	// work, it calls the function done with the fraction that it has written, from 0 to 1. If
+	// Export fails, it may leave a part of the file.
 	Export(ctx context.Context, m Machine, file string, format DiskFormat, done func(fraction float64)) error
 }
 

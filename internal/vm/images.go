@@ -43,7 +43,7 @@ func (s *Machines) WithImages(open func() (Images, error)) *Machines {
 	return s
 }
 
-// errNoImages is returned for an ISO if there are no golden images.
+// errNoImages is returned for a node file that names an ISO if WithImages was not called.
 var errNoImages = errors.New("this swdt installs nothing from an ISO")
 
 func (s *Machines) openImages() (Images, error) {
@@ -59,7 +59,8 @@ const (
 	passwordFile = "password"
 )
 
-// over lays the disk of the VM over a golden image, and plans the CD for the first start.
+// over makes r the record of a VM whose disk is laid over a golden image, and adds the CD for the
+// first start.
 func (r *Record) over(image Golden) {
 	r.Image, r.FirstStart, r.golden = image.Image, true, &image
 	r.Discs = []string{r.file(firstStartCD)}
@@ -86,8 +87,8 @@ func (r Record) fill(folder string, document config.Document) error {
 }
 
 // usePassword reads the Administrator's password from the source that passwordFrom of the node file
-// names. Without passwordFrom it does nothing. The error is a *config.Error, and never contains the
-// password.
+// names. Without passwordFrom it does nothing. The error is a *config.Error, whose text never
+// contains the password.
 func (r *Record) usePassword(document config.Document) error {
 	source := document.Node.Spec.Machine.PasswordFrom
 	if source == nil {
@@ -112,9 +113,9 @@ const maxSerialReads = 256
 
 // emptyFirstCD replaces the CD of the first start by an empty CD if the script on the CD has
 // succeeded, since the CD holds the password. The VM keeps its CD drive, since a snapshot with
-// memory loads only on the hardware that the snapshot was saved on. The CD stays if a snapshot was
-// taken before the script succeeded: a VM that is restored from such a snapshot needs the CD again.
-// The VM must not run, and the caller holds its lock.
+// memory loads only on the hardware that the snapshot was saved on. The CD stays if there is a
+// snapshot without memory: such a snapshot was taken before the script succeeded, and a VM that is
+// restored from it needs the CD again. The VM must not run, and the caller holds the VM's lock.
 func (s *Machines) emptyFirstCD(ctx context.Context, record *Record, driver Driver) error {
 	installer, ok := driver.(Installer)
 	if !record.FirstStart || !ok {
@@ -125,8 +126,8 @@ func (s *Machines) emptyFirstCD(ctx context.Context, record *Record, driver Driv
 		return err
 	}
 	snapshots, err := driver.Snapshots(ctx, record.Machine)
-	// A snapshot without memory is from before the script's success: each stop after that empties
-	// the CD.
+	// Since the CD is not empty yet, no stop has followed the script's success. So each snapshot
+	// without memory is older than the success.
 	fresh := func(saved Snapshot) bool { return !saved.Memory }
 	if err != nil || slices.ContainsFunc(snapshots, fresh) {
 		return err

@@ -29,7 +29,7 @@ const MaxSerial = 64 << 10
 // others.
 const Emulated = "tcg"
 
-// Observer counts the activity of a VM since Observe.
+// Observer counts the activity of a running VM.
 type Observer interface {
 	// Look returns the counts. If the VM has ended, Look returns no error; Signs.State reports that
 	// the VM has ended.
@@ -42,9 +42,9 @@ type Signs struct {
 	State   State
 	Reason  string // explains Paused and Crashed
 	Resets  int    // since Observe
-	Loaded  int64  // bytes, from the CDs, since power on
-	Written int64  // bytes, to the disk, since power on
-	Screen  []byte // the present screen as PNG; nil if it cannot be seen
+	Loaded  int64  // bytes that were read from the CDs since power-on
+	Written int64  // bytes that were written to the disk since power-on
+	Screen  []byte // the present screen as PNG; nil if the screen cannot be seen
 }
 
 // Published names the files of an image, in the folder that Publish moved them to.

@@ -21,7 +21,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
-// writeKeys makes the SSH key pair that logs in to a VM, in a new folder.
+// writeKeys makes the SSH key pair with which swdt logs in to a VM, and writes the pair into the
+// folder.
 func writeKeys(folder, name string) error {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

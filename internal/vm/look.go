@@ -12,7 +12,7 @@ import (
 // maxSnapshotName is the longest name of a snapshot in bytes.
 const maxSnapshotName = 128
 
-// explained adds the remedy to an error of a driver.
+// explained adds the VM's name to an error of a driver, and the remedy if one is known.
 func explained(name string, err error) error {
 	switch {
 	case err == nil:
@@ -27,8 +27,8 @@ func explained(name string, err error) error {
 	return fmt.Errorf("VM %s: %w", name, err)
 }
 
-// looked calls look with the record and the driver of a complete VM while it holds the VM's lock.
-// It adds the remedy to the error that look returns.
+// looked calls the function look with the record and the driver of a complete VM while it holds the
+// VM's lock. It adds the VM's name and the remedy to the function's error, as explained does.
 func (s *Machines) looked(ctx context.Context, name string, look func(Record, Driver) error) error {
 	_, err := s.with(ctx, name, func(record Record, driver Driver) (Report, error) {
 		return Report{}, explained(name, look(record, driver))

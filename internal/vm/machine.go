@@ -29,7 +29,7 @@ type Machine struct {
 	Discs []string `json:"discs"`
 	// Display selects the VNC server that shows the screen; empty means DisplaySocket.
 	Display Display `json:"display"`
-	// Accelerator is kvm, hvf, whpx, tcg, or empty: the best that works.
+	// Accelerator is kvm, hvf, whpx or tcg; empty means the best accelerator that works.
 	Accelerator string `json:"accelerator"`
 }
 

@@ -25,7 +25,7 @@ type Machines struct {
 	drivers []Driver
 	command string
 	docker  network.Docker         // the engine whose networks the VMs can be on
-	images  func() (Images, error) // nil if there are no golden images
+	images  func() (Images, error) // opens the golden images; nil if swdt installs from no ISO
 	times   earlier.Times          // the durations of earlier work
 	starts  *starts                // the starts of VMs by this process
 }
@@ -90,7 +90,8 @@ type Plan struct {
 	BuildsImage bool
 }
 
-// Plan returns the VM that Create would make from a node's spec.machine. It changes nothing.
+// Plan returns the VM that Create would make from a node's spec.machine. If the VM has a record
+// already, the plan has that record. Plan changes nothing.
 func (s *Machines) Plan(ctx context.Context, document config.Document, report ui.Reporter) (Plan, error) {
 	r, err := s.planned(document)
 	if err != nil {

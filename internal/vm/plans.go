@@ -58,7 +58,8 @@ func NewPlans(results []fleet.Result[Plan]) Plans {
 	return plans
 }
 
-// WriteText writes the VMs that would be made. join quotes a command for the user's shell.
+// WriteText writes each plan that did not fail, also that of a VM that exists already. join quotes a
+// command for the user's shell.
 func (p Plans) WriteText(page *ui.Page, join func([]string) string) error {
 	for _, plan := range p.VMs {
 		if plan.Error != "" {
@@ -329,7 +330,8 @@ func (p Pressed) WriteText(w io.Writer) error {
 	return err
 }
 
-// WriteDetails writes each VM with its parts and its keys.
+// WriteDetails writes the state of each VM and, one in a line, the other values of its report that
+// are not empty.
 func (r Reports) WriteDetails(w io.Writer) error {
 	for i, vm := range r.VMs {
 		if i > 0 {

@@ -19,7 +19,7 @@ const recordVersion = 1
 // maxRecord is far larger than any record, in bytes.
 const maxRecord = 1 << 20
 
-// Files that the folder of a VM has with every driver.
+// Names of files in a VM's folder, the same for all drivers.
 const (
 	recordFile     = "machine.json" // marks the folder as a VM's
 	keyFile        = "id_ed25519"
@@ -36,15 +36,16 @@ type Record struct {
 	// FixedPorts names the forwards whose ports of your machine the node file sets.
 	FixedPorts []string `json:"fixedPorts"`
 	// FirstStart is set for a VM that is made from a golden image, until the script of the first
-	// start has succeeded. Until then, the VM's CD holds the Administrator's password.
+	// start has succeeded and swdt has emptied the VM's CD. Until then, the CD holds the
+	// Administrator's password.
 	FirstStart bool `json:"firstStart"`
 
 	// OwnPassword is set if the node file names the source of the Administrator's password. The
 	// password is then in no file of the VM except the CD of the first start.
 	OwnPassword bool `json:"ownPassword"`
 
-	given  *answer.Password // of a VM that is being made; nil: swdt generates a password
-	golden *Golden          // of a VM that is being made; nil: there is no golden image
+	given  *answer.Password // the password that the user has set for a VM that is being made; nil: swdt generates one
+	golden *Golden          // the golden image of a VM that is being made; nil: the VM has none
 }
 
 func (r Record) file(name string) string { return filepath.Join(r.Folder, name) }

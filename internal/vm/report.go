@@ -20,9 +20,9 @@ import (
 
 // States of a VM, in addition to the states that its driver reports.
 const (
-	Incomplete State = "incomplete" // its creation was interrupted
-	Busy       State = "busy"       // another swdt works on it
-	Damaged    State = "damaged"    // its record, its disk or its domain cannot be used, or its state is not known
+	Incomplete State = "incomplete" // the VM's creation was interrupted
+	Busy       State = "busy"       // another swdt works on the VM
+	Damaged    State = "damaged"    // the VM's record, disk or domain cannot be used, or its state is not known
 )
 
 // Results of a command for one VM, with the same names as for nodes.
@@ -82,7 +82,8 @@ func (r Reports) Names() (names []string) {
 	return names
 }
 
-// report returns a report with only the values that the record has.
+// report returns a report with only the values that are known without the driver; its State is
+// Stopped.
 func (r Record) report() Report {
 	return Report{
 		Name: r.Name, Result: ok, State: Stopped, Driver: r.Driver, CPUs: r.CPUs, Memory: r.Memory, Disk: r.Disk,
@@ -93,7 +94,8 @@ func (r Record) report() Report {
 	}
 }
 
-// Used returns the size of all files of a folder on your machine's disk, in bytes.
+// Used returns the size of all regular files of a folder on your machine's disk, in bytes. It skips
+// files and folders that it cannot examine.
 func Used(folder string) (bytes int64) {
 	_ = filepath.WalkDir(folder, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -217,8 +219,9 @@ func (s *Machines) look(ctx context.Context, record Record, report *Report) {
 // the VM as busy.
 const listPatience = 500 * time.Millisecond
 
-// List reports the VMs with these names, or all VMs if no name is given. It reads the present state
-// of each VM, also of VMs that are not complete. A name that no VM has is reported as Absent.
+// List reports the VMs with these names, or all VMs if no name is given, also VMs that are damaged or
+// not complete. It asks the driver for the present state of each complete VM that no other command
+// works on. A name that no VM has is reported as Absent.
 func (s *Machines) List(ctx context.Context, names ...string) ([]Report, error) {
 	all, err := s.store.All()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // StopLimit is the default time that a guest has to shut down.
 const StopLimit = 3 * time.Minute
 
-// startTries bounds how often Start tries again because other processes take the chosen ports.
+// startTries bounds how often Start tries to start a VM while other processes take the chosen ports.
 const startTries = 5
 
 // IncompleteError reports a VM whose creation was interrupted.
@@ -211,8 +211,8 @@ func (s *Machines) stop(ctx context.Context, record Record, driver Driver, o Sto
 	return nil
 }
 
-// Restart shuts the guest down and starts the VM again; with Force it resets the VM at
-// once. A VM that does not run is started.
+// Restart shuts the guest down and starts the VM again; with Force it resets the VM at once. It
+// starts a VM that neither runs nor is paused.
 func (s *Machines) Restart(ctx context.Context, name string, o StopOptions, r ui.Reporter) (Report, error) {
 	return s.with(ctx, name, func(record Record, driver Driver) (Report, error) {
 		status, err := driver.Status(ctx, record.Machine)

@@ -18,8 +18,8 @@ const (
 	// lockFolder holds the locks. It is beside the VMs' folders, since a VM's folder can be
 	// removed while its lock is held.
 	lockFolder = ".locks"
-	// newPrefix begins the names of the folders of VMs that are being made, and gonePrefix
-	// the names of the folders of deleted VMs. No VM's folder begins with a dot.
+	// newPrefix begins the name of the folder of a VM that is being made. gonePrefix begins the name
+	// of the folder of a deleted VM. The name of any other VM's folder does not begin with a dot.
 	newPrefix, gonePrefix = ".new", ".gone"
 )
 
@@ -55,9 +55,9 @@ func OpenStore(root string) (*Store, error) {
 	return &Store{root}, nil
 }
 
-// OwnFolder makes a folder, if it is missing, and returns its absolute path without symbolic links:
-// a link lets the user keep large disks elsewhere. The error is an *UnsafeError if another user can
-// change the folder.
+// OwnFolder makes a folder, if it is missing, and returns its absolute path. It resolves symbolic
+// links and permits them, since a link lets the user keep large disks elsewhere. The error is an
+// *UnsafeError if another user can change the folder.
 func OwnFolder(path string) (string, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return "", err

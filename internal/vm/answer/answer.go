@@ -18,17 +18,18 @@
 // this package has been read by a real Windows Setup yet.
 package answer
 
-// Names of the answer files in the root of a CD. Setup looks for the first while it
-// installs, and for the second when a generalised image starts; sysprep is given the
-// third by its path.
+// Names of the answer files in the root of a CD. Windows Setup looks for SetupFile while it
+// installs, and for GeneralizedFile when a generalised image starts. The script of the first logon
+// passes the path of SysprepFile to sysprep.
 const (
 	SetupFile       = "Autounattend.xml"
 	GeneralizedFile = "Unattend.xml"
 	SysprepFile     = "sysprep.xml"
 )
 
-// Options are the answers to Setup's questions. If a file needs an answer that has the zero value,
-// the function that returns the file returns an error, unless the field's comment gives a default.
+// Options are the answers to Setup's questions. Release, Language, ComputerName and Password are
+// required, and so is Index for the function Setup; if one of them is missing, the functions of this
+// package return an error. The other fields may have their zero values.
 type Options struct {
 	Release Release
 	// Core reports whether the edition is a Server Core, which has no Server Manager.
@@ -65,8 +66,9 @@ type Command struct {
 	Description string
 }
 
-// Setup returns Autounattend.xml. With this file, Setup wipes disk 0, installs the image of o.Index
-// for UEFI, and asks nothing until the first logon. The file holds the password.
+// Setup returns Autounattend.xml. With this file, Windows Setup wipes disk 0, installs the image of
+// o.Index for UEFI, and asks nothing until the first logon unless a step fails. The file holds the
+// password.
 func Setup(o Options) ([]byte, error) {
 	o = o.withDefaults()
 	if err := o.check(forSetup); err != nil {

@@ -21,7 +21,7 @@ type Password struct {
 
 const hidden = "[password]"
 
-// NewPassword returns a password with this text, which is checked when it is used.
+// NewPassword returns a password with this text. It does not check the text; Check does.
 func NewPassword(text string) Password { return Password{text: &text} }
 
 // Reveal returns the text.

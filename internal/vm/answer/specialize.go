@@ -48,8 +48,8 @@ type synchronousCommand struct {
 	Path        string `xml:"Path"`
 }
 
-// privateNetwork makes the first network private before Windows sees it. The firewall's rules
-// for private networks then apply, and Windows does not ask.
+// privateNetwork returns the command that makes the first network private before Windows sees that
+// network. The firewall's rules for private networks then apply, and Windows does not ask.
 func privateNetwork() deployment {
 	return deployment{component: named("Microsoft-Windows-Deployment"), Commands: []synchronousCommand{{
 		added: add(), Order: 1, Description: "The first network is private",

@@ -1,12 +1,12 @@
-// Package configcd writes the CD that an unattended installation reads beside the media
-// of Windows: the answer file, the script of the first logon, the public keys, drivers
-// and OpenSSH.
+// Package configcd writes the CD that Windows reads during an unattended installation, or at the
+// first start of a generalised image: the answer file, the script of the first logon, the public
+// keys, drivers and OpenSSH.
 //
 // The CD holds the password of the Administrator, in a form that anyone can decode. The CD's file
 // is therefore readable by this user alone (mode 0600, from its first byte), and is in a folder
-// that no other user can write to. [Wipe] removes the file when the installation has ended; the
-// script of the first logon removes the copies inside the guest. The CD is never a part of a golden
-// image or of a snapshot.
+// that no other user can write to. The caller removes the file with [Wipe], or replaces it with
+// [Empty], when Windows needs the CD no more; the script of the first logon removes the copies
+// inside the guest. The CD is never a part of a golden image or of a snapshot.
 //
 //   - configcd.go: the options, and the file
 //   - content.go: the files on the CD
@@ -44,7 +44,8 @@ type Options struct {
 	// Drivers holds the drivers, in folders of any names; nil: the CD has no drivers.
 	Drivers fs.FS
 	// OpenSSH is the MSI or the zip of Win32-OpenSSH. If it is the zero File, the VM uses the
-	// OpenSSH of Windows, which Windows before Server 2025 downloads from the internet.
+	// OpenSSH of Windows; an installation of any release except Server 2025 downloads this OpenSSH
+	// from the internet.
 	OpenSSH File
 	// Agent is the MSI of QEMU's guest agent; the zero File: the CD has no agent.
 	Agent File

@@ -10,8 +10,9 @@
 //
 // # Trust
 //
-// The guest is hostile. It can get no other address than the lease's. Serve skips a frame that is too
-// short, too long, fragmented or sent by another card; every loop and length has a bound.
+// The guest is hostile. It can get no other address than the lease's. Serve skips a frame that is
+// too short or sent by another card, reads no DHCP message from a fragment, and returns an error for
+// a packet that is too long. Every loop and length has a bound.
 package dhcp
 
 import (
@@ -59,10 +60,10 @@ type event int
 const (
 	nothing  event = iota
 	offered        // DHCPDISCOVER: the guest looks for a server, and the answer offers the address
-	accepted       // the guest has taken the address
-	refused        // the guest has asked for another address
-	declined       // the guest has found another machine at the address
-	used           // the guest uses the address
+	accepted       // DHCPREQUEST for the lease's address: the answer accepts the request
+	refused        // DHCPREQUEST for another address: the answer refuses the request
+	declined       // DHCPDECLINE: the guest has found another machine at the address
+	used           // the guest has sent a frame from the address
 )
 
 // answer returns the answer to a message of the guest, the meaning of the message, and the parsed

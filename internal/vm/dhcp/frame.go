@@ -20,7 +20,8 @@ const (
 	hops                   = 64
 )
 
-// serverMAC returns the MAC address that sends the answers: a local address that no card has.
+// serverMAC returns the MAC address from which the answers are sent: a locally administered address
+// that no card has.
 func serverMAC() net.HardwareAddr { return net.HardwareAddr{0x02, 's', 'w', 'd', 't', 0} }
 
 // frame is an Ethernet frame that a guest has sent.

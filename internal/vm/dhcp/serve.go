@@ -16,9 +16,10 @@ const (
 	largestFrame = 4096 + 65536
 	// largestHeader bounds the header that a paravirtual card puts before each frame.
 	largestHeader = 64
-	// settleLimit is how long Serve waits until the guest uses an address that it has accepted. In
-	// this time, the guest tests whether another machine has the address, and may still decline.
-	// After this time, Serve takes the address as used.
+	// settleLimit is how long Serve waits, after it has accepted the guest's request for the
+	// address, until the guest uses the address. In this time, the guest tests whether another
+	// machine has the address, and may still decline. After this time, Serve takes the address as
+	// used.
 	settleLimit = 5 * time.Second
 	// mostWaiting bounds the answers that wait because the guest or its QEMU does not read them.
 	mostWaiting = 16
@@ -53,8 +54,8 @@ type server struct {
 // Serve answers the guest until the guest uses the address of the lease. It reads frames from
 // `from` and writes frames to `to`, both in the form of QEMU's filters: the length of the packet
 // with its header, the length of the header (four bytes each, big endian), and the packet. The
-// caller closes both after Serve has returned. The error is an ErrDeclined if another machine has
-// the address, and the error of ctx if ctx has ended.
+// caller closes both after Serve has returned. The error is an ErrDeclined if the guest reports that
+// another machine has the address, and the cause of ctx's end if ctx has ended.
 //
 // Serve continues to read while an answer waits, since QEMU reads no answer while its copy of a
 // frame waits. If Serve did not read, a guest that floods would stop QEMU. Answers beyond
@@ -110,8 +111,9 @@ func (s *server) take(p packet) (event, error) {
 	return nothing, nil
 }
 
-// respond queues the answer to a DHCP message, and returns the meaning of the message. It drops the
-// answer, and returns nothing as the meaning, if too many answers wait.
+// respond queues the answer to a DHCP message, and returns the meaning of the message. If too many
+// answers wait, respond drops the answer and returns the event nothing. The error is an ErrDeclined
+// if the guest declines the address.
 func (s *server) respond(message []byte, header int) (event, error) {
 	reply, meaning, request := s.lease.answer(message)
 	if meaning == declined {

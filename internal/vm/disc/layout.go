@@ -66,8 +66,8 @@ func (i *Image) lay() *layout {
 	return l
 }
 
-// walk gives the entries their names of level 1, and lists the files in the order of
-// their names.
+// walk gives the entries their names of level 1, and lists the files, folder by folder in the order
+// of their names.
 func (l *layout) walk(folder *entry) {
 	folder.shorten()
 	for _, child := range folder.children {

@@ -50,8 +50,8 @@ func (w work) took() time.Duration {
 	return time.Duration(w.Seconds * float64(time.Second))
 }
 
-// Remember stores how long a kind of work took. If the file cannot be written, the next command has
-// no estimate.
+// Remember stores how long a kind of work took. If the file cannot be written, the next command
+// estimates without this time.
 func (t Times) Remember(kind string, took time.Duration) {
 	if t.path == "" {
 		return

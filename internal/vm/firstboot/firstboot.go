@@ -43,8 +43,8 @@ const (
 	Archive OpenSSH = "zip"
 )
 
-// End selects how the script ends if all stages succeed. After a failure, the machine always stays
-// on, so that a person can examine it.
+// End selects how the script ends if all required stages succeed. If a required stage fails, the
+// machine always stays on, so that a person can examine the machine.
 type End string
 
 const (
@@ -94,7 +94,7 @@ func Script(o Options) ([]byte, error) {
 	return []byte(out.String()), nil
 }
 
-// values are the variables of the script's head.
+// values returns the variables of the script's head.
 func (o Options) values() []struct{ name, text string } {
 	return []struct{ name, text string }{
 		{"swdtOpenSSHFile", o.OpenSSHFile},

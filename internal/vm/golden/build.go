@@ -287,7 +287,7 @@ func (b *build) publish(ctx context.Context, done install.Report) (Manifest, err
 	if err != nil {
 		return Manifest{}, errors.Join(fmt.Errorf("keep the golden image: %w", err), staging.Remove())
 	}
-	_ = os.RemoveAll(b.images.failedFolder(b.key)) // of an earlier build
+	_ = os.RemoveAll(b.images.failedFolder(b.key)) // of an earlier build that failed
 	return made, nil
 }
 

@@ -19,7 +19,7 @@ type BuildError struct {
 	*install.Failure
 	Screen string // path of a PNG; "" if no screen was seen
 	Serial string // path of the end of the serial port's text; "" if nothing was sent
-	Last   string // the last lines of that text, printable
+	Last   string // the last lines of the serial port's text, printable
 }
 
 func (e *BuildError) Error() string {
@@ -42,8 +42,8 @@ func (e *BuildError) Unwrap() error { return e.Failure }
 const lastLines = 3
 
 // failed stores the last screen and the end of the serial port's text of an installation that
-// failed, and returns a *BuildError. The VM must still exist. failed returns other errors as they
-// are, and also the error of an interrupted installation.
+// failed, and returns a *BuildError. The VM must still exist. For an interrupted installation, and
+// for an err that is no *install.Failure, it stores nothing and returns err.
 func (b *build) failed(ctx context.Context, g *guest, err error) error {
 	var failure *install.Failure
 	if !errors.As(err, &failure) || failure.Cause == install.Interrupted {

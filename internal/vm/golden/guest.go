@@ -27,7 +27,7 @@ type guest struct {
 	machine  vm.Machine
 	observer vm.Observer
 
-	read   int64 // bytes of the serial port
+	read   int64 // number of bytes that were read from the serial port
 	line   []byte
 	marks  []install.Mark
 	tail   []byte

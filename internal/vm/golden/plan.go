@@ -12,7 +12,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm"
 )
 
-// Plan is a build that would run.
+// Plan is the result of a dry run of a build for one node file.
 type Plan struct {
 	fleet.Outcome
 	// Image has the state ready if the image exists, and missing if it does not.
@@ -58,7 +58,7 @@ func (s *Images) Plan(ctx context.Context, document config.Document, r ui.Report
 	return plan, err
 }
 
-// Of returns p or, if err is not nil, the plan for a node file that cannot be used.
+// Of returns p or, if err is not nil, the failed plan for the node with this name.
 func (p Plan) Of(name string, err error) Plan {
 	if err != nil {
 		return Plan{
@@ -69,7 +69,7 @@ func (p Plan) Of(name string, err error) Plan {
 	return p
 }
 
-// Plans are the builds that would run for several node files.
+// Plans are the results of a dry run of builds for several node files.
 type Plans struct {
 	Builds []Plan `json:"builds"`
 }

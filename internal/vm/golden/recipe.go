@@ -32,7 +32,7 @@ type recipe struct {
 	release  answer.Release
 	machine  vm.Machine       // the VM that installs; it has no folder and no discs yet
 	cd       configcd.Options // without password and keys
-	files    []io.Closer      // from which the CD is written
+	files    []io.Closer      // the open ISO of Windows, and the open files from which the CD is written
 }
 
 // close closes the files of the recipe.
@@ -235,7 +235,8 @@ const (
 	constantKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 )
 
-// cdTime returns the time of all files on CDs, so that equal content has equal bytes.
+// cdTime returns the time of all files on the CD of an installation, so that equal content has equal
+// bytes.
 func cdTime() time.Time { return time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC) }
 
 // keyForm is a part of every key. Raising it makes swdt build all images anew.

@@ -23,8 +23,8 @@ type State string
 const (
 	Ready       State = "ready"
 	Building    State = "building"
-	Interrupted State = "interrupted" // its build was killed
-	Failed      State = "failed"      // its last build failed, and left its screen and serial log
+	Interrupted State = "interrupted" // the image's build was killed
+	Failed      State = "failed"      // the image's last build failed, and left the screen and the serial log
 	Damaged     State = "damaged"
 	Missing     State = "missing" // no such image exists; a build would make it
 )

@@ -13,7 +13,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/media"
 )
 
-// wantedDrivers are the drivers of virtio-win for the devices that swdt's VMs have or may get.
+// wantedDrivers returns the names of the virtio-win drivers for the devices that swdt's VMs have or
+// may get.
 func wantedDrivers() []string {
 	return []string{"viostor", "vioscsi", "netkvm", "vioserial", "balloon", "viorng", "pvpanic", "qemupciserial"}
 }
@@ -21,8 +22,8 @@ func wantedDrivers() []string {
 // agentPath is the installer of QEMU's guest agent on virtio-win.
 const agentPath = "guest-agent/qemu-ga-x86_64.msi"
 
-// addDrivers puts the drivers of a virtio-win ISO for a version of Windows, and the guest
-// agent if the ISO has it, on the CD. The file must stay open until the CD is written.
+// addDrivers adds to the CD the drivers that a virtio-win ISO has for a version of Windows, and the
+// guest agent if the ISO has one. The file must stay open until the CD is written.
 func addDrivers(cd *configcd.Options, file *os.File, version string) error {
 	info, err := file.Stat()
 	if err != nil {
