@@ -112,8 +112,9 @@ func (t table) list(name string) (all []string) {
 	return all
 }
 
-// read sets the fields from the tables in which this version of the configuration has them.
-// See internal/format/containerdconfig for these tables.
+// read sets the fields from the output of containerd config dump. It reads the tables of all
+// versions of the configuration, since each version has the settings in other tables. See
+// internal/format/containerdconfig for these tables.
 func (c *ContainerdConfig) read(dumped string) error {
 	all := table{}
 	if err := toml.Unmarshal([]byte(dumped), &all); err != nil {
@@ -148,7 +149,8 @@ func (c *ContainerdConfig) read(dumped string) error {
 	return nil
 }
 
-// cni reads the pod network's configuration and lists its binaries.
+// cni reads the configuration files of the pod network, and lists the files in the folders of
+// CNI binaries.
 func (g *gatherer) cni(ctx context.Context, config ContainerdConfig) (CNI, error) {
 	cni := CNI{
 		Folder: cmp.Or(config.ConfFolder, defaultConfFolder), Folders: config.BinFolders, Files: []CNIFile{},

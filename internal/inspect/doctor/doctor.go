@@ -1,8 +1,8 @@
 // Package doctor finds faults of a node, and reports their remedies.
 //
 // Gather asks the node, its container runtime and its cluster for facts, in
-// parallel; each fact is a value or the reason why it is unknown. Examine runs every
-// rule on the facts. A rule contacts nothing, so that the same facts, read from a
+// parallel; each fact is a value or the reason why it is unknown. Examine runs the
+// rules on the facts. A rule contacts nothing, so that the same facts, read from a
 // file or from a bundle, give the same findings. A rule that needs an unknown fact is
 // skipped, which is not the same as finding nothing.
 //
@@ -45,7 +45,7 @@ type Skipped struct {
 	Why  string `json:"why"`
 }
 
-// Report is the result of all rules for one node.
+// Report is the result of the rules for one node.
 type Report struct {
 	Node     string          `json:"name"`
 	Windows  string          `json:"windows"` // ltsc2022

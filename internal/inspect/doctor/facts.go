@@ -40,7 +40,7 @@ func factOf[T any](value T, err error) Fact[T] {
 	return Fact[T]{Unknown: err.Error()}
 }
 
-// UnmarshalJSON reads a value of null as a known value, since an empty list is written
+// UnmarshalJSON reads a value of null as a known value, since MarshalJSON writes a nil slice
 // as null.
 func (f *Fact[T]) UnmarshalJSON(text []byte) error {
 	var is struct {
@@ -92,7 +92,7 @@ type Facts struct {
 
 	// kubelet.
 	Programs     Fact[map[string]Program]     `json:"programs"`           // of kubelet, containerd, kube-proxy
-	Changeable   Fact[[]preflight.Changeable] `json:"changeablePrograms"` // writable for ordinary accounts
+	Changeable   Fact[[]preflight.Changeable] `json:"changeablePrograms"` // programs that ordinary accounts can change
 	KubeletFlags Fact[map[string]string]      `json:"kubeletFlags"`
 	Kubelet      Fact[KubeletConfig]          `json:"kubeletConfig"`
 	Health       Fact[Health]                 `json:"kubeletHealth"`

@@ -18,8 +18,8 @@ type Program struct {
 	Leftovers []string `json:"leftovers,omitempty"`
 }
 
-// KubeletConfig is the part of kubelet's configuration file that rules read, with its
-// drop-in files applied. A setting that is not in the files is nil.
+// KubeletConfig is a part of kubelet's configuration, from kubelet's configuration file and the
+// drop-in files. The pointer of a setting that is not in these files is nil.
 type KubeletConfig struct {
 	Path                     string    `json:"path"`
 	Kind                     string    `json:"kind"`
@@ -66,7 +66,7 @@ type Certificate struct {
 type ContainerdConfig struct {
 	Path        string `json:"path"`
 	Exists      bool   `json:"exists"`
-	FileVersion int    `json:"fileVersion"` // from the file; 0 if the file has none
+	FileVersion int    `json:"fileVersion"` // the version in the file; 0 if the file sets no version
 	Refused     string `json:"refused,omitempty"`
 	// The other fields are from the effective configuration, which `containerd config
 	// dump` prints.

@@ -43,9 +43,9 @@ func Unexamined(name string, err error) NodeReport {
 	return newNodeReport(fleet.NewOutcome(name, fleet.Failed, err), Report{})
 }
 
-// ExamineAll runs rules (none: all) on the facts of nodes, and returns the reports sorted by the
-// nodes' names. remedies completes the swdt commands in a text about a node, so that the user can
-// paste them.
+// ExamineAll runs the rules with the given ids (no ids: all rules) on the facts of nodes, and returns
+// the reports sorted by the nodes' names. The function remedies completes the swdt commands in a text
+// about a node, so that the user can paste them.
 func ExamineAll(all []Facts, remedies func(node, text string) string, rules ...string) (nodes []NodeReport) {
 	for _, facts := range all {
 		report, err := Examine(facts, rules...)
@@ -54,7 +54,7 @@ func ExamineAll(all []Facts, remedies func(node, text string) string, rules ...s
 			result = "findings"
 		}
 		node := newNodeReport(fleet.NewOutcome(facts.Node, result, err), report)
-		for i, f := range node.Findings { // report keeps the unrendered remedies, for grouping
+		for i, f := range node.Findings { // node.report keeps the incomplete remedies, for grouping
 			node.Findings[i].Remedy = remedies(facts.Node, f.Remedy)
 		}
 		nodes = append(nodes, node)
@@ -68,8 +68,8 @@ func (r FleetReport) Has(s finding.Severity) bool {
 	return slices.ContainsFunc(r.Nodes, func(n NodeReport) bool { return finding.Has(n.report.Findings, s) })
 }
 
-// WriteText writes the reports of the nodes that were examined. The errors of the other
-// nodes are printed to stderr.
+// WriteText writes the reports of the nodes that were examined. It writes nothing about the other
+// nodes: the command prints their errors to stderr.
 func (r FleetReport) WriteText(p *ui.Page, o TextOptions) error {
 	var reports []Report
 	for _, n := range r.Nodes {

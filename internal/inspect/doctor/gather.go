@@ -29,7 +29,7 @@ type Sources struct {
 	Pipe string
 }
 
-// factTimeout limits the time of each function that gathers facts, so that a source that does not
+// factTimeout limits the time of each function that inParallel runs, so that a source that does not
 // answer cannot delay the report for long.
 const factTimeout = 40 * time.Second
 
@@ -41,7 +41,7 @@ const eventsBack = 24 * time.Hour
 func Gather(ctx context.Context, from Sources) (Facts, error) {
 	g := &gatherer{Sources: from, look: preflight.Looker{Node: from.Node}}
 	g.facts = Facts{Form: Form, Node: from.Node.Name, Taken: time.Now().UTC()}
-	// The other facts depend on the facts of the machine.
+	// Some of the other facts depend on the facts of the machine.
 	if err := g.machine(ctx); err != nil {
 		return g.facts, fmt.Errorf("gather facts of the node: %w", err)
 	}
@@ -58,7 +58,7 @@ func Gather(ctx context.Context, from Sources) (Facts, error) {
 	return g.facts, nil
 }
 
-// gatherer gathers facts. Its methods run in parallel, and each method sets other fields.
+// gatherer gathers facts. Methods that run in parallel set different fields.
 type gatherer struct {
 	Sources
 	look  preflight.Looker
@@ -103,7 +103,7 @@ func (g *gatherer) machine(ctx context.Context) error {
 	return nil
 }
 
-// servicesThatMatter returns the services whose configuration is read.
+// servicesThatMatter returns the names of the services whose configuration is read.
 func servicesThatMatter() []string {
 	return []string{
 		"kubelet", "containerd", "kube-proxy", "csi-proxy", "hns", "vmcompute", "w32time", "calicofelix", "caliconode",
@@ -242,7 +242,7 @@ func (g *gatherer) updates(ctx context.Context) error {
 		updates.Automatic = false
 	}
 	options, optionsErr := g.Node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: updatePolicy, Name: "AUOptions"})
-	// With the options 1 to 3, Windows asks before it installs updates.
+	// With the values 1 to 3, Windows installs no updates by itself.
 	if optionsErr == nil && options.GetInteger() < 4 && options.GetInteger() > 0 {
 		updates.Automatic = false
 	}
@@ -253,7 +253,7 @@ func (g *gatherer) updates(ctx context.Context) error {
 	return err
 }
 
-// onlyMissing reports whether missing objects are the only cause of err.
+// onlyMissing reports whether err is nil or reports nothing but missing objects.
 func onlyMissing(err error) bool {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, one := range joined.Unwrap() {
@@ -266,7 +266,7 @@ func onlyMissing(err error) bool {
 	return err == nil || errors.Is(err, fault.ErrNotExist)
 }
 
-// proxy reads the proxy of the machine's environment, without its user and password.
+// proxy reads the proxies in the machine's environment, without their user names and passwords.
 func (g *gatherer) proxy(ctx context.Context) error {
 	reply, err := g.Node.Settings.GetEnvironment(ctx, &agentv1.GetEnvironmentRequest{})
 	var proxy Proxy

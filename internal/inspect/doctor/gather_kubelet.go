@@ -70,8 +70,8 @@ func (f *Facts) flag(name string) string {
 	return (*f.KubeletFlags.Value)[name]
 }
 
-// programs gathers the programs that the services of the node run, which of these programs ordinary
-// accounts can change, and the transactions on the node.
+// programs gathers the programs that the services kubelet, containerd and kube-proxy run, the
+// programs among them that ordinary accounts can change, and the transactions on the node.
 func (g *gatherer) programs(ctx context.Context) error {
 	request := &agentv1.InspectRequest{}
 	var running []preflight.Program
@@ -129,8 +129,8 @@ func (g *gatherer) kubelet(ctx context.Context) error {
 	return errors.Join(g.kubeletConfig(ctx), g.health(ctx))
 }
 
-// kubeletConfig reads the file of --config, then applies the drop-in files of
-// --config-dir to it.
+// kubeletConfig reads the file of --config, then the drop-in files of --config-dir, whose
+// settings override the settings of the file.
 func (g *gatherer) kubeletConfig(ctx context.Context) error {
 	path := onDrive(g.facts.flag("config"))
 	if path == "" {
@@ -168,7 +168,8 @@ func (g *gatherer) kubeletConfig(ctx context.Context) error {
 	return nil
 }
 
-// read applies a file to the settings that were read before.
+// read sets the fields of c from the content of a file. It keeps the fields that the content does
+// not set.
 func (c *KubeletConfig) read(content []byte) error {
 	text, err := yaml.YAMLToJSON(content)
 	if err != nil {
@@ -176,7 +177,7 @@ func (c *KubeletConfig) read(content []byte) error {
 	}
 	path := c.Path
 	err = json.Unmarshal(text, c)
-	c.Path, c.Problem = path, "" // content must not set these fields
+	c.Path, c.Problem = path, "" // the file must not set these fields
 	return err
 }
 
@@ -287,8 +288,9 @@ func eventOf(e events.Event) Event {
 	return event
 }
 
-// logFolders returns the folders with the logs of a node's programs. No other program rotates
-// these logs. The logs of containers are not included, since kubelet rotates them.
+// logFolders returns the folders with the logs of a node's programs. If the program that writes such
+// a log does not rotate the log, no other program does. The folders with the logs of containers are
+// left out, since kubelet rotates those logs.
 func logFolders() []string {
 	return []string{`C:\var\log\kubelet`, `C:\var\log\containerd`, `C:\var\log\kube-proxy`, `C:\var\log\calico`,
 		`C:\k\antrea\logs`}
@@ -337,8 +339,8 @@ func folderOf(file string) string {
 // isRoot reports whether a folder is the root of a drive, such as C:\.
 func isRoot(folder string) bool { return len(folder) == len(`C:\`) }
 
-// endpoint returns the endpoint of kubelet's runtime, from its flag, else from its
-// configuration, or "" if neither sets it.
+// endpoint returns the endpoint of kubelet's runtime, from kubelet's flag, else from kubelet's
+// configuration, or "" if neither sets the endpoint.
 func (f *Facts) endpoint() string {
 	if flag := f.flag("container-runtime-endpoint"); flag != "" {
 		return flag
@@ -359,7 +361,7 @@ func sameEndpoint(a, b string) bool {
 	return clean(a) == clean(b)
 }
 
-// The default paths of the files of a joined node.
+// The default paths of the files of a joined node, and of the runtime's pipe.
 const (
 	kubeletConf   = `C:\etc\kubernetes\kubelet.conf`
 	bootstrapConf = `C:\etc\kubernetes\bootstrap-kubelet.conf`

@@ -16,7 +16,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/cri"
 )
 
-// runtime gathers the facts of the container runtime, if there is one.
+// runtime gathers the facts of the container runtime, or the fact that no runtime answers.
 func (g *gatherer) runtime(ctx context.Context) error {
 	pipe := cmp.Or(g.Pipe, cri.DefaultPipe)
 	r := Runtime{Pipe: pipe}
@@ -83,8 +83,8 @@ func (g *gatherer) pods(ctx context.Context, client *criclient.Client) {
 	g.facts.InUse = factOf(containers, err)
 }
 
-// images gathers the images and the platform of each image. The platform needs a request of its own
-// for each image, since the list of images in CRI has no field for it.
+// images gathers the images and the platform of each image. The platform of each image needs a
+// separate request, since CRI's list of images has no field for the platform.
 func (g *gatherer) images(ctx context.Context, client *criclient.Client) {
 	// All images together get the time limit of one answer, whatever their number.
 	listed, cancel := context.WithTimeout(ctx, criclient.AnswerLimit)
@@ -111,8 +111,9 @@ func (g *gatherer) images(ctx context.Context, client *criclient.Client) {
 	g.facts.ImageStore = factOf(used, err)
 }
 
-// networks gathers the objects of the Host Network Service, without the JSON documents from which
-// they were read. These documents are many times as long, and no rule reads them.
+// networks gathers the objects of the Host Network Service, without the policies of endpoints and
+// without the JSON documents from which the objects were read. These documents are many times as
+// long as the objects, and no rule reads them.
 func (g *gatherer) networks(ctx context.Context) error {
 	state, err := hns.Read(ctx, g.Node.Compute)
 	for i := range state.Networks {

@@ -22,7 +22,7 @@ import (
 )
 
 // credentials gathers kubelet's API server, the CA that kubelet trusts, and the validity of
-// kubelet's certificates. It does not keep keys and tokens.
+// kubelet's certificates. It keeps neither keys nor tokens.
 func (g *gatherer) credentials(ctx context.Context) error {
 	conf, content, err := g.kubeconfig(ctx)
 	g.facts.Kubeconfig = factOf(conf, err)
@@ -82,7 +82,7 @@ func (g *gatherer) file(ctx context.Context, path string) ([]byte, error) {
 	return content, err
 }
 
-// serverOf returns the cluster of the current context, or else the first cluster.
+// serverOf returns the cluster of the current context, or else the cluster whose name sorts first.
 func serverOf(config *clientcmdapi.Config) (server clientcmdapi.Cluster) {
 	if c := named(config.Clusters, contextOf(config).Cluster); c != nil {
 		server = *c
@@ -90,7 +90,7 @@ func serverOf(config *clientcmdapi.Config) (server clientcmdapi.Cluster) {
 	return server
 }
 
-// userOf returns the user of the current context, or else the first user.
+// userOf returns the user of the current context, or else the user whose name sorts first.
 func userOf(config *clientcmdapi.Config) (user clientcmdapi.AuthInfo) {
 	if config == nil {
 		return user
@@ -108,8 +108,8 @@ func contextOf(config *clientcmdapi.Config) (current clientcmdapi.Context) {
 	return current
 }
 
-// named returns the value with that name. If there is none, it returns the value whose name
-// sorts first, or nil if there are no values.
+// named returns the value with this name. If no value has the name, it returns the value whose
+// name sorts first, or nil if there are no values.
 func named[T any](all map[string]*T, name string) *T {
 	if one, ok := all[name]; ok {
 		return one

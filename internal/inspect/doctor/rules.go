@@ -18,9 +18,9 @@ func Rules() []Rule {
 }
 
 // fromPreflight returns r with the check of `swdt join --preflight` that has the same name,
-// since a fault that prevents a machine from becoming a node also harms a node. The rule's
-// remedy replaces the check's remedy, which is about joining. The rule's severity is an
-// upper bound of the severity that the check reports.
+// since a fault that prevents a machine from becoming a node also harms a node. If the rule has a
+// remedy, this remedy replaces the check's remedy, which is about joining. The rule's severity is
+// an upper bound of the severity that the check reports.
 func fromPreflight(r Rule, see func(*Facts) preflight.Gathered) Rule {
 	r.look = func(f *Facts) (all []finding.Finding) {
 		problems, err := preflight.Judge(r.ID, see(f))

@@ -171,8 +171,8 @@ func podRules() []Rule {
 	}
 }
 
-// maxPending is the maximum time for which a pod may wait for its images and volumes, or
-// take to end, before it is reported.
+// maxPending is the age from which a pod that is still Pending is reported. It is also the time
+// after the grace period of a deleted pod after which the pod is reported if it still exists.
 const maxPending = 5 * time.Minute
 
 func lookAtWaiting(f *Facts) (all []finding.Finding) {

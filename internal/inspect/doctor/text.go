@@ -25,9 +25,9 @@ const (
 	maxEvidence = 3
 )
 
-// WriteText writes the reports of one or more nodes as text: one summary line for each
-// node, then each finding once with its nodes, evidence and remedy, then the skipped
-// rules with the reason. It keeps the order of the reports.
+// WriteText writes the reports of one or more nodes as text: the summary lines of the nodes (see
+// headlines), then each finding once with its nodes, evidence and remedy, then the skipped rules
+// with the reason. It lists nodes in the order of the reports.
 func WriteText(p *ui.Page, reports []Report, o TextOptions) error {
 	for _, line := range headlines(reports, o) {
 		if _, err := fmt.Fprintln(p, line); err != nil {

@@ -12,8 +12,8 @@ type Group struct {
 	Name     string
 	About    string
 	Channels []string // names of channels, with * for any text
-	IDs      []int    // none: all
-	Default  bool     // read if no channel is named
+	IDs      []int    // ids of the wanted events; no ids: all events
+	Default  bool     // reports whether swdt reads the group if the user names no channel
 }
 
 // Groups returns all groups. To add a group, add an entry.
@@ -67,7 +67,7 @@ func (e *NoChannelError) Error() string {
 	return fmt.Sprintf("the node has no event channel %s; `swdt exec -- wevtutil el` lists them", e.Name)
 }
 
-// selected is a channel and the ids of its wanted events; none: all.
+// selected is a channel and the ids of its wanted events; no ids: all events.
 type selected struct {
 	channel string
 	ids     []int
@@ -111,8 +111,8 @@ func choose(name string, present []string) ([]selected, error) {
 	return all, nil
 }
 
-// matching returns the channels that match a pattern. It leaves out analytic and debug channels
-// unless their full names are given: Windows disables these channels by default, and while they are
+// matching returns the channels that match a pattern. It leaves out analytic, debug and diagnostic
+// channels if the pattern has a *: Windows disables these channels by default, and while they are
 // enabled, they cannot be read.
 func matching(pattern string, present []string) (channels []string) {
 	pattern = strings.ReplaceAll(strings.ToLower(pattern), "/", "\x00") // lets * match a slash

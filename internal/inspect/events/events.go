@@ -41,7 +41,7 @@ type Datum struct {
 // Query selects events.
 type Query struct {
 	Channels []string // names, with * for any text, or names of Groups
-	IDs      []int    // none: all
+	IDs      []int    // ids of the wanted events; no ids: all events
 	Level    logline.Level
 	Since    time.Time
 	Until    time.Time

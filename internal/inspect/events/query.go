@@ -24,7 +24,7 @@ func (q Query) arguments(s selected, after uint64) []string {
 
 // newestFirst reports whether wevtutil must print the newest event first, which is necessary to get
 // only the last events. wevtutil prints the events after a known record in the order in which they
-// were logged.
+// were logged. With Wants, it prints all events in this order, and swdt selects the last ones.
 func (q Query) newestFirst(after uint64) bool { return after == 0 && q.Last > 0 && q.Wants == nil }
 
 // xpath returns a condition on the System element of events, in the part of XPath 1.0 that the

@@ -19,7 +19,8 @@ const (
 	// pollInterval is the time between two queries of a followed channel. It is long, since each
 	// query starts a program on the node.
 	pollInterval = 2 * time.Second
-	// batchSize is the largest number of events in a batch.
+	// batchSize is the largest number of events in a batch. Only the batch of the last events
+	// (Query.Last) may be larger.
 	batchSize = 256
 )
 
@@ -126,8 +127,8 @@ func (c Channel) Resume(ctx context.Context, q Query, at *Position, emit Emit) e
 		if err := c.stored(ctx, q, at, emit); err != nil {
 			return err
 		}
-		// The query of stored came after the query of newest, so it may have returned later events,
-		// whose numbers are higher than newest.
+		// c.stored asked wevtutil later than c.newest did, so c.stored may have emitted events whose
+		// numbers are higher than newest.
 		at.last, at.caughtUp = max(at.last, newest), true
 		if err := emit(nil, true); err != nil {
 			return err
@@ -228,8 +229,8 @@ func (c Channel) follow(ctx context.Context, q Query, at *Position, emit Emit) e
 	}
 }
 
-// ask queries the events that follow the record with the number after, calls each for every
-// event, and returns the highest record number.
+// ask queries the events that follow the record with the number after, passes every event to the
+// function each, and returns the highest record number (0 if there are no events).
 func (c Channel) ask(ctx context.Context, q Query, after uint64, each func(Event) error) (highest uint64, err error) {
 	d := &decoder{each: func(e Event) error {
 		highest = max(highest, e.Record)

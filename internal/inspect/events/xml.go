@@ -144,7 +144,7 @@ func parse(text []byte) Event {
 	return e
 }
 
-// leaves appends the names and values of all leaves below n.
+// leaves appends the names and values of all leaves of the tree n.
 func leaves(to []Datum, n node) []Datum {
 	if len(n.Any) == 0 {
 		return append(to, Datum{Name: n.XMLName.Local, Value: strings.TrimSpace(n.Text)})
@@ -167,8 +167,9 @@ func spelled(data []Datum) string {
 	return strings.Join(parts, " ")
 }
 
-// clean replaces control characters, whether they are literal or character references. Windows
-// writes such characters although XML 1.0 does not allow them.
+// clean replaces the characters that XML 1.0 does not allow with spaces. Windows writes such
+// characters, literally or as character references.
+
 func clean(text []byte) []byte {
 	text = bytes.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xfffe || r == 0xffff {

@@ -7,7 +7,7 @@
 //   - look.go: the systems of a node with their owners
 //   - into.go, inside.go: run a command or read a file in a container
 //   - kill.go: terminates a system
-//   - report.go: what `swdt hcs list` and `swdt hcs kill` print
+//   - report.go: the output of `swdt hcs list` and `swdt hcs kill`
 package hcs
 
 import (

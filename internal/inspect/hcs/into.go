@@ -22,8 +22,8 @@ type Target struct {
 	Pipe string // the named pipe of the container runtime
 }
 
-// Into finds a container of a node, calls found, and then does the work in the container.
-// found can finish other output before the work uses the streams.
+// Into finds a container of a node, calls the function found, and then the function work for the
+// container. The function found can finish other output before the function work uses the streams.
 func Into(
 	ctx context.Context, n *node.Node, target Target, s command.Streams, r ui.Reporter, found func(), work Work,
 ) (code int, err error) {
@@ -44,8 +44,8 @@ func Into(
 	return code, err
 }
 
-// find returns the container and the way to reach it: through the runtime, if the runtime
-// knows the container.
+// find returns the container and the way to reach it: target.Via if this is set, else the runtime
+// if the runtime knows the container, else hcsdiag.
 func find(ctx context.Context, n *node.Node, target Target, client *criclient.Client) (Inside, error) {
 	in := Inside{Way: ByRuntime, Runtime: client.Runtime, Processes: n.Processes}
 	name := target.Name

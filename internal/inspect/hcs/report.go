@@ -90,8 +90,8 @@ func (c Systems) table(wide bool) ui.Listing {
 	return t
 }
 
-// ownerName returns a program's name without its folder, and without .exe, which all
-// programs have.
+// ownerName returns a program's name without its folder and without the suffix .exe.
+
 func ownerName(program string) string {
 	return strings.TrimSuffix(path.Base(strings.ReplaceAll(program, `\`, "/")), ".exe")
 }

@@ -66,13 +66,13 @@ type api struct {
 	errs    []error
 }
 
-// reading is a function that reads one log and sends its records to in. The caller closes
-// in.
+// reading is a function that reads one log and sends the log's records to an Input. The caller
+// closes the Input.
 type reading func(ctx context.Context, in *Input) error
 
-// ShowByAPI sends a node's logs to the merger. It closes in, which stands for the node until the
-// node's logs are known. It reads all logs at the same time, since the merger releases no line
-// before the merger has a line of each log. ShowByAPI does not support Follow.
+// ShowByAPI sends a node's logs to the merger. It closes the given Input, which stands for the node
+// until the node's logs are known. It reads all logs at the same time, since the merger releases no
+// line before the merger has a line of each log. ShowByAPI does not support Follow.
 func ShowByAPI(ctx context.Context, kubelet Kubelet, node string, o Options, m *Merger, in *Input,
 	reporter ui.Reporter) error {
 	a := &api{kubelet: kubelet, node: node, options: o}
@@ -296,7 +296,8 @@ func (a *api) isWide(ctx context.Context, file string, text []byte, whole bool) 
 	return wide, nil
 }
 
-// lineStart returns the offset at which the last lines begin.
+// lineStart returns the offset at which the last lines of text begin. The parameter lines is the
+// number of these lines.
 func lineStart(text []byte, lines int) int {
 	wanted := int64(lines)
 	if wanted == 0 {
@@ -306,8 +307,8 @@ func lineStart(text []byte, lines int) int {
 	return from
 }
 
-// lastLines returns the offset at which the last lines begin, wanted lines in all, and
-// whether text has so many lines. The last byte of text never begins a line.
+// lastLines returns the offset at which the last lines begin, and whether text has so many lines.
+// The parameter wanted is the number of these lines. The last byte of text never begins a line.
 func lastLines(text []byte, wanted int64) (from int, found bool) {
 	end := max(0, len(text)-1)
 	for {
@@ -321,7 +322,7 @@ func lastLines(text []byte, wanted int64) (from int, found bool) {
 	}
 }
 
-// read reads the whole file, and sends its wanted lines.
+// read reads the whole file, and sends the lines that the options select.
 func (a *api) read(ctx context.Context, source, file string, in *Input) error {
 	body, err := a.kubelet.NodeLogs(ctx, a.node, file, nil, "")
 	if err != nil {
@@ -331,9 +332,9 @@ func (a *api) read(ctx context.Context, source, file string, in *Input) error {
 	return a.send(ctx, source, file, body, a.options.Tail, in)
 }
 
-// send converts a log's bytes to records, and sends the records that the options select, or the
-// last of them if last is not everyLine. The node's time zone is unknown: a time without a zone
-// counts as UTC.
+// send converts a log's bytes to records, and sends the records that the options select. If the
+// parameter last is not everyLine, it is the maximum number of records: send sends only the last
+// ones. The node's time zone is unknown: a time without a zone counts as UTC.
 func (a *api) send(ctx context.Context, source, file string, from io.Reader, last int, in *Input) error {
 	windowsPath := served + strings.ReplaceAll(file, "/", `\`)
 	if strings.HasPrefix(file, "pods/") {

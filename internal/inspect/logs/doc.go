@@ -6,6 +6,7 @@
 //   - find.go, configured.go, list.go: find the files on a node
 //   - pattern.go: a regular expression, and the words in it for which the node can
 //     search
+//   - show.go: reads the logs of one node, by SSH
 //   - tail.go: reads one file as records, from the agent
 //   - merge.go: merges the records of many logs by time, with bounded memory
 //   - nodes.go: reads the logs of several nodes, by SSH or the API server
@@ -37,7 +38,7 @@ type Record struct {
 
 // Options select lines.
 type Options struct {
-	Sources []string  // none: the existing logs of the node's services
+	Sources []string  // names of sources; no names: kubelet, containerd and kube-proxy
 	Since   time.Time // zero: from the beginning
 	Until   time.Time // zero: to the end
 	Tail    int       // number of the last lines of each log; negative: all
@@ -45,7 +46,7 @@ type Options struct {
 	Grep    *Pattern      // nil: every line
 	Level   logline.Level // lines of this level or worse; Unknown: every line
 
-	EventIDs []int // for the channels among Sources; none: all
+	EventIDs []int // ids of the wanted events of the channels among Sources; no ids: all events
 	// Verbatim requests that the lines of a single log are passed on without parsing,
 	// for a sink that needs only their text.
 	Verbatim bool

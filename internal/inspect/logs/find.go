@@ -75,8 +75,8 @@ type finder struct {
 	podLogs string // the containers' log folder; "": the setting was not read yet
 }
 
-// Find returns the files of the sources: existing files, and files that do not exist yet but that
-// the settings of a service, or a name file:PATH, name.
+// Find returns the files of the sources. It also returns files that do not exist yet, if the settings
+// of a service contain their paths, or if a source is file:PATH with such a path.
 func Find(ctx context.Context, n *node.Node, names []string) ([]Found, error) {
 	all, _, err := find(ctx, n, names)
 	return all, err

@@ -185,8 +185,8 @@ func (m *Merger) handle(e event, now time.Time) {
 }
 
 // advance updates the sort key for the input's first record. A record without a time, or with an
-// earlier time than a record before it, keeps the sort key of the record before it. As long as no
-// record of a live input has had a time, the sort key is the time of arrival.
+// earlier time than a record before it, keeps the sort key of the record before it. If no record of a
+// live input has had a time, the sort key is the time at which the first of these records arrived.
 func (in *Input) advance() {
 	first := in.batches[0]
 	switch {
@@ -200,7 +200,7 @@ func (in *Input) advance() {
 // idleInterval is the time until release runs again if no record is waiting.
 const idleInterval = time.Hour
 
-// release passes those waiting records to the sink that are older than every record that can still
+// release passes waiting records to the sink, if they are older than every record that can still
 // arrive. It returns the duration after which release must run again.
 func (m *Merger) release(now time.Time) (next time.Duration, err error) {
 	m.skipSilent(now)

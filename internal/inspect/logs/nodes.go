@@ -15,8 +15,8 @@ import (
 type Via string
 
 const (
-	// SSH, or the API server if the node is unreachable, ClusterNamed is set and logs are not
-	// followed.
+	// Auto is SSH. If the node is unreachable by SSH, ClusterNamed is set, and logs are not
+	// followed, Auto is the API server.
 	Auto Via = "auto"
 	SSH  Via = "ssh"
 	API  Via = "api"

@@ -21,7 +21,7 @@ type Printer struct {
 
 // PrintOptions configure a Printer.
 type PrintOptions struct {
-	Write      func(Line) error // writes a record to the writer of NewPrinter; nil: text
+	Write      func(Line) error // writes a record to the writer of NewPrinter; nil: records are printed as text
 	Story      *ui.Story        // suspended while lines are printed
 	Colour     bool
 	Timestamps bool

@@ -63,11 +63,11 @@ type show struct {
 	read    map[string]bool // the logs that are read, by path in lower case
 	owners  map[fileID]string
 	places  map[fileID]*positions
-	several atomic.Bool // reports whether there is more than one log
+	several atomic.Bool // reports whether there are several logs, or none yet
 }
 
-// Show sends a node's logs to the merger. It closes in, which stands for the node until the node's
-// logs are known. With Follow, Show returns when ctx ends.
+// Show sends a node's logs to the merger. It closes the given Input, which stands for the node until
+// the node's logs are known. With Follow, Show returns when ctx ends.
 func Show(ctx context.Context, n *node.Node, o Options, m *Merger, in *Input, reporter ui.Reporter) error {
 	s := &show{
 		node: n, options: o, merger: m, reporter: reporter,

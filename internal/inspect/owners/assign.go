@@ -93,8 +93,9 @@ func (a *assignment) findHeads() {
 }
 
 // firstProcess returns the first process of a running container or pod sandbox. It does not
-// return a process that is older than its container: for a container with Hyper-V isolation
-// the runtime reports a process id of the virtual machine.
+// return a process that is older than the container: for a container with Hyper-V isolation,
+// the runtime reports a process ID in the virtual machine, and a process of the node may have
+// the same ID.
 func (a *assignment) firstProcess(id string, created int64) (uint32, bool) {
 	pid := a.runtime.pids[id]
 	p, ok := a.processes[pid]

@@ -45,7 +45,7 @@ type Pod struct {
 	ID         string      `json:"id"`
 	State      string      `json:"state"` // ready, notready; unknown: the runtime did not answer
 	Handler    string      `json:"runtimeHandler"`
-	Created    *time.Time  `json:"created"` // nil: the runtime did not answer
+	Created    *time.Time  `json:"created"` // nil: not known
 	Shims      []Process   `json:"shims"`
 	Sandbox    []Process   `json:"sandbox"` // the processes of the pod sandbox itself
 	Containers []Container `json:"containers"`
@@ -66,7 +66,7 @@ type Container struct {
 	Image     string    `json:"image"`
 	State     string    `json:"state"` // created, running, exited, unknown
 	Attempt   uint32    `json:"attempt"`
-	Task      uint32    `json:"taskPid"` // the first process as the runtime reports it; 0 if it reports none
+	Task      uint32    `json:"taskPid"` // ID of the first process; 0 if the runtime reports none
 	Processes []Process `json:"processes"`
 }
 
@@ -96,7 +96,7 @@ type Process struct {
 	// UptimeSeconds is measured by the node's clock.
 	UptimeSeconds float64  `json:"uptimeSeconds"`
 	CPUSeconds    float64  `json:"cpuSeconds"`  // since the process started
-	Cores         *float64 `json:"cores"`       // mean over the window; nil if the process started later
+	Cores         *float64 `json:"cores"`       // mean over the window; nil if the process started within the window
 	MemoryBytes   uint64   `json:"memoryBytes"` // working set
 	Handles       uint32   `json:"handles"`
 	Threads       uint32   `json:"threads"`

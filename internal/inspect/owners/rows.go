@@ -38,7 +38,7 @@ func (l Report) rows() []row {
 func Columns() []string { return livetable.Names(columns()) }
 
 // columns returns the columns by which the table can be sorted. Rows without a process are
-// last.
+// last, unless the table is sorted by owner.
 func columns() []livetable.Column[row] {
 	number := func(of func(*Process) float64) func(a, b row) int {
 		weight := func(r row) float64 {
@@ -125,8 +125,8 @@ func (o filter) processes(all []Process) []Process {
 
 func (o filter) process(p Process) bool { return o.Matches(p.Name, fmt.Sprint(p.PID)) }
 
-// chosen returns copies of the elements for which keep returns true. keep gets a pointer to
-// the copy, which it may change.
+// chosen returns copies of the elements for which the function keep returns true. The function
+// gets a pointer to the copy of an element, and may change the copy.
 func chosen[T any](all []T, keep func(*T) bool) []T {
 	kept := []T{}
 	for _, one := range all {

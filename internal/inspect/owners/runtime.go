@@ -60,7 +60,7 @@ func askRuntime(ctx context.Context, n criproxy.Node, pipe string) (answer runti
 	ask := func(id string, info func() (map[string]string, error)) {
 		work.Go(func() error {
 			details, err := info()
-			if status.Code(err) == codes.NotFound { // removed after the list was made
+			if status.Code(err) == codes.NotFound { // it was removed after the runtime listed it
 				return nil
 			}
 			mutex.Lock()

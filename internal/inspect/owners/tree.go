@@ -63,8 +63,8 @@ func (t tree) parent(p *agentv1.Process) (*agentv1.Process, bool) {
 	return parent, true
 }
 
-// below returns a process and all its descendants. It omits the descendants for which stop
-// returns true, and the descendants of these.
+// below returns a process and all its descendants. It omits the descendants for which the function
+// stop returns true, and the descendants of the omitted ones.
 func (t tree) below(pid uint32, stop func(uint32) bool) []uint32 {
 	all := []uint32{pid}
 	seen := map[uint32]bool{pid: true} // with equal start times, two processes may each seem the parent of the other

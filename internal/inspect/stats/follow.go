@@ -20,7 +20,8 @@ type Row struct {
 }
 
 // Difference returns the relative difference of the reported rate from the computed rate:
-// 0.1 if the reported rate is 10 % higher. It returns false if a rate is missing.
+// 0.1 if the reported rate is 10 % higher. It returns false if a rate is missing, or if the
+// computed rate is 0.
 func (r Row) Difference() (float64, bool) {
 	if r.Point.Reported == nil || r.Computed == nil || *r.Computed <= 0 {
 		return 0, false
@@ -86,13 +87,14 @@ type groupKey struct {
 // group is the state that the series of one source and caller share.
 type group struct {
 	moved       time.Time // when a timestamp of any container last moved
-	by          Container
-	movedOthers time.Time // when a timestamp of a container other than the field by last moved
+	by          Container // the container whose timestamp last moved
+	movedOthers time.Time // when a timestamp of any other container last moved
 	swept       time.Time
 }
 
-// Add adds a reading to its series and judges its samples. The readings of one source and
-// caller must be added in the order in which they were received.
+// Add adds the samples of a reading to their series, and returns a judged row for each sample. It
+// returns no rows for a reading with an error. The caller must add the readings of one source and
+// caller in the order in which they were received.
 func (f *Follower) Add(r Reading) []Row {
 	if r.Err != "" {
 		return nil

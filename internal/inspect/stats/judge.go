@@ -5,7 +5,8 @@ import (
 )
 
 const (
-	// staleAfter is longer than the lifetime of kubelet's caches.
+	// staleAfter is the time after which an unchanged sample is stale. It is longer than the
+	// lifetime of kubelet's caches.
 	staleAfter = 30 * time.Second
 	// lag is the maximum age of a rate from a cache: kubelet computes the rate of the last
 	// 10 s every 10 s.
@@ -202,8 +203,9 @@ func wild(w Window) bool {
 	return whole && Cores(*last.Reported) > 2*highest+ticksASecond(4)
 }
 
-// highestRate returns the highest rate in cores between two consecutive samples within the
-// window. The result whole reports whether the series covers the window.
+// highestRate returns the highest rate in cores within the window: of all steps, and of all pairs
+// of consecutive samples that are at least brief apart. The result whole reports whether the series
+// covers the window.
 func highestRate(points []Point, window time.Duration) (highest float64, whole bool) {
 	whole = stepsBack(points, window, func(s step) bool {
 		highest = max(highest, s.cores())
@@ -261,9 +263,8 @@ func disagree(w Window) bool {
 	return differ(Cores(*mine.Reported), Cores(*theirs.Reported), w.Tolerance, ticksASecond(4))
 }
 
-// steady returns the computed rate, and whether the rate was nearly constant for the time
-// lag. Only a nearly constant rate can be compared with a cached rate, which may be as old as
-// lag.
+// steady returns the computed rate, and whether the rate was nearly constant for 20 s (the constant
+// lag). Only a nearly constant rate can be compared with a cached rate, which may be 20 s old.
 func steady(points []Point, tolerance float64) (float64, bool) {
 	rate, ok := Computed(points)
 	if !ok {

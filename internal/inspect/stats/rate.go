@@ -18,7 +18,7 @@ const (
 
 // Computed returns the rate in cores at the last point, from the counter's difference to
 // the latest point that is at least RateWindow older. It returns false if there is no such
-// point, or if the counter went back after that point.
+// point, if the last point has no counter, or if the counter went back between the two points.
 func Computed(points []Point) (cores float64, ok bool) {
 	return rateOver(points, RateWindow)
 }

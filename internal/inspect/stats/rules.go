@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Verdict names the kind of fault of a sample.
+// Verdict names a kind of fault of a sample, or a note on the sample (see Rule.Note).
 type Verdict string
 
 const (
@@ -28,16 +28,16 @@ type Rule struct {
 	Formula  string  `json:"formula"`
 	Cause    string  `json:"cause"`
 	Upstream string  `json:"upstream,omitempty"`
-	// Note reports whether the verdict only describes how the numbers are made, and does not mean
-	// that the numbers are wrong.
+	// Note reports whether the verdict only describes how Windows counts, and does not mean that
+	// the numbers are wrong.
 	Note bool `json:"note,omitempty"`
 
 	// Needs is the minimum length of a series that the rule can judge.
 	Needs time.Duration `json:"-"`
 
 	holds func(Window) bool
-	// possible reports whether the window has the numbers that the rule compares. If possible
-	// returns true, a sample without the verdict has passed the rule.
+	// possible reports whether the window has the numbers that the rule compares. If the window has
+	// these numbers, a sample without the verdict has passed the rule.
 	possible func(Window) bool
 }
 
@@ -123,7 +123,7 @@ func Verdicts() []Verdict {
 	return all
 }
 
-// RuleOf returns the rule of a verdict.
+// RuleOf returns the rule of a verdict, and whether there is such a rule.
 func RuleOf(v Verdict) (Rule, bool) {
 	rules := Rules()
 	i := slices.IndexFunc(rules, func(r Rule) bool { return r.Verdict == v })

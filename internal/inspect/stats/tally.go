@@ -13,7 +13,7 @@ type Tally struct {
 }
 
 type sourceTally struct {
-	before      time.Duration // the length of the watches before this one
+	before      time.Duration // the total length of the earlier watches
 	first, last time.Time     // the first and the last reading of this watch; zero: none yet
 	calls       int
 	failed      int

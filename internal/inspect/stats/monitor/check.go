@@ -78,8 +78,8 @@ func (f *Check) Result() error {
 	return &FailedError{strings.Join(parts, "\n")}
 }
 
-// notChecked returns a text that lists the verdicts that were not checked, each with the number of
-// samples of one container that it needs.
+// notChecked returns a text that lists the verdicts that were not checked. For each verdict, the text
+// names the samples of one container that the rule of the verdict needs.
 func notChecked(verdicts []stats.Verdict) string {
 	var parts []string
 	for _, v := range verdicts {

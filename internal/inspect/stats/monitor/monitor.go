@@ -54,8 +54,8 @@ type Observer interface {
 // ErrEnough is the error that an Observer returns to end the watch.
 var ErrEnough = errors.New("seen enough")
 
-// OneAtATime returns an Observer that the watches of several nodes can share. It calls the
-// methods of to one at a time.
+// OneAtATime returns an Observer that the watches of several nodes can share. It passes one call
+// at a time on to the given Observer.
 func OneAtATime(to Observer) Observer { return &oneAtATime{to: to} }
 
 type oneAtATime struct {

@@ -48,9 +48,9 @@ func (e *UnansweredError) Error() string {
 
 func (e *UnansweredError) Unwrap() error { return e.Err }
 
-// Run watches until the time is over or ctx ends, neither of which is an error. It calls each with
-// every reading, one at a time; the readings of one source and caller are in the order of the
-// requests. If each returns an error, Run ends and returns this error.
+// Run watches until the time is over or ctx ends, neither of which is an error. It passes every
+// reading to the function each, one reading at a time; the readings of one source and caller are in
+// the order of the requests. If that function returns an error, Run ends and returns this error.
 func Run(ctx context.Context, o Options, each func(stats.Reading) error) error {
 	if err := o.first(ctx, each); err != nil || ctx.Err() != nil {
 		return err

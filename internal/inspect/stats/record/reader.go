@@ -19,7 +19,7 @@ const largestFrame = 64 << 20
 
 // Recording describes the recordings in a file.
 type Recording struct {
-	Metas []Meta // of each recording in the file
+	Metas []Meta // one for each recording in the file
 	// Cut reports whether the file ends within a frame, for example because the recording program
 	// was killed.
 	Cut bool
@@ -33,8 +33,8 @@ func (r Recording) Meta() Meta {
 	return r.Metas[len(r.Metas)-1]
 }
 
-// Read calls each with every reading of a file, in the order in which they were recorded,
-// and with the Meta of the recording that has the reading.
+// Read passes every reading of a file, in the order in which the readings were recorded, to the
+// function each, with the Meta of the recording that contains the reading.
 func Read(path string, each func(Meta, stats.Reading) error) (Recording, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -81,8 +81,8 @@ func Read(path string, each func(Meta, stats.Reading) error) (Recording, error) 
 	return recording, nil
 }
 
-// readFrames calls each with the lines of all complete frames, and returns the offset at
-// which these frames end.
+// readFrames passes the lines of all complete frames to the function each, one line at a time, and
+// returns the offset at which these frames end.
 func readFrames(data []byte, each func(line) error) (end int, err error) {
 	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(largestFrame))
 	if err != nil {

@@ -86,8 +86,9 @@ func toTheEnd(file *os.File) (end int, err error) {
 // AddNode records the facts about a node.
 func (w *Writer) AddNode(facts NodeFacts) error { return w.line(line{Node: &facts}) }
 
-// Add records a reading. The reading is written to the file with the first reading that is received
-// at least frameEvery later, or earlier by Flush.
+// Add records a reading: it adds the reading to the pending lines, which Flush writes to the file.
+// Add calls Flush if the pending lines have frameBytes, or if their first reading was received at
+// least frameEvery before r.
 func (w *Writer) Add(r stats.Reading) error {
 	w.fresh = false
 	recorded := reading{

@@ -20,7 +20,7 @@ const (
 	mostPoints = 600
 )
 
-// drawn is a chart as page.html draws it. Lengths are in units of the SVG picture.
+// drawn is a chart as report.html draws it. Lengths are in units of the SVG picture.
 type drawn struct {
 	Listed
 	Reported, Computed  string // SVG paths

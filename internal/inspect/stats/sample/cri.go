@@ -95,8 +95,8 @@ func (c *CRI) askSandboxes(ctx context.Context) ([]stats.Sample, error) {
 	return samples, nil
 }
 
-// containerOf reads the labels that the kubelet sets. A container without them has only
-// its name.
+// containerOf reads the labels that the kubelet sets. For a container without these labels,
+// Namespace is empty, and Pod is "-".
 func containerOf(a *runtimev1.ContainerAttributes) stats.Container {
 	c := stats.Container{
 		ID: a.GetId(), Name: a.GetMetadata().GetName(),

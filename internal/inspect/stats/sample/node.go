@@ -82,8 +82,9 @@ func (n *Node) Ask(ctx context.Context) ([]stats.Sample, float64, error) {
 }
 
 // isOlder reports whether a process is older than the container. Such a process is not the
-// container's process, but another process with the same PID. For a container with Hyper-V
-// isolation, the runtime reports a PID of the container's virtual machine.
+// container's process, but another process with the same PID: for a container with Hyper-V
+// isolation, the runtime reports a PID in the container's virtual machine, and a process of the
+// node may have the same PID.
 func isOlder(p *agentv1.Process, c *runtimev1.Container) bool {
 	return p.GetStarted() != nil && time.Unix(0, c.GetCreatedAt()).Sub(p.GetStarted().AsTime()) > clockStep
 }
