@@ -69,7 +69,8 @@ type app struct {
 	invoked *cobra.Command // the command that runs; nil before its flags are read
 	loaded  int            // number of nodes in the node files; 0: no file was read
 	printer *printer       // of the command that runs
-	// ofDocument is the cluster of the document's spec.controlPlane.existing; empty if there is none.
+	// ofDocument selects the existing cluster that spec.controlPlane.existing of the document of kind
+	// Cluster names. It is empty if no such document was read, or if its cluster is made by swdt.
 	ofDocument clusterOptions
 
 	keysWork *atomic.Bool // set while a live table reads keys from the terminal: swdt asks no question then

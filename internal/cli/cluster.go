@@ -60,7 +60,8 @@ func (a *app) onCluster(ctx context.Context, doc config.ClusterDocument, work cl
 	})
 }
 
-// printCluster prints the report of a command on a cluster. In text, an error is printed instead.
+// printCluster prints the report of a command on a cluster. If the command has failed and the
+// format is text, printCluster prints nothing and returns the error.
 func (a *app) printCluster(ctx context.Context, doc config.ClusterDocument, report kindcluster.Report,
 	err error) error {
 	if err = explain(ctx, err); err != nil {
@@ -81,7 +82,7 @@ func (a *app) clusterDocument() (config.ClusterDocument, error) {
 	return config.LoadCluster(sources, a.streams.In)
 }
 
-// withCluster calls do with the clusters of kind and the document of one of them.
+// withCluster calls the function do with the clusters of kind and the document of one of them.
 func (a *app) withCluster(ctx context.Context, doc config.ClusterDocument, do func(
 	context.Context, *kindcluster.Clusters, config.ClusterDocument, ui.Reporter) error,
 ) error {
@@ -97,8 +98,8 @@ func (a *app) withCluster(ctx context.Context, doc config.ClusterDocument, do fu
 	return explain(ctx, do(ctx, clusters, doc, r))
 }
 
-// clustersOfKind returns the clusters of kind in a container runtime; an empty runtime is the first
-// that answers.
+// clustersOfKind returns the clusters of kind in a container runtime. If runtime is empty, it uses
+// the first container runtime that answers.
 func (a *app) clustersOfKind(ctx context.Context, runtime string, r ui.Reporter) (*kindcluster.Clusters, error) {
 	kind, err := a.env.Kind(ctx, runtime, kindcluster.Progress(r))
 	if err != nil {

@@ -155,8 +155,8 @@ func (a *app) checkedCluster(ctx context.Context, o *clusterCheckOptions) (found
 	return found, err
 }
 
-// unreachable gives the error of an API server that cannot be reached, or does not accept the user, the
-// exit code of a node like that.
+// unreachable adds an exit code to an error: the code for an unreachable node, if err means that
+// the API server cannot be reached or rejects the user. It returns any other error unchanged.
 func unreachable(err error) error {
 	var (
 		away     *cluster.UnreachableError

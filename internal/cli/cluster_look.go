@@ -61,8 +61,8 @@ func (a *app) runExistingStatus(ctx context.Context, doc config.ClusterDocument)
 	return a.printCluster(ctx, doc, report, err)
 }
 
-// existingStatus contacts the cluster of a document that another tool has made. It has no containers
-// of kind.
+// existingStatus contacts the cluster of the document, which another tool has made, and returns its
+// status. The status lists no containers of kind.
 func existingStatus(ctx context.Context, doc config.ClusterDocument) (kindcluster.Report, error) {
 	report := kindcluster.Report{
 		Outcome:    fleet.NewOutcome(doc.Cluster.Metadata.Name, fleet.OK, nil),

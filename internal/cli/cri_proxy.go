@@ -196,7 +196,7 @@ func (a *app) listenAddress(o *criProxyOptions, p *criProxy) (address string, er
 func closeAll(ctx context.Context, proxies map[string]*criProxy) {
 	for _, p := range proxies {
 		if p.listener != nil {
-			_ = p.listener.Close() // already closed if it has served
+			_ = p.listener.Close() // the listener is already closed if the proxy has served
 		}
 		if p.node != nil {
 			p.node.Leave(ctx)

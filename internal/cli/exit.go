@@ -81,7 +81,7 @@ func (e *exitError) Unwrap() error { return e.err }
 type InterruptedError = interrupt.Error
 
 // Interruptible returns a context that ends at Ctrl-C. If the command does not end soon
-// after that, it calls exit.
+// after Ctrl-C, Interruptible calls exit.
 func Interruptible(parent context.Context, exit func(code int)) (ctx context.Context, stop func()) {
 	return interrupt.Context(parent, func() { exit(exitInterrupted) })
 }

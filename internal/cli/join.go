@@ -115,8 +115,8 @@ func (a *app) runJoin(ctx context.Context, o *joinOptions) error {
 	return a.printSteps(results, "the node file has no spec.kubernetes")
 }
 
-// clusterToJoin returns the cluster, or nil if no kubeconfig is named: the node file
-// may have all that a join needs.
+// clusterToJoin returns the cluster. It returns nil if no kubeconfig is named and the default one
+// does not exist: the node file may have all that a join needs.
 func (a *app) clusterToJoin(o *clusterOptions) (*cluster.Cluster, error) {
 	found, err := o.open()
 	var none *cluster.ConfigError

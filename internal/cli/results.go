@@ -135,8 +135,8 @@ func (a *app) page() *ui.Page {
 	return page
 }
 
-// print prints the result of a command: document or, in a format for people, the output of text.
-// The type of document must be the one that the command declares.
+// print prints the result of a command: the document or, if the format is for people, the output of
+// the function text. The type of document must be the one that the command declares.
 func (a *app) print(document any, text func(*ui.Page) error) error {
 	if a.inText() {
 		page := a.page()

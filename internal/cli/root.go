@@ -105,7 +105,8 @@ func group(use, short string, children ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// flagNames returns the flags of a command and of all its parents.
+// flagNames returns the names of the flags of a command and of all its parents, without hidden
+// flags.
 func flagNames(cmd *cobra.Command) []string {
 	var names []string
 	for _, set := range []interface{ VisitAll(func(*flag)) }{cmd.LocalFlags(), cmd.InheritedFlags()} {

@@ -68,7 +68,7 @@ func (a *app) machines() (*vm.Machines, error) {
 		command = a.invoked.CommandPath()
 	}
 	machines := vm.NewMachines(store, command, a.env.Drivers()...).OnDocker(a.docker())
-	if cache, err := localfile.CacheFolder(); err == nil { // else there are no estimates
+	if cache, err := localfile.CacheFolder(); err == nil { // without a cache folder, there are no estimates
 		machines.WithTimes(earlier.At(filepath.Join(cache, "swdt", "vm-times.json")))
 	}
 	return machines.WithImages(func() (vm.Images, error) { return golden.Open("", machines) }), nil
@@ -235,7 +235,7 @@ func (a *app) existing(machines *vm.Machines, documents []config.Document) ([]co
 	}), nil
 }
 
-// withVM calls look with the only VM that the command line selects.
+// withVM calls the function look with the only VM that the command line selects.
 func (a *app) withVM(
 	ctx context.Context, look func(ctx context.Context, machines *vm.Machines, name string) error,
 ) error {

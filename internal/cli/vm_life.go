@@ -20,7 +20,7 @@ const bootLimit = 15 * time.Minute
 // startOptions select whether to start a VM, and whether to wait for its guest.
 type startOptions struct {
 	start, wait bool
-	accel       accelerator // of create
+	accel       accelerator // only for vm create
 }
 
 func (o *startOptions) addWaitFlag(cmd *cobra.Command) {

@@ -11,8 +11,8 @@ import (
 type Page struct {
 	// Wide reports whether the result has all its columns (-o wide).
 	Wide bool
-	// Rewrite returns the text that the page prints in place of text, which is the text of one
-	// call of Write. nil: the page prints text unchanged.
+	// Rewrite gets the text of each call of Write, and returns the text that the page prints
+	// instead. nil: the page prints the text unchanged.
 	Rewrite func(text string) string
 
 	shown *PrintableWriter

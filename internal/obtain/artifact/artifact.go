@@ -22,10 +22,11 @@
 //
 // # Checksums
 //
-// The node file's sha256 takes precedence. Otherwise a published file is verified by the checksum published
-// beside it. A file without a checksum is refused, unless the mirror is a folder: such a mirror is trusted like
-// any other local file. A warning reports a file that came over plain http if no checksum from another channel
-// verified it.
+// The node file's sha256 takes precedence. Without it, a published file is verified by the checksum
+// published beside the file. A published file without a checksum is refused, unless it is in a mirror
+// that is a folder: such a mirror is trusted like any other local file. The file of a user's own
+// source needs no checksum. A warning reports a file that came over plain http if no checksum from
+// another channel verified the file.
 package artifact
 
 import (

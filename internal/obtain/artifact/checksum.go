@@ -20,7 +20,7 @@ import (
 const checksumLimit = 1 << 20
 
 // checksum returns the hash of the file at a place. It reads the hash from the file of
-// checksums that is published beside it.
+// checksums that is published beside that file.
 func (s *Store) checksum(ctx context.Context, at place, ending string, r ui.Reporter) (string, error) {
 	beside := at.withSuffix(ending)
 	file, err := s.file(ctx, beside, source.Request{MaxSize: checksumLimit}, r)
@@ -48,7 +48,7 @@ func baseName(at place) string {
 	return path.Base(at.String())
 }
 
-// parseChecksum finds the hash of the file called name in text. The text is the hash alone,
+// parseChecksum finds the hash of a file in text, by the file's name. The text is the hash alone,
 // or lines of sha256sum: the hash, spaces, perhaps a *, and the file's name.
 func parseChecksum(text, name string) (string, bool) {
 	for line := range strings.Lines(text) {

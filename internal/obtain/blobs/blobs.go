@@ -1,14 +1,15 @@
-// Package blobs is your machine's store of files by their SHA-256. It has all downloads, and
-// every binary that was pushed. So the store usually has the file that is on a node, and a
-// push only has to send the difference between that file and the new one.
+// Package blobs is your machine's store of files by their SHA-256. It keeps downloads and the
+// binaries that were pushed, up to a limit of size. So the store usually has the file that is on a
+// node, and a push only has to send the difference between that file and the new one.
 //
 //	<folder>/<sha256>        a file, written under another name first
 //	<folder>/<sha256>.used   empty; its time is when the file was last used
 //	<folder>/.lock           held by the swdt that removes files
 //
 // Several runs of swdt share a folder. Files appear by renaming, so that a reader never
-// finds half a file. Their content is verified against its hash whenever it is used, so
-// that a disk error or a manual change only costs another download or a larger transfer.
+// finds half a file. Path verifies the content of a file against its hash, and a caller of Read
+// must detect a wrong content by itself. So a disk error or a manual change only costs another
+// download or a larger transfer.
 package blobs
 
 import (
@@ -204,7 +205,7 @@ func (s *Store) copy(ctx context.Context, path, hash string) (temporary string, 
 }
 
 // Adopt moves the file at path into the store, and returns its new path. The file must be on
-// the same volume, and its hash must have been verified.
+// the same volume. Adopt does not verify that the content has this hash.
 func (s *Store) Adopt(ctx context.Context, path, hash string) (string, error) {
 	if !valid(hash) {
 		return "", fmt.Errorf("keep %s: %q is no SHA-256", path, hash)

@@ -128,8 +128,8 @@ func conditional(known record) http.Header {
 	return header
 }
 
-// resuming returns the headers of a request for the bytes that the part lacks. Without a
-// strong validator, it returns none: nothing would guarantee that the part and the rest
+// resuming returns the headers of a request for the bytes that the part lacks. If the record has
+// no suitable validator, it returns no headers: nothing would guarantee that the part and the rest
 // belong to the same file.
 func (d *download) resuming() http.Header {
 	header := http.Header{}
@@ -143,8 +143,9 @@ func (d *download) resuming() http.Header {
 	return header
 }
 
-// strong returns a validator that changes whenever a byte of the file changes: a strong
-// ETag, else Last-Modified. If there is neither, it returns "".
+// strong returns the validator with which a download can be continued: a strong ETag, which
+// changes whenever a byte of the file changes, else Last-Modified. If the record has neither,
+// it returns "".
 func (r record) strong() string {
 	if r.ETag != "" && !strings.HasPrefix(r.ETag, "W/") {
 		return r.ETag
@@ -152,8 +153,9 @@ func (r record) strong() string {
 	return r.LastModified
 }
 
-// request makes one GET request and stores the body in the cache. If the server answers 304 (not
-// modified), request returns the path unchanged, at which the cache has the file.
+// request makes one GET request and stores the body in the cache. The parameter unchanged is the
+// path at which the cache has the file, or "". If the server answers 304 (not modified), request
+// returns this path.
 func (d *download) request(ctx context.Context, header http.Header, unchanged string) (string, error) {
 	ctx, watch := newWatchdog(ctx, d.limits)
 	defer watch.stop()
@@ -207,8 +209,8 @@ func (d *download) failed(ctx context.Context, err error) error {
 	return fmt.Errorf("download %s: %w: check the URL, the network and the proxy settings", shown(d.url), err)
 }
 
-// receive appends the body to the part and moves the complete part into the blobs. have is
-// the number of bytes that the part already has.
+// receive appends the body to the part and moves the complete part into the blobs. The parameter
+// have is the number of bytes that the part already has.
 func (d *download) receive(ctx context.Context, response *http.Response, have int64, watch *watchdog) (string, error) {
 	now := record{ETag: response.Header.Get("ETag"), LastModified: response.Header.Get("Last-Modified")}
 	if response.ContentLength >= 0 {
@@ -303,7 +305,7 @@ type writeError struct{ err error }
 func (e *writeError) Error() string { return e.err.Error() }
 
 // copyBody copies like io.Copy, but distinguishes a failed read from a failed write. After
-// every read it calls each with the number of bytes.
+// every read it calls the function each with the number of bytes.
 func copyBody(w io.Writer, r io.Reader, each func(n int64)) (int64, error) {
 	buffer := make([]byte, 256<<10)
 	var total int64

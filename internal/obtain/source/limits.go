@@ -11,7 +11,8 @@ import (
 )
 
 // Limits bound a download, since the server determines its size and speed. 0 in a field means the
-// default of the field; a negative value means no limit.
+// value of the field's environment variable or, if that is not set, the field's default. A negative
+// value means no limit.
 type Limits struct {
 	// Size is the maximum size of a file, in bytes. Default 1 GiB, many times the largest binary.
 	Size int64

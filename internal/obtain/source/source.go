@@ -96,9 +96,9 @@ func (s *Set) Obtain(ctx context.Context, request Request, r ui.Reporter) (Binar
 	return s.sources.Do(ctx, request, func() (_ Binary, remote bool, _ error) { return s.obtain(ctx, request, r) })
 }
 
-// Ahead starts to read a local file that will be requested later, and then calls then with
-// the binary. A failure is not reported: the later Obtain returns it. Ahead ignores sources
-// that are downloaded.
+// Ahead starts to read a local file that will be requested later. When the file is read, Ahead
+// calls the function then with the binary. A failure is not reported: the later Obtain returns it.
+// Ahead ignores sources that are downloaded.
 func (s *Set) Ahead(ctx context.Context, request Request, then func(Binary)) {
 	if where, err := locate(request); err != nil || where.url != nil {
 		return
@@ -126,8 +126,8 @@ func (s *Set) obtain(ctx context.Context, request Request, r ui.Reporter) (_ Bin
 	return binary, where.url != nil, err
 }
 
-// examine reads a local file once, and returns an error if the file has not the requested hash or
-// kind.
+// examine reads a local file once, and returns an error if the file does not have the requested
+// hash or kind.
 func (s *Set) examine(ctx context.Context, path string, request Request, name string) (Binary, error) {
 	before, err := regular(path)
 	if err != nil {

@@ -72,10 +72,10 @@ type firstSignal struct {
 
 type firstSignalKey struct{}
 
-// AllowTime lets the command take the time limit, instead of endWithin, to end after Ctrl-C, until
-// the caller calls done. A command calls AllowTime if it must clean up before it ends, for example
-// if it must end a VM. A second Ctrl-C still ends the process immediately. If ctx does not derive
-// from Context, AllowTime does nothing.
+// AllowTime gives the command another time to end after Ctrl-C: limit instead of endWithin. This
+// holds until the caller calls done. A command calls AllowTime if it must clean up before it ends,
+// for example if it must end a VM. A second Ctrl-C still ends the process immediately. If ctx does
+// not derive from Context, AllowTime does nothing.
 func AllowTime(ctx context.Context, limit time.Duration) (done func()) {
 	first, ok := ctx.Value(firstSignalKey{}).(*firstSignal)
 	if !ok {
