@@ -25,9 +25,11 @@ import (
 // Machine is the machine on which an agent runs, and the agent itself.
 type Machine struct {
 	Platform   *platform.Platform
-	Executable string      // the agent's own path on the node
-	Hash       string      // SHA-256 of the file Executable, lower-case hex
-	Log        *log.Logger // for events that only the node can observe; nil: discarded
+	Executable string // the agent's own path on the node
+	Hash       string // SHA-256 of the file Executable, lower-case hex
+	// Log receives events that only the node can observe. If it is nil, Main logs them to stderr,
+	// and Serve discards them.
+	Log *log.Logger
 }
 
 // inCustody returns m with its files wrapped by package custody, which refuses every file below

@@ -57,7 +57,7 @@ func (b *bridge) close(ctx context.Context) {
 type onlyReader struct{ io.Reader }
 type onlyWriter struct{ io.Writer }
 
-// listener gives gRPC the session's one connection. The channel ended is closed when gRPC
+// listener gives gRPC the session's one connection. The channel `ended` is closed when gRPC
 // closes that connection.
 type listener struct {
 	conn   chan net.Conn

@@ -51,7 +51,8 @@ func (s *captureService) Run(stream grpc.BidiStreamingServer[agentv1.PipeRequest
 	}
 	defer release()
 	s.mu.Lock()
-	s.captured = append(s.captured, hold) // held until the session ends, since other calls fetch the packets
+	// The packets are held until the session ends, since other calls of the session fetch them.
+	s.captured = append(s.captured, hold)
 	s.mu.Unlock()
 	go func() {
 		defer release()

@@ -23,9 +23,9 @@ import (
 
 type patchStream = grpc.ClientStreamingServer[agentv1.PatchRequest, agentv1.PatchReply]
 
-// Patch makes the new file while the patch arrives, in bounded memory: it reads no file except the
-// base, and writes the output as it is made. After any failure, including a lost connection, Patch
-// removes the partial file; swdt can send the patch again, since a patch is small.
+// Patch makes the new file while the patch arrives, in bounded memory: it reads the base in parts,
+// and writes each part of the new file at once. After any failure, including a lost connection,
+// Patch removes the partial file; swdt can send the patch again, since a patch is small.
 func (s *filesService) Patch(stream patchStream) error {
 	first, err := stream.Recv()
 	if err != nil {
@@ -124,7 +124,8 @@ func (s *filesService) patch(ctx context.Context, h *agentv1.PatchHeader, base i
 	})
 }
 
-// patchError distinguishes a damaged patch from a full disk.
+// patchError returns an error with the code DataLoss for a damaged patch, so that the caller can
+// distinguish it from other failures, such as a full disk.
 func patchError(path string, err error) error {
 	var damaged *delta.CorruptError
 	if errors.As(err, &damaged) {

@@ -31,8 +31,9 @@ type readBack struct {
 	err    error
 }
 
-// newReadBack starts to read the file. If the caller continues an existing file, there is the
-// number of bytes that the file already has, and newReadBack reads these bytes first.
+// newReadBack starts to read the file. The parameter `there` is the number of bytes that the file
+// already has; it is 0 unless the caller continues an existing file. The reader reads these bytes
+// first.
 func newReadBack(ctx context.Context, files platform.Files, path string, there int64, file platform.WriteFile) (
 	*readBack, error) {
 	reader, err := files.Open(path)

@@ -159,12 +159,12 @@ func (s *cleanStream) end() error {
 	return s.ServerStream.SendMsg(s.last(append([]byte(nil), left...)))
 }
 
-// clean redacts every text in a message except file names.
+// clean redacts the texts in a message. It does not change a list of files.
 func clean(r *redact.Redactor, message any) {
 	switch m := message.(type) {
 	case *agentv1.CRIStatusReply:
 		m.Status = r.Message(m.GetStatus())
-	case *agentv1.ListFilesReply: // callers request files by these names
+	case *agentv1.ListFilesReply: // unchanged, since callers request files by these names
 	case proto.Message:
 		cleanFields(r, m.ProtoReflect())
 	}
@@ -220,8 +220,8 @@ func nameOf(m protoreflect.Message) string {
 	return m.Get(named).String()
 }
 
-// cleaned returns a value without secrets. If the value is a message, cleaned redacts it in place
-// and returns false.
+// cleaned returns a text or bytes without secrets. If the value is a message, cleaned redacts the
+// message in place and returns false. It also returns false for a value of any other kind.
 func cleaned(r *redact.Redactor, name string, field protoreflect.FieldDescriptor, value protoreflect.Value) (
 	protoreflect.Value, bool) {
 	isName := field.Name() == "name" || field.Name() == "type"

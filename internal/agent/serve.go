@@ -27,7 +27,7 @@ const (
 	// handshakeTimeout limits the handshake, and also the start of HTTP/2.
 	handshakeTimeout = 60 * time.Second
 	// A peer that is silent for pingAfter is pinged. Without pings, sshd keeps the session of a
-	// closed laptop for hours, and with the session its lock on the node.
+	// closed laptop for hours, and the session keeps its lock on the node.
 	pingAfter   = 20 * time.Second
 	pingTimeout = 20 * time.Second
 	// endGrace limits how long calls may continue after the stream has ended. A

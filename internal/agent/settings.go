@@ -72,8 +72,8 @@ func (s *settingsService) SetHosts(_ context.Context, request *agentv1.SetHostsR
 	return &agentv1.SetHostsReply{Changed: changed}, nil
 }
 
-// invalid returns the status InvalidArgument for a value that Windows would not
-// understand.
+// invalid converts a settings.InvalidError to the status InvalidArgument, and
+// returns any other error unchanged.
 func invalid(err error) error {
 	var bad *settings.InvalidError
 	if errors.As(err, &bad) {

@@ -97,7 +97,7 @@ func (t *tailer) open() error {
 	}
 }
 
-// use begins to read file.
+// use makes file the file that the tailer reads.
 func (t *tailer) use(file io.ReadSeekCloser, id platform.FileID) {
 	t.file, t.id, t.offset, t.known, t.wide = file, id, 0, false, nil
 	t.head, t.skipped = head{}, 0
@@ -224,8 +224,8 @@ func (t *tailer) flush(last bool) error {
 	return nil
 }
 
-// dropEarly removes the lines at the beginning of text that were logged before the request's
-// GetSince.
+// dropEarly removes the lines at the beginning of text up to the first line that was logged at or
+// after the time that the request has in its field since.
 func (t *tailer) dropEarly(text []byte) []byte {
 	since := t.request.GetSince().AsTime()
 	for t.early && len(text) > 0 {
@@ -367,9 +367,9 @@ func lastLines(block []byte, wanted *int64, isEnd bool) (from int, found bool) {
 	}
 }
 
-// reaches reports whether the block begins at or after the time then, so that wanted lines may
-// precede it: it returns true if the first time in the block is not earlier than then. If no line
-// of the block has a time, it returns false and switches the filter by time off.
+// reaches reports whether the block begins at or after the given time, so that wanted lines may
+// precede the block: it returns true if the first time in the block is not earlier than `then`. If
+// no line of the block has a time, it returns false and switches the filter by time off.
 func (t *tailer) reaches(block []byte, then time.Time) bool {
 	for len(block) > 0 {
 		line := firstLine(block)

@@ -62,8 +62,8 @@ func (t *tailer) reopen() error {
 	return t.seek(0)
 }
 
-// openSame opens the file with the ID wanted: the log itself, or a file in its folder whose name
-// begins with the log's name without its extension. If no such file has this ID, the error is
+// openSame opens the file that has the ID `wanted`: the log itself, or a file in its folder whose
+// name begins with the log's name without its extension. If no such file has this ID, the error is
 // fault.ErrNotExist.
 func (t *tailer) openSame(wanted platform.FileID) error {
 	err := t.open()

@@ -32,6 +32,7 @@ type (
 // Write receives a file in bounded memory. The state of the file after a failure
 // depends on the cause:
 //
+//   - If the file could not be opened, it stays as it was.
 //   - If the stream broke, the bytes that arrived stay. The next Write can continue
 //     the file: its offset must be the file's size, and it must have a sha256.
 //   - After any other failure (more or fewer bytes than declared, a wrong hash, a

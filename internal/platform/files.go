@@ -96,7 +96,7 @@ type WriteFile interface {
 type Unlocker interface{ Unlock() error }
 
 // ACLOf returns, in SDDL, the owner and access list of a file that Open, Create or NewFile of Files
-// opened. The result belongs to the opened file, even if another file has its name by now.
+// opened. The result belongs to the opened file, even if another file has that file's name by now.
 func ACLOf(file any) (sddl string, err error) {
 	opened, ok := file.(interface{ ACL() (string, error) })
 	if !ok {

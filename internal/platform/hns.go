@@ -32,8 +32,8 @@ type ComputeSystem struct {
 	ID string
 	// Summary is the system's entry in the service's list of all systems.
 	Summary []byte
-	// Properties is the document with the system's resource usage and processes. It is empty if the service did
-	// not return them.
+	// Properties is the document with the system's resource usage and processes. It is empty if the
+	// service did not return such a document.
 	Properties []byte
 	// Failure is the reason why the service did not return Properties.
 	Failure string

@@ -41,7 +41,7 @@ const (
 // Reach is the result of an attempt to connect.
 type Reach struct {
 	Outcome ReachOutcome
-	Address string        // address:port of the connection's other end, if there was one
+	Address string        // address:port of the connection's other end, if the outcome is Reached
 	Took    time.Duration // from the beginning of the attempt until its outcome
 	Detail  string        // the operating system's error text, after a failure
 }

@@ -1,14 +1,14 @@
 // Package pktmon captures packets on the node with Windows' own pktmon.exe, and
 // never leaves the node capturing.
 //
-// A machine has one packet monitor, with one session and one list of filters.
-// Both remain when the program that made them ends. So a capture is owned by a
-// guardian: the agent's executable as a one-shot auto-start service that
-// removes itself at the end, like the guardian of package swap. The capture
-// continues while the session holds a lock (layout.CaptureLock). Windows
-// releases the lock when the session's process ends for any reason. Begin
-// acquires the lock, writes the journal and starts the guardian; the guardian
-// runs Guard:
+// A machine has one packet monitor, which runs at most one capture and has one
+// list of filters. Both remain when the program that set them up ends. So a
+// capture is owned by a guardian: the agent's executable as a one-shot
+// auto-start service that removes itself at the end, like the guardian of
+// package swap. The capture continues while the agent's session holds a lock
+// (layout.CaptureLock). Windows releases the lock when the session's process
+// ends for any reason. Begin acquires the lock, writes the journal and starts
+// the guardian; the guardian runs Guard:
 //
 //	prepared → filtering → starting → capturing → stopping → done
 //

@@ -51,7 +51,7 @@ type guardian struct {
 	Machine
 	*journal
 	monitor monitor
-	held    platform.Unlocker // the capture's lock, from the moment when the session has released it
+	held    platform.Unlocker // the capture's lock; nil while the session holds the lock
 	live    *printing
 	refused bool      // pktmon refused to start the capture or one of its rounds
 	round   time.Time // when this round began; for the first round, when the capture began
@@ -81,8 +81,8 @@ func (g *guardian) run(ctx context.Context) error {
 	}.Wait(ctx)
 }
 
-// finish removes everything that the capture has set up, and records the outcome. It may be called again after an
-// error: a disk that was full may have space again.
+// finish stops the capture, removes swdt's filters and records the outcome; the packets stay. It
+// may be called again after an error: a disk that was full may have space again.
 func (g *guardian) finish(ctx context.Context, outcome captureplan.Outcome) error {
 	if g.State != captureplan.Prepared {
 		noted := g.enter(captureplan.Stopping, outcome.Reason)
@@ -133,9 +133,10 @@ func (g *guardian) capture(ctx context.Context) captureplan.Outcome {
 	return captureplan.Outcome{Result: captureplan.Captured, Reason: reason}
 }
 
-// othersFirst detects captures and filters of other programs. If the plan has Force, it ends these
-// captures and removes all filters. If the plan does not have Force, it returns a Refused outcome.
-// It returns nil if the capture may begin.
+// othersFirst detects a capture and filters of other programs. If there are any and the plan does
+// not have Force, it returns a Refused outcome. If the plan has Force, it ends the capture and
+// removes all filters. If the only filters are left over from swdt, it removes them in any case. It
+// returns nil if the capture may begin.
 func (g *guardian) othersFirst(ctx context.Context) (*captureplan.Outcome, error) {
 	text, running, err := g.monitor.status(ctx)
 	if err != nil {
@@ -228,7 +229,7 @@ func (g *guardian) wait(ctx context.Context) (string, error) {
 func (g *guardian) sessionReleased() bool {
 	if g.held == nil {
 		// An error means that the session still holds the lock, or that the disk fails. If the disk
-		// fails, the capture ends when its time is over.
+		// fails, only the end of Plan.For or of the service ends the capture.
 		g.held, _ = g.Platform.Files.Lock(layout.CaptureLock, []byte(endingHolder))
 	}
 	return g.held != nil
@@ -260,7 +261,8 @@ func (g *guardian) clear(ctx context.Context) (kept string, err error) {
 	return "", err
 }
 
-// stop runs `pktmon stop` until pktmon reports that swdt's capture does not run.
+// stop runs `pktmon stop` until pktmon reports that swdt's capture does not run. For a blind plan,
+// it runs `pktmon stop` once.
 func (g *guardian) stop(ctx context.Context) error {
 	if g.Plan.Blind {
 		if g.refused { // perhaps another program captures: do not stop its capture

@@ -28,8 +28,8 @@ type journal struct {
 // a plan arrives in one message, and pktmon's output is limited.
 const largestJournal = 8 << 20
 
-// damagedError reports that a file is not a journal that a guardian wrote. Its contents are not trusted: an ID
-// becomes part of paths and of a service's command line.
+// damagedError reports that a file is not a journal that swdt wrote. The file's contents are not
+// trusted, since an ID becomes part of paths and of a service's command line.
 type damagedError struct {
 	path string
 	err  error
@@ -88,8 +88,8 @@ func parseJournal(data []byte) (*journal, error) {
 	return j, j.validate()
 }
 
-// validate returns nil if a guardian can have written this journal. If no guardian can have written
-// it, validate returns the reason.
+// validate returns nil if swdt can have written this journal. If swdt cannot have written it,
+// validate returns the reason.
 func (j *journal) validate() error {
 	states := []captureplan.State{captureplan.Prepared, captureplan.Filtering, captureplan.Starting,
 		captureplan.Capturing, captureplan.Stopping, captureplan.Done}

@@ -9,7 +9,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/captureplan"
 )
 
-// errOutputLimit ends a live capture that has reached its limit of output.
+// errOutputLimit is the reason for the end of a live capture that has reached its limit of output.
 var errOutputLimit = errors.New("it has reached its limit of output")
 
 // printing is a pktmon that prints packets into the capture's text file.

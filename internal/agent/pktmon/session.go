@@ -17,7 +17,7 @@ import (
 
 const (
 	pollInterval = 100 * time.Millisecond // between two checks of a condition without a notification
-	endLimit     = 60 * time.Second       // for the clean-up by a guardian
+	endLimit     = 60 * time.Second       // for a guardian's clean-up, and for Begin's wait for the lock
 	maxWakes     = 3                      // how often a session starts a guardian again
 )
 
@@ -27,7 +27,7 @@ type Hold struct {
 	once sync.Once
 	lock platform.Unlocker
 	err  error
-	kept platform.Unlocker // nil: nothing was captured yet
+	kept platform.Unlocker // the lock on the packets, see Keep; nil until Begin has acquired it
 }
 
 // Forget releases the packets: see Keep.
@@ -44,8 +44,8 @@ func (h *Hold) Release() error {
 	return h.err
 }
 
-// Begin locks the node's packet monitor, writes the journal and starts the guardian. Before that,
-// it removes the files of earlier captures that no session fetches.
+// Begin locks the node's packet monitor, removes the files of earlier captures that no session
+// fetches, writes the journal and starts the guardian.
 func Begin(ctx context.Context, m Machine, plan captureplan.Plan) (*Hold, error) {
 	if err := plan.Validate(); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func Begin(ctx context.Context, m Machine, plan captureplan.Plan) (*Hold, error)
 }
 
 // acquireHold acquires the lock if no capture is unfinished. It waits while a guardian is ending a
-// capture.
+// capture. If an interrupted capture has no guardian, acquireHold starts one and waits for it.
 func acquireHold(ctx context.Context, m Machine, holder string) (*Hold, error) {
 	ctx, cancel := context.WithTimeout(ctx, endLimit)
 	defer cancel()

@@ -16,8 +16,8 @@ import (
 )
 
 // Begin checks the plan against the machine, writes the journal and starts the
-// guardian. If it returns an error, it has stopped and renamed nothing, and the
-// staged files still exist.
+// guardian. If it returns an error, it has stopped no service and changed no
+// binary at a destination, and the staged files still exist.
 //
 // The caller holds the node's lock, so there is one Begin at a time.
 func Begin(ctx context.Context, m Machine, plan Plan) (id string, err error) {

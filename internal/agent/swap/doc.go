@@ -22,8 +22,8 @@
 //	kubelet.exe.swdt-undo      the old one, from its rename until the commit
 //	kubelet.exe.swdt-old       the previous one, kept for a rollback by hand
 //	kubelet.exe.swdt-stale-<id>  a file that had one of these names, and was
-//	                             renamed because a program still ran it when
-//	                             the name was needed
+//	                             renamed when the name was needed: a program
+//	                             still ran it, or another account made it
 //
 // On Windows a running executable can be renamed but not replaced, so each swap consists of two
 // renames. A power cut between the two renames leaves no file at the destination. The SCM starts

@@ -181,8 +181,8 @@ func describeExit(s platform.ServiceStatus) string {
 	return fmt.Sprintf("it is %s, %s", s.State, code)
 }
 
-// exitMeanings returns the meanings of the Win32 errors that the SCM stores for a
-// service.
+// exitMeanings returns the meanings of the Win32 errors that the SCM most often
+// stores for a service.
 func exitMeanings() map[uint32]string {
 	return map[uint32]string{
 		0:    "ended on its own without an error",

@@ -29,7 +29,7 @@ func (m Machine) hashes() *hashcache.Cache {
 
 // Plan describes a transaction.
 type Plan struct {
-	Holder     string      `json:"holder"` // the user, machine and command that requested it
+	Holder     string      `json:"holder"` // the user, machine and command that requested the transaction
 	Components []Component `json:"components"`
 }
 
@@ -117,7 +117,7 @@ const (
 	Committing  State = "committing"  // keeping the old binaries for a rollback
 	RollingBack State = "rollingBack" // undoing; the record has the reason
 	Resumed     State = "resumed"     // a new guardian took over
-	GaveUp      State = "gaveUp"      // the undo itself failed; the next guardian tries again
+	GaveUp      State = "gaveUp"      // the undo or the commit failed; the next guardian tries again
 	Done        State = "done"        // the outcome is known
 )
 
@@ -173,7 +173,8 @@ type ComponentOutcome struct {
 	LogLines []string `json:"logLines,omitempty"`
 }
 
-// ErrBusy is returned by Begin while another transaction is unfinished.
+// ErrBusy is returned by Begin while another transaction is unfinished, and by Acknowledge if the
+// transaction itself is unfinished.
 var ErrBusy = errors.New("another transaction on this node is unfinished")
 
 // ErrChanged is returned by Begin when the destination has changed since the

@@ -14,7 +14,8 @@ import (
 
 // rollBack restores every old binary and starts the services that ran before the transaction. It
 // can begin after any step and be repeated, since each of its actions depends on which files exist.
-// An error means that a destination does not have its old binary yet.
+// An error means that a destination does not have its old binary yet, or that the outcome is not in
+// the journal yet.
 func (t *transaction) rollBack(ctx context.Context, why *failure) error {
 	// On a full disk the record cannot be written. Continue without it: removing the staged files makes room, and the
 	// files themselves show the state.
@@ -76,8 +77,8 @@ func (e *stillRunsError) Error() string {
 }
 func (e *stillRunsError) Unwrap() error { return e.err }
 
-// stopAgain stops the services that this transaction may have started. It does not stop services that the transaction
-// never stopped: their binaries have not changed.
+// stopAgain stops the services that this transaction may have started from a new binary. If no swap
+// of a file has begun, it stops no service, since no binary has changed.
 func (t *transaction) stopAgain(ctx context.Context) error {
 	if !t.journal.reached(Swapping) {
 		return nil
@@ -180,7 +181,7 @@ func retry(ctx context.Context, action func() error) error {
 	return retryWhile(ctx, func(error) bool { return true }, action)
 }
 
-// retryWhile repeats an action, but only after errors that passing reports as temporary.
+// retryWhile repeats an action after each error for which the function `passing` returns true.
 func retryWhile(ctx context.Context, passing func(error) bool, action func() error) error {
 	const attempts = 5
 	rest := 100 * time.Millisecond

@@ -25,7 +25,8 @@ type transaction struct {
 	planted int                       // files of other accounts that were set aside
 }
 
-// startedService is a service that this process started.
+// startedService is the process of a running service. The time `at` is the time at which this
+// guardian started the service or, if another guardian started it, first found it running.
 type startedService struct {
 	pid uint32
 	at  time.Time
@@ -235,7 +236,8 @@ func (t *transaction) stopTimeout(service string) time.Duration {
 	return DefaultStopTimeout
 }
 
-// swapFiles renames every old binary aside and every new one into place.
+// swapFiles renames every old binary aside and every new one into place, and sets the new command
+// lines.
 func (t *transaction) swapFiles(ctx context.Context) error {
 	for _, c := range t.plan.Components {
 		if err := ctx.Err(); err != nil {

@@ -1,6 +1,6 @@
 // Package platformtest is the contract of package platform as tests. It checks the promises in the comments of
-// package platform, against the real Windows (under Wine) and the simulated one. If the two disagree, Windows is
-// right.
+// package platform, against platform/windows (under Wine) and platform/simulated. If the two disagree, Windows
+// is right.
 //
 // An implementation's test calls Run with a function that makes a Fixture. Capabilities declare the abilities of a
 // machine; only tests that need a missing ability are skipped.
@@ -32,7 +32,8 @@ type Fixture struct {
 	//	env NAME         prints the variable and a newline
 	//	folder           prints the working folder and a newline
 	//	exit N           ends with exit code N
-	//	child WORDS…     starts itself with WORDS, prints its PID and a newline; exit 0
+	//	child WORDS…     starts itself again with WORDS, prints the child's PID and
+	//	                 a newline; exit 0
 	//	childandwait …   the same, but waits for the child
 	//	lock PATH TEXT   acquires the lock of the file with the holder TEXT, prints
 	//	                 "locked" and a newline, and holds the lock until stdin ends

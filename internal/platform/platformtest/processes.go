@@ -74,7 +74,7 @@ func (r *running) wait(t *testing.T) {
 	}
 }
 
-// run runs the fixture's program to its end.
+// run runs a command to its end, and returns its output with every line end as \n.
 func (f Fixture) run(t *testing.T, c platform.Command) (stdout, stderr string, code int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)

@@ -21,9 +21,9 @@ const (
 // VersionInfo is runtime.v1.VersionResponse.
 type VersionInfo struct {
 	Version           string // of the kubelet runtime API
-	RuntimeName       string // containerd
-	RuntimeVersion    string // v1.7.12
-	RuntimeAPIVersion string // v1
+	RuntimeName       string // for example containerd
+	RuntimeVersion    string // for example v1.7.12
+	RuntimeAPIVersion string // for example v1
 }
 
 // Version queries the runtime to which dial connects.

@@ -37,8 +37,8 @@ func (m *blockMap) add(b span) {
 }
 
 // set records that n bytes moved from the address `from` to the address `to`. A granule moves as
-// far as its first byte. If no block contains the first byte, the granule moves as far as the first
-// of its bytes that a block contains.
+// far as its first byte. If no block contains that byte, the granule moves as far as the first
+// recorded block that contains any byte of the granule.
 func (m *blockMap) set(from, to, n int64) {
 	moved := int32(to - from)
 	first, last := from/granule, (from+n-1)/granule
@@ -54,7 +54,7 @@ func (m *blockMap) set(from, to, n int64) {
 }
 
 // complete fills in the granules that are in no block: each of them moves as far as the granule
-// before it.
+// before it. Granules before the first block do not move.
 func (m *blockMap) complete() {
 	moved := int32(0)
 	for g, v := range m.moved {

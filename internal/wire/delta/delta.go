@@ -14,7 +14,7 @@
 // the encoder is in the patch, every number in a patch is checked, memory is
 // limited by the sizes that the header declares, and the result is valid only
 // if it has the SHA-256 in the header. The files of the applying part do not
-// import a compressor.
+// call a compressor.
 //
 // The format is described in docs/patch-format.md.
 package delta

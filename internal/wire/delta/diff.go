@@ -24,7 +24,7 @@ type Options struct {
 }
 
 const (
-	segments       = 8       // number of parts of the new file that are matched independently
+	segments       = 8       // largest number of parts of the new file that are matched independently
 	minimumSegment = 1 << 20 // bytes
 
 	// tidyFrom is the file size from which it is worthwhile to free memory
@@ -67,7 +67,7 @@ type differ struct {
 	variant  Variant
 	workers  int
 
-	oldImage, newImage image // empty unless both are executables
+	oldImage, newImage image // empty unless both files are x86-64 executables
 	blocks             []block
 	streams            [streamCount][]byte
 }

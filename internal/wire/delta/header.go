@@ -62,9 +62,9 @@ func (h Header) append(to []byte) []byte {
 	return append(to, h.NewSHA256[:]...)
 }
 
-// readError returns the error for a failed read of the part of a patch that what names. If the
-// reader failed, the result wraps the reader's error. If the patch is damaged or ends too early,
-// the result is a *CorruptError.
+// readError returns the error for a failed read of a part of a patch; the parameter `what` is the
+// name of the part. If the reader failed, the result wraps the reader's error. If the patch is
+// damaged or ends too early, the result is a *CorruptError.
 func readError(what string, err error) error {
 	var said *CorruptError
 	if errors.As(err, &said) {

@@ -9,9 +9,9 @@ import (
 const (
 	// anchor is the number of bytes of the old file that one entry of the index represents.
 	anchor = 16
-	// indexStep is the distance between indexed positions of the old file. A lookup tries
-	// indexStep successive positions of the new file, so that one of them matches an indexed
-	// position.
+	// indexStep is the smallest distance between indexed positions of the old file; index.step is
+	// the distance in use. A lookup tries index.step successive positions of the new file, so that
+	// one of them matches an indexed position.
 	indexStep = 8
 	// maxIndexed limits the number of indexed positions, and so limits the index to 32 MiB: filling
 	// it takes much of the time of making a patch. For a larger file, the distance between the

@@ -123,8 +123,8 @@ type walk struct {
 	displacement int
 }
 
-// equal skips groups of 32 and 64 equal bytes from at on, and returns the position of the first
-// group that differs.
+// equal skips equal bytes in groups of 32 and 64, beginning at the position `at`, and returns the
+// position of the first group that differs.
 func (w *walk) equal(at int) int {
 	end := min(w.to, len(w.old.data)-w.displacement) - 64
 	for ; at <= end; at += 64 {
@@ -143,8 +143,8 @@ func (w *walk) equal(at int) int {
 	return at
 }
 
-// mayLookUp reports whether the walk may look into the index again. This limits the time for files
-// with little in common; versions of one program need a quarter of the limit.
+// mayLookUp reports whether the walk may look into the index again. The limit on look-ups shortens
+// the walk through files with little in common; versions of one program need a quarter of the limit.
 func (w *walk) mayLookUp(at int) bool {
 	return w.looks < minimumLooks+(at-w.from)/bytesPerLook
 }
@@ -213,8 +213,8 @@ func (w *walk) border(hit, displacement int) int {
 	return border
 }
 
-// close ends the open block at the position near at that fits best. It returns this position, or at
-// if at is later.
+// close ends the open block near the position `at`, at the border that fits best. It returns this
+// border, or the position `at` if that is later.
 func (w *walk) close(at int) int {
 	end := max(w.start, at-window)
 	limit := min(w.to, at+window, len(w.old.data)-w.displacement)

@@ -29,8 +29,8 @@ func newPages(file io.ReaderAt, size int64) *pages {
 	return &pages{file: file, size: size}
 }
 
-// read fills p from at; the caller has checked that the range is inside the
-// file.
+// read fills p with the bytes of the file from the position `at`. The caller has
+// checked that these bytes are inside the file.
 func (f *pages) read(p []byte, at int64) error {
 	for len(p) > 0 {
 		data, err := f.page(at / pageSize)

@@ -40,7 +40,8 @@ func parseImage(file []byte) image {
 	return m
 }
 
-// Fields of a PE file, as offsets from the beginning of their header.
+// Offsets of the fields of a PE file from the beginning of their header, with the sizes of headers
+// and with values of fields.
 const (
 	dosHeaderSize = 96
 	dosPEOffset   = 0x3c
@@ -93,7 +94,8 @@ func peSections(file []byte) (sections []section) {
 	return dropEmpty(sections)
 }
 
-// Fields of a 64-bit ELF file, as offsets from the beginning of their header.
+// Offsets of the fields of a 64-bit ELF file from the beginning of their header, with the sizes of
+// headers and with values of fields.
 const (
 	elfHeaderSize   = 64
 	elfMachine      = 18

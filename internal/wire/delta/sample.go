@@ -10,9 +10,10 @@ const (
 	// region in which the files agree, any sampleStep successive positions of the new file include
 	// one that corresponds to a sampled position.
 	sampleStep = 4096
-	// samples is how many windows of the new file are tried, and sampleHits how many of them must agree. If the
-	// files share an eighth of their bytes, the least for which a patch is worthwhile, 64 windows agree. For
-	// relinked programs three windows in four agree; for programs in different languages, one in forty.
+	// samples is the number of windows of the new file that are tried, and sampleHits is the number
+	// of these windows that must agree. If the files share an eighth of their bytes, the least for
+	// which a patch is worthwhile, 64 windows agree. For relinked programs, three windows in four
+	// agree; for programs in different languages, one window in forty agrees.
 	samples    = 512
 	sampleHits = 24
 	// If the files share an eighth, 16 of the first fewSamples windows are expected to agree. If fewer than fewHits

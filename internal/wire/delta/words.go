@@ -13,7 +13,8 @@ const (
 
 func load64(b []byte, at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
 
-// nonzeroBytes sets the high bit of every byte of x that is not zero.
+// nonzeroBytes returns a word in which the high bit of each byte is 1 if that byte of x is not
+// zero. All other bits of the word are 0.
 func nonzeroBytes(x uint64) uint64 { return ((x & lowBits) + lowBits | x) & highBits }
 
 // unequal returns the number of bytes of x that are not zero.

@@ -21,11 +21,11 @@ var (
 	ErrReadOnly        = errors.New("the disk is write-protected")    //
 	ErrNoService       = errors.New("no such service")                //
 	ErrServiceExists   = errors.New("the service exists already")     //
-	ErrServiceRunning  = errors.New("the service is running already") // Start
-	ErrServiceStopped  = errors.New("the service is not running")     // Stop
-	ErrServiceDisabled = errors.New("the service is disabled")        // Start
+	ErrServiceRunning  = errors.New("the service is running already") // returned by Start
+	ErrServiceStopped  = errors.New("the service is not running")     // returned by Stop
+	ErrServiceDisabled = errors.New("the service is disabled")        // returned by Start
 	ErrServiceDeleting = errors.New("the service is marked for deletion")
-	ErrDependents      = errors.New("running services depend on it") // Stop
+	ErrDependents      = errors.New("running services depend on it") // returned by Stop
 	// Start returns ErrStartFailed if the process failed or did not report to the SCM.
 	ErrStartFailed  = errors.New("the service did not start")
 	ErrNotSupported = errors.New("not supported on this machine")

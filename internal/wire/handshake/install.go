@@ -66,8 +66,9 @@ func afterMark(text string) (rest string, ok bool) {
 	return rest, ok
 }
 
-// parseInstalled reads the JSON of one line. ok is false if no agent has written the line. Each line is decoded into
-// a new value, since json.Unmarshal keeps the fields that it read before an error.
+// parseInstalled reads the JSON of one line. ok is false if the text is not a report that
+// PrintInstalled could have written. Each line is decoded into a new value, since json.Unmarshal
+// keeps the fields that it read before an error.
 func parseInstalled(text string) (i Installed, ok bool) {
 	if json.Unmarshal([]byte(text), &i) != nil {
 		return Installed{}, false

@@ -4,8 +4,8 @@ package layout
 import "strings"
 
 const (
-	// Root is the folder that holds all of swdt's files; only Administrators and SYSTEM may write
-	// there.
+	// Root is the folder that holds swdt's own files; only Administrators and SYSTEM may write
+	// there. Staged, Previous, Before, Undo and Aside name the files that swdt keeps elsewhere.
 	Root = `C:\ProgramData\swdt`
 
 	// RootSDDL is the owner and protected access list of the folders that `swdt join` makes for
@@ -15,7 +15,8 @@ const (
 	Agents = Root + `\agent`
 	// AgentName is the executable in each agent's folder.
 	AgentName = "swdt-agent.exe"
-	// LockFile is the file that swdt locks while it may change the node, so that only one swdt does.
+	// LockFile is the file that swdt locks while it may change the node, so that only one swdt
+	// changes the node at a time.
 	LockFile = Root + `\lock`
 	// Journals holds the journal of the transaction in flight, and the journals of transactions whose outcome no swdt
 	// has collected yet.

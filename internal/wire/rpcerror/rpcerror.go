@@ -17,7 +17,7 @@ import (
 
 const domain = "swdt.dev"
 
-// A kind is one error of package fault on the wire.
+// A kind is one error of package fault or of package context, with its form on the wire.
 type kind struct {
 	reason string
 	err    error
@@ -84,8 +84,9 @@ func with(code codes.Code, err error, reason string, metadata map[string]string)
 }
 
 // FromStatus converts the error that a client received into an error like the one that the server
-// had. The result has the same text, and errors.Is and errors.As give the same answers for it. For
-// nil, FromStatus returns nil.
+// had. The result has the same text, and errors.Is and errors.As find in it the same error of
+// package fault or of package context. FromStatus returns nil, and an error that is no status,
+// unchanged.
 func FromStatus(err error) error {
 	if err == nil {
 		return nil

@@ -106,7 +106,7 @@ func (r Record) Encode() ([]byte, error) {
 	return append(content, '\n'), nil
 }
 
-// CommandLine returns a service's command line without the trace's change. The parameter is holds
+// CommandLine returns a service's command line without the trace's change. The parameter `is` holds
 // the service's present command line; traced reports whether the trace changed the command line.
 func (r Record) CommandLine(service, is string) (plain string, traced bool) {
 	for _, s := range r.all() {

@@ -104,8 +104,8 @@ func (c *Cache) stat(path string) (platform.FileInfo, error) {
 	return info, nil
 }
 
-// onlyAdministratorsChange reports whether no other account may change a file. It returns true if the machine keeps
-// no access lists.
+// onlyAdministratorsChange reports whether only administrators and the machine itself (see
+// access.Trusted) may change a file. It returns true if the machine keeps no access lists.
 func (c *Cache) onlyAdministratorsChange(path string) bool {
 	if !c.files.KeepsACL() {
 		return true

@@ -90,7 +90,7 @@ func (c *Cache) Save() error {
 }
 
 // prune removes entries of files that are no longer at their last known path,
-// then the least recently used ones.
+// then the least recently used entries beyond maxEntries.
 func (c *Cache) prune() {
 	for id, e := range c.entries {
 		if info, err := c.files.Stat(e.path); err != nil || info.ID != id {

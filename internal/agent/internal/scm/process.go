@@ -52,7 +52,7 @@ func pin(ctx context.Context, p *platform.Platform,
 }
 
 // launched waits while a service is starting and has no process yet: the SCM first starts the
-// services on which this service depends, and restarts a crashed service after a delay of its own.
+// services on which this service depends, and waits before it restarts a crashed service.
 func launched(ctx context.Context, p *platform.Platform, name string) error {
 	_, err := watch(ctx, p, name, platform.Running, func(status platform.ServiceStatus) (bool, error) {
 		return status.PID != 0 || status.State != platform.StartPending, nil

@@ -14,7 +14,8 @@ import (
 // DefaultStopTimeout is how long each service may take to stop if StopOptions has no timeout.
 const DefaultStopTimeout = 30 * time.Second
 
-// killGrace is how long a killed process may take to end, and the SCM to report the service as stopped.
+// killGrace limits the time in which a killed process must end and the SCM must report the service
+// as stopped.
 const killGrace = 10 * time.Second
 
 // stopRounds limits how often Stop begins again because another process started a dependent during the stop.

@@ -7,8 +7,9 @@ package settings
 
 import "fmt"
 
-// InvalidError reports a value that Windows would not understand; nothing was
-// changed.
+// InvalidError reports that the package refuses a change, or cannot read the
+// hosts file, for example because Windows would not understand a value. The
+// setting that the error names was not changed.
 type InvalidError struct{ What string }
 
 func (e *InvalidError) Error() string { return e.What }

@@ -26,8 +26,8 @@ type Variable struct {
 	Remove bool   // in a change: delete the variable
 }
 
-// EnvironmentChange lists the changes of variables, and the changes of PATH's folders, which are
-// applied after them.
+// EnvironmentChange lists the changes of variables and the changes of PATH's folders. The changes of
+// variables are made first.
 type EnvironmentChange struct {
 	Variables  []Variable
 	AddPath    []string // appended unless present

@@ -105,9 +105,9 @@ func (f *hostsFile) set(name, address string) {
 // remove deletes name from the file.
 func (f *hostsFile) remove(name string) { f.drop(name, -1) }
 
-// drop removes a name from all lines; only the line with the index except keeps
-// the name, once. Lines without any remaining name are removed, unless they
-// have a comment.
+// drop removes a name from all lines; only the line with the index `except`
+// keeps the name, once. A line that loses its last name is removed, unless it
+// has a comment.
 func (f *hostsFile) drop(name string, except int) {
 	var kept []hostsLine
 	for i, line := range f.lines {

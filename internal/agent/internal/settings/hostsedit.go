@@ -127,8 +127,8 @@ func replace(files platform.Files, path string, data []byte) (err error) {
 }
 
 // copyAccess gives the file `to` the access list of the file `from`, unless
-// `to` has inherited the same list from its folder. It does not copy the owner:
-// only SYSTEM may assign files to other accounts.
+// `to` has inherited the same list from its folder. It does not copy the owner,
+// since assigning a file to another account requires SeRestorePrivilege.
 func copyAccess(files platform.Files, from, to string) error {
 	want, err := files.ACL(from)
 	if errors.Is(err, fault.ErrNotExist) || errors.Is(err, fault.ErrNotSupported) {

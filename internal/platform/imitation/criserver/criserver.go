@@ -25,7 +25,7 @@ type Options struct {
 	Ended func(id string) bool
 	// Removed records the pods and images that were removed; nil: the record ends with the server.
 	Removed *Removed
-	// Pulled has the images that were pulled; nil: they end with the server.
+	// Pulled has the images that were pulled; nil: the images are gone when the server ends.
 	Pulled *Pulled
 	// Offline means that no registry can be reached.
 	Offline bool

@@ -34,8 +34,8 @@ func (p *Pulled) Add(image Image) {
 	}
 }
 
-// PullImage pretends to pull an image: an image exists for each name. As with a real registry, the
-// same name always has the same digest. A name that contains "missing" is not found.
+// PullImage pretends to pull an image. An image exists for each name that does not contain
+// "missing". As with a real registry, the same name always has the same digest.
 func (s *imageService) PullImage(_ context.Context, request *runtimev1.PullImageRequest) (
 	*runtimev1.PullImageResponse, error) {
 	ref := request.GetImage().GetImage()

@@ -13,7 +13,7 @@ import (
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Workload is the running pods and their images.
+// Workload has the running pods and the images on the machine.
 type Workload struct {
 	Pods   []Pod
 	Images []Image
@@ -40,12 +40,12 @@ type Container struct {
 	Maximum int64
 }
 
-// Image is an image that was pulled.
+// Image is an image on the machine.
 type Image struct {
 	ID, Tag   string
 	Size      uint64
 	OS        string // default windows
-	OSVersion string // 10.0.20348.2700; empty: the image does not have it
+	OSVersion string // such as 10.0.20348.2700; empty: the image has no version of its OS
 	Digest    string // name@sha256:…; empty: it was not pulled by this server
 }
 

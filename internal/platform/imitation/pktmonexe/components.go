@@ -14,7 +14,7 @@ type component struct {
 	name, kind, mac string
 }
 
-// The components that capture packets.
+// The IDs of the components that capture packets.
 const (
 	adapterID = 5
 	switchID  = 12

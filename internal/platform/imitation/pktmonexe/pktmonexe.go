@@ -42,7 +42,7 @@ type program struct {
 	out      io.Writer
 	build    int
 	boot     string
-	turn     platform.Unlocker // held while this process uses the state; nil: not held
+	turn     platform.Unlocker // the lock on the state while this process uses the state; nil: not held
 }
 
 // Main is pktmon's main function; it returns the exit code.
