@@ -47,7 +47,7 @@ func LockError(err error) error {
 
 // BusyError reports a node that another swdt is changing.
 type BusyError struct {
-	Holder string // the text of Holder in the other swdt; empty: unknown
+	Holder string // the text that Holder returned in the other swdt; empty: unknown
 	Err    error
 }
 

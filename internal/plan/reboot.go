@@ -37,8 +37,8 @@ func (run *runner) rebootAfter(ctx context.Context, i int) error {
 	return run.planAgain(ctx, i+1)
 }
 
-// planAgain compares the steps with the node again, starting with step from: a reboot may
-// have completed or undone their changes.
+// planAgain compares steps with the node again, since a reboot may have completed or undone their
+// changes. It omits the steps that have failed, and begins at index from.
 func (run *runner) planAgain(ctx context.Context, from int) error {
 	for i := from; i < len(run.steps); i++ {
 		if state := run.results[i].State; state != Skipped && state != OK {

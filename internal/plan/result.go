@@ -12,7 +12,7 @@ const (
 	OK             State = "ok"             // nothing to do
 	Changed        State = "changed"        // done
 	Failed         State = "failed"         // tried without success, or could not even be compared
-	Skipped        State = "skipped"        // not tried, because of a dry run or of an earlier failure
+	Skipped        State = "skipped"        // not tried, for example because of a dry run or an earlier failure
 	RebootRequired State = "rebootRequired" // done, but takes effect only after a reboot, which was not allowed
 )
 

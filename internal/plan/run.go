@@ -16,7 +16,7 @@ import (
 
 // Options configure a run of a plan.
 type Options struct {
-	// DryRun plans and changes nothing.
+	// DryRun makes Run plan the steps without changing anything.
 	DryRun bool
 	// AllowReboot lets a step reboot the node if the step needs a reboot.
 	AllowReboot bool
@@ -217,7 +217,7 @@ func (run *runner) failures() error {
 // subject returns the name of the thing that the steps change.
 func (run *runner) subject() string { return cmp.Or(run.opts.Elsewhere, "the node") }
 
-// skipRest records the reason why the needed steps from index from on are not tried.
+// skipRest records the reason why the needed steps are not tried. It begins at index from.
 func (run *runner) skipRest(from int, why string) {
 	for i := from; i < len(run.steps); i++ {
 		if run.results[i].State == Skipped {
@@ -235,7 +235,8 @@ func (run *runner) explain(why string) {
 	}
 }
 
-// abandon marks the steps from index from on as skipped, since they were never compared.
+// abandon marks steps as skipped, since they were never compared. It begins at index from. It also
+// records that none of the needed steps has changed anything.
 func (run *runner) abandon(from int, why string) {
 	run.skipRest(0, "nothing was changed")
 	for i := from; i < len(run.steps); i++ {

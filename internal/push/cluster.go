@@ -62,7 +62,8 @@ func (w *work) swapAndAwait(ctx context.Context, files *staging, before cluster.
 }
 
 // object returns the node's Node object. Exists of the result is false if the cluster has no such
-// Node, or if that Node is a different machine.
+// Node, or if that Node is a different machine. If Drain is set, object does not check whether the
+// Node is a different machine, since the drain checks it.
 func (w *work) object(ctx context.Context) (cluster.Node, error) {
 	name, err := w.node.ObjectName(ctx, w.doc.Node.Spec.Kubernetes.Join)
 	if err != nil {

@@ -50,7 +50,7 @@ func (e *RolledBackError) aftermath() string {
 }
 
 // ShownError is a failure whose reason the result already shows on the line of a component. So the
-// text of a ShownError has only the state after the failure.
+// text of a ShownError omits the reason.
 type ShownError struct {
 	Component string
 	Err       error

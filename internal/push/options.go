@@ -61,7 +61,7 @@ type Options struct {
 	// return afterwards. nil: pods are not evicted.
 	Drain *cluster.DrainOptions
 	// Holder identifies who changes the node, for other users that want to change it.
-	// Empty: user, machine and process.
+	// Empty: the result of plan.Holder.
 	Holder string
 	// Locked reports that the caller holds the node's lock, and keeps it after the push.
 	Locked bool

@@ -11,8 +11,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Push brings the node's components to the state in the node file. It replaces all components
-// that differ in one transaction. If none differs, it makes one call and writes nothing.
+// Push brings the node's components to the state in the node file. It replaces all components that
+// differ in one transaction. In the usual case that no component differs, it makes one call and
+// writes nothing.
 //
 // A *RolledBackError means that the node was changed and changed back. An *InterruptedError means
 // that the node is still at work. Any other error means that the node is unchanged, unless its text

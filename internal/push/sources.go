@@ -78,8 +78,8 @@ type SourceProblem struct {
 func (p *SourceProblem) Error() string { return p.Component + ": " + p.String() }
 func (p *SourceProblem) Unwrap() error { return p.err }
 
-// LookAtSources looks for the local binaries of the components in only, or of all components if
-// only is empty. It returns a problem for each binary that it cannot find. It does not read the
+// LookAtSources looks for the local binaries of the named components, or of all components if no
+// name is given. It returns a problem for each binary that it cannot find. It does not read the
 // binaries, and does not check binaries that are downloaded.
 func LookAtSources(doc config.Document, only []string) (problems []*SourceProblem) {
 	for i, p := range doc.Node.Spec.Kubernetes.Provisioners {

@@ -126,16 +126,16 @@ func (c *staged) hasLeftover() bool {
 	return slices.ContainsFunc(c.state.GetLeftovers(), func(path string) bool { return isStaged(path, c.path) })
 }
 
-// isStaged reports whether path is the file staged, or the part of it that an interrupted
-// transfer left.
+// isStaged reports whether path is the staged file, or the part that an interrupted transfer of the
+// staged file left.
 func isStaged(path, staged string) bool {
 	return samePath(path, staged) || samePath(path, transfer.Part(staged))
 }
 
 // keep copies the binaries that are on the node, or soon will be, to your machine's store, so that
-// the next build can be compared with them. The copying runs during the transaction; wait waits
-// until it has ended. The copies are an optimisation: a failure to make them does not fail the
-// push.
+// the next build can be compared with them. The copying runs during the transaction; the returned
+// function waits until the copying has ended. The copies are an optimisation: a failure to make
+// them does not fail the push.
 func (w *work) keep(ctx context.Context, all differences) (wait func()) {
 	if w.options.Depot == nil {
 		return func() {}
@@ -178,9 +178,9 @@ func (w *work) tidy(ctx context.Context, all differences) error {
 	return nil
 }
 
-// clearLeftovers removes the files that interrupted pushes left beside the destination, except the
-// staged file wanted and its part. A failure does not matter: the push does not depend on the
-// removal.
+// clearLeftovers removes the files that interrupted pushes left beside the destination. It keeps
+// the staged file of the present push (wanted), and the part of that file. A failure does not
+// matter: the push does not depend on the removal.
 func (w *work) clearLeftovers(ctx context.Context, c seen, wanted string) {
 	for _, path := range c.state.GetLeftovers() {
 		if isStaged(path, wanted) {
@@ -193,8 +193,8 @@ func (w *work) clearLeftovers(ctx context.Context, c seen, wanted string) {
 	}
 }
 
-// unstage removes the staged files after the push has failed with why, unless they belong to a
-// transaction. It takes at most farewell, since the user may have pressed Ctrl-C. After a lost
+// unstage removes the staged files after the push has failed with the error why, unless they belong
+// to a transaction. It takes at most farewell, since the user may have pressed Ctrl-C. After a lost
 // connection, it removes nothing, and the next push uses the files.
 func (w *work) unstage(ctx context.Context, files *staging, why error) {
 	if why == nil || files.handedOver || lost(why) {

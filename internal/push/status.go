@@ -89,8 +89,9 @@ type ComponentStatus struct {
 	Message        string   `json:"message"`
 }
 
-// Status inspects the node and changes nothing. It reports on the components of the node file
-// and, if they have no provisioner, on containerd, kubelet and the service kube-proxy.
+// Status inspects the node and changes nothing. It reports on the components of the node file, and
+// on each of containerd, kubelet and the service kube-proxy that the node has without a
+// provisioner.
 func Status(ctx context.Context, n *node.Node, doc config.Document, options StatusOptions,
 	r ui.Reporter) (NodeStatus, error) {
 	w := newWork(n, doc, Options{Sources: options.Sources, Holder: "-"}, r)

@@ -11,8 +11,8 @@ import (
 )
 
 // Settle looks for a transaction that an earlier, interrupted command left, and follows it to
-// its end. A push does the same at first. If there is such a transaction, Settle takes the
-// node's lock. With dryRun it only reports the transaction.
+// its end. A push does the same at first. Settle holds the node's lock while it follows an
+// unfinished transaction. With dryRun it only reports the transaction.
 func Settle(ctx context.Context, n *node.Node, holder string, dryRun bool, r ui.Reporter) error {
 	w := newWork(n, config.Document{}, Options{Holder: holder, DryRun: dryRun}, r)
 	now, err := w.inspect(ctx)
@@ -24,8 +24,9 @@ func Settle(ctx context.Context, n *node.Node, holder string, dryRun bool, r ui.
 	return err
 }
 
-// Transact makes the node run a transaction, whose files are already staged, and follows it
-// to its end. The caller holds the node's lock, and still holds it afterwards.
+// Transact makes the node run a transaction, whose files are already staged, and follows it to its
+// end. The caller holds the node's lock. A broken connection releases that lock; once Transact has
+// the outcome, it takes the lock again for the caller.
 //
 // Transact returns the same errors as Push. began reports whether the node may have begun the
 // transaction. In that case the staged files belong to the transaction.

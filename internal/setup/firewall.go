@@ -105,7 +105,8 @@ func describe(rule *agentv1.FirewallRule) string {
 	return strings.Join(parts, " ")
 }
 
-// protocol returns the name of a protocol that is given as a number or as a name.
+// protocol returns the name of a protocol that is given as a number or as a name. It returns any
+// other number unchanged.
 func protocol(name string) string {
 	switch name = strings.ToLower(name); name {
 	case "6":

@@ -27,8 +27,7 @@ type Set struct {
 	byKey map[string]*Shared
 }
 
-// NewSet collects the builds of the components named in only, or of all components if only
-// is empty.
+// NewSet collects the builds of the named components, or of all components if no name is given.
 func NewSet(documents []config.Document, only []string) (*Set, error) {
 	builds := &Set{byKey: map[string]*Shared{}}
 	for _, document := range documents {
@@ -44,7 +43,8 @@ func NewSet(documents []config.Document, only []string) (*Set, error) {
 	return builds, nil
 }
 
-// Selected reports whether only names the component; an empty only selects all components.
+// Selected reports whether a list of names selects a component: the list has the component's name,
+// or is empty.
 func Selected(name string, only []string) bool {
 	return len(only) == 0 || slices.ContainsFunc(only, func(o string) bool { return strings.EqualFold(o, name) })
 }
@@ -75,7 +75,8 @@ func (s *Set) Add(document config.Document, p v1alpha1.Provisioner) (*Shared, er
 	return shared, nil
 }
 
-// alsoNamed returns the list names with name added, unless the list already contains it.
+// alsoNamed adds a name to a comma-separated list of names, unless the list already contains that
+// name.
 func alsoNamed(names, name string) string {
 	if slices.ContainsFunc(strings.Split(names, ", "), func(n string) bool { return strings.EqualFold(n, name) }) {
 		return names

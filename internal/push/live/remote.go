@@ -59,8 +59,8 @@ func (r *Remote) Connect(ctx context.Context) error {
 	return nil
 }
 
-// enter waits until swdt works on fewer than Options.Parallel nodes, and takes a place, which
-// leave frees.
+// enter waits until swdt works on fewer than Options.Parallel nodes, and takes a place. The
+// returned function frees that place.
 func (r *Remote) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case r.watch.free <- struct{}{}:
@@ -123,8 +123,8 @@ func (r *Remote) RollBack(ctx context.Context) (any, error) {
 	return Result{NodeResult: result}, err
 }
 
-// work calls do with the node. If the connection was lost unnoticed, work reconnects and
-// calls do once more.
+// work calls the function do with the node. If the connection was lost unnoticed, work reconnects
+// and calls that function once more.
 func (r *Remote) work(ctx context.Context, do func(*node.Node) (push.NodeResult, error)) (push.NodeResult, error) {
 	leave, err := r.enter(ctx)
 	if err != nil {

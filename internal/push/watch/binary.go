@@ -20,7 +20,7 @@ type binary struct {
 	spec    *Binary
 	builder *builder // nil: swdt does not build the file
 	targets []*target
-	target  string // the file to which spec.Path leads, if it is a link
+	target  string // the file to which spec.Path leads; spec.Path itself if it is no link
 
 	seen    fs.FileInfo // the file at the last look; nil: it did not exist
 	looked  bool        // look has run at least once

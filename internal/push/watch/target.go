@@ -139,7 +139,8 @@ func (t *target) unsettled() bool {
 	return false
 }
 
-// do runs work as a job in its own goroutine, and then runs end in the loop.
+// do runs the function work as a job in its own goroutine. Afterwards the loop calls the function
+// end, unless the job failed because it was superseded: then do only reports that.
 func (t *target) do(work func(ctx context.Context, j *job) error, end func(took time.Duration, err error)) {
 	ctx, cancel := context.WithCancel(t.ctx)
 	j := &job{cancel: cancel}
@@ -296,7 +297,8 @@ func (t *target) outdated() bool {
 	return changed
 }
 
-// fail reports an error. It returns true if the work will be retried after a while.
+// fail reports an error, unless the watch is about to end. It returns true if the work will be
+// retried after a while.
 func (t *target) fail(took time.Duration, err error) bool {
 	if t.quitting {
 		return false

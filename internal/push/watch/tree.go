@@ -21,7 +21,8 @@ type tree struct {
 	last             snapshot
 }
 
-// snapshot is the state of the sources at one time. It is not changed once made.
+// snapshot is the state of the sources at one time. No code changes a snapshot that look has
+// returned.
 type snapshot struct {
 	begun   time.Time
 	files   map[string]stamp // by the path below the folder, with slashes
@@ -157,12 +158,13 @@ func sumOf(path string) string {
 	return string(hash.Sum(nil))
 }
 
-// update makes now the last snapshot. It returns the paths that changed since the previous
-// snapshot, sorted, or nil if there is no previous snapshot.
+// update stores a new snapshot as the last one. It returns the paths that changed since the
+// previous snapshot, sorted, or nil if there is no previous snapshot. A snapshot that is older than
+// the stored one is ignored.
 func (t *tree) update(now snapshot) []string {
 	before := t.last
 	if now.begun.Before(before.begun) {
-		return nil // two looks ran at the same time, and the snapshot now is the older one
+		return nil // two looks ran at the same time, and this is the older snapshot
 	}
 	t.last = now
 	if before.files == nil {

@@ -131,7 +131,7 @@ const (
 	Pushing      Kind = "pushing"
 	Committing   Kind = "committing" // everything is on the node, which begins to replace files
 	Healthy      Kind = "healthy"    // the node has replaced the binaries, and they are healthy
-	Superseded   Kind = "superseded" // a push ended for a newer binary; the node is unchanged
+	Superseded   Kind = "superseded" // a push was cancelled, or failed, after a newer binary appeared
 	Pushed       Kind = "pushed"     // Result has what Remote.Push returned
 	RolledBack   Kind = "rolledBack" // on the user's request
 	Failed       Kind = "failed"     // a connection, push or rollback failed; retried after Retry, if that is not 0
