@@ -63,7 +63,7 @@ func (s scale) at(v float64) float64 {
 	return s.from + (s.to-s.from)*math.Log10(v/s.least)/math.Log10(s.most/s.least)
 }
 
-// ticks returns the powers of ten.
+// ticks returns the powers of ten on the scale.
 func (s scale) ticks() []float64 {
 	var t []float64
 	for v := s.least; v <= s.most*1.001; v *= 10 {

@@ -159,7 +159,7 @@ func (p *pusher) once(ctx context.Context, w way, ends *farEnds) Push {
 	return cell
 }
 
-// medianPush returns the last round with the medians of both times.
+// medianPush returns the last round, with its two times replaced by the medians of all rounds.
 func medianPush(rounds []Push) Push {
 	cell := rounds[len(rounds)-1]
 	var all, transfer []float64

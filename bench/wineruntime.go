@@ -100,8 +100,8 @@ func (r *wineRuntime) onNode(ctx context.Context, count int, args ...string) ([]
 	return numbers, nil
 }
 
-// watched returns the node with the processes whose cost counts. Of the agents, these are the ones that
-// start after the call of watched, since earlier agents serve other sessions.
+// watched returns the node, with the processes whose cost counts. An agent counts only if it starts
+// after the call of watched, since earlier agents serve other sessions.
 func (r *wineRuntime) watched() watched {
 	others := map[int]bool{}
 	for _, pid := range r.processes()["agents"] {

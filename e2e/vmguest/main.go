@@ -9,7 +9,7 @@
 //
 //   - main.go: the steps of a boot
 //   - kernel.go: file systems, modules, messages, the end of the guest
-//   - settings.go: what a guest reads from the configuration CD
+//   - settings.go: the settings that a guest reads from the configuration CD
 //   - kept.go: the two slots on the disk
 //   - network.go: the address
 //   - windows.go: the simulated Windows, and when it is saved

@@ -142,7 +142,8 @@ func settingsBelow(folder string) (settings, error) {
 }
 
 // computerName returns the computer's name in an answer file of Windows Setup. It returns "" if the
-// file has no name, or has * for a random one.
+// name in the file is empty, or * for a random name. If the file has no ComputerName, it returns an
+// error.
 func computerName(file string) (string, error) {
 	data, err := readSmall(file)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 // With the new file, today's swdt does what the older swdt did with the old file, although
 // some fields have another meaning today. Documents in today's format stay as they are. Comments at
 // the top list the fields whose meaning has changed, and the fields for which a node file
-// has no place. file is the name for messages. The error is an *Error.
+// has no place. Convert reads the file with this path, or r if the path is Stdin. The error is
+// an *Error.
 func Convert(file string, r io.Reader) ([]byte, error) {
 	data, problem := read(file, r)
 	if problem != nil {

@@ -137,9 +137,9 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string) {
 	})
 }
 
-// pairs calls each for the pairs of a mapping. Pairs of merged mappings (<<) come last, and
-// only if the mapping itself does not have their key. If there is a problem with a key,
-// pairs reports it under the field that named returns for that key.
+// pairs calls the function each for the pairs of a mapping. Pairs of merged mappings (<<) come
+// last, and only if the mapping itself does not have their key. If there is a problem with a key,
+// pairs reports the problem under the field that the function named returns for that key.
 func (d *decoder) pairs(n *yaml.Node, path string, named func(key string) string,
 	each func(key string, keyNode, value *yaml.Node)) {
 	seen := map[string]int{}
@@ -167,8 +167,8 @@ func (d *decoder) pairs(n *yaml.Node, path string, named func(key string) string
 	}
 }
 
-// merge calls each for the pairs of merged mappings (<<: *other, or <<: [*one, *another]) whose
-// keys are not in seen.
+// merge calls the function each for the pairs of merged mappings (<<: *other, or <<: [*one,
+// *another]) whose keys are not in the map seen.
 func (d *decoder) merge(value *yaml.Node, path string, seen map[string]int,
 	each func(key string, keyNode, value *yaml.Node)) {
 	sources := []*yaml.Node{value}

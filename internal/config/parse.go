@@ -216,8 +216,8 @@ func child(mapping *yaml.Node, key string) *yaml.Node {
 	return value
 }
 
-// pair returns the key called name in a mapping, and its value. If there is no such key,
-// both are nil.
+// pair returns the key of a mapping that has this name, and the key's value. If there is no such
+// key, both are nil.
 func pair(mapping *yaml.Node, name string) (key, value *yaml.Node) {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == name {

@@ -129,7 +129,7 @@ func isEscape(text string) bool {
 }
 
 // inSingleQuotes returns the remedy for a value with backslashes. The remedy includes the value
-// only if the field called key holds no secret.
+// only if backslashFields has the field, which then holds no secret.
 func inSingleQuotes(key, value string) string {
 	text, _, closed := strings.Cut(strings.TrimPrefix(value, `"`), `"`)
 	if !closed || !slices.Contains(backslashFields(), key) {
@@ -302,8 +302,9 @@ func cutKey(line string) (key, value string) {
 	return "", text
 }
 
-// valueOf names a value in a message by the value's field, key. It omits a key that is not a known
-// field: in a file that does not parse, this word may be part of a password.
+// valueOf returns the words for a value in a message, with the name of the value's field. It omits
+// a name that is not a known field: in a file that does not parse, this word may be part of a
+// password.
 func valueOf(key string) string {
 	if knownFields()[key] {
 		return "the value of " + key

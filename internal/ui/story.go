@@ -11,8 +11,8 @@ import (
 
 // StoryOptions configure a Story.
 type StoryOptions struct {
-	// Terminal reports whether w is a terminal. On a terminal, steps and progress are live
-	// lines that disappear. Otherwise every step is written as a line.
+	// Terminal reports whether the story's stream is a terminal. On a terminal, steps and progress
+	// are live lines that disappear. Otherwise every step is written as a line.
 	Terminal bool
 	// JSON writes each line as {"time","level","node","message"}.
 	JSON bool

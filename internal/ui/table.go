@@ -21,8 +21,8 @@ func Table(w io.Writer, header []string, rows [][]string) error {
 	return Lines(w, all)
 }
 
-// TableOr is like Table. If there are no rows, it writes the line nothing instead, since a
-// header alone would not show whether anything was checked.
+// TableOr is like Table. If there are no rows, it writes its parameter nothing as the only line,
+// since a header alone would not show whether anything was checked.
 func TableOr(w io.Writer, nothing string, header []string, rows [][]string) error {
 	if len(rows) == 0 {
 		_, err := fmt.Fprintln(w, nothing)

@@ -125,12 +125,13 @@ func set(property string) object {
 	}
 }
 
-// without matches an object that has the property called property but not the one called needed.
+// without matches an object that has the second property but lacks the first, which the second
+// one needs.
 func without(needed, property string) object {
 	return object{"allOf": []any{set(property), object{"not": set(needed)}}}
 }
 
-// driver matches a Machine whose driver is name.
+// driver matches a Machine whose driver has this name.
 func driver(name string) object {
 	return object{"required": []string{"driver"}, "properties": object{"driver": object{"const": name}}}
 }

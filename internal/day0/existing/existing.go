@@ -1,5 +1,6 @@
-// Package existing connects to the cluster of a document that another tool has made. It changes
-// nothing: swdt neither makes nor deletes such a cluster, and only reads its kubeconfig.
+// Package existing connects to a cluster that another tool has made, and that a document of kind
+// Cluster names. It changes nothing: swdt neither makes nor deletes such a cluster, and only reads
+// its kubeconfig.
 //
 //   - existing.go: the kubeconfig, and whether the API server accepts it
 //   - subnets.go: the addresses of the document against those of the cluster
@@ -49,8 +50,8 @@ func ContextName(doc config.ClusterDocument) (string, error) {
 	return name, inDocument(doc, err)
 }
 
-// inDocument returns the problem of a kubeconfig as one of the document's field that names the
-// kubeconfig, since the command line has no flag for it.
+// inDocument converts an error about the kubeconfig to a problem with the document's field that
+// names the kubeconfig, since no flag names it. It returns any other error unchanged.
 func inDocument(doc config.ClusterDocument, err error) error {
 	var wrong *cluster.ConfigError
 	if !errors.As(err, &wrong) {
@@ -89,7 +90,7 @@ func Version(ctx context.Context, doc config.ClusterDocument, api *cluster.Clust
 // the kubeconfig's user.
 type UnusableError struct {
 	Cluster string
-	File    string // that has the cluster's document
+	File    string // the file that has the cluster's document
 	Err     error
 }
 
@@ -99,8 +100,8 @@ func (e *UnusableError) Error() string {
 
 func (e *UnusableError) Unwrap() error { return e.Err }
 
-// unusable returns an error of package cluster about the access as an *UnusableError, and any other
-// as it is.
+// unusable converts an error about the access to the API server to an *UnusableError, and returns
+// any other error unchanged.
 func unusable(doc config.ClusterDocument, err error) error {
 	var (
 		unreachable  *cluster.UnreachableError

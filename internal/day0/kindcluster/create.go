@@ -251,7 +251,7 @@ func (e *DifferentError) Error() string {
 // cleanLimit bounds the clean-up after a failed Create.
 const cleanLimit = 2 * time.Minute
 
-// deleteAgain is the interval at which end deletes the containers of an interrupted Create again,
+// deleteAgain is the interval at which the containers of an interrupted Create are deleted again,
 // since kind may have made another container meanwhile.
 const deleteAgain = 2 * time.Second
 

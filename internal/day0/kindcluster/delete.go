@@ -74,7 +74,7 @@ func (c *Clusters) leaveNetwork(ctx context.Context, name string) (kept string, 
 	return "", nil
 }
 
-// inherit records that kind's network must be removed together with the cluster called name. It
+// inherit records that kind's network must be removed together with the cluster of this name. It
 // does nothing if swdt did not make that cluster.
 func (c *Clusters) inherit(name string) error {
 	lock, err := c.records.lock(name)

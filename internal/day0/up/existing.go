@@ -40,8 +40,8 @@ func (w existingPlane) access(context.Context) (controlPlane, error) {
 	return controlPlane{api: api}, err
 }
 
-// OtherPlaneError reports a document that names an existing control plane, although up has made one of
-// the same name, which down could not remove then.
+// OtherPlaneError reports a document that names an existing control plane, although up has made a
+// cluster of the same name with kind. With this document, down could not remove that cluster.
 type OtherPlaneError struct{ Name string }
 
 func (e *OtherPlaneError) Error() string {
@@ -49,8 +49,8 @@ func (e *OtherPlaneError) Error() string {
 		"choose another metadata.name, or set controlPlane.kind again and remove that cluster with `swdt down`", e.Name)
 }
 
-// inDocument returns the problems of a pod network's settings as those of the document's fields,
-// since `swdt up` has no flags for them.
+// inDocument converts the problems of a pod network's settings to problems with the document's
+// fields, since `swdt up` has no flags for these settings.
 func (w *work) inDocument(err error) error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error

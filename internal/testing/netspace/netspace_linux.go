@@ -123,8 +123,8 @@ func NewStation(t *testing.T, bridge, address, gateway string) Station {
 	return s
 }
 
-// MakeBridge returns the bridge called name in this process's namespace. If the bridge is missing,
-// MakeBridge makes it with the address.
+// MakeBridge returns the bridge of this name in this process's namespace. If the bridge is missing,
+// MakeBridge makes one with the address.
 func MakeBridge(t *testing.T, name string, address netip.Prefix) netlink.Link {
 	t.Helper()
 	master, err := netlink.LinkByName(name)

@@ -126,7 +126,7 @@ func (m Machine) media() (fs.FS, bool) {
 	return drive.FS, ok
 }
 
-// with returns the first drive that has a file called name, ignoring case.
+// with returns the first drive that has a file of this name, ignoring case.
 func (m Machine) with(name string) (Drive, bool) {
 	for _, drive := range m.Drives {
 		if _, ok := find(drive.FS, name); ok {

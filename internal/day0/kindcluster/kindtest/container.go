@@ -39,7 +39,8 @@ func (c container) path(of ...string) string {
 	return filepath.Join(c.kind.Folder, files, c.name, name)
 }
 
-// command simulates a command in a container. It knows the commands that swdt and kind's library run.
+// command simulates a command in a container. It supports only the commands that swdt and kind's
+// library run.
 type command struct {
 	container container
 	args      []string
