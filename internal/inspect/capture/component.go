@@ -38,7 +38,8 @@ func Components(ctx context.Context, programs Programs) (map[string]Component, e
 }
 
 // parseComponents parses pktmon's list of groups of components. It accepts the forms of all builds
-// of Windows: some builds write numbers as texts. It returns nil if text is not a JSON list.
+// of Windows: some builds write numbers as texts. It returns nil if text does not begin with a
+// bracket, since text is not a JSON list.
 func parseComponents(text string) (map[string]Component, error) {
 	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
 	if !strings.HasPrefix(text, "[") {

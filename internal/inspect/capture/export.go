@@ -29,7 +29,7 @@ type Export struct {
 }
 
 // Fetch asks the node to convert a capture to pcapng, and downloads the result into a local
-// folder.
+// folder. If the node's pktmon cannot convert to pcapng, Fetch downloads pktmon's own log.
 func Fetch(ctx context.Context, n *node.Node, captured Result, folder string, r ui.Reporter) (Export, error) {
 	log := captureplan.LogFile(captured.ID)
 	if _, err := n.Files.Stat(ctx, &agentv1.StatRequest{Path: log}); errors.Is(err, fault.ErrNotExist) {
@@ -65,8 +65,9 @@ const (
 )
 
 // export converts a log to pcapng and downloads it; the names of the local files begin with
-// prefix. It runs pktmon three times: for the packets that were not dropped, for the dropped
-// packets, and for the text, which has the reasons of drops and the components.
+// prefix. It runs pktmon for the packets that were not dropped, and for the dropped packets. If
+// there are packets, it also runs pktmon for the text, which has the reasons of drops and the
+// components.
 func (e exporter) export(ctx context.Context, log, prefix string) (x Export, err error) {
 	e.reporter.Step("converting the capture on the node")
 	if x.Packets, err = e.pcapng(ctx, log, packetsFile, prefix); err != nil {

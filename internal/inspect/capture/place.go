@@ -26,9 +26,9 @@ func (n Names) Of(p Packet) Packet {
 	return p
 }
 
-// sources opens a part's files. The returned sources name and count the packets while they are
-// read. When the Done of a source is called, it closes the file and calls after with the file's
-// path; after may be nil.
+// sources opens a part's files. The returned sources name and count the packets while the packets
+// are read. The method Done of a source closes the file, and then passes the file's path to the
+// function after, unless that function is nil.
 func (part Part) sources(count *Count, after func(path string) error) (all []pcapng.Source, err error) {
 	for _, one := range []struct {
 		path      string

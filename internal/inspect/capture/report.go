@@ -34,7 +34,7 @@ type NodeReport struct {
 
 // Written is a file of packets.
 type Written struct {
-	File string `json:"file"` // "": none was written
+	File string `json:"file"` // "": no file was written
 	Count
 }
 
@@ -182,8 +182,8 @@ func (r Report) WriteText(w *ui.Page) error {
 // Printer prints packets of several nodes, one per line. It is safe for concurrent use.
 type Printer struct {
 	Page    *ui.Page
-	Several bool               // lines begin with the name of the node
-	Record  func(Record) error // nil: text
+	Several bool               // reports whether each line begins with the name of the node
+	Record  func(Record) error // prints a packet for tools; nil: packets are printed as text
 
 	mu sync.Mutex
 }

@@ -84,9 +84,9 @@ type fetcher struct {
 	last       int // number of the last round that was fetched
 }
 
-// fetchAll fetches each round after the round is closed. When the channel closed is closed,
-// fetchAll fetches the rest: the round that the end of the capture has closed, and rounds that the
-// node's guardian did not report because the guardian ended early.
+// fetchAll fetches each round after the round is closed; the channel has the closed rounds. After the
+// last one, fetchAll fetches the rest: the round that the end of the capture has closed, and rounds
+// that the node's guardian did not report because the guardian ended early.
 func (f *fetcher) fetchAll(ctx context.Context, closed <-chan captureplan.Rounds) error {
 	for {
 		select {

@@ -28,8 +28,9 @@ func (noClusterError) Error() string { return "no cluster to ask: set --kubeconf
 // mostEvents is the largest number of the API server's events that are kept for one node.
 const mostEvents = 1000
 
-// ofCluster stores the API server's objects about the node in full. It does not request Secrets and
-// ConfigMaps. Secrets in the objects of pods are redacted like all secrets in the bundle.
+// ofCluster stores the API server's objects about the node, without the metadata that bare removes.
+// It requests neither Secrets nor ConfigMaps. Secrets in the objects of pods are redacted like all
+// secrets in the bundle.
 func ofCluster(ctx context.Context, t *Task) error {
 	if t.Cluster == nil {
 		return noClusterError{}

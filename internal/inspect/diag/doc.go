@@ -9,8 +9,8 @@
 //
 //   - collectors.go: the table of collectors; to add one, add a line
 //   - commands.go: the table of commands; to add one, add a line
-//   - machine.go, network.go, runtime.go, files.go, events.go, cluster.go: the
-//     collectors that are not commands
+//   - machine.go, network.go, registry.go, runtime.go, compute.go, files.go, events.go,
+//     cluster.go, examine.go: the collectors that are not commands
 //   - evtx.go: event channels as files, which are the only files that cannot be redacted
 //   - collector.go: runs collectors within their deadlines
 //   - folder.go: stores the results of collectors
@@ -18,6 +18,7 @@
 //   - manifest.go: lists the content of a bundle
 //   - page.go, page.html: the bundle as a page
 //   - open.go: reads a bundle
+//   - text.go: prints the output of `swdt diag`
 package diag
 
 import (

@@ -13,7 +13,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// eventRow is an event in the form of `swdt events -o json`.
+// eventRow is an event in the table "events".
+
 type eventRow struct {
 	Time     time.Time      `json:"time"`
 	Channel  string         `json:"channel"`

@@ -37,7 +37,7 @@ type Options struct {
 	// Timeout limits the gathering from all nodes; the bundle has the results that were
 	// gathered until then. 0: no limit.
 	Timeout time.Duration
-	// NodeTimeout limits the time for one node, including connecting. 0: NodeTimeout.
+	// NodeTimeout limits the time for one node, including connecting. 0: the constant NodeTimeout.
 	NodeTimeout time.Duration
 	// CollectorTimeout is the upper bound of the collectors' own deadlines. 0: the
 	// collectors keep their deadlines.
@@ -57,7 +57,7 @@ type Options struct {
 
 // Gather gathers from the nodes and writes the bundle to path. The file at path appears only when
 // the bundle is complete. If a node fails, the bundle records the reason. Gather returns an error
-// if the bundle could not be written, or if ctx ended.
+// if a pattern of Options.Redact is invalid, if the bundle could not be written, or if ctx ended.
 func Gather(ctx context.Context, documents []config.Document, path string, o Options) (Manifest, error) {
 	redactor, err := redact.New(o.Redact)
 	if err != nil {
@@ -118,7 +118,8 @@ type gathering struct {
 	folders map[string]bool // the folders' names in lower case, since some file systems ignore case
 }
 
-// node gathers from one node. The node's folder exists even if nothing was gathered.
+// node gathers from one node. The record has the name of the node's folder even if nothing was
+// gathered. In this case, the bundle has no such folder.
 func (g *gathering) node(ctx context.Context, document config.Document) (record NodeRecord) {
 	timeout := g.options.NodeTimeout
 	if timeout == 0 {
@@ -190,7 +191,7 @@ func (r *NodeRecord) judge() {
 	}
 }
 
-// describe sets the fields for the summary from the table of the collector machine.
+// describe sets the fields Windows and Simulated from the table of the collector "machine".
 func (v *visit) describe(record *NodeRecord) {
 	var facts machineFacts
 	content, err := os.ReadFile(filepath.Join(v.folder.root, filepath.FromSlash(record.table("machine", "json"))))

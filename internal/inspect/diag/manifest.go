@@ -7,7 +7,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
-// Format is the first field of a manifest. A bundle with another format is rejected.
+// Format is the value of the first field of a manifest. Open rejects a bundle with another format.
 const Format = "swdt-diag/1"
 
 // manifestName is the path of the manifest, which is the first file in a bundle.
@@ -31,7 +31,7 @@ const (
 	Done    = "done"    // a collector: nothing failed
 	Absent  = "absent"  // a collector: the node does not have the object that the collector reads
 	Failed  = "failed"  // a node or a collector
-	Late    = "late"    // a collector: its deadline passed
+	Late    = "late"    // a collector: it did not end in time
 )
 
 // NodeRecord is the part of the manifest about one node.
@@ -81,7 +81,7 @@ type CollectorRecord struct {
 // FileRecord describes one file of the bundle.
 type FileRecord struct {
 	Path  string `json:"path"` // in the bundle
-	From  string `json:"from"` // a path on the node, or a command
+	From  string `json:"from"` // a path on the node, a command or an event channel
 	Bytes int64  `json:"bytes"`
 	Cut   string `json:"cut"` // describes the part that is missing
 	Log   bool   `json:"log"`

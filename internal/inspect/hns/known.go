@@ -7,7 +7,7 @@ import (
 
 // None and Unknown are printed in place of an owner's name.
 const (
-	None    = "none"    // a source that would have listed the owner answered, and listed none
+	None    = "none"    // a source that lists such owners answered, and listed no owner
 	Unknown = "unknown" // no such source answered
 )
 

@@ -117,10 +117,10 @@ type (
 
 const (
 	endpointRemote  = 1 // a flag of an endpoint
-	balancerDSR     = 1 // of a load balancer
-	portInternal    = 1 // of a port mapping
-	portLocalRouted = 2
-	portPreserveDIP = 8
+	balancerDSR     = 1 // a flag of a load balancer
+	portInternal    = 1 // a flag of a port mapping
+	portLocalRouted = 2 // a flag of a port mapping
+	portPreserveDIP = 8 // a flag of a port mapping
 )
 
 func network(w wireNetwork, raw json.RawMessage) Network {
@@ -225,7 +225,8 @@ func protocol(number uint32) string {
 	return strconv.Itoa(int(number))
 }
 
-// sort sorts the objects by name, address and port, by which people search for objects.
+// sort sorts each kind of object by the properties by which people search for it: name, address and
+// port, or number.
 func (s *State) sort() {
 	slices.SortFunc(s.Networks,
 		func(a, b Network) int { return cmp.Or(natural.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })

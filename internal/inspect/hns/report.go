@@ -110,7 +110,8 @@ func (r Report[N]) Names() (all []string) {
 	return all
 }
 
-// reporter returns a function that makes a Report. The function calls of once for each node.
+// reporter returns a function that builds a Report from the results of nodes. It builds the part
+// about each node with the function of.
 func reporter[N identified](of func(fleet.Outcome, View) N) func([]fleet.Result[View]) any {
 	return func(results []fleet.Result[View]) any {
 		report := Report[N]{Nodes: []N{}}

@@ -2,7 +2,7 @@
 // Service (HNS), and finds the pods and Services to which these objects belong.
 //
 //   - state.go, read.go: define the objects, and read them from a node
-//   - policies.go: describes in words what policies do
+//   - policies.go: describes the effects of policies in words
 //   - known.go, pods.go, services.go: the owners of objects, from the container
 //     runtime and the cluster
 //   - look.go: the objects of a node with their owners
@@ -22,8 +22,8 @@ type State struct {
 	Namespaces    []Namespace    `json:"namespaces"`
 }
 
-// All IDs below are in upper case, as hnsdiag prints them. Raw is the service's own
-// document.
+// The IDs of the objects below are in upper case, as hnsdiag prints them. Each Raw is the
+// service's own document of the object.
 
 // Network is a network of a virtual switch.
 type Network struct {
@@ -88,7 +88,7 @@ type PortMapping struct {
 // Namespace is a network compartment, which the containers of a pod share.
 type Namespace struct {
 	ID         string          `json:"id"`
-	Number     uint32          `json:"number"`     // of the compartment
+	Number     uint32          `json:"number"`     // number of the compartment
 	Type       string          `json:"type"`       // Host, HostDefault, Guest, GuestDefault
 	Endpoints  []string        `json:"endpoints"`  // IDs
 	Containers []string        `json:"containers"` // IDs of compute systems

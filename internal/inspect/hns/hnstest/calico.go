@@ -34,8 +34,8 @@ type object = map[string]any
 
 // Calico returns a node of a cluster whose pod network is Calico with VXLAN: the network
 // External, which Calico creates to get a switch, the overlay network Calico, and Windows'
-// own network nat; two endpoints of Calico itself (its source VIP, and a leftover without
-// an owner); load balancers for 57 Services, one of which has no endpoints.
+// own network nat; two endpoints without a pod (Calico's source VIP, and an endpoint that a
+// removed pod left behind); load balancers for 57 Services, one of which has no endpoints.
 func Calico() Fixture {
 	f := &Fixture{Objects: map[platform.NetworkKind]map[string]json.RawMessage{}}
 	f.networks()
@@ -186,7 +186,7 @@ func (f *Fixture) pod(i int) backend {
 	return backend{id}
 }
 
-// acls returns the policies that Felix creates for a NetworkPolicy, for one pod in four.
+// acls returns the policies that Felix creates for a pod. One pod in four has a NetworkPolicy.
 func acls(i int) []object {
 	acl := func(action, direction, remote, protocols, ports string, priority int) object {
 		return policy("ACL", object{

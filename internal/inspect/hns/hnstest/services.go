@@ -21,8 +21,9 @@ func numberOf(protocol string) int {
 	return 6
 }
 
-// services adds the Services that every cluster has, and further ones until there are
-// LoadBalancers load balancers.
+// services adds the Services that every cluster has, a Service without endpoints, and further
+// Services until there are as many load balancers as the constant LoadBalancers says.
+
 func (f *Fixture) services(backends []backend) {
 	dns := backends[Pods : Pods+2]
 	f.service("default", "kubernetes", "10.96.0.1", backends[Pods+2:Pods+3], []port{{"tcp", 443, 6443, 0}})
