@@ -128,7 +128,7 @@ func (n *Node) dial(ctx context.Context) (*ssh.Client, error) {
 const installTries = 3
 
 // runAgent starts the agent. If the machine is in this user's state file, runAgent installs the
-// agent only after a failed start has shown that the agent is missing: so the usual case uses one
+// agent only after a start to which no agent of this version answered: so the usual case uses one
 // channel and no additional request. On any other machine runAgent always installs the agent first.
 func (n *Node) runAgent(ctx context.Context, client *ssh.Client) (agent *ssh.Process, fresh bool, err error) {
 	machines := newRestricted(n.opts.StateFile)

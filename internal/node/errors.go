@@ -40,7 +40,7 @@ func (e *LostError) Unwrap() error { return e.Err }
 // C:, or the machine has no SFTP and its shell is a POSIX shell.
 type NotWindowsError struct {
 	Address string
-	Output  string // the shell's answer to the agent's path
+	Output  string // the shell's answer to the agent's path, or to `cmd /c ver`
 }
 
 func (e *NotWindowsError) Error() string {

@@ -227,8 +227,8 @@ func (i *installation) hash(file string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// upload writes the agent into the profile and reads it back: many writes run at once, so that a
-// failed write can leave a hole in the file.
+// upload writes the agent into the profile and verifies the hash of the written file. Many writes
+// run at once, so a failed write can leave a hole in the file.
 func (i *installation) upload(name string, r ui.Reporter) error {
 	if err := i.write(name, r); err != nil {
 		return err

@@ -19,9 +19,9 @@ func (n *Node) Lost() <-chan struct{} {
 	return l.agent.Done()
 }
 
-// IsHopeless reports whether reconnecting would fail the same way until a person has
-// changed something: the node is not trusted, or does not trust this user, or does not
-// let the agent run. Further tries may lock the user out.
+// IsHopeless reports whether reconnecting would fail the same way until a person has changed
+// something: for example, the node's host key is not trusted, the node rejects the login, the user
+// is no administrator, or the node does not let the agent run. Further tries may lock the user out.
 func IsHopeless(err error) bool {
 	var (
 		rejected *ssh.AuthError

@@ -58,7 +58,7 @@ func fromFS(files fs.FS) (Agent, error) {
 // A packed agent is a zstd stream that begins with a skippable frame. The frame holds the agent's
 // hash and size; zstd itself ignores the frame.
 //
-//	4 bytes  the skippable frame's magic number, little endian as all below
+//	4 bytes  the skippable frame's magic number; all numbers are little endian
 //	4 bytes  40, the frame's length
 //	32 bytes SHA-256 of the executable
 //	8 bytes  size of the executable, in bytes

@@ -81,8 +81,8 @@ func Stats(ctx context.Context, c *Client) (Answer, error) {
 	return answer(reply, err, "its containers' statistics", func(w io.Writer) error { return statsTable(w, reply) })
 }
 
-// Images asks for all images. For each image it judges whether a node with the Windows build host
-// can run the image.
+// Images asks for all images. For each image it judges whether a node can run the image. host is
+// the Windows build of that node.
 func Images(host string) Question {
 	return func(ctx context.Context, c *Client) (Answer, error) {
 		reply, err := c.Images.ListImages(ctx, &runtimev1.ListImagesRequest{})
@@ -125,7 +125,8 @@ func (c *Client) Platform(ctx context.Context, id string) (Platform, error) {
 	return info.ImageSpec, nil
 }
 
-// On returns the verdict whether a node with the Windows build host runs the image.
+// On returns the verdict whether a node can run an image of this platform. host is the Windows
+// build of that node.
 func (p Platform) On(host string) Verdict {
 	if p.OS != "" && p.OS != "windows" {
 		return OtherOS

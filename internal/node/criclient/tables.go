@@ -27,7 +27,8 @@ func displayID(w io.Writer, id string) string {
 	return shortID(id)
 }
 
-// table writes a table. On a wide page it adds the columns of more.
+// table writes a table. On a wide page it adds further columns: more has their headers, and
+// moreRows their cells.
 func table(w io.Writer, nothing string, header, more []string, rows, moreRows [][]string) error {
 	if ui.IsWide(w) {
 		header = slices.Concat(header, more)

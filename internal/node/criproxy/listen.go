@@ -148,8 +148,8 @@ func makeShortFolder(parent string) (string, error) {
 	return "", fmt.Errorf("%s is full of folders such as .ab; remove them", parent)
 }
 
-// replaceSocket renames the socket from to to. It replaces a socket at to, and returns an error if
-// to is a file of another kind.
+// replaceSocket gives a socket its new path. If a socket exists at the new path, replaceSocket
+// replaces that socket; if a file of another kind exists there, it returns an error.
 func replaceSocket(from, to string) error {
 	if info, err := os.Lstat(to); err == nil && info.Mode()&os.ModeSocket == 0 {
 		return errors.New("the existing file is not a socket; choose another path")

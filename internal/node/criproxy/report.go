@@ -18,7 +18,8 @@ type NodeEndpoint struct {
 	Endpoint string `json:"endpoint"` // unix:///PATH or tcp://127.0.0.1:PORT; "" if the node failed
 }
 
-// NewNodeEndpoint returns the part of a node whose proxy listens with listener.
+// NewNodeEndpoint returns the result for a node whose proxy uses the listener. If err is not nil,
+// the node has failed, and the listener is not used.
 func NewNodeEndpoint(name string, listener net.Listener, err error) NodeEndpoint {
 	e := NodeEndpoint{Outcome: fleet.NewOutcome(name, fleet.OK, err)}
 	if err == nil {

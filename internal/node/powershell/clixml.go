@@ -27,7 +27,7 @@ const maxDocument = 4 << 20
 
 // Decoder copies text to a writer. It replaces each CLIXML document in the text by the error,
 // warning, verbose and debug records of the document, and drops progress records. It writes text
-// before the first marker at once, so that a running command's stderr can be followed.
+// outside of a document at once, so that a running command's stderr can be followed.
 type Decoder struct {
 	w       io.Writer
 	pending []byte // possibly the beginning of a marker, or an unfinished document

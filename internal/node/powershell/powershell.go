@@ -32,14 +32,15 @@ const maxInline = 30000
 // prologue is put before every script.
 //
 // In a process without a console, the console's encodings cannot be set; that is not a
-// reason to fail. Out-String renders an error as a person would see it, in full width,
-// instead of wrapped at 80 columns.
+// reason to fail.
 const prologue = `$ErrorActionPreference = 'Stop'
 $ProgressPreference = 'SilentlyContinue'
 try { $swdtUtf8 = New-Object System.Text.UTF8Encoding $false; $OutputEncoding = $swdtUtf8; ` +
 	`[Console]::OutputEncoding = $swdtUtf8; [Console]::InputEncoding = $swdtUtf8 } catch { }
 `
 
+// epilogue runs the script in $swdtScript and ends with the script's exit code. Out-String renders
+// an error as a person would see it, in full width, instead of wrapped at 80 columns.
 const epilogue = `
 try { & ([scriptblock]::Create($swdtScript)) } catch { ` +
 	`[Console]::Error.WriteLine(($_ | Out-String -Width 4096).Trim()); exit 1 }

@@ -19,7 +19,7 @@ type rule struct {
 	most int
 }
 
-// list returns the rule of a repeated field that has up to most elements.
+// list returns the rule of a repeated field. most is the largest number of elements.
 func list(most int, element rule) rule { return rule{value: element.value, most: most} }
 
 // anything accepts every value. It is also the rule of a field that holds a message, whose
@@ -196,7 +196,8 @@ func ruleOf(field protoreflect.FieldDescriptor) rule { return byFullName()[field
 
 // ------------------------------------------------------------ kinds of values
 
-// text returns the rule for a text of at most most bytes. gRPC has checked that the text is UTF-8.
+// text returns the rule for a text of limited length in bytes. gRPC has checked that the text is
+// UTF-8.
 func text(most int) rule {
 	return rule{value: func(v protoreflect.Value) string {
 		if n := len(v.String()); n > most {
@@ -206,7 +207,7 @@ func text(most int) rule {
 	}}
 }
 
-// line returns the rule for a text of at most most bytes without control characters.
+// line returns the rule for a text of limited length in bytes, without control characters.
 func line(most int) rule {
 	bounded := text(most).value
 	return rule{value: func(v protoreflect.Value) string {
@@ -326,7 +327,7 @@ func between(least, most int64) rule {
 	}}
 }
 
-// atMost returns the rule for a byte string of at most most bytes.
+// atMost returns the rule for a byte string of limited length.
 func atMost(most int) rule {
 	return rule{value: func(v protoreflect.Value) string {
 		if n := len(v.Bytes()); n > most {

@@ -279,7 +279,7 @@ func (l *login) answerOnce(answer func(question string) (string, error)) ssh.Key
 	}
 }
 
-// succeeded stores the password that the user typed for the next connection.
+// succeeded stores, for the next connection, the password that the user typed.
 func (l *login) succeeded() {
 	if l.typed != "" {
 		l.options.Keyring.keepPassword(l.account(), l.typed)

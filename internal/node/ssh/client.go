@@ -93,9 +93,8 @@ func (c *Client) keepAlive() {
 // errDead is the cause if the machine has stopped answering keep-alive requests.
 var errDead = errors.New("the machine no longer answers")
 
-// watch calls ask repeatedly, with the pause every between calls. It returns an error if a
-// call of ask takes longer than maxSilence, and nil when the connection has ended for
-// another reason.
+// watch calls the function ask once in each interval of length every. It returns an error if a call
+// takes longer than maxSilence, and nil when the connection has ended for another reason.
 func watch(done <-chan struct{}, every, maxSilence time.Duration, ask func() error) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -155,8 +154,8 @@ func (c *Client) SFTP(ctx context.Context) (*sftp.Client, error) {
 	}
 }
 
-// open opens a session and calls begin with it. It opens the session on this connection or, if the
-// machine refuses another session on this connection, on a further connection.
+// open opens a session and passes it to the function begin. It opens the session on this connection
+// or, if the machine refuses another session on this connection, on a further connection.
 func (c *Client) open(ctx context.Context, begin func(*ssh.Session) error) (*ssh.Session, error) {
 	session, err := c.openHere(ctx, begin)
 	if c.further.dial != nil && isRefusedSession(err) {
@@ -165,9 +164,9 @@ func (c *Client) open(ctx context.Context, begin func(*ssh.Session) error) (*ssh
 	return session, err
 }
 
-// openHere opens a session channel on this connection and calls begin with it. The SSH library does
-// not support contexts, so a goroutine does the work. If the session opens after ctx has ended, the
-// goroutine closes it.
+// openHere opens a session on this connection and passes it to the function begin. The SSH library
+// does not support contexts, so a goroutine does the work. If the session opens after ctx has
+// ended, another goroutine closes the session.
 func (c *Client) openHere(ctx context.Context, begin func(*ssh.Session) error) (*ssh.Session, error) {
 	type result struct {
 		session *ssh.Session

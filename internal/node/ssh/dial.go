@@ -14,8 +14,8 @@ import (
 )
 
 // Dial connects to the target over all hops of its route. ctx bounds the dialing, not the
-// connection. The error is of a type of this package, wrapped in a JumpError if a jump host failed.
-// If ctx was cancelled, Dial returns ctx's error.
+// connection. Most errors have a type of this package, and are wrapped in a JumpError if a jump
+// host failed. If ctx was cancelled, Dial returns ctx's error.
 func Dial(ctx context.Context, target Target, opts Options) (*Client, error) {
 	opts, err := opts.complete()
 	if err != nil {
@@ -292,8 +292,8 @@ func withoutNone(methods []string) []string {
 	return slices.DeleteFunc(slices.Clone(methods), func(m string) bool { return m == "none" })
 }
 
-// watchdog calls bark once the limit has passed. The time while the watchdog is paused does not
-// count.
+// watchdog calls the function bark when the limit has passed. The time while the watchdog is paused
+// does not count.
 type watchdog struct {
 	mu     sync.Mutex
 	limit  time.Duration

@@ -26,9 +26,9 @@ type further struct {
 // channel and its relays.
 const mostFurther = 4
 
-// open opens a session and calls begin with it. It uses a further connection that accepts another
-// session, or makes a new further connection. why is the error of the session that the first
-// connection refused.
+// open opens a session and passes it to the function begin. It uses a further connection that
+// accepts another session, or makes a new further connection. why is the error with which the first
+// connection refused the session.
 func (f *further) open(ctx context.Context, hostKey string, begin func(*ssh.Session) error,
 	why error) (*ssh.Session, error) {
 	f.mu.Lock()

@@ -119,8 +119,8 @@ func (c sshConfig) getAll(alias, key string) []string {
 	return values
 }
 
-// hop resolves host[:port] by the config. Errors name setting, which is the setting that contains
-// hostPort.
+// hop resolves host[:port] by the config. setting is the name of the setting that contains
+// hostPort, for errors.
 func (c sshConfig) hop(hostPort, setting string) (hop, error) {
 	alias, port, err := v1alpha1.HostPort(hostPort)
 	if err != nil {

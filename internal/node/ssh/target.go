@@ -23,8 +23,8 @@ type Target struct {
 	Passphrase Secret
 	// Password is the only credential to try on the target; nil: not used.
 	Password Secret
-	// HostKey is the fingerprint (SHA256:…) of the only acceptable host key;
-	// known_hosts is then ignored.
+	// HostKey is the fingerprint (SHA256:…) of the only acceptable host key. known_hosts can then
+	// only revoke that key. Empty: known_hosts decides.
 	HostKey string
 	// ProxyJump is [user@]host[:port], or several of them separated by commas. Empty:
 	// the value in the SSH config. "none": no jump host.

@@ -29,8 +29,8 @@ var errWhole = errors.New("the whole file is the faster way")
 // whole file.
 var errUseless = errors.New("all bytes are the faster way")
 
-// difference sends a patch to a file that both the node and your machine's store have.
-// The node verifies that file, and the result.
+// difference sends the difference between the new file and its base, a file that both the node and
+// your machine's store have. The node verifies the base and the result.
 type difference struct {
 	*sending
 	base Base

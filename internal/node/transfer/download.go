@@ -24,8 +24,8 @@ import (
 // their number.
 const mostFiles = 1_000_000
 
-// Download copies a file or folder of the node to your machine, by the rules of Upload. The
-// node is not trusted: Download writes only below local, at most as many bytes as the node
+// Download copies a file or folder of the node to your machine, by the rules of Upload. The node is
+// not trusted: Download writes only at or below the path local, at most as many bytes as the node
 // announced, and only if the disk has room for them.
 func Download(ctx context.Context, n *node.Node, remote, local string, r ui.Reporter) (CopyResult, error) {
 	c := &copying{node: n, reporter: r}
@@ -47,10 +47,10 @@ func Download(ctx context.Context, n *node.Node, remote, local string, r ui.Repo
 	return c.result, c.downloadFile(ctx, info, remote, local)
 }
 
-// localName returns the local path for remote by scp's rules: inside local if local is a folder or
-// ends in a slash, otherwise local itself. If local ends in a slash and does not exist, localName
-// makes the folder local. If a file is copied to another path, the parent folder of that path must
-// exist.
+// localName returns the path of the copy on your machine by scp's rules: inside the path local if
+// that path is a folder or ends in a slash, otherwise the path itself. If the path ends in a slash
+// and does not exist, localName makes a folder there. If a file is copied to any other path, the
+// parent folder of that path must exist.
 func localName(local, remote string, folder bool) (string, error) {
 	if local == "" {
 		return "", errors.New("the local path is empty: use . for this folder")

@@ -25,11 +25,11 @@ const (
 
 	// filesKnown bounds the programs with remembered patch sizes.
 	filesKnown = 64
-	// bound is a factor. A send that took longer than bound times the time of the link alone was
-	// slowed by something other than the link.
+	// bound is a factor. Something other than the link slowed a send if the send took longer than
+	// the time of the link alone multiplied by this factor.
 	bound = 1.2
-	// nearly is a factor. Compressing is chosen if it takes less than nearly times as long as
-	// sending uncompressed, since other users share the link.
+	// nearly is a factor. Compressing is chosen if its time is below the time of sending
+	// uncompressed multiplied by this factor, since other users share the link.
 	nearly = 1.1
 )
 
@@ -257,8 +257,8 @@ func (e estimate) diff(v delta.Variant, p pair) float64 {
 	return float64(p.old+p.new) / e.rates.diff(v)
 }
 
-// whole returns the faster way to send all bytes, compressed or not. It prefers compressing if
-// compressing takes less than nearly times as long, or if the speed of the link is unknown.
+// whole returns the faster way to send all bytes, compressed or not. It also chooses compressing if
+// compressing is slower by less than the factor nearly, or if the speed of the link is unknown.
 func (e estimate) whole(size int64, link node.Reading) way {
 	n, trips := float64(size), 2*link.RoundTrip.Seconds()
 	plain := way{whole: true, seconds: trips + max(secondsOn(n, link), n/cmp.Or(e.rates.Plain, assumedPlain))}
@@ -283,9 +283,10 @@ func secondsOn(bytes float64, link node.Reading) float64 {
 	return bytes / link.BytesPerSecond
 }
 
-// decay adjusts the measured speeds that this transfer does not use. A measured speed that is below
-// the assumed speed moves towards the assumed speed. Without decay, a way that was slow once on a
-// busy machine would never be taken and measured again.
+// decay adjusts the measured speeds of the methods that this transfer does not use; the methods are
+// a patch, all bytes compressed, and all bytes uncompressed. A measured speed that is below the
+// assumed speed moves towards the assumed speed. Without decay, a method that was slow once on a
+// busy machine would never be used and measured again.
 func (c *costs) decay(taken way) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

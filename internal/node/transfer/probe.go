@@ -34,8 +34,8 @@ const (
 )
 
 // link returns a reading of the link to the node: a recent one, or else a new measurement, which is
-// short if few bytes are to be sent. If the first probe shows a link that is fast enough for longer
-// probes, link calls quick before it sends the longer probes.
+// short if few bytes are to be sent. If the first probe shows a link that is fast enough for larger
+// probes, link calls the function quick before it sends the larger probes.
 func (s *sending) link(ctx context.Context, bytes int64, quick func()) node.Reading {
 	if reading, ok := s.recentReading(); ok {
 		return reading

@@ -51,8 +51,8 @@ type File struct {
 	Depot *Depot
 	// Bases are files on the node that may differ little from this file, the likeliest first.
 	Bases []Base
-	// Absent reports that an earlier Send left no part on the node, so that this Send
-	// need not look for one.
+	// Absent reports that no earlier Send left the file, or a part of it, on the node, so that this
+	// Send need not look for them.
 	Absent bool
 }
 
@@ -103,8 +103,9 @@ func (s *sending) costs() *costs {
 	return &s.depot.costs
 }
 
-// And returns the result of next, a second try to send the file, with the bytes and times of r, the
-// first try, added.
+// And returns one result for two tries to send a file: r is the result of the first try, and next
+// the result of the second. The bytes and times of both are added. Compressed is set if one of them
+// is compressed. All other fields are from the second try.
 func (r Result) And(next Result) Result {
 	next.SentBytes += r.SentBytes
 	next.Seconds += r.Seconds
@@ -115,8 +116,8 @@ func (r Result) And(next Result) Result {
 
 // Send brings the file to destination, and makes the folder of destination if it is missing. The
 // bytes go to destination.part first; if the connection breaks, the next Send continues that part.
-// destination itself never has an incomplete file: Send renames the part to destination after its
-// hash was verified on the node's disk.
+// destination itself never has an incomplete file: Send renames the part to destination after the
+// node has verified the part's hash on its disk.
 func Send(ctx context.Context, n *node.Node, file File, destination string, r ui.Reporter) (Result, error) {
 	return send(ctx, n, file, Part(destination), destination, r)
 }
