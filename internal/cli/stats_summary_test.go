@@ -83,7 +83,7 @@ func TestStatsOfTheSummaryAlone(t *testing.T) {
 			t.Errorf("text lacks %q:\n%s; reports %q: exit code %d\n%s\n%s", c.want, text, c.reports, code, &out,
 				&story)
 		}
-		if !strings.Contains(story.String(), "seen through the API server alone") {
+		if !strings.Contains(story.String(), "read only through the API server") {
 			t.Errorf("what is not known is not said: %s", &story)
 		}
 	}
