@@ -12,7 +12,7 @@ import (
 const (
 	// sshPort is the port of the guest's SSH server.
 	sshPort = 22
-	// maxAddresses bounds the addresses that a guest reports.
+	// maxAddresses bounds the addresses that Addresses returns.
 	maxAddresses = 64
 )
 

@@ -1,6 +1,6 @@
-// Package hyperv is the driver that runs VMs with Hyper-V, on Windows. It drives the
-// PowerShell module Hyper-V: each method runs one or two scripts of cmdlets without any
-// logic, which package powershell builds, and reads their output as JSON.
+// Package hyperv is the driver that runs VMs with Hyper-V, on Windows. It drives the PowerShell
+// module Hyper-V: the methods run scripts of cmdlets, which package powershell builds and which have
+// no logic, and read their output as JSON.
 //
 // A VM is of generation 2. Its folder has, besides the record of package vm:
 //

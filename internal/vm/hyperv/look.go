@@ -17,12 +17,13 @@ const (
 	// width and height are the size of a screenshot in pixels. Hyper-V scales the screen to this
 	// size.
 	width, height = 1024, 768
-	// codesAtOnce is how many scan codes one call types.
+	// codesAtOnce bounds the bytes of scan codes that one call types.
 	codesAtOnce = 64
 )
 
-// instance returns the call of the cmdlet that returns objects of a class. where is the filter that
-// selects the objects; "" selects all. The IDs in where are GUIDs, so where needs no quoting.
+// instance returns the call of the cmdlet that returns objects of a class. The parameter where is
+// the filter that selects the objects; "" selects all. The IDs in the filter are GUIDs, so the filter
+// needs no quoting.
 func instance(class, where string) powershell.Cmdlet {
 	params := []powershell.Param{
 		powershell.With("Namespace", powershell.String(namespace)), powershell.With("ClassName", powershell.String(class)),

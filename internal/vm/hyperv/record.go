@@ -15,7 +15,7 @@ import (
 // maxRecord bounds a record in bytes.
 const maxRecord = 1 << 20
 
-// record has the facts of a VM that Hyper-V does not keep.
+// record has the facts of a VM that the driver stores itself.
 type record struct {
 	ID string `json:"id"` // Hyper-V's ID of the VM
 	// Since is when swdt started the VM. Hyper-V reports only how many seconds ago the VM was

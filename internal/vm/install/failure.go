@@ -42,7 +42,7 @@ func (f *Failure) Error() string {
 
 func (f *Failure) Unwrap() error { return f.Err }
 
-// what describes the failure in words.
+// what returns a description of the failure in words.
 func (f *Failure) what() string {
 	switch f.Cause {
 	case NotBooted:

@@ -63,8 +63,8 @@ type Signs struct {
 	State   vm.State
 	Reason  string // explains Paused and Crashed
 	Resets  int    // since power on
-	Loaded  int64  // bytes, from the CDs, since power on
-	Written int64  // bytes, to the disk, since power on
+	Loaded  int64  // bytes that were read from the CDs since power-on
+	Written int64  // bytes that were written to the disk since power-on
 	Screen  string // from Screen.Sign: changes if the screen changes; empty if no screen is seen
 	Marks   []Mark // all marks since power on
 }
@@ -107,7 +107,7 @@ type Report struct {
 // interval is the pause between two looks at the VM.
 const interval = time.Second
 
-// mostBlind limits how many looks in a row may fail.
+// mostBlind is the number of failed looks in a row at which Watch gives up.
 const mostBlind = 30
 
 // Watch follows the installation to its end. It returns a *Failure if the installation goes wrong.

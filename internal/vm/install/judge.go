@@ -8,7 +8,8 @@ import (
 
 const (
 	// keyPresses is how often Return is pressed, once a second, for the CD's prompt, which waits
-	// for five seconds. On a busy machine, it may take long until the prompt appears.
+	// for five seconds; Slowness multiplies it. On a busy machine, it may take long until the prompt
+	// appears.
 	keyPresses = 30
 	// loaded is a number of bytes. If this many bytes were read from the CDs, Setup runs: Setup
 	// begins by loading boot.wim, which is larger on every medium. The boot loader alone reads far

@@ -13,8 +13,8 @@ import (
 const sshPort = 22
 
 const (
-	// maxInterfaces bounds the interfaces that a guest's agent may report, and maxAddresses their
-	// addresses.
+	// maxInterfaces bounds the interfaces that a guest's agent may report. maxAddresses bounds the
+	// addresses of each interface, and all addresses of a domain.
 	maxInterfaces = 64
 	maxAddresses  = 64
 )

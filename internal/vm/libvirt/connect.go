@@ -64,7 +64,7 @@ func ask[T any](ctx context.Context, uri string, limit limit, work func(*client)
 	}
 }
 
-// talk runs work with a connection, which it closes when ctx ends.
+// talk runs work with a new connection. It closes the connection when work or ctx ends.
 func talk[T any](ctx context.Context, uri string, work func(*client) (T, error)) (result T, err error) {
 	conn, remote, err := dial(ctx, uri)
 	if err != nil {

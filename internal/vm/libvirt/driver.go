@@ -5,10 +5,10 @@
 // The driver uses libvirt's protocol on the daemon's Unix socket; libvirt's own library is not
 // needed. Each method makes a new connection.
 //
-// The VM's folder has, besides the record of package vm, only libvirt.json. This file says that the
-// domain was adopted, and when swdt started it, since libvirt does not report that time. The driver
-// finds a domain by the UUID that it had when it was adopted. So the driver never takes another
-// domain of the same name for the adopted one.
+// The VM's folder has, besides the record of package vm, only libvirt.json. This file records that
+// the domain was adopted, and when swdt started the domain, since libvirt does not report that time.
+// The driver finds the domain by the UUID that the domain had when swdt adopted it. So the driver
+// never takes another domain of the same name for the adopted one.
 //
 // Trust: the driver checks that the daemon runs as root or as you (on Linux), and bounds the
 // daemon's messages; beyond that, it trusts the daemon. The guest is hostile: it chooses the
@@ -119,8 +119,8 @@ func (d *Driver) Delete(_ context.Context, m vm.Machine) error {
 	return nil
 }
 
-// of calls work with the adopted domain and its record in libvirt.json. The error is ErrAbsent if
-// the domain was not adopted, or no longer exists.
+// of runs the function work with the adopted domain and its record in libvirt.json. The error is
+// ErrAbsent if the domain was not adopted, or no longer exists.
 func of[T any](
 	ctx context.Context, m vm.Machine, limit limit, work func(*client, libvirt.Domain, record) (T, error),
 ) (T, error) {

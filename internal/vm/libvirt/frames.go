@@ -19,7 +19,7 @@ const (
 type frames struct {
 	net.Conn
 	length []byte // the part of a message's length that is still to be returned
-	rest   int    // the number of bytes of the message after its length
+	rest   int    // the number of bytes after the message's length that are still to be read
 }
 
 // Read returns bytes of the daemon's messages, at most to the end of a message.

@@ -26,8 +26,9 @@ func (d *Driver) Screenshot(ctx context.Context, m vm.Machine, w io.Writer) erro
 			return nil, fmt.Errorf("%w: %w; `virsh edit` gives the domain a video device", vm.Unsupported(Name, "screenshot"),
 				err)
 		}
-		// The client reads the reply's type from the end of the stream, which has none, and so
-		// fails after it has received the picture. A whole picture counts, not this error.
+		// The client expects the reply's type at the end of the stream. The end has no type, so the
+		// client fails after it has received the picture. Only a picture that is not whole counts as
+		// a failure.
 		picture, broken := toPNG(screen.content.Bytes())
 		if broken != nil {
 			return nil, errors.Join(err, broken)

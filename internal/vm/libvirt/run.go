@@ -172,8 +172,8 @@ func (c *client) shutDown(ctx context.Context, domain libvirt.Domain) error {
 	}.Wait(ctx)
 }
 
-// seen records that Stop or Kill was called on a crashed domain: Status reports it as stopped from
-// then on.
+// seen notes in libvirt.json that Stop or Kill was called on a crashed domain. From then on, Status
+// reports the domain as stopped.
 func seen(m vm.Machine, kept record, now activity) error {
 	if now.state != vm.Crashed || kept.CrashSeen {
 		return nil

@@ -31,9 +31,9 @@ const (
 	tagPrefix = "swdt-"
 )
 
-// tagOf returns the name that a snapshot has in libvirt. A plain name is used as it is. Any other
-// name is replaced by a hash, since libvirt makes files with these names, and QEMU takes a number
-// as the ID of a snapshot.
+// tagOf returns the name that a snapshot has in libvirt. A plain name that does not begin with
+// tagPrefix is used as it is. Any other name is replaced by a hash, since libvirt makes files with
+// these names, and QEMU takes a number as the ID of a snapshot.
 func tagOf(name string) string {
 	plain := regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.-]{0,60}$`)
 	if plain.MatchString(name) && !strings.HasPrefix(name, tagPrefix) {

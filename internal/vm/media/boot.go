@@ -25,7 +25,7 @@ type BootFile struct {
 }
 
 // readBoot fills m.Boot from the boot catalog and from the files that Windows Setup starts from. It
-// adds a finding for each that is missing.
+// adds a finding for each of these files that is missing, and for a missing entry for UEFI.
 func (m *Media) readBoot(r io.ReaderAt, d *Disc) error {
 	loader := "efi/boot/bootx64.efi"
 	if m.Architecture == "arm64" {

@@ -44,9 +44,9 @@ func (e Edition) String() string {
 	return text
 }
 
-// Choose returns the edition that wanted names: one of Words, an index such as 2, a name, or a
-// display name. Names may differ in case, but an exact name wins. If no edition or several editions
-// match, the error is an *EditionError, which lists all editions.
+// Choose returns the edition that the text wanted selects. The text is one of Words, an index such
+// as 2, a name, or a display name. Names may differ in case, but an exact name wins. If no edition or
+// several editions match, the error is an *EditionError, which lists all editions.
 func (m Media) Choose(wanted string) (Edition, error) {
 	index, err := strconv.Atoi(wanted)
 	numeric := err == nil

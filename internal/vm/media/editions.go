@@ -85,8 +85,9 @@ func readError(path string, err error) error {
 	return fmt.Errorf("read the editions: %w", err)
 }
 
-// checkParts adds findings about the file with the editions: if it is compressed as a whole, has no
-// edition, or is one of several parts, and which parts are missing.
+// checkParts adds findings about the file with the editions: that it is compressed as a whole, that
+// it has no edition, that it is not the first part, that there are several parts, and which parts are
+// missing (at most ten).
 func (m *Media) checkParts(d *Disc, info wim.Info) error {
 	if info.Solid {
 		m.find(finding.Info, "", "%s is compressed as a whole (ESD): the installation takes longer", m.Image.Path)

@@ -24,8 +24,8 @@ type Sum struct {
 // knownMedium is an evaluation medium that Microsoft publishes.
 type knownMedium struct{ name, sha256 string }
 
-// knownMedia returns the evaluation media in English whose hashes two public projects agree
-// on, as of August 2026. The hash of Windows Server 2019 comes from only one project.
+// knownMedia returns evaluation media in English, as of August 2026. Two public projects agree on
+// each hash, except for the hash of Windows Server 2019, which comes from only one project.
 func knownMedia() []knownMedium {
 	return []knownMedium{
 		{"Windows Server 2025 evaluation, en-us, 26100.32230",

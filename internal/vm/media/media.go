@@ -47,7 +47,7 @@ type Media struct {
 	// Architecture is the processor that all editions are for: amd64, arm64, x86, arm or ia64; ""
 	// if the editions differ or the processor is unknown.
 	Architecture    string   `json:"architecture"`
-	Evaluation      bool     `json:"evaluation"` // an edition expires, and takes no product key
+	Evaluation      bool     `json:"evaluation"` // at least one edition expires, and takes no product key
 	Languages       []string `json:"languages"`  // of all editions
 	DefaultLanguage string   `json:"defaultLanguage"`
 	// DriverVersion is the name of virtio-win's folders for this Windows, such as 2k22; "" if swdt
@@ -154,7 +154,7 @@ func unknown(d *Disc) error {
 	return e
 }
 
-// union returns all, followed by the languages of more that all lacks.
+// union returns the languages in all, followed by the languages in more that are not in all.
 func union(all, more []string) []string {
 	for _, one := range more {
 		if one != "" && !slices.Contains(all, one) {

@@ -48,7 +48,8 @@ func (s *session) pipeline(pipeline []call) (out []object, err error) {
 	return out, nil
 }
 
-// call runs one cmdlet. If piped is set, in has the objects that the cmdlet before it has returned.
+// call runs one cmdlet. If piped is set, the cmdlet is not the first of its pipeline, and the objects
+// in are the results of the cmdlet before it.
 func (s *session) call(c call, in []object, piped bool) ([]object, error) {
 	values := map[string]any{}
 	for name, value := range c.params {

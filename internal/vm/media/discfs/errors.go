@@ -11,7 +11,7 @@ import (
 // download that was interrupted.
 type CutShortError struct {
 	Have int64 // bytes of the image
-	Want int64 // bytes that it should have at least
+	Want int64 // bytes that the image should have at least
 }
 
 func (e *CutShortError) Error() string {

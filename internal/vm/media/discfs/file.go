@@ -20,7 +20,7 @@ func (i info) ModTime() time.Time { return i.entry.Modified }
 func (i info) IsDir() bool        { return i.entry.Dir }
 func (i info) Sys() any           { return nil }
 
-// Mode returns permissions that only read.
+// Mode returns the type and the permission to read, but none to write.
 func (i info) Mode() fs.FileMode {
 	switch {
 	case i.entry.Dir:
@@ -123,8 +123,8 @@ func (f *file) ReadAt(p []byte, at int64) (int, error) {
 	return read, nil
 }
 
-// readPart fills the beginning of p with the file's bytes from the offset at on, as far as one
-// extent, or the record, holds them. It reads at least one byte.
+// readPart fills the beginning of p with the file's bytes that begin at an offset, but not beyond the
+// end of the extent, or of the record, that holds them. It reads at least one byte.
 func (f *file) readPart(p []byte, at int64) (int, error) {
 	if len(f.starts) == 0 {
 		return copy(p, f.info.entry.Inline[at:]), nil

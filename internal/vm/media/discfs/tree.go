@@ -65,7 +65,7 @@ type FS struct {
 
 	mutex       sync.Mutex
 	folders     map[int64]*folder
-	places      map[int64]place // of each folder that a list has had so far
+	places      map[int64]place // the place of each folder that was in a list so far
 	entries     int
 	nameBytes   int
 	folderBytes int64

@@ -70,7 +70,8 @@ func Open(r io.ReaderAt, size int64) (*FS, error) {
 }
 
 // Descriptors returns the volume descriptors of an image, a sector each, without the descriptor
-// that ends the list. It returns a *discfs.FormatError if the first one is missing or is none.
+// that ends the list. It returns a *discfs.FormatError if the first descriptor is missing or is no
+// volume descriptor.
 func Descriptors(image *discfs.Image) ([][]byte, error) {
 	var all [][]byte
 	for number := int64(firstDescriptor); number < firstDescriptor+maxDescriptors; number++ {

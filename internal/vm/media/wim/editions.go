@@ -9,8 +9,8 @@ import (
 	"unicode/utf16"
 )
 
-// Image is one edition of Windows in the file. If the document lacks a text, it is ""; if it lacks
-// a number, that is 0.
+// Image is one edition of Windows in the file. A text that the XML document lacks is "", and a number
+// that the document lacks is 0.
 type Image struct {
 	Index           int    // counts from 1; selects the edition in Windows Setup
 	Name            string // such as Windows Server 2022 SERVERSTANDARDCORE
