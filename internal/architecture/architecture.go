@@ -2,7 +2,7 @@
 // checks all code against these rules, and docgen draws the picture in docs/architecture.md.
 //
 //   - architecture.go: the rules
-//   - imports.go: what the code imports
+//   - imports.go: reads the imports of the code
 //   - picture.go: the picture
 package architecture
 

@@ -56,7 +56,7 @@ func run(ctx context.Context, folder string) error {
 	}
 	pages["../architecture.md"] = architecturePage
 	pages["commands.md"], pages["node-file.md"], pages["../rules/doctor.md"] = commands, file, rules
-	// Removes the schemas of commands that no longer exist.
+	// Remove the folder first, so that no schema of a command that no longer exists remains.
 	if err := os.RemoveAll(filepath.Join(folder, "results")); err != nil {
 		return err
 	}

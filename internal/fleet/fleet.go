@@ -26,9 +26,10 @@ type Result[T any] struct {
 // Name returns the node's name.
 func (r Result[T]) Name() string { return r.Document.Node.Metadata.Name }
 
-// Run calls work for every node, for at most parallel nodes (0: DefaultParallel) at a time, and
-// returns the results in the order of the documents. If work panics, the panic becomes the error of
-// that node. If ctx ends before the work on a node has begun, the node's error is the cause of ctx.
+// Run calls the function work for every node, and returns the results in the order of the documents.
+// The parameter parallel is the maximum number of nodes at a time (0: DefaultParallel). If work
+// panics, the panic becomes the error of that node. If ctx ends before the work on a node has begun,
+// the node's error is the cause of ctx.
 func Run[T any](ctx context.Context, docs []config.Document, parallel int,
 	work func(ctx context.Context, doc config.Document) (T, error),
 ) []Result[T] {

@@ -43,7 +43,7 @@ func containerdConfig(commandLine string) (string, error) {
 
 // containerdWithLevel returns the state with the wished level in the configuration and, if the
 // command line has a level, in the command line too, since the command line takes precedence. The
-// returned command line always has a --log-file.
+// returned command line has a --log-file if the service runs containerd.exe.
 func containerdWithLevel(base logSettings, wish tracerecord.Wish, version string) (logSettings, error) {
 	over := map[string]any{"debug": map[string]any{"level": wish.Level}}
 	if wish.OTLP != "" {

@@ -14,7 +14,7 @@ import (
 )
 
 // logSettings is the command line and configuration file of a service, which determine how
-// much it logs.
+// much the service logs.
 type logSettings struct {
 	CommandLine string
 	Config      []byte // the content of the service's configuration file

@@ -47,9 +47,10 @@ func where(entry tracerecord.Service, is logSettings) (tracerecord.Service, plac
 }
 
 // isHalfway reports whether the file and the command line are each in one of their two recorded
-// states. Since where has excluded that both are in the state before the change or both in the
-// state after it, one is in the state before and the other in the state after. An interrupted
-// restore without restarts (Options.NoRestart) leaves a service like this.
+// states. The caller has already excluded that both are in the state before the change, and that
+// both are in the state after the change. So one is in the state before the change, and the other
+// is in the state after. An interrupted restore without restarts (Options.NoRestart) leaves a
+// service like this.
 func isHalfway(entry tracerecord.Service, is logSettings) bool {
 	if entry.Config == nil {
 		return false

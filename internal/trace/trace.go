@@ -4,7 +4,8 @@
 //   - logsettings.go: the state on the node; containerd.go, kubelet.go: the wanted state
 //   - on.go, off.go: the steps; transaction.go: the change on the node; state.go: the
 //     remains of an earlier run
-//   - status.go: which services are traced
+//   - tidy.go: removes files that an interrupted command or a transaction left
+//   - status.go, report.go: the state of each service's trace, and the output of `swdt trace status`
 //
 // A change is one transaction of package swap, even for both services: configuration file and
 // command lines change together while the services are stopped. If the services are not
@@ -102,8 +103,8 @@ func Off(o Options) []plan.Step {
 // subject is a service whose log level can be changed.
 type subject struct {
 	name string
-	// named is set if the user named this service. It is then an error if the service does not
-	// exist.
+	// named reports whether the user named this service. If named is true and the service does not
+	// exist, that is an error.
 	named bool
 	// config returns the path of the service's configuration, from its command line; nil: trace
 	// changes no configuration file of this service.
