@@ -23,7 +23,7 @@ type Facts struct {
 	Simulated     string    // "" on Windows, "wine" under Wine, "simulated" in memory
 	Time          time.Time // the machine's clock
 	// Virtualization reports whether the processor and its firmware can run
-	// Hyper-V.
+	// Hyper-V. It is also false while a hypervisor is running.
 	Virtualization bool
 }
 

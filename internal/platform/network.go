@@ -41,7 +41,8 @@ const (
 // Reach is the result of an attempt to connect.
 type Reach struct {
 	Outcome ReachOutcome
-	Address string        // address:port of the connection's other end, if the outcome is Reached
+	// Address is the address:port of the attempt; empty if there was none, as for an unknown name.
+	Address string
 	Took    time.Duration // from the beginning of the attempt until its outcome
 	Detail  string        // the operating system's error text, after a failure
 }

@@ -1,6 +1,6 @@
-// Package platformtest is the contract of package platform as tests. It checks the promises in the comments of
-// package platform, against platform/windows (under Wine) and platform/simulated. If the two disagree, Windows
-// is right.
+// Package platformtest is the contract of package platform as tests. It checks the promises in the
+// comments of package platform, against platform/windows (under Wine) and platform/simulated. If
+// the two disagree, Windows is right.
 //
 // An implementation's test calls Run with a function that makes a Fixture. Capabilities declare the abilities of a
 // machine; only tests that need a missing ability are skipped.

@@ -15,8 +15,8 @@ import (
 
 type command func(ctx context.Context, p *Process) int
 
-// builtinCommands returns Windows' own programs, by the name in their
-// executables' notes.
+// builtinCommands returns Windows' own programs and Chocolatey, by the name in
+// their executables' notes.
 func builtinCommands() map[string]command {
 	return map[string]command{
 		"cmd":        cmdMain,

@@ -40,7 +40,7 @@ func builtinProgram(architecture string) Program {
 	}
 }
 
-// component is kubelet, containerd, kube-proxy or another service program.
+// component is one run of kubelet, containerd, kubeadm or another program of a node.
 type component struct {
 	p             *Process
 	name, version string
@@ -243,8 +243,9 @@ func (c component) flag(name string) string {
 	return ""
 }
 
-// log appends a line to the component's log file, in the format of klog or logrus. The write is not
-// recorded as an operation, because tests enumerate swdt's operations, not a kubelet's logging.
+// log appends a line to the component's log file, or prints it on stderr if the component has no
+// log file. The format is that of klog or, for containerd, of logrus. The write is not recorded as
+// an operation, because tests enumerate swdt's operations, not a kubelet's logging.
 func (c component) log(level, message string, pairs ...string) {
 	path := strings.ReplaceAll(c.flag("--log-file"), "/", `\`)
 	if strings.HasPrefix(path, `\`) {

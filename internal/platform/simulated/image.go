@@ -97,8 +97,8 @@ var (
 	faultFlag   = regexp.MustCompile(`-X[= ]'?"?main\.fault=([^\s'"]+)`)
 )
 
-// readBuildInfo finds the data that the Go linker wrote. The data include -ldflags unless the
-// program was built with -trimpath; in that case readBuildInfo uses the module's version.
+// readBuildInfo finds the data that the Go linker wrote. A program that was built with -trimpath
+// has no -ldflags in the data, so readBuildInfo uses the module's version.
 func (i *Image) readBuildInfo(r contentReader) {
 	info, err := buildinfo.Read(r)
 	if err != nil {

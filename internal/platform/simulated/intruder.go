@@ -11,7 +11,8 @@ import (
 )
 
 // SpawnAs is like Spawn, for a process of an ordinary user (User, OtherUser). The process's
-// Platform has only Files and Processes. Of Processes, only Run respects the user's rights.
+// Platform has only Files and Processes. A command that the process runs has the user's rights, too;
+// apart from that, Processes does not check the user's rights.
 func (m *Machine) SpawnAs(name, sid string) *Process {
 	m.mu.Lock()
 	defer m.mu.Unlock()

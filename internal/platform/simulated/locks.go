@@ -60,7 +60,7 @@ func (l *fileLock) Unlock() error {
 		if l.file.lock != l {
 			return fmt.Errorf("unlock %s: not locked: %w", path, fs.ErrClosed)
 		}
-		l.p.m.disk.truncate(l.file, 0) // the file never names a holder that has ended
+		l.p.m.disk.truncate(l.file, 0) // the file must not name the former holder
 		l.release()
 		return nil
 	})

@@ -132,11 +132,13 @@ func (m *Machine) later(d time.Duration, ctx context.Context, f func()) {
 	})
 }
 
-// Reboot restarts the machine in an orderly way and returns when it is up.
+// Reboot restarts the machine in an orderly way. It returns when the machine is
+// off; AwaitUp waits until the machine is up again.
 func (m *Machine) Reboot() { m.reset(false) }
 
 // PowerCut restarts the machine as a reset does: every process ends
-// immediately, and file content that was not synced is lost.
+// immediately, and file content that was not synced is lost. Like Reboot, it
+// returns when the machine is off.
 func (m *Machine) PowerCut() { m.reset(true) }
 
 func (m *Machine) reset(cut bool) {

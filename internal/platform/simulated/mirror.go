@@ -18,7 +18,7 @@ type Release struct {
 	Containerd   string // 1.7.12
 	Crictl       string // 1.36.0
 	Architecture string // default: amd64
-	// Faults are the faults of programs by name: kubelet.
+	// Faults are the faults of programs, by a name such as kubelet.
 	Faults map[string]Fault
 }
 
@@ -32,7 +32,7 @@ func (r Release) program(name, version string) []byte {
 //	FOLDER/dl.k8s.io/v1.36.3/bin/windows/amd64/kubelet.exe
 //	FOLDER/github.com/containerd/containerd/releases/download/v1.7.12/containerd-1.7.12-windows-amd64.tar.gz
 //
-// each with its checksum beside it. Several releases can share a folder.
+// Each file has its checksum beside it. Several releases can share a folder.
 func WriteMirror(folder string, r Release) error {
 	if r.Architecture == "" {
 		r.Architecture = "amd64"

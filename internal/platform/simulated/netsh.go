@@ -69,8 +69,9 @@ func (s *ipSettings) setMTU(name string, mtu int) {
 	s.adapters[i].mtu = uint64(mtu)
 }
 
-// netshMain imitates netsh.exe, as far as swdt uses its output, in the form of an English Windows.
-// For other queries it prints the output of a machine without such data.
+// netshMain imitates those commands of netsh.exe that swdt uses, with the output of an English
+// Windows. Some queries have a fixed output, since the machine has no such data. netshMain refuses
+// any other command.
 func netshMain(_ context.Context, p *Process) int {
 	line := strings.ToLower(strings.Join(p.Args, " "))
 	if rest, ok := strings.CutPrefix(line, "interface "); ok {

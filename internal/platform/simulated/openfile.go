@@ -52,7 +52,8 @@ func (h *handle) usable() error {
 	return nil
 }
 
-// acl returns the access list of the open file itself, even if another file has its name by now.
+// acl returns the access list of the open file itself, even if another file has that file's name by
+// now.
 func (h *handle) acl() (string, error) {
 	h.p.m.mu.Lock()
 	defer h.p.m.mu.Unlock()

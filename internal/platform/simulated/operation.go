@@ -14,7 +14,7 @@ const (
 	OpCreate   Kind = "create" // Files.Create and Files.NewFile
 	OpWrite    Kind = "write"
 	OpSync     Kind = "sync"
-	OpRename   Kind = "rename" // Target is the new path, From the old one
+	OpRename   Kind = "rename" // Target is the new path, and From is the old path
 	OpRemove   Kind = "remove"
 	OpFolder   Kind = "makeFolder"
 	OpModified Kind = "setModified"
@@ -47,8 +47,8 @@ const (
 	OpReboot    Kind = "reboot"
 	OpBroadcast Kind = "broadcast"
 
-	// These change nothing: Seq is 0, and Operations leaves them out. The hook
-	// receives them so that a health check can be made to fail.
+	// Operations of these kinds change nothing: their Seq is 0, and Operations leaves them out. The
+	// hook receives them so that a test can make a health check fail.
 	OpHTTPGet   Kind = "http.get"
 	OpPipeDial  Kind = "pipe.dial"
 	OpReach     Kind = "reach"
@@ -70,7 +70,7 @@ func (k Kind) changes() bool {
 	return true
 }
 
-// Phase says whether the hook is called before or after an operation.
+// Phase is the time of a call of the hook: before or after an operation.
 type Phase string
 
 const (
@@ -78,9 +78,9 @@ const (
 	After  Phase = "after"  // the operation has succeeded or failed; its caller has not received the result yet
 )
 
-// Operation is one change that a process requests of the machine.
+// Operation is one change or query that a process requests of the machine.
 type Operation struct {
-	Seq     int // 1, 2, … since the machine was created
+	Seq     int // 1, 2, … since New or ForgetOperations; 0 if the operation changes nothing
 	Phase   Phase
 	Process string // name of the requesting process
 	PID     uint32
@@ -146,8 +146,8 @@ func (m *Machine) OnOperation(hook func(Operation) Verdict) {
 
 // Interleave calls act before every operation of processes of SYSTEM and the administrators,
 // including operations that only read files. act does what another user's process might do at that
-// moment. Operations of processes that SpawnAs made are not interleaved, so act can use them. If
-// act is nil, Interleave removes the earlier function.
+// moment. Operations of processes that SpawnAs made do not call act, so act can use such processes.
+// If act is nil, Interleave removes the earlier function.
 func (m *Machine) Interleave(act func(Operation)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -60,8 +60,8 @@ func (p *Process) Kill() { p.p.kill(exitKilled) }
 // Exit ends the process in an orderly way.
 func (p *Process) Exit() { p.p.kill(0) }
 
-// process is the machine's side of a process. m.mu guards its fields; the fields above gone never
-// change.
+// process is the machine's side of a process. m.mu guards its fields. The fields above `gone` do
+// not change after the start of the process.
 type process struct {
 	m       *Machine
 	pid     uint32
@@ -233,7 +233,7 @@ const (
 type ProcessSpec struct {
 	Image       string // full path
 	CommandLine string
-	ParentPID   uint32 // its process may have ended
+	ParentPID   uint32 // the parent may have ended
 	Session     uint32
 	Started     time.Time // zero: now
 	Cores       float64   // number of cores that it uses; 0: nearly none

@@ -13,7 +13,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
 )
 
-// savedVersion must be increased when a change of saved makes older code misread it.
+// savedVersion must be increased when a change of the type saved makes older code misread a newer
+// state.
 const savedVersion = 1
 
 // saved is the state that a machine keeps while it is off, for encoding/gob. Names of DNS,
@@ -115,7 +116,7 @@ func (k *registryKey) save() savedKey {
 	return s
 }
 
-// Saved is the state of a machine that was switched off.
+// Saved is the state of a machine that Save has written.
 type Saved struct{ state *saved }
 
 // ReadSaved reads the state that Save wrote.

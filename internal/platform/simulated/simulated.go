@@ -8,9 +8,10 @@
 // depends on the file's content: a synthetic executable of Binary, a Go program
 // built for Windows, the agent, or anything that a test registers as a Program.
 //
-// Every change passes OnOperation's hook before and after it happens, so that a
-// test can record a run once and then repeat it with a failure, a killed
-// process or a power cut at each point.
+// Every change that a process requests through package platform passes
+// OnOperation's hook before and after it happens, so that a test can record a
+// run once and then repeat the run with a failure, a killed process or a power
+// cut at each point.
 //
 // Files: processes in process.go, the disk in files.go and handles.go, the SCM in services.go and
 // lifecycle.go, programs in program.go, the contents of a fresh machine in preset.go, the state of

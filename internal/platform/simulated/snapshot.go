@@ -23,7 +23,7 @@ func (m *Machine) ReadFile(path string) ([]byte, error) {
 }
 
 // WriteFile puts a file on the disk, from outside the machine: no lock, fault
-// or running program prevents it, and it is synced.
+// or running program prevents the write, and the content is synced.
 func (m *Machine) WriteFile(path string, data []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -139,7 +139,8 @@ func (m *Machine) Link(path, target string) error {
 	return nil
 }
 
-// SetPendingReboot sets or clears servicing's pending restart.
+// SetPendingReboot sets or removes the registry key by which Windows' servicing shows that it waits
+// for a restart.
 func (m *Machine) SetPendingReboot(on bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -145,7 +145,7 @@ func exportEvents(p *Process, records string) int {
 }
 
 // readCondition parses swdt's queries: conditions on the ID, level, time and record number of an
-// event, all of which must hold.
+// event. All conditions that "and" joins must hold, and at least one of those that "or" joins.
 func readCondition(query string) (func(LoggedEvent) bool, bool) {
 	if query == "" {
 		return func(LoggedEvent) bool { return true }, true

@@ -173,7 +173,8 @@ func (f files) Create(path string, mode platform.CreateMode) (platform.WriteFile
 }
 
 // orFolder returns an error of the kind fault.ErrIsDirectory if path is a folder, since Windows
-// reports only "access denied" for a folder. If path is not a folder, orFolder returns err.
+// reports only "access denied" or "file exists" for a folder. If path is not a folder, orFolder
+// returns err.
 func (f files) orFolder(path string, err error) error {
 	if !errors.Is(err, windows.ERROR_ACCESS_DENIED) && !errors.Is(err, windows.ERROR_FILE_EXISTS) {
 		return err
@@ -372,7 +373,8 @@ func (f *openFile) SetModified(t time.Time) error {
 	return failed(windows.SetFileTime(windows.Handle(f.file.Fd()), nil, nil, &written), "set the time of %s", f.path)
 }
 
-// ACL returns the open file's own owner and access list, even if another file has its name by now.
+// ACL returns the owner and access list of the open file itself, even if another file has that
+// file's name by now.
 func (f *openFile) ACL() (string, error) {
 	return aclOf(windows.Handle(f.file.Fd()), f.path)
 }

@@ -12,7 +12,8 @@ import (
 //
 //	v2.30|Action=Allow|Active=TRUE|Dir=In|Protocol=6|LPort=10250|Name=kubelet|
 //
-// Repeated fields are alternatives. ok is false if text is not a rule.
+// Repeated fields are alternatives. The second result is false if text is not a
+// rule.
 func parseRule(text string) (platform.FirewallRule, bool) {
 	version, rest, found := strings.Cut(text, "|")
 	if !found || !strings.HasPrefix(version, "v") {

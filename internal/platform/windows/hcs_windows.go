@@ -14,7 +14,7 @@ import (
 
 // hcsQueries returns queries for a compute system's properties, which are tried in this order until
 // one succeeds. The first requests resource usage and processes. The second requests resource usage
-// alone, for a VM: the machine does not know the processes in it.
+// alone, for a VM: the service cannot list the processes in a VM.
 func hcsQueries() []string {
 	return []string{`{"PropertyTypes":["Statistics","ProcessList"]}`, `{"PropertyTypes":["Statistics"]}`}
 }

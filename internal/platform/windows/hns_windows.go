@@ -85,8 +85,8 @@ func (d dll) networkObject(kind, id string) ([]byte, error) {
 	return d.properties("HcnQuery"+kind+"Properties", handle, schema2)
 }
 
-// dll is a system DLL. Its functions return an HRESULT, and put a text about a failure into their
-// last argument.
+// dll is a system DLL. Its functions return an HRESULT. Those that take a result pointer as their
+// last argument put a text about a failure there.
 type dll struct{ name string }
 
 // list calls a function that lists the objects that match a query.
@@ -115,7 +115,7 @@ func (d dll) properties(function string, handle uintptr, query string) ([]byte, 
 }
 
 // call calls a function. If an argument converts a pointer to uintptr in the call expression
-// itself, the memory that it points to neither moves nor is freed before the call is over.
+// itself, the memory behind that pointer neither moves nor is freed before the call is over.
 //
 //go:uintptrescapes
 func (d dll) call(function string, args ...uintptr) error {

@@ -63,7 +63,7 @@ func (l *fileLock) sign(holder []byte) error {
 	return failed(windows.FlushFileBuffers(windows.Handle(l.file.Fd())), "write lock file %s to the disk", l.path)
 }
 
-// Unlock empties the file, so that it never names a holder that has ended.
+// Unlock empties the file, so that the file does not name the former holder.
 func (l *fileLock) Unlock() error {
 	emptied := l.file.Truncate(0)
 	unlocked := windows.UnlockFileEx(windows.Handle(l.file.Fd()), 0, 1, 0, lockedByte())

@@ -276,7 +276,7 @@ func (s service) setRecovery(recovery platform.Recovery) error {
 }
 
 // unknownLevel reports whether err means that this machine does not support a
-// part of the configuration, as Wine does for most parts.
+// part of the configuration. Wine does not support most parts.
 func unknownLevel(err error) bool {
 	return errors.Is(err, windows.ERROR_INVALID_LEVEL) || errors.Is(err, windows.ERROR_CALL_NOT_IMPLEMENTED)
 }
