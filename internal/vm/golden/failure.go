@@ -41,9 +41,9 @@ func (e *BuildError) Unwrap() error { return e.Failure }
 // lastLines is how many lines of the serial port an error repeats.
 const lastLines = 3
 
-// failed stores the last screen and the end of the serial port's text of an installation that
-// failed, and returns a *BuildError. The VM must still exist. For an interrupted installation, and
-// for an err that is no *install.Failure, it stores nothing and returns err.
+// failed keeps the last screen and the end of the serial port's text of an installation that failed
+// as files, and returns a *BuildError. The VM must still exist. For an interrupted installation, and
+// for an err that is no *install.Failure, it keeps nothing and returns err.
 func (b *build) failed(ctx context.Context, g *guest, err error) error {
 	var failure *install.Failure
 	if !errors.As(err, &failure) || failure.Cause == install.Interrupted {

@@ -43,7 +43,7 @@ func (d Docker) Network(ctx context.Context, name string) (DockerNetwork, error)
 	return answer.network()
 }
 
-// Networks returns all bridge networks of Docker, without their containers.
+// Networks returns the bridge networks of Docker that have an IPv4 subnet, without their containers.
 func (d Docker) Networks(ctx context.Context) (all []DockerNetwork, err error) {
 	var answers []dockerAnswer
 	if err := d.do(ctx, http.MethodGet, "/networks", nil, &answers); err != nil {

@@ -42,7 +42,7 @@ type Packet struct {
 	Port            uint16 // of the receiver
 
 	isAnswer bool // the packet is an answer, and Port is its sender's port
-	in, out  link // as the rules of the current hook see them
+	in, out  link // the interfaces as the rules of the current hook see them
 }
 
 // answer returns the first packet of the other direction.
@@ -58,9 +58,9 @@ func (p Packet) String() string {
 
 // Verdict is the decision of a firewall about a connection.
 type Verdict struct {
-	// Passes reports whether the packet is forwarded.
+	// Passes reports whether the packet and, for TCP, its answer are forwarded.
 	Passes bool
-	// Answer means that the packet passes, and its answer does not.
+	// Answer means that the packet is forwarded, but its answer is not.
 	Answer bool
 	// Table is the table of the rule that decides, or of the rule that hides the sender, in the
 	// form of chainID.table.
@@ -234,8 +234,9 @@ func (w *walk) through(c *chain, depth int) *rule {
 	return nil
 }
 
-// follow follows a rule as if it matched. end is the rule that ends the walk, which may be in a
-// called chain; returns reports that the rule makes its chain return instead.
+// follow follows a rule as if it matched. The result end is the rule that ends the walk, which may be
+// in a called chain; nil if the walk continues. The result returns is true if the rule makes its
+// chain return instead.
 func (w *walk) follow(r *rule, depth int) (end *rule, returns bool) {
 	if called := w.firewall.chains[chainID{w.table, r.calls}]; called != nil {
 		end = w.through(called, depth+1)

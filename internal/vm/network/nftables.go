@@ -177,7 +177,7 @@ func (n *nftReader) add(c condition) {
 	n.rule.conditions = append(slices.Clone(n.rule.conditions), c)
 }
 
-// condition adds what a statement without a verdict requires of a packet.
+// condition adds the condition that a statement without a verdict sets for packets, if there is one.
 func (n *nftReader) condition(kind string, content json.RawMessage) {
 	switch kind {
 	case "match":

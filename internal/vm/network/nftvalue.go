@@ -14,9 +14,9 @@ type unknownCondition struct{}
 
 func (unknownCondition) holds(Packet) match { return unknown }
 
-// subject is the property of a packet that a condition of nftables compares with values. has
-// reports whether a packet has the property; if it has not, no comparison holds, not even a
-// negative one. is reports whether the property is one of the values.
+// subject is the property of a packet that a condition of nftables compares with values. The method
+// has reports whether a packet has the property; without the property, no comparison holds, not even
+// a negative one. The method is reports whether the property is one of the values.
 type subject interface {
 	has(p Packet) match
 	is(p Packet, v values) match
@@ -51,8 +51,8 @@ type values struct {
 	words   map[string]bool // names; for interfaces also patterns with a * at the end
 	ports   []string        // numbers and ranges, as 80 or 80:90
 	ranges  []addressRange  // sorted by their beginning; they do not overlap
-	any     bool            // the element that stands for all others
-	foreign bool            // values that swdt does not know
+	any     bool            // there is the element that stands for all other values
+	foreign bool            // there are values that swdt does not know
 }
 
 type addressRange struct{ first, last netip.Addr }

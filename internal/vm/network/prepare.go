@@ -36,7 +36,8 @@ func Preparation(d Docker, w Wanted) ([]Step, error) {
 	return []Step{&makeNetwork{docker: d, name: w.Bridge}, &makeTap{docker: d, wanted: w}}, nil
 }
 
-// Removal returns the steps that remove everything that the preparation has made, and nothing else.
+// Removal returns the steps that remove the VM's tap, and the Docker network if swdt has made it and
+// nothing else uses it.
 func Removal(d Docker, w Wanted) ([]Step, error) {
 	if w.Mode != Bridge {
 		return nil, ErrNothingToPrepare
@@ -212,7 +213,7 @@ type Results struct {
 }
 
 // Run compares all steps, and then applies the needed steps in order. If a step fails, the steps
-// after it are skipped.
+// after it are skipped. A step that only lacks root's rights does not count as failed.
 func Run(ctx context.Context, steps []Step, dryRun bool, r ui.Reporter) (results Results, err error) {
 	needed := make([]bool, len(steps))
 	for i, step := range steps {

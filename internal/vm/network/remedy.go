@@ -44,8 +44,8 @@ type candidate struct {
 }
 
 // candidates returns the chains in which a new rule may let a packet through: those of the table in
-// which the packet is stopped. DOCKER-USER comes first, since Docker never changes it; but in some
-// firewalls, other chains stop the packet before it.
+// which the packet is stopped. DOCKER-USER comes first, since Docker never changes this chain; but in
+// some firewalls, other chains stop the packet before it reaches DOCKER-USER.
 func (f *Firewall) candidates(v Verdict) (all []candidate) {
 	if v.Table == "filter" {
 		user := chainID{"filter", "DOCKER-USER"}
@@ -65,7 +65,8 @@ func (f *Firewall) candidates(v Verdict) (all []candidate) {
 func (c candidate) ofIPTables() bool { return !strings.Contains(c.id.table, " ") }
 
 // allow returns a rule that lets a packet through. If the chain sees both interfaces of the packet,
-// the rule lets all packets between these interfaces through.
+// the rule lets all packets between these interfaces through, or only those of established
+// connections if the packet is an answer.
 func (c candidate) allow(p Packet) rule {
 	conditions := fmt.Sprintf("-s %s -d %s", p.From, p.To)
 	if c.hook.stage == forward && !c.hook.isBridge {

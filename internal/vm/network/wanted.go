@@ -32,8 +32,8 @@ type Wanted struct {
 	Owner int
 	// Taken has the addresses of your other VMs, with their names.
 	Taken map[netip.Addr]string
-	// Alias is the control plane's container, which the node knows by its address; zero if the node
-	// file names none.
+	// Alias has the name and the address of the control plane's container; zero if the node file
+	// names no alias.
 	Alias Alias
 }
 

@@ -63,8 +63,8 @@ func (d *Driver) Addresses(ctx context.Context, m vm.Machine) ([]vm.Address, err
 	return all, nil
 }
 
-// agentAddresses returns the addresses that the guest agent reports; nil if there is no agent. It
-// leaves out your machine's own addresses, so that a guest cannot pass one off as its own.
+// agentAddresses returns the addresses that the guest agent reports; nil if no agent answers. It
+// leaves out your machine's own addresses, so that a guest cannot claim one of these addresses.
 func (d *Driver) agentAddresses(ctx context.Context, m vm.Machine, now found) []netip.Addr {
 	agent, err := d.agent(ctx, now)
 	if err != nil {

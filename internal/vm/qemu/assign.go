@@ -24,7 +24,8 @@ const (
 // closedLimit bounds the wait for the end of a QEMU that has closed its control socket.
 const closedLimit = 5 * time.Second
 
-// guestFrames and answerFrames return the sockets for the guest's frames and for swdt's answers.
+// guestFrames and answerFrames return the paths of the sockets for the guest's frames and for swdt's
+// answers.
 func (s sockets) guestFrames() string  { return s.in("out.sock") }
 func (s sockets) answerFrames() string { return s.in("in.sock") }
 

@@ -76,8 +76,8 @@ func (p plan) cpu() string {
 	return "host"
 }
 
-// enlightenments are the interfaces of Hyper-V that make Windows fast on KVM.
-// hv_passthrough would prevent live snapshots.
+// enlightenments returns the interfaces of Hyper-V that make Windows fast on KVM. It lists them
+// instead of hv_passthrough, which would prevent live snapshots.
 func enlightenments() []string {
 	return []string{
 		"hv_relaxed", "hv_vapic", "hv_spinlocks=0x1fff", "hv_vpindex", "hv_runtime", "hv_time", "hv_synic", "hv_stimer",

@@ -162,8 +162,8 @@ func pattern(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// clean removes the sockets and the TPM's process of a VM whose QEMU has ended, and waits for
-// its logs.
+// clean ends the TPM's process of a VM whose QEMU has ended, waits until the VM's logs are complete,
+// and removes the sockets and the folder run/.
 func (d *Driver) clean(ctx context.Context, m vm.Machine, s started) error {
 	if err := errors.Join(endTPM(ctx, m, s), endLogs(ctx, m, s)); err != nil {
 		return err

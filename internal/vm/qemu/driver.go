@@ -199,7 +199,8 @@ const toolLimit = 5 * time.Minute
 // maxOutput bounds how much of a program's output is kept, in bytes.
 const maxOutput = 256 << 10
 
-// run runs a program to its end and returns its output. An error contains the output.
+// run runs a program to its end and returns its output. If the program fails, the error contains the
+// program's messages.
 func run(ctx context.Context, path string, args ...string) (string, error) {
 	bounded, cancel := context.WithTimeout(ctx, toolLimit)
 	defer cancel()

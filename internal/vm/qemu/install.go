@@ -166,7 +166,7 @@ func (d *Driver) Publish(ctx context.Context, m vm.Machine, folder string) (vm.P
 		return vm.Published{}, vm.Unsupported(Name, "make an image of a disk that is laid over another")
 	}
 	f := filesOf(m)
-	// The disk is moved last: until then the VM exists, and Publish can be tried again.
+	// The disk is moved last, since a VM without a disk counts as absent.
 	for _, move := range []struct{ from, to string }{{f.vars(), published.Vars}, {f.disk(), published.Disk}} {
 		if err := context.Cause(ctx); err != nil {
 			return vm.Published{}, err

@@ -39,8 +39,9 @@ const keepLog = `umask 077; ulimit -c 0; ulimit -f "$1"; ` +
 func logMark(path string) []string { return []string{keepLog, path} }
 
 // startLog starts the process that writes a log, with at most limit bytes in each file, and removes
-// the log of an earlier run. The returned file is the end of the pipe for the program whose log it
-// is. The caller closes the returned file after it has started that program.
+// the log of an earlier run. The returned file is one end of a pipe: everything that is written to
+// this file goes into the log. The caller passes the file to a program as output, and closes the file
+// after it has started the program.
 func startLog(m vm.Machine, path string, limit int) (*os.File, *exec.Cmd, error) {
 	for _, old := range []string{path, path + olderLog} {
 		if err := os.Remove(old); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -24,10 +24,10 @@ type made struct {
 type started struct {
 	Boot        string    `json:"boot"` // the boot of your machine in which the process runs
 	Since       time.Time `json:"since"`
-	Sockets     string    `json:"sockets"` // the folder with its sockets
+	Sockets     string    `json:"sockets"` // the folder with the VM's sockets
 	Version     string    `json:"version"` // of QEMU
 	Accelerator string    `json:"accelerator"`
-	TPM         int       `json:"tpm"` // the process of its TPM; 0: none
+	TPM         int       `json:"tpm"` // the process of the VM's TPM; 0: none
 	// Logs has the process that writes each log, by the log's path.
 	Logs map[string]int `json:"logs"`
 }

@@ -2,7 +2,8 @@ package qemu
 
 import "os"
 
-// allocated returns how many bytes a file takes on the disk; 0 if that is not known.
+// allocated returns the size of a file; 0 if that is not known. On Windows, the driver does not find
+// out how many bytes the file takes on the disk.
 func allocated(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -24,7 +24,8 @@ import (
 // an idle machine.
 const startLimit = 2 * time.Minute
 
-// cleanLimit bounds the removal of a start that has failed, also if its context has ended.
+// cleanLimit bounds the removal of what a failed action has left, also if the action's context has
+// ended.
 const cleanLimit = 30 * time.Second
 
 // Start starts the VM and returns once it executes.
@@ -134,8 +135,9 @@ func either(a, b string) string {
 	return b
 }
 
-// launch starts the TPM, then QEMU, and waits until the VM executes. It writes each process that it
-// starts into the record, so that the caller can undo a start that has failed.
+// launch starts the TPM, then QEMU, and waits until the VM executes. It notes the TPM's process and
+// the writers of the logs in the record, so that the caller can undo a start that has failed. QEMU
+// itself writes the number of its process into run/pid.
 func (d *Driver) launch(ctx context.Context, p plan, record *started,
 	load func(context.Context, *qmp.Client) error,
 ) error {
@@ -158,7 +160,7 @@ func (d *Driver) launch(ctx context.Context, p plan, record *started,
 	if err != nil {
 		return err
 	}
-	// QEMU makes all files except its logs itself, with a mask that keeps other users out.
+	// QEMU itself makes all of its files except its logs, with a mask that keeps other users out.
 	logs := output{out: f.serialLog(), maxOut: d.serialLog, messages: f.log(), maxMessages: maxLog}
 	program, err := spawn(p.Machine, logs, path, p.arguments()...)
 	maps.Copy(record.Logs, program.logs)

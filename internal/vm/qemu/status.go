@@ -19,7 +19,7 @@ type found struct {
 	reason  string
 	started started
 	qemu    *process.Process // nil unless the VM runs
-	last    int              // the process that run/pid names; 0 if it names none of this boot
+	last    int              // the process that run/pid names; 0 if run/pid names no process of this boot
 }
 
 // find looks at a VM's files and its process.

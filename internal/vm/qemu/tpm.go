@@ -46,7 +46,7 @@ func (d *Driver) startTPM(ctx context.Context, p plan) (spawned, error) {
 	if err != nil {
 		return tpm, err
 	}
-	// swtpm would end with the first connection, so this only looks for the socket's file.
+	// swtpm would end with the first connection, so the condition only looks for the socket's file.
 	err = wait.Condition{
 		Name: "the TPM to start", Interval: 5 * time.Millisecond, MaxInterval: 50 * time.Millisecond, Limit: tpmLimit,
 		Look: func(context.Context) error {
@@ -110,8 +110,8 @@ func copyTPM(from, to string) error {
 	return nil
 }
 
-// restoreTPM replaces the state of a TPM by a copy of the state in from. If it is interrupted at
-// any point, recoverTPM finds either the old state or the new one.
+// restoreTPM replaces the state of a TPM by a copy of the state in the folder from. If restoreTPM is
+// interrupted at any point, recoverTPM finds either the old state or the new state.
 func restoreTPM(m vm.Machine, from string) error {
 	f := filesOf(m)
 	if err := errors.Join(recoverTPM(m), os.RemoveAll(f.in(newTPM))); err != nil {

@@ -29,7 +29,7 @@ func running(m vm.Machine) (state, error) {
 	return s, nil
 }
 
-// Addresses returns the forwarded SSH port, or the configured address.
+// Addresses returns the forwarded SSH port and the configured address, as far as the record has them.
 func (d *Driver) Addresses(_ context.Context, m vm.Machine) (all []vm.Address, err error) {
 	if _, err := running(m); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (d *Driver) SendKeys(_ context.Context, m vm.Machine, keys []string) error 
 	return write(m, s)
 }
 
-// Pressed returns the keys that were pressed since the VM was created.
+// Pressed returns the keys that were pressed since the VM was created or has crashed.
 func (d *Driver) Pressed(m vm.Machine) ([]string, error) {
 	s, err := read(m)
 	return s.Keys, err

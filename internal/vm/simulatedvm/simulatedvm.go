@@ -1,6 +1,6 @@
-// Package simulatedvm is a driver of virtual machines in which nothing runs: a VM is two
-// small files in its folder, so that several processes see the same VM. Tests use it, and
-// it can fail on demand.
+// Package simulatedvm is a driver of virtual machines in which nothing runs: a VM is a few small
+// files in its folder, so that several processes see the same VM. Tests use the driver, which can
+// fail on demand.
 //
 //   - simulatedvm.go: the driver; create, start, stop and delete a VM
 //   - snapshots.go: snapshots

@@ -30,7 +30,7 @@ func (f Fixture) installer(t *testing.T) vm.Installer {
 	return installer
 }
 
-// observed checks the signs of a VM that runs, is reset, and ends.
+// observed verifies the signs of a VM that runs, is reset, and crashes.
 func observed(t *testing.T, f Fixture) {
 	ctx, d, m := t.Context(), f.installer(t), f.created(t, "observed")
 	_, err := d.Observe(ctx, m)
@@ -74,7 +74,7 @@ func observed(t *testing.T, f Fixture) {
 	check(t, err)
 }
 
-// published checks that the disk of a VM becomes an image that other VMs are laid over.
+// published verifies that the disk of a VM becomes an image over which other VMs can be laid.
 func published(t *testing.T, f Fixture) {
 	ctx, d := t.Context(), f.installer(t)
 	m := f.Machine(t, "published")

@@ -71,7 +71,8 @@ func created(t *testing.T, f Fixture) {
 	}
 }
 
-// adopted checks that an adopted VM runs on after Delete, and that it can be adopted again.
+// adopted verifies that an adopted VM continues to run after Delete, and that it can be adopted
+// again.
 func adopted(t *testing.T, f Fixture) {
 	if !f.adopts() {
 		return
@@ -211,7 +212,7 @@ func rebooted(t *testing.T, f Fixture) {
 	f.is(t, m, vm.Running)
 }
 
-// canceled checks that an action whose context has ended fails and changes nothing.
+// canceled verifies that an action whose context has ended fails and changes nothing.
 func canceled(t *testing.T, f Fixture) {
 	d, m := f.Driver, f.Machine(t, "canceled")
 	over, cancel := context.WithCancel(t.Context())

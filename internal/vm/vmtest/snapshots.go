@@ -9,7 +9,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm"
 )
 
-// snapshots checks snapshots of a stopped VM.
+// snapshots tests the snapshots of a stopped VM.
 func snapshots(t *testing.T, f Fixture) {
 	ctx, d, m := t.Context(), f.Driver, f.created(t, "snapshots")
 	fails(t, "restore", d.Restore(ctx, m, "first"), vm.ErrNoSnapshot)
@@ -59,7 +59,7 @@ func snapshots(t *testing.T, f Fixture) {
 	f.saved(t, m)
 }
 
-// saved checks the names of a VM's snapshots and returns the snapshots.
+// saved verifies the names of a VM's snapshots and returns the snapshots.
 func (f Fixture) saved(t *testing.T, m vm.Machine, expected ...string) []vm.Snapshot {
 	t.Helper()
 	all, err := f.Driver.Snapshots(t.Context(), m)
@@ -74,7 +74,7 @@ func (f Fixture) saved(t *testing.T, m vm.Machine, expected ...string) []vm.Snap
 	return all
 }
 
-// liveSnapshots checks snapshots of a running VM.
+// liveSnapshots tests the snapshots of a running VM.
 func liveSnapshots(t *testing.T, f Fixture) {
 	ctx, d, m := t.Context(), f.Driver, f.running(t, "live snapshots")
 	if !d.Capabilities().LiveSnapshots {

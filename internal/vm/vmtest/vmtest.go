@@ -43,10 +43,10 @@ type Fixture struct {
 	Read  func(t *testing.T, m vm.Machine) string
 }
 
-// Run runs the whole suite, except for the tests that except names. These are tests of situations
-// that a virtualisation cannot imitate at all; another test of the same driver must run them. A
-// test of a capability that the driver lacks only tests the refusal, or is skipped. Every test has
-// a new fixture.
+// Run runs all tests of the suite except those whose names are in the parameter except. The excepted
+// tests are tests of situations that a virtualisation cannot imitate at all; another test of the same
+// driver must test these situations. A test of a capability that the driver lacks only tests the
+// refusal, or is skipped. Every test has a new fixture.
 func Run(t *testing.T, fixture func(t *testing.T) Fixture, except ...string) {
 	for _, test := range []struct {
 		name string

@@ -34,7 +34,7 @@ const (
 // Choice is an accelerator that works.
 type Choice struct {
 	Name string `json:"name"`
-	// Reason explains why no hardware acceleration works; empty if one does.
+	// Reason explains why no hardware acceleration works; empty if Name is not TCG.
 	Reason string `json:"reason"`
 	Remedy string `json:"remedy"`
 }
@@ -141,7 +141,7 @@ func (p Prober) keep(v verdict) {
 // probeLimit bounds a probe. If the accelerator works, the probe needs a fifth of a second.
 const probeLimit = 6 * time.Second
 
-// hung returns the reason for a probe that does not end; line is what QEMU has written.
+// hung returns the reason for a probe that does not end; line is a line of QEMU's output, or "".
 func hung(line string) string {
 	reason := fmt.Sprintf("a test program, which starts the CPU as UEFI does, hung for %v", probeLimit)
 	if line != "" {

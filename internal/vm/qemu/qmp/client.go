@@ -1,8 +1,8 @@
 // Package qmp is a client of QEMU's machine protocol: newline-delimited JSON over a Unix socket,
 // with a greeting, commands, and events in between.
 //
-// Each read is bounded: a message by its size, a command by its context or
-// [CommandLimit], and the queue of events by its length.
+// Each read is bounded: a message by its size, a command by its context and by [CommandLimit], and
+// the queue of events by its length.
 //
 //   - client.go: connect, run commands, receive events
 //   - message.go: read one message
@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// CommandLimit bounds a command whose context has no deadline.
+// CommandLimit bounds each command, also if its context has a later deadline or none.
 const CommandLimit = time.Minute
 
 // maxEvents bounds the events that wait for their reader; the oldest is dropped first.
@@ -59,7 +59,7 @@ func (v Version) String() string { return fmt.Sprintf("%d.%d.%d", v.Major, v.Min
 // Event is a notification by QEMU.
 type Event struct {
 	Name string          // SHUTDOWN, RESET, …
-	Data json.RawMessage // nil if the event has none
+	Data json.RawMessage // nil if the event has no data
 }
 
 // Client is a connection to one QEMU process. It is safe for concurrent use.

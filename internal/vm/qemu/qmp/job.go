@@ -9,8 +9,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wait"
 )
 
-// jobLimit bounds a job whose context has no deadline: the memory of a large VM is
-// written to a slow disk.
+// jobLimit bounds each job, also if its context has a later deadline or none. A job may write the
+// memory of a large VM to a slow disk.
 const jobLimit = 30 * time.Minute
 
 // dismissLimit bounds the removal of a job that has ended, even if the context has ended too.
@@ -26,8 +26,9 @@ type jobState struct {
 	Error  string `json:"error"`
 }
 
-// RunJob starts a job by a command whose arguments have the job's id as "job-id", and
-// waits until it has ended. If ctx ends first, RunJob cancels the job.
+// RunJob starts a job by a command, to whose arguments it adds the job's id as "job-id", and waits
+// until the job has ended. If the wait fails, for example because ctx ends first, RunJob cancels the
+// job.
 func (c *Client) RunJob(ctx context.Context, command, id string, arguments map[string]any) error {
 	arguments["job-id"] = id
 	if err := c.Run(ctx, command, arguments, nil); err != nil {
