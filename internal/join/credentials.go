@@ -80,8 +80,9 @@ func withDrive(path string) string {
 }
 
 // sameCluster returns an error if the machine's kubelet trusts the CA of another cluster, such as
-// an earlier cluster at the same address. If the machine has no CA of a cluster, sameCluster
-// returns nil, since the machine may belong to this cluster.
+// an earlier cluster at the same address. If the machine has no CA of a cluster, or if the CAs of
+// this cluster are not known, sameCluster returns nil, since the machine may belong to this
+// cluster.
 func (j *joining) sameCluster(ctx context.Context, n *node.Node) error {
 	hashes, err := j.clusterHashes(ctx)
 	if err != nil || len(hashes) == 0 {

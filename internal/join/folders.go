@@ -210,8 +210,8 @@ func (s *folders) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.
 
 // protect prevents ordinary accounts from changing an existing folder. It returns an error if an
 // ordinary account owns the folder, since handles that were opened earlier keep their rights. It
-// also returns an error if the folder holds programs and an ordinary account may change something
-// in the folder.
+// also returns an error if the folder holds programs or credentials, and an ordinary account may
+// change something in the folder.
 func (s *folders) protect(ctx context.Context, n *node.Node, path string) error {
 	acl, err := n.Files.GetACL(ctx, &agentv1.GetACLRequest{Path: path})
 	if err != nil {

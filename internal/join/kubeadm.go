@@ -57,9 +57,9 @@ const (
 	foreign // a join that swdt did not make
 )
 
-// howFar returns how far a join has progressed on the machine, and which of joinFiles
-// exist. If kubelet.conf exists, kubelet has its own credentials and no longer needs a
-// token.
+// howFar returns how far a join has progressed on the machine, and the files of a join that exist
+// there. Once kubelet.conf and the files that it needs are complete, kubelet has its own
+// credentials and no longer needs a token.
 func howFar(ctx context.Context, n *node.Node) (state, []string, error) {
 	r, err := load(ctx, n)
 	if err != nil {

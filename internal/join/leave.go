@@ -96,8 +96,9 @@ func (s *kubeadmJoin) Undo(ctx context.Context, n *node.Node, r ui.Reporter) (pl
 	return plan.Outcome{}, update(ctx, n, func(r *record) { r.Joining, r.Joined = false, false })
 }
 
-// kubeadmReset makes kubeadm remove the containers, since only kubeadm can do that. A failure
-// is only reported: the later steps of the reset detect any remains.
+// kubeadmReset runs kubeadm reset, which removes the containers. It does nothing if kubeadm does
+// not exist, or if containerd does not run. If kubeadm fails, kubeadmReset only reports that: the
+// later steps of the reset detect any remains.
 func (s *kubeadmJoin) kubeadmReset(ctx context.Context, n *node.Node, r ui.Reporter) error {
 	there, err := smallfile.Exists(ctx, n, kubeadmExe)
 	if err != nil || !there {

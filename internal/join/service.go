@@ -66,8 +66,9 @@ func registrationChange(is *agentv1.ServiceReply, wanted *agentv1.ServiceConfig)
 	return plan.Change{}
 }
 
-// sameRegistration reports whether two registrations are equal, apart from the command line.
-// Recovery settings that the machine cannot report (Wine) count as unchanged.
+// sameRegistration reports whether a registration has the wanted start type and recovery settings,
+// and at least the wanted dependencies. Recovery settings that the machine cannot report (Wine)
+// count as equal.
 func sameRegistration(is, wanted *agentv1.ServiceConfig) bool {
 	for _, needed := range wanted.GetDependencies() {
 		if !containsFold(is.GetDependencies(), needed) {

@@ -17,8 +17,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// withToken calls use with the bootstrap token of the node file. If the node file has none,
-// withToken creates a token, and deletes it after use has returned, also with an error.
+// withToken passes the bootstrap token of the node file to the function use. If the node file has
+// no token, withToken creates one, and deletes it after that function has returned, also with an
+// error.
 func (s *kubeadmJoin) withToken(ctx context.Context, n *node.Node, r ui.Reporter,
 	use func(token string) error) (err error) {
 	if own, err := s.ownToken(); err != nil || own != "" {

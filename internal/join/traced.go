@@ -38,9 +38,10 @@ func compareRegistration(ctx context.Context, n *node.Node, wanted *agentv1.Serv
 }
 
 // underTrace returns wanted or, if a trace has changed the service's command line, a copy of wanted
-// with the traced command line: registering that copy keeps the trace. underTrace also changes is:
-// it replaces the traced command line by the command line without the trace. If that command line
-// differs from the wanted one, underTrace returns an error.
+// with the traced command line: registering that copy keeps the trace. In the second case,
+// underTrace also replaces the traced command line in the service's present registration by the
+// command line without the trace. If the command line without the trace differs from the wanted
+// one, underTrace returns an error.
 func underTrace(ctx context.Context, n *node.Node, is *agentv1.ServiceReply,
 	wanted *agentv1.ServiceConfig) (*agentv1.ServiceConfig, error) {
 	name, now := wanted.GetName(), is.GetConfig().GetCommandLine()

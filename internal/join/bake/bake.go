@@ -92,7 +92,8 @@ type oven struct {
 const removeLimit = time.Minute
 
 // Run bakes the image of a node file. If it fails or is interrupted, it leaves no new image, and it
-// removes the temporary VM unless o.KeepVM is set. The report is complete also with an error.
+// removes the temporary VM unless o.KeepVM is set. It returns a report also with an error. If a
+// check before the first step fails, the report has no steps.
 func Run(ctx context.Context, doc config.Document, o Options, r ui.Reporter) (Report, error) {
 	b, err := newOven(ctx, doc, o, r)
 	if err != nil {
@@ -114,8 +115,8 @@ func Run(ctx context.Context, doc config.Document, o Options, r ui.Reporter) (Re
 	return report, err
 }
 
-// bake runs the stages. Afterwards it always removes the files and the VM that the stages made
-// besides the image; after a failure, KeepVM keeps the VM.
+// bake runs the stages. Afterwards, even after a failure, it removes the files and the VM that the
+// stages made besides the image. Only if KeepVM is set, the VM stays after a failure.
 func (b *oven) bake(ctx context.Context, stages []stage, report *Report) (err error) {
 	if b.target, err = newTarget(b.options.File); err != nil {
 		return err

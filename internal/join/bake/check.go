@@ -160,7 +160,7 @@ func (e *ExistsError) Error() string {
 	return fmt.Sprintf("%s exists; name another file, or replace it with --yes", e.File)
 }
 
-// unused returns an error if the disk of a VM is made over the file.
+// unused returns an error if the file is the base image of a VM's disk.
 func (b *oven) unused(ctx context.Context, file string) error {
 	all, err := b.options.Machines.List(ctx)
 	if err != nil {

@@ -16,19 +16,19 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm"
 )
 
-// manifestVersion is the form of manifests that this swdt writes.
+// manifestVersion is the version of the manifest's format that this swdt writes.
 const manifestVersion = 1
 
 // Manifest describes an image. It has no secrets, and no paths of your machine.
 type Manifest struct {
-	Version int       `json:"version"` // of this form
+	Version int       `json:"version"` // of the manifest's format
 	Created time.Time `json:"created"`
 	Swdt    string    `json:"swdt"` // version of the swdt that made the image
-	Node    string    `json:"node"` // of the node file
+	Node    string    `json:"node"` // the node's name in the node file
 	Image   DiskFile  `json:"image"`
 	Base    DiskFile  `json:"base"` // the image from which this image was made
 	Windows Windows   `json:"windows"`
-	// Kubernetes and Containerd are the versions of the node file.
+	// Kubernetes and Containerd are the versions in the node file.
 	Kubernetes string `json:"kubernetes"`
 	Containerd string `json:"containerd"`
 	// Binaries are the programs of Kubernetes and containerd, and the programs that were pushed.

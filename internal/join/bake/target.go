@@ -80,8 +80,8 @@ func (b *oven) write(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// place moves a finished file to its place. Without replace, a file that has appeared there
-// meanwhile stays.
+// place moves a finished file to its place. If a file has appeared there meanwhile and replace is
+// false, place leaves that file as it is, and returns an *ExistsError.
 func place(from, to string, replace bool) error {
 	file, err := os.OpenFile(from, os.O_RDWR, 0)
 	if err != nil {

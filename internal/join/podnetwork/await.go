@@ -88,7 +88,8 @@ func (s *readyStep) Apply(ctx context.Context, _ *node.Node, r ui.Reporter) (pla
 	return plan.Outcome{Message: s.nodes()}, err
 }
 
-// nodes reports on how many Windows nodes the network works.
+// nodes returns a text about the Windows nodes on which the network works: the name of one node, or
+// the number of several nodes.
 func (s *readyStep) nodes() string {
 	switch n := len(s.work.facts.Windows); n {
 	case 0:

@@ -17,7 +17,7 @@ type Report struct {
 	Cluster string `json:"cluster"` // the API server's URL
 	Network string `json:"network"`
 	Result  string `json:"result"` // changed, unchanged or failed
-	Error   string `json:"error"`  // "" if it did not fail
+	Error   string `json:"error"`  // "" if the command did not fail
 	// Steps have the state of each step. The detail of a step is its difference to the cluster.
 	Steps []plan.StepResult `json:"steps"`
 	// Nodes has the nodes of the node files, if swdt looked at them.

@@ -15,7 +15,8 @@ type Check struct {
 	Where finding.Side
 	Looks string // the subject, in words
 
-	// needs returns the error of a fact that look reads, or nil if all of them are known.
+	// needs returns the error of a fact that the check reads, or nil if all these facts are known.
+	// look runs the check on the facts, and returns its findings.
 	needs func(*facts) error
 	look  func(*facts) []finding.Finding
 }

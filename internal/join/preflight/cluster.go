@@ -8,8 +8,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster"
 )
 
-// gatherCluster makes all requests to the cluster concurrently. The fact of a failed request is
-// unknown. gatherCluster returns an error only if ctx has ended.
+// gatherCluster reads the version of the API server first. If the API server answers, gatherCluster
+// makes its other requests concurrently. The fact of a failed request is unknown. gatherCluster
+// returns an error only if ctx has ended.
 func gatherCluster(ctx context.Context, in Input) (*clusterFacts, error) {
 	c := in.Cluster
 	f := &clusterFacts{server: c.Server()}

@@ -121,8 +121,7 @@ type clusterFacts struct {
 	namesake      known[cluster.Node]
 }
 
-// nodeName returns the name that the Node object will have; "" if it cannot be known without
-// the node.
+// nodeName returns the name that the Node object will have; "" if that name is not known.
 func (f *facts) nodeName() string {
 	if f.node == nil {
 		return f.spec.Join.NodeName

@@ -4,8 +4,8 @@
 //
 // A run gathers the facts (node.go, cluster.go), each of which may be unknown, and then runs
 // every check on them. A check (checks.go; machine.go, kubelet.go, leftovers.go,
-// runtimes.go, reach.go, access.go, versions.go, network.go) is a function of facts that
-// makes no requests.
+// runtimes.go, reach.go, folders.go, access.go, versions.go, network.go) is a function of
+// facts that makes no requests.
 package preflight
 
 import (

@@ -3,8 +3,10 @@
 //
 //   - smoke.go: a run; plan.go: the objects that a run would make
 //   - nodes.go: the Windows nodes to test, and the Linux nodes that can run the server
-//   - objects.go: the objects; namespace.go: their namespace, and those that killed runs have left
-//   - legs.go: the legs of a node in their order; pods.go: waiting for pods; probe.go: requests between them
+//   - objects.go: the objects of a run
+//   - namespace.go: the namespace of these objects, and the namespaces that killed runs left
+//   - legs.go: the legs of a node in their order; pods.go: waiting for pods
+//   - probe.go: requests between pods
 //   - report.go: the result
 //
 // A leg is one fact, such as "the pod reaches a Service". Legs that do not need each other run even if
@@ -15,7 +17,8 @@
 // Kubernetes' test image agnhost) and curl, and no shell. curl has documented exit codes, and prints
 // whether the name was resolved. So no error text is matched. ADR 36 has the alternatives.
 //
-// A Windows pod resolves only names of one part, such as "server", and fully qualified ones: Windows does
-// not append the cluster's domain to "kubernetes.default.svc". The domain is not known from outside, so
-// the API server is reached by its Service's address.
+// A Windows pod resolves only names of one part, such as "server", and fully qualified names:
+// Windows does not append the cluster's domain to "kubernetes.default.svc". swdt, outside of the
+// cluster, does not know that domain. So the pods reach the API server by the address of its
+// Service.
 package smoke

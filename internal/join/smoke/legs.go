@@ -34,7 +34,7 @@ func legNames() []string {
 type leg struct {
 	name  string
 	needs []string // legs that must have passed
-	// needsServer means that it needs the server on Linux.
+	// needsServer reports whether the leg needs the server on Linux.
 	needsServer bool
 	run         func(ctx context.Context) error
 }
@@ -44,8 +44,8 @@ type nodeTest struct {
 	*run
 	node    cluster.Node
 	pod     cluster.Pod
-	live    *corev1.Pod // once it has started
-	linuxIP string      // the address of the server on Linux, once it has started
+	live    *corev1.Pod // the pod as it was when it had started; nil before
+	linuxIP string      // the address of the server on Linux; empty until a leg needs the server
 	r       ui.Reporter
 }
 
@@ -89,7 +89,9 @@ func (t *nodeTest) legs() []leg {
 	}
 }
 
-// result runs a leg, unless it cannot run.
+// result runs a leg, and returns the leg's result and message. It does not run the leg if a leg
+// that this leg needs has not passed, if this leg needs the server and the server does not run, or
+// if ctx has ended.
 func (t *nodeTest) result(ctx context.Context, l leg, before []Leg) (result, message string) {
 	for _, b := range before {
 		if b.Result != Passed && slices.Contains(l.needs, b.Name) {

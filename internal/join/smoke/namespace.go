@@ -21,11 +21,11 @@ const (
 	managedBy, manager = "app.kubernetes.io/managed-by", "swdt"
 	// prefix begins the name of each namespace that a run makes.
 	prefix = "swdt-smoke-"
-	// ownerLabel is on each of these namespaces. Its value is the namespace's name, so a copy of the
-	// labels on another namespace means nothing.
+	// ownerLabel is on each namespace that a run makes. Its value is the namespace's name, so a
+	// copy of the labels on another namespace means nothing.
 	ownerLabel = "swdt.dev/smoke-test"
-	// limitAnnotation is the longest time that the run which made the namespace can take. The namespace
-	// of a run with --keep has none, so no other run removes it.
+	// limitAnnotation has the longest time that the run which made the namespace can take. The
+	// namespace of a run with --keep does not have this annotation, so no other run removes it.
 	limitAnnotation = "swdt.dev/smoke-limit"
 	// removeLimit bounds the removal of a namespace, which goes on after Ctrl-C.
 	removeLimit = 20 * time.Second
@@ -34,7 +34,8 @@ const (
 // namespaces makes and removes the namespaces of runs.
 type namespaces struct{ c *cluster.Cluster }
 
-// make makes a namespace with a new name. limit is the longest time of this run.
+// make makes a namespace with a new name. limit is the longest time that this run can take. If keep
+// is true, no later run removes the namespace.
 func (n namespaces) make(ctx context.Context, limit time.Duration, keep bool) (*corev1.Namespace, error) {
 	random := make([]byte, 5)
 	_, _ = rand.Read(random) // it never fails
@@ -52,8 +53,8 @@ func (n namespaces) make(ctx context.Context, limit time.Duration, keep bool) (*
 	return made, n.c.Failure("make namespace "+name, namespacePermission("create", ""), err)
 }
 
-// remove deletes a namespace, unless another one has its name by now. The API server then deletes all
-// that is in it.
+// remove deletes a namespace, unless another namespace has the same name by now. The API server
+// then deletes everything in the namespace.
 func (n namespaces) remove(ctx context.Context, namespace *corev1.Namespace) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeLimit)
 	defer cancel()
@@ -66,8 +67,8 @@ func (n namespaces) remove(ctx context.Context, namespace *corev1.Namespace) err
 	return fmt.Errorf("%w; remove it yourself: %s", err, remedy.KubectlCommand("delete", "namespace", namespace.Name))
 }
 
-// leftovers returns the namespaces of runs that were killed: those that a run has made, and that are
-// older at now than that run could be.
+// leftovers returns the namespaces of runs that were killed. A run was killed if its namespace
+// exists longer than the run can take. The parameter now is the present time.
 func (n namespaces) leftovers(ctx context.Context, now time.Time) ([]*corev1.Namespace, error) {
 	var left []*corev1.Namespace
 	list := func(ctx context.Context, o metav1.ListOptions) (*corev1.NamespaceList, error) {
@@ -84,7 +85,7 @@ func (n namespaces) leftovers(ctx context.Context, now time.Time) ([]*corev1.Nam
 	return left, n.c.Failure("look for namespaces of earlier runs", namespacePermission("list", ""), err)
 }
 
-// isLeftover reports whether a namespace is one of a run that has ended without removing it.
+// isLeftover reports whether a run has made the namespace, and has ended without removing it.
 func isLeftover(n *corev1.Namespace, now time.Time) bool {
 	limit, err := time.ParseDuration(n.Annotations[limitAnnotation])
 	switch {
@@ -96,8 +97,9 @@ func isLeftover(n *corev1.Namespace, now time.Time) bool {
 	return now.Sub(n.CreationTimestamp.Time) > limit
 }
 
-// removeLeftovers removes the namespaces of killed runs, and returns their names. now is the API
-// server's time. A removal that fails is only a warning, since the run does not need it.
+// removeLeftovers removes the namespaces of killed runs, and returns the names of these namespaces.
+// The parameter now is the API server's time. A failure is only a warning, since the present run
+// does not depend on the removal.
 func (n namespaces) removeLeftovers(ctx context.Context, now time.Time, r ui.Reporter) (removed []string) {
 	left, err := n.leftovers(ctx, now)
 	if err != nil {

@@ -23,12 +23,13 @@ const (
 
 // nodes are the nodes that a run works with.
 type nodes struct {
-	windows []cluster.Node // those to test, in the order of their names
-	linux   []cluster.Node // those that can run the server
-	noLinux string         // the reason if there are none of them
+	windows []cluster.Node // the Windows nodes to test, in the order of their names
+	linux   []cluster.Node // the Linux nodes that can run the server
+	noLinux string         // the reason why linux is empty; only valid if it is
 }
 
-// NoNodeError reports that no Windows node can be tested.
+// NoNodeError reports that no Windows node can be tested, or that the user has named a Windows node
+// that does not exist.
 type NoNodeError struct {
 	Why    string
 	Remedy string
@@ -36,8 +37,8 @@ type NoNodeError struct {
 
 func (e *NoNodeError) Error() string { return e.Why + "; " + e.Remedy }
 
-// find returns the nodes to test. The error is a *NoNodeError if no Windows node is Ready, or if a
-// chosen one does not exist.
+// find returns the nodes that a run works with. The error is a *NoNodeError if none of the chosen
+// Windows nodes is Ready, or if the user has named a Windows node that does not exist.
 func find(ctx context.Context, c *cluster.Cluster, o Options) (nodes, error) {
 	all, err := c.Nodes(ctx)
 	if err != nil {
@@ -66,7 +67,9 @@ func find(ctx context.Context, c *cluster.Cluster, o Options) (nodes, error) {
 	return found, found.fit(o, systems)
 }
 
-// fit returns an error if there is nothing to test.
+// fit returns a *NoNodeError if none of the chosen Windows nodes is Ready, or if the user has named
+// a Windows node that does not exist. The parameter all lists each node with its system, for the
+// error.
 func (n nodes) fit(o Options, all []string) error {
 	for _, name := range o.Nodes {
 		if !slices.ContainsFunc(n.windows, func(w cluster.Node) bool { return w.Name == name }) {
@@ -121,14 +124,16 @@ func cannotServe(n cluster.Node) string {
 	return ""
 }
 
-// controlPlaneTaints are tolerated: the only Linux node of a small cluster is often its control plane.
+// controlPlaneTaints returns the keys of the taints that the server's pod tolerates: the only Linux
+// node of a small cluster is often the control plane.
 func controlPlaneTaints() []string {
 	return []string{"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}
 }
 
 // tolerated returns the tolerations of the pod on a Windows node: for the taints that Windows nodes
-// usually have, and for those that this one has, since the pod tests the node and not its taints. The
-// taints by which Kubernetes marks a node that does not work stay in force.
+// usually have, and for the taints of this node, since the pod tests the node and not the node's
+// taints. The pod does not tolerate the taints with which Kubernetes marks a node that does not
+// work.
 func tolerated(n cluster.Node) []corev1.Toleration {
 	all := []corev1.Toleration{{Key: "os", Operator: corev1.TolerationOpExists},
 		{Key: corev1.LabelOSStable, Operator: corev1.TolerationOpExists}}
@@ -142,7 +147,8 @@ func tolerated(n cluster.Node) []corev1.Toleration {
 	return all
 }
 
-// unfit returns a failure if a pod on the node cannot be scheduled, as its Node object shows.
+// unfit returns a *failure if the Node object shows that no pod can be scheduled on the node,
+// because the node is cordoned or not Ready. Otherwise it returns nil.
 func unfit(n cluster.Node) error {
 	switch {
 	case !n.Ready:

@@ -13,14 +13,17 @@ import (
 )
 
 const (
-	// serverName is the name of the Linux pod and of its Service. Windows resolves only names of one part.
+	// serverName is the name of the Linux pod and of its Service. It has only one part, so that a
+	// Windows pod can resolve the Service's name.
 	serverName = "server"
-	// account is the pods' ServiceAccount. The default one appears some time after its namespace.
+	// account is the pods' ServiceAccount. The account named default would only appear some time
+	// after the namespace.
 	account = "smoke"
 	// container is the name of the only container of each pod.
 	container = "agnhost"
-	// serverPort is the port of all servers, and servicePort that of the Service. They differ, so that a
-	// Service that is not translated does not pass for one that is.
+	// serverPort is the port on which the pods' servers listen, and servicePort is the port of the
+	// Service. The two ports differ, so that a request to the Service succeeds only if the node
+	// translates the Service's address.
 	serverPort, servicePort = 8080, 80
 
 	roleLabel = "swdt.dev/smoke-role"
@@ -34,7 +37,7 @@ func windowsPod(namespace, name, image string, n cluster.Node) *corev1.Pod {
 	pod.Spec.Tolerations = tolerated(n)
 	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-			// By the node's name and not by its label kubernetes.io/hostname, which may differ.
+			// Match the node's name, since its label kubernetes.io/hostname may have another value.
 			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{
 				Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{n.Name}}}}},
 		},
@@ -69,7 +72,8 @@ func linuxPod(namespace, image string) *corev1.Pod {
 	return pod
 }
 
-// newPod returns the part that both pods have: a server for HTTP, without rights, and without a token.
+// newPod returns the part that the Windows pods and the Linux pod have in common: an HTTP server
+// that does not run as root, without a token.
 func newPod(namespace, name, image string) *corev1.Pod {
 	no, yes, grace := false, true, int64(1)
 	return &corev1.Pod{

@@ -19,10 +19,10 @@ type Plan struct {
 // Object is one object that a run would make.
 type Object struct {
 	Kind string `json:"kind"`
-	// Name is the object's name. That of the namespace gets an end of its own in each run.
+	// Name is the object's name. The name of the namespace ends in …, since that end is random.
 	Name  string `json:"name"`
-	Node  string `json:"node"`  // of a pod; "" if the scheduler chooses it
-	Image string `json:"image"` // of a pod
+	Node  string `json:"node"`  // the node of a pod; "" if the scheduler chooses the node
+	Image string `json:"image"` // the image of a pod
 	// Purpose describes the object in a few words.
 	Purpose string `json:"purpose"`
 }
@@ -35,8 +35,8 @@ func (p Plan) Names() (all []string) {
 	return all
 }
 
-// NewPlan returns the objects that Run would make, and makes none. It has the errors of Run for a cluster
-// that cannot be tested.
+// NewPlan returns the objects that Run would make, and makes none. If the cluster cannot be tested,
+// it returns the same error as Run.
 func NewPlan(ctx context.Context, c *cluster.Cluster, o Options) (Plan, error) {
 	o = o.completed(c)
 	plan := Plan{Cluster: c.Server(), Objects: []Object{}, Leftovers: []string{}}

@@ -19,8 +19,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wait"
 )
 
-// pullLimit is how long a pull may fail. The kubelet repeats it, since a registry may fail for a moment;
-// an image that does not exist never comes.
+// pullLimit is how long the pull of an image may fail before the leg fails. The kubelet repeats a
+// failed pull. That helps if the registry failed for a moment, but not if the image does not exist.
 const pullLimit = 90 * time.Second
 
 // settleTime is how long a container must run to count as started.
@@ -36,11 +36,12 @@ func (f *failure) Error() string {
 	return f.cause + "; " + f.remedy
 }
 
-// podLook returns nil if a pod has the wanted state, otherwise its present state. useless reports
-// whether more waiting is of no use.
+// podLook returns nil if a pod has the wanted state, and otherwise an error that describes the
+// pod's present state. useless reports that more waiting would probably not help.
 type podLook func(p *corev1.Pod) (state error, useless bool)
 
-// awaitPod waits until a pod has a state, and returns it. It reports each new state.
+// awaitPod waits until a pod has the state that the function look wants, and returns the pod.
+// wanted names that state for messages. While awaitPod waits, it reports each new state of the pod.
 func (w *run) awaitPod(ctx context.Context, pod cluster.Pod, wanted string, limit time.Duration, look podLook,
 	r ui.Reporter) (found *corev1.Pod, err error) {
 	r.Step("waiting until pod %s is %s", pod, wanted)
@@ -81,7 +82,8 @@ func (w *run) awaitPod(ctx context.Context, pod cluster.Pod, wanted string, limi
 	return found, late(ctx, err, wanted)
 }
 
-// late words the end of a wait whose time is over: with the last state, and its remedy.
+// late returns the error of a wait. If the time of the wait is over, it returns a *failure with the
+// last state and the remedy of that state. Otherwise it returns err.
 func late(ctx context.Context, err error, wanted string) error {
 	var over *wait.Error
 	if !errors.As(err, &over) || ctx.Err() != nil {
@@ -106,7 +108,8 @@ func denied(err error) bool {
 	return errors.As(err, &unauthorized) || errors.As(err, &forbidden)
 }
 
-// withEvent returns the state with the pod's last warning, such as the reason why it has no network.
+// withEvent adds the pod's last warning to the state, such as the reason why the pod has no
+// network. If there is no warning, it returns the state unchanged.
 func (w *run) withEvent(ctx context.Context, pod cluster.Pod, state error) error {
 	var f *failure
 	if !errors.As(state, &f) {
@@ -133,7 +136,7 @@ func (w *run) withEvent(ctx context.Context, pod cluster.Pod, state error) error
 	return &failure{f.cause + " (" + text + ")", f.remedy}
 }
 
-// isScheduled is the look at a pod that the scheduler is to give a node.
+// isScheduled is a podLook. The wanted state is that the scheduler has given the pod a node.
 func isScheduled(p *corev1.Pod) (error, bool) {
 	if p.Spec.NodeName != "" {
 		return nil, false
@@ -147,11 +150,11 @@ func isScheduled(p *corev1.Pod) (error, bool) {
 	return &failure{"no scheduler has looked at the pod", "does kube-scheduler run?"}, false
 }
 
-// starting looks at a pod that its kubelet is to start.
+// starting is the state of the wait for a kubelet to start a pod. Its method look is a podLook.
 type starting struct {
-	build   string    // of the node's Windows, or ""
-	failing time.Time // since when the pull of the image fails
-	running time.Time // since when the container runs
+	build   string    // the build of the node's Windows; "" for the pod on Linux
+	failing time.Time // when the pull of the image first failed; zero: it has not failed
+	running time.Time // when the container was first seen running; zero: never
 }
 
 func (s *starting) look(p *corev1.Pod) (error, bool) {
@@ -171,8 +174,8 @@ func (s *starting) look(p *corev1.Pod) (error, bool) {
 	return &failure{"the kubelet has not begun to start the pod", "does its node answer?"}, false
 }
 
-// settled returns nil if the container has run for settleTime: one that does not know netexec runs for a
-// moment, too.
+// settled returns nil if the container has run for settleTime. A container whose program does not
+// know the command netexec runs for a moment, too.
 func (s *starting) settled() error {
 	if s.running.IsZero() {
 		s.running = time.Now()
@@ -183,7 +186,7 @@ func (s *starting) settled() error {
 	return nil
 }
 
-// waiting returns the reason why a container does not run yet.
+// waiting returns the reason why a container does not run yet, and whether more waiting is useless.
 func (s *starting) waiting(c corev1.ContainerStatus) (error, bool) {
 	why := c.State.Waiting
 	switch why.Reason {
@@ -214,7 +217,7 @@ func (s *starting) pullFailed(c corev1.ContainerStatus) *failure {
 // end of a container some seconds late.
 func (w *run) over(ctx context.Context, pod cluster.Pod) error {
 	p, err := w.c.Clientset().CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
-	if err != nil { // the caller has an error of its own
+	if err != nil { // the caller already has another error to return
 		return nil
 	}
 	for _, c := range p.Status.ContainerStatuses {
@@ -225,7 +228,7 @@ func (w *run) over(ctx context.Context, pod cluster.Pod) error {
 	return nil
 }
 
-// ended is the failure of a container that has ended.
+// ended returns the failure of a container that has ended.
 func ended(c corev1.ContainerStatus) *failure {
 	is := c.State.Terminated
 	text := fmt.Sprintf("the container ended with exit code %d (%s)", is.ExitCode, is.Reason)

@@ -18,15 +18,17 @@ const (
 	connectSeconds, requestSeconds = 5, 10
 	// execLimit bounds the run of curl in a container, in case curl does not end by itself.
 	execLimit = 20 * time.Second
-	// echoed is the size of a message in bytes. It needs several packets, so that a wrong MTU is found.
+	// echoed is the size of the text in an echo request, in bytes. The text needs several packets,
+	// so that a wrong MTU makes the request fail.
 	echoed = 3000
 	// maxOutput bounds the output of a command, in bytes.
 	maxOutput = 16 << 10
-	// maxText bounds a text of a node or a pod, and maxMessage a message with such texts, in characters.
+	// maxText bounds a text that a node or a pod has sent, and maxMessage bounds a message that
+	// contains several of these texts. Both are in characters.
 	maxText, maxMessage = 400, 1500
 )
 
-// The exit codes of curl that have a remedy of their own.
+// The exit codes of curl for which the method wrong has a text.
 const (
 	curlUnresolved = 6
 	curlRefused    = 7
@@ -36,7 +38,7 @@ const (
 // request is a request from one pod to a server.
 type request struct {
 	from   cluster.Pod
-	system string // of the pod
+	system string // the operating system of the pod
 	url    string
 	echo   string // the text that the server is to return; "": any answer is right
 }
@@ -66,7 +68,7 @@ func (q request) command() []string {
 	return append(line, q.url)
 }
 
-// send runs curl in the pod. An error means that curl was not run.
+// send runs curl in the pod. An error means that curl was not run, or that its result is unknown.
 func (w *run) send(ctx context.Context, q request) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, execLimit)
 	defer cancel()
@@ -85,7 +87,7 @@ func (w *run) send(ctx context.Context, q request) (answer, error) {
 	return a, nil
 }
 
-// wrong returns nil if the answer is the right one.
+// wrong returns an error if the answer is not the expected answer, and nil otherwise.
 func (q request) wrong(a answer) error {
 	switch {
 	case a.code == 0 && a.status == 0:
@@ -109,7 +111,8 @@ func (q request) wrong(a answer) error {
 	return fmt.Errorf("%s", text)
 }
 
-// reach repeats a request until right returns nil.
+// reach repeats a request until the function right accepts the answer by returning nil. hint is the
+// remedy in the error.
 func (w *run) reach(ctx context.Context, q request, right func(answer) error, hint string) error {
 	err := wait.Condition{
 		Name: "an answer of " + q.url, Interval: interval, MaxInterval: maxInterval, Limit: requestLimit,
@@ -127,14 +130,15 @@ func (w *run) reach(ctx context.Context, q request, right func(answer) error, hi
 	return late(ctx, err, "reached")
 }
 
-// echo returns a request that the server returns, with a text of its own.
+// echo returns a request with a random text, which the server must return unchanged.
 func echo(from cluster.Pod, system, hostPort string) request {
 	text := rand.Text()
 	return request{from: from, system: system, url: "http://" + hostPort + "/echo",
 		echo: text + strings.Repeat("x", echoed-len(text))}
 }
 
-// logsAndExec is the leg that the kubelet serves logs and commands.
+// logsAndExec returns nil once the kubelet has served the log of a pod and has run a command in the
+// pod. It retries for at most requestLimit.
 func (w *run) logsAndExec(ctx context.Context, pod cluster.Pod, system string) error {
 	const hint = "does the API server reach port 10250 of the node? Its firewall must allow it"
 	err := wait.Condition{
@@ -171,7 +175,7 @@ func firstLine(text string) string {
 	return shortened(strings.TrimSpace(line), maxText)
 }
 
-// shortened returns a text of others, printable and at most limit characters long.
+// shortened makes a text from outside of swdt printable, and cuts it after limit characters.
 func shortened(text string, limit int) string {
 	if runes := []rune(text); len(runes) > limit {
 		text = string(runes[:limit]) + "…"

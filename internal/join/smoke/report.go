@@ -38,18 +38,18 @@ type Report struct {
 // ServerReport is the state of the pod on a Linux node that the Windows pods reach.
 type ServerReport struct {
 	Pod     string  `json:"pod"`
-	Node    string  `json:"node"`    // "" if it does not run
-	Image   string  `json:"image"`   //
-	Address string  `json:"address"` // the pod's IP; "" if it does not run
+	Node    string  `json:"node"`    // "" if the pod does not run
+	Image   string  `json:"image"`   // the wanted image
+	Address string  `json:"address"` // the pod's IP; "" if the pod does not run
 	Result  string  `json:"result"`  // passed, failed or notRun
-	Message string  `json:"message"` // the reason if it does not run
-	Seconds float64 `json:"seconds"` // the time until it ran
+	Message string  `json:"message"` // the reason why the pod does not run; "" if it runs
+	Seconds float64 `json:"seconds"` // the time until the pod ran, or until the wait for it failed
 }
 
 // NodeReport is the result of a Windows node.
 type NodeReport struct {
 	fleet.Outcome        // its result: passed or failed
-	Build         string `json:"build"` // of its Windows, such as 10.0.20348.2700
+	Build         string `json:"build"` // the build of the node's Windows, such as 10.0.20348.2700
 	Pod           string `json:"pod"`
 	Image         string `json:"image"`
 	Legs          []Leg  `json:"legs"`
@@ -59,7 +59,8 @@ type NodeReport struct {
 type Leg struct {
 	Name   string `json:"name"`
 	Result string `json:"result"` // passed, failed or notRun
-	// Message is the cause and the remedy, or the reason why it was not run.
+	// Message is the cause of a failure and the remedy, or the reason why the leg was not run; ""
+	// if the leg passed.
 	Message string  `json:"message"`
 	Seconds float64 `json:"seconds"`
 }
@@ -123,7 +124,7 @@ func (r Report) failure() error {
 	return e
 }
 
-// WriteText writes a line for each leg of each node, and the sum.
+// WriteText writes a line for each leg of each node, and then a line that counts the legs.
 func (r Report) WriteText(p *ui.Page) error {
 	header := []string{"NODE", "LEG", "RESULT", "TIME", "MESSAGE"}
 	if p.Wide {
@@ -150,7 +151,7 @@ func (r Report) WriteText(p *ui.Page) error {
 	return err
 }
 
-// Sentence returns the sum of the legs.
+// Sentence returns the number of nodes, the numbers of legs by result, and the time of the run.
 func (r Report) Sentence() string {
 	count := map[string]int{}
 	for _, n := range r.Nodes {
@@ -182,7 +183,7 @@ func coloured(result string) string {
 	return ui.Good(result)
 }
 
-// took returns the time of a leg in words; empty if it was not run.
+// took returns the time of a leg in words; "" if the leg was not run.
 func took(l Leg) string {
 	if l.Result == NotRun {
 		return ""

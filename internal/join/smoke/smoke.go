@@ -31,7 +31,8 @@ const (
 	requestLimit = 30 * time.Second
 	// interval and maxInterval are the times between two looks at a pod.
 	interval, maxInterval = time.Second, 5 * time.Second
-	// removalMargin is the part of a run's limit for the requests to the API server.
+	// removalMargin is the part of a run's limit that remains for the work outside of the legs,
+	// such as making and removing namespaces.
 	removalMargin = 2 * time.Minute
 )
 
@@ -47,8 +48,9 @@ type Options struct {
 	Nodes []string
 	// Selector selects Windows nodes by their labels; nil: all.
 	Selector labels.Selector
-	// Image is the image of the Windows pods, and LinuxImage that of the server. Empty: DefaultImage.
-	// An image must have a server for HTTP as agnhost's netexec as its entry point, and curl.
+	// Image is the image of the Windows pods, and LinuxImage is the image of the server. Empty:
+	// DefaultImage. An image must have curl, and its entry point must be an HTTP server with the
+	// command netexec, as agnhost is.
 	Image, LinuxImage string
 	// Wait bounds the start of each pod, which includes the pull of its image. 0: DefaultWait.
 	Wait time.Duration
@@ -56,7 +58,7 @@ type Options struct {
 	Keep bool
 	// Reporter returns the reporter of a node, or of the run for "". nil: nothing is reported.
 	Reporter func(node string) ui.Reporter
-	// Kubelets is the way to the containers; nil: the API server's.
+	// Kubelets gives access to the containers; nil: the cluster that is tested.
 	Kubelets Kubelets
 }
 
@@ -77,7 +79,7 @@ func (o Options) completed(c *cluster.Cluster) Options {
 // scheduleLimit bounds the wait for the scheduler.
 func (o Options) scheduleLimit() time.Duration { return min(maxScheduling, o.Wait) }
 
-// limit is the longest time of a run.
+// limit returns the longest time that a run can take.
 func (o Options) limit() time.Duration {
 	requests := time.Duration(len(legNames())) * requestLimit
 	return 2*(o.scheduleLimit()+o.Wait) + requests + removalMargin
@@ -101,9 +103,10 @@ type server struct {
 	err   error
 }
 
-// Run tests the cluster, and removes all that it has made, also if it fails or ctx ends. The report has
-// the legs of all nodes. The error is a *FailedError if a leg did not pass; other errors mean that the
-// test could not be made.
+// Run tests the cluster. Unless o.Keep is set, it removes everything that it has made, also if it
+// fails or ctx ends. The report has the legs of all nodes. The error is a *FailedError if a leg did
+// not pass. Any other error means that the test could not be made or was interrupted, or that the
+// removal failed.
 func Run(ctx context.Context, c *cluster.Cluster, o Options) (report Report, err error) {
 	begin := time.Now()
 	o = o.completed(c)
@@ -195,7 +198,8 @@ func (w *run) refused(doing, resource string, err error) error {
 		cluster.Permission{Verb: "create", Resource: resource, Namespace: w.namespace}, err)
 }
 
-// startServer waits for the server, and lets those continue that wait for it.
+// startServer waits until the server runs or has failed, and then lets the callers of server.await
+// continue.
 func (w *run) startServer(ctx context.Context) {
 	s := w.server
 	defer close(s.ready)
