@@ -119,7 +119,7 @@ func (s *swapService) Acknowledge(ctx context.Context, r *agentv1.AcknowledgeReq
 	*agentv1.AcknowledgeReply, error) {
 	err := swap.Acknowledge(ctx, s.platform, r.GetId())
 	if errors.Is(err, swap.ErrNoTransaction) {
-		err = nil // another session acknowledged it first
+		err = nil // another session acknowledged the transaction first
 	}
 	return &agentv1.AcknowledgeReply{}, err
 }

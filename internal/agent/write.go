@@ -108,7 +108,8 @@ func (s *filesService) openForWrite(h *agentv1.WriteHeader) (platform.WriteFile,
 	return s.platform.Files.Create(h.GetPath(), mode)
 }
 
-// createFresh replaces any file of that name by a new file on which no other account has a handle.
+// createFresh replaces any file at the header's path by a new file on which no other account has a
+// handle.
 func (s *filesService) createFresh(h *agentv1.WriteHeader) (platform.WriteFile, error) {
 	const attempts = 3
 	for attempt := 1; ; attempt++ {

@@ -55,7 +55,7 @@ type Files interface {
 	Rename(from, to string, replace bool) error
 	// Remove deletes a file or an empty folder, even if it is read-only.
 	Remove(path string) error
-	// MakeFolder creates a folder and its missing parents; no error if it exists.
+	// MakeFolder creates a folder and its missing parents; no error if the folder exists already.
 	MakeFolder(path string) error
 	// SetModified sets the time of the last change.
 	SetModified(path string, t time.Time) error

@@ -17,7 +17,7 @@ type Process struct {
 	Memory    uint64 // working set, bytes
 	Handles   uint32
 	Threads   uint32
-	Session   uint32 // 0 for services; a container with process isolation has its own
+	Session   uint32 // 0 for services; a container with process isolation has its own session
 	// CommandLine is the process's command line; empty if access is denied.
 	CommandLine string
 }

@@ -89,7 +89,7 @@ func (f files) createNew(path string) (platform.WriteFile, error) {
 		if !errors.Is(err, fault.ErrExist) {
 			return made, err
 		}
-		if err := checkOwner(f.all, path); err != nil { // another swdt created it first
+		if err := checkOwner(f.all, path); err != nil { // another swdt created the file first
 			return nil, err
 		}
 		return nil, fault.ErrExist

@@ -127,7 +127,8 @@ func (g *guardian) capture(ctx context.Context) captureplan.Outcome {
 	if err != nil {
 		return captureplan.Outcome{Result: captureplan.Failed, Reason: err.Error()}
 	}
-	if ours, err := g.isRunning(ctx); err == nil && !ours && !g.Plan.Live { // wait has reported this for a live capture
+	// For a live capture, g.wait has already returned the reason.
+	if ours, err := g.isRunning(ctx); err == nil && !ours && !g.Plan.Live {
 		reason += "; before that, " + ErrEndedByOther.Error()
 	}
 	return captureplan.Outcome{Result: captureplan.Captured, Reason: reason}

@@ -32,7 +32,7 @@ func (t *transaction) keepPrevious(c Component) error {
 	files := t.Platform.Files
 	err := files.Rename(c.undo(), c.previous(), true)
 	if errors.Is(err, fault.ErrNotExist) {
-		return nil // nothing was replaced, or an earlier guardian kept it already
+		return nil // nothing was replaced, or an earlier guardian kept the old binary already
 	}
 	if errors.Is(err, fault.ErrPermission) || errors.Is(err, fault.ErrInUse) {
 		if err := setAside(files, c.previous(), layout.Aside(c.Destination, t.journal.id)); err != nil {

@@ -18,7 +18,7 @@ const GuardianArgument = "guardian"
 
 const (
 	pollInterval = 20 * time.Millisecond // between two checks of a condition without a notification
-	maxResumes   = 3                     // how many new guardians may try to finish before the next one undoes
+	maxResumes   = 3                     // how many new guardians may try to finish; the next one undoes the swap
 )
 
 // guardianOf returns the service that owns this machine's transaction.

@@ -11,7 +11,7 @@ import (
 
 const (
 	logLines     = 10       // maximum number of log lines in the outcome of a failed component
-	logTailBytes = 16 << 10 // bytes of the log that are read to find these lines
+	logTailBytes = 16 << 10 // maximum number of bytes of a log that are read to find its last lines
 )
 
 // logSizes returns the sizes of the services' logs by path. Call it before the services are

@@ -111,7 +111,7 @@ const (
 	Prepared    State = "prepared"    // recorded, nothing changed yet
 	Stopping    State = "stopping"    // stopping a service
 	Swapping    State = "swapping"    // swapping the files of a component
-	Swapped     State = "swapped"     // all files; after this record, a new guardian finishes instead of undoing
+	Swapped     State = "swapped"     // all files are swapped; a new guardian now finishes instead of undoing
 	Starting    State = "starting"    // starting a service
 	Checking    State = "checking"    // checking that a service settles and is healthy
 	Committing  State = "committing"  // keeping the old binaries for a rollback
@@ -168,7 +168,7 @@ type ComponentOutcome struct {
 	Message string                  `json:"message,omitempty"`
 	Service *platform.ServiceStatus `json:"service,omitempty"`
 	Down    time.Duration           `json:"down,omitempty"`    // from the stop of the component's service to its start
-	Healthy time.Duration           `json:"healthy,omitempty"` // from that start until the component is healthy
+	Healthy time.Duration           `json:"healthy,omitempty"` // from the service's start until the component is healthy
 	// LogLines are the service's last log lines if it failed.
 	LogLines []string `json:"logLines,omitempty"`
 }

@@ -20,9 +20,9 @@ type transaction struct {
 	Machine
 	journal *journal
 	plan    Plan
-	started map[string]startedService // by lower-case name, as this process observed it
+	started map[string]startedService // by the service's lower-case name
 	healthy map[string]time.Time      // by component name
-	planted int                       // files of other accounts that were set aside
+	planted int                       // number of other accounts' files that were set aside
 }
 
 // startedService is the process of a running service. The time `at` is the time at which this

@@ -10,7 +10,7 @@ import (
 
 // account is the account that a process runs as.
 type account struct {
-	sid    string   // owner of the files that it creates
+	sid    string   // owner of the files that the account creates
 	groups []string // all SIDs of the account, sid included
 	// privileged reports whether the account can read and set every access list, take ownership of
 	// files and assign the ownership to other accounts (SeBackup, SeRestore, SeTakeOwnership).

@@ -35,7 +35,7 @@ func (c *content) writeAt(data []byte, offset int64) {
 	}
 	for len(data) > 0 && offset < c.size {
 		i := offset / chunkSize
-		chunk := slices.Clone(c.chunks[i]) // a reader may be using the old one
+		chunk := slices.Clone(c.chunks[i]) // a reader may be using the old chunk
 		n := copy(chunk[offset%chunkSize:], data)
 		c.chunks[i] = chunk
 		data, offset = data[n:], offset+int64(n)

@@ -43,7 +43,7 @@ type file struct {
 	handles map[*handle]struct{}
 	holds   map[*Hold]struct{}
 	lock    *fileLock
-	removed bool // only open handles still refer to it
+	removed bool // only open handles still refer to the file
 }
 
 func newDisk(capacity int64) *disk {

@@ -74,7 +74,7 @@ func WriteMirror(folder string, r Release) error {
 }
 
 // writeWithChecksum writes a file and its checksum in the form of its publisher: dl.k8s.io and
-// cri-tools publish the hash alone, containerd a line of sha256sum in .sha256sum.
+// cri-tools publish the hash alone, and containerd publishes a line of sha256sum in .sha256sum.
 func writeWithChecksum(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

@@ -67,11 +67,11 @@ type process struct {
 	pid     uint32
 	parent  uint32
 	name    string // kubelet.exe
-	image   string // path of the executable when it started
+	image   string // path of the executable when the process started
 	file    *file  // the executable, locked until the process ends; nil: none
 	started time.Time
 	session uint32
-	cores   float64 // number of cores that it uses
+	cores   float64 // number of cores that the process uses
 	memory  uint64  // bytes
 	// commandLine is the command line with which the process was started.
 	commandLine string
@@ -236,7 +236,7 @@ type ProcessSpec struct {
 	ParentPID   uint32 // the parent may have ended
 	Session     uint32
 	Started     time.Time // zero: now
-	Cores       float64   // number of cores that it uses; 0: nearly none
+	Cores       float64   // number of cores that the process uses; 0: nearly none
 	Memory      uint64    // 0: 32 MiB
 }
 

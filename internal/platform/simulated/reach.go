@@ -40,8 +40,8 @@ func (m *Machine) SetReach(address string, outcome platform.ReachOutcome) {
 	m.around.outcomes[address] = outcome
 }
 
-// SetFacts changes the facts that the machine reports from now on: f receives its facts and may
-// alter them, and must not use the machine. If f is nil, the machine reports its real facts.
+// SetFacts changes the facts that the machine reports from now on: f receives the machine's facts
+// and may alter them. f must not use the machine. If f is nil, the machine reports its real facts.
 func (m *Machine) SetFacts(f func(*platform.Facts)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

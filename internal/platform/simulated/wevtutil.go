@@ -22,7 +22,7 @@ type LoggedEvent struct {
 	ID       int
 	Level    int       // Windows's: 1 critical, 2 error, 3 warning, 4 information
 	Time     time.Time // zero: now
-	Message  string    // empty: the provider has no text for it
+	Message  string    // empty: the provider has no text for the event
 	Data     []string
 
 	record int

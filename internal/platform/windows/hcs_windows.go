@@ -95,5 +95,5 @@ func (compute) Terminate(_ context.Context, id string) error {
 	return nil
 }
 
-// operationPending means that the service continues on its own.
+// operationPending means that the service continues the operation after the call.
 const operationPending syscall.Errno = 0xC0370103 // ERROR_VMCOMPUTE_OPERATION_PENDING

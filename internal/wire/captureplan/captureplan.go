@@ -55,7 +55,7 @@ type Plan struct {
 	// MaxText limits the output of a live capture, in bytes.
 	MaxText int64 `json:"maxText,omitempty"`
 	// Force means that captures of other programs are ended and their filters removed. Without
-	// Force, a capture of another program makes the node refuse this one.
+	// Force, the node refuses this capture if another program captures or has filters.
 	Force bool `json:"force,omitempty"`
 	// Fetch means that nothing is captured: the session fetches the files that this capture left on
 	// the node. Meanwhile no other capture and no guardian removes these files.
@@ -71,7 +71,7 @@ func RoundFile(id string, round int) string {
 	return layout.Captures + `\` + id + "." + strconv.Itoa(round) + ".etl"
 }
 
-// StartOf returns the arguments of pktmon that begin a round. If the plan has no rounds, these are
+// StartOf returns the arguments of pktmon that begin a round. If the plan has no rounds, it returns
 // p.Start.
 func (p Plan) StartOf(round int) []string {
 	args := slices.Clone(p.Start)

@@ -121,6 +121,6 @@ func (RawCodec) Unmarshal(data []byte, v any) error {
 	return nil
 }
 
-// Name returns "proto" as the content subtype, so that the runtime receives
-// ordinary protobuf.
+// Name returns "proto" as the content subtype, so that the runtime reads the
+// bytes as ordinary protobuf.
 func (RawCodec) Name() string { return "proto" }

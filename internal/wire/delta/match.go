@@ -12,7 +12,8 @@ const (
 	// maxPastBest ends the search for a border: the search continues while its score is less than
 	// maxPastBest below the best score so far.
 	maxPastBest = 128
-	// refineMaxPastBest is the same limit for refine, which searches again by the unmasked bytes.
+	// refineMaxPastBest takes the place of maxPastBest in refine, which searches again by the
+	// unmasked bytes.
 	refineMaxPastBest = 512
 	// The number of look-ups in the index is limited to minimumLooks and one more for each
 	// bytesPerLook bytes, since each look-up reads eight cache lines of the index that are in no

@@ -18,7 +18,7 @@ const HostsPath = `C:\Windows\System32\drivers\etc\hosts`
 // maxHosts limits how much of a hosts file is read, in bytes.
 const maxHosts = 16 << 20
 
-// Hosts returns the entries of the hosts file, in its order.
+// Hosts returns the entries of the hosts file, in the file's order.
 func Hosts(files platform.Files) ([]HostsEntry, error) {
 	file, _, err := readHosts(files)
 	if err != nil {

@@ -26,15 +26,15 @@ type Pod struct {
 	// IP and NetworkNamespace belong to a pod with its own network.
 	IP, NetworkNamespace string
 	Containers           []Container
-	PID                  uint32 // of the pod sandbox's own process; 0: it has none
+	PID                  uint32 // of the pod sandbox's own process; 0: the sandbox has none
 }
 
 // Container is a container that runs without end.
 type Container struct {
 	ID, Name, Image string
-	Cores           float64 // number of cores that it uses
+	Cores           float64 // number of cores that the container uses
 	Memory          uint64  // bytes
-	PID             uint32  // of its first process; 0: it has none
+	PID             uint32  // of the container's first process; 0: the container has none
 	// Maximum is the largest share of the node's cores that the container may use, in hundredths of
 	// a percent, as the kubelet sets it; 0: all cores.
 	Maximum int64
@@ -46,7 +46,7 @@ type Image struct {
 	Size      uint64
 	OS        string // default windows
 	OSVersion string // such as 10.0.20348.2700; empty: the image has no version of its OS
-	Digest    string // name@sha256:…; empty: it was not pulled by this server
+	Digest    string // name@sha256:…; empty: this server did not pull the image
 }
 
 // Example returns a small workload on a Windows Server 2022. It has the requested number of pods,

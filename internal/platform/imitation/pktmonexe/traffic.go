@@ -14,8 +14,8 @@ import (
 type packet struct {
 	time   time.Time
 	data   []byte
-	reason string // why it was dropped; empty if it was not dropped
-	seen   int    // the component that captured it
+	reason string // why the packet was dropped; empty if the packet was not dropped
+	seen   int    // the ID of the component that captured the packet
 }
 
 // PodMAC is the MAC address of the pod's endpoint, 192.168.15.167.
