@@ -17,7 +17,7 @@ import (
 type NetworkReport struct {
 	fleet.Outcome             // the result is ok or failed
 	Mode          NetworkMode `json:"mode"`
-	Bridge        string      `json:"bridge"`  // the interface on your machine; empty if there is none
+	Bridge        string      `json:"bridge"`  // the bridge on your machine; empty if no bridge was found
 	Subnet        string      `json:"subnet"`  // of the bridge
 	Gateway       string      `json:"gateway"` // your machine's address on the bridge
 	Tap           string      `json:"tap"`

@@ -161,7 +161,7 @@ type Address struct {
 // Console is a way to look at a VM.
 type Console struct {
 	Kind    string `json:"kind"`    // vnc, serial, spice, or vmconnect, which is Hyper-V's
-	Address string `json:"address"` // a Unix socket's or a terminal's path, HOST:PORT, or a command
+	Address string `json:"address"` // the path of a Unix socket or a terminal, HOST:PORT, or a command
 	// PasswordFile is the path of the file with the password that the viewer needs; empty if no
 	// password is needed. Only this user can read the file.
 	PasswordFile string `json:"passwordFile"`

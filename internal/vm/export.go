@@ -28,8 +28,8 @@ type Exporter interface {
 	Export(ctx context.Context, m Machine, file string, format DiskFormat, done func(fraction float64)) error
 }
 
-// exporter calls work with a stopped VM and its Exporter while it holds the VM's lock. It returns
-// an error if the driver cannot export disks or the VM is not stopped.
+// exporter runs the function work on a stopped VM and its Exporter, and holds the VM's lock
+// meanwhile. It returns an error if the driver cannot export disks or the VM is not stopped.
 func (s *Machines) exporter(ctx context.Context, name string, work func(Machine, Exporter) error) error {
 	return s.looked(ctx, name, func(record Record, driver Driver) error {
 		exporter, can := driver.(Exporter)

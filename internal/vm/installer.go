@@ -50,5 +50,5 @@ type Signs struct {
 // Published names the files of an image, in the folder that Publish moved them to.
 type Published struct {
 	Disk string `json:"disk"`
-	Vars string `json:"vars"` // the firmware's variables; empty if the driver keeps none
+	Vars string `json:"vars"` // the firmware's variables; empty if the driver keeps no variables
 }

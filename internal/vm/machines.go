@@ -18,8 +18,8 @@ import (
 // cleanLimit bounds the removal of the remains of a failed creation.
 const cleanLimit = 30 * time.Second
 
-// Machines are your VMs: their records and the drivers that run them. Each method that
-// changes a VM holds the VM's lock, so that any number of swdt can work side by side.
+// Machines are your VMs: their records and the drivers that run them. Each method that changes a VM
+// holds the VM's lock, so that several swdt commands can run at once.
 type Machines struct {
 	store   *Store
 	drivers []Driver
@@ -84,7 +84,7 @@ func (e *CheckError) Error() string {
 type Plan struct {
 	Record   Record
 	Problems []finding.Problem // of your machine
-	Command  []string          // the command that starts the VM; nil if the driver has none, or if BuildsImage
+	Command  []string          // starts the VM; nil if the driver runs no program, or if BuildsImage is set
 	Exists   bool
 	// BuildsImage is set if Create would first build the golden image.
 	BuildsImage bool

@@ -44,8 +44,11 @@ type Record struct {
 	// password is then in no file of the VM except the CD of the first start.
 	OwnPassword bool `json:"ownPassword"`
 
-	given  *answer.Password // the password that the user has set for a VM that is being made; nil: swdt generates one
-	golden *Golden          // the golden image of a VM that is being made; nil: the VM has none
+	// given is the password that the user has set for a VM that is being made; nil: swdt generates a
+	// password.
+	given *answer.Password
+	// golden is the golden image of a VM that is being made; nil: the VM has none.
+	golden *Golden
 }
 
 func (r Record) file(name string) string { return filepath.Join(r.Folder, name) }

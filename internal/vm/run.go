@@ -48,13 +48,14 @@ func (e *IgnoredError) Error() string {
 
 func (e *IgnoredError) Unwrap() error { return e.Err }
 
-// with calls work with the record and the driver of a complete VM, while it holds the VM's lock.
+// with runs the function work on the record and the driver of a complete VM, and holds the VM's lock
+// meanwhile.
 func (s *Machines) with(ctx context.Context, name string, work func(Record, Driver) (Report, error)) (Report, error) {
 	if err := CheckName(name); err != nil {
 		return Report{}, err
 	}
 	if _, err := s.store.Get(name); errors.Is(err, ErrUnknown) {
-		return Report{}, &UnknownError{name} // before a lock is made for a VM that does not exist
+		return Report{}, &UnknownError{name} // a VM that does not exist gets no lock
 	}
 	held, err := s.store.lock(ctx, name, s.command, lockLimit)
 	if err != nil {

@@ -69,7 +69,7 @@ func GeneratePassword() Password {
 func index(n int) int {
 	var b [1]byte
 	for {
-		_, _ = rand.Read(b[:]) // it never fails
+		_, _ = rand.Read(b[:]) // Read never fails
 		if limit := 256 / n * n; int(b[0]) < limit {
 			return int(b[0]) % n
 		}
@@ -126,7 +126,7 @@ type secret struct {
 	PlainText bool   `xml:"PlainText"`
 }
 
-// in returns the password in the form that Setup reads in an element of this name. This form does
+// in returns the password as an element with this name, in the form that Setup reads. This form does
 // not protect the password; it only keeps a person from reading the text at a glance.
 func (p Password) in(element string) secret { return secret{Value: encode(p.Reveal(), element)} }
 

@@ -165,7 +165,7 @@ func (o Options) setup() windowsSetup {
 		WillShowUI: onError,
 	}
 	c.UserData.AcceptEULA = true
-	c.UserData.ProductKey.WillShowUI = never // evaluation media have no key, and Setup asks for none
+	c.UserData.ProductKey.WillShowUI = never // evaluation media have no key, and Setup asks for no key
 	if o.ProductKey != "" {
 		c.UserData.ProductKey.Key, c.UserData.ProductKey.WillShowUI = o.ProductKey, onError
 	}

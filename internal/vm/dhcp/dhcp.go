@@ -101,7 +101,7 @@ func (l Lease) mine(request *dhcpv4.DHCPv4) error {
 	switch {
 	case request.OpCode != dhcpv4.OpcodeBootRequest, request.ClientHWAddr.String() != l.MAC.String():
 		return errNotForUs
-	case !request.GatewayIPAddr.IsUnspecified(): // it came through a relay, which swdt never needs
+	case !request.GatewayIPAddr.IsUnspecified(): // the message came through a relay, which swdt never needs
 		return errNotForUs
 	case server != nil && !server.Equal(l.Gateway.AsSlice()):
 		return errNotForUs

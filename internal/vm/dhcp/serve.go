@@ -27,7 +27,7 @@ const (
 
 // Heard describes the frames that a guest has sent until now.
 type Heard struct {
-	Frames   int // sent by its network card
+	Frames   int // sent by the guest's network card
 	Requests int // DHCP messages that need an answer
 	// Others are addresses that the guest uses instead of the lease's address; at most mostOthers.
 	Others []netip.Addr

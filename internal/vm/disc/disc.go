@@ -54,8 +54,8 @@ type Image struct {
 // entry is a file or a folder.
 type entry struct {
 	path   string // on the disc, with slashes
-	name   string // as Joliet has it
-	short  string // as level 1 has it, without a version
+	name   string // the name in Joliet
+	short  string // the name in level 1, without a version
 	parent *entry // the root is its own parent
 
 	folder   bool

@@ -48,7 +48,7 @@ const (
 
 // The files of a build's folder, besides the files of the driver.
 const (
-	buildFile = "build.json" // the record of its VM
+	buildFile = "build.json" // the record of the build's VM
 	cdFile    = "config.iso"
 )
 
@@ -266,7 +266,7 @@ func (b *build) install(ctx context.Context) (install.Report, error) {
 
 // publish makes the image from the VM's disk. The image's folder appears complete, by one rename.
 func (b *build) publish(ctx context.Context, done install.Report) (Manifest, error) {
-	if err := b.driver.Kill(ctx, b.machine); err != nil { // the VM has ended; Kill removes the files of its run
+	if err := b.driver.Kill(ctx, b.machine); err != nil { // the VM has ended; Kill removes the files of the VM's run
 		return Manifest{}, fmt.Errorf("end the VM that installed: %w", err)
 	}
 	staging, err := localfile.Stage(b.images.root, newPrefix)

@@ -18,7 +18,7 @@ import (
 type BuildError struct {
 	*install.Failure
 	Screen string // path of a PNG; "" if no screen was seen
-	Serial string // path of the end of the serial port's text; "" if nothing was sent
+	Serial string // path of a file with the end of the serial port's text; "" if nothing was sent
 	Last   string // the last lines of the serial port's text, printable
 }
 

@@ -130,7 +130,8 @@ func (s *Images) Remove(ctx context.Context, key string, r ui.Reporter) error {
 	if err != nil {
 		return fmt.Errorf("remove the renamed folder of image %s: %w", key, err)
 	}
-	_ = os.Remove(filepath.Join(s.root, lockFolder, key)) // Windows refuses this for an open file, which does no harm
+	// This fails on Windows while the file is open; a file that stays does no harm.
+	_ = os.Remove(filepath.Join(s.root, lockFolder, key))
 	return nil
 }
 

@@ -52,7 +52,7 @@ type Content struct {
 	Language   string `json:"language"`
 	ISO        string `json:"iso"`     // path
 	SHA256     string `json:"sha256"`  // of the ISO
-	Drivers    string `json:"drivers"` // path of virtio-win's ISO; empty: none
+	Drivers    string `json:"drivers"` // path of virtio-win's ISO; empty if there are no drivers
 	OpenSSH    string `json:"openSSH"` // path; empty: the OpenSSH of Windows
 }
 
@@ -99,7 +99,7 @@ func (s *Images) get(key string) (Manifest, error) {
 	return m, nil
 }
 
-// complete checks that the files of an image exist, and are files of its folder.
+// complete verifies that the files of an image exist, and that they are in the image's folder.
 func (s *Images) complete(m Manifest) error {
 	for _, name := range []string{m.Files.Disk, m.Files.Vars} {
 		if name == "" && name != m.Files.Disk {

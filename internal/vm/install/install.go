@@ -71,7 +71,7 @@ type Signs struct {
 
 // Mark is a line that the first-boot script has written to the serial port.
 type Mark struct {
-	Stage   string // the script's name of its stage
+	Stage   string // the name of the script's stage
 	Failed  bool
 	Message string
 	Last    bool // the script has ended

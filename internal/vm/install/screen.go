@@ -14,7 +14,7 @@ import (
 // change, since it also blinks on the screen of a guest that hangs.
 type Screen struct {
 	sign string      // the sign of the last picture that counts as a change
-	last *image.RGBA // the last picture; nil if there is none, or if it is no PNG
+	last *image.RGBA // the last picture; nil before the first picture, or if decode returned nil
 	sums [][sha256.Size]byte
 }
 

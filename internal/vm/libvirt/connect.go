@@ -160,7 +160,7 @@ func sockets(uri *url.URL) []string {
 
 // runtimeFolder returns the folder of this user's sockets, as libvirt chooses it.
 func runtimeFolder() string {
-	cache, _ := os.UserCacheDir() // if it is empty, dial finds no daemon and fails
+	cache, _ := os.UserCacheDir() // if cache is empty, dial finds no daemon and fails
 	return cmp.Or(os.Getenv("XDG_RUNTIME_DIR"), cache)
 }
 

@@ -14,7 +14,7 @@ func Words() []string {
 // EditionError reports that an ISO does not have exactly one edition of the wanted kind.
 type EditionError struct {
 	Wanted   string
-	Matching []Edition // more than one, or none
+	Matching []Edition // the editions that match: several, or none
 	Editions []Edition // all
 }
 

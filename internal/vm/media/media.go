@@ -29,8 +29,8 @@ import (
 type Kind string
 
 const (
-	KindWindows Kind = "windows" // it installs Windows
-	KindDrivers Kind = "drivers" // it holds virtio drivers for Windows
+	KindWindows Kind = "windows" // the ISO installs Windows
+	KindDrivers Kind = "drivers" // the ISO holds virtio drivers for Windows
 )
 
 // Media describes an ISO.

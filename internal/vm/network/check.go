@@ -87,7 +87,7 @@ func (f *Firewall) Problems(connections []Connection) []finding.Problem {
 	return problems
 }
 
-// dropped names the packets that do not pass.
+// dropped returns words for the packets that do not pass.
 func (v Verdict) dropped() string {
 	if v.Answer {
 		return "the answers"

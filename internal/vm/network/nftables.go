@@ -218,7 +218,7 @@ func (n *nftReader) verdicts(content json.RawMessage) (rules []rule) {
 		return nil
 	}
 	subject := n.subject(statement.Key)
-	var others []rule // of the element that stands for all other values
+	var others []rule // the rules of the element that stands for all other values
 	for _, element := range n.alternatives(statement.Data) {
 		var pair []json.RawMessage
 		var verdict map[string]json.RawMessage

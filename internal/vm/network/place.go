@@ -165,7 +165,7 @@ func Resolvers() []netip.Addr {
 			continue
 		}
 		servers := parseResolvers(file)
-		_ = file.Close() // it was only read
+		_ = file.Close() // the file was only read
 		if len(servers) > 0 {
 			return servers
 		}

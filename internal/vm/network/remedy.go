@@ -30,7 +30,7 @@ func (f *Firewall) accept(p Packet, v Verdict) string {
 		if now.Passes {
 			return fmt.Sprintf("`sudo %s`; or %s", c.command(allowed), otherwise)
 		}
-		if half == "" && now != v { // another rule stops it then
+		if half == "" && now != v { // with this rule, another rule stops the packet
 			half = fmt.Sprintf("`sudo %s`, then run this check again; or %s", c.command(allowed), otherwise)
 		}
 	}

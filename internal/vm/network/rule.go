@@ -22,7 +22,7 @@ type rule struct {
 	text       string // as iptables-save or nft prints it
 	conditions []condition
 	target     string // a verdict, in iptables' words; empty: the rule only counts, or calls
-	calls      string // a chain of the same table; empty: none
+	calls      string // the chain of the same table that the rule calls; empty: the rule calls none
 	isGoto     bool   // the called chain returns to the caller of this rule's chain
 }
 

@@ -27,7 +27,7 @@ type Wanted struct {
 	Tap    string
 	// Address is the VM's address. If it is invalid, swdt chooses one.
 	Address netip.Addr
-	MAC     string // of the VM, if it exists
+	MAC     string // of the VM's network card; empty if the VM does not exist
 	// Owner is the ID of the user who runs the VM.
 	Owner int
 	// Taken has the addresses of your other VMs, with their names.

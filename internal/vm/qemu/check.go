@@ -142,7 +142,7 @@ func checkImage(_ context.Context, m vm.Machine) []finding.Problem {
 				"correct its path or its rights", err.Error()))
 			continue
 		}
-		_ = file.Close() // it was only opened
+		_ = file.Close() // the disc was only opened
 	}
 	return all
 }

@@ -83,7 +83,7 @@ func (d *Driver) make(ctx context.Context, m vm.Machine, f files) error {
 	return d.makeDisk(ctx, m, f.disk())
 }
 
-// valid checks the parts of a record that end up on command lines.
+// valid returns an error if a record has a value that cannot be used on QEMU's command line.
 func valid(m vm.Machine) error {
 	problem := ""
 	switch {
@@ -113,7 +113,7 @@ func valid(m vm.Machine) error {
 func undo(m vm.Machine, folder bool) error {
 	err := removeFiles(m)
 	if folder {
-		_ = os.Remove(m.Folder) // it stays if something else is in it
+		_ = os.Remove(m.Folder) // the folder stays if something else is in it
 	}
 	return err
 }
@@ -137,7 +137,7 @@ func (d *Driver) Delete(ctx context.Context, m vm.Machine) error {
 	if err := removeFiles(m); err != nil {
 		return err
 	}
-	_ = os.Remove(m.Folder) // it stays if something else is in it, such as the record
+	_ = os.Remove(m.Folder) // the folder stays if something else is in it, such as the record
 	return nil
 }
 
@@ -176,8 +176,8 @@ func (d *Driver) clean(ctx context.Context, m vm.Machine, s started) error {
 	return os.RemoveAll(filesOf(m).run())
 }
 
-// outside reports whether a folder that a record names can be one that makeSockets has made outside
-// of the VM's folder. swdt removes no other folder that a record names.
+// outside reports whether a folder, which a record names, can be a folder that makeSockets has made
+// outside of the VM's folder. swdt removes no other folder that a record names.
 func outside(folder string) bool {
 	name := filepath.Base(folder)
 	parent := filepath.Base(filepath.Dir(folder))

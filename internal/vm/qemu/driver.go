@@ -137,7 +137,7 @@ func (d *Driver) firmware(m vm.Machine) (firmware.Firmware, error) {
 	if folders == nil {
 		config, err := os.UserConfigDir()
 		if err != nil {
-			config = "" // without it, only the system's folders are searched
+			config = "" // without this folder, only the system's folders are searched
 		}
 		path, err := d.qemu()
 		if err != nil {

@@ -89,7 +89,7 @@ func makeSockets(m vm.Machine) (sockets, error) {
 }
 
 // socketFolders lists the folders that a VM's sockets can be in, the best first. If sockets fit in
-// run/, that is the only one; if not, the folders are short ones below $XDG_RUNTIME_DIR and /tmp.
+// run/, it lists only run/; if not, it lists folders with short paths in $XDG_RUNTIME_DIR and /tmp.
 func socketFolders(m vm.Machine) []string {
 	if run := filesOf(m).run(); fits(run) {
 		return []string{run}

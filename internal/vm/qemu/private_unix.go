@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// private checks that a folder belongs to this user, and that no other user has access.
+// private returns an error unless a folder belongs to this user and no other user has access.
 func private(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {

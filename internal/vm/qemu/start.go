@@ -209,9 +209,9 @@ type output struct {
 
 // spawned is a program that outlives swdt.
 type spawned struct {
-	ended <-chan struct{} // closed once it has ended and its logs are complete
+	ended <-chan struct{} // closed once the program has ended and its logs are complete
 	pid   int
-	logs  map[string]int // the processes that write its logs, by the log's path
+	logs  map[string]int // the processes that write the program's logs, by the log's path
 }
 
 // spawn starts a program that outlives swdt, in a session of its own.

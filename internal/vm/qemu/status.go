@@ -22,7 +22,7 @@ type found struct {
 	last    int              // the process that run/pid names; 0 if run/pid names no process of this boot
 }
 
-// find looks at a VM's files and its process.
+// find determines the state of a VM from the VM's files and its process.
 func (d *Driver) find(m vm.Machine) (found, error) {
 	f := filesOf(m)
 	if _, err := os.Lstat(f.disk()); errors.Is(err, fs.ErrNotExist) {

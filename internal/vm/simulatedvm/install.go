@@ -131,7 +131,7 @@ func (o *observer) show(s *state) error {
 	case "", vm.Running:
 		return nil
 	case vm.Stopped:
-		_ = s.end() // it returns no error
+		_ = s.end() // end returns no error
 	default:
 		s.State = o.last.State
 	}

@@ -108,7 +108,7 @@ func (f Fixture) stop(t *testing.T, m vm.Machine) {
 	check(t, f.Driver.Stop(ctx, m))
 }
 
-// is checks a VM's state and returns its status.
+// is verifies a VM's state and returns the VM's status.
 func (f Fixture) is(t *testing.T, m vm.Machine, state vm.State) vm.Status {
 	t.Helper()
 	status, err := f.Driver.Status(t.Context(), m)

@@ -66,7 +66,7 @@ func (v *volume) List(folder discfs.Entry) ([]discfs.Child, error) {
 		return nil, err
 	}
 	var children []discfs.Child
-	var parts []record // of a file that has several extents, as far as they are read
+	var parts []record // the records of one file with several extents that were read so far
 	for start := 0; start < len(data); start += discfs.SectorSize {
 		sector := data[start:min(start+discfs.SectorSize, len(data))]
 		for at := 0; at < len(sector) && sector[at] != 0 && len(children) <= discfs.MaxEntries; {

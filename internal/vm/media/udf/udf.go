@@ -64,7 +64,7 @@ func Open(r io.ReaderAt, size int64) (*FS, error) {
 type volume struct {
 	image  *discfs.Image
 	start  int64 // the first sector of the partition
-	length int64 // its number of sectors
+	length int64 // the number of sectors of the partition
 	label  string
 	root   longAllocation
 }
