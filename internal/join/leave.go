@@ -54,7 +54,7 @@ func (s *kubeadmJoin) leftNode(ctx context.Context, n *node.Node) (string, error
 	}
 	machine, err := n.SystemUUID(ctx)
 	if same, _ := cluster.SameMachine(machine, left.SystemUUID); err != nil || !same {
-		return "", nil // a machine that does not report its UUID, or another machine
+		return "", nil // the machine does not report its UUID, or the Node is another machine
 	}
 	return name, nil
 }

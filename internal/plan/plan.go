@@ -27,7 +27,7 @@ type Change struct {
 
 // Outcome is the result of a step that was applied.
 type Outcome struct {
-	Message        string // beyond the change's summary; usually empty
+	Message        string // a text in addition to the change's summary; usually empty
 	RebootRequired bool   // the change takes effect, or the next step can run, only after a reboot
 }
 

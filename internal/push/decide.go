@@ -40,7 +40,7 @@ type difference struct {
 	seen
 	binary      source.Binary
 	change      change
-	commandLine string // the command line to register; empty: it does not change
+	commandLine string // the command line to register; empty: the present command line stays
 }
 
 // differences are the decisions about all components of a push.

@@ -108,8 +108,8 @@ type Recovered struct {
 	ID      string    `json:"id"`
 	Holder  string    `json:"holder"`
 	Begun   time.Time `json:"begun"`
-	State   string    `json:"state"`  // of an unfinished transaction
-	Result  string    `json:"result"` // committed, rolledBack, failed
+	State   string    `json:"state"`  // the state of an unfinished transaction; else ""
+	Result  string    `json:"result"` // committed, rolledBack or failed; "" if the transaction is unfinished
 	Message string    `json:"message"`
 }
 

@@ -31,8 +31,8 @@ type staging struct {
 // staged is a component whose new file is on the node.
 type staged struct {
 	*difference
-	path   string // of the new file; empty: none, the binary at the destination stays
-	sha256 string // of the new file
+	path   string // the path of the new file; empty: the binary at the destination stays
+	sha256 string // the hash of the new file
 }
 
 // plan returns the transaction.

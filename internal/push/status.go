@@ -70,7 +70,7 @@ type Drift string
 const (
 	DriftNone    Drift = "none"
 	DriftBinary  Drift = "binary"  // another binary than the source
-	DriftVersion Drift = "version" // another version than the one wanted
+	DriftVersion Drift = "version" // another version than the wanted version
 	DriftRestart Drift = "restart" // the service's process is older than the file
 	DriftMissing Drift = "missing" // nothing at the destination
 	DriftUnknown Drift = "unknown" // the source is not available, or the service runs another program
@@ -84,7 +84,7 @@ type ComponentStatus struct {
 	Version        string   `json:"version"`
 	Service        *Service `json:"service"` // null: the component has no service
 	UptimeSeconds  float64  `json:"uptimeSeconds"`
-	PreviousSHA256 string   `json:"previousSha256"` // of the binary that a rollback restores
+	PreviousSHA256 string   `json:"previousSha256"` // the hash of the binary that a rollback restores
 	Drift          Drift    `json:"drift"`
 	Message        string   `json:"message"`
 }

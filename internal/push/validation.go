@@ -10,14 +10,14 @@ import (
 
 // Validation is the result of `swdt config validate`.
 type Validation struct {
-	Nodes    []ValidNode      `json:"nodes"`    // of the files without a problem
+	Nodes    []ValidNode      `json:"nodes"`    // the nodes of the files without a problem
 	Problems []config.Problem `json:"problems"` // printed on stderr too
 	Warnings []string         `json:"warnings"`
 }
 
 // ValidNode is a node file without a problem.
 type ValidNode struct {
-	fleet.Outcome        // its result: valid
+	fleet.Outcome        // the node's result: valid
 	File          string `json:"file"`
 	Line          int    `json:"line"`
 }

@@ -34,10 +34,10 @@ type work struct {
 // each later stage adds.
 type component struct {
 	spec   v1alpha1.Provisioner
-	joined bool // added by addJoined: it has no provisioner, so no source to compare with
+	joined bool // added by addJoined: the component has no provisioner, and so no source
 
 	result    *ComponentResult
-	err       error // the reason why the push failed, if it is about this component
+	err       error // the reason why the push failed; nil if the reason is not this component
 	settled   bool  // the result's action is final
 	uncertain bool  // a transaction that changes this component began, and its outcome is unknown
 }

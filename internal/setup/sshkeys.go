@@ -129,7 +129,7 @@ type publicKey struct {
 	line string
 	blob string // type and key: two lines with equal blobs have the same key
 	key  ssh.PublicKey
-	note string // the comment
+	note string // the comment at the end of the line
 }
 
 func (k publicKey) describe() string {

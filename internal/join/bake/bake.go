@@ -77,7 +77,7 @@ type stage struct {
 
 // oven is the state of one run.
 type oven struct {
-	doc      config.Document // of the temporary VM
+	doc      config.Document // the node file of the temporary VM
 	of       string          // the name of the node file's node
 	options  Options
 	reporter ui.Reporter

@@ -22,7 +22,7 @@ import (
 
 // baseImage is the image over which the temporary VM is made.
 type baseImage struct {
-	path string // empty: a golden image, which is built when the VM is made
+	path string // empty: swdt builds a golden image when it makes the VM
 	size int64  // bytes
 }
 

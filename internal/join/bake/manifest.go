@@ -21,7 +21,7 @@ const manifestVersion = 1
 
 // Manifest describes an image. It has no secrets, and no paths of your machine.
 type Manifest struct {
-	Version int       `json:"version"` // of the manifest's format
+	Version int       `json:"version"` // the version of the manifest's format
 	Created time.Time `json:"created"`
 	Swdt    string    `json:"swdt"` // version of the swdt that made the image
 	Node    string    `json:"node"` // the node's name in the node file
@@ -41,7 +41,7 @@ type Manifest struct {
 
 // DiskFile is the file of a disk.
 type DiskFile struct {
-	File   string        `json:"file"` // without its folder
+	File   string        `json:"file"` // the file's name, without the folder
 	Format vm.DiskFormat `json:"format"`
 	Size   int64         `json:"size"` // bytes
 	SHA256 string        `json:"sha256"`
@@ -59,7 +59,7 @@ type Binary struct {
 	Path    string `json:"path"`
 	SHA256  string `json:"sha256"`
 	Size    int64  `json:"size"`    // bytes
-	Version string `json:"version"` // as the program reports it; empty: it was not asked, or reports none
+	Version string `json:"version"` // as the program reports it; empty: not asked for, or not reported
 }
 
 // takeStock fills the manifest with the Windows and the programs of the machine, with the settings

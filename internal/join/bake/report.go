@@ -11,7 +11,7 @@ import (
 
 // Report is the result of a run.
 type Report struct {
-	fleet.Outcome        // of the node; its result is changed or failed
+	fleet.Outcome        // the node's result: changed or failed
 	DryRun        bool   `json:"dryRun"`
 	File          string `json:"file"`
 	ManifestFile  string `json:"manifestFile"`

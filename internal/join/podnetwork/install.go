@@ -19,9 +19,9 @@ import (
 // Options configure an installation.
 type Options struct {
 	Settings  cni.Settings
-	Version   string     // of the network; "": the default, or the installed one
-	Manifests []Manifest // instead of the version's manifest
-	SHA256    string     // of the version's manifest, if swdt does not know it
+	Version   string     // the network's version; "": the default version, or the installed version
+	Manifests []Manifest // used instead of the version's manifest
+	SHA256    string     // the hash of the version's manifest, if swdt does not know that hash
 	Mirror    string     // URL or folder that replaces every URL
 	Store     artifact.Options
 

@@ -26,7 +26,7 @@ type Report struct {
 
 // NodeReport is the state of the pod network on one node.
 type NodeReport struct {
-	fleet.Outcome        // its result: ok or failed
+	fleet.Outcome        // the node's result: ok or failed
 	HNSNetwork    string `json:"hnsNetwork"` // the network's name in HNS; "" if the network is missing
 	Type          string `json:"type"`       // the network's type in HNS: Overlay, L2Bridge…; "" if the network is missing
 }

@@ -19,8 +19,8 @@ type facts struct {
 	mayReboot bool
 	kubelet   string // version of the program; empty: unknown
 	kubeadm   string
-	node      *nodeFacts    // nil: not looked at
-	cluster   *clusterFacts // nil: not looked at
+	node      *nodeFacts    // nil: the run does not check the node
+	cluster   *clusterFacts // nil: the run does not check the cluster
 }
 
 // known is a fact, or the reason why it is unknown.
@@ -34,9 +34,9 @@ func factOf[T any](value T, err error) known[T] { return known[T]{value, err} }
 type nodeFacts struct {
 	machine platform.Facts
 	clock   Clock         // the node's clock, relative to this machine's clock
-	name    known[string] // as node.ObjectName returns it
+	name    known[string] // the result of node.ObjectName
 
-	features  known[map[string]platform.FeatureState] // the features that this Windows has
+	features  known[map[string]platform.FeatureState] // by name; only the features that this Windows has
 	services  known[map[string]Service]               // by lower-case name
 	processes known[map[uint32]platform.Process]
 	listeners known[[]Listener]
@@ -46,7 +46,7 @@ type nodeFacts struct {
 	changeable known[[]Changeable]
 
 	runtime known[string] // the runtime that answers CRI on containerd's pipe; ErrNotExist: none
-	uuid    string        // of the machine, as kubelet reports it; empty: unknown
+	uuid    string        // the machine's UUID in the format that kubelet reports; empty: unknown
 	targets []reached
 }
 
@@ -101,7 +101,7 @@ type target struct {
 // reached is the result of the node's connection to a target.
 type reached struct {
 	target
-	addresses known[[]string] // of the host's name; unset if the name need not be resolved
+	addresses known[[]string] // the addresses of the host's name; unset if the name need not be resolved
 	reach     known[platform.Reach]
 }
 

@@ -13,7 +13,7 @@ type FleetReport struct {
 
 // NodeReport is the report of one node.
 type NodeReport struct {
-	fleet.Outcome // its result: ok, problems or failed
+	fleet.Outcome // the node's result: ok, problems or failed
 	Report
 }
 

@@ -28,9 +28,9 @@ type Changeable struct {
 
 // Program is a program that SYSTEM runs or will run.
 type Program struct {
-	Name   string // of the component
-	Path   string // of the file, or of its folder if only that is known
-	Folder bool   // the path is the folder
+	Name   string // the component's name
+	Path   string // the path of the program, or of its folder if only the folder is known
+	Folder bool   // Path is the path of the folder
 }
 
 // programsOf returns the programs that a push or a join installs. It names only their folders,

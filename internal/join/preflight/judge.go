@@ -15,7 +15,7 @@ import (
 // must be set.
 type Gathered struct {
 	Machine  platform.Facts
-	Services map[string]Service // by their name in lower case
+	Services map[string]Service // by lower-case name
 	Defender Defender
 	// Changeable are programs and folders that ordinary accounts may change.
 	Changeable []Changeable

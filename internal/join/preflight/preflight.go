@@ -52,7 +52,7 @@ type Own struct {
 
 // Report is the result of the checks.
 type Report struct {
-	NodeName string            `json:"nodeName"` // the Node object's
+	NodeName string            `json:"nodeName"` // the name of the Node object
 	Windows  string            `json:"windows"`  // ltsc2022; "" if Kubernetes does not support this build
 	Checks   []string          `json:"checks"`   // the checks that were made
 	Skipped  []Skipped         `json:"skipped"`

@@ -38,7 +38,7 @@ type namespaces struct{ c *cluster.Cluster }
 // is true, no later run removes the namespace.
 func (n namespaces) make(ctx context.Context, limit time.Duration, keep bool) (*corev1.Namespace, error) {
 	random := make([]byte, 5)
-	_, _ = rand.Read(random) // it never fails
+	_, _ = rand.Read(random) // never fails
 	name := prefix + hex.EncodeToString(random)
 	wanted := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name,
 		Labels: map[string]string{

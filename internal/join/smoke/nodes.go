@@ -25,7 +25,7 @@ const (
 type nodes struct {
 	windows []cluster.Node // the Windows nodes to test, in the order of their names
 	linux   []cluster.Node // the Linux nodes that can run the server
-	noLinux string         // the reason why linux is empty; only valid if it is
+	noLinux string         // the reason why linux is empty; valid only if linux is empty
 }
 
 // NoNodeError reports that no Windows node can be tested, or that the user has named a Windows node

@@ -80,7 +80,7 @@ func (w *run) send(ctx context.Context, q request) (answer, error) {
 	end := strings.LastIndexByte(result.Stdout, '\n')
 	a.body = strings.TrimRight(result.Stdout[:max(end, 0)], "\r\n")
 	if numbers := strings.Fields(result.Stdout[end+1:]); len(numbers) == 2 {
-		a.status, _ = strconv.Atoi(numbers[0]) // 0 if it is no number
+		a.status, _ = strconv.Atoi(numbers[0]) // 0 if the text is no number
 		seconds, err := strconv.ParseFloat(numbers[1], 64)
 		a.resolved = err == nil && seconds > 0
 	}

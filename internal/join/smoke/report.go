@@ -48,7 +48,7 @@ type ServerReport struct {
 
 // NodeReport is the result of a Windows node.
 type NodeReport struct {
-	fleet.Outcome        // its result: passed or failed
+	fleet.Outcome        // the node's result: passed or failed
 	Build         string `json:"build"` // the build of the node's Windows, such as 10.0.20348.2700
 	Pod           string `json:"pod"`
 	Image         string `json:"image"`

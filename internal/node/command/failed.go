@@ -8,7 +8,7 @@ import (
 // FailedError reports a program that ran and did not succeed. It keeps the whole
 // output; only the text of Error is shortened.
 type FailedError struct {
-	Command  string // as a person would type it, without anything secret
+	Command  string // the command as a person would type it, without secrets
 	ExitCode int
 	Stdout   string
 	Stderr   string

@@ -10,7 +10,7 @@ import (
 
 // Pulled is an image that the runtime has.
 type Pulled struct {
-	Name string `json:"name"` // as the caller spelled it
+	Name string `json:"name"` // the image's name in the caller's spelling
 	// Digest is the digest of the image's manifest, sha256:…; empty if the runtime does not
 	// report it.
 	Digest string `json:"digest"`

@@ -31,7 +31,7 @@ func refuse(ctx context.Context, local net.Conn, reason error) {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = server.Serve(listener) // it ends when refuse stops the server
+		_ = server.Serve(listener) // Serve ends when refuse stops the server
 	}()
 	<-ctx.Done()
 	// GracefulStop delivers the pending answers; Stop ends the connection of a client that does not read.

@@ -23,7 +23,7 @@ type Pipeline []Cmdlet
 
 // Cmdlet is one call with named parameters, such as Hyper-V\Get-VM -Id '…'.
 type Cmdlet struct {
-	Name   string // with its module if another module may have a cmdlet of that name
+	Name   string // the cmdlet's name, with the module if another module may have the same name
 	Params []Param
 }
 

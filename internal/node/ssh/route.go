@@ -25,7 +25,7 @@ type hop struct {
 	user           string
 	identityFiles  []string // from the SSH config; the files may not exist
 	identitiesOnly bool     // offer neither the SSH agent's other keys nor the default keys
-	identityAgent  string   // socket of the SSH agent; empty: the environment's
+	identityAgent  string   // socket of the SSH agent; empty: the socket that the environment names
 }
 
 func (h hop) address() string { return net.JoinHostPort(h.host, strconv.Itoa(h.port)) }

@@ -14,7 +14,7 @@ type Target struct {
 	// Host is a name or an address, alone or with :port, or a Host of the SSH config. An IPv6
 	// address with a port is [IPv6]:port.
 	Host string
-	// User is the login name; empty: the SSH config's, else DefaultUser.
+	// User is the login name; empty: the User of the SSH config, else DefaultUser.
 	User string
 	// PrivateKey is the path of the only key to try on the target; empty: the keys that ssh would
 	// try.

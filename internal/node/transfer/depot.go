@@ -191,7 +191,7 @@ type making struct {
 	done    chan struct{}
 	cancel  context.CancelFunc
 	chosen  bool
-	waiting int // sends that wait for the patch; at 0 the making is cancelled
+	waiting int // sends that wait for the patch; at 0 an unfinished patch is cancelled
 	patch   patch
 	err     error
 }

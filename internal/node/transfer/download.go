@@ -196,7 +196,7 @@ func (d *download) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if d.own { // Windows renames no open file, unless it was opened as localfile.Claim does
+	if d.own { // Windows renames an open file only if localfile.Claim has opened the file
 		if err := d.part.Close(); err != nil {
 			return err
 		}

@@ -17,11 +17,11 @@ const (
 	assumedSmallDiff = 375e6
 	assumedFastPart  = 1.0 / 200 // size of a patch, as a part of the new file
 	largestPart      = 0.03      // upper bound of a measured part, since one odd build predicts little about the next
-	assumedGain      = 0.4       // size of Small's patch, as a part of Fast's
+	assumedGain      = 0.4       // size of Small's patch, as a part of the size of Fast's patch
 	assumedApply     = 250e6     // bytes of the new file per second that the node makes from a patch and verifies
 	assumedPlain     = 250e6     // bytes per second sent uncompressed, if the link is fast enough
 	assumedCompress  = 250e6     // bytes per second sent compressed, if the link is fast enough
-	assumedRatio     = 0.35      // size of a program after zstd's fastest level, as a part of its size
+	assumedRatio     = 0.35      // size of a program after zstd's fastest level, as a part of the program's size
 
 	// filesKnown bounds the programs with remembered patch sizes.
 	filesKnown = 64

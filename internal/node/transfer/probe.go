@@ -118,7 +118,7 @@ func (p *probe) run(ctx context.Context) node.Reading {
 
 // ask sends size bytes, waits until they have arrived, and returns the time that this took.
 func (p *probe) ask(size int64) (time.Duration, error) {
-	noise := make([]byte, size) // random, so that nothing on the way can compress it
+	noise := make([]byte, size) // random, so that nothing on the way can compress the bytes
 	_, _ = rand.Read(noise)     // never fails
 	begun := time.Now()
 	if err := p.stream.Send(&agentv1.ProbeRequest{Data: noise}); err != nil {

@@ -14,7 +14,7 @@ type CopyReport struct {
 
 // NodeCopies is the result for one node.
 type NodeCopies struct {
-	fleet.Outcome // its result: changed, unchanged or failed
+	fleet.Outcome // the node's result: changed, unchanged or failed
 	CopyResult
 }
 

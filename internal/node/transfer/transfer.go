@@ -26,8 +26,8 @@ import (
 
 // The methods of sending a file, as reported.
 const (
-	MethodNone  = "none"  // the node had it already
-	MethodWhole = "whole" // all of its bytes, possibly compressed
+	MethodNone  = "none"  // the node had the file already
+	MethodWhole = "whole" // all bytes of the file, possibly compressed
 	MethodDelta = "delta" // the difference to a file that the node has
 )
 
@@ -43,8 +43,8 @@ type File struct {
 	// name. If Label is empty, Send uses the base name of Path.
 	Label string
 
-	// SDDL is the owner and access list that the file has from its first moment on; empty: the file
-	// gets the ones that its folder passes on.
+	// SDDL is the owner and access list that the file has from its first moment on; empty: the folder
+	// determines the owner and the access list.
 	SDDL string
 
 	// Depot enables differences. nil: all bytes are sent.
@@ -60,7 +60,7 @@ type File struct {
 type Base struct {
 	Path   string
 	SHA256 string // lower-case hexadecimal
-	Size   int64  // bytes; 0: unknown, assumed to be the new file's
+	Size   int64  // bytes; 0: unknown, and assumed to equal the new file's size
 }
 
 // worthComparing reports whether comparing the file with another can be worth the time

@@ -24,7 +24,7 @@ type binary struct {
 
 	seen    fs.FileInfo // the file at the last look; nil: it did not exist
 	looked  bool        // look has run at least once
-	taken   fs.FileInfo // the last version taken
+	taken   fs.FileInfo // the version of the file that was last taken for a push
 	version int         // counts the versions taken
 	pending bool
 	since   time.Time // when the pending change was first noticed

@@ -18,7 +18,7 @@ type loop struct {
 	inbox    chan func()
 	ended    chan struct{} // closed when the inbox is no longer read
 	jobs     sync.WaitGroup
-	ctx      context.Context // of jobs; set once by run
+	ctx      context.Context // the context of all jobs; run sets it once
 	cancel   context.CancelFunc
 	turn     chan struct{} // has an element while a build runs: one build at a time uses the machine best
 	quitting bool
@@ -104,7 +104,7 @@ func (l *loop) shutDown(ctx context.Context) {
 	}
 	l.jobs.Wait()
 	if l.Notifier != nil {
-		_ = l.Notifier.Close() // its events are no longer needed
+		_ = l.Notifier.Close() // the Notifier's events are no longer needed, so an error does not matter
 	}
 }
 
@@ -166,7 +166,7 @@ func (l *loop) notice(path string, ok bool) {
 }
 
 func (l *loop) lookAtFiles() {
-	l.watchFolders() // folders may have been created since
+	l.watchFolders() // folders may have been created since the last call
 	for _, b := range l.binaries {
 		b.look()
 		b.lookAgain()

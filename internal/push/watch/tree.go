@@ -120,7 +120,7 @@ func (t *tree) look(ctx context.Context, before snapshot) snapshot {
 		case !t.matches(segments):
 			return nil
 		}
-		info, err := os.Stat(path) // of the target, if path is a link
+		info, err := os.Stat(path) // if path is a link, Stat describes the target
 		if err != nil || !info.Mode().IsRegular() {
 			return nil
 		}

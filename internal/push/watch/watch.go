@@ -132,9 +132,9 @@ const (
 	Committing   Kind = "committing" // everything is on the node, which begins to replace files
 	Healthy      Kind = "healthy"    // the node has replaced the binaries, and they are healthy
 	Superseded   Kind = "superseded" // a push was cancelled, or failed, after a newer binary appeared
-	Pushed       Kind = "pushed"     // Result has what Remote.Push returned
+	Pushed       Kind = "pushed"     // Result is the result of Remote.Push
 	RolledBack   Kind = "rolledBack" // on the user's request
-	Failed       Kind = "failed"     // a connection, push or rollback failed; retried after Retry, if that is not 0
+	Failed       Kind = "failed"     // a connection, push or rollback failed; Retry is the time until the next try
 )
 
 // Event is one thing that happened.
