@@ -21,7 +21,7 @@ const (
 	generalized  = "generalized" // the next boot logs on with new answers, and runs the script
 )
 
-// installation is an installation that has not ended, and how it ends.
+// installation is the state of an installation that has not ended, and the way in which it ends.
 type installation struct {
 	Phase     string
 	Mode      winsetup.Mode

@@ -35,7 +35,7 @@ type kept struct {
 
 // state is the partition with the guest's state. The partition consists of two slots of half its size.
 // A save overwrites the slot that does not hold the newest state, and writes the data before the
-// header. So the partition always holds one complete state.
+// header. So, after the first save, the partition always holds a complete state.
 type state struct {
 	device interface {
 		io.ReaderAt

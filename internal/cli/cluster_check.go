@@ -90,7 +90,7 @@ func (a *app) runClusterCheck(ctx context.Context, o *clusterCheckOptions) error
 		return unreachable(explain(ctx, err))
 	}
 	printed := a.print(report, report.WriteText)
-	if failed != nil && err == error(failed) { // the table has it all
+	if failed != nil && err == error(failed) { // the table already shows the failures
 		err = &exitError{code: exitFinding}
 	}
 	return errors.Join(printed, unreachable(explain(ctx, err)))

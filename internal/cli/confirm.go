@@ -16,7 +16,7 @@ import (
 // rollback) needs no question.
 //
 // The rule for all these commands: without a terminal, a command requires --yes (exit code 2)
-// before it looks at anything else. If the answer is no, it ends with exit code 1.
+// before it looks at anything else. If the answer is no, the command ends with exit code 1.
 
 // yesFlag answers the question before it is asked.
 const yesFlag = "yes"

@@ -193,8 +193,8 @@ func (a *app) printDoctor(o *doctorOptions, nodes []doctor.NodeReport) error {
 	return nil
 }
 
-// saveFacts saves the facts of the nodes that returned some. If no node did, it keeps an earlier
-// file instead of writing an empty one.
+// saveFacts saves the facts of the nodes that returned some. If no node returned facts, saveFacts
+// keeps an earlier file instead of writing an empty one.
 func saveFacts(path string, results []fleet.Result[doctor.Facts]) error {
 	var all []doctor.Facts
 	for _, result := range results {

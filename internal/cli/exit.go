@@ -62,7 +62,7 @@ func (e *usageError) Error() string { return e.text }
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 
-// exitError ends swdt with a code. If err is set, it has not been printed yet.
+// exitError ends swdt with a code. If err is set, finish still has to print err.
 type exitError struct {
 	code int
 	err  error

@@ -59,7 +59,7 @@ func (a *app) optionalCluster(ctx context.Context, o *clusterOptions, r ui.Repor
 
 // optionalClusterOnce is optionalCluster for a command that needs nothing more from the cluster after ask has
 // returned. A cluster that only KUBECONFIG names may have nothing to do with this command:
-// it gets little time, and if it fails, swdt warns and goes on without it.
+// such a cluster gets little time, and if it fails, swdt warns and continues without a cluster.
 func (a *app) optionalClusterOnce(ctx context.Context, o *clusterOptions, r ui.Reporter, without string,
 	ask func(context.Context, *cluster.Cluster) error) (*cluster.Cluster, error) {
 	if !o.named() && a.env.Getenv("KUBECONFIG") == "" {

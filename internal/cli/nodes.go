@@ -73,7 +73,8 @@ func (a *app) newStory() *ui.Story {
 	})
 }
 
-// reporter returns the reporter of one node. It names the node if there are several.
+// reporter returns the reporter of one node. The reporter names the node if there are several
+// nodes, or if the progress is JSON.
 func (s *session) reporter(document config.Document) ui.Reporter {
 	name := document.Node.Metadata.Name
 	if len(s.documents) == 1 && s.app.global.logs == "text" {

@@ -130,8 +130,8 @@ func FromConfig(config *rest.Config) (*Cluster, error) {
 	return &Cluster{server: config.Host, config: config, client: client, dynamic: custom}, nil
 }
 
-// FromClients returns a Cluster for existing clients, such as client-go's fakes. Its methods
-// ClockSkew and Exec return errors.ErrUnsupported, since they need a configuration.
+// FromClients returns a Cluster for existing clients, such as client-go's fakes. The Cluster's
+// methods ClockSkew and Exec return errors.ErrUnsupported, since they need a configuration.
 func FromClients(server string, client kubernetes.Interface, custom dynamic.Interface) *Cluster {
 	return &Cluster{server: server, client: client, dynamic: custom}
 }

@@ -18,7 +18,7 @@ import (
 type ConfigError struct {
 	Files   []string // the paths that were tried
 	Context string   // the requested context
-	Why     string   // an explanation in plain words; if it is empty, Err is printed
+	Why     string   // an explanation in plain words; if Why is empty, Err is printed
 	Err     error
 }
 

@@ -20,8 +20,8 @@ import (
 	bootstrap "k8s.io/cluster-bootstrap/token/api"
 )
 
-// ClusterInfo is ConfigMap cluster-info in kube-public. A joining node reads it before it
-// trusts the cluster.
+// ClusterInfo is ConfigMap cluster-info in kube-public. A joining node reads this ConfigMap before
+// it trusts the cluster.
 type ClusterInfo struct {
 	Exists bool   `json:"exists"`
 	Server string `json:"server,omitempty"` // the API server's URL in the ConfigMap

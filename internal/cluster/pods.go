@@ -25,7 +25,7 @@ func podOf(p *corev1.Pod) Pod { return Pod{Namespace: p.Namespace, Name: p.Name}
 // BlockedPod is a pod that does not leave the node, with the reason.
 type BlockedPod struct {
 	Pod
-	Budgets []string `json:"budgets,omitempty"` // the PodDisruptionBudgets that cover it
+	Budgets []string `json:"budgets,omitempty"` // the PodDisruptionBudgets that cover the pod
 	Message string   `json:"message"`
 }
 

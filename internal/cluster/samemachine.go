@@ -9,8 +9,8 @@ import (
 // Machine is a machine that is about to change, with the facts that the machine itself
 // reports.
 type Machine struct {
-	Node string // the name of its Node object
-	UUID string // its system UUID; "" if it does not report one
+	Node string // the name of the machine's Node object
+	UUID string // the machine's system UUID; "" if the machine does not report one
 }
 
 // check returns an *OtherMachineError if n is known to be the Node of another machine.

@@ -149,7 +149,7 @@ func tokenSecret(t Token, node string) *corev1.Secret {
 }
 
 // awaitSignature waits until the controller manager has signed cluster-info with the
-// token; without the signature, kubeadm's discovery does not trust it.
+// token; without this signature, a kubeadm that joins with the token rejects cluster-info.
 func (c *Cluster) awaitSignature(ctx context.Context, t Token) error {
 	const signedIn = 30 * time.Second
 	err := wait.Condition{

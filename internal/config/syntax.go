@@ -41,7 +41,7 @@ func firstBadLine(c chunk) int {
 		return yaml.Unmarshal([]byte(text), &ignored) != nil
 	}
 
-	good, total := 0, len(c.lines) // the lines before index good parse together; all lines do not
+	good, total := 0, len(c.lines) // the lines before index good parse together, but not all lines do
 	for parsed < budget {
 		bad := total
 		for good+1 < bad && parsed < budget { // bisect until bad is good+1

@@ -53,9 +53,9 @@ func (f folder) dial(ctx context.Context, info Info) (*ssh.Client, error) {
 	return ssh.NewClient(c, channels, requests), nil
 }
 
-// stop ends the background process if it is alive. It sends a request. If the process does not
-// answer, stop kills it by its ID. That ID cannot belong to another process as long as the
-// background process holds the server's lock.
+// stop ends the background process, unless that process has ended already. stop first sends a
+// request. If the process does not answer, stop kills the process by its ID. That ID cannot belong
+// to another process as long as the background process holds the server's lock.
 func (f folder) stop(ctx context.Context) error {
 	info, err := f.running(ctx)
 	if errors.Is(err, ErrNotRunning) {

@@ -30,7 +30,7 @@ const stopRequest = "stop@swdt.dev"
 
 // ServerOptions are the settings of the SSH server in front of a simulated machine.
 type ServerOptions struct {
-	// Machine is the machine that clients reach. AgentMain makes it run an agent.
+	// Machine is the machine that clients reach. AgentMain makes a machine run an agent.
 	Machine *simulated.Machine
 	// HostKey identifies the server; NewKey makes one.
 	HostKey ssh.Signer

@@ -23,10 +23,11 @@ type Streams struct {
 type Reporter interface {
 	// Step reports the current step; on a terminal it replaces the previous one.
 	Step(format string, args ...any)
-	// Info reports a line that stays visible, Warn a line that deserves attention, and
-	// Debug a line for -v.
+	// Info reports a line that stays visible.
 	Info(format string, args ...any)
+	// Warn reports a line that deserves attention.
 	Warn(format string, args ...any)
+	// Debug reports a line for -v.
 	Debug(format string, args ...any)
 	// Transfer starts the progress of a transfer of total bytes; the returned Progress
 	// must be ended.

@@ -150,8 +150,9 @@ func (s *Server) TurnWindowsOff(ctx context.Context, dryRun bool) (needed bool, 
 	return true, err
 }
 
-// withoutWindows returns the fields of an Installation that swdt goes on to apply. The API server
-// removes a field that swdt owned and no longer applies.
+// withoutWindows returns the fields of an Installation that swdt continues to apply: those that
+// swdt owns, except the data plane of Windows. The API server removes a field that swdt owned and
+// no longer applies. needed reports whether swdt owns the field of the data plane.
 func withoutWindows(live *unstructured.Unstructured) (rest *unstructured.Unstructured, needed bool) {
 	rest, ours := installationObject(), owned(live)
 	for _, s := range installationSettings(Wanted{}) {

@@ -230,9 +230,9 @@ func owned(o *unstructured.Unstructured) *fieldpath.Set {
 // ConflictError reports fields that another manager owns with other values.
 type ConflictError struct {
 	Object    Ref
-	Network   Network // "" if it is not known
+	Network   Network // "" if the network is not known
 	Conflicts []Conflict
-	Fields    []Field // the change that --force makes, if it is known
+	Fields    []Field // the change that --force makes; empty if the change is not known
 	Err       error
 }
 

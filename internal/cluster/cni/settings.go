@@ -18,7 +18,7 @@ type Settings struct {
 	KubeProxyImage string // default: the published image for the cluster's version and the network
 }
 
-// Wanted has the settings, completed with the facts. The objects of a pod network are made from it.
+// Wanted has the settings, completed with the facts. It determines the objects of a pod network.
 type Wanted struct {
 	Network        Network
 	PodCIDR        netip.Prefix // IPv4
@@ -30,7 +30,7 @@ type Wanted struct {
 
 // SettingError reports a setting that is wrong, or that the cluster does not reveal.
 type SettingError struct {
-	Flag string // the flag that sets it
+	Flag string // the flag for the setting
 	What string
 	Err  error // may be nil
 }
@@ -174,7 +174,7 @@ func (s Settings) completeAPIServer(w *Wanted, f Facts) error {
 }
 
 // kubeProxyImage returns the published image of kube-proxy for Windows. version is the API
-// server's version; the image's tag has it without the build metadata.
+// server's version; the image's tag has that version without its build metadata.
 func kubeProxyImage(version string, n Network) string {
 	version, _, _ = strings.Cut(version, "+")
 	return fmt.Sprintf("sigwindowstools/kube-proxy:%s-%s-hostprocess", version, n)

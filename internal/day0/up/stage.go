@@ -55,8 +55,8 @@ type Stage struct {
 	Result  string `json:"result"`
 	Error   string `json:"error"`
 	Message string `json:"message"`
-	// Began is the time from the beginning of the command to the beginning of the stage, and
-	// Seconds the duration of the stage, both in seconds.
+	// Began is the time from the beginning of the command to the beginning of the stage. Seconds
+	// is the duration of the stage. Both are in seconds.
 	Began   float64 `json:"began"`
 	Seconds float64 `json:"seconds"`
 }

@@ -220,7 +220,7 @@ func expand(r Rights) Rights {
 	return r
 }
 
-// short returns SDDL's abbreviation of a SID if the switch lists it, and any other SID unchanged.
+// short returns SDDL's abbreviation of a SID if the switch below has one, or else the SID unchanged.
 func short(sid string) string {
 	switch sid {
 	case "S-1-5-32-544":

@@ -22,10 +22,10 @@ func arguments(line string) []argument {
 }
 
 // Set returns the command line with another value for a program's flag, which may occur under any
-// of names. If the flag occurs several times, Set changes its last occurrence. Arguments before
-// the program, such as the flags of a wrapper, stay unchanged. If the flag is missing, Set
-// appends it under the first of names, with an equal sign. ok is false if the command line does
-// not run the program.
+// of these names. If the flag occurs several times, Set changes its last occurrence. Arguments
+// before the program, such as the flags of a wrapper, stay unchanged. If the flag is missing, Set
+// appends it under the first name, with an equal sign. ok is false if the command line does not run
+// the program.
 func Set(line, program, value string, names ...string) (changed string, ok bool) {
 	all := arguments(line)
 	at := indexOfProgram(all, program)
@@ -45,7 +45,7 @@ func Set(line, program, value string, names ...string) (changed string, ok bool)
 	return strings.TrimRight(line, " \t") + " " + Quote("--"+names[0]+"="+value), true
 }
 
-// Has reports whether a flag follows the program in the command line, under any of names.
+// Has reports whether a flag follows the program in the command line, under any of these names.
 func Has(line, program string, names ...string) bool {
 	all := arguments(line)
 	at := indexOfProgram(all, program)

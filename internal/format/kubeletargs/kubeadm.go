@@ -30,8 +30,8 @@ func ParseKubeadmFlags(content []byte) (map[string]string, error) {
 	return flags, nil
 }
 
-// unquoted returns the variable's value. If the value is not a string as Go quotes it, a user has
-// written it: its backslashes belong to Windows paths and stay.
+// unquoted returns the variable's value. If the value is not quoted as Go quotes a string, a user
+// has written the value: its backslashes belong to Windows paths and stay.
 func unquoted(value string) string {
 	if plain, err := strconv.Unquote(value); err == nil {
 		return plain

@@ -108,8 +108,8 @@ func CommandLine(w Wish) (string, error) {
 
 type flag struct{ name, value string }
 
-// flags returns all of kubelet's flags except --windows-service. The flags that every node has come
-// first, in their usual order, then the others by name.
+// flags returns all of kubelet's flags except --windows-service. The flags of every node's kubelet
+// are first, in their usual order. The other flags follow, sorted by name.
 func (w Wish) flags(minor int) ([]flag, error) {
 	fields, err := w.fields(minor)
 	if err != nil {

@@ -40,7 +40,7 @@ type Stream struct {
 	kind   kind   // the kind of that option's value
 
 	after   after  // the meaning of the next line
-	delayed []byte // a line with a value, until the next line shows whether it has the value's name
+	delayed []byte // a line with a value, held until the next line, which may have the value's name
 
 	view  []byte // the text being examined, without the NULs of UTF-16
 	index []int32
@@ -92,8 +92,8 @@ func (s *Stream) End() []byte {
 	return s.out
 }
 
-// wholeText handles a complete line. If the line is a field called value, wholeText delays it until
-// the next line shows whether it has the name of the value.
+// wholeText handles a complete line. If the line is a field called value, wholeText holds the line
+// back until the next line arrives, since the next line may have the name of the value.
 func (s *Stream) wholeText(text []byte) {
 	if len(s.delayed) > 0 {
 		k := namesSecret(text)

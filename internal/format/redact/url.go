@@ -40,8 +40,8 @@ func endsURL(c byte) bool {
 	return isSpace(c) || c == '"' || c == '\'' || c == '<' || c == '>' || c == ',' || c == ')'
 }
 
-// userinfo redacts the password of scheme://user:password@host, and the user if
-// it is a token. A password may contain / and @; a text that looks like a port
+// userinfo redacts the password of scheme://user:password@host, and a user that
+// is a token. A password may contain / and @; a text that looks like a port
 // does not begin a password.
 func (s *scan) userinfo(at int) int {
 	start := at + len("://")

@@ -61,7 +61,7 @@ type Wish struct {
 	// Default: the place where the component's project publishes this version.
 	Source string
 	// SHA256 is the hash of the file at Source, or of the published file, hexadecimal. Default
-	// for a published file: the checksum published beside it.
+	// for a published file: the checksum that is published beside the file.
 	SHA256 string
 	// Arch is the node's processor as GOARCH. Default amd64.
 	Arch string

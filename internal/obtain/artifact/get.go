@@ -137,7 +137,7 @@ func (s *Store) besideRemote(ctx context.Context, w Wish, at place, ending strin
 	return found, err
 }
 
-// published gets a file whose checksum is published beside it.
+// published gets a file whose checksum is published beside the file.
 func (s *Store) published(ctx context.Context, at place, ending, want string, r ui.Reporter) (got, error) {
 	found, err := s.obtain(ctx, at, want, r)
 	var mismatch *source.HashMismatchError

@@ -233,7 +233,7 @@ func (s *Store) touch(hash string) {
 	if os.Chtimes(s.stamp(hash), now, now) == nil {
 		return
 	}
-	// The file has no stamp yet. If it gets none, it counts as last used when it was written.
+	// The file has no stamp yet. A file without a stamp counts as last used when it was written.
 	_ = os.WriteFile(s.stamp(hash), nil, 0o600)
 	_ = os.Chtimes(s.stamp(hash), now, now)
 }

@@ -22,7 +22,7 @@ type entry[V any] struct {
 }
 
 // Do returns the result of the work for a key; an earlier call may have produced it. If
-// the work fails, or reports that its value must not be kept, the next caller does it
+// the work fails, or reports that its value must not be kept, the next caller does the work
 // again. A caller that waits for another caller's work stops waiting when its ctx ends;
 // its error is ctx's cause.
 func (m *Map[K, V]) Do(ctx context.Context, key K, work func() (value V, keep bool, err error)) (V, error) {

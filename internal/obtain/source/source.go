@@ -43,7 +43,7 @@ type Request struct {
 type Binary struct {
 	Path     string
 	Size     int64     // bytes
-	Modified time.Time // if it or Size differs later, the file has changed
+	Modified time.Time // if the file's time or size differs later, the file has changed
 	SHA256   string    // lower-case hexadecimal
 	// Machine is the processor that the binary is built for, as GOARCH; empty if the file
 	// is not a Windows executable.

@@ -1,21 +1,23 @@
 // Package apiserver is a Kubernetes control plane held in memory: an API server
 // over HTTPS on loopback with its own CA, and the few controllers that a joining
-// node needs. Its clients are real: client-go, kubectl, or the kubeadm and kubelet
-// of a simulated machine.
+// node needs. Its clients are client-go, kubectl, and the kubeadm and kubelet of a
+// simulated machine.
 //
 // The API server is generic. It stores an object as plain JSON, by resource, namespace and name;
-// get, list, create, update, patch, delete and watch work for every resource of the table in
-// resources.go and for the resources that a test adds. Only strategic merge patches need
-// Kubernetes' own type of an object. Some resources have a behaviour of their own:
+// get, list, create, update, patch, delete and watch work for the resources of the table in
+// resources.go (virtual ones support only create) and for the resources that a test adds. Only
+// strategic merge patches and requests in protobuf need Kubernetes' own type of an object. Some
+// resources have a behaviour of their own:
 //
 //   - bootstrap-token Secrets expire and sign cluster-info (bootstrap.go)
 //   - certificate signing requests of nodes are approved and signed (csr.go)
-//   - nodes are tainted, and Unknown when their lease is not renewed (nodes.go)
+//   - nodes are tainted, and their Ready condition becomes Unknown if a node does not renew its
+//     lease (nodes.go)
 //   - nodes get a pod that installs a pod network (nodes.go)
 //   - evictions respect PodDisruptionBudgets (pods.go)
 //   - deleting an object deletes the objects that it owns (store.go)
 //
-// There is no scheduler and no controller that creates pods. Access follows the
+// There is no scheduler, and no other controller creates pods. Access follows the
 // rules that kubeadm sets up (access.go); there are no RBAC objects. Lists are never
 // paged. Tests can inject faults: see OnRequest, SetVersion, SetClock.
 package apiserver

@@ -18,8 +18,8 @@ type Request struct {
 	groups      []string
 }
 
-// Verdict decides what happens to a request. The zero Verdict lets it continue; the fields can be
-// combined.
+// Verdict decides what happens to a request. The zero Verdict lets the request continue; the fields
+// can be combined.
 type Verdict struct {
 	// Delay delays the request; it comes before the other fields.
 	Delay time.Duration
@@ -55,7 +55,7 @@ func (c *Cluster) SetVersion(version string) {
 	c.version = version
 }
 
-// SetClock sets how far the API server's clock is ahead of the real one.
+// SetClock sets how far the API server's clock is ahead of the real clock.
 func (c *Cluster) SetClock(ahead time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

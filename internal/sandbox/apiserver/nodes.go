@@ -78,8 +78,8 @@ func (c *Cluster) taintNode(event change) {
 		})
 }
 
-// watchNodes is the node lifecycle controller: it sets the Ready condition of a node that does not
-// renew its lease to Unknown.
+// watchNodes is the node lifecycle controller: if a node does not renew its lease, watchNodes sets
+// the node's Ready condition to Unknown.
 func (c *Cluster) watchNodes(ctx context.Context) {
 	tick := time.NewTicker(max(c.options.NodeGrace/10, 10*time.Millisecond))
 	defer tick.Stop()

@@ -18,8 +18,8 @@ const (
 	// container uses half of its limit, or usualBurn if it has no limit.
 	burnsLabel = "simulated.swdt.dev/burns"
 	// reportsLabel makes the kubelet report the label's number of cores instead of the cores used.
-	// The value "absent" makes it report no usage, as a kubelet does if the container runtime is
-	// faulty.
+	// The value "absent" makes the kubelet report no usage, as a kubelet does if the container
+	// runtime is faulty.
 	reportsLabel = "simulated.swdt.dev/reports"
 	usualBurn    = 0.1
 	// usualMemory is the memory that every container uses, in bytes.

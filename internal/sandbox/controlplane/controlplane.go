@@ -19,7 +19,8 @@ import (
 // startTimeout bounds the whole start, which takes some 4 s on an idle machine with two cores.
 const startTimeout = 3 * time.Minute
 
-// ErrNotHere is the error if this machine cannot run a control plane or lacks its programs.
+// ErrNotHere is the error if this machine cannot run a control plane, or does not have the programs
+// of a control plane.
 var ErrNotHere = errors.New("no control plane can be started here")
 
 // Options are the settings of a control plane.

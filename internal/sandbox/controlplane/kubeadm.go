@@ -21,8 +21,8 @@ const (
 )
 
 // configuration is kubeadm's configuration. kubeadm's etcd and control-plane manifests are not
-// used, so it only configures certificates, kubeconfigs and the data for joining nodes. It selects
-// elliptic-curve keys because creating them is much faster than creating RSA keys.
+// used, so this configuration only determines certificates, kubeconfigs and the data for joining
+// nodes. It selects elliptic-curve keys because creating them is much faster than creating RSA keys.
 const configuration = `apiVersion: kubeadm.k8s.io/v1beta4
 kind: InitConfiguration
 localAPIEndpoint:

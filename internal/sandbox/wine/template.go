@@ -32,8 +32,8 @@ func shims() []string {
 	return []string{"bcryptprimitives", "pdh", "vmcompute", "computenetwork", "bindfltapi"}
 }
 
-// programs returns the programs that are built from recipe/NAME.c too, each with its folder below
-// system32.
+// programs returns the programs that a node needs besides the shims, each with its folder below
+// system32. Each is built from recipe/NAME.c.
 func programs() map[string]string {
 	return map[string]string{keeper: "", "dism": "", "netsh": "", "powershell": "WindowsPowerShell/v1.0"}
 }

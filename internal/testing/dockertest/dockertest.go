@@ -91,8 +91,8 @@ func Start(t testing.TB, networks ...Network) *Engine {
 // Host returns the value of $DOCKER_HOST that selects the engine.
 func (e *Engine) Host() string { return "unix://" + e.Socket }
 
-// OnMake makes the engine call f with each network that it makes, before it answers the request. f
-// may make the bridge.
+// OnMake makes the engine call f with each network that the engine makes, before the engine answers
+// the request. f may make the bridge.
 func (e *Engine) OnMake(f func(Network)) { e.made = f }
 
 // Describe sets the engine's answer to GET /info.

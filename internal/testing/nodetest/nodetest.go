@@ -52,7 +52,7 @@ type Node struct {
 	link     Link
 	calls    []string
 	sessions int
-	ended    []<-chan struct{} // one per session, closed when the agent has left it
+	ended    []<-chan struct{} // one per session, closed when the agent has left the session
 	onCall   func(method string) error
 	tamper   Tamper
 }

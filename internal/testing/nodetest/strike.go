@@ -28,7 +28,8 @@ type Strikes struct {
 // Session reports whether a session of the agent requests the operation.
 func Session(op simulated.Operation) bool { return strings.HasPrefix(op.Process, "session ") }
 
-// Point identifies one change that a run makes to the machine; it is the same in every run.
+// Point identifies one change that a run makes to the machine. The same change has the same Point
+// in every run.
 type Point struct {
 	asker      string
 	kind       simulated.Kind

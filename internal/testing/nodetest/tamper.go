@@ -21,8 +21,8 @@ import (
 
 // Tamper changes the replies of a node's agent, as an attacker who has taken over the node could. It
 // gets each reply of a call; number counts the replies of that call from 0. It may call send any
-// number of times, with that reply or with other messages. If it returns an error, the call ends with
-// that error, or without an error if it is io.EOF.
+// number of times, with that reply or with other messages. If it returns io.EOF, the call ends
+// without an error; if it returns any other error, the call ends with that error.
 type Tamper func(method string, number int, reply proto.Message, send func(proto.Message) error) error
 
 // Tamper reconnects, and passes all replies through f from then on. If f is nil, replies stay

@@ -7,8 +7,9 @@ import (
 )
 
 // withLists returns a copy of document in which no list and no map is nil, so that -o
-// json prints [] and {} and never null for them. It also copies the values to which
-// pointers refer, since a document may share memory with code that still runs.
+// json prints [] and {} and not null for them. Values whose types write their JSON
+// themselves stay unchanged. withLists also copies the values to which pointers refer,
+// since a document may share memory with code that still runs.
 func withLists(document any) any {
 	if document == nil {
 		return nil

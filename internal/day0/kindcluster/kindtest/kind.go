@@ -41,7 +41,7 @@ type Kind struct {
 	OtherIDs bool
 	// NoMirrors makes the nodes simulate containerd 1, which reads no mirrors.
 	NoMirrors bool
-	// Stuck is the error that Delete returns, and NetworkStuck the error that RemoveNetwork returns.
+	// Stuck is the error that Delete returns. NetworkStuck is the error that RemoveNetwork returns.
 	Stuck, NetworkStuck error
 
 	mu      sync.Mutex
@@ -49,7 +49,7 @@ type Kind struct {
 	deleted chan struct{}
 }
 
-// network is the name of the file for kind's network, and files the name of the folder with the
+// network is the name of the file for kind's network. files is the name of the folder with the
 // files and images of the nodes. A cluster cannot have these names.
 const (
 	network = ".network"
