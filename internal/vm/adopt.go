@@ -38,7 +38,7 @@ func (s *Machines) adopt(ctx context.Context, driver Driver, record *Record) err
 	return nil
 }
 
-// adopted describes an adopted VM: domain win of qemu:///system. It is empty for a VM that
+// adopted returns words for an adopted VM, such as "domain win of qemu:///system"; "" for a VM that
 // swdt made.
 func (m Machine) adopted() string {
 	if m.Domain == "" {

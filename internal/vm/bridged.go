@@ -153,8 +153,8 @@ var errGreeted = errors.New("the guest's SSH server answers")
 
 // Assign gives the guest of a running VM on a bridge its address by DHCP, and returns nil once the
 // guest uses the address. It does nothing for other VMs, for a VM whose address is not known, and
-// for a VM on a tap of the user's for which swdt cannot determine a lease. The caller bounds ctx;
-// the error is a *NoLeaseError if the deadline of ctx passes or the guest declines the address.
+// for a VM in mode tap if swdt cannot determine the lease. The caller bounds ctx; the error is a
+// *NoLeaseError if the deadline of ctx passes or the guest declines the address.
 func (s *Machines) Assign(ctx context.Context, name string, r ui.Reporter) error {
 	record, err := s.store.Get(name)
 	if err != nil {

@@ -36,8 +36,8 @@ type Golden struct {
 	WriteCD func(path string, password answer.Password, keys []string) error
 }
 
-// WithImages sets how to open the golden images, and returns s. open is called when a node file
-// names an ISO.
+// WithImages sets how to open the golden images, and returns s. If a node file names an ISO, swdt
+// calls the function open.
 func (s *Machines) WithImages(open func() (Images, error)) *Machines {
 	s.images = open
 	return s

@@ -131,7 +131,7 @@ const greetLimit = 2 * time.Second
 // maxHostKey is far larger than the file of a public key, in bytes.
 const maxHostKey = 16 << 10
 
-// hostKeyFiles are the guest's files with the public keys of its SSH server.
+// hostKeyFiles returns the paths of the guest's files with the public keys of its SSH server.
 func hostKeyFiles() []string {
 	const folder = `C:\ProgramData\ssh\ssh_host_`
 	return []string{folder + "ed25519_key.pub", folder + "ecdsa_key.pub", folder + "rsa_key.pub"}

@@ -295,7 +295,7 @@ func (s *Machines) make(
 }
 
 // discard removes everything of a VM, and first ends the VM if it runs. It only forgets an adopted
-// VM, which runs on. The caller holds the VM's lock.
+// VM, and does not end it. The caller holds the VM's lock.
 func (s *Machines) discard(ctx context.Context, record Record, r ui.Reporter) error {
 	driver, err := s.driver(record.Driver)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/config"
 )
 
-// NotRunningError reports a VM that cannot be reached since it does not run.
+// NotRunningError reports a VM that does not run, although the command needs a VM that runs.
 type NotRunningError struct {
 	Name  string
 	State State

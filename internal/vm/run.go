@@ -122,8 +122,8 @@ func (s *Machines) start(ctx context.Context, record Record, driver Driver, r ui
 }
 
 // movePorts gives new ports to the forwards whose ports other programs use, and writes the record
-// if a port has changed. The error names a forward whose port the node file sets and another
-// program uses.
+// if a port has changed. If another program uses a port that the node file sets, movePorts returns an
+// error that names the port and its forward.
 func (s *Machines) movePorts(record *Record) (moved bool, err error) {
 	var fixed error
 	again := func(f Forward) bool {

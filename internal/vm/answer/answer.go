@@ -14,8 +14,8 @@
 //   - windowspe.go, specialize.go, oobe.go, generalize.go: the settings of the passes
 //
 // The settings are Microsoft's: "Unattended Windows Setup Reference",
-// https://learn.microsoft.com/windows-hardware/customize/desktop/unattend/. No file of
-// this package has been read by a real Windows Setup yet.
+// https://learn.microsoft.com/windows-hardware/customize/desktop/unattend/. No real Windows Setup has
+// read a file of this package yet.
 package answer
 
 // Names of the answer files in the root of a CD. Windows Setup looks for SetupFile while it

@@ -20,7 +20,7 @@ import (
 const (
 	// maxFile is far above the size of a full file, in bytes.
 	maxFile = 1 << 20
-	// maxKinds bounds the kinds of work in the file; beyond it, the oldest are deleted.
+	// maxKinds bounds the kinds of work in the file; if there are more, the oldest are deleted.
 	maxKinds = 200
 	// longest is the longest time that is plausible; a longer one counts as unknown.
 	longest = 7 * 24 * time.Hour

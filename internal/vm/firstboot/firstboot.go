@@ -53,7 +53,7 @@ const (
 	// ShutDown removes the SSH host keys, so that sshd makes new ones at its next start, and
 	// shuts the machine down.
 	ShutDown End = "shutdown"
-	// Generalize runs sysprep first, and then does the same as ShutDown.
+	// Generalize does the same as ShutDown, and runs sysprep before the machine shuts down.
 	Generalize End = "generalize"
 )
 

@@ -77,7 +77,7 @@ func (s *Images) List(context.Context) (List, error) {
 // namesOf returns a copy of names that is never nil, for JSON.
 func namesOf(names []string) []string { return append([]string{}, names...) }
 
-// InUseError reports an image that VMs are laid over.
+// InUseError reports an image over which the disks of VMs are laid.
 type InUseError struct {
 	Key string
 	VMs []string

@@ -15,7 +15,7 @@ import (
 // maxRecord bounds a record in bytes.
 const maxRecord = 1 << 20
 
-// record has the facts of a VM that the driver stores itself.
+// record has the facts that the driver itself stores about a VM.
 type record struct {
 	ID string `json:"id"` // Hyper-V's ID of the VM
 	// Since is when swdt started the VM. Hyper-V reports only how many seconds ago the VM was

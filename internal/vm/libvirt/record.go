@@ -16,7 +16,7 @@ import (
 // maxRecord bounds a record in bytes.
 const maxRecord = 64 << 10
 
-// record has the facts of an adopted domain that the driver stores itself.
+// record has the facts that the driver itself stores about an adopted domain.
 type record struct {
 	Domain string `json:"domain"`
 	UUID   string `json:"uuid"`

@@ -29,7 +29,7 @@ type Sides struct {
 	VMInterface string // your machine's interface towards the VM: the bridge
 	VMPort      string // the VM's tap on the bridge; empty if it is not known
 	Peer        netip.Addr
-	PeerName    string // the control plane's container
+	PeerName    string // the name of the peer in messages
 	PeerBridge  string // your machine's interface towards the peer
 	PeerPort    string // the port of PeerBridge that leads to the peer; empty if it is not known
 	APIServerOf bool   // reports whether the peer has the API server

@@ -14,9 +14,9 @@ type unknownCondition struct{}
 
 func (unknownCondition) holds(Packet) match { return unknown }
 
-// subject is the property of a packet that a condition of nftables compares with values. The method
-// has reports whether a packet has the property; without the property, no comparison holds, not even
-// a negative one. The method is reports whether the property is one of the values.
+// subject is the property of a packet that a condition of nftables compares with values. has(p)
+// reports whether the packet p has the property; without the property, no comparison holds, not even
+// a negative comparison. is(p, v) reports whether the property of p is one of the values v.
 type subject interface {
 	has(p Packet) match
 	is(p Packet, v values) match

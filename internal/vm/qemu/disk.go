@@ -15,7 +15,7 @@ import (
 
 // base checks the image that a VM's disk is laid over, and returns the size of the image's disk in
 // bytes; 0 if the VM has no image. QEMU opens the image with your rights, so base refuses an image
-// that leads to other files. It is called each time that QEMU is about to open the image.
+// that leads to other files. The driver calls base each time before QEMU opens the image.
 func base(m vm.Machine) (int64, error) {
 	if m.Image.Base == "" {
 		return 0, nil

@@ -2,7 +2,8 @@
 // two drivers behave differently, the driver that runs real VMs is right.
 //
 // A driver's test calls [Run] with a function that makes a [Fixture]. The suite tests the
-// capabilities that the driver has, and tests that the driver refuses all others.
+// capabilities that the driver has. For the other capabilities, it tests that the driver refuses
+// them, or tests nothing.
 //
 //   - vmtest.go: the fixture, and helpers that the tests use
 //   - life.go: create, start, stop, kill, crash, delete

@@ -6,7 +6,7 @@
 //
 //   - host.go: the state of the imagined Windows, and the program
 //   - parse.go: reads scripts
-//   - run.go: runs them
+//   - run.go: runs scripts
 //   - cmdlets.go: what each cmdlet does
 package hypervtest
 

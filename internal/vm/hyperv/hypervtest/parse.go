@@ -13,7 +13,7 @@ type statement struct {
 }
 
 // call is a parsed cmdlet with its parameters. A switch parameter has the value true, or false if
-// the script says so.
+// the script has :$false after the parameter's name.
 type call struct {
 	name   string
 	params map[string]any
