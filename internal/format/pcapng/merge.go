@@ -110,7 +110,8 @@ func (m *Merger) advance(i int) (err error) {
 	return errors.Join(err, over.done())
 }
 
-// Close drops the remaining sources without writing their packets, and calls Done of each.
+// Close drops the remaining sources without writing their packets, and calls Done of each of these
+// sources.
 func (m *Merger) Close() error {
 	var errs []error
 	for _, h := range m.heads {

@@ -34,7 +34,7 @@ func (r *Redactor) message(message []byte, depth int) (out []byte, ok bool) {
 		}
 		value, _ := protowire.ConsumeBytes(field[n:])
 		// The message may be an entry of a map or an environment variable: field 1 is a name,
-		// field 2 its value.
+		// field 2 is its value.
 		if number == 1 && first && len(value) <= maxName {
 			name = string(value)
 		}

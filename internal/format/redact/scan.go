@@ -17,7 +17,7 @@ type span struct {
 // there is no value to end.
 type terminator struct {
 	by      func(byte) bool // the value ends at a character for which by is true
-	quote   byte            // the value ends at this quote, if exactly slashes backslashes precede it
+	quote   byte            // the value ends at this quote, depending on the backslashes before it: see closes
 	slashes int
 	text    string // the value ends at this text
 	over    int    // the value continues over at most this many line ends

@@ -347,7 +347,8 @@ func (s *Stream) wholeLine(text, body []byte) bool {
 		s.public--
 	case isBody(bytes.Trim(body, bodyEdges)):
 		start, secret = len(body)-len(bytes.TrimLeft(body, bodyEdges)), true
-		s.key, s.stray = keyLines, strayLines // the next lines belong to the key, up to the first line that does not look like one of a key
+		// The next lines belong to the key, up to the first line that does not look like a line of a key.
+		s.key, s.stray = keyLines, strayLines
 	default:
 		s.block = -1
 	}

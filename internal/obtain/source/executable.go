@@ -72,7 +72,8 @@ func imageEnd(image *pe.File) int64 {
 			end = max(end, int64(section.Offset)+int64(section.Size))
 		}
 	}
-	signature := directory(image, pe.IMAGE_DIRECTORY_ENTRY_SECURITY) // the address of the signature is an offset in the file
+	// The address of the signature is an offset in the file.
+	signature := directory(image, pe.IMAGE_DIRECTORY_ENTRY_SECURITY)
 	return max(end, int64(signature.VirtualAddress)+int64(signature.Size))
 }
 
