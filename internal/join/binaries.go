@@ -210,8 +210,8 @@ func (s *binaries) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, err
 	return filesChange(r.filesOf(s.name)), nil
 }
 
-// Undo removes the programs, the previous programs that the node kept for a rollback, and
-// the remains of interrupted pushes.
+// Undo removes the programs that did not exist before the join, the previous programs that the node
+// kept for a rollback, and the remains of interrupted pushes.
 func (s *binaries) Undo(ctx context.Context, n *node.Node, reporter ui.Reporter) (plan.Outcome, error) {
 	r, err := load(ctx, n)
 	if err != nil {

@@ -71,7 +71,7 @@ func (s *folders) programs() []string {
 	}
 }
 
-// security returns the access list with which a folder of wanted is made or restricted.
+// security returns the access list with which swdt makes or restricts the folder.
 func (s *folders) security(path string) string {
 	inside := func(folder string) bool {
 		return strings.HasPrefix(strings.ToLower(path)+`\`, strings.ToLower(folder)+`\`)

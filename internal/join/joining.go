@@ -32,8 +32,8 @@ type joining struct {
 	// exchanges is set once the run has found that it will replace containerd together with its
 	// config.toml, and is cleared when Apply begins to replace them.
 	exchanges bool
-	// drained is the name of the node while a reset has cordoned it and it has not left the
-	// cluster.
+	// drained is the name of the node if a reset has cordoned the node and the node has not left
+	// the cluster yet; else "".
 	drained string
 	// newNode is set if the cluster had no Node of this name before the join.
 	newNode bool

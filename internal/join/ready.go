@@ -209,7 +209,7 @@ func (s *ready) await(ctx context.Context, name string, wanted cluster.Wanted, r
 	return err
 }
 
-// reportWait reports the state repeatedly, with the time since began.
+// reportWait reports the state repeatedly, with the time that has passed since the wait began.
 func reportWait(began time.Time, states <-chan string, r ui.Reporter) {
 	ticker := time.NewTicker(reportInterval)
 	defer ticker.Stop()

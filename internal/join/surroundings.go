@@ -53,8 +53,8 @@ func (s *settings) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan
 	return plan.Outcome{}, nil
 }
 
-// featuresStep enables the features that containers need. It is not Undoable: other
-// programs may use a feature, and disabling one takes a reboot.
+// featuresStep returns the step that enables the features that containers need. The step is not
+// Undoable: other programs may use a feature, and disabling one takes a reboot.
 func featuresStep(j *joining) plan.Step {
 	const containers = "Containers"
 	note := func(_ context.Context, _ *node.Node, r *record) error {

@@ -48,8 +48,8 @@ type Options struct {
 	DialTimeout time.Duration
 	// AgentTimeout bounds the start of the agent on the node. 0: 60 s.
 	AgentTimeout time.Duration
-	// Keyring remembers passphrases and passwords that were typed. Nodes that share a
-	// Keyring ask for each only once. nil: each node has its own.
+	// Keyring remembers passphrases and passwords that were typed. For all nodes that share a
+	// Keyring, swdt asks for each secret only once. nil: each node has its own.
 	Keyring *Keyring
 	// Reporter receives progress and warnings; nil: none are reported.
 	Reporter ui.Reporter

@@ -49,10 +49,11 @@ func (r *restoring) count(add int) int {
 	return r.made
 }
 
-// Reconnecting calls work. If work returns a *LostError, Reconnecting connects to the node again
-// and repeats work; it returns any other result of work. Reconnecting retries the connection until
-// it succeeds, until the cause of the failure is hopeless, or until ctx ends: it is for work that
-// continues until the user ends it. Several goroutines may call Reconnecting at the same time.
+// Reconnecting calls the function work. If work returns a *LostError, Reconnecting connects to the
+// node again and repeats the call; it returns any other result of work. Reconnecting retries the
+// connection until it succeeds, until the cause of the failure is hopeless, or until ctx ends: it
+// is for work that continues until the user ends it. Several goroutines may call Reconnecting at
+// the same time.
 func (n *Node) Reconnecting(ctx context.Context, r ui.Reporter, work func(context.Context) error) error {
 	for {
 		before := n.restoring.count(0)

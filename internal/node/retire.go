@@ -19,11 +19,12 @@ import (
 // program that still runs.
 const retireLimit = 30 * time.Second
 
-// Retire removes all of swdt's files from the machine and then runs the command last, which may
-// switch the machine off: if the connection breaks during that command, Retire returns no error.
-// Before it removes the files, Retire calls prepare, which can still use the agent. prepare may
-// remove the keys with which swdt logs in, because Retire makes the connection for the later work
-// before it calls prepare. cmd and PowerShell must parse last alike. Afterwards n is not connected.
+// Retire removes all of swdt's files from the machine. It then runs the command in the parameter
+// last, which may switch the machine off: if the connection breaks during that command, Retire
+// returns no error. Before it removes the files, Retire calls the function prepare, which can still
+// use the agent. prepare may remove the keys with which swdt logs in, because Retire makes the
+// connection for the later work before it calls prepare. The command must have the same meaning for
+// cmd and PowerShell. Afterwards n is not connected.
 func (n *Node) Retire(ctx context.Context, prepare func(context.Context) error, last string) error {
 	client, err := n.dial(ctx)
 	if err != nil {
@@ -84,7 +85,7 @@ func removeOwn(ctx context.Context, client *ssh.Client) error {
 	return nil
 }
 
-// ownGone returns an error if files of swdt are left. said is the output of the command that
+// ownGone returns an error if files of swdt are left. said is the error output of the command that
 // removed the folder.
 func ownGone(files *sftp.Client, said string) error {
 	_, err := files.Lstat(sftpPath(layout.Root))

@@ -60,9 +60,9 @@ type Follows interface {
 // Undoable is implemented by steps that can be undone.
 type Undoable interface {
 	Step
-	// PlanUndo returns which of the step's changes the node still has.
+	// PlanUndo returns the change that Undo would make; it changes nothing.
 	PlanUndo(ctx context.Context, n *node.Node) (Change, error)
-	// Undo undoes the changes that PlanUndo found.
+	// Undo makes the change that PlanUndo found.
 	Undo(ctx context.Context, n *node.Node, r ui.Reporter) (Outcome, error)
 }
 

@@ -18,13 +18,13 @@ import (
 type Options struct {
 	// DryRun makes Run plan the steps without changing anything.
 	DryRun bool
-	// AllowReboot lets a step reboot the node if the step needs a reboot.
+	// AllowReboot lets Run reboot the node if a step needs a reboot.
 	AllowReboot bool
 	// Ordered reports whether each step needs all previous steps. If false, a step is
 	// tried even if a previous step failed, unless its Needs names that step.
 	Ordered bool
-	// Around is called when a change is needed and the node is locked. It must call apply,
-	// for example while the node is drained. nil: Run calls apply directly.
+	// Around is called when a change is needed and the node is locked. It must call the function
+	// apply, for example while the node is drained. nil: Run applies the steps directly.
 	Around func(ctx context.Context, apply func(context.Context) error) error
 	// Elsewhere names the thing that the steps change if that is not a node, such as "the cluster".
 	// If Elsewhere is set, Run locks no node, and the node may be nil.

@@ -53,9 +53,9 @@ type Options struct {
 	// Healthy is called once everything that was replaced is healthy, before the new
 	// binaries are asked for their version. nil: not called.
 	Healthy func()
-	// Cluster is asked, after the swap, whether the node is Ready with a lease that its
-	// new kubelet renewed. If it is not, the push puts the previous binaries back. nil:
-	// the push does not ask an API server.
+	// Cluster is asked, after the swap, whether the node is Ready with a lease that its new kubelet
+	// renewed. If the node is not, the push puts the previous binaries back. nil: the push does not
+	// ask an API server.
 	Cluster Cluster
 	// Drain makes the push evict the node's pods before it stops anything; pods may
 	// return afterwards. nil: pods are not evicted.

@@ -215,7 +215,7 @@ func (r StatusReport) writeTable(w io.Writer, wide bool) error {
 const noComponents = "none of containerd, kubelet and kube-proxy is installed, and the node file has no " +
 	"kubernetes.provisioners; `swdt ps` lists the services that run"
 
-// failure returns why the node's state is unknown, without the node's name.
+// failure returns the reason why the node's state is unknown, without the node's name.
 func (s NodeStatus) failure() string { return ui.Bad(s.Error) }
 
 // notes returns the facts about a node that the table of several nodes does not show.

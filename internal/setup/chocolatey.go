@@ -125,7 +125,7 @@ func beforeTwo(ctx context.Context, n *node.Node, path string) (bool, error) {
 	return err == nil && number < 2, nil
 }
 
-// installChocolatey runs the published installer on the node.
+// installChocolatey runs Chocolatey's installer script on the node.
 type installChocolatey struct {
 	choco *chocolatey
 	url   string

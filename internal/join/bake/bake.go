@@ -1,7 +1,7 @@
-// Package bake makes a disk image from which nodes are made: it prepares a temporary VM as
-// `swdt setup` and `swdt join` prepare a machine, without joining a cluster, removes everything
-// from it that belongs to one machine or is secret, generalises Windows, and writes the disk and
-// a manifest.
+// Package bake makes a disk image from which nodes are made. It prepares a temporary VM as
+// `swdt setup` and `swdt join` prepare a machine, but joins no cluster. It removes everything from
+// the VM that belongs to one machine or is secret, generalises Windows, and writes the disk and a
+// manifest.
 //
 //   - bake.go: the run and its options
 //   - check.go: the checks before anything is made
@@ -116,7 +116,7 @@ func Run(ctx context.Context, doc config.Document, o Options, r ui.Reporter) (Re
 }
 
 // bake runs the stages. Afterwards, even after a failure, it removes the files and the VM that the
-// stages made besides the image. Only if KeepVM is set, the VM stays after a failure.
+// stages made besides the image. After a failure the VM stays if KeepVM is set.
 func (b *oven) bake(ctx context.Context, stages []stage, report *Report) (err error) {
 	if b.target, err = newTarget(b.options.File); err != nil {
 		return err

@@ -108,7 +108,7 @@ func (w *work) steps(present cni.Programs) []plan.Step {
 	return steps
 }
 
-// programsStep applies the manifest, unless the programs are there already.
+// programsStep returns the step that applies the manifest, unless the programs are there already.
 func (w *work) programsStep(name string, present cni.Programs) *applyStep {
 	return &applyStep{work: w, name: name, present: present.String(),
 		objects: func(context.Context) ([]*unstructured.Unstructured, error) {
@@ -145,8 +145,8 @@ var errNoKubeProxy = errors.New("the cluster has no ConfigMap and account kube-s
 	"which kube-proxy for Windows runs: install kube-proxy first (`kubeadm init phase addon kube-proxy`), or leave it " +
 	"out with --no-kube-proxy")
 
-// kubeProxyStep makes kube-proxy for Windows. A kube-proxy for Windows of another installer stays
-// as it is.
+// kubeProxyStep returns the step that installs kube-proxy for Windows. If another installer has
+// installed kube-proxy for Windows, the step leaves it unchanged.
 func (w *work) kubeProxyStep() plan.Step {
 	step := &applyStep{work: w, name: "kube-proxy", present: w.wanted.KubeProxyImage}
 	step.objects = func(ctx context.Context) ([]*unstructured.Unstructured, error) {
@@ -167,8 +167,8 @@ func (w *work) kubeProxyStep() plan.Step {
 	return step
 }
 
-// flannelStep applies flannel's manifest with the settings that Windows needs. If flannel is
-// already installed, the step changes only these settings.
+// flannelStep returns the step that applies flannel's manifest with the settings that Windows
+// needs. If flannel is already installed, the step changes only these settings.
 func (w *work) flannelStep(present cni.Programs) plan.Step {
 	step := w.programsStep("flannel", present)
 	step.afterChange = "restart flannel: " +
@@ -193,7 +193,8 @@ func (w *work) flannelStep(present cni.Programs) plan.Step {
 	return step
 }
 
-// flannelWindowsStep makes flannel for Windows, unless another installer has made it.
+// flannelWindowsStep returns the step that installs flannel for Windows, unless another installer
+// has installed it.
 func (w *work) flannelWindowsStep(present cni.Programs) plan.Step {
 	step := &applyStep{work: w, name: "flannel for Windows", present: "it has a DaemonSet for Windows"}
 	step.objects = func(ctx context.Context) ([]*unstructured.Unstructured, error) {

@@ -83,7 +83,8 @@ func lookAtCalico(f *facts) []finding.Finding {
 	return problems
 }
 
-// affinityRemedy returns the remedy for strictAffinity, which swdt sets only in a Calico of the operator.
+// affinityRemedy returns the remedy for strictAffinity. swdt sets strictAffinity only if Calico's
+// operator has installed Calico.
 func affinityRemedy(c *cluster.Calico) string {
 	if c.Operator {
 		return remedy.Command("network", "install")

@@ -140,8 +140,8 @@ func (l Looker) Features(ctx context.Context, names ...string) (map[string]platf
 	return states, nil
 }
 
-// Services returns all services by their name in lower case. matter has the names, also in lower
-// case, of the services that get all fields.
+// Services returns all services by their name in lower case. The parameter matter has the names,
+// also in lower case, of the services that get all fields.
 func (l Looker) Services(ctx context.Context, matter ...string) (map[string]Service, error) {
 	reply, err := l.Node.Services.List(ctx, &agentv1.ListServicesRequest{})
 	if err != nil {

@@ -89,9 +89,9 @@ func (t *nodeTest) legs() []leg {
 	}
 }
 
-// result runs a leg, and returns the leg's result and message. It does not run the leg if a leg
-// that this leg needs has not passed, if this leg needs the server and the server does not run, or
-// if ctx has ended.
+// result runs a leg, and returns the leg's result and message. It does not run the leg if another
+// leg that must pass first has not passed, if the leg needs the server and the server does not run,
+// or if ctx has ended.
 func (t *nodeTest) result(ctx context.Context, l leg, before []Leg) (result, message string) {
 	for _, b := range before {
 		if b.Result != Passed && slices.Contains(l.needs, b.Name) {

@@ -73,7 +73,7 @@ func linuxPod(namespace, image string) *corev1.Pod {
 }
 
 // newPod returns the part that the Windows pods and the Linux pod have in common: an HTTP server
-// that does not run as root, without a token.
+// that does not run as root and gets no token.
 func newPod(namespace, name, image string) *corev1.Pod {
 	no, yes, grace := false, true, int64(1)
 	return &corev1.Pod{

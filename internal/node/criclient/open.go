@@ -50,8 +50,8 @@ func Open(ctx context.Context, n criproxy.Node, pipe string, o Options) (*Client
 	return connect(ctx, dial, answeringWithin(o.Limit))
 }
 
-// startingWith returns a dial function whose first call returns first. Later calls call
-// dial.
+// startingWith returns a dial function. The first call of that function returns the given
+// connection; later calls call the function dial.
 func startingWith(first net.Conn, dial criproxy.Dial) criproxy.Dial {
 	unused := make(chan net.Conn, 1)
 	unused <- first

@@ -102,9 +102,9 @@ func upload(ctx context.Context, files agentv1.FilesClient, script string) (stri
 	return path, nil
 }
 
-// remove removes the file of a script that did not delete itself, because the script
-// never started or the call was interrupted. If the node is unreachable, the file
-// stays: a few kilobytes that only administrators can read.
+// remove removes the file of a script if the script has not deleted it, because the script never
+// started or the call was interrupted. If the node is unreachable, the file stays: a few kilobytes
+// that only administrators can read.
 func remove(ctx context.Context, files agentv1.FilesClient, path string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUp)
 	defer cancel()

@@ -93,8 +93,8 @@ func (c *Client) keepAlive() {
 // errDead is the cause if the machine has stopped answering keep-alive requests.
 var errDead = errors.New("the machine no longer answers")
 
-// watch calls the function ask once in each interval of length every. It returns an error if a call
-// takes longer than maxSilence, and nil when the connection has ended for another reason.
+// watch calls the function ask repeatedly; every is the time between two calls. It returns an error
+// if a call takes longer than maxSilence, and nil when the connection has ended for another reason.
 func watch(done <-chan struct{}, every, maxSilence time.Duration, ask func() error) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Keyring keeps the secrets that the user typed in memory: unlocked keys and passwords.
-// All connections of a command share one Keyring, so that no prompt appears twice,
-// neither for the second node nor after a reboot.
+// Keyring keeps in memory the secrets that the user typed: unlocked keys and passwords. All
+// connections of a command share one Keyring, so that no prompt appears twice, neither for the
+// second node nor after a reboot.
 type Keyring struct {
 	mu        sync.Mutex
 	keys      map[string]ssh.Signer
@@ -20,8 +20,9 @@ func NewKeyring() *Keyring {
 	return &Keyring{keys: map[string]ssh.Signer{}, passwords: map[string]string{}}
 }
 
-// key returns the key in the file at path. The first call unlocks the key with unlock. Meanwhile
-// other callers wait; if that call succeeds, they get its key without asking the user again.
+// key returns the key in the file at path. The first call unlocks the key with the function unlock.
+// Meanwhile other callers wait; if the first call succeeds, they get its key without asking the
+// user again.
 func (k *Keyring) key(path string, unlock func() (ssh.Signer, error)) (ssh.Signer, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -139,7 +139,7 @@ func (s *lockedSigner) SignWithAlgorithm(rand io.Reader, data []byte, algorithm 
 }
 
 // agentKeys returns the keys of the SSH agent at socket. The connection to the agent must stay open
-// while the keys are used; close ends that connection.
+// while the keys are used; the returned function ends that connection.
 func agentKeys(ctx context.Context, socket string) (keys []ssh.Signer, close func() error, err error) {
 	conn, err := dialAgent(ctx, socket)
 	if err != nil {

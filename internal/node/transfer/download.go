@@ -169,8 +169,8 @@ type download struct {
 	own           bool     // no later copy may continue this part, so run removes it after a failure
 }
 
-// run downloads the file's bytes into a part, verifies the part, and renames it to local. If run
-// fails and the part remains, the next copy continues the part.
+// run downloads the file's bytes into a part, verifies the part, and renames the part to the path
+// local. If run fails and the part remains, the next copy continues the part.
 func (d *download) run(ctx context.Context) (err error) {
 	if err := d.openPart(); err != nil {
 		return err

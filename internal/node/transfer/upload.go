@@ -28,10 +28,9 @@ type CopyResult struct {
 	SentBytes int64 `json:"sentBytes"` // bytes sent over the link
 }
 
-// Upload copies a local file or folder to the node as cp -r does: into remote if remote
-// is a folder or ends in a slash, otherwise to the path remote. It skips a file that is
-// already there, continues an interrupted one, and verifies each file before the file
-// gets its final name.
+// Upload copies a local file or folder to the node as cp -r does: into the path remote if that path
+// is a folder or ends in a slash, otherwise to that path itself. It skips a file that is already
+// there, continues an interrupted one, and verifies each file before the file gets its final name.
 func Upload(ctx context.Context, n *node.Node, local, remote string, r ui.Reporter) (CopyResult, error) {
 	info, err := os.Stat(local)
 	if err != nil {

@@ -61,8 +61,8 @@ func (b *binary) folders() []string {
 	return slices.Compact([]string{filepath.Dir(b.spec.Path), filepath.Dir(b.target)})
 }
 
-// look compares the file with the last look. While the file is being built, look does nothing,
-// since the file's state means nothing.
+// look compares the file with its state at the last look. While the file is being built, look does
+// nothing, since the file's state means nothing.
 func (b *binary) look() {
 	if b.builder != nil && b.builder.building() {
 		return

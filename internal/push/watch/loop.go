@@ -211,8 +211,9 @@ func (l *loop) committed() bool {
 	return false
 }
 
-// watchFolders asks for notifications of the folders of all binaries. If it does not get them for
-// every folder, it returns a text about how swdt notices changes instead; else it returns "".
+// watchFolders asks for notifications of the folders of all binaries. If a folder gets no
+// notifications, watchFolders returns a text about how swdt notices changes instead; otherwise it
+// returns "".
 func (l *loop) watchFolders() string {
 	how := ""
 	for _, b := range l.binaries {
@@ -252,7 +253,7 @@ func (l *loop) report(e Event) {
 	l.Report(e)
 }
 
-// after runs f in the loop after d.
+// after runs f in the loop when the time d has passed.
 func (l *loop) after(d time.Duration, f func()) *time.Timer {
 	return time.AfterFunc(d, func() { l.post(f) })
 }

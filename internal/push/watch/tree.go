@@ -100,8 +100,8 @@ func (t *tree) canMatchBelow(folder []string) bool {
 	return slices.ContainsFunc(t.wanted, func(p pattern) bool { return p.canMatchBelow(folder) })
 }
 
-// look makes a snapshot; before is an earlier one. It omits files that it cannot read,
-// which may just have been removed.
+// look makes a snapshot; before is an earlier snapshot. It omits files that it cannot read, which
+// may just have been removed.
 func (t *tree) look(ctx context.Context, before snapshot) snapshot {
 	now := snapshot{begun: time.Now(), files: map[string]stamp{}}
 	_ = filepath.WalkDir(t.folder, func(path string, entry fs.DirEntry, err error) error {

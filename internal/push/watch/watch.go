@@ -34,7 +34,7 @@ type Options struct {
 	Report func(Event)
 	// Commands are the requests of the user; nil: there are none.
 	Commands <-chan Command
-	// Force pushes once, even if nothing differs.
+	// Force makes the first push to each target restart services even if nothing differs.
 	Force bool
 }
 
@@ -134,7 +134,7 @@ const (
 	Superseded   Kind = "superseded" // a push was cancelled, or failed, after a newer binary appeared
 	Pushed       Kind = "pushed"     // Result is the result of Remote.Push
 	RolledBack   Kind = "rolledBack" // on the user's request
-	Failed       Kind = "failed"     // a connection, push or rollback failed; Retry is the time until the next try
+	Failed       Kind = "failed"     // a connection, push or rollback failed
 )
 
 // Event is one thing that happened.
@@ -143,7 +143,8 @@ type Event struct {
 	Kind  Kind
 	Node  string
 	Names []string // names of components, of a build or of a binary
-	// Took is the duration of the work that ended with this event.
+	// Took is the duration of the work that ended with this event. Retry is the time until swdt
+	// repeats work that failed; 0: swdt does not repeat it.
 	Took    time.Duration
 	Retry   time.Duration
 	Message string
