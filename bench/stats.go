@@ -60,7 +60,7 @@ type Watch struct {
 type Far struct {
 	What string  `json:"what"`
 	CPU  float64 `json:"processorSeconds"`
-	Most int64   `json:"residentBytes"` // the maximum of the largest process
+	Most int64   `json:"residentBytes"` // the largest value of any of these processes
 }
 
 // watched is a node to watch.

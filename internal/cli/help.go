@@ -55,7 +55,7 @@ func addHelp(root *cobra.Command) {
 		if about == "" {
 			about = cmd.Short
 		}
-		// If stdout is closed, there is no place to report it.
+		// If stdout is closed, there is no place to report the error.
 		_, _ = io.WriteString(cmd.OutOrStdout(), strings.TrimSpace(about)+"\n\n"+usage(cmd))
 	})
 	root.SetHelpCommand(helpCommand(root))

@@ -19,8 +19,8 @@ func (a *app) remedies(node, text string) string {
 	return remedy.Rewrite(text, func(args []string) string { return a.commandLine(node, args) })
 }
 
-// remediesFor is remedies for a text that other users read. It adds only the node, since these
-// users have their own node files.
+// remediesFor is like remedies, but for a text that other users read. It adds only the node, since
+// these users have their own node files.
 func (a *app) remediesFor(node, text string) string {
 	elsewhere := &app{env: a.env, root: a.root}
 	return elsewhere.remedies(node, text)

@@ -36,8 +36,8 @@ func CheckFlannel(from string, manifest []*unstructured.Unstructured) error {
 
 // FlannelConfig makes an object suitable for Windows if the object is flannel's ConfigMap; it
 // ignores any other object. live is the present ConfigMap, or nil. If live is nil, FlannelConfig
-// sets the pods' addresses and the VXLAN numbers of Windows. If not, it takes the settings of
-// live and changes only the backend, and only if the backend does not work with Windows.
+// sets the pods' addresses and the VXLAN numbers of Windows. Otherwise it takes the settings
+// of live and changes only the backend, and only if the backend does not work with Windows.
 func FlannelConfig(w Wanted, o, live *unstructured.Unstructured) error {
 	if o.GetKind() != "ConfigMap" || o.GetName() != flannelConfig {
 		return nil

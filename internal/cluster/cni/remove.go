@@ -20,7 +20,9 @@ import (
 
 // Made has the objects that swdt has created in a cluster, in the order in which they are removed.
 type Made struct {
-	Configuration []*unstructured.Unstructured // settings; if these are deleted, the network's programs remove their own objects
+	// Configuration has the settings. If they are deleted, the network's programs remove their own
+	// objects.
+	Configuration []*unstructured.Unstructured
 	Objects       []*unstructured.Unstructured // programs, accounts, rights
 	Namespaces    []*unstructured.Unstructured
 	Kinds         []*unstructured.Unstructured // CustomResourceDefinitions
