@@ -19,7 +19,7 @@ const (
 	IsOff       State = "off"
 	IsOn        State = "on"
 	Interrupted State = "interrupted" // `on` or `off` did not complete
-	Changed     State = "changed"     // something other than swdt trace has changed the service since
+	Changed     State = "changed"     // something other than swdt trace has changed the service since `on`
 	NoService   State = "noService"
 )
 

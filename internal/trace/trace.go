@@ -12,7 +12,7 @@
 // healthy afterwards, everything is rolled back. If only one of two services has caused the
 // rollback, the other service is then changed alone. The guardian on the node carries the
 // transaction out, even if the connection breaks. The previous state is copied and recorded
-// (trace/record) before the transaction begins. So the node always has either the recorded
+// (package tracerecord) before the transaction begins. So the node always has either the recorded
 // state from before or the recorded state from after, and the next command finds out which.
 package trace
 

@@ -28,7 +28,7 @@ type change struct {
 	options Options
 }
 
-// run has the node make the changes, in one transaction that restarts each service once.
+// run makes the changes on the node, in one transaction that restarts each service once.
 func run(ctx context.Context, n *node.Node, changes []change, r ui.Reporter) error {
 	if len(changes) == 0 {
 		return nil

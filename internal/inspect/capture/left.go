@@ -25,7 +25,7 @@ const KeepFor = captureplan.KeepFor
 type Left struct {
 	ID    string
 	Bytes int64
-	Ended time.Time // when its log was last written, by the node's clock
+	Ended time.Time // when the capture's log was last written, by the node's clock
 }
 
 // NothingLeftError reports a node without packets to fetch.

@@ -21,7 +21,7 @@ type NodeCapture struct {
 	log    string // the local copy of the node's own log, if the node cannot convert to pcapng; else ""
 }
 
-// Handling processes the packets of a node while it captures.
+// Handling processes the packets of a node while the node captures.
 type Handling struct {
 	Begin func(wanted *Options, names Names)
 	End   func(node string) error // called at the end of the capture, also after an error; nil: not called

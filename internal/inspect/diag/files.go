@@ -51,8 +51,8 @@ func configurations() []string {
 	}
 }
 
-// configuration stores the files that match configurations, and the configuration files that the
-// command lines of kubelet, containerd and kube-proxy name.
+// configuration stores the files that match the patterns of configurations, and the configuration
+// files that the command lines of kubelet, containerd and kube-proxy name.
 func configuration(ctx context.Context, t *Task) error {
 	patterns := configurations()
 	for _, name := range []string{"kubelet", "containerd", "kube-proxy"} {
@@ -103,8 +103,8 @@ func namedFiles(line string) (paths []string) {
 	return paths
 }
 
-// read stores a part of a file of the node. The part begins at offset; most is its maximum
-// number of bytes.
+// read stores a part of a file of the node. The part begins at offset. The parameter most is the
+// maximum number of bytes of the part.
 func (t *Task) read(ctx context.Context, record FileRecord, path string, offset, most int64) error {
 	if record.Raw {
 		ctx = unredacted(ctx)

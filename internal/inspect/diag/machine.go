@@ -139,7 +139,7 @@ func exitCode(r serviceRow) string {
 func (r *serviceRow) configure(ctx context.Context, client agentv1.ServicesClient) error {
 	reply, err := client.Get(ctx, &agentv1.GetServiceRequest{Name: r.Name})
 	if errors.Is(err, fault.ErrNoService) {
-		return nil // the service was removed since it was listed
+		return nil // the service was removed after it was listed
 	}
 	if err != nil {
 		return fmt.Errorf("read service %s: %w", r.Name, err)

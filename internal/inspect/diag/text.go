@@ -104,7 +104,7 @@ func (r NodeReport) WriteText(p *ui.Page) error {
 	return ui.Table(p, []string{"SEVERITY", "FINDING", "SEEN", "REMEDY"}, rows)
 }
 
-// TableReport is one table of a node, in the form that the live command prints.
+// TableReport is the result of `swdt diag show` for one table of a node.
 type TableReport struct {
 	Nodes []NodeTable `json:"nodes"`
 }

@@ -62,7 +62,7 @@ type Certificate struct {
 	NotAfter time.Time `json:"notAfter"`
 }
 
-// ContainerdConfig is the part of containerd's configuration that rules read.
+// ContainerdConfig is a part of containerd's configuration.
 type ContainerdConfig struct {
 	Path        string `json:"path"`
 	Exists      bool   `json:"exists"`

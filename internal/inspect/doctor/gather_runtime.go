@@ -132,8 +132,8 @@ func (g *gatherer) networks(ctx context.Context) error {
 	return err
 }
 
-// orphans gathers the processes that should belong to a pod and do not. It leaves out the
-// processes' command lines, since command lines may contain secrets.
+// orphans gathers the processes that should have an owner and have none (see owners.Table). It
+// leaves out the processes' command lines, since command lines may contain secrets.
 func (g *gatherer) orphans(ctx context.Context) error {
 	table, err := owners.Gather(ctx, g.Node)
 	if err == nil && len(table.Gaps) > 0 {

@@ -116,7 +116,7 @@ func ending(s preflight.Service) string {
 	const never = 1077 // ERROR_SERVICE_NEVER_STARTED
 	seen := fmt.Sprintf("exit code %d", s.ExitCode)
 	switch {
-	case s.Running(): // the service is starting
+	case s.Running(): // the service is starting or stopping, or is paused
 		return ""
 	case s.ExitCode == never:
 		seen = "it was not started since Windows started"

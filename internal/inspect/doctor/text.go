@@ -99,7 +99,7 @@ type grouped struct {
 	evidence      grouping
 }
 
-// groupFindings merges the findings of several nodes that have the same text and remedy. The merged
+// groupFindings merges the findings that differ only in their nodes and their evidence. The merged
 // findings are sorted by severity, the worst first, then in the order of the rules.
 func groupFindings(reports []Report) (all []*grouped) {
 	index := map[finding.Fault]*grouped{}
@@ -161,7 +161,8 @@ func (g *grouped) entry(reports int, o TextOptions) finding.Entry {
 	return e
 }
 
-// list joins names of nodes, and shortens the list if there are many.
+// list joins names of nodes. If there are many names and o.Wide is false, it returns only the first
+// names and the number of the others.
 func (o TextOptions) list(nodes []string) string {
 	if more := len(nodes) - maxNames; more > 1 && !o.Wide {
 		return fmt.Sprintf("%s and %d more", strings.Join(nodes[:maxNames], ", "), more)

@@ -47,5 +47,5 @@ type Query struct {
 	Until    time.Time
 	Last     int // how many stored events to read from the end of each channel; 0: none; negative: all
 	Follow   bool
-	Wants    func(Event) bool // nil: all; evaluated on your machine, not on the node
+	Wants    func(Event) bool // selects events on your machine, not on the node; nil: all events
 }

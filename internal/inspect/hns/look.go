@@ -14,7 +14,7 @@ import (
 // LookOptions select the objects and the owners that Look reads.
 type LookOptions struct {
 	Filter  Filter
-	Owners  bool   // asks the node's container runtime for the owners
+	Owners  bool   // reports whether Look asks the node's container runtime for the owners
 	Cluster Known  // the pods and Services that the cluster listed
 	Pipe    string // the named pipe of the container runtime
 }

@@ -43,7 +43,8 @@ func NewObserver(n *node.Node, o Options) *Observer {
 }
 
 // Observe waits for Options.Window, and returns the table at the end of the wait. CPU usage is the
-// mean since the previous Observe. The first Observe also samples the processes before it waits.
+// mean since the previous Observe. The first Observe, and the first one after Forget, also sample
+// the processes before they wait.
 func (o *Observer) Observe(ctx context.Context) (Table, error) {
 	if len(o.before.processes) == 0 {
 		first, err := o.sample(ctx)

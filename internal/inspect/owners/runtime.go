@@ -60,7 +60,7 @@ func askRuntime(ctx context.Context, n criproxy.Node, pipe string) (answer runti
 	ask := func(id string, info func() (map[string]string, error)) {
 		work.Go(func() error {
 			details, err := info()
-			if status.Code(err) == codes.NotFound { // it was removed after the runtime listed it
+			if status.Code(err) == codes.NotFound { // the pod or container was removed after it was listed
 				return nil
 			}
 			mutex.Lock()

@@ -11,7 +11,7 @@ type Row struct {
 	Key      Key
 	Point    Point
 	Limit    float64
-	Computed *float64 // cores; nil if the series is too short
+	Computed *float64 // cores; nil if the series gives no rate (see the function Computed)
 	Age      time.Duration
 	Verdicts []Verdict
 	// Checked has the rules that could judge the sample. For these rules, the series is long
@@ -93,8 +93,8 @@ type group struct {
 }
 
 // Add adds the samples of a reading to their series, and returns a judged row for each sample. It
-// returns no rows for a reading with an error. The caller must add the readings of one source and
-// caller in the order in which they were received.
+// returns no rows for a reading with an error. The readings of one source and caller must be added
+// in the order in which swdt received them.
 func (f *Follower) Add(r Reading) []Row {
 	if r.Err != "" {
 		return nil

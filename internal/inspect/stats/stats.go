@@ -29,7 +29,7 @@ func Sources() []Source { return []Source{CRI, Summary, Node} }
 // container without a restart between them.
 type Container struct {
 	Node      string `json:"node,omitempty"`
-	ID        string `json:"id,omitempty"` // the runtime's ID; for the kubelet's summary, the container's start
+	ID        string `json:"id,omitempty"` // the runtime's ID; for the kubelet's summary, the container's start time
 	Namespace string `json:"namespace,omitempty"`
 	Pod       string `json:"pod"`
 	Name      string `json:"name,omitempty"` // empty: the pod as a whole
