@@ -6,10 +6,12 @@
 // file or from a bundle, give the same findings. A rule that needs an unknown fact is
 // skipped, which is not the same as finding nothing.
 //
-//   - facts.go: all facts that rules read, with their JSON form. Facts contain neither keys
+//   - facts.go, facts_kubernetes.go: all facts, with their JSON form. Facts contain neither keys
 //     nor tokens, and swdt redacts the texts of facts when it stores them
+//   - factsfile.go: stores facts in a file, and reads them again
 //   - gather*.go, netsh.go, kubeconfig.go, containerd.go: gather the facts
 //   - rules.go: the list of rules; rules_*.go: the rules, by subject
+//   - fleet.go: runs the rules for several nodes
 //   - text.go, pages.go: print reports and rules
 package doctor
 

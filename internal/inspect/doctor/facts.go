@@ -68,7 +68,7 @@ func (f Fact[T]) why() string {
 	return f.Unknown
 }
 
-// Facts are all facts that rules read.
+// Facts are all facts about a node.
 type Facts struct {
 	Form  int       `json:"form"`
 	Node  string    `json:"node"` // the name in the node file
