@@ -2,7 +2,7 @@ package up
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 	"time"
 
@@ -65,8 +65,7 @@ func (w *work) leave(name string) func(context.Context, ui.Reporter) (done, erro
 	return func(ctx context.Context, r ui.Reporter) (done, error) {
 		i := slices.IndexFunc(w.documents, func(d config.Document) bool { return d.Node.Metadata.Name == name })
 		if i < 0 {
-			return done{}, fmt.Errorf("no given node file describes the node: name the node's file with --config, " +
-				"or undo the join with `swdt reset`")
+			return done{}, errors.New("no given node file describes the node: name the node's file with --config")
 		}
 		made := w.notes.now()
 		if slices.Contains(made.Machines, name) && !w.Machines.Exist(name) {

@@ -2,7 +2,7 @@ package smoke
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
 
@@ -160,14 +160,6 @@ func unfit(n cluster.Node) error {
 	return nil
 }
 
-// names returns the names of nodes.
-func names(all []cluster.Node) (list []string) {
-	for _, n := range all {
-		list = append(list, n.Name)
-	}
-	return list
-}
-
 // address returns the URL of the API server's Service in the cluster.
 func address(ctx context.Context, c *cluster.Cluster) (string, error) {
 	const name = "kubernetes"
@@ -177,7 +169,7 @@ func address(ctx context.Context, c *cluster.Cluster) (string, error) {
 			Namespace: metav1.NamespaceDefault, Name: name}, err)
 	}
 	if len(service.Spec.Ports) == 0 || service.Spec.ClusterIP == "" {
-		return "", fmt.Errorf("Service default/kubernetes has no address: the API server makes it when it starts")
+		return "", errors.New("the Service default/kubernetes has no address; the API server makes the Service when it starts")
 	}
 	return "https://" + hostPort(service.Spec.ClusterIP, service.Spec.Ports[0].Port) + "/version", nil
 }
