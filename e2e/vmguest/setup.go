@@ -201,7 +201,8 @@ func mountCDs() ([]winsetup.Drive, error) {
 	return drives, nil
 }
 
-// load reads a file of the media, as Setup loads its own Windows into memory.
+// load reads a file of the media to its end. A real Setup reads this file to load Windows PE into
+// memory.
 func load(m winsetup.Machine, name string) error {
 	file, _, err := openMedia(m, name)
 	if err != nil {

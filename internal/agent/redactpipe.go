@@ -78,7 +78,8 @@ func (s *networkService) redactedCall(call grpc.ServerStream, path string, r *re
 	return call.SendMsg(clean)
 }
 
-// pipeBytes reads and writes the bytes of a relayed pipe.
+// pipeBytes is the stream of a Pipe call as an io.ReadWriteCloser: Read returns the bytes that the
+// caller sends, and Write sends bytes to the caller.
 type pipeBytes struct {
 	stream *pipeStream
 	unread []byte

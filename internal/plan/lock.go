@@ -47,7 +47,7 @@ func LockError(err error) error {
 
 // BusyError reports a node that another swdt is changing.
 type BusyError struct {
-	Holder string // the text that Holder returned in the other swdt; empty: unknown
+	Holder string // what func Holder returned in the swdt that holds the lock; empty: unknown
 	Err    error
 }
 

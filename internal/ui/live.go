@@ -16,7 +16,7 @@ type live struct {
 	w io.Writer
 
 	mutex     sync.Mutex
-	container *mpb.Progress // nil until a live line is shown
+	container *mpb.Progress // nil until a live line is shown, and after clear
 	lines     []*liveLine
 	ended     bool
 }

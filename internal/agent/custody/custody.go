@@ -30,7 +30,7 @@ import (
 type ForeignError struct {
 	Path   string
 	Reason string
-	Err    error // why moving the root aside failed; nil if that was not tried
+	Err    error // why moving the root aside failed; nil if no move failed
 }
 
 func (e *ForeignError) Error() string {

@@ -28,7 +28,8 @@ func (s *scan) commandOption(begin, end int, b behind) int {
 	return 0
 }
 
-// shortOption redacts the value behind -p and similar options.
+// shortOption redacts the value after -p or a similar option, if the value is a password for the
+// program before the option. It returns the end of the value, or 0 if it redacts nothing.
 func (s *scan) shortOption(begin, end int, name []byte, b behind) int {
 	if !s.isPassword(begin, name) {
 		return 0

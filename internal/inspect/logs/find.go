@@ -75,8 +75,9 @@ type finder struct {
 	podLogs string // the containers' log folder; "": the setting was not read yet
 }
 
-// Find returns the files of the sources. It also returns files that do not exist yet, if the settings
-// of a service contain their paths, or if a source is file:PATH with such a path.
+// Find returns the files of the sources. It also returns a file that does not exist yet if the
+// settings of a service name it as the service's log, or if a source names it as file:PATH without
+// a *.
 func Find(ctx context.Context, n *node.Node, names []string) ([]Found, error) {
 	all, _, err := find(ctx, n, names)
 	return all, err

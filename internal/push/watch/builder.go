@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// builder runs one build whenever the build's sources change. If the sources change while the build
-// runs, that run is stopped, and another one starts.
+// builder runs the build spec when the watch starts, and again when the build's sources change. A
+// change while the build runs stops that run and starts another one, unless the build itself seems to
+// have made the change.
 type builder struct {
 	*loop
 	spec     *Build

@@ -171,8 +171,8 @@ func (c *Cluster) Kubeconfig(server string) ([]byte, error) {
 	return kubeconfig(server, c.ca.pem, certificate, key)
 }
 
-// WriteKubeconfig writes the administrator's kubeconfig to a file that only the file's owner can
-// read.
+// WriteKubeconfig writes the administrator's kubeconfig to path. Only the owner can read a new file;
+// a file that exists keeps its permissions.
 func (c *Cluster) WriteKubeconfig(path string) error {
 	data, err := c.Kubeconfig("")
 	if err != nil {

@@ -13,8 +13,9 @@ import (
 const sshPort = 22
 
 const (
-	// maxInterfaces bounds the interfaces that a guest's agent may report. maxAddresses bounds the
-	// addresses of each interface, and all addresses of a domain.
+	// maxInterfaces bounds the interfaces that are read from each source. maxAddresses bounds the
+	// addresses that are read from each interface, and all addresses of a domain. Further ones are
+	// ignored.
 	maxInterfaces = 64
 	maxAddresses  = 64
 )

@@ -202,7 +202,7 @@ func (v *value) redactNested() {
 }
 
 // walk visits each value with the name that describes the value: its own name, or the name of the
-// list or plural that contains it.
+// list, or of the object with a plural name such as passwords, that contains the value.
 func walk(v *value, name string, visit func(*value, string)) {
 	visit(v, name)
 	for _, child := range v.children {

@@ -43,8 +43,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("QEMU refuses %s: %s", e.Command, e.Desc)
 }
 
-// OfJob reports whether QEMU began the command as a job, and the job failed. Otherwise QEMU refused
-// the command, and has done nothing.
+// OfJob reports whether Command began a job that failed. If not, QEMU refused Command itself. After
+// RunJob, Command may be query-jobs or job-dismiss, when the job has begun already.
 func (e *Error) OfJob() bool { return e.Class == jobFailed }
 
 // Version is QEMU's version.
