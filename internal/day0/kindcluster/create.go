@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -97,7 +98,17 @@ const madeByKind = "make the cluster with kind"
 func (c *Clusters) provideAndRecord(
 	ctx context.Context, one record, doc config.ClusterDocument, r ui.Reporter,
 ) ([]string, error) {
-	changes, err := c.provide(ctx, &one, *doc.Cluster.Spec.ControlPlane.Kind, false, r)
+	wanted := *doc.Cluster.Spec.ControlPlane.Kind
+	// A later create removes the mirrors even if this one is killed before it has written all of them.
+	for _, mirror := range wanted.RegistryMirrors {
+		if !slices.Contains(one.Mirrors, mirror.Registry) {
+			one.Mirrors = append(one.Mirrors, mirror.Registry)
+		}
+	}
+	if err := c.records.put(one); err != nil {
+		return nil, err
+	}
+	changes, err := c.provide(ctx, &one, wanted, false, r)
 	return changes, errors.Join(err, c.records.put(one))
 }
 

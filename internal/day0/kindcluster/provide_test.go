@@ -136,3 +136,19 @@ func TestFailuresToProvide(t *testing.T) {
 		}
 	}
 }
+
+// A create that fails after it has written mirrors has recorded them: a document without them removes
+// them.
+func TestMirrorsOfAFailedCreateAreRemoved(t *testing.T) {
+	k, folder := newFake(t), t.TempDir()
+	k.Images, k.Unsaved = map[string]string{"app:v1": "sha256:1"}, errors.New("no space left on device")
+	_, err := open(t, k, folder).Create(t.Context(), document(t, provided), kindcluster.Options{}, ui.Discard{})
+	if !errors.Is(err, k.Unsaved) || hostsFile(t, k) == "" {
+		t.Fatalf("the create failed with %v, and has written %q", err, hostsFile(t, k))
+	}
+	expect(t, "create without mirrors", created(t, open(t, k, folder), document(t, "workers: 0")),
+		"remove the mirrors of docker.io from dev-control-plane")
+	if text := hostsFile(t, k); text != "" {
+		t.Errorf("the mirrors are still there:\n%s", text)
+	}
+}
