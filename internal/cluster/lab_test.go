@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/sandbox/controlplane"
@@ -287,18 +288,26 @@ func deployAndBind(ctx context.Context, t *testing.T, c *cluster.Cluster, node s
 	if err != nil {
 		t.Fatal(err)
 	}
-	var p corev1.Pod
+	var name string
 	eventually(ctx, t, "the Deployment's pod", func() bool {
 		pods, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
 		if err != nil || len(pods.Items) == 0 {
 			return false
 		}
-		p = pods.Items[0]
+		name = pods.Items[0].Name
 		return true
 	})
-	p.Status.Phase = corev1.PodRunning
-	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-	if _, err := client.CoreV1().Pods("default").UpdateStatus(ctx, &p, metav1.UpdateOptions{}); err != nil {
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error { // the controllers write to the pod too
+		p, err := client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		p.Status.Phase = corev1.PodRunning
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		_, err = client.CoreV1().Pods("default").UpdateStatus(ctx, p, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 }

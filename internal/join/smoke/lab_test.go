@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/join/smoke"
@@ -58,20 +59,29 @@ func lab(t *testing.T) *cluster.Cluster {
 	return c
 }
 
-// register makes a Ready node without a kubelet.
+// register makes a Ready node without a kubelet. The controllers write to a new node too, which is why the
+// status is written again after a conflict.
 func register(ctx context.Context, t *testing.T, c *cluster.Cluster, n *corev1.Node) {
 	t.Helper()
 	n.UID = ""
-	made, err := c.Clientset().CoreV1().Nodes().Create(ctx, n, metav1.CreateOptions{})
-	if err != nil {
+	nodes := c.Clientset().CoreV1().Nodes()
+	if _, err := nodes.Create(ctx, n, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	made.Status = n.Status
-	made.Status.Conditions[0].LastHeartbeatTime = metav1.Now()
-	made.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2"),
-		corev1.ResourceMemory: resource.MustParse("4Gi"), corev1.ResourcePods: resource.MustParse("110")}
-	made.Status.Capacity = made.Status.Allocatable
-	if _, err := c.Clientset().CoreV1().Nodes().UpdateStatus(ctx, made, metav1.UpdateOptions{}); err != nil {
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		made, err := nodes.Get(ctx, n.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		made.Status = n.Status
+		made.Status.Conditions[0].LastHeartbeatTime = metav1.Now()
+		made.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2"),
+			corev1.ResourceMemory: resource.MustParse("4Gi"), corev1.ResourcePods: resource.MustParse("110")}
+		made.Status.Capacity = made.Status.Allocatable
+		_, err = nodes.UpdateStatus(ctx, made, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 }
