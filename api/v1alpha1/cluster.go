@@ -9,14 +9,16 @@ type Cluster struct {
 	// APIVersion is windows.k8s.io/v1alpha1.
 	APIVersion string `yaml:"apiVersion"`
 	// Kind is Cluster.
-	Kind     string      `yaml:"kind"`
+	Kind string `yaml:"kind"`
+	// Metadata names the cluster. The name has at most 50 lower-case letters, digits, and - . between
+	// them, since it becomes a part of container names.
 	Metadata Metadata    `yaml:"metadata"`
 	Spec     ClusterSpec `yaml:"spec"`
 }
 
 // ClusterSpec is the wanted state of the cluster.
 type ClusterSpec struct {
-	ControlPlane ControlPlane   `yaml:"controlPlane,omitempty"`
+	ControlPlane ControlPlane   `yaml:"controlPlane"`
 	Network      ClusterNetwork `yaml:"network,omitempty"`
 }
 

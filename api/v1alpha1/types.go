@@ -19,7 +19,7 @@ type Node struct {
 
 // Metadata names the node.
 type Metadata struct {
-	// Name of the node, as used with --node.
+	// Name of the node, as used with --node, or of the cluster.
 	Name string `yaml:"name"`
 	// Labels to select nodes with (--selector).
 	Labels map[string]string `yaml:"labels,omitempty"`

@@ -20,5 +20,5 @@ func ClusterStarter() []byte { return slices.Clone(clusterStarter) }
 // Starter returns a node file with comments, for new users. It is valid without changes.
 func Starter() []byte { return slices.Clone(starter) }
 
-// Schema returns the JSON Schema of the node file, for editors.
+// Schema returns the JSON Schema of a node file's documents, nodes and clusters, for editors.
 func Schema() []byte { return v1alpha1.Schema() }

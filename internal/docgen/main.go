@@ -1,5 +1,5 @@
 // Command docgen writes generated documentation: the pages under docs/reference (commands from
-// their help, the node file from its schema, results from their Go types), doctor's rules under
+// their help, nodes and clusters from their schema, results from their Go types), doctor's rules under
 // docs/rules, and the picture in docs/architecture.md from the code's imports.
 package main
 
@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -38,7 +39,7 @@ func run(ctx context.Context, folder string) error {
 	if err != nil {
 		return err
 	}
-	file, err := nodeFilePage()
+	documents, err := documentPages()
 	if err != nil {
 		return err
 	}
@@ -55,7 +56,8 @@ func run(ctx context.Context, folder string) error {
 		return err
 	}
 	pages["../architecture.md"] = architecturePage
-	pages["commands.md"], pages["node-file.md"], pages["../rules/doctor.md"] = commands, file, rules
+	pages["commands.md"], pages["../rules/doctor.md"] = commands, rules
+	maps.Copy(pages, documents)
 	// Remove the folder first, so that no schema of a command that no longer exists remains.
 	if err := os.RemoveAll(filepath.Join(folder, "results")); err != nil {
 		return err
@@ -139,18 +141,29 @@ type schema struct {
 	Required    []string           `json:"required"`
 }
 
-func nodeFilePage() ([]byte, error) {
-	var root schema
+// documentPages returns a page for each kind of document, with the document's fields.
+func documentPages() (map[string][]byte, error) {
+	var root struct {
+		Definitions map[string]*schema `json:"definitions"`
+	}
 	if err := json.Unmarshal(v1alpha1.Schema(), &root); err != nil {
 		return nil, fmt.Errorf("read the schema: %w", err)
 	}
-	var page bytes.Buffer
-	page.WriteString("# The node file\n\n" + generated +
-		"`swdt config init` prints a commented file to start from, `swdt config schema` the JSON schema for your " +
-		"editor.\n\n" +
-		"| field | |\n|---|---|\n")
-	root.rows(&page, "")
-	return page.Bytes(), nil
+	pages := map[string][]byte{}
+	for _, one := range []struct{ kind, file, title, starter string }{
+		{v1alpha1.Kind, "node-file.md", "The node file", "config init"},
+		{v1alpha1.ClusterKind, "cluster-file.md", "The cluster's document", "cluster init"},
+	} {
+		if root.Definitions[one.kind] == nil {
+			return nil, fmt.Errorf("the schema has no definition of %s", one.kind)
+		}
+		var page bytes.Buffer
+		fmt.Fprintf(&page, "# %s\n\n%s`swdt %s` prints a commented file to start from, `swdt config schema` the JSON "+
+			"schema for your editor.\n\n| field | |\n|---|---|\n", one.title, generated, one.starter)
+		root.Definitions[one.kind].rows(&page, "")
+		pages[one.file] = page.Bytes()
+	}
+	return pages, nil
 }
 
 // rows writes a row for every field below s. The row of a group comes before the rows of the

@@ -1,11 +1,11 @@
-// Command schemagen writes schema.json, the JSON Schema of the node file, from
-// the Go types and their comments:
+// Command schemagen writes schema.json, the JSON Schema of the documents of kind Node and of
+// kind Cluster, from the Go types and their comments:
 //
 //	go run ./internal/config/schemagen api/v1alpha1
 //
-// schema.go derives the parts of the schema that follow from the types. rules.go adds the
-// rules that only the validation has: patterns, choices and fields that exclude each
-// other.
+// schema.go derives the parts of the schema that follow from the types. rules.go and
+// rules_cluster.go add the rules that only the validation has: patterns, choices and fields
+// that exclude each other.
 package main
 
 import (

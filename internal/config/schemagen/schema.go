@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -19,14 +20,29 @@ type object = map[string]any
 
 func generate(folder string) ([]byte, error) {
 	g := generator{rules: rules(), used: map[string]bool{}}
+	maps.Copy(g.rules, clusterRules())
 	var err error
 	if g.comments, err = comments(folder); err != nil {
 		return nil, err
 	}
-	schema := g.structure(reflect.TypeFor[v1alpha1.Node]())
-	schema["$schema"] = "http://json-schema.org/draft-07/schema#" // the version that editors support best
-	schema["$id"] = "https://raw.githubusercontent.com/swdt-dev/swdt/main/api/v1alpha1/schema.json"
-	schema["title"] = "swdt node file"
+	node := g.structure(reflect.TypeFor[v1alpha1.Node]())
+	cluster := g.structure(reflect.TypeFor[v1alpha1.Cluster]())
+	schema := object{
+		"$schema":     "http://json-schema.org/draft-07/schema#", // the version that editors support best
+		"$id":         "https://raw.githubusercontent.com/swdt-dev/swdt/main/api/v1alpha1/schema.json",
+		"title":       "swdt node file",
+		"description": "A document of a node file: a node or a cluster.",
+		"definitions": object{v1alpha1.Kind: node, v1alpha1.ClusterKind: cluster},
+		// An editor completes the kind from here, and all other fields from the definition of the kind.
+		// Until a document has a kind, that is the definition of a node.
+		"properties": object{"kind": object{"enum": []any{v1alpha1.Kind, v1alpha1.ClusterKind}}},
+		"if": object{
+			"required":   []string{"kind"},
+			"properties": object{"kind": object{"const": v1alpha1.ClusterKind}},
+		},
+		"then": object{"$ref": "#/definitions/" + v1alpha1.ClusterKind},
+		"else": object{"$ref": "#/definitions/" + v1alpha1.Kind},
+	}
 	for name := range g.rules {
 		if !g.used[name] {
 			return nil, fmt.Errorf("there is a rule for %s, which does not exist", name)
