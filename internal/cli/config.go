@@ -31,11 +31,14 @@ func (a *app) configInitCommand() *cobra.Command {
 func (a *app) configSchemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
-		Short: "Print the node file's JSON schema, for editors",
-		Example: examples(
-			"config schema > swdt.schema.json", "then: # yaml-language-server: $schema=swdt.schema.json",
-		),
-		Args: arguments(cobra.NoArgs),
+		Short: "Print the JSON schema of nodes and clusters, for editors",
+		Long: `Prints the JSON schema of the documents in node files: of kind Node and of kind
+Cluster. It rejects what swdt rejects, as far as a schema can. An editor with a YAML
+language server uses it for a file with this comment:
+
+  # yaml-language-server: $schema=swdt.schema.json`,
+		Example: examples("config schema > swdt.schema.json", ""),
+		Args:    arguments(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			return a.printBytes(config.Schema())
 		},
@@ -90,11 +93,14 @@ func (a *app) configConvertCommand() *cobra.Command {
 		Short: "Convert an older node file to today's format",
 		Long: `Reads a node file of an older swdt from FILE or stdin and prints it in today's
 format. It understands kind Config and kind Node of sig-windows-dev-tools, with
-deploys or provisioners, and kind Cluster of its fork.
+deploys or provisioners, and kind Cluster of its fork, from which it makes a
+Cluster and a Node: kind for minikube, else the cluster of the kubeconfig, and the
+libvirt domain as the node's VM.
 
 The result does what the older swdt did with the file. A field whose meaning has
-changed is left out, and a comment at the top says so: enableRDP: false left
-Remote Desktop as it was. Fields without a counterpart become comments too.`,
+changed is left out: enableRDP: false left Remote Desktop as it was. Comments at the
+top list such fields, and fields without a counterpart, with their lines and the
+reasons.`,
 		Example: examples(
 			"config convert old.yaml > swdt.yaml", "",
 		),

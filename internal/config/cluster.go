@@ -46,6 +46,25 @@ func LoadAll(sources []string, stdin io.Reader) (ClusterDocument, []Document, er
 	return all.clusters[0], all.nodes, nil
 }
 
+// LoadAny is LoadAll for sources that may have no cluster: the cluster is nil then. They have a cluster
+// or a node.
+func LoadAny(sources []string, stdin io.Reader) (*ClusterDocument, []Document, error) {
+	all, problems := loadAll(sources, stdin)
+	if len(problems) == 0 && len(all.clusters) > 0 {
+		problems = onlyOne(all.clusters, sources)
+	}
+	if len(problems) == 0 && len(all.clusters)+len(all.nodes) == 0 {
+		problems = []Problem{noNode(sources)}
+	}
+	if err := asError(problems); err != nil {
+		return nil, nil, err
+	}
+	if len(all.clusters) == 0 {
+		return nil, all.nodes, nil
+	}
+	return &all.clusters[0], all.nodes, nil
+}
+
 // onlyOne returns a problem if the sources have no cluster or several clusters, and nil if they
 // have exactly one.
 func onlyOne(clusters []ClusterDocument, sources []string) []Problem {

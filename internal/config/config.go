@@ -11,7 +11,8 @@
 //   - select.go: --node and --selector
 //   - resolve.go: ~, $VARIABLES and relative paths
 //   - older.go: the formats of older swdts, and how to recognise them
-//   - convert.go: older formats to today's
+//   - convert.go: older formats to today's; convert_cluster.go: the kind Cluster of the original's fork;
+//     convert_older.go, convert_tree.go: the values of an older document, and those that are left
 //   - starter.go: the file that `swdt config init` writes
 //
 // No problem contains a secret: its text does not quote values that could hold a

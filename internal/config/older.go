@@ -15,7 +15,7 @@ const (
 	otherFormat   format = iota // today's format, or not a file of any swdt
 	configFormat                // kind: Config, the earliest format of the original swdt
 	deploysFormat               // kind: Node with kubernetes.deploys
-	clusterFormat               // kind: Cluster with spec.workload, of the original swdt's fork
+	clusterFormat               // kind: Cluster of the original swdt's fork, which has other fields than today's
 )
 
 // olderFormat returns the older format of a document, or otherFormat if the document is in none.
@@ -27,7 +27,7 @@ func olderFormat(root *yaml.Node) format {
 	switch {
 	case kind == nil || kind.Kind != yaml.ScalarNode:
 		return otherFormat
-	case kind.Value == v1alpha1.ClusterKind && find(root, "spec", "workload") != nil:
+	case kind.Value == v1alpha1.ClusterKind && hasForkFields(root):
 		return clusterFormat
 	case kind.Value == "Config":
 		return configFormat
@@ -35,6 +35,12 @@ func olderFormat(root *yaml.Node) format {
 		return deploysFormat
 	}
 	return otherFormat
+}
+
+// hasForkFields reports whether a document of kind Cluster has a field that only the fork's kind has.
+func hasForkFields(root *yaml.Node) bool {
+	return find(root, "spec", "workload") != nil || find(root, "spec", "calicoVersion") != nil ||
+		find(root, "spec", "controlPlane", "minikube") != nil
 }
 
 // isOurs reports whether a document's API group is this project's, in any version. A

@@ -183,9 +183,12 @@ func checkKind(file string, c chunk, root *yaml.Node) *Problem {
 	switch {
 	case kind == nil || isNull(kind):
 		return problem(orNode(kind, root), "kind", "is missing", understood)
-	case olderFormat(root) == clusterFormat || olderFormat(root) == configFormat:
+	case olderFormat(root) == configFormat:
 		return problem(kind, "kind", kind.Value+" is the format of an older swdt",
 			fmt.Sprintf("`swdt config convert %s` writes it as %s", file, v1alpha1.Kind))
+	case olderFormat(root) == clusterFormat:
+		return problem(kind, "kind", "this "+kind.Value+" is the format of an older swdt",
+			fmt.Sprintf("`swdt config convert %s` writes it as %s and %s", file, v1alpha1.ClusterKind, v1alpha1.Kind))
 	case apiVersion == nil || isNull(apiVersion):
 		return problem(orNode(apiVersion, root), "apiVersion", "is missing", understood)
 	case apiVersion.Value != v1alpha1.APIVersion:

@@ -80,7 +80,7 @@ func TestLoadProblems(t *testing.T) {
 		"kind": {
 			"apiVersion: windows.k8s.io/v1alpha1\nkind: Cluster\nspec: {workload: {}}\n---\napiVersion: v1\nkind: " +
 				"Node\n---\nkind: Node\n---\napiVersion: windows.k8s.io/v1alpha1\nkind: node\n---\n[1]\n---\n{}\n",
-			"-:2: kind: Cluster is the format of an older swdt; `swdt config convert -` writes it as Node\n" +
+			"-:2: kind: this Cluster is the format of an older swdt; `swdt config convert -` writes it as Cluster and Node\n" +
 				"-:5: apiVersion: \"v1\" is not understood; write apiVersion: windows.k8s.io/v1alpha1 and kind: Node\n" +
 				"-:8: apiVersion: is missing; write apiVersion: windows.k8s.io/v1alpha1 and kind: Node\n" +
 				"-:11: kind: \"node\" is not understood; write apiVersion: windows.k8s.io/v1alpha1 and kind: Node\n" +
