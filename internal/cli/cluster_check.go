@@ -10,9 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
-	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/day0/existing"
-	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
 	"github.com/swdt-dev/swdt/internal/join/smoke"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
@@ -129,7 +126,7 @@ func checkImage(flag, image string) error {
 }
 
 // checkedCluster returns the cluster of the kubeconfig or, if only -c names one, of the document.
-func (a *app) checkedCluster(ctx context.Context, o *clusterCheckOptions) (found *cluster.Cluster, err error) {
+func (a *app) checkedCluster(ctx context.Context, o *clusterCheckOptions) (*cluster.Cluster, error) {
 	if o.cluster.named() || len(a.global.config) == 0 {
 		return o.cluster.open()
 	}
@@ -137,22 +134,7 @@ func (a *app) checkedCluster(ctx context.Context, o *clusterCheckOptions) (found
 	if err != nil {
 		return nil, err
 	}
-	if doc.Cluster.Spec.ControlPlane.Existing != nil {
-		a.rememberExisting(doc)
-		return existing.Open(doc)
-	}
-	err = a.withCluster(ctx, doc, func(ctx context.Context, all *kindcluster.Clusters, doc config.ClusterDocument,
-		_ ui.Reporter) error {
-		if _, err := all.Status(ctx, doc.Cluster.Metadata.Name); err != nil {
-			return err
-		}
-		text, err := all.Kubeconfig(doc.Cluster.Metadata.Name, false)
-		if err == nil {
-			found, err = cluster.Parse(text)
-		}
-		return err
-	})
-	return found, err
+	return a.openDocument(ctx, doc)
 }
 
 // unreachable adds an exit code to an error: the code for an unreachable node, if err means that

@@ -2,9 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
+	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/day0/existing"
 	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
@@ -30,10 +32,35 @@ func (a *app) rememberExisting(doc config.ClusterDocument) {
 	}
 }
 
+// openDocument returns the cluster of a document as `swdt up` finds it: by the kubeconfig of the existing
+// control plane, or by that of kind. A cluster of kind must exist.
+func (a *app) openDocument(ctx context.Context, doc config.ClusterDocument) (found *cluster.Cluster, err error) {
+	if doc.Cluster.Spec.ControlPlane.Existing != nil {
+		a.rememberExisting(doc)
+		return existing.Open(doc)
+	}
+	err = a.withCluster(ctx, doc, func(ctx context.Context, all *kindcluster.Clusters, doc config.ClusterDocument,
+		_ ui.Reporter) error {
+		if _, err := all.Status(ctx, doc.Cluster.Metadata.Name); err != nil {
+			return err
+		}
+		text, err := all.Kubeconfig(doc.Cluster.Metadata.Name, false)
+		if err == nil {
+			found, err = cluster.Parse(text)
+		}
+		return err
+	})
+	return found, err
+}
+
 func (a *app) clusterStatusCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "status",
-		Short:   "Show the cluster: its API server and its Linux nodes",
+		Use:   "status",
+		Short: "Show the cluster: its API server, its Linux nodes, and differences to its document",
+		Long: `Shows the API server and the Linux nodes of the cluster, and each field of the
+document whose value the cluster does not have, with the file and line, the
+cluster's value, and a remedy. Fields that the document leaves out are compared
+with their defaults; for an existing cluster, only the addresses are compared.`,
 		Example: examples("cluster status -c cluster.yaml", ""),
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -47,7 +74,11 @@ func (a *app) clusterStatusCommand() *cobra.Command {
 			return a.onCluster(cmd.Context(), doc, func(
 				ctx context.Context, all *kindcluster.Clusters, doc config.ClusterDocument, _ ui.Reporter,
 			) (kindcluster.Report, error) {
-				return all.Status(ctx, doc.Cluster.Metadata.Name)
+				report, err := all.Compare(ctx, doc)
+				for i, d := range report.Differences {
+					report.Differences[i].Remedy = a.remedies("", d.Remedy)
+				}
+				return report, err
 			})
 		},
 	}
@@ -66,7 +97,7 @@ func (a *app) runExistingStatus(ctx context.Context, doc config.ClusterDocument)
 func existingStatus(ctx context.Context, doc config.ClusterDocument) (kindcluster.Report, error) {
 	report := kindcluster.Report{
 		Outcome:    fleet.NewOutcome(doc.Cluster.Metadata.Name, fleet.OK, nil),
-		Containers: []kindcluster.Container{},
+		Containers: []kindcluster.Container{}, Changes: []string{}, Differences: []config.Problem{},
 	}
 	api, err := existing.Open(doc)
 	if err != nil {
@@ -76,7 +107,13 @@ func existingStatus(ctx context.Context, doc config.ClusterDocument) (kindcluste
 		return report, err
 	}
 	report.Server = api.Server()
-	report.Version, err = existing.Version(ctx, doc, api)
+	if report.Version, err = existing.Version(ctx, doc, api); err != nil {
+		return report, err
+	}
+	var different *config.Error
+	if err = existing.CheckSubnets(ctx, doc, api); errors.As(err, &different) {
+		report.Differences, err = different.Problems, nil
+	}
 	return report, err
 }
 

@@ -141,7 +141,7 @@ func (c *Clusters) Plan(ctx context.Context, doc config.ClusterDocument) (Plan, 
 	}
 	text, err := json.Marshal(wanted)
 	if err == nil && !bytes.Equal(compact(begun.Wanted), text) {
-		err = &DifferentError{Name: plan.Name}
+		err = different(doc, begun)
 	}
 	if err != nil {
 		return plan, err
@@ -229,7 +229,7 @@ func (c *Clusters) existing(
 	ctx context.Context, doc config.ClusterDocument, one record, wanted []byte, r ui.Reporter,
 ) (Report, error) {
 	if !bytes.Equal(compact(one.Wanted), wanted) {
-		return Report{}, &DifferentError{Name: one.Name}
+		return Report{}, different(doc, one)
 	}
 	changes, err := c.provideAndRecord(ctx, one, doc, r)
 	if err != nil {
@@ -249,14 +249,6 @@ func compact(text []byte) []byte {
 		return text
 	}
 	return b.Bytes()
-}
-
-// DifferentError reports a cluster that was made from another document.
-type DifferentError struct{ Name string }
-
-func (e *DifferentError) Error() string {
-	return fmt.Sprintf("cluster %s was made from other settings, and kind cannot change a cluster: "+
-		"delete it with `swdt cluster delete`, or undo the changes of the file", e.Name)
 }
 
 // cleanLimit bounds the clean-up after a failed Create.

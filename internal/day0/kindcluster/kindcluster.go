@@ -4,6 +4,7 @@
 //   - kindcluster.go: the clusters of this user; record.go: records of the clusters that swdt made
 //   - config.go: a cluster document as kind's configuration; check.go: checks of your machine
 //   - create.go, delete.go: the changes; status.go: the state of a cluster
+//   - difference.go: a cluster against a document that has changed since
 //   - provide.go: the images and the registry mirrors of a cluster's Linux nodes
 //   - runtime.go: Docker, Podman or nerdctl
 //   - progress.go, errors.go: kind's messages as progress, and its failures with their reasons

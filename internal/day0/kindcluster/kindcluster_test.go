@@ -59,8 +59,9 @@ func TestCreateIsDoneOnce(t *testing.T) {
 	report, err := open(t, k, folder).Create(t.Context(), doc, kindcluster.Options{}, ui.Discard{})
 	want := kindcluster.Report{
 		Outcome: fleet.Outcome{Name: "dev", Result: fleet.Changed}, Context: "kind-dev", Server: k.Server, Version: "v1.36.3",
-		Containers: []kindcluster.Container{{Name: "dev-control-plane", Role: "control-plane", Address: "172.18.0.2"}},
-		Changes:    []string{"make the cluster with kind"},
+		Containers:  []kindcluster.Container{{Name: "dev-control-plane", Role: "control-plane", Address: "172.18.0.2"}},
+		Changes:     []string{"make the cluster with kind"},
+		Differences: []config.Problem{},
 	}
 	if diff := cmp.Diff(want, report); err != nil || diff != "" {
 		t.Fatalf("%v (-want +got):\n%s", err, diff)

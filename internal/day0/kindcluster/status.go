@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/kind/pkg/cluster/nodes"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
@@ -31,6 +32,9 @@ type Report struct {
 	Containers []Container `json:"containers"`
 	// Changes describes the changes that Create has made.
 	Changes []string `json:"changes"`
+	// Differences are the fields of the document whose values the cluster does not have. Only the
+	// status has them.
+	Differences []config.Problem `json:"differences"`
 }
 
 // ControlPlaneRole is the role of the container with the API server.
@@ -44,23 +48,50 @@ type Container struct {
 }
 
 func emptyReport(name, result string) Report {
-	return Report{Outcome: fleet.NewOutcome(name, result, nil), Containers: []Container{}, Changes: []string{}}
+	return Report{
+		Outcome: fleet.NewOutcome(name, result, nil), Containers: []Container{}, Changes: []string{},
+		Differences: []config.Problem{},
+	}
 }
 
 // Status describes a cluster that swdt has made. If there is no such cluster, the error is
 // ErrNoCluster.
 func (c *Clusters) Status(ctx context.Context, name string) (Report, error) {
+	one, err := c.made(name)
+	if err != nil {
+		return Report{}, err
+	}
+	return c.describe(ctx, one)
+}
+
+// Compare is Status with the differences between the cluster and a document.
+func (c *Clusters) Compare(ctx context.Context, doc config.ClusterDocument) (Report, error) {
+	one, err := c.made(doc.Cluster.Metadata.Name)
+	if err != nil {
+		return Report{}, err
+	}
+	found, err := differences(doc, one)
+	if err != nil {
+		return Report{}, err
+	}
+	report, err := c.describe(ctx, one)
+	report.Differences = found
+	return report, err
+}
+
+// made returns the record of a complete cluster that swdt has made.
+func (c *Clusters) made(name string) (record, error) {
 	one, there, err := c.look(name)
 	switch {
 	case err != nil:
-		return Report{}, err
+		return one, err
 	case !there:
-		return Report{}, fmt.Errorf("cluster %s: %w", name, ErrNoCluster)
+		return one, fmt.Errorf("cluster %s: %w", name, ErrNoCluster)
 	case !one.Complete:
-		return Report{}, fmt.Errorf("cluster %s is incomplete, since its create was interrupted: "+
+		return one, fmt.Errorf("cluster %s is incomplete, since its create was interrupted: "+
 			"`swdt cluster create` makes it again", name)
 	}
-	return c.describe(ctx, one)
+	return one, nil
 }
 
 // Made reports whether kind has containers of a cluster that swdt has made, or has begun to make.
@@ -137,6 +168,9 @@ func (r Report) WriteText(page *ui.Page) error {
 		if change != madeByKind {
 			lines = append(lines, "  "+change)
 		}
+	}
+	for _, d := range r.Differences {
+		lines = append(lines, "differs: "+d.String())
 	}
 	_, err := fmt.Fprintln(page, strings.Join(lines, "\n"))
 	return err
