@@ -72,6 +72,8 @@ type app struct {
 	// ofDocument selects the existing cluster that spec.controlPlane.existing of the document of kind
 	// Cluster names. It is empty if no such document was read, or if its cluster is made by swdt.
 	ofDocument clusterOptions
+	// readCluster reports whether this command works on the cluster of a document that --config names.
+	readCluster bool
 
 	keysWork *atomic.Bool // set while a live table reads keys from the terminal: swdt asks no question then
 }

@@ -23,6 +23,17 @@ func forNodes(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
+// usesDocument marks the commands whose --config names the document of a cluster.
+const usesDocument = "swdt-uses-document"
+
+func forDocument(cmd *cobra.Command) *cobra.Command {
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[usesDocument] = "true"
+	return cmd
+}
+
 // examples formats examples: pairs alternates the arguments of a command and their description.
 func examples(pairs ...string) string {
 	width := 0

@@ -12,6 +12,8 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/cluster/cni"
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/day0/up"
 	"github.com/swdt-dev/swdt/internal/join/podnetwork"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
@@ -24,11 +26,13 @@ func (a *app) networkCommand() *cobra.Command {
 	cmd := group("network", "Install the pod network of a cluster with Windows nodes",
 		a.networkInstallCommand(), a.networkStatusCommand(), a.networkRemoveCommand())
 	cmd.Long = `Installs Calico (by its operator) or flannel with all settings that Windows nodes
-need, and kube-proxy for Windows. It works on the cluster of a kubeconfig and
-contacts no node, unless --on-nodes is set.`
+need, and kube-proxy for Windows. It works on the cluster of a kubeconfig or, with
+-c, on that of a document of kind Cluster, and contacts no node, unless --on-nodes
+is set.`
 	cmd.Example = examples(
 		"network install --dry-run", "what would change",
 		"network install", "Calico, with the cluster's own addresses",
+		"network install -c cluster.yaml", "the network of the document",
 		"network status", "does it work on the Windows nodes?",
 	)
 	return cmd
@@ -53,7 +57,7 @@ type networkInstallOptions struct {
 
 func (a *app) networkInstallCommand() *cobra.Command {
 	o := &networkInstallOptions{}
-	cmd := canDryRun(&cobra.Command{
+	cmd := forDocument(canDryRun(&cobra.Command{
 		Use: "install [calico|flannel] [flags]", Short: "Install the pod network, or what it lacks for Windows",
 		SuggestFor: []string{"up", "apply", "create", "setup"},
 		Long: `Installs the pod network of a cluster. The default is Calico: its operator, HNS as
@@ -66,6 +70,10 @@ The addresses come from the cluster. The manifest is the published one, whose ha
 swdt knows; name another one with --version or --manifest, and its hash with
 --sha256. --mirror replaces the internet.
 
+With -c, the document of kind Cluster names the cluster, and its spec.network the
+network, version, manifest, hash and addresses, as for "swdt up"; the argument and
+the flags replace its fields.
+
 swdt adds what is missing, by server-side apply as the field manager "swdt". It
 keeps objects and settings that already work. A setting that does not work and
 that another manager owns is a conflict: it is shown, and nothing is changed,
@@ -76,6 +84,7 @@ the cluster has, and reports the reason if it does not.`,
 		Example: examples(
 			"network install --dry-run", "the changes, field by field",
 			"network install --kubeconfig admin.conf", "",
+			"network install -c cluster.yaml", "the cluster and network of the document",
 			"network install --mirror ./mirror", "without the internet",
 			"network install flannel --pod-cidr 10.244.0.0/16", "",
 			"network install --manifest tigera-operator.yaml", "a file of your own",
@@ -83,7 +92,7 @@ the cluster has, and reports the reason if it does not.`,
 		Args:      arguments(cobra.MaximumNArgs(1)),
 		ValidArgs: networkNames(),
 		RunE:      func(cmd *cobra.Command, args []string) error { return a.runNetworkInstall(cmd.Context(), o, args) },
-	})
+	}))
 	o.cluster.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&o.version, "version", "", "`version` of the network (default the one whose hash swdt knows)")
@@ -119,14 +128,38 @@ func (a *app) runNetworkInstall(ctx context.Context, o *networkInstallOptions, a
 	if err != nil {
 		return err
 	}
+	files, err := a.networkFiles(o.onNodes)
+	if err != nil {
+		return err
+	}
+	install := podnetwork.Install
+	if files.cluster != nil {
+		if _, err := files.network(args); err != nil {
+			return err
+		}
+		var doc config.ClusterDocument
+		if options, doc, err = o.withDocument(*files.cluster, options, len(args) > 0); err != nil {
+			return err
+		}
+		install = func(ctx context.Context, c *cluster.Cluster, o podnetwork.Options, r ui.Reporter) (podnetwork.Report,
+			error) {
+			return up.InstallNetwork(ctx, doc, c, o, r)
+		}
+	}
+	if err := files.checkMade(ctx, a, &o.cluster); err != nil {
+		return err
+	}
+	c, err := files.open(ctx, a, &o.cluster)
+	if err != nil {
+		return err
+	}
 	options.DryRun = a.global.dryRun
-	return a.changeNetwork(ctx, &o.cluster, func(ctx context.Context, c *cluster.Cluster,
-		r ui.Reporter) (podnetwork.Report, error) {
-		report, err := podnetwork.Install(ctx, c, options, r)
+	return a.changeNetwork(ctx, func(ctx context.Context, r ui.Reporter) (podnetwork.Report, error) {
+		report, err := install(ctx, c, options, r)
 		if err != nil || !o.onNodes || a.global.dryRun {
 			return report, err
 		}
-		nodes, err := a.networkOnNodes(ctx, report.Network, o.wait)
+		nodes, err := a.networkOnNodes(ctx, files, report.Network, o.wait)
 		return report.WithNodes(nodes, err)
 	})
 }
@@ -178,59 +211,61 @@ func firstOr(args []string, otherwise string) string {
 }
 
 // changeNetwork runs an installation or a removal, and prints its report.
-func (a *app) changeNetwork(ctx context.Context, o *clusterOptions,
-	change func(context.Context, *cluster.Cluster, ui.Reporter) (podnetwork.Report, error)) error {
-	if err := a.global.validate(); err != nil {
-		return err
-	}
-	c, err := o.open()
-	if err != nil {
-		return err
-	}
+func (a *app) changeNetwork(ctx context.Context,
+	change func(context.Context, ui.Reporter) (podnetwork.Report, error)) error {
 	ctx, cancel := a.global.bounded(ctx)
 	defer cancel()
 	story := a.newStory()
 	r := story.Node("")
-	report, failure := change(ctx, c, r)
+	report, failure := change(ctx, r)
 	ui.Done(r)
 	story.End()
-	err = a.print(report, func(p *ui.Page) error { return report.WriteText(p, a.global.dryRun) })
+	err := a.print(report, func(p *ui.Page) error { return report.WriteText(p, a.global.dryRun) })
 	return errors.Join(err, a.remedied("", explain(ctx, failure)))
 }
 
 func (a *app) networkStatusCommand() *cobra.Command {
 	o, onNodes := &clusterOptions{}, false
-	cmd := &cobra.Command{
+	cmd := forDocument(&cobra.Command{
 		Use: "status [flags]", Short: "Check the pod network's settings and whether it works",
 		SuggestFor: []string{"check", "show", "get"},
 		Long: `Compares the pod network of a cluster with what Windows nodes need, and checks
-whether its programs run, on Linux and on each Windows node. It changes nothing.
-The exit code is 5 if something is missing or does not work.`,
-		Example: examples("network status", "", "network status --on-nodes -c nodes/", "the nodes' HNS, too"),
-		Args:    arguments(cobra.NoArgs),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runNetworkStatus(cmd.Context(), o, onNodes) },
-	}
+whether its programs run, on Linux and on each Windows node. With -c, it compares
+the network with the document of kind Cluster, too. It changes nothing. The exit code
+is 5 if something is missing or does not work, or if the network is not that of the
+document.`,
+		Example: examples("network status", "", "network status -c cluster.yaml", "the cluster of the document",
+			"network status --on-nodes -c nodes/", "the nodes' HNS, too"),
+		Args: arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runNetworkStatus(cmd.Context(), o, onNodes) },
+	})
 	o.addFlags(cmd)
 	addOnNodesFlag(cmd, &onNodes)
 	return cmd
 }
 
 func (a *app) runNetworkStatus(ctx context.Context, o *clusterOptions, onNodes bool) error {
-	if err := a.global.validate(); err != nil {
+	files, err := a.networkFiles(onNodes)
+	if err != nil {
 		return err
 	}
-	c, err := o.open()
+	options, wanted, err := files.expected()
+	if err != nil {
+		return err
+	}
+	c, err := files.open(ctx, a, o)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := a.global.bounded(ctx)
 	defer cancel()
-	status, err := podnetwork.Look(ctx, c, podnetwork.Options{}, ui.Discard{})
+	status, err := podnetwork.Look(ctx, c, options, ui.Discard{})
 	if err != nil {
 		return a.remedied("", explain(ctx, err))
 	}
+	status.Wanted = wanted
 	if onNodes && status.Network != "" {
-		if status.Nodes, err = a.networkOnNodes(ctx, status.Network, 0); err != nil && status.Nodes == nil {
+		if status.Nodes, err = a.networkOnNodes(ctx, files, status.Network, 0); err != nil && status.Nodes == nil {
 			return err
 		}
 	}
@@ -252,20 +287,22 @@ type networkRemoveOptions struct {
 
 func (a *app) networkRemoveCommand() *cobra.Command {
 	o := &networkRemoveOptions{}
-	cmd := canDryRun(&cobra.Command{
+	cmd := forDocument(canDryRun(&cobra.Command{
 		Use: "remove [calico|flannel] [flags]", Short: "Remove what network install has made",
 		SuggestFor: []string{"uninstall", "delete", "down", "undo"},
 		Long: `Removes the objects that swdt network install has created. All other objects
 stay; in a Calico that others have installed, it turns only Windows off. A kind
 (CustomResourceDefinition) stays as long as objects of this kind exist, since
 they would be removed with the kind: --crds removes both. The nodes keep the
-configuration that the network has written on them.
+configuration that the network has written on them. With -c, the document of kind
+Cluster names the cluster and the network.
 
 Pods have no network afterwards. It asks first, unless --yes or --dry-run is set.`,
-		Example: examples("network remove --dry-run", "", "network remove --yes", ""),
-		Args:    arguments(cobra.MaximumNArgs(1)), ValidArgs: networkNames(),
+		Example: examples("network remove --dry-run", "", "network remove --yes", "",
+			"network remove -c cluster.yaml", "from the cluster of the document"),
+		Args: arguments(cobra.MaximumNArgs(1)), ValidArgs: networkNames(),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runNetworkRemove(cmd.Context(), o, args) },
-	})
+	}))
 	o.cluster.addFlags(cmd)
 	cmd.Flags().BoolVar(&o.crds, "crds", false, "remove the network's kinds too, with all objects of these kinds")
 	cmd.Flags().DurationVar(&o.wait, "wait", defaultNetworkWait, "how long the removal of each object may take")
@@ -274,18 +311,25 @@ Pods have no network afterwards. It asks first, unless --yes or --dry-run is set
 }
 
 func (a *app) runNetworkRemove(ctx context.Context, o *networkRemoveOptions, args []string) error {
-	network, err := cni.NetworkNamed(firstOr(args, ""))
-	if err != nil {
+	if _, err := cni.NetworkNamed(firstOr(args, "")); err != nil {
 		return usagef("%v", err)
 	}
 	prompt, answered := a.prompter(a.newStory()), o.yes || a.global.dryRun
-	if err := canConfirm(prompt, answered, fmt.Sprintf("Remove the pod network %s?", network)); err != nil {
+	if err := canConfirm(prompt, answered, a.removalQuestion(args)); err != nil {
 		return err
 	}
 	if o.wait <= 0 {
 		return usagef("--wait %s: use a positive time, such as 10m", o.wait)
 	}
-	c, err := o.cluster.open()
+	files, err := a.networkFiles(false)
+	if err != nil {
+		return err
+	}
+	network, err := files.network(args)
+	if err != nil {
+		return err
+	}
+	c, err := files.open(ctx, a, &o.cluster)
 	if err != nil {
 		return err
 	}
@@ -294,8 +338,7 @@ func (a *app) runNetworkRemove(ctx context.Context, o *networkRemoveOptions, arg
 		return err
 	}
 	options := podnetwork.RemoveOptions{Network: network, CRDs: o.crds, DryRun: a.global.dryRun, Wait: o.wait}
-	return a.changeNetwork(ctx, &o.cluster, func(ctx context.Context, c *cluster.Cluster,
-		r ui.Reporter) (podnetwork.Report, error) {
+	return a.changeNetwork(ctx, func(ctx context.Context, r ui.Reporter) (podnetwork.Report, error) {
 		return podnetwork.Remove(ctx, c, options, r)
 	})
 }

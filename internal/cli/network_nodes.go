@@ -23,11 +23,11 @@ func addOnNodesFlag(cmd *cobra.Command, onNodes *bool) {
 		"also check over SSH whether HNS has the network\non the nodes of the node files")
 }
 
-// networkOnNodes looks for the pod network in HNS of each node of the node files. limit bounds
+// networkOnNodes looks for the pod network in HNS of each chosen node of the files. limit bounds
 // the wait for the network; 0: do not wait.
-func (a *app) networkOnNodes(ctx context.Context, network string, limit time.Duration) ([]podnetwork.NodeReport,
-	error) {
-	s, err := a.begin()
+func (a *app) networkOnNodes(ctx context.Context, files networkFiles, network string, limit time.Duration) (
+	[]podnetwork.NodeReport, error) {
+	s, err := files.session(a)
 	if err != nil {
 		return nil, err
 	}

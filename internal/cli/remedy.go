@@ -147,13 +147,17 @@ func (a *app) carried(command *cobra.Command, node string, line []string) []stri
 // such flags.
 func (a *app) carriedCluster(command *cobra.Command, line []string) []string {
 	flags := &carriedFlags{line: line}
+	document := a.readCluster && command.Annotations[usesDocument] != "" && len(a.global.config) > 0
+	if document {
+		flags.add("config", "c", a.global.config...)
+	}
 	for _, name := range clusterFlags() {
 		if command.Flags().Lookup(name) != nil {
 			flags.add(name, "", a.invokedWith(name))
 		}
 	}
 	// Without the flag context, --kubeconfig is the file of a new cluster.
-	if command.Flags().Lookup("context") != nil {
+	if command.Flags().Lookup("context") != nil && !document {
 		flags.addCluster(a.ofDocument)
 	}
 	return flags.all

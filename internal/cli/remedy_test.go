@@ -154,6 +154,7 @@ func TestRemediesKeepTheInvocation(t *testing.T) {
 	for _, c := range []struct {
 		name, node, text, want string
 		loaded                 int
+		cluster                bool // the cluster is that of a document
 		args                   []string
 	}{
 		{name: "node files with a space", node: "n1", loaded: 3,
@@ -179,6 +180,11 @@ func TestRemediesKeepTheInvocation(t *testing.T) {
 		{name: "a command for a cluster", node: "n1", loaded: 1,
 			args: []string{"-c", "a.yaml", "join", "--kubeconfig", "a.conf"},
 			text: "`swdt network install --force`", want: "`swdt network install --force --kubeconfig a.conf`"},
+		{name: "a command for the cluster of a document", cluster: true,
+			args: []string{"network", "install", "-c", "my cluster.yaml", "--kubeconfig", "a.conf"},
+			text: "`swdt network install --force`; `swdt cluster status`; `swdt network remove flannel`",
+			want: "`swdt network install --force -c 'my cluster.yaml' --kubeconfig a.conf`; `swdt cluster status`; " +
+				"`swdt network remove flannel -c 'my cluster.yaml' --kubeconfig a.conf`"},
 		{name: "not on nodes", node: "n1", loaded: 3, args: []string{"-c", "a.yaml", "status"},
 			text: "`swdt config init > swdt.yaml`, `swdt help exit-codes`",
 			want: "`swdt config init > swdt.yaml`, `swdt help exit-codes`"},
@@ -197,7 +203,7 @@ func TestRemediesKeepTheInvocation(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := &app{env: Environment{Getenv: func(string) string { return "" }}}
-			a.root, a.loaded = a.rootCommand(), c.loaded
+			a.root, a.loaded, a.readCluster = a.rootCommand(), c.loaded, c.cluster
 			for _, command := range allCommands(a.root) {
 				command.Run, command.RunE = nil, func(cmd *cobra.Command, _ []string) error { return nil }
 			}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/swdt-dev/swdt/internal/cluster/cni"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/day0/existing"
+	"github.com/swdt-dev/swdt/internal/join/podnetwork"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
@@ -49,38 +51,62 @@ func (e *OtherPlaneError) Error() string {
 		"choose another metadata.name, or set controlPlane.kind again and remove that cluster with `swdt down`", e.Name)
 }
 
-// inDocument converts the problems of a pod network's settings to problems with the document's
-// fields, since `swdt up` has no flags for these settings.
-func (w *work) inDocument(err error) error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		var all []error
-		for _, one := range joined.Unwrap() {
-			all = append(all, w.inDocument(one))
+// inDocument converts the problems of the settings o to problems with the fields of the document from
+// which the settings come. It returns unchanged the problem of a setting that the document does not
+// have, or that does not come from it.
+func inDocument(doc config.ClusterDocument, o podnetwork.Options, err error) error {
+	spec := doc.Cluster.Spec.Network
+	services := strings.Join(o.Settings.ServiceCIDRs, ",")
+	return eachError(err, func(err error) error {
+		var (
+			other   *cni.OtherNetworkError
+			setting *cni.SettingError
+		)
+		errors.As(err, &setting)
+		of := func(flag string) bool { return setting != nil && setting.Flag == flag }
+		switch {
+		case errors.As(err, &other) && spec.Plugin == string(o.Settings.Network):
+			return networkProblem(doc, "plugin", fmt.Sprintf("is %s, but the cluster has the pod network %s already, and "+
+				"two do not work together", other.Wanted, other.Found),
+				fmt.Sprintf("write plugin: none to leave the cluster's network as it is, or remove it before %s is installed",
+					other.Wanted))
+		case of("pod-cidr") && spec.PodSubnet == o.Settings.PodCIDR:
+			return networkProblem(doc, "podSubnet", setting.Reason(), "write the pods' addresses, such as 10.244.0.0/16")
+		case of("service-cidr") && spec.ServiceSubnet == services:
+			return networkProblem(doc, "serviceSubnet", setting.Reason(), "write the Services' addresses, such as 10.96.0.0/12")
 		}
-		return errors.Join(all...)
-	}
-	var (
-		other   *cni.OtherNetworkError
-		setting *cni.SettingError
-	)
-	const field = "spec.network."
-	problem := func(name, what, remedy string) error {
-		return &config.Error{Problems: []config.Problem{w.cluster.Problem(field+name, what, remedy)}}
-	}
-	switch {
-	case errors.As(err, &other):
-		return problem("plugin", fmt.Sprintf("is %s, but the cluster has the pod network %s already, and two do not "+
-			"work together", other.Wanted, other.Found),
-			fmt.Sprintf("write plugin: none to leave the cluster's network as it is, or remove it before %s is installed",
-				other.Wanted))
-	case errors.As(err, &setting) && setting.Flag == "pod-cidr":
-		return problem("podSubnet", setting.Reason(), "write the pods' addresses, such as 10.244.0.0/16")
-	case errors.As(err, &setting) && setting.Flag == "service-cidr":
-		return problem("serviceSubnet", setting.Reason(), "write the Services' addresses, such as 10.96.0.0/12")
-	case errors.As(err, &setting): // the address of the API server, for which the document has no field
+		return err
+	})
+}
+
+// withoutFlag converts the problem of a setting for which neither the document has a field nor `swdt up`
+// has a flag: the address of the API server.
+func (w *work) withoutFlag(err error) error {
+	return eachError(err, func(err error) error {
+		var setting *cni.SettingError
+		if !errors.As(err, &setting) {
+			return err
+		}
 		install := remedy.Command("network", "install", w.cluster.Cluster.Spec.Network.Plugin, "--api-server", "HOST:PORT")
-		return problem("plugin", "cannot be installed: "+setting.Reason(), "install it with "+install+
+		return networkProblem(w.cluster, "plugin", "cannot be installed: "+setting.Reason(), "install it with "+install+
 			", and write plugin: none")
+	})
+}
+
+// networkProblem returns a problem with a field of spec.network.
+func networkProblem(doc config.ClusterDocument, field, what, remedy string) error {
+	return &config.Error{Problems: []config.Problem{doc.Problem("spec.network."+field, what, remedy)}}
+}
+
+// eachError returns err with each error that it joins converted.
+func eachError(err error, convert func(error) error) error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return convert(err)
 	}
-	return err
+	var all []error
+	for _, one := range joined.Unwrap() {
+		all = append(all, eachError(one, convert))
+	}
+	return errors.Join(all...)
 }

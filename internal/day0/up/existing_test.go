@@ -195,8 +195,8 @@ func TestNodesLeaveAClusterThatStays(t *testing.T) {
 
 // The cluster decides on all that the document leaves out, and the fields of others stay theirs.
 func TestNetworkOptionsOfAnExistingCluster(t *testing.T) {
-	_, doc, o := existingCluster(t, "plugin: calico")
-	got, err := (&work{cluster: doc, Options: o}).networkOptions()
+	_, doc, _ := existingCluster(t, "plugin: calico")
+	got, err := NetworkOptions(doc)
 	want := podnetwork.Options{Settings: cni.Settings{Network: cni.Calico}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)

@@ -3,7 +3,9 @@ package up
 import (
 	"context"
 
+	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/cluster/cni"
+	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/day0/existing"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/join/podnetwork"
@@ -19,34 +21,31 @@ func (w *work) installNetwork(control *stage) func(context.Context, ui.Reporter)
 			return result, nil
 		}
 		found, err := w.controlPlane(ctx)
-		if err == nil && w.existing() {
-			err = existing.CheckSubnets(ctx, w.cluster, found.api)
-		}
 		if err != nil {
 			return done{}, err
 		}
-		options, err := w.networkOptions()
+		options, err := NetworkOptions(w.cluster)
 		if err != nil {
 			return done{}, err
 		}
-		report, err := podnetwork.Install(ctx, found.api, options, r)
+		options.Mirror, options.DryRun, options.Wait = w.Join.Mirror, w.DryRun, w.NetworkLimit
+		report, err := InstallNetwork(ctx, w.cluster, found.api, options, r)
 		result := w.summary(report.Steps)
 		result.changed = result.changed || report.Result == fleet.Changed
 		if w.existing() {
-			err = w.inDocument(err)
+			err = w.withoutFlag(err)
 		}
 		return result, err
 	}
 }
 
-// networkOptions returns the options of the document's pod network. Subnets that the document leaves
-// out are read from the cluster.
-func (w *work) networkOptions() (podnetwork.Options, error) {
-	wanted := w.cluster.Cluster.Spec.Network
+// NetworkOptions returns the options with which the pod network of a document is installed. The caller
+// may change them. Fields that the document leaves out are decided by the cluster.
+func NetworkOptions(doc config.ClusterDocument) (podnetwork.Options, error) {
+	wanted := doc.Cluster.Spec.Network
 	network, err := cni.NetworkNamed(wanted.Plugin)
 	options := podnetwork.Options{
-		Settings: cni.Settings{Network: network, PodCIDR: wanted.PodSubnet},
-		Version:  wanted.Version, Mirror: w.Join.Mirror, DryRun: w.DryRun, Wait: w.NetworkLimit,
+		Settings: cni.Settings{Network: network, PodCIDR: wanted.PodSubnet}, Version: wanted.Version,
 	}
 	if wanted.ServiceSubnet != "" {
 		options.Settings.ServiceCIDRs = []string{wanted.ServiceSubnet}
@@ -55,6 +54,21 @@ func (w *work) networkOptions() (podnetwork.Options, error) {
 		options.SHA256 = wanted.SHA256
 		return options, err
 	}
-	options.Manifests = []podnetwork.Manifest{{Source: w.cluster.Resolve(wanted.Manifest), SHA256: wanted.SHA256}}
+	options.Manifests = []podnetwork.Manifest{{Source: doc.Resolve(wanted.Manifest), SHA256: wanted.SHA256}}
 	return options, err
+}
+
+// InstallNetwork installs the pod network into the cluster of a document, with the options that
+// NetworkOptions returns. If the cluster was made by another tool, and a field of the document does not
+// fit it, the error is a *config.Error that names the field.
+func InstallNetwork(ctx context.Context, doc config.ClusterDocument, api *cluster.Cluster, o podnetwork.Options,
+	r ui.Reporter) (podnetwork.Report, error) {
+	if doc.Cluster.Spec.ControlPlane.Existing == nil {
+		return podnetwork.Install(ctx, api, o, r)
+	}
+	if err := existing.CheckSubnets(ctx, doc, api); err != nil {
+		return podnetwork.Refused(api, o.Settings.Network, err)
+	}
+	report, err := podnetwork.Install(ctx, api, o, r)
+	return report, inDocument(doc, o, err)
 }

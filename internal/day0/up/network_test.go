@@ -3,13 +3,11 @@ package up
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swdt-dev/swdt/internal/cluster/cni"
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/join"
 	"github.com/swdt-dev/swdt/internal/join/podnetwork"
 )
 
@@ -40,11 +38,7 @@ func TestNetworkOptionsComeFromTheDocument(t *testing.T) {
 		"flannel": {"plugin: flannel, podSubnet: 10.1.0.0/16, serviceSubnet: 10.2.0.0/16", podnetwork.Options{
 			Settings: cni.Settings{Network: cni.Flannel, PodCIDR: "10.1.0.0/16", ServiceCIDRs: []string{"10.2.0.0/16"}}}},
 	} {
-		w := &work{cluster: clusterOf(t, c.network), Options: Options{
-			Join: join.Options{Mirror: "mirror"}, NetworkLimit: time.Minute,
-		}}
-		c.want.Mirror, c.want.Wait = "mirror", time.Minute
-		got, err := w.networkOptions()
+		got, err := NetworkOptions(clusterOf(t, c.network))
 		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}

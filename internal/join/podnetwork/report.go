@@ -49,6 +49,11 @@ func newReport(c *cluster.Cluster, n cni.Network) Report {
 		Nodes: []NodeReport{}}
 }
 
+// Refused returns the report of an installation that did not begin, and err, which is the reason.
+func Refused(c *cluster.Cluster, n cni.Network, err error) (Report, error) {
+	return newReport(c, n).ended(err)
+}
+
 // ended fills in the result.
 func (r Report) ended(err error) (Report, error) {
 	if r.Steps == nil {

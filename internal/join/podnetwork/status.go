@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/cluster/cni"
 	"github.com/swdt-dev/swdt/internal/fleet"
@@ -16,6 +17,7 @@ import (
 type Status struct {
 	Cluster   string `json:"cluster"`   // the API server's URL
 	Network   string `json:"network"`   // "" if no network that swdt knows was found
+	Wanted    string `json:"wanted"`    // the network that the cluster's document names, or none; "" without a document
 	Image     string `json:"image"`     // of the network's main program; "" if that program does not exist
 	Installed string `json:"installed"` // swdt, others, or "" if the network does not exist
 	// Settings have a result for each step of an installation: ok, or skipped if the step is still
@@ -36,6 +38,9 @@ type ConditionState struct {
 
 // Failed reports whether the network lacks a setting, or does not work.
 func (s Status) Failed() bool {
+	if s.other() {
+		return true
+	}
 	for _, step := range s.Settings {
 		if step.State != plan.OK {
 			return true
@@ -52,6 +57,11 @@ func (s Status) Failed() bool {
 		}
 	}
 	return s.Network == ""
+}
+
+// other reports whether the document names another network than the one that the cluster has.
+func (s Status) other() bool {
+	return s.Wanted != "" && s.Wanted != v1alpha1.NoPlugin && s.Wanted != s.Network
 }
 
 // Look reads the state of the pod network that the cluster has, whichever network o.Settings names.
@@ -126,6 +136,14 @@ func detect(ctx context.Context, s *cni.Server) (cni.Network, error) {
 
 // WriteText writes the state for people.
 func (s Status) WriteText(p *ui.Page) error {
+	if err := s.writeNetwork(p); err != nil || !s.other() {
+		return err
+	}
+	_, err := fmt.Fprintf(p, "the cluster's document names %s\n", s.Wanted)
+	return err
+}
+
+func (s Status) writeNetwork(p *ui.Page) error {
 	if s.Network == "" {
 		_, err := fmt.Fprintf(p, "no pod network that swdt installs was found in %s\n", s.Cluster)
 		return err
