@@ -134,7 +134,7 @@ func (o *upOptions) stages() ([]string, error) {
 }
 
 func (a *app) downCommand() *cobra.Command {
-	yes := false
+	yes, noDrain := false, false
 	cmd := forNodes(&cobra.Command{
 		Use:        "down [flags]",
 		Short:      "Remove the cluster and the VMs that up has made",
@@ -143,9 +143,16 @@ func (a *app) downCommand() *cobra.Command {
 takes back the joins of machines that stay, deletes VMs with their disks, and
 the cluster with everything in it. Things that were there before stay, as do
 Windows' settings and the cluster that spec.controlPlane.existing names; down
-lists them. Asks first, unless --yes is set.`,
-		Example: examples("down -c cluster.yaml", "", "down -c cluster.yaml --yes", "in a script"),
-		Args:    arguments(cobra.NoArgs),
+lists them. Asks first, unless --yes is set.
+
+Nodes of a cluster that stays are drained first. --no-drain ends their pods
+without asking the pods' owners: data that pods have only on the node is lost, and so
+are requests that they work on. With it, a node that does not answer is left behind:
+its kubelet and files stay on the machine, and its Node in a cluster that stays.
+down lists such nodes, with the commands that remove the rest later.`,
+		Example: examples("down -c cluster.yaml", "", "down -c cluster.yaml --yes", "in a script",
+			"down -c cluster.yaml --no-drain", "although a node does not answer"),
+		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			prompt := a.prompter(a.newStory())
 			err := canConfirm(prompt, yes, "Remove the cluster, and the VMs that swdt has made for it?")
@@ -153,14 +160,20 @@ lists them. Asks first, unless --yes is set.`,
 				return err
 			}
 			return a.onAll(cmd.Context(), up.Down, func(_ *session, _ config.ClusterDocument, options *up.Options) error {
+				options.NoDrain = noDrain
 				options.Confirm = func(ctx context.Context, things []string) error {
-					return confirm(ctx, prompt, yes, "Remove "+strings.Join(things, ", ")+"?")
+					question := "Remove " + strings.Join(things, ", ") + "?"
+					if noDrain {
+						question = "Remove " + strings.Join(things, ", ") + ", without draining nodes?"
+					}
+					return confirm(ctx, prompt, yes, question)
 				}
 				return nil
 			})
 		},
 	})
 	addYesFlag(cmd, &yes)
+	cmd.Flags().BoolVar(&noDrain, "no-drain", false, "do not evict pods first, and leave nodes behind that do not answer")
 	return cmd
 }
 
@@ -208,6 +221,7 @@ func (a *app) onAll(ctx context.Context, work wholeWork, complete completeUp) er
 	if err := complete(s, doc, &options); err != nil {
 		return err
 	}
+	a.readCluster = true
 	a.rememberExisting(doc)
 	if kind := doc.Cluster.Spec.ControlPlane.Kind; kind != nil {
 		if options.Clusters, err = a.clustersOfKind(ctx, kind.Runtime, ofCluster); err != nil {

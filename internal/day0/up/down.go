@@ -6,14 +6,19 @@ import (
 	"slices"
 	"time"
 
+	"github.com/maruel/natural"
+
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/join"
+	"github.com/swdt-dev/swdt/internal/node/ssh"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
+	"github.com/swdt-dev/swdt/internal/vm"
 )
 
 // Down removes the things that Up has made and recorded: the joins of machines that stay, VMs, and
@@ -32,7 +37,7 @@ func Down(ctx context.Context, doc config.ClusterDocument, documents []config.Do
 	}
 	began := time.Now()
 	stages, err := runStages(ctx, w.removing(made), o.Reporter)
-	return newReport(w.name(), stages, w.kept(made), time.Since(began), err), err
+	return newReport(w.name(), stages, append(w.kept(made), w.lost(made)...), time.Since(began), err), err
 }
 
 // removing returns the stages of Down.
@@ -60,7 +65,8 @@ func (w *work) removing(made record) (all []*stage) {
 }
 
 // leave returns the function that undoes the join of a node. If the cluster stays, the function
-// drains the node first, and deletes its Node last.
+// drains the node first, unless NoDrain is set, and deletes its Node last. If NoDrain is set and the node
+// does not answer, the function gives up the join.
 func (w *work) leave(name string) func(context.Context, ui.Reporter) (done, error) {
 	return func(ctx context.Context, r ui.Reporter) (done, error) {
 		i := slices.IndexFunc(w.documents, func(d config.Document) bool { return d.Node.Metadata.Name == name })
@@ -74,17 +80,22 @@ func (w *work) leave(name string) func(context.Context, ui.Reporter) (done, erro
 			return done{message: "its VM does not exist any more"}, nil
 		}
 		n, err := w.Connect(ctx, w.documents[i], r)
+		if w.NoDrain && noAnswer(err) {
+			return w.withoutAnswer(name, err, r)
+		}
 		if err != nil {
 			return done{}, err
 		}
 		defer n.Leave(ctx)
 		options := join.ResetOptions{Holder: plan.Holder("down")}
 		if !made.Cluster { // the cluster stays, so its pods have to leave the node, and the node the cluster
-			control, err := w.controlPlane(ctx)
-			if err != nil {
+			if options.Cluster, err = w.clusterToLeave(ctx, r); err != nil {
 				return done{}, err
 			}
-			options.Cluster, options.DeleteNode, options.Drain = control.api, true, &cluster.DrainOptions{}
+			options.DeleteNode = options.Cluster != nil
+			if !w.NoDrain {
+				options.Drain = &cluster.DrainOptions{}
+			}
 		}
 		result, err := join.RunReset(ctx, n, w.documents[i], options, r)
 		if err != nil {
@@ -92,6 +103,76 @@ func (w *work) leave(name string) func(context.Context, ui.Reporter) (done, erro
 		}
 		return w.summary(result.Steps), w.notes.change(func(made *record) { made.Nodes = without(made.Nodes, name) })
 	}
+}
+
+// clusterToLeave returns the cluster that stays when a node leaves it. If NoDrain is set and the cluster
+// does not answer, it returns nil: the node then leaves without it.
+func (w *work) clusterToLeave(ctx context.Context, r ui.Reporter) (*cluster.Cluster, error) {
+	control, err := w.controlPlane(ctx)
+	if err == nil && w.NoDrain {
+		_, err = control.api.Version(ctx)
+	}
+	var away *cluster.UnreachableError
+	if w.NoDrain && (errors.As(err, &away) || errors.Is(err, kindcluster.ErrNoCluster)) {
+		r.Warn("the cluster does not answer, so it keeps the Node: %v", err)
+		return nil, nil
+	}
+	return control.api, err
+}
+
+// noAnswer reports whether an error of a connection means that no machine answers. A machine that
+// answers, but is not the expected one or refuses the user, is another error: a setting is wrong then.
+func noAnswer(err error) bool {
+	var (
+		timeout *ssh.TimeoutError
+		refused *ssh.RefusedError
+		noRoute *ssh.NoRouteError
+		broken  *ssh.DialError
+		noName  *ssh.NameError
+	)
+	for _, target := range []any{&timeout, &refused, &noRoute, &broken, &noName} {
+		if errors.As(err, target) {
+			return true
+		}
+	}
+	return errors.Is(err, vm.ErrStopped)
+}
+
+// withoutAnswer gives up the join of a node that does not answer, for the reason err.
+func (w *work) withoutAnswer(name string, err error, r ui.Reporter) (done, error) {
+	r.Warn("the node does not answer, so its join is not undone: %v", err)
+	w.mu.Lock()
+	w.silent = append(w.silent, name)
+	w.mu.Unlock()
+	return done{true, "it does not answer: its join was not undone"},
+		w.notes.change(func(made *record) { made.Nodes = without(made.Nodes, name) })
+}
+
+// lost describes the things that Down leaves behind, and does not know any more, since their nodes did
+// not answer.
+func (w *work) lost(made record) (lost []string) {
+	slices.SortFunc(w.silent, natural.Compare)
+	for _, name := range w.silent {
+		if !slices.Contains(made.Machines, name) {
+			lost = append(lost, "the join on "+name+", which does not answer: "+
+				remedy.Command("reset", "--no-drain", "-n", name)+" removes it once the node answers")
+		}
+		if !made.Cluster {
+			lost = append(lost, "the Node of "+name+" in the cluster: "+
+				remedy.KubectlCommand("delete", "node", w.nodeName(name))+" removes it")
+		}
+	}
+	return lost
+}
+
+// nodeName returns the name of a node in the cluster, as far as the node's file has it.
+func (w *work) nodeName(name string) string {
+	for _, document := range w.documents {
+		if wanted := document.Node.Spec.Kubernetes.Join.NodeName; document.Node.Metadata.Name == name && wanted != "" {
+			return wanted
+		}
+	}
+	return name
 }
 
 func (w *work) removeMachine(name string) func(context.Context, ui.Reporter) (done, error) {

@@ -66,6 +66,8 @@ type Options struct {
 	// Confirm asks the user whether to remove the things. Down calls Confirm if there is something
 	// to remove. If Confirm returns an error, Down changes nothing and returns that error.
 	Confirm func(ctx context.Context, things []string) error
+	// NoDrain makes Down evict no pods, and continue without the nodes that do not answer.
+	NoDrain bool
 	// Records is the folder of the records; empty: the default of openNotes.
 	Records string
 }
@@ -78,8 +80,9 @@ type work struct {
 	notes     *notes
 	checked   *smoke.Report // nil: the smoke test was not run
 
-	mu    sync.Mutex
-	found *controlPlane // the result of plane().access, which takes half a second; nil: none yet
+	mu     sync.Mutex
+	silent []string      // the nodes that did not answer Down
+	found  *controlPlane // the result of plane().access, which takes half a second; nil: none yet
 }
 
 // begin returns the work on a cluster, and locks the cluster's record.
