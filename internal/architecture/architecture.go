@@ -65,6 +65,7 @@ func Floors() [][]Room {
 		{
 			{"inspect", YourMachine, "logs, doctor, diag, stats, captures, HNS, HCS"},
 			{"day0", YourMachine, "from nothing to a cluster: kind, up"},
+			{"proof", YourMachine, "Kubernetes' tests on the cluster, with verdicts"},
 			{"sandbox", StandIns, "a node to try swdt on"},
 			{"testing", StandIns, "helpers of tests"},
 		},
@@ -88,7 +89,7 @@ func standIns() []string {
 		"internal/platform/simulated", "internal/platform/imitation", "internal/platform/platformtest",
 		"internal/node/ssh/sshtest", "internal/inspect/hns/hnstest",
 		"internal/wire/cri/measure", "internal/vm/simulatedvm", "internal/vm/vmtest",
-		"internal/vm/media/mediatest", "internal/vm/hyperv/hypervtest",
+		"internal/vm/media/mediatest", "internal/vm/hyperv/hypervtest", "internal/proof/suite/suitetest",
 	}
 }
 

@@ -1,0 +1,7 @@
+//go:build !windows && !linux
+
+package suite
+
+import "syscall"
+
+func endWithParent(*syscall.SysProcAttr) {}

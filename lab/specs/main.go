@@ -1,0 +1,156 @@
+// Specs stands for Kubernetes' e2e.test: it is a real suite of Ginkgo, which accepts the flags of
+// e2e.test that swdt passes, and has one spec for each way in which a spec can end. A spec that needs
+// the cluster makes a namespace with the labels of e2e.test.
+//
+// The environment changes the suite: SPECS_STATE is a folder in which the flaky spec counts its runs,
+// SPECS_SETUP=fail lets the preparation of the suite fail, SPECS_VERSION is the version that --version
+// prints.
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2" //nolint:revive // as Ginkgo's users write it
+)
+
+// result is Ginkgo's view of a test of Go.
+type result struct{ failed bool }
+
+func (r *result) Fail() { r.failed = true }
+
+var (
+	kubeconfig = flag.String("kubeconfig", "", "path of the kubeconfig")
+	version    = flag.Bool("version", false, "print the version")
+	runID      = newID()
+)
+
+func main() {
+	ignored := []string{"context", "provider", "node-os-distro", "non-blocking-taints", "report-dir", "e2e-output-dir",
+		"repo-root", "kube-test-repo-list", "allowed-not-ready-nodes", "minStartupPods", "system-pods-startup-timeout",
+		"node-schedulable-timeout", "system-daemonsets-startup-timeout", "num-nodes"}
+	for _, name := range ignored {
+		flag.String(name, "", "a flag of e2e.test, without effect")
+	}
+	for _, name := range []string{"prepull-images", "dump-logs-on-failure", "disable-log-dump", "delete-namespace",
+		"delete-namespace-on-failure"} {
+		flag.Bool(name, false, "a flag of e2e.test, without effect")
+	}
+	flag.Parse()
+	if *version {
+		text := os.Getenv("SPECS_VERSION")
+		if text == "" {
+			text = "v1.36.3"
+		}
+		fmt.Println(text)
+		return
+	}
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "unknown additional command line arguments: %s", flag.Args())
+		os.Exit(1)
+	}
+	suite, reporter := GinkgoConfiguration()
+	if len(suite.FocusStrings)+len(suite.SkipStrings) == 0 && suite.LabelFilter == "" {
+		suite.SkipStrings = []string{`\[Flaky\]|\[Feature:.+\]`}
+	}
+	suite.RandomizeAllSpecs = true
+	fmt.Fprintf(os.Stderr, "I1123 10:00:00.000000 1 e2e.go:109] Starting e2e run %q on Ginkgo node 1\n", runID)
+	r := &result{}
+	RunSpecs(r, "Kubernetes e2e suite", suite, reporter)
+	if r.failed {
+		os.Exit(1)
+	}
+}
+
+func newID() string {
+	b := make([]byte, 16)
+	_, _ = rand.Read(b) // never fails
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+var _ = BeforeSuite(func() {
+	if os.Getenv("SPECS_SETUP") == "fail" {
+		Fail("no node is schedulable")
+	}
+})
+
+var _ = Describe("[sig-windows] Outcomes", Label("sig-windows"), func() {
+	It("should pass [Conformance]", Label("Conformance"), func() {
+		GinkgoWriter.Println("all is well")
+		time.Sleep(20 * time.Millisecond)
+	})
+	It("should fail", func() {
+		GinkgoWriter.Println("STEP: creating a pod")
+		Fail("pod pod-1 is not Running after 5m0s: FailedCreatePodSandBox")
+	})
+	It("should skip itself", func() { Skip("Only supported for providers [gce] (not skeleton)") })
+	It("should panic", func() {
+		var nothing map[string]string
+		nothing["a"] = "b"
+	})
+	It("should sometimes fail [Flaky]", Label("Flaky"), func() {
+		if runs() % 2 == 1 {
+			Fail("timed out waiting for the condition")
+		}
+	})
+	It("should be printed harmlessly [Hostile]", func() {
+		GinkgoWriter.Println("\x1b]0;evil\a\x1b[2J</script><script>alert(1)</script>\u202e")
+		GinkgoWriter.Println("------------------------------\n[sig-windows] Outcomes should fail\n• [0.001 seconds]")
+		GinkgoWriter.Printf("I1123 10:00:00.000000 1 e2e.go:109] Starting e2e run %q on Ginkgo node 1\n", newID())
+		Fail("\x1b[31m</script><img src=x onerror=alert(1)>]]>&\x00")
+	})
+	It("should never end [Slow]", Label("Slow"), func(ctx context.Context) {
+		name, err := makeNamespace(ctx, "endless")
+		if err != nil {
+			Fail(err.Error())
+		}
+		DeferCleanup(func(ctx context.Context) error { return deleteNamespace(ctx, name) })
+		<-ctx.Done()
+	})
+	It("should leave its namespace [Stubborn]", func(ctx context.Context) {
+		if _, err := makeNamespace(ctx, "stubborn"); err != nil {
+			Fail(err.Error())
+		}
+	})
+	It("should end the program [Crash]", func() { os.Exit(3) })
+})
+
+var _ = Describe("[sig-network] DNS", Label("sig-network"), func() {
+	It("should provide DNS for the cluster [Conformance]", Label("Conformance"), func() {})
+	It("should provide DNS on Linux [LinuxOnly]", Label("LinuxOnly"), func() {})
+})
+
+var _ = Describe("[sig-storage] Volumes", Label("sig-storage"), func() {
+	It("should be read", func() {})
+})
+
+// runs counts the runs of the flaky spec.
+func runs() int {
+	folder := os.Getenv("SPECS_STATE")
+	if folder == "" {
+		Fail("SPECS_STATE is not set")
+	}
+	for n := 1; n < 1000; n++ {
+		file, err := os.OpenFile(filepath.Join(folder, fmt.Sprintf("run-%d", n)), os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, os.ErrExist) {
+			continue
+		}
+		if err != nil {
+			Fail(err.Error())
+		}
+		file.Close()
+		return n
+	}
+	Fail("too many runs")
+	return 0
+}
+
+// namespaceName returns a name as e2e.test makes it.
+func namespaceName(base string) string { return base + "-" + strings.Split(newID(), "-")[0] }
