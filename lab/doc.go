@@ -10,6 +10,8 @@
 //     shim, a snapshotter, a network plugin, images.
 //   - guest: makes the disk of a virtual machine that acts as a Windows machine.
 //   - kubelet: a module that builds the real kubelet.exe.
+//   - specs: a module with a small suite of Ginkgo that acts as Kubernetes' e2e.test;
+//     tests build it themselves.
 //   - kubernetes: a module that builds a control plane for Linux, which
 //     internal/sandbox/controlplane of swdt's module runs.
 //

@@ -65,10 +65,10 @@ func Floors() [][]Room {
 		{
 			{"inspect", YourMachine, "logs, doctor, diag, stats, captures, HNS, HCS"},
 			{"day0", YourMachine, "from nothing to a cluster: kind, up"},
-			{"proof", YourMachine, "Kubernetes' tests on the cluster, with verdicts"},
 			{"sandbox", StandIns, "a node to try swdt on"},
 			{"testing", StandIns, "helpers of tests"},
 		},
+		{{"proof", YourMachine, "proofs of a cluster: e2e tests, readiness"}},
 		{
 			{"cli", YourMachine, "flags, calls, printing"},
 			{"architecture", Tools, "these rules"},

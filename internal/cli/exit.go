@@ -40,7 +40,7 @@ const exitCodesHelp = `swdt ends with one of these, whatever the command:
   3    a node could not be reached or not be trusted (host key, login), or the API
        server of spec.controlPlane.existing not be reached or used
   4    failed, and the previous binaries were put back on the node
-  5    a check found a problem
+  5    a check found a problem, or a test failed
   6    swdt ended while the node was still at work, since --timeout passed or the
        connection was lost for good: the node finishes or undoes the push by
        itself, and swdt status shows how it ended

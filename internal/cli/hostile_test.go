@@ -180,7 +180,7 @@ func notShown() map[string]string {
 	}
 	for _, command := range []string{
 		"cluster create", "cluster delete", "cluster status", "cluster check",
-		"network install", "network status", "network remove",
+		"network install", "network status", "network remove", "e2e", "e2e list", "e2e compare",
 		"vm check", "vm create", "vm delete", "vm start", "vm stop", "vm restart", "vm list", "vm status",
 		"vm snapshot save", "vm snapshot restore", "vm snapshot list", "vm snapshot remove",
 		"vm address", "vm console", "vm screenshot", "vm keys",

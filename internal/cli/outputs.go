@@ -22,6 +22,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/node/transfer"
 	"github.com/swdt-dev/swdt/internal/node/transfer/patchfile"
 	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/proof/trial"
+	"github.com/swdt-dev/swdt/internal/proof/verdict"
 	"github.com/swdt-dev/swdt/internal/push"
 	"github.com/swdt-dev/swdt/internal/sandbox"
 	"github.com/swdt-dev/swdt/internal/trace"
@@ -139,6 +141,10 @@ func outputs() map[string]output {
 		"network install": {document: podnetwork.Report{}},
 		"network status":  {document: podnetwork.Status{}},
 		"network remove":  {document: podnetwork.Report{}},
+
+		"e2e":         {document: verdict.Report{}, wide: true, modes: []mode{{flags: "--dry-run", document: trial.Plan{}}}},
+		"e2e list":    {document: trial.Plan{}, wide: true},
+		"e2e compare": {document: verdict.Comparison{}, wide: true},
 
 		"config init":     yaml,
 		"config schema":   json,

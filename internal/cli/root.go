@@ -68,8 +68,8 @@ binaries back if the new ones do not come up.`,
 	addTo(root, groupInside, a.execCommand(), a.powershellCommand(), a.cpCommand(),
 		a.logsCommand(), a.eventsCommand(), a.captureCommand(), a.psCommand(), a.hnsCommand(), a.hcsCommand(),
 		a.criCommand(), a.statsCommand(), a.traceCommand(), a.diagCommand(), a.doctorCommand())
-	addTo(root, groupAround, a.upCommand(), a.downCommand(), a.clusterCommand(), a.networkCommand(), a.vmCommand(),
-		a.imageCommand(), a.sandboxCommand(), a.configCommand(), a.versionCommand(), a.completionCommand(),
+	addTo(root, groupAround, a.upCommand(), a.downCommand(), a.clusterCommand(), a.networkCommand(), a.e2eCommand(),
+		a.vmCommand(), a.imageCommand(), a.sandboxCommand(), a.configCommand(), a.versionCommand(), a.completionCommand(),
 		optionsCommand(), a.debugCommand())
 	root.CompletionOptions.DisableDefaultCmd = true
 	addHelp(root)

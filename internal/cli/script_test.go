@@ -22,6 +22,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/hns/hnstest"
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/proof/suite/suitetest"
 	"github.com/swdt-dev/swdt/internal/sandbox"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
@@ -138,6 +139,13 @@ func windowsISO(t *testing.T) func(*testscript.TestScript, bool, []string) {
 	}
 }
 
+// specs builds the stand-in for Kubernetes' e2e.test: specs FILE.
+func specs(t *testing.T) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, _ bool, args []string) {
+		ts.Check(os.Rename(suitetest.BuildIn(t, ts.MkAbs(".")), ts.MkAbs(args[0])))
+	}
+}
+
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -158,7 +166,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "binary": binary, "longscript": longScript, "append": appendFile,
 			"calico": calicoNetwork, "matches": matches, "wider": wider, "appears": appears,
-			"windows-iso": windowsISO(t), "keep": keep,
+			"windows-iso": windowsISO(t), "keep": keep, "specs": specs(t),
 		},
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",

@@ -96,7 +96,7 @@ var _ = Describe("[sig-windows] Outcomes", Label("sig-windows"), func() {
 		nothing["a"] = "b"
 	})
 	It("should sometimes fail [Flaky]", Label("Flaky"), func() {
-		if runs() % 2 == 1 {
+		if runs()%2 == 1 {
 			Fail("timed out waiting for the condition")
 		}
 	})
@@ -114,6 +114,7 @@ var _ = Describe("[sig-windows] Outcomes", Label("sig-windows"), func() {
 		DeferCleanup(func(ctx context.Context) error { return deleteNamespace(ctx, name) })
 		<-ctx.Done()
 	})
+	It("should wait forever [Endless]", func(ctx context.Context) { <-ctx.Done() })
 	It("should leave its namespace [Stubborn]", func(ctx context.Context) {
 		if _, err := makeNamespace(ctx, "stubborn"); err != nil {
 			Fail(err.Error())

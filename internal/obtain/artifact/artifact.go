@@ -1,6 +1,6 @@
-// Package artifact gets the programs that a node needs: it finds their URLs, files or mirrors,
-// verifies them by their published checksums, and unpacks their archives. It returns local,
-// verified files. Package source does the downloads, package blobs keeps the files of archives.
+// Package artifact gets the programs that a node needs, and the tests of Kubernetes: it finds their
+// URLs, files or mirrors, verifies them by their published checksums, and unpacks their archives. It
+// returns local, verified files. Package source does the downloads, package blobs keeps the files of archives.
 //
 // # Where a component comes from
 //
@@ -12,6 +12,7 @@
 //	kubelet, …   https://dl.k8s.io/v1.36.3/bin/windows/amd64/kubelet.exe
 //	crictl       https://github.com/kubernetes-sigs/cri-tools/releases/download/
 //	             v1.36.0/crictl-v1.36.0-windows-amd64.tar.gz
+//	e2e.test     https://dl.k8s.io/v1.36.3/kubernetes-test-linux-amd64.tar.gz
 //
 // # Mirrors
 //
@@ -50,6 +51,8 @@ const (
 	Kubectl    Component = "kubectl"
 	LogRunner  Component = "kube-log-runner"
 	Crictl     Component = "crictl"
+	// E2ETest is Kubernetes' end-to-end tests, for this machine and not for a node.
+	E2ETest Component = "e2e.test"
 )
 
 // Wish is a wanted component.
@@ -142,6 +145,9 @@ func (s *Store) resolve(ctx context.Context, wish Wish, r ui.Reporter) (Set, err
 		return Set{}, err
 	}
 	for _, file := range set.Files {
+		if !wish.forNode() {
+			break
+		}
 		if err := file.For(wish.Arch); err != nil {
 			return Set{}, fmt.Errorf("%s of %s: %w", file.Name, set.From, err)
 		}

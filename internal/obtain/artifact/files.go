@@ -16,7 +16,7 @@ import (
 func (s *Store) single(ctx context.Context, w Wish, g got, r ui.Reporter) ([]File, error) {
 	// Obtain the same file again, now as a Windows program. The hash finds a downloaded file in
 	// the cache.
-	file, err := s.program(ctx, w.programs()[0], string(g.url), g.binary.SHA256, "", r)
+	file, err := s.program(ctx, w, w.programs()[0], string(g.url), g.binary.SHA256, "", r)
 	return []File{file}, err
 }
 
@@ -37,7 +37,7 @@ func (s *Store) pick(ctx context.Context, w Wish, folder string, r ui.Reporter) 
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		file, err := s.program(ctx, name, path, "", "", r)
+		file, err := s.program(ctx, w, name, path, "", "", r)
 		if err != nil {
 			return nil, err
 		}
@@ -46,11 +46,11 @@ func (s *Store) pick(ctx context.Context, w Wish, folder string, r ui.Reporter) 
 	return files, nil
 }
 
-// program returns a file, or an error if the file is not an executable for Windows. If the file
+// program returns a file, or an error if the file is for a node and not an executable for Windows. If the file
 // comes from an archive, in is the name of that archive: the error then names the archive, not
 // the file's copy in the cache.
-func (s *Store) program(ctx context.Context, name, url, hash, in string, r ui.Reporter) (File, error) {
-	binary, err := s.sources.Obtain(ctx, source.Request{URL: url, SHA256: hash, Executable: true}, r)
+func (s *Store) program(ctx context.Context, w Wish, name, url, hash, in string, r ui.Reporter) (File, error) {
+	binary, err := s.sources.Obtain(ctx, source.Request{URL: url, SHA256: hash, Executable: w.forNode()}, r)
 	var no *source.NotExecutableError
 	if in != "" && errors.As(err, &no) {
 		return File{}, &source.NotExecutableError{Name: name + " in " + in, Looks: no.Looks, Remedy: no.Remedy}

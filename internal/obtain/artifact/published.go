@@ -1,6 +1,9 @@
 package artifact
 
-import "fmt"
+import (
+	"fmt"
+	"runtime"
+)
 
 // published is the place at which a project publishes one of its files.
 type published struct {
@@ -24,6 +27,9 @@ func (w Wish) published() (published, error) {
 	case Kubelet, Kubeadm, Kubectl, LogRunner:
 		const form = "https://dl.k8s.io/v%s/bin/windows/%s/%s.exe"
 		return published{fmt.Sprintf(form, w.Version, w.Arch, w.Component), ".sha256"}, nil
+	case E2ETest:
+		const form = "https://dl.k8s.io/v%s/kubernetes-test-%s-%s.tar.gz"
+		return published{fmt.Sprintf(form, w.Version, runtime.GOOS, w.Arch), ".sha256"}, nil
 	}
 	return published{}, fmt.Errorf("swdt does not know where %s is published: set %s", w.Component, w.field())
 }
@@ -34,8 +40,14 @@ func (w Wish) programs() []string {
 	if w.Component == Containerd {
 		return []string{"containerd.exe", "containerd-shim-runhcs-v1.exe", "ctr.exe"}
 	}
+	if !w.forNode() && runtime.GOOS != "windows" {
+		return []string{string(w.Component)}
+	}
 	return []string{string(w.Component) + ".exe"}
 }
+
+// forNode reports whether the component runs on a node, so that its programs are for Windows.
+func (w Wish) forNode() bool { return w.Component != E2ETest }
 
 // field returns the name that errors use for the field of Source.
 func (w Wish) field() string {
@@ -53,6 +65,9 @@ func (w Wish) description() string {
 	}
 	if w.Arch == "" {
 		return what
+	}
+	if !w.forNode() {
+		return what + " for " + runtime.GOOS + "/" + w.Arch
 	}
 	return what + " for windows/" + w.Arch
 }

@@ -48,7 +48,7 @@ func (s *Store) unpack(ctx context.Context, w Wish, g got, r ui.Reporter) ([]Fil
 		if err != nil {
 			return nil, fmt.Errorf("unpack %s: %w", g.from, err)
 		}
-		file, err := s.program(ctx, name, blob, hash, g.from, r)
+		file, err := s.program(ctx, w, name, blob, hash, g.from, r)
 		if err != nil {
 			return nil, err
 		}

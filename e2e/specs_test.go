@@ -1,0 +1,65 @@
+//go:build e2e && linux
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swdt-dev/swdt/internal/proof/verdict"
+	"github.com/swdt-dev/swdt/internal/sandbox/controlplane"
+)
+
+// realSpecs is the lab's e2e.test, built from the module of Kubernetes.
+const realSpecs = "e2e.test-v1.36.3"
+
+// TestRealSpecsOnARealAPIServer runs specs of Kubernetes' own e2e.test that need only an API server and
+// its controllers, against a real control plane without nodes.
+func TestRealSpecsOnARealAPIServer(t *testing.T) {
+	if os.Getenv("SWDT_LAB_CLUSTER") != "required" {
+		t.Skip("needs the lab's e2e.test and control plane: run make e2e")
+	}
+	binary := lab(t, realSpecs)
+	binaries, err := controlplane.DefaultBinaries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plane, err := controlplane.Start(t.Context(), controlplane.Options{Binaries: binaries, State: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := plane.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Setenv("KUBECONFIG", plane.Kubeconfig())
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	folder := filepath.Join(t.TempDir(), "results")
+	const focus = `ResourceQuota should create a ResourceQuota and ` +
+		`(ensure its status is promptly calculated|capture the life of a (secret|configMap))\.`
+	args := []string{"e2e", "--binary", binary, "--focus", focus, "--out", folder}
+
+	if r := swdt(t, args...); r.code != 1 {
+		t.Fatalf("a cluster without Windows nodes: exit code %d, want 1", r.code)
+	}
+	r := swdtWithin(t, 8*time.Minute, append(args, "--skip-checks", "-o", "json")...)
+	if r.code != 0 {
+		t.Fatalf("exit code %d", r.code)
+	}
+	report := decoded[verdict.Report](t, r)
+	for _, s := range report.Specs {
+		t.Logf("%s %.1f s %s", s.Words(), s.Seconds.Max, s.Name)
+	}
+	if diff := cmp.Diff(verdict.Summary{Passed: 3}, report.Summary); diff != "" || report.Total < 7000 {
+		t.Errorf("%d specs in total (-want +got):\n%s", report.Total, diff)
+	}
+	if r := swdt(t, "e2e", "list", "--binary", binary, "--focus", "no spec has this name"); r.code != 2 {
+		t.Errorf("no spec matches: exit code %d, want 2", r.code)
+	}
+}

@@ -1,0 +1,83 @@
+package leftover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/ui/remedy"
+)
+
+const (
+	// runLabel and frameworkLabel are on each namespace that e2e.test makes.
+	runLabel, frameworkLabel = "e2e-run", "e2e-framework"
+	// Limit bounds the removal of the namespaces of a run, which goes on after Ctrl-C.
+	Limit = 20 * time.Second
+	// maxSkew is how far the clock of the API server may be behind this machine's.
+	maxSkew = time.Hour
+)
+
+// remove deletes the namespaces with the ID of a run, and returns their names. The API server then
+// deletes all that is in them.
+func remove(ctx context.Context, c *cluster.Cluster, id string, begun time.Time) ([]string, error) {
+	if !regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`).MatchString(id) {
+		return nil, fmt.Errorf("the ID %q of a run is not one of e2e.test; remove the record of the run", id)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), Limit)
+	defer cancel()
+	var found []corev1.Namespace
+	client := c.Clientset().CoreV1().Namespaces()
+	list := func(ctx context.Context, o metav1.ListOptions) (*corev1.NamespaceList, error) {
+		o.LabelSelector = labels.SelectorFromSet(labels.Set{runLabel: id}).String()
+		return client.List(ctx, o)
+	}
+	err := cluster.Pages(ctx, list, func(page *corev1.NamespaceList) { found = append(found, page.Items...) })
+	if err != nil {
+		return nil, c.Failure("list the namespaces of the run", permission("list", ""), err)
+	}
+	var removed []string
+	var failures []error
+	for i := range found {
+		if !isOf(&found[i], id, begun) {
+			continue
+		}
+		err := client.Delete(ctx, found[i].Name, metav1.DeleteOptions{
+			Preconditions: metav1.NewUIDPreconditions(string(found[i].UID))})
+		switch {
+		case err == nil:
+			removed = append(removed, found[i].Name)
+		case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err):
+			err = c.Failure("remove namespace "+found[i].Name, permission("delete", found[i].Name), err)
+			failures = append(failures, fmt.Errorf("%w; remove it yourself: %s", err,
+				remedy.KubectlCommand("delete", "namespace", found[i].Name)))
+		}
+	}
+	slices.Sort(removed)
+	return removed, errors.Join(failures...)
+}
+
+// isOf reports whether e2e.test has made the namespace in this run, and it is not being removed. A user
+// can put labels on a namespace, but not change its time.
+func isOf(n *corev1.Namespace, id string, begun time.Time) bool {
+	if n.Labels[runLabel] != id || n.Labels[frameworkLabel] == "" || n.UID == "" || n.DeletionTimestamp != nil {
+		return false
+	}
+	if n.Name == metav1.NamespaceDefault || strings.HasPrefix(n.Name, "kube-") {
+		return false
+	}
+	return !n.CreationTimestamp.Time.Before(begun.Add(-maxSkew))
+}
+
+func permission(verb, name string) cluster.Permission {
+	return cluster.Permission{Verb: verb, Resource: "namespaces", Name: name}
+}

@@ -1,0 +1,30 @@
+package verdict
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+//go:embed page.html
+var page string
+
+// WritePage writes the report as one page, which loads nothing and runs no script.
+func (r Report) WritePage(w io.Writer) error {
+	t, err := template.New("page").Funcs(template.FuncMap{
+		"printable": ui.PrintableLines, "line": ui.Printable, "duration": duration,
+		"seconds": func(s float64) string { return ui.Seconds(time.Duration(s * float64(time.Second))) },
+		"utc":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+	}).Parse(page)
+	if err != nil {
+		return fmt.Errorf("read the page's template: %w", err)
+	}
+	if err := t.Execute(w, r); err != nil {
+		return fmt.Errorf("write the page: %w", err)
+	}
+	return nil
+}
