@@ -177,7 +177,7 @@ func RunID(output string) (string, error) {
 	}
 	runID := regexp.MustCompile(
 		`Starting e2e run "([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})" on Ginkgo node`)
-	before, _, _ := strings.Cut(string(text), "\n"+banner)
+	before, _, _ := strings.Cut("\n"+string(text), "\n"+banner)
 	if found := runID.FindStringSubmatch(before); found != nil {
 		return found[1], nil
 	}
