@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -157,7 +158,7 @@ func (o *e2eOptions) complete(a *app, now time.Time) (trial.Options, error) {
 // completeRun fills in the options of a run that depend on others.
 func (o *e2eOptions) completeRun(options *trial.Options, now time.Time) (err error) {
 	if options.Folder == "" {
-		options.Folder = now.Format("e2e-20060102-150405")
+		options.Folder = freeName("e2e-" + now.Format("20060102-150405"))
 	}
 	if o.repoList != "" { // e2e.test runs in another folder
 		if options.RepoList, err = filepath.Abs(o.repoList); err != nil {
@@ -180,6 +181,15 @@ func (o *e2eOptions) completeRun(options *trial.Options, now time.Time) (err err
 		}
 	}
 	return nil
+}
+
+// freeName returns name or, if a file has this name, the name with a number.
+func freeName(name string) string {
+	free := name
+	for n := 2; exists(free) && n < mostRuns; n++ {
+		free = fmt.Sprintf("%s-%d", name, n)
+	}
+	return free
 }
 
 func (a *app) runE2E(ctx context.Context, o *e2eOptions, more []string) error {

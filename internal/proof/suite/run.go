@@ -53,13 +53,13 @@ type RunOptions struct {
 type CrashError struct {
 	State  string // such as "exit status 2"
 	Output string // the path of the whole output
-	Last   string // its last lines
+	Lines  string // the lines of it that show why the program ended
 	Err    error  // why the report cannot be used
 }
 
 func (e *CrashError) Error() string {
-	return fmt.Sprintf("e2e.test ended (%s) without results: %v; the end of its output %s:\n%s", e.State, e.Err, e.Output,
-		e.Last)
+	return fmt.Sprintf("e2e.test ended (%s) without results: %v; its output %s has:\n%s", e.State, e.Err, e.Output,
+		e.Lines)
 }
 
 func (e *CrashError) Unwrap() error { return e.Err }
@@ -104,7 +104,7 @@ func (b Binary) Run(ctx context.Context, o RunOptions) (Report, error) {
 		if errors.Is(readErr, fs.ErrNotExist) {
 			readErr = errors.New("it wrote no report")
 		}
-		return report, &CrashError{State: cmd.ProcessState.String(), Output: output, Last: lastLines(output), Err: readErr}
+		return report, &CrashError{State: cmd.ProcessState.String(), Output: output, Lines: quoted(output), Err: readErr}
 	}
 	return report, report.harness(cmd.ProcessState.Success(), output)
 }
@@ -199,8 +199,9 @@ func (r Report) harness(success bool, output string) error {
 	return &HarnessError{What: strings.Join(what, "; "), Output: output}
 }
 
-// lastLines returns the last lines of a file, for an error.
-func lastLines(path string) string {
+// quoted returns the lines of an output that show why the program ended: the last ones or, if it did not
+// come as far as to run specs, the first ones, since a wrong flag is followed by the list of all flags.
+func quoted(path string) string {
 	file, err := os.Open(path)
 	if err != nil {
 		return err.Error()
@@ -210,8 +211,15 @@ func lastLines(path string) string {
 	if err != nil {
 		return err.Error()
 	}
-	tail := make([]byte, min(info.Size(), 4<<10))
-	n, _ := file.ReadAt(tail, info.Size()-int64(len(tail)))
-	lines := strings.Split(strings.TrimSpace(string(tail[:n])), "\n")
-	return strings.ToValidUTF8(strings.Join(lines[max(0, len(lines)-crashLines):], "\n"), "\uFFFD")
+	part := make([]byte, min(info.Size(), 4<<10))
+	n, _ := file.ReadAt(part, 0)
+	lines := strings.Split(strings.TrimSpace(string(part[:n])), "\n")
+	if id, err := RunID(path); err != nil || id == "" {
+		lines = lines[:min(len(lines), crashLines)]
+	} else {
+		n, _ = file.ReadAt(part, info.Size()-int64(len(part)))
+		lines = strings.Split(strings.TrimSpace(string(part[:n])), "\n")
+		lines = lines[max(0, len(lines)-crashLines):]
+	}
+	return strings.ToValidUTF8(strings.Join(lines, "\n"), "\uFFFD")
 }

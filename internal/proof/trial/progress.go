@@ -28,6 +28,9 @@ func (d *display) show(p suite.Progress) {
 			d.r.Warn("%sfailed: %s", d.run, p.Ended)
 		}
 	}
+	if p.Current == "" && p.Done < p.Total { // the next spec follows at once
+		return
+	}
 	text := fmt.Sprintf("%s%d of %d specs", d.run, p.Done, p.Total)
 	if p.Failed > 0 {
 		text += fmt.Sprintf(", %d failed", p.Failed)
