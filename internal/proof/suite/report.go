@@ -47,7 +47,7 @@ type Result struct {
 	Location string    `json:"location"`
 	Begin    time.Time `json:"begin,omitzero"`
 	Seconds  float64   `json:"seconds"`
-	// Output is what the spec has printed, shortened in its middle.
+	// Output has the lines that the spec has printed, shortened in its middle. Only failed specs have it.
 	Output string `json:"output,omitempty"`
 }
 

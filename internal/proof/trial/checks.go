@@ -19,13 +19,12 @@ import (
 // such a taint keeps pods without a node selector away, so that they land on Windows nodes.
 const DefaultTaints = "os,node-role.kubernetes.io/control-plane,node-role.kubernetes.io/master"
 
-// facts are what the checks look at.
+// facts are the input of the checks.
 type facts struct {
 	nodes      []cluster.Node
 	kubernetes string // the API server's version
 	binary     suite.Binary
-	taints     []string // keys of taints of nodes on which the specs do not have to run
-	kubectl    bool     // kubectl is on this machine
+	kubectl    bool // kubectl is on this machine
 }
 
 // check returns what may make the results of a run worthless, the worst first. It makes no request.

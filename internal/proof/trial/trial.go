@@ -99,7 +99,7 @@ func (e *UnfitError) Error() string {
 	return "the cluster cannot run the specs: " + strings.Join(what, "; ") + " (--skip-checks runs them all the same)"
 }
 
-// Plan is what a command would run.
+// Plan has the specs that a command would run.
 type Plan struct {
 	Cluster    string            `json:"cluster"`    // the API server's URL; "" if it was not needed
 	Kubernetes string            `json:"kubernetes"` // its version

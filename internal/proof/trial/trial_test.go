@@ -264,7 +264,7 @@ func TestAFolderWithFilesIsRefused(t *testing.T) {
 	}
 }
 
-// plantOthers makes a namespace of somebody else's run.
+// plantOthers makes a namespace of another run.
 func (b *bench) plantOthers(t *testing.T) {
 	t.Helper()
 	labels := map[string]string{"e2e-run": "01234567-89ab-cdef-0123-456789abcdef", "e2e-framework": "pods"}

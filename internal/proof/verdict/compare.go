@@ -108,18 +108,26 @@ func (c Comparison) Worse() bool {
 	})
 }
 
-// WriteText writes a line for each spec whose verdict differs, for all with the format wide, and then the
-// numbers.
+// WriteText writes a line for each spec whose verdict differs, and then the numbers. With the format wide,
+// it writes a line for each spec, with its message.
 func (c Comparison) WriteText(p *ui.Page) error {
 	rows := [][]string{}
 	for _, s := range c.Specs {
 		if s.Change == Same && !p.Wide {
 			continue
 		}
-		rows = append(rows, []string{s.words(), string(s.Before), string(s.After), median(s.SecondsBefore),
-			median(s.SecondsAfter), s.Name})
+		row := []string{s.words(), string(s.Before), string(s.After), median(s.SecondsBefore), median(s.SecondsAfter),
+			s.Name}
+		if p.Wide {
+			row = append(row, s.Message)
+		}
+		rows = append(rows, row)
 	}
-	err := ui.TableOr(p, "no verdict differs", []string{"CHANGE", "BEFORE", "AFTER", "TIME", "NOW", "SPEC"}, rows)
+	header := []string{"CHANGE", "BEFORE", "AFTER", "TIME", "NOW", "SPEC"}
+	if p.Wide {
+		header = append(header, "MESSAGE")
+	}
+	err := ui.TableOr(p, "no verdict differs", header, rows)
 	if err == nil {
 		_, err = fmt.Fprintf(p, "%d broken, %d fixed, %d the same; before: %s; after: %s\n", c.Counts[Broken],
 			c.Counts[Fixed], c.Counts[Same], c.Before.Summary, c.After.Summary)
