@@ -1,6 +1,9 @@
 package v1alpha1
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // The folders in which `swdt join` installs programs on a node, and containerd's pipe.
 // The published scripts and images of SIG Windows use the same folders and pipe.
@@ -71,6 +74,18 @@ type Kubelet struct {
 	RegisterWithTaints []string `yaml:"registerWithTaints,omitempty"`
 	// NodeLabels are labels of the Node object.
 	NodeLabels map[string]string `yaml:"nodeLabels,omitempty"`
+}
+
+// Setting returns kubelet's value of a setting: the value of its flag in ExtraArgs, else of its field
+// in ConfigPatch, else "".
+func (k Kubelet) Setting(flag, field string) string {
+	if value, ok := k.ExtraArgs[flag]; ok {
+		return value
+	}
+	if value, ok := k.ConfigPatch[field]; ok {
+		return fmt.Sprint(value)
+	}
+	return ""
 }
 
 // Join says how the machine becomes a node of a cluster.

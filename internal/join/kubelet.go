@@ -1,6 +1,7 @@
 package join
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -266,23 +267,11 @@ func (s *kubelet) awaitHealthy(ctx context.Context, n *node.Node, r ui.Reporter)
 // healthz returns the address of kubelet's health endpoint; "" if the node file has
 // turned it off.
 func (s *kubelet) healthz() string {
-	port := s.kubeletPort("healthzPort", "healthz-port", "10248")
+	port := cmp.Or(s.spec.Kubelet.Setting("healthz-port", "healthzPort"), "10248")
 	if port == "0" {
 		return ""
 	}
 	return "http://127.0.0.1:" + port + "/healthz"
-}
-
-// kubeletPort returns a port of kubelet: the node file's flag or setting, else the usual
-// one.
-func (j *joining) kubeletPort(setting, flag, usual string) string {
-	if value, ok := j.spec.Kubelet.ExtraArgs[flag]; ok {
-		return value
-	}
-	if value, ok := j.spec.Kubelet.ConfigPatch[setting]; ok {
-		return fmt.Sprint(value)
-	}
-	return usual
 }
 
 // kubeletMinor returns the minor version of the wanted kubelet: 36 for 1.36.3.

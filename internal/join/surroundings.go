@@ -1,6 +1,7 @@
 package join
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -249,7 +250,7 @@ func firewallStep(j *joining) plan.Step {
 		return nil
 	}
 	spec := v1alpha1.Setup{Firewall: []v1alpha1.FirewallRule{{Name: rule, Protocol: "tcp",
-		Ports: j.kubeletPort("port", "port", "10250")}}}
+		Ports: cmp.Or(j.spec.Kubelet.Setting("port", "port"), "10250")}}}
 	return &firewall{&settings{j, stepFirewall, spec, note}}
 }
 

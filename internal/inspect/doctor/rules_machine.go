@@ -214,7 +214,7 @@ func eventRules() []Rule {
 			Needs: events,
 			Means: "The power failed, or Windows crashed: files that were being written may be empty, including " +
 				"kubelet's credentials.",
-			Remedy: "read the machine's events: `swdt events --channel System --id 41`,6008,1001 --since 24h",
+			Remedy: "read the machine's events: `swdt events --channel System --id 41,6008,1001 --since 24h`",
 			look:   lookAtShutdowns,
 			Link:   "https://learn.microsoft.com/troubleshoot/windows-client/performance/event-id-41-restart",
 		},

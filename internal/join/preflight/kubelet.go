@@ -2,8 +2,8 @@ package preflight
 
 import (
 	"fmt"
-	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
@@ -33,31 +33,17 @@ func lookAtPorts(f *facts) (problems []finding.Finding) {
 	return problems
 }
 
-// kubeletPorts returns the ports of kubelet's API and its health check.
+// kubeletPorts returns the ports of kubelet's API and its health check. A value that is no port is
+// replaced by kubelet's default.
 func (f *facts) kubeletPorts() []uint16 {
 	ports := []uint16{10250, 10248}
-	for i, field := range []string{"port", "healthzPort"} {
-		if port, ok := number(f.spec.Kubelet.ConfigPatch[field]); ok {
-			ports[i] = port
+	for i, value := range []string{f.spec.Kubelet.Setting("port", "port"),
+		f.spec.Kubelet.Setting("healthz-port", "healthzPort")} {
+		if port, err := strconv.ParseUint(value, 10, 16); err == nil {
+			ports[i] = uint16(port)
 		}
 	}
 	return ports
-}
-
-// number returns a port from its value in YAML or JSON, and whether the value is a port.
-func number(value any) (uint16, bool) {
-	port := -1.0
-	switch n := value.(type) {
-	case int:
-		port = float64(n)
-	case int64:
-		port = float64(n)
-	case uint64:
-		port = float64(n)
-	case float64:
-		port = n
-	}
-	return uint16(port), 0 <= port && port <= math.MaxUint16
 }
 
 // isKubelet reports whether the process that listens on a port is the process of the service

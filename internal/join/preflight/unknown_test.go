@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
@@ -101,5 +103,33 @@ func TestTargets(t *testing.T) {
 		if got := f.targets(); !slices.Equal(got, test.want) {
 			t.Errorf("%s: got %+v", name, got)
 		}
+	}
+}
+
+// The node file's flags of kubelet name its ports, and override the fields of its configuration.
+func TestPortsOfFlags(t *testing.T) {
+	for name, test := range map[string]struct {
+		kubelet v1alpha1.Kubelet
+		want    []string
+	}{
+		"flags":    {v1alpha1.Kubelet{ExtraArgs: map[string]string{"port": "20250", "healthz-port": "20248"}}, nil},
+		"fields":   {v1alpha1.Kubelet{ConfigPatch: map[string]any{"port": 20250, "healthzPort": 20248}}, nil},
+		"defaults": {v1alpha1.Kubelet{}, []string{"ports", "ports"}},
+		"the flag overrides the field": {v1alpha1.Kubelet{ExtraArgs: map[string]string{"port": "10250"},
+			ConfigPatch: map[string]any{"port": 20250, "healthzPort": 20248}}, []string{"ports"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := healthy()
+			f.node.listeners.value = []Listener{{Port: 10250, PID: 900, Process: "nginx.exe"},
+				{Port: 10248, PID: 900, Process: "nginx.exe"}}
+			f.spec.Kubelet = test.kubelet
+			var got []string
+			for _, p := range f.report(nil).Problems {
+				got = append(got, p.Check)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("the checks with problems differ (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

@@ -32,6 +32,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
 // Options are the settings of a cluster. With the zero value, the cluster is a realistic one.
@@ -181,7 +183,7 @@ func (c *Cluster) WriteKubeconfig(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("write the kubeconfig: %w", err)
 	}
-	if err := os.WriteFile(path, data, 0o600); err != nil {
+	if err := localfile.Replace(path, data); err != nil {
 		return fmt.Errorf("write the kubeconfig: %w", err)
 	}
 	return nil

@@ -89,7 +89,7 @@ func (d *Driver) restoreLive(ctx context.Context, m vm.Machine, now found, recor
 // pauses the VM before it loads the snapshot, and continues the VM only if the load succeeds.
 func afterFailedLoad(ctx context.Context, client *qmp.Client, failure error) string {
 	var refused *qmp.Error
-	if errors.As(failure, &refused) && !refused.OfJob() {
+	if errors.As(failure, &refused) && refused.Command == loadCommand && !refused.OfJob() {
 		return "the VM was not changed"
 	}
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerLimit)
@@ -104,8 +104,11 @@ func afterFailedLoad(ctx context.Context, client *qmp.Client, failure error) str
 	return "the VM is paused, maybe between two states: restore it again, or end it with `swdt vm stop --force`"
 }
 
+// loadCommand is the command of QEMU that loads a snapshot.
+const loadCommand = "snapshot-load"
+
 func loadJob(ctx context.Context, client *qmp.Client, tag string) error {
-	return client.RunJob(ctx, "snapshot-load", "load-"+tag,
+	return client.RunJob(ctx, loadCommand, "load-"+tag,
 		map[string]any{"tag": tag, "vmstate": nodes()[0], "devices": nodes()})
 }
 

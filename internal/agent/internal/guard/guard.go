@@ -144,8 +144,13 @@ func (g Guardian) AwaitRemoved(ctx context.Context) error {
 // RemoveEnded removes the registration of a guardian that has ended and could not remove itself. It does not wait.
 func (g Guardian) RemoveEnded(ctx context.Context) error {
 	status, err := g.Services.Status(ctx, g.Service)
-	if err != nil || status.State != platform.Stopped {
-		return nil // no guardian is known to have ended; a running one removes itself
+	switch {
+	case errors.Is(err, fault.ErrNoService):
+		return nil
+	case err != nil:
+		return err
+	case status.State != platform.Stopped:
+		return nil // a running guardian removes itself
 	}
 	return g.unregister(ctx)
 }
