@@ -89,6 +89,8 @@ func fakeQEMU(script string) {
 	if err := os.WriteFile(f.pid, []byte(fmt.Sprintln(os.Getpid())), 0o600); err != nil {
 		panic(err)
 	}
+	// Like QEMU, the fake listens on all sockets before it answers on one.
+	var serve []func()
 	for _, chardev := range options["-chardev"] {
 		if _, path, found := strings.Cut(chardev, ",path="); found && strings.Contains(chardev, "server=on") {
 			path, _, _ = strings.Cut(path, ",logappend")
@@ -97,11 +99,14 @@ func fakeQEMU(script string) {
 				panic(err)
 			}
 			if filepath.Base(path) == "qga.sock" {
-				go f.serveAgent(listener)
+				serve = append(serve, func() { f.serveAgent(listener) })
 			} else {
-				go f.serve(listener)
+				serve = append(serve, func() { f.serve(listener) })
 			}
 		}
+	}
+	for _, answer := range serve {
+		go answer()
 	}
 	const longest = 2 * time.Minute // a leftover of a failed test ends
 	time.Sleep(longest)

@@ -124,7 +124,6 @@ func TestARestoreThatFails(t *testing.T) {
 		{"snapshot-load error", "the VM was not changed", "paused"},
 		{"job no room\nstate restore-vm", "the VM is paused, maybe between two states", "not changed"},
 		{"job no room", "the VM runs", "paused"},
-		{"query-jobs error", "the VM runs", "not changed"},
 		{"job-dismiss error", "the VM runs", "not changed"},
 		{"job no room\nquery-status error", "`swdt vm status`", "paused"},
 	} {
