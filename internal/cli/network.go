@@ -128,7 +128,7 @@ func (a *app) runNetworkInstall(ctx context.Context, o *networkInstallOptions, a
 	if err != nil {
 		return err
 	}
-	files, err := a.networkFiles(o.onNodes)
+	files, err := a.networkFiles(&o.cluster, o.onNodes)
 	if err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ document.`,
 }
 
 func (a *app) runNetworkStatus(ctx context.Context, o *clusterOptions, onNodes bool) error {
-	files, err := a.networkFiles(onNodes)
+	files, err := a.networkFiles(o, onNodes)
 	if err != nil {
 		return err
 	}
@@ -321,7 +321,7 @@ func (a *app) runNetworkRemove(ctx context.Context, o *networkRemoveOptions, arg
 	if o.wait <= 0 {
 		return usagef("--wait %s: use a positive time, such as 10m", o.wait)
 	}
-	files, err := a.networkFiles(false)
+	files, err := a.networkFiles(&o.cluster, false)
 	if err != nil {
 		return err
 	}

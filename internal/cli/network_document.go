@@ -25,8 +25,8 @@ type networkFiles struct {
 }
 
 // networkFiles reads the files of --config, if the flag is set. They must have a document of kind
-// Cluster, unless onNodes is set: the files may then have only the nodes.
-func (a *app) networkFiles(onNodes bool) (files networkFiles, err error) {
+// Cluster, unless a flag of o names the cluster or onNodes is set: the files may then have only nodes.
+func (a *app) networkFiles(o *clusterOptions, onNodes bool) (files networkFiles, err error) {
 	if err := a.global.validate(); err != nil || len(a.global.config) == 0 {
 		return files, err
 	}
@@ -34,7 +34,7 @@ func (a *app) networkFiles(onNodes bool) (files networkFiles, err error) {
 		doc, nodes, err := config.LoadAll(a.global.config, a.streams.In)
 		return &doc, nodes, err
 	}
-	if onNodes {
+	if onNodes || o.named() {
 		load = func() (*config.ClusterDocument, []config.Document, error) {
 			return config.LoadAny(a.global.config, a.streams.In)
 		}

@@ -151,14 +151,14 @@ func documentPages() (map[string][]byte, error) {
 	}
 	pages := map[string][]byte{}
 	for _, one := range []struct{ kind, file, title, starter string }{
-		{v1alpha1.Kind, "node-file.md", "The node file", "config init"},
-		{v1alpha1.ClusterKind, "cluster-file.md", "The cluster's document", "cluster init"},
+		{v1alpha1.Kind, "node-file.md", "The node file", "`swdt config init`"},
+		{v1alpha1.ClusterKind, "cluster-file.md", "The cluster's document", "`swdt cluster init`"},
 	} {
 		if root.Definitions[one.kind] == nil {
 			return nil, fmt.Errorf("the schema has no definition of %s", one.kind)
 		}
 		var page bytes.Buffer
-		fmt.Fprintf(&page, "# %s\n\n%s`swdt %s` prints a commented file to start from, `swdt config schema` the JSON "+
+		fmt.Fprintf(&page, "# %s\n\n%s%s prints a commented file to start from, `swdt config schema` the JSON "+
 			"schema for your editor.\n\n| field | |\n|---|---|\n", one.title, generated, one.starter)
 		root.Definitions[one.kind].rows(&page, "")
 		pages[one.file] = page.Bytes()
