@@ -48,17 +48,17 @@ language server uses it for a file with this comment:
 func (a *app) configValidateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "validate [FILE…]",
-		Short: "Check node files: all problems at once, with file and line",
-		Long: `Checks node files: those named, else those of --config or its defaults. It lists
-each problem as file:line: field: problem; remedy. It contacts no node. The exit
-code is 2 if there is a problem.
+		Short: "Check nodes and clusters: all problems at once, with file and line",
+		Long: `Checks the documents of node files, nodes and clusters: those of the named files,
+else those of --config or its defaults. It lists each problem as file:line: field:
+problem; remedy. It contacts nothing. The exit code is 2 if there is a problem.
 
 A sourceURL that names a missing file of your machine is a warning: the node
 file is valid, and the exit code stays 0. A missing file that the build: of the
 component makes is no problem. Downloads are not checked.`,
 		Example: examples(
 			"config validate", "",
-			"config validate nodes/ extra.yaml", "",
+			"config validate nodes/ cluster.yaml", "",
 		),
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt),
@@ -72,7 +72,7 @@ component makes is no problem. Downloads are not checked.`,
 }
 
 func (a *app) runConfigValidate() error {
-	documents, err := a.documents()
+	nodes, clusters, err := a.allDocuments()
 	var wrong *config.Error
 	if errors.As(err, &wrong) && !a.inText() {
 		return errors.Join(err, a.print(push.Validation{Problems: wrong.Problems}, nil))
@@ -80,11 +80,32 @@ func (a *app) runConfigValidate() error {
 	if err != nil {
 		return err
 	}
-	result := push.Validate(documents)
+	result := push.Validate(nodes, clusters)
 	for _, warning := range result.Warnings {
 		fmt.Fprintln(a.streams.Err, "warning: "+warning)
 	}
 	return a.print(result, func(p *ui.Page) error { return result.WriteText(p) })
+}
+
+// allDocuments returns the chosen nodes of the files, and all clusters. The files may have no node.
+func (a *app) allDocuments() ([]config.Document, []config.ClusterDocument, error) {
+	if err := a.global.validate(); err != nil {
+		return nil, nil, err
+	}
+	sources, err := a.sources()
+	if err != nil {
+		return nil, nil, err
+	}
+	nodes, clusters, err := config.LoadDocuments(sources, a.streams.In)
+	if err != nil {
+		return nil, nil, err
+	}
+	a.loaded = len(nodes)
+	if len(nodes) == 0 && len(a.global.nodes) == 0 && a.global.selector == "" {
+		return nil, clusters, nil
+	}
+	nodes, err = config.Select(nodes, a.global.nodes, a.global.selector)
+	return nodes, clusters, err
 }
 
 func (a *app) configConvertCommand() *cobra.Command {

@@ -46,23 +46,30 @@ func LoadAll(sources []string, stdin io.Reader) (ClusterDocument, []Document, er
 	return all.clusters[0], all.nodes, nil
 }
 
-// LoadAny is LoadAll for sources that may have no cluster: the cluster is nil then. They have a cluster
-// or a node.
-func LoadAny(sources []string, stdin io.Reader) (*ClusterDocument, []Document, error) {
+// LoadDocuments reads all documents of the sources, which have the forms that Load accepts: nodes,
+// clusters, or both. The error is an *Error.
+func LoadDocuments(sources []string, stdin io.Reader) ([]Document, []ClusterDocument, error) {
 	all, problems := loadAll(sources, stdin)
-	if len(problems) == 0 && len(all.clusters) > 0 {
-		problems = onlyOne(all.clusters, sources)
-	}
 	if len(problems) == 0 && len(all.clusters)+len(all.nodes) == 0 {
 		problems = []Problem{noNode(sources)}
 	}
 	if err := asError(problems); err != nil {
 		return nil, nil, err
 	}
-	if len(all.clusters) == 0 {
-		return nil, all.nodes, nil
+	return all.nodes, all.clusters, nil
+}
+
+// LoadAny is LoadAll for sources that may have no cluster: the cluster is nil then. They have a cluster
+// or a node.
+func LoadAny(sources []string, stdin io.Reader) (*ClusterDocument, []Document, error) {
+	nodes, clusters, err := LoadDocuments(sources, stdin)
+	if err != nil || len(clusters) == 0 {
+		return nil, nodes, err
 	}
-	return &all.clusters[0], all.nodes, nil
+	if err := asError(onlyOne(clusters, sources)); err != nil {
+		return nil, nil, err
+	}
+	return &clusters[0], nodes, nil
 }
 
 // onlyOne returns a problem if the sources have no cluster or several clusters, and nil if they

@@ -1,6 +1,7 @@
 package push
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -10,24 +11,27 @@ import (
 
 // Validation is the result of `swdt config validate`.
 type Validation struct {
-	Nodes    []ValidNode      `json:"nodes"`    // the nodes of the files without a problem
+	Nodes    []ValidDocument  `json:"nodes"`    // the nodes of the files without a problem
+	Clusters []ValidDocument  `json:"clusters"` // the clusters of the files without a problem
 	Problems []config.Problem `json:"problems"` // printed on stderr too
 	Warnings []string         `json:"warnings"`
 }
 
-// ValidNode is a node file without a problem.
-type ValidNode struct {
-	fleet.Outcome        // the node's result: valid
+// ValidDocument is a document without a problem, of a node or of a cluster.
+type ValidDocument struct {
+	fleet.Outcome        // of the node or the cluster: valid
 	File          string `json:"file"`
 	Line          int    `json:"line"`
 }
 
-// Validate returns the result for node files without a problem. It warns about local
+// Validate returns the result for documents without a problem. It warns about local
 // binaries that do not exist and that no build creates.
-func Validate(documents []config.Document) (v Validation) {
+func Validate(documents []config.Document, clusters []config.ClusterDocument) (v Validation) {
+	for _, c := range clusters {
+		v.Clusters = append(v.Clusters, validDocument(c.Cluster.Metadata.Name, c.File, c.Line))
+	}
 	for _, d := range documents {
-		valid := fleet.NewOutcome(d.Node.Metadata.Name, "valid", nil)
-		v.Nodes = append(v.Nodes, ValidNode{Outcome: valid, File: d.File, Line: d.Line})
+		v.Nodes = append(v.Nodes, validDocument(d.Node.Metadata.Name, d.File, d.Line))
 		v.Warnings = append(append(v.Warnings, d.Warnings...), d.OtherMeanings...)
 		for _, problem := range LookAtSources(d, nil) {
 			if !problem.Builds {
@@ -38,10 +42,18 @@ func Validate(documents []config.Document) (v Validation) {
 	return v
 }
 
-// WriteText writes a line for each valid node.
+func validDocument(name, file string, line int) ValidDocument {
+	return ValidDocument{Outcome: fleet.NewOutcome(name, "valid", nil), File: file, Line: line}
+}
+
+// WriteText writes a line for each valid document.
 func (v Validation) WriteText(w io.Writer) error {
-	for _, n := range v.Nodes {
-		if _, err := fmt.Fprintf(w, "%s:%d: node %s is valid\n", n.File, n.Line, n.Name); err != nil {
+	return errors.Join(writeValid(w, "cluster", v.Clusters), writeValid(w, "node", v.Nodes))
+}
+
+func writeValid(w io.Writer, kind string, documents []ValidDocument) error {
+	for _, d := range documents {
+		if _, err := fmt.Fprintf(w, "%s:%d: %s %s is valid\n", d.File, d.Line, kind, d.Name); err != nil {
 			return err
 		}
 	}
