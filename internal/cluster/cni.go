@@ -20,6 +20,9 @@ type CNI struct {
 	Antrea  *Antrea  `json:"antrea,omitempty"`
 	// KubeProxyWindows names the DaemonSets that run kube-proxy on Windows nodes.
 	KubeProxyWindows []string `json:"kubeProxyWindows,omitempty"`
+	// KubeProxyImages has the image of each of KubeProxyWindows, in the same order; "" if the
+	// DaemonSet has no container.
+	KubeProxyImages []string `json:"kubeProxyImages,omitempty"`
 }
 
 // Flannel has flannel's settings, from its ConfigMap.
@@ -47,7 +50,11 @@ func (c *Cluster) CNI(ctx context.Context) (CNI, error) {
 			Resource: "daemonsets"}, err)
 	}
 	sets := list.Items
-	found := CNI{KubeProxyWindows: onWindows(sets, "kube-proxy")}
+	found := CNI{}
+	for _, d := range setsOnWindows(sets, "kube-proxy") {
+		found.KubeProxyWindows = append(found.KubeProxyWindows, d.Namespace+"/"+d.Name)
+		found.KubeProxyImages = append(found.KubeProxyImages, imageOf(d))
+	}
 	if found.Calico, err = c.calico(ctx, sets); err != nil {
 		return CNI{}, err
 	}
@@ -124,12 +131,28 @@ func (f *Flannel) read(document string) error {
 // namespace/name.
 func onWindows(sets []appsv1.DaemonSet, name string) []string {
 	var found []string
+	for _, d := range setsOnWindows(sets, name) {
+		found = append(found, d.Namespace+"/"+d.Name)
+	}
+	return found
+}
+
+// setsOnWindows returns the DaemonSets with this name that run on Windows nodes.
+func setsOnWindows(sets []appsv1.DaemonSet, name string) (found []appsv1.DaemonSet) {
 	for _, d := range sets {
 		if isNamed(d, name) && forWindows(d.Spec.Template.Spec) {
-			found = append(found, d.Namespace+"/"+d.Name)
+			found = append(found, d)
 		}
 	}
 	return found
+}
+
+// imageOf returns the image of a DaemonSet's first container; "" if it has no container.
+func imageOf(d appsv1.DaemonSet) string {
+	for _, c := range d.Spec.Template.Spec.Containers {
+		return c.Image
+	}
+	return ""
 }
 
 // forWindows reports whether a pod is meant for Windows nodes, according to its operating

@@ -62,6 +62,8 @@ func nodeChecks() []Check {
 func clusterChecks() []Check {
 	return []Check{
 		{"api-server", finding.OnCluster, "the API server", nil, lookAtAPIServer},
+		{"api-server-certificate", finding.OnCluster, "the API server's certificate", needCertificates,
+			lookAtCertificates},
 		{"permissions", finding.OnCluster, "the kubeconfig's permissions", needPermissions, lookAtPermissions},
 		{"version-skew", finding.OnCluster, "the versions", needVersion, lookAtVersions},
 		{"cluster-info", finding.OnCluster, "cluster-info and bootstrap tokens", needClusterInfo, lookAtClusterInfo},

@@ -63,7 +63,8 @@ func healthy() *facts {
 				Pools: []cluster.IPPool{{Name: "default", CIDR: "192.168.0.0/16", VXLAN: "Always",
 					IPIP: "Never"}},
 			}}, nil),
-			namesake: factOf(cluster.Node{Name: "win-1"}, nil),
+			namesake:     factOf(cluster.Node{Name: "win-1"}, nil),
+			certificates: []presented{{target: target{what: "the kubeconfig's server", address: "cp.example:6443"}}},
 		},
 	}
 }
@@ -287,6 +288,12 @@ func plantedOnCluster() map[string]planted {
 			[]string{"api-server error: credentials"}},
 		"forbidden": {refused(&cluster.ForbiddenError{Err: errors.New("403")}),
 			[]string{"api-server error: next to nothing"}},
+		"another name in the certificate": {func(f *facts) {
+			f.cluster.certificates[0].others.value = []string{"localhost", "10.0.0.1"}
+		}, []string{"api-server-certificate error: it is for localhost, 10.0.0.1"}},
+		"a certificate out of reach": {func(f *facts) {
+			f.cluster.certificates = append(f.cluster.certificates, presented{others: known[[]string]{err: errors.New("lost")}})
+		}, nil},
 		"no permission": {func(f *facts) { f.cluster.missing.value = []cluster.Permission{secrets} },
 			[]string{"permissions error: may not create secrets -n kube-system"}},
 		"no permission, no need": {func(f *facts) {
@@ -387,6 +394,15 @@ func plantedOnCluster() map[string]planted {
 			[]string{"flannel warning: no DaemonSet"}},
 		"no kube-proxy": {func(f *facts) { f.cluster.cni.value.KubeProxyWindows = nil },
 			[]string{"kube-proxy warning: services are not reached"}},
+		"an old kube-proxy": {func(f *facts) {
+			f.cluster.cni.value.KubeProxyImages = []string{"sigwindowstools/kube-proxy:v1.32.9-calico-hostprocess"}
+		}, []string{"kube-proxy warning: kube-proxy:v1.32.9-calico-hostprocess, API server 1.36.3"}},
+		"a kube-proxy of tomorrow": {func(f *facts) {
+			f.cluster.cni.value.KubeProxyImages = []string{"mirror.example:5000/kube-proxy:v1.37.0@sha256:0a"}
+		}, []string{"kube-proxy warning: another version"}},
+		"a kube-proxy without a version": {func(f *facts) {
+			f.cluster.cni.value.KubeProxyImages = []string{"mirror.example:5000/kube-proxy"}
+		}, nil},
 		"Antrea": {func(f *facts) {
 			f.cluster.cni.value = cluster.CNI{Antrea: &cluster.Antrea{WindowsDaemonSets: []string{"w"}}}
 		}, nil},

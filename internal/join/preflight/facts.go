@@ -119,6 +119,15 @@ type clusterFacts struct {
 	kubeletConfig known[cluster.KubeletConfig]
 	cni           known[cluster.CNI]
 	namesake      known[cluster.Node]
+	certificates  []presented
+}
+
+// presented is the certificate that the API server presents at a target.
+type presented struct {
+	target
+	// others are the names and addresses of the certificate if it does not have the target's host;
+	// otherwise empty.
+	others known[[]string]
 }
 
 // nodeName returns the name that the Node object will have; "" if that name is not known.

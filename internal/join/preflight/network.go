@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/version"
+
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
@@ -142,11 +144,14 @@ func lookAtAntrea(f *facts) []finding.Finding {
 	}}
 }
 
-// lookAtKubeProxy finds a cluster without a kube-proxy for Windows. It finds nothing in a
-// cluster with Antrea, which replaces kube-proxy.
+// lookAtKubeProxy finds a cluster without a kube-proxy for Windows, or with one of another version. It
+// finds nothing in a cluster with Antrea, which replaces kube-proxy.
 func lookAtKubeProxy(f *facts) []finding.Finding {
 	cni := f.cluster.cni.value
-	if len(cni.KubeProxyWindows) > 0 || cni.Antrea != nil {
+	if len(cni.KubeProxyWindows) > 0 {
+		return f.kubeProxyVersions()
+	}
+	if cni.Antrea != nil {
 		return nil
 	}
 	install := []string{"network", "install"}
@@ -159,6 +164,46 @@ func lookAtKubeProxy(f *facts) []finding.Finding {
 		Evidence: "there is no DaemonSet of it for Windows",
 		Remedy:   remedy.Command(install...),
 	}}
+}
+
+// kubeProxyVersions finds DaemonSets of kube-proxy for Windows whose version does not fit the API
+// server. https://kubernetes.io/releases/version-skew-policy/#kube-proxy
+func (f *facts) kubeProxyVersions() []finding.Finding {
+	server, err := version.ParseGeneric(f.cluster.version.value)
+	if err != nil {
+		return nil // lookAtVersions reports it
+	}
+	var problems found
+	for i, image := range f.cluster.cni.value.KubeProxyImages {
+		proxy := versionOfImage(image)
+		if proxy == nil {
+			continue
+		}
+		behind := int(server.Minor()) - int(proxy.Minor())
+		if proxy.Major() == server.Major() && 0 <= behind && behind <= maxSkew {
+			continue
+		}
+		problems.warn("kube-proxy for Windows has another version than the cluster: services may not be reached from "+
+			"pods there", fmt.Sprintf("DaemonSet %s has %s, API server %s", f.cluster.cni.value.KubeProxyWindows[i], image,
+			server), fmt.Sprintf("set the DaemonSet's image to the tag of v%s", server))
+	}
+	return problems
+}
+
+// versionOfImage returns the version in an image's tag, such as v1.36.3-calico-hostprocess; nil if the
+// tag has none.
+func versionOfImage(image string) *version.Version {
+	name, _, _ := strings.Cut(image, "@")
+	i := strings.LastIndex(name, ":")
+	if i < strings.LastIndex(name, "/") {
+		return nil
+	}
+	tag, _, _ := strings.Cut(name[i+1:], "-")
+	parsed, err := version.ParseGeneric(tag)
+	if err != nil {
+		return nil
+	}
+	return parsed
 }
 
 func orUnset(value string) string {

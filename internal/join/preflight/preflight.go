@@ -4,7 +4,7 @@
 //
 // A run gathers the facts (node.go, cluster.go), each of which may be unknown, and then runs
 // every check on them. A check (checks.go; machine.go, kubelet.go, leftovers.go,
-// runtimes.go, reach.go, folders.go, access.go, versions.go, network.go) is a function of
+// runtimes.go, reach.go, folders.go, access.go, certificate.go, versions.go, network.go) is a function of
 // facts that makes no requests.
 package preflight
 
@@ -82,6 +82,11 @@ func Run(ctx context.Context, in Input) (Report, error) {
 			return Report{}, fmt.Errorf("look at the cluster: %w", err)
 		}
 		f.cluster = c
+	}
+	if f.cluster != nil {
+		if err := gatherCertificates(ctx, in, &f); err != nil {
+			return Report{}, fmt.Errorf("look at the cluster: %w", err)
+		}
 	}
 	if in.Node != nil {
 		n, err := gatherNode(ctx, in, f.targets())
