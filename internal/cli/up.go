@@ -31,6 +31,9 @@ type upOptions struct {
 	smokeWait   time.Duration
 }
 
+// smokeImageFlag names the images of --smoke.
+const smokeImageFlag = "--smoke-image"
+
 func (a *app) upCommand() *cobra.Command {
 	o := &upOptions{}
 	cmd := canDryRun(forNodes(&cobra.Command{
@@ -98,7 +101,8 @@ func (a *app) runUp(ctx context.Context, o *upOptions) error {
 		}
 		options.Only, options.Kubeconfig = stages, o.kubeconfig
 		if o.smoke || slices.Contains(stages, up.Check) {
-			options.Smoke = &smoke.Options{Image: o.smokeImage, LinuxImage: o.smokeImage, Wait: o.smokeWait}
+			options.Smoke = &smoke.Options{Image: o.smokeImage, LinuxImage: o.smokeImage, Wait: o.smokeWait,
+				ImageFlag: smokeImageFlag, LinuxImageFlag: smokeImageFlag}
 		}
 		options.Join = join.Options{
 			Mirror: o.mirror, Holder: plan.Holder("up"), Sources: source.NewSet(source.Options{}),

@@ -133,7 +133,7 @@ func (t *nodeTest) schedule(ctx context.Context) error {
 }
 
 func (t *nodeTest) start(ctx context.Context) (err error) {
-	at := &starting{build: t.node.KernelVersion}
+	at := &starting{build: t.node.KernelVersion, flag: t.ImageFlag}
 	t.live, err = t.awaitPod(ctx, t.pod, "started", t.Wait, at.look, t.r)
 	return err
 }

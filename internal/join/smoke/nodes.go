@@ -118,7 +118,8 @@ func cannotServe(n cluster.Node) string {
 		// A node that has just become Ready still has the taint not-ready, for a moment.
 		keeps := t.Effect != corev1.TaintEffectPreferNoSchedule && t.Key != corev1.TaintNodeNotReady
 		if keeps && !slices.Contains(controlPlaneTaints(), t.Key) {
-			return "has the taint " + t.ToString()
+			return "has the taint " + t.ToString() + " (" +
+				remedy.KubectlCommand("taint", "nodes", n.Name, t.Key+":"+string(t.Effect)+"-") + " removes it)"
 		}
 	}
 	return ""

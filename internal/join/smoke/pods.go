@@ -153,6 +153,7 @@ func isScheduled(p *corev1.Pod) (error, bool) {
 // starting is the state of the wait for a kubelet to start a pod. Its method look is a podLook.
 type starting struct {
 	build   string    // the build of the node's Windows; "" for the pod on Linux
+	flag    string    // the flag that names another image
 	failing time.Time // when the pull of the image first failed; zero: it has not failed
 	running time.Time // when the container was first seen running; zero: never
 }
@@ -198,17 +199,21 @@ func (s *starting) waiting(c corev1.ContainerStatus) (error, bool) {
 	case "InvalidImageName", "ErrImageNeverPull":
 		return s.pullFailed(c), true
 	}
-	return &failure{strings.TrimSuffix(why.Reason+": "+firstLine(why.Message), ": "),
-		"does the pod network work on the node? `swdt network status` shows it"}, false
+	hint := "does the pod network work on the node? `swdt network status` shows it"
+	if s.build != "" { // on Linux, the pause image is of the distribution
+		hint = "is there a pause image for Windows build " + s.build +
+			" in spec.kubernetes.containerd.pauseImage, and " + hint
+	}
+	return &failure{strings.TrimSuffix(why.Reason+": "+firstLine(why.Message), ": "), hint}, false
 }
 
 func (s *starting) pullFailed(c corev1.ContainerStatus) *failure {
 	f := &failure{cause: fmt.Sprintf("image %s: %s: %s", c.Image, c.State.Waiting.Reason,
 		firstLine(c.State.Waiting.Message)),
-		remedy: "does the node reach the registry, and is there such an image? --linux-image names another one"}
+		remedy: "does the node reach the registry, and is there such an image? " + s.flag + " names another one"}
 	if s.build != "" {
 		f.remedy = "does the node reach the registry, and is there an image for Windows build " + s.build +
-			"? --image names another one"
+			"? " + s.flag + " names another one"
 	}
 	return f
 }

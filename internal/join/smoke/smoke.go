@@ -52,6 +52,9 @@ type Options struct {
 	// DefaultImage. An image must have curl, and its entry point must be an HTTP server with the
 	// command netexec, as agnhost is.
 	Image, LinuxImage string
+	// ImageFlag and LinuxImageFlag are the flags that set the images, for remedies. Empty: those of
+	// swdt cluster check.
+	ImageFlag, LinuxImageFlag string
 	// Wait bounds the start of each pod, which includes the pull of its image. 0: DefaultWait.
 	Wait time.Duration
 	// Keep leaves the namespace, for a look at the pods.
@@ -66,6 +69,8 @@ type Options struct {
 func (o Options) completed(c *cluster.Cluster) Options {
 	o.Image = cmp.Or(o.Image, DefaultImage)
 	o.LinuxImage = cmp.Or(o.LinuxImage, DefaultImage)
+	o.ImageFlag = cmp.Or(o.ImageFlag, "--image")
+	o.LinuxImageFlag = cmp.Or(o.LinuxImageFlag, "--linux-image")
 	o.Wait = cmp.Or(o.Wait, DefaultWait)
 	if o.Reporter == nil {
 		o.Reporter = func(string) ui.Reporter { return ui.Discard{} }
@@ -226,7 +231,7 @@ func (w *run) start(ctx context.Context, pod cluster.Pod, r ui.Reporter) (*corev
 	if _, err := w.awaitPod(ctx, pod, "scheduled", w.scheduleLimit(), isScheduled, r); err != nil {
 		return nil, err
 	}
-	return w.awaitPod(ctx, pod, "started", w.Wait, (&starting{}).look, r)
+	return w.awaitPod(ctx, pod, "started", w.Wait, (&starting{flag: w.LinuxImageFlag}).look, r)
 }
 
 // await waits for the server, and returns its address.
