@@ -23,6 +23,7 @@ func (c *Clusters) check(ctx context.Context, doc config.ClusterDocument) error 
 	spec := doc.Cluster.Spec.Network
 	problems = append(problems, checkSubnet(doc, "spec.network.podSubnet", spec.PodSubnet, addresses)...)
 	problems = append(problems, checkSubnet(doc, "spec.network.serviceSubnet", spec.ServiceSubnet, addresses)...)
+	problems = append(problems, c.checkNodeImage(ctx, doc)...)
 	for i, image := range doc.Cluster.Spec.ControlPlane.Kind.Images {
 		if _, err := c.kind.ImageID(ctx, image); err != nil {
 			field := fmt.Sprintf("spec.controlPlane.kind.images[%d]", i)

@@ -71,7 +71,9 @@ func (c *Clusters) Create(ctx context.Context, doc config.ClusterDocument, o Opt
 	if err := c.records.put(one); err != nil {
 		return Report{}, err
 	}
+	c.warnOfCgroups(ctx, r)
 	if err := c.make(ctx, one, kind.CreateWithV1Alpha4Config(wanted)); err != nil {
+		err = c.explain(ctx, doc, wanted.Nodes[0].Image, err)
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
 		defer cancel()
 		_, discarded := c.discard(clean, one)
@@ -109,6 +111,9 @@ func (c *Clusters) provideAndRecord(
 		return nil, err
 	}
 	changes, err := c.provide(ctx, &one, wanted, false, r)
+	if err == nil {
+		c.warnOfMirrors(ctx, doc, one.Name, r)
+	}
 	return changes, errors.Join(err, c.records.put(one))
 }
 

@@ -3,6 +3,8 @@
 //
 //   - kindcluster.go: the clusters of this user; record.go: records of the clusters that swdt made
 //   - config.go: a cluster document as kind's configuration; check.go: checks of your machine
+//   - nodeimage.go: checks of kind's node image, before and after a failure; answers.go: mirrors that
+//     do not answer
 //   - create.go, delete.go: the changes; status.go: the state of a cluster
 //   - difference.go: a cluster against a document that has changed since
 //   - provide.go: the images and the registry mirrors of a cluster's Linux nodes
@@ -39,6 +41,18 @@ type Kind interface {
 	// with the image. Both fail if the runtime has no such image.
 	ImageID(ctx context.Context, image string) (string, error)
 	SaveImage(ctx context.Context, image string, to io.Writer) error
+	// ImageArchitecture returns the processor architecture of an image in Go's spelling, such as amd64.
+	// It fails if the runtime has no such image.
+	ImageArchitecture(ctx context.Context, image string) (string, error)
+	// RuntimeInfo returns facts about the machine on which the container runtime works.
+	RuntimeInfo(ctx context.Context) (RuntimeInfo, error)
+}
+
+// RuntimeInfo has facts about the machine on which the container runtime works.
+type RuntimeInfo struct {
+	Architecture string // in Go's spelling, such as amd64; "" if it is not known
+	// OldCgroups reports whether the machine has version 1 of control groups.
+	OldCgroups bool
 }
 
 // Clusters are the clusters of kind that this user has.

@@ -94,7 +94,8 @@ func (e *NoRuntimeError) Error() string {
 	for _, reason := range e.Reasons {
 		lines = append(lines, "  "+reason.Error())
 	}
-	return strings.Join(append(lines, "start one of them, and check with `docker ps` that you may use it"), "\n")
+	return strings.Join(append(lines, "start one of them, and check with `docker ps` that you may use it; "+
+		"with Docker, the members of the group docker may"), "\n")
 }
 
 func (e *NoRuntimeError) Unwrap() []error { return e.Reasons }
@@ -153,6 +154,35 @@ func (l library) ImageID(ctx context.Context, image string) (string, error) {
 		return "", fmt.Errorf("look for image %s: %s image inspect prints no ID", image, l.program)
 	}
 	return found[0].ID, nil
+}
+
+// ImageArchitecture returns the processor architecture of an image, such as amd64.
+func (l library) ImageArchitecture(ctx context.Context, image string) (string, error) {
+	text, err := output(ctx, l.program, "image", "inspect", "--format", "{{.Architecture}}", image)
+	return goArchitecture(text), err
+}
+
+// RuntimeInfo returns facts about the machine on which the container runtime works.
+func (l library) RuntimeInfo(ctx context.Context) (RuntimeInfo, error) {
+	format := "{{.CgroupVersion}} {{.Architecture}}"
+	if l.program == Podman {
+		format = "{{.Host.CgroupsVersion}} {{.Host.Arch}}"
+	}
+	text, err := output(ctx, l.program, "info", "--format", format)
+	if err != nil {
+		return RuntimeInfo{}, err
+	}
+	version, architecture, _ := strings.Cut(strings.TrimSpace(text), " ")
+	return RuntimeInfo{Architecture: goArchitecture(architecture), OldCgroups: strings.TrimPrefix(version, "v") == "1"}, nil
+}
+
+// goArchitecture returns the name that Go gives to a processor architecture.
+func goArchitecture(name string) string {
+	name = strings.TrimSpace(name)
+	if known := map[string]string{"x86_64": "amd64", "aarch64": "arm64"}[name]; known != "" {
+		return known
+	}
+	return name
 }
 
 // SaveImage writes an archive with an image of the container runtime.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/kind/pkg/exec"
@@ -71,6 +72,13 @@ func (c *command) Run() error {
 		}
 		_, err := fmt.Fprintf(c.stdout, "version = 3\n[plugins.'%[1]s']\nsnapshotter = 'overlayfs'\n"+
 			"[plugins.'%[1]s'.registry]\nconfig_path = ''\n", plugin)
+		return err
+	case "sh": // the script connect of package kindcluster, whose exit code 7 is that of curl
+		code := 0
+		if slices.Contains(c.container.kind.Dead, strings.TrimSuffix(c.last(), "/")) {
+			code = 7
+		}
+		_, err := fmt.Fprintln(c.stdout, code)
 		return err
 	case "crictl":
 		return c.print(c.container.path("image", c.last()))

@@ -17,6 +17,8 @@ import (
 
 	kind "sigs.k8s.io/kind/pkg/cluster"
 	"sigs.k8s.io/kind/pkg/cluster/nodes"
+
+	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
 )
 
 // Kind keeps its clusters in a folder. The fields with the errors of operations must not change
@@ -39,6 +41,13 @@ type Kind struct {
 	Unsaved error
 	// OtherIDs makes the ID of an image on a node differ from its ID in the container runtime.
 	OtherIDs bool
+	// Architectures has the architectures of images by name. An image that it does not have is for
+	// Info.Architecture.
+	Architectures map[string]string
+	// Info has the facts about the container runtime's machine.
+	Info kindcluster.RuntimeInfo
+	// Dead has the URLs to which the nodes cannot connect.
+	Dead []string
 	// NoMirrors makes the nodes simulate containerd 1, which reads no mirrors.
 	NoMirrors bool
 	// Stuck is the error that Delete returns. NetworkStuck is the error that RemoveNetwork returns.
@@ -162,6 +171,18 @@ func (k *Kind) ImageID(_ context.Context, image string) (string, error) {
 	}
 	return "", fmt.Errorf("no such image: %s", image)
 }
+
+// ImageArchitecture returns one of Architectures, or Info.Architecture.
+func (k *Kind) ImageArchitecture(ctx context.Context, image string) (string, error) {
+	if architecture, ok := k.Architectures[image]; ok {
+		return architecture, nil
+	}
+	_, err := k.ImageID(ctx, image)
+	return k.Info.Architecture, err
+}
+
+// RuntimeInfo returns Info.
+func (k *Kind) RuntimeInfo(context.Context) (kindcluster.RuntimeInfo, error) { return k.Info, nil }
 
 // SaveImage writes the name and the ID of one of Images, which is all that a simulated archive has.
 func (k *Kind) SaveImage(ctx context.Context, image string, to io.Writer) error {
