@@ -30,6 +30,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/obtain/source"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
 // Artifacts finds the programs of a node. *artifact.Store implements it.
@@ -63,6 +64,9 @@ type Options struct {
 	// Cluster. If Drain is nil, the pods stay on the node.
 	DryRun, AllowReboot bool
 	Drain               *cluster.DrainOptions
+	// Checked receives the problems that Run's checks have found, before Run changes anything. nil:
+	// only the result has them.
+	Checked func([]finding.Problem)
 	// LookupEnv returns the environment variable that join.tokenFrom names. nil: the real
 	// environment is used.
 	LookupEnv func(name string) (string, bool)

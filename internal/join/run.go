@@ -27,6 +27,9 @@ func Run(ctx context.Context, n *node.Node, doc config.Document, o Options, r ui
 	if err != nil {
 		return result, err
 	}
+	if o.Checked != nil {
+		o.Checked(report.Problems)
+	}
 	if report.Failed() {
 		return result, &RefusedError{report}
 	}

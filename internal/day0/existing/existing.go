@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -74,6 +75,9 @@ func inDocument(doc config.ClusterDocument, err error) error {
 // Version contacts the API server and returns its version, such as v1.36.3. An API server that does
 // not answer, or that does not let the kubeconfig's user list nodes, is an *UnusableError.
 func Version(ctx context.Context, doc config.ClusterDocument, api *cluster.Cluster) (string, error) {
+	if err := api.CheckCredentials(time.Now()); err != nil {
+		return "", unusable(doc, err)
+	}
 	version, err := api.Version(ctx)
 	if err != nil {
 		return "", unusable(doc, err)
@@ -91,11 +95,12 @@ func Version(ctx context.Context, doc config.ClusterDocument, api *cluster.Clust
 type UnusableError struct {
 	Cluster string
 	File    string // the file that has the cluster's document
+	Line    int    // the line of the field
 	Err     error
 }
 
 func (e *UnusableError) Error() string {
-	return fmt.Sprintf("use the existing cluster %s (%s in %s): %v", e.Cluster, field, e.File, e.Err)
+	return fmt.Sprintf("use the existing cluster %s (%s in %s:%d): %v", e.Cluster, field, e.File, e.Line, e.Err)
 }
 
 func (e *UnusableError) Unwrap() error { return e.Err }
@@ -107,10 +112,12 @@ func unusable(doc config.ClusterDocument, err error) error {
 		unreachable  *cluster.UnreachableError
 		unauthorized *cluster.UnauthorizedError
 		forbidden    *cluster.ForbiddenError
+		expired      *cluster.ExpiredError
 	)
-	refused := errors.As(err, &unauthorized) || errors.As(err, &forbidden)
+	refused := errors.As(err, &unauthorized) || errors.As(err, &forbidden) || errors.As(err, &expired)
 	if refused || errors.As(err, &unreachable) {
-		return &UnusableError{Cluster: doc.Cluster.Metadata.Name, File: doc.File, Err: err}
+		line := doc.Problem(field, "", "").Line
+		return &UnusableError{Cluster: doc.Cluster.Metadata.Name, File: doc.File, Line: line, Err: err}
 	}
 	return err
 }

@@ -137,7 +137,7 @@ func TestUnusableAPIServers(t *testing.T) {
 			t.Errorf("%s: got %v, want an UnusableError of %T", name, err, want)
 			continue
 		}
-		begin := "use the existing cluster prod (spec.controlPlane.existing in " + doc.File + "): "
+		begin := "use the existing cluster prod (spec.controlPlane.existing in " + doc.File + ":6): "
 		if !strings.HasPrefix(err.Error(), begin) {
 			t.Errorf("%s: %v", name, err)
 		}

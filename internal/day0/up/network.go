@@ -35,7 +35,7 @@ func (w *work) installNetwork(control *stage) func(context.Context, ui.Reporter)
 		if w.existing() {
 			err = w.withoutFlag(err)
 		}
-		return result, err
+		return result, manifestInDocument(w.cluster, err)
 	}
 }
 

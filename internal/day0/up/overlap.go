@@ -5,31 +5,52 @@ import (
 	"net"
 	"net/netip"
 
+	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/config"
 )
 
-// checkAddresses returns a *config.Error if an address of a node is in the range of the pods or of
-// the Services, since packets to this address would go to the pod network. It does not resolve host
-// names.
-func checkAddresses(doc config.ClusterDocument, documents []config.Document) error {
+// userNetwork is the network that QEMU gives to a VM in the network mode user.
+const userNetwork = "10.0.2.0/24"
+
+// addressProblems returns a problem for each address of a node, and for each network of a VM, that is
+// in the range of the pods or of the Services, since packets to this address would go to the pod
+// network. It does not resolve host names.
+func addressProblems(doc config.ClusterDocument, documents []config.Document) (problems []config.Problem) {
 	network := doc.Cluster.Spec.Network
-	var problems []config.Problem
 	for _, document := range documents {
+		problems = append(problems, userNetworkProblems(network, document)...)
 		for _, found := range addresses(document) {
 			for _, subnet := range []string{network.PodSubnet, network.ServiceSubnet} {
 				// Validation has already reported invalid ranges. A range that the document leaves out is "".
 				if taken, err := netip.ParsePrefix(subnet); err == nil && taken.Contains(found.address) {
 					problems = append(problems, document.Problem(found.field,
 						fmt.Sprintf("%s is in %s, a range of the cluster's pods or Services", found.address, subnet),
-						"choose another range in spec.network of the cluster's document"))
+						otherRange))
 				}
 			}
 		}
 	}
-	if len(problems) > 0 {
-		return &config.Error{Problems: problems}
+	return problems
+}
+
+// otherRange is the remedy for addresses that belong to a node and to the cluster.
+const otherRange = "choose another range in spec.network of the cluster's document"
+
+// userNetworkProblems returns the problems of a VM that is in QEMU's own network.
+func userNetworkProblems(network v1alpha1.ClusterNetwork, document config.Document) (problems []config.Problem) {
+	machine := document.Node.Spec.Machine
+	if machine == nil || machine.Driver != v1alpha1.DefaultMachineDriver || machine.Network.Mode != "user" {
+		return nil
 	}
-	return nil
+	own := netip.MustParsePrefix(userNetwork)
+	for _, subnet := range []string{network.PodSubnet, network.ServiceSubnet} {
+		if taken, err := netip.ParsePrefix(subnet); err == nil && taken.Overlaps(own) {
+			problems = append(problems, document.Problem("spec.machine.network.mode",
+				fmt.Sprintf("is user, whose network %s overlaps %s, a range of the cluster's pods or Services", own, subnet),
+				otherRange))
+		}
+	}
+	return problems
 }
 
 // nodeAddress is an address in a node's document.

@@ -33,8 +33,7 @@ func TestAddressesInRangesOfTheCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = checkAddresses(doc, documents)
-		if len(c.fields) > 0 {
+		if problems := addressProblems(doc, documents); len(problems) > 0 {
 			_, err = Up(t.Context(), doc, documents, Options{}) // it has nothing to make anything with
 		}
 		var fields []string

@@ -5,7 +5,9 @@
 //
 //   - up.go: the stages of Up; down.go: the stages of Down
 //   - plane.go: the control plane; kind.go: one of kind; existing.go: one that another tool has made
-//   - network.go: the pod network; overlap.go: addresses of nodes in the cluster's ranges
+//   - network.go: the pod network; problems.go: its errors as problems of the document
+//   - before.go: mistakes that are found before anything is made; overlap.go: addresses of nodes in the
+//     cluster's ranges
 //   - check.go: the smoke test
 //   - stage.go: running stages in the order in which they need each other
 //   - record.go: the things that Up has made
@@ -35,6 +37,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/setup"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/vm"
 )
 
@@ -109,7 +112,7 @@ func Up(ctx context.Context, doc config.ClusterDocument, documents []config.Docu
 			}
 		}
 	}
-	if err := checkAddresses(doc, documents); err != nil {
+	if err := (&work{Options: o, cluster: doc, documents: documents}).checkDocuments(ctx); err != nil {
 		return Report{}, err
 	}
 	w, err := begin(doc, documents, o)
@@ -274,8 +277,26 @@ func (w *work) join(document config.Document, needs ...*stage) func(context.Cont
 		}
 		options := w.Join
 		options.Cluster, options.DryRun = control.api, w.DryRun
+		options.Checked = func(problems []finding.Problem) { warn(r, problems) }
 		result, err := join.Run(ctx, n, withControlPlane(document, control), options, r)
 		return w.summary(result.Steps), err
+	}
+}
+
+// warn reports the warnings of the checks before a join: the node joins, but its pods may not work.
+func warn(r ui.Reporter, problems []finding.Problem) {
+	for _, p := range problems {
+		if p.Severity != finding.Warning {
+			continue
+		}
+		text := p.Check + ": " + p.What
+		if p.Evidence != "" {
+			text += " (" + p.Evidence + ")"
+		}
+		if p.Remedy != "" {
+			text += "; " + p.Remedy
+		}
+		r.Warn("%s", text)
 	}
 }
 

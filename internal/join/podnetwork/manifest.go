@@ -59,6 +59,23 @@ func (o Options) manifests() ([]Manifest, error) {
 	return all, nil
 }
 
+// CheckManifests returns an error if a manifest of the options cannot be used: if its hash is not
+// known, or if a file of this machine is missing, has another hash, or has the manifest of another
+// program. It contacts nothing, and does not look at manifests from the network.
+func (o Options) CheckManifests(ctx context.Context) error {
+	manifests, err := o.manifests()
+	if err != nil {
+		return err
+	}
+	for _, m := range manifests {
+		if !source.IsLocal(m.Source) {
+			return nil
+		}
+	}
+	_, err = o.obtain(ctx, ui.Discard{})
+	return err
+}
+
 // obtain returns the objects of the manifests.
 func (o Options) obtain(ctx context.Context, r ui.Reporter) ([]*unstructured.Unstructured, error) {
 	manifests, err := o.manifests()
