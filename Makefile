@@ -76,6 +76,12 @@ lab: ## build the programs for tests, the demo, a node and a control plane; the 
 	@echo "lab: next, etcd, kube-apiserver and the rest of a control plane (ten minutes on two cores, the first time)"
 	lab/build.sh cluster
 
+.PHONY: speclists
+speclists: ## compare the recorded specs of e2e.test with the real programs; the first time builds these in half an hour
+	go run ./internal/proof/readiness/recordspecs internal/proof/readiness/testdata \
+		$$(nice lab/build.sh e2etest)/e2e.test-v*[0-9]
+	git diff --exit-code --stat internal/proof/readiness/testdata
+
 .PHONY: clean
 clean: ## remove build outputs; the caches in ~/.cache/swdt stay
 	rm -rf bin dist $(AGENT)

@@ -12,11 +12,13 @@
 #   lab/build.sh cluster       a control plane for this machine (Linux): etcd, kube-apiserver, …
 #   lab/build.sh kind          the node image of a real kind cluster (Debian and Ubuntu, as root)
 #   lab/build.sh networks      the published manifests of pod networks
+#   lab/build.sh e2etest       Kubernetes' own end-to-end tests (e2e.test) of two versions, for this machine
 #   lab/build.sh guest         the disk of the virtual machine that stands for Windows (Debian and Ubuntu on amd64)
 #
 # "Everything" leaves out kubelet, bench, node, cluster and kind, since their first builds
-# take minutes (cluster: about ten on two cores; kind needs it, and five more), and guest,
-# which downloads a kernel of 70 MB.
+# take minutes (cluster: about ten on two cores; kind needs it, and five more), e2etest, which
+# takes fifteen minutes of CPU time for each version, and guest, which downloads a kernel of 70 MB.
+# "e2etest VERSION" builds only that version.
 #
 # SWDT_LAB moves the cache (default ~/.cache/swdt/lab).
 set -euo pipefail
@@ -251,6 +253,23 @@ kind() {
 		kind_node
 }
 
+# e2etests builds e2e.test, with the manifests of its tests inside. Without -vet=off, Go would vet
+# all of it after the link. With -trimpath, the specs have the same file names on each machine.
+e2etests() { # [VERSION]
+	local version
+	local -x GOOS GOARCH
+	GOOS=$(go env GOHOSTOS) GOARCH=$(go env GOHOSTARCH)
+	for version in ${1:-1.36.3 1.35.4}; do
+		build "e2e.test-v$version" "$(go env GOVERSION) 1 $GOOS $GOARCH $(sha256sum <"e2etest/$version/go.mod")" \
+			e2etest_build "$version"
+	done
+}
+
+e2etest_build() { # VERSION
+	(cd "e2etest/$1" && go test -c -vet=off -trimpath -ldflags "-s -w $(kubernetes_version "$1")" -o "$OUT" \
+		k8s.io/kubernetes/test/e2e)
+}
+
 linux_containerd() { # PROGRAM
 	(cd containerd/2.4.2 && go build -trimpath -tags "no_zfs no_btrfs no_devmapper" -o "$OUT" \
 		-ldflags "-s -w -X github.com/containerd/containerd/v2/version.Version=2.4.2" \
@@ -417,7 +436,7 @@ services() {
 mkdir -p "$lab"
 # The cluster shares nothing with the other builds, and takes long.
 case ${1:-all} in
-cluster | networks | node | guest | kind) exec 9>"$lab/.lock-$1" ;;
+cluster | networks | node | guest | kind | e2etest) exec 9>"$lab/.lock-$1" ;;
 *) exec 9>"$lab/.lock" ;;
 esac
 if command -v flock >/dev/null; then flock 9; fi
@@ -444,8 +463,9 @@ cluster)
 networks) networks ;;
 kind) kind ;;
 guest) guest ;;
+e2etest) e2etests "${2:-}" ;;
 *)
-	echo "usage: lab/build.sh [services|containerd|pods|kubelet|bench|node|cluster|networks|kind|guest]" >&2
+	echo "usage: lab/build.sh [services|containerd|pods|kubelet|bench|node|cluster|networks|kind|guest|e2etest [VERSION]]" >&2
 	exit 2
 	;;
 esac

@@ -11,7 +11,7 @@ import (
 
 const (
 	mostRooms  = 30  // folders side by side
-	mostArrows = 164 // 130, and what the rooms vm, join/bake, day0 and proof need
+	mostArrows = 166 // 130, and what the rooms vm, join/bake, day0 and proof need
 )
 
 func TestImportsFollowTheRules(t *testing.T) {

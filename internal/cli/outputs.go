@@ -22,6 +22,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/node/transfer"
 	"github.com/swdt-dev/swdt/internal/node/transfer/patchfile"
 	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/proof/readiness"
 	"github.com/swdt-dev/swdt/internal/proof/trial"
 	"github.com/swdt-dev/swdt/internal/proof/verdict"
 	"github.com/swdt-dev/swdt/internal/push"
@@ -145,6 +146,10 @@ func outputs() map[string]output {
 		"e2e":         {document: verdict.Report{}, wide: true, modes: []mode{{flags: "--dry-run", document: trial.Plan{}}}},
 		"e2e list":    {document: trial.Plan{}, wide: true},
 		"e2e compare": {document: verdict.Comparison{}, wide: true},
+
+		"readiness list":   {document: readiness.List{}, wide: true},
+		"readiness run":    {document: readiness.Report{}, wide: true},
+		"readiness report": {document: readiness.Report{}, wide: true},
 
 		"config init":     yaml,
 		"config schema":   json,

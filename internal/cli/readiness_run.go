@@ -1,0 +1,211 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swdt-dev/swdt/internal/join/smoke"
+	"github.com/swdt-dev/swdt/internal/localfile"
+	"github.com/swdt-dev/swdt/internal/obtain/artifact"
+	"github.com/swdt-dev/swdt/internal/proof/readiness"
+	"github.com/swdt-dev/swdt/internal/proof/trial"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// readinessFile is the name of the report in the folder of a run.
+const readinessFile = "readiness.json"
+
+// readinessRunOptions are the flags of readiness run.
+type readinessRunOptions struct {
+	cluster    clusterOptions
+	choice     choiceFlags
+	source     trial.Source
+	probes     clusterCheckOptions
+	taints     []string
+	repoList   string
+	out        string
+	sonobuoy   string
+	assume     []string
+	disruptive bool
+	skipChecks bool
+}
+
+func (a *app) readinessRunCommand() *cobra.Command {
+	o := &readinessRunOptions{}
+	cmd := &cobra.Command{
+		Use:        "run [flags]",
+		Short:      "Run the readiness cases on a cluster",
+		SuggestFor: []string{"test", "check", "start"},
+		Long: `Proves the cases on the cluster of the kubeconfig: first the probes, then all specs
+in one process of e2e.test. The report says how many cases were really proved, and why
+the others were not. A spec that skips itself, and a case that was not run, are never
+proved.
+
+A case that this cluster cannot prove, since it has no Linux node for example, is
+"not possible here"; --assume runs it anyway. Cases that disturb nodes need
+--disruptive. The exit code is 0 if all others were proved, 5 if one failed, and 1 if
+one was not run, or none was proved.
+
+e2e.test is that of the cluster's version, as for "swdt e2e". The results are in the
+folder --out: readiness.json, which "readiness report" prints, and those of e2e.test.
+With --sonobuoy they are also where Sonobuoy's worker looks for them.`,
+		Example: examples(
+			"readiness run", "all that this cluster can prove",
+			"readiness run --skip specs", "the probes alone, in a minute",
+			"readiness run --category host-process,security", "",
+			"readiness run --sonobuoy /tmp/sonobuoy/results", "as a plugin of Sonobuoy",
+		),
+		Args: arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runReadiness(cmd.Context(), o) },
+	}
+	o.cluster.addFlags(cmd)
+	o.choice.addFlags(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&o.source.Path, "binary", "", "`path` of an e2e.test (default that of the cluster's version)")
+	flags.StringVar(&o.source.Build, "build", "", "build e2e.test in this checkout of Kubernetes, a `folder`")
+	flags.StringVar(&o.source.Mirror, "mirror", "", "`URL` or folder that replaces https://dl.k8s.io")
+	flags.StringSliceVar(&o.taints, "non-blocking-taints", nil,
+		"`keys` of taints of nodes that specs do not need\n(default "+trial.DefaultTaints+")")
+	flags.StringVar(&o.repoList, "repo-list", "",
+		"`file` with the registries of test images (default\n$KUBE_TEST_REPO_LIST)")
+	flags.BoolVar(&o.skipChecks, "skip-checks", false, "run the specs whatever the checks of \"swdt e2e\" find")
+	flags.StringVar(&o.probes.image, "image", "", "`image` of the probes' Windows pods (default agnhost)")
+	flags.StringVar(&o.probes.linuxImage, "linux-image", "", "`image` of the probes' server on Linux (default that of --image)")
+	flags.DurationVar(&o.probes.wait, "wait", smoke.DefaultWait, "how long the start of each pod of a probe may take")
+	flags.StringVar(&o.out, "out", "", "`folder` for the results, new or empty (default readiness-DATE-TIME)")
+	flags.StringVar(&o.sonobuoy, "sonobuoy", "", "`folder` of a Sonobuoy plugin's results, to write them there too")
+	flags.StringSliceVar(&o.assume, "assume", nil, "the cluster has these `needs` of cases, whatever its facts show")
+	flags.BoolVar(&o.disruptive, "disruptive", false, "run cases that disturb a node and its pods too")
+	must(errors.Join(cmd.MarkFlagFilename("binary"), cmd.MarkFlagDirname("build"), cmd.MarkFlagDirname("mirror"),
+		cmd.MarkFlagDirname("out"), cmd.MarkFlagDirname("sonobuoy"), cmd.MarkFlagFilename("repo-list")))
+	must(cmd.RegisterFlagCompletionFunc("assume", cobra.FixedCompletions(readiness.Needs(),
+		cobra.ShellCompDirectiveNoFileComp)))
+	return cmd
+}
+
+// complete checks the flags without contacting anything.
+func (o *readinessRunOptions) complete(a *app, now time.Time) (readiness.Options, trial.Options, smoke.Options, error) {
+	options := readiness.Options{Assume: o.assume, Disruptive: o.disruptive}
+	if o.out == "" {
+		o.out = now.Format("readiness-20060102-150405")
+	}
+	specs := trial.Options{Source: o.source, Taints: o.taints, SkipChecks: o.skipChecks, RepoList: o.repoList,
+		Folder: filepath.Join(o.out, "e2e")}
+	pods, err := o.probes.complete(a)
+	if err != nil {
+		return options, specs, pods, err
+	}
+	if options.Cases, err = o.choice.choose(); err != nil {
+		return options, specs, pods, err
+	}
+	if err := readiness.CheckNeeds(o.assume); err != nil {
+		return options, specs, pods, usagef("--assume: %v", err)
+	}
+	if o.source.Path != "" && o.source.Build != "" {
+		return options, specs, pods, usagef("--binary and --build both name an e2e.test: use one of the two")
+	}
+	if err := artifact.CheckMirror(o.source.Mirror); err != nil {
+		return options, specs, pods, usagef("--mirror %s: %v", o.source.Mirror, err)
+	}
+	if o.repoList != "" && !exists(o.repoList) {
+		return options, specs, pods, usagef("--repo-list %s: there is no such file", o.repoList)
+	}
+	specs.RepoList, err = absolute(o.repoList) // e2e.test runs in another folder
+	return options, specs, pods, err
+}
+
+// absolute returns the absolute path of a file; "" if path is empty.
+func absolute(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	return filepath.Abs(path)
+}
+
+func (a *app) runReadiness(ctx context.Context, o *readinessRunOptions) error {
+	options, specs, pods, err := o.complete(a, time.Now())
+	if err != nil {
+		return err
+	}
+	c, err := o.cluster.open()
+	if err != nil {
+		return err
+	}
+	kubeconfig, done, err := o.cluster.file(a)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
+		return err
+	}
+	ctx, cancel := a.global.bounded(ctx)
+	defer cancel()
+	story := a.newStory()
+	options.Reporter = story.Node("")
+	specs.Reporter, specs.Kubeconfig, specs.Context = options.Reporter, kubeconfig, o.cluster.context
+	options.Suite = readiness.E2ETest(c, specs)
+	pods.Reporter = func(node string) ui.Reporter { return story.Node(node) }
+	options.Smoke = func(ctx context.Context) (smoke.Report, error) { return smoke.Run(ctx, c, pods) }
+	report, err := readiness.Run(ctx, c, options)
+	story.End()
+	saved := o.save(report)
+	if len(report.Cases) == 0 { // nothing was run
+		return errors.Join(saved, unreachable(explain(ctx, err)))
+	}
+	return errors.Join(a.print(report, report.WriteText), saved, readinessFailure(ctx, err))
+}
+
+// save writes the report into the folders of the run.
+func (o *readinessRunOptions) save(report readiness.Report) error {
+	text, err := json.MarshalIndent(report, "", "  ")
+	if err == nil && len(report.Cases) > 0 {
+		err = localfile.Replace(filepath.Join(o.out, readinessFile), text)
+	}
+	if o.sonobuoy != "" { // also if nothing was run, since Sonobuoy's worker waits for the file done
+		err = errors.Join(err, report.WriteSonobuoy(o.sonobuoy))
+	}
+	return err
+}
+
+// readinessFailure adds the exit code to the error of a run. The table already shows the failures.
+func readinessFailure(ctx context.Context, err error) error {
+	var failed *readiness.FailedError
+	if errors.As(err, &failed) {
+		return &exitError{code: exitFinding}
+	}
+	return unreachable(explain(ctx, err))
+}
+
+func (a *app) readinessReportCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "report FILE",
+		Short: "Print the report of a finished readiness run",
+		Long: `Prints the report that "readiness run" has written. FILE is the file readiness.json, or
+the folder in which it is. The exit code is that of the run. No cluster is contacted.`,
+		Example: examples("readiness report readiness-20261123-180000", "",
+			"readiness report readiness.json -o wide", "with the facts that the cases prove"),
+		Args: arguments(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runReadinessReport(cmd.Context(), args[0]) },
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveDefault
+		},
+	}
+}
+
+func (a *app) runReadinessReport(ctx context.Context, path string) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, readinessFile)
+	}
+	report, err := readiness.LoadReport(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(a.print(report, report.WriteText), readinessFailure(ctx, report.Failure()))
+}
