@@ -4,13 +4,18 @@ package e2e
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterapi "github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/proof/verdict"
 	"github.com/swdt-dev/swdt/internal/sandbox/controlplane"
 )
@@ -59,7 +64,55 @@ func TestRealSpecsOnARealAPIServer(t *testing.T) {
 	if diff := cmp.Diff(verdict.Summary{Passed: 3}, report.Summary); diff != "" || report.Total < 7000 {
 		t.Errorf("%d specs in total (-want +got):\n%s", report.Total, diff)
 	}
+	killedRunLeavesNothing(t, plane.Kubeconfig(), binary)
 	if r := swdt(t, "e2e", "list", "--binary", binary, "--focus", "no spec has this name"); r.code != 2 {
 		t.Errorf("no spec matches: exit code %d, want 2", r.code)
 	}
+}
+
+// killedRunLeavesNothing kills swdt while a spec runs. The next command removes what is left of its
+// namespaces.
+func killedRunLeavesNothing(t *testing.T, kubeconfig, binary string) {
+	t.Helper()
+	api, err := clusterapi.Open(clusterapi.Options{Kubeconfig: kubeconfig})
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespaces := func() []string {
+		all, err := api.Clientset().CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{LabelSelector: "e2e-run"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := []string{}
+		for _, n := range all.Items {
+			if n.DeletionTimestamp == nil {
+				names = append(names, n.Name)
+			}
+		}
+		return names
+	}
+	args := []string{"e2e", "--binary", binary, "--skip-checks", "--focus"}
+	cmd := exec.CommandContext(t.Context(), environment(t, "SWDT_BIN"),
+		append(args, "capture the life of a configMap", "--out", filepath.Join(t.TempDir(), "killed"))...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	within(t, time.Minute, "the run makes a namespace", func() error {
+		if len(namespaces()) == 0 {
+			return errors.New("there is none")
+		}
+		return nil
+	})
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	t.Logf("killed, with the namespaces %q", namespaces())
+	within(t, 2*time.Minute, "nothing of the killed run is left", func() error {
+		ok(t, append(args, "status is promptly calculated", "--out", filepath.Join(t.TempDir(), "next"))...)
+		if left := namespaces(); len(left) > 0 {
+			return fmt.Errorf("left: %q", left)
+		}
+		return nil
+	})
 }

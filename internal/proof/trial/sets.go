@@ -13,20 +13,22 @@ type Set struct {
 	Selection suite.Selection `json:"selection"`
 }
 
-// Sets returns all named sets. Labels select specs in every Kubernetes version since 1.29. Specs for
-// Linux alone, and those that disturb the whole cluster, are in no set but sig-windows.
+// Sets returns all named sets. Specs for Linux alone, and those that disturb the whole cluster, are in no
+// set but sig-windows. Labels select specs in every Kubernetes version since 1.29; LinuxOnly is no label,
+// but a word of names.
 func Sets() []Set {
-	const notHere = " && !LinuxOnly && !Disruptive && !Flaky && !/^Feature:/"
+	const notHere = " && !Disruptive && !Flaky && !/^Feature:/"
+	linuxOnly := []string{`\[LinuxOnly\]`}
 	return []Set{
 		{"sig-windows", "all specs of SIG Windows", suite.Selection{LabelFilter: "sig-windows"}},
 		{"conformance", "conformance specs that Windows nodes can pass",
-			suite.Selection{LabelFilter: "Conformance && !LinuxOnly && !Serial && !Disruptive"}},
+			suite.Selection{LabelFilter: "Conformance && !Serial && !Disruptive", Skip: linuxOnly}},
 		{"network", "Services, DNS and network policies",
-			suite.Selection{LabelFilter: "sig-network && !Serial" + notHere}},
+			suite.Selection{LabelFilter: "sig-network && !Serial" + notHere, Skip: linuxOnly}},
 		{"storage", "volumes", suite.Selection{LabelFilter: "sig-storage && !Serial && !Slow" + notHere,
-			Skip: []string{`\[Driver: `}}},
+			Skip: []string{`\[Driver: `, `\[LinuxOnly\]`}}},
 		{"smoke", "conformance specs of pods, Services and DNS that take seconds", suite.Selection{
-			LabelFilter: "Conformance && !LinuxOnly && !Serial && !Slow && !Disruptive",
+			LabelFilter: "Conformance && !Serial && !Slow && !Disruptive", Skip: linuxOnly,
 			Focus: []string{"Pods should", "DNS should", "Services should serve a basic endpoint",
 				"Kubelet when scheduling"}}},
 	}
