@@ -17,7 +17,7 @@ import (
 func recorded(t *testing.T) []speclist.List {
 	t.Helper()
 	var lists []speclist.List
-	for _, version := range []string{"v1.36.3"} {
+	for _, version := range []string{"v1.36.3", "v1.35.4"} {
 		list, err := speclist.ReadFile(filepath.Join("testdata", version+speclist.Extension))
 		if err != nil {
 			t.Fatal(err)

@@ -10,6 +10,6 @@
 //   - speclist: recorded lists of specs, and recordspecs, which records them
 //
 // A case is proved by specs of e2e.test or by a probe of swdt. The tests of this package hold each
-// selection against recorded spec lists of Kubernetes, so a case that selects no spec, other specs than it
-// should, or a spec for Linux alone fails. ADR 38 has the alternatives.
+// selection against the recorded spec lists of two Kubernetes versions, so a case that selects no spec,
+// other specs than it should, or a spec for Linux alone fails. ADR 38 has the alternatives.
 package readiness
