@@ -80,7 +80,7 @@ func (w *work) leave(name string) func(context.Context, ui.Reporter) (done, erro
 			return done{message: "its VM does not exist any more"}, nil
 		}
 		n, err := w.Connect(ctx, w.documents[i], r)
-		if w.NoDrain && noAnswer(err) {
+		if w.NoDrain && ctx.Err() == nil && noAnswer(err) { // after an interruption, the node may still answer
 			return w.withoutAnswer(name, err, r)
 		}
 		if err != nil {
@@ -113,7 +113,7 @@ func (w *work) clusterToLeave(ctx context.Context, r ui.Reporter) (*cluster.Clus
 		_, err = control.api.Version(ctx)
 	}
 	var away *cluster.UnreachableError
-	if w.NoDrain && (errors.As(err, &away) || errors.Is(err, kindcluster.ErrNoCluster)) {
+	if w.NoDrain && ctx.Err() == nil && (errors.As(err, &away) || errors.Is(err, kindcluster.ErrNoCluster)) {
 		r.Warn("the cluster does not answer, so it keeps the Node: %v", err)
 		return nil, nil
 	}

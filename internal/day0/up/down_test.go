@@ -15,10 +15,15 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm"
 )
 
+// errInterrupted is the reason of a connection that fails, since the user interrupts down meanwhile.
+var errInterrupted = errors.New("interrupted")
+
 // downWithout runs Down for an existing cluster whose only node cannot be reached for the reason err,
 // and returns the report and the joins that the record still has.
 func downWithout(t *testing.T, err error, noDrain bool) (Report, []string, error) {
 	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	_, doc, o := existingCluster(t, "")
 	n := open(t, o.Records)
 	if err := n.change(func(r *record) { r.Nodes = []string{"win"} }); err != nil {
@@ -30,12 +35,15 @@ func downWithout(t *testing.T, err error, noDrain bool) (Report, []string, error
 	o.NoDrain = noDrain
 	o.Confirm = func(context.Context, []string) error { return nil }
 	o.Connect = func(context.Context, config.Document, ui.Reporter) (*node.Node, error) {
+		if errors.Is(err, errInterrupted) {
+			cancel()
+		}
 		return nil, &node.UnreachableError{Node: "win", Err: err}
 	}
 	var document config.Document
 	document.Node.Metadata.Name = "win"
 	document.Node.Spec.Kubernetes.Join.NodeName = "win-2022"
-	report, failed := Down(t.Context(), doc, []config.Document{document}, o)
+	report, failed := Down(ctx, doc, []config.Document{document}, o)
 	n = open(t, o.Records)
 	defer n.close()
 	return report, n.now().Nodes, failed
@@ -69,11 +77,12 @@ func TestNodesThatDoNotAnswer(t *testing.T) {
 }
 
 // A machine that answers in the node's place, or that refuses the user, does not make down forget the
-// node.
+// node. Nor does an interruption, after which every connection fails.
 func TestOtherMachinesAreNotSilentNodes(t *testing.T) {
 	for _, err := range []error{
 		&ssh.HostKeyChangedError{}, &ssh.HostKeyUnknownError{}, &ssh.AuthError{}, &ssh.HandshakeError{},
 		&node.NotWindowsError{}, &ssh.KeyFileError{Err: errors.New("no such file")},
+		&ssh.TimeoutError{Err: errInterrupted},
 	} {
 		report, left, failed := downWithout(t, err, true)
 		if failed == nil || len(left) != 1 {
