@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/day0/existing"
 	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
-	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -41,13 +39,8 @@ func (a *app) openDocument(ctx context.Context, doc config.ClusterDocument) (fou
 	}
 	err = a.withCluster(ctx, doc, func(ctx context.Context, all *kindcluster.Clusters, doc config.ClusterDocument,
 		_ ui.Reporter) error {
-		if _, err := all.Status(ctx, doc.Cluster.Metadata.Name); err != nil {
-			return err
-		}
-		text, err := all.Kubeconfig(doc.Cluster.Metadata.Name, false)
-		if err == nil {
-			found, err = cluster.Parse(text)
-		}
+		opened, err := all.Open(ctx, doc.Cluster.Metadata.Name)
+		found = opened.API
 		return err
 	})
 	return found, err
@@ -74,13 +67,18 @@ with their defaults; for an existing cluster, only the addresses are compared.`,
 			return a.onCluster(cmd.Context(), doc, func(
 				ctx context.Context, all *kindcluster.Clusters, doc config.ClusterDocument, _ ui.Reporter,
 			) (kindcluster.Report, error) {
-				report, err := all.Compare(ctx, doc)
-				for i, d := range report.Differences {
-					report.Differences[i].Remedy = a.remedies("", d.Remedy)
-				}
-				return report, err
+				opened, err := all.Compare(ctx, doc)
+				a.remedyDifferences(opened.Report)
+				return opened.Report, err
 			})
 		},
+	}
+}
+
+// remedyDifferences renders the commands in the remedies of a cluster's differences.
+func (a *app) remedyDifferences(report kindcluster.Report) {
+	for i, d := range report.Differences {
+		report.Differences[i].Remedy = a.remedies("", d.Remedy)
 	}
 }
 
@@ -88,33 +86,8 @@ func (a *app) runExistingStatus(ctx context.Context, doc config.ClusterDocument)
 	ctx, cancel := a.global.bounded(ctx)
 	defer cancel()
 	a.rememberExisting(doc)
-	report, err := existingStatus(ctx, doc)
-	return a.printCluster(ctx, doc, report, err)
-}
-
-// existingStatus contacts the cluster of the document, which another tool has made, and returns its
-// status. The status lists no containers of kind.
-func existingStatus(ctx context.Context, doc config.ClusterDocument) (kindcluster.Report, error) {
-	report := kindcluster.Report{
-		Outcome:    fleet.NewOutcome(doc.Cluster.Metadata.Name, fleet.OK, nil),
-		Containers: []kindcluster.Container{}, Changes: []string{}, Differences: []config.Problem{},
-	}
-	api, err := existing.Open(doc)
-	if err != nil {
-		return report, err
-	}
-	if report.Context, err = existing.ContextName(doc); err != nil {
-		return report, err
-	}
-	report.Server = api.Server()
-	if report.Version, err = existing.Version(ctx, doc, api); err != nil {
-		return report, err
-	}
-	var different *config.Error
-	if err = existing.CheckSubnets(ctx, doc, api); errors.As(err, &different) {
-		report.Differences, err = different.Problems, nil
-	}
-	return report, err
+	opened, err := existing.Status(ctx, doc)
+	return a.printCluster(ctx, doc, opened.Report, err)
 }
 
 func (a *app) clusterKubeconfigCommand() *cobra.Command {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
+	"github.com/swdt-dev/swdt/internal/day0/overview"
 	"github.com/swdt-dev/swdt/internal/day0/up"
 	"github.com/swdt-dev/swdt/internal/inspect/capture"
 	"github.com/swdt-dev/swdt/internal/inspect/diag"
@@ -64,7 +65,8 @@ func outputs() map[string]output {
 		"kubernetes": {document: push.Report{},
 			modes: []mode{{flags: "--watch", document: push.NodeResult{}, records: true}}},
 		"rollback": {document: push.Report{}},
-		"status":   {document: push.StatusReport{}, wide: true},
+		"status": {document: push.StatusReport{}, wide: true,
+			modes: []mode{{flags: "-c CLUSTER", document: overview.Report{}}}},
 
 		"exec":       none,
 		"powershell": none,

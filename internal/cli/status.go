@@ -2,10 +2,13 @@ package cli
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
+	"github.com/swdt-dev/swdt/internal/day0/overview"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/obtain/source"
@@ -17,15 +20,22 @@ func (a *app) statusCommand() *cobra.Command {
 	return forNodes(&cobra.Command{
 		Use:        "status [flags]",
 		SuggestFor: []string{"get", "info", "describe", "state"},
-		Short:      "Show what runs on nodes and what differs from the node file",
+		Short:      "Show what runs on nodes, and the state of their cluster",
 		Long: `Shows the Windows of each node and, for each component of the node file, its
 version, hash, service and process, and whether the source of the node file has
 another binary now. The node's containerd, kubelet and kube-proxy are listed
 without a provisioner too: containerd and kubelet compared with the versions
 that the node file has for a join, kube-proxy without a comparison. An
-unfinished transaction is listed as well. The command changes nothing.`,
+unfinished transaction is listed as well. The command changes nothing.
+
+If the files have a document of kind Cluster, it shows the control plane, the
+pod network and, for each node, its VM, Windows and services, and whether the
+Node is Ready. A part that cannot be reached does not hide the others. The exit
+code is 5 if all parts answer, but the pod network does not work or a node is
+not Ready. -o wide adds the network's settings and the nodes' components.`,
 		Example: examples(
 			"status", "",
+			"status -c cluster.yaml -c nodes.yaml", "a whole cluster",
 			"status -o json", "for scripts",
 		),
 		Args: arguments(cobra.NoArgs),
@@ -34,11 +44,21 @@ unfinished transaction is listed as well. The command changes nothing.`,
 }
 
 func (a *app) runStatus(ctx context.Context) error {
-	s, err := a.begin()
+	documents, clusters, err := a.allDocuments()
+	if err != nil {
+		return err
+	}
+	if len(documents) == 0 && len(clusters) > 1 {
+		return usagef("there are %d clusters and no node: name the file of one cluster with -c", len(clusters))
+	}
+	s, err := a.sessionFor(documents)
 	if err != nil {
 		return err
 	}
 	options := push.StatusOptions{Sources: source.NewSet(source.Options{}), AgentHash: s.options.Agent.Hash}
+	if len(clusters) == 1 {
+		return a.runOverview(ctx, s, clusters[0], options)
+	}
 	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document,
 		r ui.Reporter) (push.NodeStatus, error) {
 		return push.Status(ctx, n, doc, options, r)
@@ -48,14 +68,58 @@ func (a *app) runStatus(ctx context.Context) error {
 		return failed // the error already contains everything that the result would contain
 	}
 	for _, result := range results {
-		for i := range result.Value.Components {
-			c := &result.Value.Components[i]
-			c.Message = a.remedies(result.Name(), c.Message)
-		}
+		a.remedyComponents(result.Value)
 	}
 	report := push.NewStatusReport(results)
 	if err := a.print(report, report.WriteText); err != nil {
 		return err
 	}
 	return failed
+}
+
+// remedyComponents renders the commands in the messages about a node's components.
+func (a *app) remedyComponents(status push.NodeStatus) {
+	for i := range status.Components {
+		c := &status.Components[i]
+		c.Message = a.remedies(status.Name, c.Message)
+	}
+}
+
+// runOverview prints the state of the cluster of a document and of the session's nodes.
+func (a *app) runOverview(ctx context.Context, s *session, doc config.ClusterDocument,
+	status push.StatusOptions) error {
+	a.rememberExisting(doc)
+	machines, err := a.machines()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.global.bounded(ctx)
+	defer cancel()
+	report, err := overview.Look(ctx, doc, s.documents, overview.Options{
+		Machines: machines, Status: status,
+		Clusters: func(ctx context.Context) (*kindcluster.Clusters, error) {
+			return a.clustersOfKind(ctx, doc.Cluster.Spec.ControlPlane.Kind.Runtime, s.story.Node(doc.Cluster.Metadata.Name))
+		},
+		OnNodes: func(ctx context.Context, look overview.OfNode) []fleet.Result[overview.Found] {
+			return onNodes(ctx, s, look)
+		},
+	})
+	s.story.End()
+	a.remedyDifferences(report.Cluster)
+	for _, n := range report.Nodes {
+		a.remedyComponents(n.NodeStatus)
+	}
+	if printed := a.print(report, report.WriteText); printed != nil {
+		return printed
+	}
+	var unknown *overview.UnknownError
+	switch {
+	case errors.As(err, &unknown): // not one of the errors of its parts decides on the exit code
+		return &exitError{code: commonCode(&fleet.Error{Failed: unknown.Parts}), err: explain(ctx, err)}
+	case err != nil:
+		return explain(ctx, err)
+	case report.Failed():
+		return &exitError{code: exitFinding}
+	}
+	return nil
 }

@@ -210,17 +210,18 @@ func (a *app) onAll(ctx context.Context, work wholeWork, complete completeUp) er
 	}
 	ctx, cancel := a.global.bounded(ctx)
 	defer cancel()
+	board := s.story.NewBoard(doc.Cluster.Metadata.Name)
 	// kind's messages and the messages of the cluster's stage are one progress.
-	ofCluster := s.story.Node(doc.Cluster.Metadata.Name)
+	ofCluster := board.Reporter("")
 	reporter := func(node string) ui.Reporter {
 		if node == "" {
 			return ofCluster
 		}
-		return s.story.Node(node)
+		return board.Reporter(node)
 	}
 	options := up.Options{
-		Connect: s.connect, Reporter: reporter, BootLimit: bootLimit, NetworkLimit: defaultNetworkWait,
-		DryRun: a.global.dryRun,
+		Connect: s.connect, Reporter: reporter, Board: board, Times: earlierTimes("up-times.json"),
+		BootLimit: bootLimit, NetworkLimit: defaultNetworkWait, DryRun: a.global.dryRun,
 	}
 	if err := complete(s, doc, &options); err != nil {
 		return err

@@ -14,10 +14,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/localfile"
+	"github.com/swdt-dev/swdt/internal/localfile/earlier"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/interrupt"
 	"github.com/swdt-dev/swdt/internal/vm"
-	"github.com/swdt-dev/swdt/internal/vm/earlier"
 	"github.com/swdt-dev/swdt/internal/vm/golden"
 	"github.com/swdt-dev/swdt/internal/vm/hyperv"
 	"github.com/swdt-dev/swdt/internal/vm/libvirt"
@@ -68,10 +68,17 @@ func (a *app) machines() (*vm.Machines, error) {
 		command = a.invoked.CommandPath()
 	}
 	machines := vm.NewMachines(store, command, a.env.Drivers()...).OnDocker(a.docker())
-	if cache, err := localfile.CacheFolder(); err == nil { // without a cache folder, there are no estimates
-		machines.WithTimes(earlier.At(filepath.Join(cache, "swdt", "vm-times.json")))
+	return machines.WithTimes(earlierTimes("vm-times.json")).WithImages(func() (vm.Images, error) { return golden.Open("", machines) }), nil
+}
+
+// earlierTimes returns the durations of earlier work that a file of the cache has. Without a cache folder
+// there are none, and none are stored.
+func earlierTimes(file string) earlier.Times {
+	cache, err := localfile.CacheFolder()
+	if err != nil {
+		return earlier.Times{}
 	}
-	return machines.WithImages(func() (vm.Images, error) { return golden.Open("", machines) }), nil
+	return earlier.At(filepath.Join(cache, "swdt", file))
 }
 
 // locate completes the credentials of a node that is a VM.

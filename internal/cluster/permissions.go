@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -46,19 +47,39 @@ func (p Permission) isPath() bool { return strings.HasPrefix(p.Resource, "/") }
 
 // Missing returns the needed permissions that the kubeconfig's user does not have.
 func (c *Cluster) Missing(ctx context.Context, needed []Permission) ([]Permission, error) {
+	has := make([]bool, len(needed))
+	var group errgroup.Group
+	group.SetLimit(reviewsAtOnce)
+	for i, p := range needed {
+		group.Go(func() (err error) {
+			has[i], err = c.may(ctx, p)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
 	var missing []Permission
-	for _, p := range needed {
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: p.spec()}
-		answer, err := c.client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-		if err != nil {
-			return nil, c.fail("ask what the kubeconfig's user may do", Permission{
-				Verb: "create", Group: authorizationv1.GroupName, Resource: "selfsubjectaccessreviews"}, err)
-		}
-		if !answer.Status.Allowed {
+	for i, p := range needed {
+		if !has[i] {
 			missing = append(missing, p)
 		}
 	}
 	return missing, nil
+}
+
+// reviewsAtOnce bounds the questions about permissions that the API server gets at the same time.
+const reviewsAtOnce = 8
+
+// may reports whether the user has a permission.
+func (c *Cluster) may(ctx context.Context, p Permission) (bool, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: p.spec()}
+	answer, err := c.client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, c.fail("ask what the kubeconfig's user may do", Permission{
+			Verb: "create", Group: authorizationv1.GroupName, Resource: "selfsubjectaccessreviews"}, err)
+	}
+	return answer.Status.Allowed, nil
 }
 
 func (p Permission) spec() authorizationv1.SelfSubjectAccessReviewSpec {

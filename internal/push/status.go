@@ -10,6 +10,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/obtain/source"
+	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
@@ -87,6 +88,11 @@ type ComponentStatus struct {
 	PreviousSHA256 string   `json:"previousSha256"` // the hash of the binary that a rollback restores
 	Drift          Drift    `json:"drift"`
 	Message        string   `json:"message"`
+}
+
+// Running reports whether the component has a service, and the service runs.
+func (c ComponentStatus) Running() bool {
+	return c.Service != nil && c.Service.State == string(platform.Running)
 }
 
 // Status inspects the node and changes nothing. It reports on the components of the node file, and

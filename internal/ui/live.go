@@ -92,9 +92,10 @@ func (l *live) clear() {
 	l.container, l.lines = nil, nil
 }
 
-// liveLine is one node's line.
+// liveLine is one line: of a node, or a row of a Board.
 type liveLine struct {
-	bar *mpb.Bar // guarded by live.mutex
+	bar    *mpb.Bar      // guarded by live.mutex
+	render func() string // returns the text of a Board's row; nil: the text is node and step
 
 	mutex    sync.Mutex
 	node     string
@@ -112,18 +113,41 @@ func (l *liveLine) fill(w io.Writer, s decor.Statistics) error {
 }
 
 func (l *liveLine) text() string {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	text := l.step
-	if l.transfer != nil {
-		l.transfer.mutex.Lock()
-		text = l.transfer.text(l.transfer.now())
-		l.transfer.mutex.Unlock()
+	if l.render != nil {
+		return Printable(l.render())
 	}
+	text := l.current()
 	if l.node != "" {
 		text = l.node + ": " + text
 	}
 	return Printable(text)
+}
+
+// current returns the progress of the transfer, or the step if there is no transfer.
+func (l *liveLine) current() string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.transfer == nil {
+		return l.step
+	}
+	l.transfer.mutex.Lock()
+	defer l.transfer.mutex.Unlock()
+	return l.transfer.text(l.transfer.now())
+}
+
+// set sets the current step.
+func (l *liveLine) set(step string) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.step = step
+}
+
+// begin shows a transfer until it ends.
+func (l *liveLine) begin(c *counter) Progress {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.transfer = c
+	return &liveProgress{counter: c, line: l}
 }
 
 // liveReporter shows steps and transfers on its node's live line.
@@ -133,20 +157,19 @@ type liveReporter struct {
 	line liveLine
 }
 
+func newLiveReporter(r *reporter, l *live) *liveReporter {
+	return &liveReporter{reporter: r, live: l, line: liveLine{node: r.node}}
+}
+
 func (r *liveReporter) Step(format string, args ...any) {
-	r.line.mutex.Lock()
-	r.line.node, r.line.step = r.node, fmt.Sprintf(format, args...)
-	r.line.mutex.Unlock()
+	r.line.set(fmt.Sprintf(format, args...))
 	r.live.show(&r.line)
 }
 
 func (r *liveReporter) Transfer(label string, total int64) Progress {
-	c := newCounter(r.story.options.Now, label, total)
-	r.line.mutex.Lock()
-	r.line.node, r.line.transfer = r.node, c
-	r.line.mutex.Unlock()
+	progress := r.line.begin(newCounter(r.story.options.Now, label, total))
 	r.live.show(&r.line)
-	return &liveProgress{counter: c, line: &r.line}
+	return progress
 }
 
 func (r *liveReporter) Done() { r.live.hide(&r.line) }

@@ -53,7 +53,7 @@ func NewStory(w io.Writer, options StoryOptions) *Story {
 func (s *Story) Node(name string) Reporter {
 	r := &reporter{story: s, node: name}
 	if s.live != nil {
-		return &liveReporter{reporter: r, live: s.live}
+		return newLiveReporter(r, s.live)
 	}
 	return r
 }
@@ -145,6 +145,7 @@ func (s *Story) write(line []byte) {
 type reporter struct {
 	story *Story
 	node  string
+	about func() string // returns more text for a line about a long step; nil: no more text
 
 	mutex sync.Mutex
 	step  string
@@ -172,7 +173,11 @@ func (r *reporter) still() {
 	if r.beat == nil || r.story.hasEnded() {
 		return
 	}
-	r.story.line(levelInfo, r.node, fmt.Sprintf("still %s, for %s", r.step, Age(r.story.options.Now().Sub(r.begun))))
+	text := fmt.Sprintf("still %s, for %s", r.step, Age(r.story.options.Now().Sub(r.begun)))
+	if r.about != nil {
+		text += r.about()
+	}
+	r.story.line(levelInfo, r.node, text)
 	r.beat.Reset(reportEvery)
 }
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/swdt-dev/swdt/internal/vm/earlier"
+	"github.com/swdt-dev/swdt/internal/localfile/earlier"
 )
 
 // starts holds the times at which this process has started VMs. Only the starts of these VMs are
@@ -44,7 +44,7 @@ func startKind(record Record, accelerator string) string {
 	return fmt.Sprintf("%s of %s by %s with %s", which, orNone(image), record.Driver, accelerator)
 }
 
-// lastStart returns a text with the time that the last start of the same kind took (see startKind).
+// lastStart returns a text with the time that earlier starts of the same kind took (see startKind).
 // It returns "" if no such time is known, if the present start already takes longer, or if the VM
 // cannot be examined.
 func (s *Machines) lastStart(ctx context.Context, name string) (took string) {
@@ -58,7 +58,7 @@ func (s *Machines) lastStart(ctx context.Context, name string) (took string) {
 			since = time.Since(status.Since)
 		}
 		if last := s.times.Of(startKind(record, status.Accelerator)); last > since {
-			took = earlier.LastTime(last)
+			took = earlier.Before(last)
 		}
 		return Report{}, nil
 	})

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/localfile/earlier"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/vm"
-	"github.com/swdt-dev/swdt/internal/vm/earlier"
 	"github.com/swdt-dev/swdt/internal/vm/simulatedvm"
 )
 
@@ -49,7 +49,7 @@ func TestAnEarlierStartGivesTheEstimate(t *testing.T) {
 		})
 	}
 	start("win-1")
-	if got := await(open(), "win-1"); strings.Contains(got, "last time") {
+	if got := await(open(), "win-1"); strings.Contains(got, "before") {
 		t.Errorf("an estimate without an earlier start: %s", got)
 	}
 	if _, err := os.Stat(times); err == nil {
@@ -67,7 +67,7 @@ func TestAnEarlierStartGivesTheEstimate(t *testing.T) {
 		s.Times().Remember(kind, time.Hour+10*time.Second)
 	}
 	start("win-2")
-	want := "waiting for the SSH server of VM win-2 (took about 60 min last time)"
+	want := "waiting for the SSH server of VM win-2 (took about 60 min before)"
 	if got := await(s, "win-2"); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/localfile/earlier"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/vm/configcd"
-	"github.com/swdt-dev/swdt/internal/vm/earlier"
 	"github.com/swdt-dev/swdt/internal/vm/network"
 )
 

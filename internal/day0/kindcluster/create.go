@@ -31,45 +31,54 @@ type Options struct {
 // that it has made. If a cluster of that name exists, but swdt did not make it, the error is an
 // *OtherToolError; if swdt made it from other settings, the error is a *DifferentError.
 func (c *Clusters) Create(ctx context.Context, doc config.ClusterDocument, o Options, r ui.Reporter) (Report, error) {
+	opened, err := c.Ensure(ctx, doc, o, r)
+	return opened.Report, err
+}
+
+// Ensure does the same as Create, and also returns the access to the cluster.
+func (c *Clusters) Ensure(ctx context.Context, doc config.ClusterDocument, o Options, r ui.Reporter) (Opened, error) {
 	name := doc.Cluster.Metadata.Name
 	lock, err := c.records.lock(name)
 	if err != nil {
-		return Report{}, err
+		return Opened{}, err
 	}
 	defer lock.Close()
 	wanted, err := Config(doc.Cluster)
 	if err != nil {
-		return Report{}, err
+		return Opened{}, err
 	}
 	text, err := json.Marshal(wanted)
 	if err != nil {
-		return Report{}, fmt.Errorf("write kind's configuration: %w", err)
+		return Opened{}, fmt.Errorf("write kind's configuration: %w", err)
 	}
 	begun, there, err := c.look(name)
 	switch {
 	case err != nil:
-		return Report{}, err
+		return Opened{}, err
 	case there && begun.Complete:
 		return c.existing(ctx, doc, begun, text, r)
 	case there || begun.Begun != (time.Time{}):
 		r.Info("removing what an interrupted create of cluster %s has left", name)
 		if _, err := c.discard(ctx, begun); err != nil {
-			return Report{}, err
+			return Opened{}, err
 		}
 	}
 	if err := c.check(ctx, doc); err != nil {
-		return Report{}, err
+		return Opened{}, err
 	}
 	hasNetwork, err := c.kind.HasNetwork(ctx)
 	if err != nil {
-		return Report{}, fmt.Errorf("list the networks of containers: %w", err)
+		return Opened{}, fmt.Errorf("list the networks of containers: %w", err)
 	}
 	one := record{
 		Version: recordVersion, Name: name, Begun: time.Now().UTC(), Kubeconfig: o.Kubeconfig, Wanted: text,
 		MadeNetwork: !hasNetwork,
 	}
 	if err := c.records.put(one); err != nil {
-		return Report{}, err
+		return Opened{}, err
+	}
+	if c.lacksImage(ctx, wanted) {
+		ui.Downloading(r)
 	}
 	c.warnOfCgroups(ctx, r)
 	if err := c.make(ctx, one, kind.CreateWithV1Alpha4Config(wanted)); err != nil {
@@ -77,19 +86,28 @@ func (c *Clusters) Create(ctx context.Context, doc config.ClusterDocument, o Opt
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
 		defer cancel()
 		_, discarded := c.discard(clean, one)
-		return Report{}, errors.Join(err, discarded)
+		return Opened{}, errors.Join(err, discarded)
 	}
 	one.Complete = true
 	if err := c.records.put(one); err != nil {
-		return Report{}, err
+		return Opened{}, err
 	}
 	changes, err := c.provideAndRecord(ctx, one, doc, r)
 	if err != nil {
-		return Report{}, err
+		return Opened{}, err
 	}
-	report, err := c.describe(ctx, one)
-	report.Result, report.Changes = fleet.Changed, append([]string{madeByKind}, changes...)
-	return report, err
+	made, err := c.describe(ctx, one)
+	made.Result, made.Changes = fleet.Changed, append([]string{madeByKind}, changes...)
+	return made, err
+}
+
+// lacksImage reports whether the container runtime lacks an image of the configuration's nodes, so that
+// kind downloads it.
+func (c *Clusters) lacksImage(ctx context.Context, wanted *v1alpha4.Cluster) bool {
+	return slices.ContainsFunc(wanted.Nodes, func(n v1alpha4.Node) bool {
+		_, err := c.kind.ImageID(ctx, n.Image)
+		return err != nil
+	})
 }
 
 // madeByKind is the first change of a Create that makes the cluster.
@@ -232,19 +250,19 @@ func (e *OtherToolError) Error() string {
 // from which the cluster was made, the error is a *DifferentError.
 func (c *Clusters) existing(
 	ctx context.Context, doc config.ClusterDocument, one record, wanted []byte, r ui.Reporter,
-) (Report, error) {
+) (Opened, error) {
 	if !bytes.Equal(compact(one.Wanted), wanted) {
-		return Report{}, different(doc, one)
+		return Opened{}, different(doc, one)
 	}
 	changes, err := c.provideAndRecord(ctx, one, doc, r)
 	if err != nil {
-		return Report{}, err
+		return Opened{}, err
 	}
-	report, err := c.describe(ctx, one)
-	if report.Result = fleet.Unchanged; len(changes) > 0 {
-		report.Result, report.Changes = fleet.Changed, changes
+	found, err := c.describe(ctx, one)
+	if found.Result = fleet.Unchanged; len(changes) > 0 {
+		found.Result, found.Changes = fleet.Changed, changes
 	}
-	return report, err
+	return found, err
 }
 
 // compact removes the indentation from a JSON text. It returns a text that is not JSON unchanged.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/client-go/tools/clientcmd"
+	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/kind/pkg/cluster/nodes"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
@@ -54,29 +54,43 @@ func emptyReport(name, result string) Report {
 	}
 }
 
+// Opened is the report on a cluster, and the access to its API server. API is nil if the report has no
+// server.
+type Opened struct {
+	Report
+	API *cluster.Cluster
+}
+
 // Status describes a cluster that swdt has made. If there is no such cluster, the error is
 // ErrNoCluster.
 func (c *Clusters) Status(ctx context.Context, name string) (Report, error) {
+	opened, err := c.Open(ctx, name)
+	return opened.Report, err
+}
+
+// Open describes a cluster as Status does, and also returns the access to it. A command that needs both
+// calls Open alone, since each call asks the container runtime a dozen times.
+func (c *Clusters) Open(ctx context.Context, name string) (Opened, error) {
 	one, err := c.made(name)
 	if err != nil {
-		return Report{}, err
+		return Opened{}, err
 	}
 	return c.describe(ctx, one)
 }
 
-// Compare is Status with the differences between the cluster and a document.
-func (c *Clusters) Compare(ctx context.Context, doc config.ClusterDocument) (Report, error) {
+// Compare is Open with the differences between the cluster and a document.
+func (c *Clusters) Compare(ctx context.Context, doc config.ClusterDocument) (Opened, error) {
 	one, err := c.made(doc.Cluster.Metadata.Name)
 	if err != nil {
-		return Report{}, err
+		return Opened{}, err
 	}
 	found, err := differences(doc, one)
 	if err != nil {
-		return Report{}, err
+		return Opened{}, err
 	}
-	report, err := c.describe(ctx, one)
-	report.Differences = found
-	return report, err
+	opened, err := c.describe(ctx, one)
+	opened.Differences = found
+	return opened, err
 }
 
 // made returns the record of a complete cluster that swdt has made.
@@ -110,37 +124,59 @@ func (c *Clusters) Kubeconfig(name string, internal bool) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// describe returns a report on the containers and the API server of a cluster.
-func (c *Clusters) describe(ctx context.Context, one record) (Report, error) {
-	report := emptyReport(one.Name, fleet.OK)
-	report.Context = "kind-" + one.Name
-	containers, err := c.kind.ListNodes(one.Name)
+// describe returns a report on the containers and the API server of a cluster. It looks at both at the
+// same time.
+func (c *Clusters) describe(ctx context.Context, one record) (Opened, error) {
+	opened := Opened{Report: emptyReport(one.Name, fleet.OK)}
+	opened.Context = "kind-" + one.Name
+	var group errgroup.Group
+	group.Go(func() (err error) {
+		opened.Containers, err = c.containers(one.Name)
+		return err
+	})
+	server := Opened{}
+	group.Go(func() (err error) {
+		server, err = c.openServer(ctx, one.Name)
+		return err
+	})
+	err := group.Wait()
+	opened.API, opened.Server, opened.Version = server.API, server.Server, server.Version
+	return opened, err
+}
+
+// containers returns the containers of a cluster, sorted by name.
+func (c *Clusters) containers(name string) ([]Container, error) {
+	found, err := c.kind.ListNodes(name)
 	if err != nil {
-		return report, failed(err, "list the containers of cluster %s", one.Name)
+		return []Container{}, failed(err, "list the containers of cluster %s", name)
 	}
-	for _, container := range containers {
-		described, err := describeContainer(container)
-		if err != nil {
-			return report, failed(err, "look at container %s", container)
-		}
-		report.Containers = append(report.Containers, described)
+	all := make([]Container, len(found))
+	var group errgroup.Group
+	for i, container := range found {
+		group.Go(func() (err error) {
+			all[i], err = describeContainer(container)
+			return failed(err, "look at container %s", container)
+		})
 	}
-	slices.SortFunc(report.Containers, func(a, b Container) int { return strings.Compare(a.Name, b.Name) })
-	text, err := c.Kubeconfig(one.Name, false)
+	if err := group.Wait(); err != nil {
+		return []Container{}, err
+	}
+	slices.SortFunc(all, func(a, b Container) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// openServer returns the access to the API server of a cluster, with its URL and its version.
+func (c *Clusters) openServer(ctx context.Context, name string) (opened Opened, err error) {
+	text, err := c.Kubeconfig(name, false)
 	if err != nil {
-		return report, err
+		return opened, err
 	}
-	access, err := clientcmd.RESTConfigFromKubeConfig(text)
-	if err != nil {
-		return report, fmt.Errorf("read the kubeconfig of cluster %s: %w", one.Name, err)
+	if opened.API, err = cluster.Parse(text); err != nil {
+		return opened, fmt.Errorf("read the kubeconfig of cluster %s: %w", name, err)
 	}
-	report.Server = access.Host
-	server, err := cluster.FromConfig(access)
-	if err != nil {
-		return report, err
-	}
-	report.Version, err = server.Version(ctx)
-	return report, err
+	opened.Server = opened.API.Server()
+	opened.Version, err = opened.API.Version(ctx)
+	return opened, err
 }
 
 func describeContainer(n nodes.Node) (Container, error) {

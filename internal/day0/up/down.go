@@ -24,7 +24,7 @@ import (
 // Down removes the things that Up has made and recorded: the joins of machines that stay, VMs, and
 // the cluster. The report names the things that stay.
 func Down(ctx context.Context, doc config.ClusterDocument, documents []config.Document, o Options) (Report, error) {
-	w, err := begin(doc, documents, o)
+	w, err := begin("down", doc, documents, o)
 	if err != nil {
 		return Report{}, err
 	}
@@ -36,7 +36,7 @@ func Down(ctx context.Context, doc config.ClusterDocument, documents []config.Do
 		}
 	}
 	began := time.Now()
-	stages, err := runStages(ctx, w.removing(made), o.Reporter)
+	stages, err := w.run(ctx, w.removing(made))
 	return newReport(w.name(), stages, append(w.kept(made), w.lost(made)...), time.Since(began), err), err
 }
 
@@ -101,7 +101,10 @@ func (w *work) leave(name string) func(context.Context, ui.Reporter) (done, erro
 		if err != nil {
 			return done{}, err
 		}
-		return w.summary(result.Steps), w.notes.change(func(made *record) { made.Nodes = without(made.Nodes, name) })
+		return w.summary(result.Steps), w.notes.change(func(made *record) {
+			made.Nodes = without(made.Nodes, name)
+			made.forget(name)
+		})
 	}
 }
 
@@ -187,6 +190,7 @@ func (w *work) removeMachine(name string) func(context.Context, ui.Reporter) (do
 		}
 		return removed, w.notes.change(func(made *record) {
 			made.Machines, made.Nodes = without(made.Machines, name), without(made.Nodes, name)
+			made.forget(name)
 		})
 	}
 }
@@ -197,7 +201,10 @@ func (w *work) removeCluster(ctx context.Context, r ui.Reporter) (done, error) {
 		return done{}, err
 	}
 	return done{report.Result == fleet.Changed, "deleted with everything in it"},
-		w.notes.change(func(made *record) { made.Cluster = false })
+		w.notes.change(func(made *record) {
+			made.Cluster = false
+			made.forget("")
+		})
 }
 
 // kept describes the things in the documents that Down does not remove.

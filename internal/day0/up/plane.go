@@ -53,6 +53,15 @@ func (w *work) controlPlane(ctx context.Context) (controlPlane, error) {
 	return found, err
 }
 
+// keep keeps the control plane for later calls of controlPlane, unless err is set.
+func (w *work) keep(found controlPlane, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err == nil {
+		w.found = &found
+	}
+}
+
 // apiServerPort is the port of the API server in kind's containers.
 const apiServerPort = 6443
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +24,24 @@ type record struct {
 	Cluster  bool     `json:"cluster"`
 	Machines []string `json:"machines"` // VMs
 	Nodes    []string `json:"nodes"`    // machines that joined
+	// Stages has how far stages of Up have come, by their labels. It only serves estimates.
+	Stages map[string]progress `json:"stages,omitempty"`
+}
+
+// progress is how far a stage of Up has come since the stage's thing was last removed; "" if the stage
+// has not begun.
+type progress string
+
+const (
+	begun     progress = "begun" // by a run that has failed or was interrupted, or that still works
+	succeeded progress = "succeeded"
+)
+
+// forget removes the progress of the stages of a node, or of all stages for "".
+func (r *record) forget(node string) {
+	maps.DeleteFunc(r.Stages, func(stage string, _ progress) bool {
+		return node == "" || slices.ContainsFunc(Kinds(), func(kind string) bool { return stage == label(kind, node) })
+	})
 }
 
 // empty reports whether there is nothing to remove.
@@ -112,7 +131,7 @@ func (n *notes) now() record {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	r := n.record
-	r.Machines, r.Nodes = slices.Clone(r.Machines), slices.Clone(r.Nodes)
+	r.Machines, r.Nodes, r.Stages = slices.Clone(r.Machines), slices.Clone(r.Nodes), maps.Clone(r.Stages)
 	return r
 }
 

@@ -18,6 +18,8 @@ type Report struct {
 	Kept []string `json:"kept"`
 	// Check is the result of the smoke test; null if the smoke test was not run or tested no node.
 	Check *smoke.Report `json:"check"`
+	// Ready has the times of the nodes that are Ready; Down has none.
+	Ready []ReadyTime `json:"ready"`
 	// Seconds is the duration of all stages together.
 	Seconds float64 `json:"seconds"`
 }
@@ -25,7 +27,7 @@ type Report struct {
 func newReport(name string, stages []Stage, kept []string, took time.Duration, err error) Report {
 	report := Report{
 		Outcome: fleet.NewOutcome(name, fleet.Unchanged, err), Stages: append([]Stage{}, stages...),
-		Kept: append([]string{}, kept...), Seconds: took.Seconds(),
+		Kept: append([]string{}, kept...), Ready: []ReadyTime{}, Seconds: took.Seconds(),
 	}
 	for _, stage := range stages {
 		if err == nil && stage.Result == fleet.Changed {
@@ -64,6 +66,13 @@ func (r Report) WriteText(page *ui.Page, dryRun bool) error {
 			return err
 		}
 	}
+	if r.Result != fleet.Unchanged && !dryRun {
+		for _, ready := range r.Ready {
+			if _, err := fmt.Fprintln(page, ready.String()); err != nil {
+				return err
+			}
+		}
+	}
 	for _, kept := range r.Kept {
 		if _, err := fmt.Fprintln(page, "kept: "+kept); err != nil {
 			return err
@@ -78,11 +87,11 @@ func took(stage Stage) string {
 	if stage.Result == Skipped {
 		return ""
 	}
-	return ui.Seconds(time.Duration(stage.Seconds * float64(time.Second)))
+	return seconds(stage.Seconds)
 }
 
 func (r Report) sentence(dryRun bool) string {
-	after := " in " + ui.Seconds(time.Duration(r.Seconds*float64(time.Second)))
+	after := " in " + seconds(r.Seconds)
 	switch {
 	case r.Result == fleet.Failed:
 		return "failed" + after

@@ -1,6 +1,7 @@
 package up
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/localfile/earlier"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -35,6 +37,14 @@ type stage struct {
 	needs []*stage
 	run   func(context.Context, ui.Reporter) (done, error)
 
+	task *ui.Task // shows the stage; nil: it is not shown
+	// before returns how long the stage took earlier, after it has run for the time elapsed, with or
+	// without a download; 0: unknown. nil: unknown.
+	before func(elapsed time.Duration, downloads bool) time.Duration
+	// found reports whether an earlier run has made the stage's thing, and resumed whether an earlier run
+	// has only begun to. They only serve estimates.
+	found, resumed bool
+
 	ended  chan struct{} // is closed when result is set
 	result Stage
 	err    error
@@ -56,9 +66,11 @@ type Stage struct {
 	Error   string `json:"error"`
 	Message string `json:"message"`
 	// Began is the time from the beginning of the command to the beginning of the stage. Seconds
-	// is the duration of the stage. Both are in seconds.
+	// is the duration of the stage. Before is the duration that was expected when the stage began, from
+	// earlier runs on this machine; 0 if there is no earlier run to compare with. All are in seconds.
 	Began   float64 `json:"began"`
 	Seconds float64 `json:"seconds"`
+	Before  float64 `json:"before"`
 }
 
 // runStages runs all stages, each as soon as the stages that it needs have succeeded. It returns
@@ -97,20 +109,31 @@ func (s *stage) await(ctx context.Context, begin time.Time, reporter func(node s
 	s.result = Stage{Stage: s.kind, Node: s.node, Result: Skipped}
 	for _, needed := range s.needs {
 		<-needed.ended // does not block for long after ctx ends, since needed then ends too
-		if !slices.Contains([]string{fleet.Changed, fleet.Unchanged}, needed.result.Result) {
+		if !needed.succeeded() {
 			s.result.Message = "needs " + label(needed.kind, needed.node)
+			s.task.End(Skipped, s.result.Message)
 			return
 		}
 	}
 	if ctx.Err() != nil {
 		s.result.Message = "interrupted"
+		s.task.End(Skipped, s.result.Message)
 		return
 	}
 	r := reporter(s.node)
-	defer ui.Done(r)
 	at := time.Now()
+	if s.before != nil {
+		s.result.Before = s.before(0, false).Seconds()
+	}
+	s.task.Begin(func(elapsed time.Duration, downloads bool) string {
+		if s.before == nil {
+			return ""
+		}
+		return earlier.About(s.before(elapsed, downloads))
+	})
 	r.Debug("stage %s begins", s.kind) // with the line below, the tests find all stages
 	done, err := s.run(ctx, r)
+	ui.Done(r)
 	s.result.Began, s.result.Seconds = at.Sub(begin).Seconds(), time.Since(at).Seconds()
 	s.result.Result, s.result.Message = fleet.Unchanged, done.message
 	switch {
@@ -119,6 +142,7 @@ func (s *stage) await(ctx context.Context, begin time.Time, reporter func(node s
 	case done.changed:
 		s.result.Result = fleet.Changed
 	}
+	s.task.End(s.result.Result, cmp.Or(s.result.Error, s.result.Message))
 	r.Debug("stage %s has ended", s.kind)
 }
 

@@ -10,6 +10,8 @@
 //     cluster's ranges
 //   - check.go: the smoke test
 //   - stage.go: running stages in the order in which they need each other
+//   - connection.go: the connections to nodes, which the stages of a node share
+//   - estimate.go: how long the stages took earlier; ready.go: the time to a Ready node
 //   - record.go: the things that Up has made
 //   - report.go: the result
 //
@@ -33,6 +35,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/join"
 	"github.com/swdt-dev/swdt/internal/join/smoke"
+	"github.com/swdt-dev/swdt/internal/localfile/earlier"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/setup"
@@ -50,6 +53,11 @@ type Options struct {
 	Connect func(context.Context, config.Document, ui.Reporter) (*node.Node, error)
 	// Reporter returns the reporter of a node, or of the cluster for "".
 	Reporter func(node string) ui.Reporter
+	// Board shows the stages; nil: they are not shown. Its Reporter method makes the reporters that
+	// Reporter returns.
+	Board *ui.Board
+	// Times has how long stages took earlier.
+	Times earlier.Times
 	// Join are the options of every join. Up sets their Cluster and DryRun itself. If
 	// Join.AllowReboot is set, the setup of a node may reboot the node too.
 	Join join.Options
@@ -78,19 +86,21 @@ type Options struct {
 // work is one run of up or down.
 type work struct {
 	Options
+	command   string // up or down
 	cluster   config.ClusterDocument
 	documents []config.Document
 	notes     *notes
 	checked   *smoke.Report // nil: the smoke test was not run
 
-	mu     sync.Mutex
-	silent []string      // the nodes that did not answer Down
-	found  *controlPlane // the result of plane().access, which takes half a second; nil: none yet
+	mu          sync.Mutex
+	silent      []string               // the nodes that did not answer Down
+	found       *controlPlane          // the control plane, once a stage has found it; nil: none yet
+	connections map[string]*connection // by the name of the node
 }
 
-// begin returns the work on a cluster, and locks the cluster's record.
-func begin(doc config.ClusterDocument, documents []config.Document, o Options) (*work, error) {
-	w := &work{Options: o, cluster: doc, documents: documents}
+// begin returns the work of a command on a cluster, and locks the cluster's record.
+func begin(command string, doc config.ClusterDocument, documents []config.Document, o Options) (*work, error) {
+	w := &work{Options: o, command: command, cluster: doc, documents: documents}
 	var err error
 	if w.notes, err = openNotes(o.Records, w.name()); err != nil {
 		return nil, err
@@ -115,15 +125,17 @@ func Up(ctx context.Context, doc config.ClusterDocument, documents []config.Docu
 	if err := (&work{Options: o, cluster: doc, documents: documents}).checkDocuments(ctx); err != nil {
 		return Report{}, err
 	}
-	w, err := begin(doc, documents, o)
+	w, err := begin("up", doc, documents, o)
 	if err != nil {
 		return Report{}, err
 	}
 	defer w.notes.close()
-	began := time.Now()
-	stages, err := runStages(ctx, w.making(), o.Reporter)
+	began, making := time.Now(), w.making()
+	defer w.disconnect(ctx)
+	w.connectEarly(ctx, making)
+	stages, err := w.run(ctx, making)
 	report := newReport(w.name(), stages, nil, time.Since(began), err)
-	report.Check = w.checked
+	report.Check, report.Ready = w.checked, readyTimes(making)
 	return report, err
 }
 
@@ -240,14 +252,17 @@ func (w *work) setUp(document config.Document, machine *stage) func(context.Cont
 		if result, ok := w.afterwards(machine); ok {
 			return result, nil
 		}
-		n, err := w.Connect(ctx, document, r)
+		n, err := w.connect(ctx, document, r)
 		if err != nil {
 			return done{}, err
 		}
-		defer n.Leave(ctx)
 		steps := setup.Steps(document.Node.Spec.Setup, setup.Options{Resolve: document.Resolve})
 		results, err := plan.Run(ctx, n, steps, plan.Options{DryRun: w.DryRun, AllowReboot: w.Join.AllowReboot}, r)
-		return w.summary(results), err
+		result := w.summary(results)
+		if result.changed && !w.DryRun {
+			w.reconnect(ctx, document.Node.Metadata.Name)
+		}
+		return result, err
 	}
 }
 
@@ -261,19 +276,12 @@ func (w *work) join(document config.Document, needs ...*stage) func(context.Cont
 		if err != nil {
 			return done{}, err
 		}
-		n, err := w.Connect(ctx, document, r)
+		n, err := w.connect(ctx, document, r)
 		if err != nil {
 			return done{}, err
 		}
-		defer n.Leave(ctx)
-		own, err := join.Own(ctx, n)
-		if err != nil {
+		if err := w.recordNode(ctx, n, name); err != nil {
 			return done{}, err
-		}
-		if !own.Joined && !w.DryRun {
-			if err := w.notes.change(func(made *record) { made.Nodes = with(made.Nodes, name) }); err != nil {
-				return done{}, err
-			}
 		}
 		options := w.Join
 		options.Cluster, options.DryRun = control.api, w.DryRun
@@ -298,6 +306,18 @@ func warn(r ui.Reporter, problems []finding.Problem) {
 		}
 		r.Warn("%s", text)
 	}
+}
+
+// recordNode records that Up joins a machine to the cluster, unless swdt has joined it before.
+func (w *work) recordNode(ctx context.Context, n *node.Node, name string) error {
+	if w.DryRun || slices.Contains(w.notes.now().Nodes, name) {
+		return nil
+	}
+	own, err := join.Own(ctx, n)
+	if err != nil || own.Joined {
+		return err
+	}
+	return w.notes.change(func(made *record) { made.Nodes = with(made.Nodes, name) })
 }
 
 // summary counts the steps that changed something or, in a dry run, would change something.

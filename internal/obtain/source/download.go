@@ -241,6 +241,7 @@ func (d *download) append(ctx context.Context, body io.Reader, have, total int64
 		return fmt.Errorf("write the download: %w", err)
 	}
 	defer part.Close()
+	ui.Downloading(d.reporter)
 	progress := d.reporter.Transfer(path.Base(d.url.Path), total)
 	defer progress.End()
 	progress.Add(have)

@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/localfile/earlier"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/vm"
-	"github.com/swdt-dev/swdt/internal/vm/earlier"
 	"github.com/swdt-dev/swdt/internal/vm/golden"
 	"github.com/swdt-dev/swdt/internal/vm/install"
 	"github.com/swdt-dev/swdt/internal/vm/media/mediatest"
@@ -300,7 +300,7 @@ func TestAnEarlierBuildGivesTheEstimate(t *testing.T) {
 		if got := strings.Join(first.all, "\n"); strings.Contains(got, "left") {
 			t.Errorf("the first build has an estimate:\n%s", got)
 		}
-		estimate := "start Windows Setup from the CD (about 4 s left, as last time)"
+		estimate := "start Windows Setup from the CD (about 4 s left, as before)"
 		if got := strings.Join(second.all, "\n"); !strings.Contains(got, estimate) {
 			t.Errorf("the second build lacks the estimate:\n%s", got)
 		}

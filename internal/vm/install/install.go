@@ -17,9 +17,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/localfile/earlier"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/vm"
-	"github.com/swdt-dev/swdt/internal/vm/earlier"
 	"github.com/swdt-dev/swdt/internal/wait"
 )
 

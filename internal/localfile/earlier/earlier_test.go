@@ -9,33 +9,48 @@ import (
 	"testing"
 	"time"
 
-	"github.com/swdt-dev/swdt/internal/vm/earlier"
+	"github.com/swdt-dev/swdt/internal/localfile/earlier"
 )
 
-func TestTheLastTimeIsRemembered(t *testing.T) {
-	times := earlier.At(filepath.Join(t.TempDir(), "times.json"))
+func TestTheMedianOfTheLastTimes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "times.json")
+	times := earlier.At(path)
 	if got := times.Of("start"); got != 0 {
 		t.Errorf("an empty memory knows %s", got)
 	}
-	times.Remember("start", time.Minute)
-	times.Remember("start", 40*time.Second)
+	for i, step := range []struct{ took, want time.Duration }{
+		{time.Hour, time.Hour}, // with downloads, perhaps
+		{40 * time.Second, time.Hour},
+		{42 * time.Second, 42 * time.Second},
+		{time.Second, 42 * time.Second},
+		{44 * time.Second, 42 * time.Second},
+		{41 * time.Second, 41 * time.Second}, // the first time is forgotten
+	} {
+		times.Remember("start", step.took)
+		if got := earlier.At(path).Of("start"); got != step.want {
+			t.Errorf("after %d times: %s, want %s", i+1, got, step.want)
+		}
+	}
 	times.Remember("install", time.Hour)
-	if got := times.Of("start"); got != 40*time.Second {
-		t.Errorf("%s, want 40s", got)
+	if got := times.Of("start"); got != 41*time.Second {
+		t.Errorf("another kind of work changed it to %s", got)
 	}
 }
 
 func TestTheMemoryIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "times.json")
-	times := earlier.At(path)
-	for i := range 300 {
-		times.Remember(fmt.Sprint("kind ", i), time.Second)
+	times, all := earlier.At(path), map[string]time.Duration{}
+	for i := range 2000 {
+		all[fmt.Sprint("kind ", i)] = time.Second
+	}
+	for range 8 {
+		times.RememberAll(all)
 	}
 	info, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info.Size() > 50_000 {
+	if info.Size() > 150_000 {
 		t.Errorf("the file has %d bytes", info.Size())
 	}
 }
@@ -60,14 +75,14 @@ func TestSideBySide(t *testing.T) {
 
 func TestAnEstimateForPeople(t *testing.T) {
 	for rest, want := range map[time.Duration]string{
-		0: "", -time.Minute: "", 400 * time.Millisecond: "", 39600 * time.Millisecond: " (about 40 s left, as last time)",
-		25*time.Minute + 10*time.Second: " (about 25 min left, as last time)",
+		0: "", -time.Minute: "", 400 * time.Millisecond: "", 39600 * time.Millisecond: " (about 40 s left, as before)",
+		25*time.Minute + 10*time.Second: " (about 25 min left, as before)",
 	} {
 		if got := earlier.Left(rest); got != want {
 			t.Errorf("%s: %q, want %q", rest, got, want)
 		}
 		took := strings.Replace(strings.Replace(want, "(", "(took ", 1), "left, as ", "", 1)
-		if got := earlier.LastTime(rest); got != took {
+		if got := earlier.Before(rest); got != took {
 			t.Errorf("%s: %q, want %q", rest, got, took)
 		}
 	}
@@ -76,7 +91,8 @@ func TestAnEstimateForPeople(t *testing.T) {
 // No content of the file is more than a missing estimate.
 func FuzzTimes(f *testing.F) {
 	for _, text := range []string{
-		"", "null", "[]", `{"x":{"seconds":40}}`, `{"x":{"seconds":-1}}`, `{"x":{"seconds":1e300}}`, `{"x":null}`,
+		"", "null", "[]", `{"x":{"recent":[40]}}`, `{"x":{"recent":[-1]}}`, `{"x":{"recent":[1e300,0]}}`, `{"x":null}`,
+		`{"x":{"seconds":40}}`, `{"x":{"recent":[1,2,3,4,5,6,7]}}`,
 	} {
 		f.Add([]byte(text))
 	}
@@ -89,7 +105,9 @@ func FuzzTimes(f *testing.F) {
 		if got := times.Of("x"); got < 0 || got > 8*24*time.Hour {
 			t.Errorf("%s", got)
 		}
-		times.Remember("x", time.Minute)
+		for range 5 {
+			times.Remember("x", time.Minute)
+		}
 		if got := times.Of("x"); got != time.Minute {
 			t.Errorf("%s, want 1m", got)
 		}

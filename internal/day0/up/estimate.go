@@ -1,0 +1,108 @@
+package up
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// A stage that makes its thing takes minutes, a stage that finds its thing takes seconds, and a stage
+// that downloads takes longer than the next one. So each has times of its own. A stage that completes
+// the work of an interrupted run, or that changes an existing thing, is like no other: its time is not
+// stored.
+
+// run shows the stages, runs them, and stores how long they took.
+func (w *work) run(ctx context.Context, all []*stage) ([]Stage, error) {
+	took := map[string]time.Duration{}
+	for _, s := range all {
+		if !w.DryRun {
+			s.task = w.Board.Add(s.kind, s.node)
+			w.estimate(s)
+		}
+	}
+	results, err := runStages(ctx, all, w.Reporter)
+	for _, s := range all {
+		if kind := w.comparable(s); kind != "" {
+			took[kind] = time.Duration(s.result.Seconds * float64(time.Second))
+		}
+	}
+	w.Times.RememberAll(took)
+	return results, err
+}
+
+// estimate makes a stage know how long it took earlier, and record how far it has come.
+func (w *work) estimate(s *stage) {
+	stage := label(s.kind, s.node)
+	if w.command == "up" {
+		reached := w.notes.now().Stages[stage]
+		s.found, s.resumed = reached == succeeded, reached == begun
+	}
+	times := map[bool][]time.Duration{} // by whether the stage downloads: the most probable one first
+	for _, downloads := range []bool{false, true} {
+		first := w.Times.Of(w.timesOf(s, s.found, downloads))
+		times[downloads] = append(times[downloads], first)
+		if s.found && first > 0 { // the thing may have been removed meanwhile
+			times[downloads] = append(times[downloads], w.Times.Of(w.timesOf(s, false, downloads)))
+		}
+	}
+	s.before = func(elapsed time.Duration, downloads bool) time.Duration {
+		candidates := times[downloads]
+		for _, took := range candidates {
+			if took > elapsed {
+				return took
+			}
+		}
+		return slices.Max(candidates) // it takes longer than ever
+	}
+	if w.command != "up" || s.found {
+		return
+	}
+	run := s.run
+	s.run = func(ctx context.Context, r ui.Reporter) (done, error) {
+		w.reached(stage, begun)
+		result, err := run(ctx, r)
+		if err == nil {
+			w.reached(stage, succeeded)
+		}
+		return result, err
+	}
+}
+
+// reached records how far a stage has come. It ignores an error, which only makes estimates worse.
+func (w *work) reached(stage string, how progress) {
+	_ = w.notes.change(func(made *record) {
+		if made.Stages == nil {
+			made.Stages = map[string]progress{}
+		}
+		made.Stages[stage] = how
+	})
+}
+
+// comparable returns the kind of work as which the time of a stage is stored; "" if the time predicts no
+// other run.
+func (w *work) comparable(s *stage) string {
+	result := s.result.Result
+	making := !s.found && !s.resumed && result == fleet.Changed
+	finding := s.found && result == fleet.Unchanged
+	if w.DryRun || !making && !finding {
+		return ""
+	}
+	return w.timesOf(s, s.found, s.task.Downloads())
+}
+
+// timesOf returns the kind of work of a stage. found reports whether an earlier run has already made
+// the stage's thing.
+func (w *work) timesOf(s *stage, found, downloads bool) string {
+	kind := fmt.Sprintf("%s %s: %s", w.command, w.name(), label(s.kind, s.node))
+	if found {
+		kind += ", already done"
+	}
+	if downloads {
+		kind += ", with downloads"
+	}
+	return kind
+}
