@@ -20,7 +20,8 @@ func TestInABrowser(t *testing.T) {
 		if n := browsertest.Eval[int](page, `document.querySelectorAll("script, img, iframe, link").length`); n != 0 {
 			t.Errorf("%d elements of the page come from texts of specs", n)
 		}
-		if n := browsertest.Eval[int](page, `document.querySelectorAll(".spec, details > summary > .verdict").length`); n != 5 {
+		const specs = `document.querySelectorAll(".spec, details > summary > .verdict").length`
+		if n := browsertest.Eval[int](page, specs); n != 5 {
 			t.Errorf("%d specs are shown, want 5", n)
 		}
 		if wide := browsertest.Eval[bool](page,
