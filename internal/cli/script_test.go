@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 func swdt() {
 	ctx, stop := cli.Interruptible(context.Background(), os.Exit)
 	defer stop()
-	streams := ui.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	streams := ui.Streams{In: os.Stdin, Out: os.Stdout, Err: mortal{os.Stderr, os.Getenv(killAt)}}
 	env := cli.Environment{Program: os.Args[0], Agent: agent, Drivers: drivers, Kind: openKind,
 		Version: "v0.0.0-test", Commit: "0123abc"}
 	os.Exit(cli.Run(ctx, streams, os.Args[1:], env))
@@ -93,6 +93,9 @@ func drivers() []vm.Driver {
 		driver.Frames = []simulatedvm.Frame{{}}
 	case "slow":
 		driver.Slow = true
+	}
+	if os.Getenv(greetVM) != "" {
+		return []vm.Driver{&greeting{Driver: driver}}
 	}
 	return []vm.Driver{driver}
 }
