@@ -142,3 +142,19 @@ func (n *nodeObject) setBootID(t *testing.T, id string) {
 		t.Fatal(err)
 	}
 }
+
+// TestReadinessProbesOnAWineNode asks the real kubelet of a node under Wine.
+func TestReadinessProbesOnAWineNode(t *testing.T) {
+	c := newPodCluster(t)
+	r := swdt(t, "readiness", "run", "--kubeconfig", c.cluster.Kubeconfig, "--case", "probe-kubelet-metrics,probe-node-logs",
+		"--out", filepath.Join(t.TempDir(), "results"), "-o", "json")
+	got := map[string]string{}
+	for _, c := range decoded[readiness.Report](t, r).Cases {
+		got[c.ID] = c.Result
+		t.Logf("%s: %s %.1f s %s", c.ID, c.Result, c.Seconds, c.Message)
+	}
+	want := map[string]string{"probe-kubelet-metrics": "proved", "probe-node-logs": "notPossible"}
+	if diff := cmp.Diff(want, got); diff != "" || r.code != 0 {
+		t.Errorf("exit code %d (-want +got):\n%s", r.code, diff)
+	}
+}

@@ -200,41 +200,57 @@ func queryLog(ctx context.Context, k Kubelets, node string) error {
 	return nil
 }
 
-// readMetrics looks for kubelet's own metrics, and for the CPU time and memory of the node and of
-// containers.
+// readMetrics looks for kubelet's own metrics, and for the CPU time and memory of the node and, if
+// containers run there, of containers.
 func readMetrics(ctx context.Context, k Kubelets, node string) error {
-	for _, page := range []struct {
-		path string
-		want []string
-	}{
-		{"metrics", []string{"kubelet_running_pods"}},
-		{"metrics/resource", []string{"node_cpu_usage_seconds_total", "node_memory_working_set_bytes",
-			"container_cpu_usage_seconds_total", "container_memory_working_set_bytes"}},
-	} {
-		body, err := k.Metrics(ctx, node, page.path)
-		if err != nil {
-			return err
-		}
-		text, err := readAll(body)
-		if err != nil {
-			return fmt.Errorf("read %s of node %s: %w", page.path, node, err)
-		}
-		has := metricNames(text)
-		for _, name := range page.want {
-			if !has[name] {
-				return fmt.Errorf("%s of kubelet on node %s lacks %s", page.path, node, name)
-			}
+	const own, resources = "metrics", "metrics/resource"
+	has, err := readPage(ctx, k, node, own)
+	if err != nil {
+		return err
+	}
+	if !has["kubelet_running_pods"] {
+		return fmt.Errorf("%s of kubelet on node %s lacks kubelet_running_pods", own, node)
+	}
+	want := []string{"node_cpu_usage_seconds_total", "node_memory_working_set_bytes"}
+	if has[runningContainers] {
+		want = append(want, "container_cpu_usage_seconds_total", "container_memory_working_set_bytes")
+	}
+	if has, err = readPage(ctx, k, node, resources); err != nil {
+		return err
+	}
+	for _, name := range want {
+		if !has[name] {
+			return fmt.Errorf("%s of kubelet on node %s lacks %s", resources, node, name)
 		}
 	}
 	return nil
 }
 
-// metricNames returns the names of the metrics in a text of Prometheus' format.
+// runningContainers is the metric with the number of containers that run, if there are any.
+const runningContainers = `kubelet_running_containers{container_state="running"}`
+
+// readPage returns the names of the metrics on a page of the kubelet, and runningContainers.
+func readPage(ctx context.Context, k Kubelets, node, path string) (map[string]bool, error) {
+	body, err := k.Metrics(ctx, node, path)
+	if err != nil {
+		return nil, err
+	}
+	text, err := readAll(body)
+	if err != nil {
+		return nil, fmt.Errorf("read %s of node %s: %w", path, node, err)
+	}
+	return metricNames(text), nil
+}
+
+// metricNames returns the names of the metrics in a text of Prometheus' format, and runningContainers.
 func metricNames(text []byte) map[string]bool {
 	names := map[string]bool{}
 	scanner := bufio.NewScanner(bytes.NewReader(text))
 	for scanner.Scan() {
 		line := scanner.Text()
+		if strings.HasPrefix(line, runningContainers) && strings.TrimSpace(line[len(runningContainers):]) != "0" {
+			names[runningContainers] = true
+		}
 		if end := strings.IndexAny(line, "{ "); end > 0 && line[0] != '#' {
 			names[line[:end]] = true
 		}

@@ -91,7 +91,9 @@ func (k kubelet) Metrics(_ context.Context, _, path string) (io.ReadCloser, erro
 
 func healthy() kubelet {
 	return kubelet{logs: "I1123 kubelet started\n", metrics: map[string]string{
-		"metrics": "# HELP kubelet_running_pods x\nkubelet_running_pods 3\n",
+		"metrics": "# HELP kubelet_running_pods x\nkubelet_running_pods 3\n" +
+			"kubelet_running_containers{container_state=\"exited\"} 1\n" +
+			"kubelet_running_containers{container_state=\"running\"} 2\n",
 		"metrics/resource": "node_cpu_usage_seconds_total 1.5 2\nnode_memory_working_set_bytes 3 4\n" +
 			"container_cpu_usage_seconds_total{container=\"a\"} 1 2\ncontainer_memory_working_set_bytes{container=\"a\"} 1 2\n",
 	}}
@@ -302,11 +304,15 @@ func TestNeeds(t *testing.T) {
 func TestProbesOfKubelets(t *testing.T) {
 	lacking := healthy()
 	lacking.metrics["metrics/resource"] = strings.ReplaceAll(lacking.metrics["metrics/resource"], "container_cpu", "x_cpu")
+	idle := healthy()
+	idle.metrics["metrics"] = strings.ReplaceAll(idle.metrics["metrics"], "} 2", "} 0")
+	idle.metrics["metrics/resource"] = "node_cpu_usage_seconds_total 1.5 2\nnode_memory_working_set_bytes 3 4\n"
 	for name, test := range map[string]struct {
 		probe   string
 		kubelet kubelet
 		want    string
 	}{
+		"no container runs": {"kubelet-metrics", idle, "proved"},
 		"an empty log": {"node-logs", kubelet{},
 			"failed: win: kubelet on node win returned an empty log for the query kubelet"},
 		"logs are off": {"node-logs", kubelet{err: &cluster.LogsDisabledError{Node: "win"}}, "notPossible: win: "},
