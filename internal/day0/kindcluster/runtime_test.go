@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/kind/pkg/log"
 
 	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
@@ -60,5 +61,33 @@ func TestNoRuntimeAnswers(t *testing.T) {
 	}
 	if _, err := kindcluster.OpenKind(t.Context(), "lxc", log.NoopLogger{}); err == nil {
 		t.Error("lxc is accepted")
+	}
+}
+
+// Podman prints other words than Docker about the same machine.
+func TestFactsOfTheRuntimesMachine(t *testing.T) {
+	const docker, podman = "{{.CgroupVersion}} {{.Architecture}}", "{{.Host.CgroupsVersion}} {{.Host.Arch}}"
+	for _, c := range []struct {
+		program, format, prints string
+		want                    kindcluster.RuntimeInfo
+	}{
+		{kindcluster.Docker, docker, "1 x86_64", kindcluster.RuntimeInfo{Architecture: "amd64", OldCgroups: true}},
+		{kindcluster.Docker, docker, "2 aarch64", kindcluster.RuntimeInfo{Architecture: "arm64"}},
+		{kindcluster.Podman, podman, "v1 amd64", kindcluster.RuntimeInfo{Architecture: "amd64", OldCgroups: true}},
+		{kindcluster.Podman, podman, "v2 arm64", kindcluster.RuntimeInfo{Architecture: "arm64"}},
+	} {
+		runtimes(t, map[string]string{c.program: "case \"$1 $3\" in ps*) ;; 'info " + c.format + "') echo " + c.prints +
+			" ;; 'image --format') echo x86_64 ;; *) exit 1 ;; esac"})
+		k, err := kindcluster.OpenKind(t.Context(), c.program, log.NoopLogger{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := k.RuntimeInfo(t.Context())
+		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+			t.Errorf("%s prints %q: %v (-want +got):\n%s", c.program, c.prints, err, diff)
+		}
+		if architecture, err := k.ImageArchitecture(t.Context(), "app:v1"); err != nil || architecture != "amd64" {
+			t.Errorf("the image is for %q, %v", architecture, err)
+		}
 	}
 }
