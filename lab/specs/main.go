@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	. "github.com/onsi/ginkgo/v2" //nolint:revive // as Ginkgo's users write it
+	"github.com/onsi/ginkgo/v2"
 )
 
 // result is Ginkgo's view of a test of Go.
@@ -56,14 +56,14 @@ func main() {
 		fmt.Fprintf(os.Stderr, "unknown additional command line arguments: %s", flag.Args())
 		os.Exit(1)
 	}
-	suite, reporter := GinkgoConfiguration()
+	suite, reporter := ginkgo.GinkgoConfiguration()
 	if len(suite.FocusStrings)+len(suite.SkipStrings) == 0 && suite.LabelFilter == "" {
 		suite.SkipStrings = []string{`\[Flaky\]|\[Feature:.+\]`}
 	}
 	suite.RandomizeAllSpecs = true
 	fmt.Fprintf(os.Stderr, "I1123 10:00:00.000000 1 e2e.go:109] Starting e2e run %q on Ginkgo node 1\n", runID)
 	r := &result{}
-	RunSpecs(r, "Kubernetes e2e suite", suite, reporter)
+	ginkgo.RunSpecs(r, "Kubernetes e2e suite", suite, reporter)
 	if r.failed {
 		os.Exit(1)
 	}
@@ -75,68 +75,67 @@ func newID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-var _ = BeforeSuite(func() {
+var _ = ginkgo.BeforeSuite(func() {
 	if os.Getenv("SPECS_SETUP") == "fail" {
-		Fail("no node is schedulable")
+		ginkgo.Fail("no node is schedulable")
 	}
 })
 
-var _ = Describe("[sig-windows] Outcomes", Label("sig-windows"), func() {
-	It("should pass [Conformance]", Label("Conformance"), func() {
-		GinkgoWriter.Println("all is well")
+var _ = ginkgo.Describe("[sig-windows] Outcomes", ginkgo.Label("sig-windows"), func() {
+	ginkgo.It("should pass [Conformance]", ginkgo.Label("Conformance"), func() {
+		ginkgo.GinkgoWriter.Println("all is well")
 		time.Sleep(20 * time.Millisecond)
 	})
-	It("should fail", func() {
-		GinkgoWriter.Println("STEP: creating a pod")
-		Fail("pod pod-1 is not Running after 5m0s: FailedCreatePodSandBox")
+	ginkgo.It("should fail", func() {
+		ginkgo.GinkgoWriter.Println("STEP: creating a pod")
+		ginkgo.Fail("pod pod-1 is not Running after 5m0s: FailedCreatePodSandBox")
 	})
-	It("should skip itself", func() { Skip("Only supported for providers [gce] (not skeleton)") })
-	It("should panic", func() {
-		var nothing map[string]string
-		nothing["a"] = "b"
+	ginkgo.It("should skip itself", func() { ginkgo.Skip("Only supported for providers [gce] (not skeleton)") })
+	ginkgo.It("should panic", func() {
+		panic("assignment to entry in nil map")
 	})
-	It("should sometimes fail [Flaky]", Label("Flaky"), func() {
+	ginkgo.It("should sometimes fail [Flaky]", ginkgo.Label("Flaky"), func() {
 		if runs()%2 == 1 {
-			Fail("timed out waiting for the condition")
+			ginkgo.Fail("timed out waiting for the condition")
 		}
 	})
-	It("should be printed harmlessly [Hostile]", func() {
-		GinkgoWriter.Println("\x1b]0;evil\a\x1b[2J</script><script>alert(1)</script>\u202e")
-		GinkgoWriter.Println("------------------------------\n[sig-windows] Outcomes should fail\n• [0.001 seconds]")
-		GinkgoWriter.Printf("I1123 10:00:00.000000 1 e2e.go:109] Starting e2e run %q on Ginkgo node 1\n", newID())
-		Fail("\x1b[31m</script><img src=x onerror=alert(1)>]]>&\x00")
+	ginkgo.It("should be printed harmlessly [Hostile]", func() {
+		ginkgo.GinkgoWriter.Println("\x1b]0;evil\a\x1b[2J</script><script>alert(1)</script>\u202e")
+		ginkgo.GinkgoWriter.Println("------------------------------\n[sig-windows] Outcomes should fail\n• [0.001 seconds]")
+		ginkgo.GinkgoWriter.Printf("I1123 10:00:00.000000 1 e2e.go:109] Starting e2e run %q on Ginkgo node 1\n", newID())
+		ginkgo.Fail("\x1b[31m</script><img src=x onerror=alert(1)>]]>&\x00")
 	})
-	It("should never end [Slow]", Label("Slow"), func(ctx context.Context) {
+	ginkgo.It("should never end [Slow]", ginkgo.Label("Slow"), func(ctx context.Context) {
 		name, err := makeNamespace(ctx, "endless")
 		if err != nil {
-			Fail(err.Error())
+			ginkgo.Fail(err.Error())
 		}
-		DeferCleanup(func(ctx context.Context) error { return deleteNamespace(ctx, name) })
+		ginkgo.DeferCleanup(func(ctx context.Context) error { return deleteNamespace(ctx, name) })
 		<-ctx.Done()
 	})
-	It("should wait forever [Endless]", func(ctx context.Context) { <-ctx.Done() })
-	It("should leave its namespace [Stubborn]", func(ctx context.Context) {
+	ginkgo.It("should wait forever [Endless]", func(ctx context.Context) { <-ctx.Done() })
+	ginkgo.It("should leave its namespace [Stubborn]", func(ctx context.Context) {
 		if _, err := makeNamespace(ctx, "stubborn"); err != nil {
-			Fail(err.Error())
+			ginkgo.Fail(err.Error())
 		}
 	})
-	It("should end the program [Crash]", func() { os.Exit(3) })
+	ginkgo.It("should end the program [Crash]", func() { os.Exit(3) })
 })
 
-var _ = Describe("[sig-network] DNS", Label("sig-network"), func() {
-	It("should provide DNS for the cluster [Conformance]", Label("Conformance"), func() {})
-	It("should provide DNS on Linux [LinuxOnly]", Label("LinuxOnly"), func() {})
+var _ = ginkgo.Describe("[sig-network] DNS", ginkgo.Label("sig-network"), func() {
+	ginkgo.It("should provide DNS for the cluster [Conformance]", ginkgo.Label("Conformance"), func() {})
+	ginkgo.It("should provide DNS on Linux [LinuxOnly]", ginkgo.Label("LinuxOnly"), func() {})
 })
 
-var _ = Describe("[sig-storage] Volumes", Label("sig-storage"), func() {
-	It("should be read", func() {})
+var _ = ginkgo.Describe("[sig-storage] Volumes", ginkgo.Label("sig-storage"), func() {
+	ginkgo.It("should be read", func() {})
 })
 
 // runs counts the runs of the flaky spec.
 func runs() int {
 	folder := os.Getenv("SPECS_STATE")
 	if folder == "" {
-		Fail("SPECS_STATE is not set")
+		ginkgo.Fail("SPECS_STATE is not set")
 	}
 	for n := 1; n < 1000; n++ {
 		file, err := os.OpenFile(filepath.Join(folder, fmt.Sprintf("run-%d", n)), os.O_CREATE|os.O_EXCL, 0o600)
@@ -144,12 +143,12 @@ func runs() int {
 			continue
 		}
 		if err != nil {
-			Fail(err.Error())
+			ginkgo.Fail(err.Error())
 		}
 		file.Close()
 		return n
 	}
-	Fail("too many runs")
+	ginkgo.Fail("too many runs")
 	return 0
 }
 
