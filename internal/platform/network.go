@@ -49,7 +49,7 @@ type Reach struct {
 
 // Listener is a TCP port on which a process listens.
 type Listener struct {
-	Address string // 0.0.0.0:10250, [::]:10250
+	Address string // such as 0.0.0.0:10250 or [::]:10250
 	Port    uint16
 	PID     uint32 // 4: the kernel, for http.sys; 0: unknown
 }

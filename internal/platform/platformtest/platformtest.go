@@ -80,9 +80,9 @@ type Capabilities struct {
 	ParentPID         bool
 	RunningReplace    bool // replacing a running executable by a rename is refused
 	SpecificExit      bool // the exit code 1066 and the service's own code are kept
-	Respelling        bool // a rename may change only a name's case
+	Respelling        bool // a rename that changes only the case of a name works
 	PortOwner         bool // the PID of the process that listens on a port is known
-	PlantedHNS        bool // HNS and HCS take their objects from the files of a folder: not on real Windows
+	PlantedHNS        bool // HNS and HCS read their objects from the files of a folder; false on real Windows
 }
 
 // Run runs the whole suite; every test gets its own fixture.

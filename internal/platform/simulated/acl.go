@@ -54,7 +54,7 @@ func presetAccess() map[string]string {
 			"(A;CI;DCLCRPCR;;;BU)",
 		`C:\ProgramData\ssh`: "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;AU)",
 		profileFolder:        private,
-		nodeFolder:           access.Programs, // the list that a join sets
+		nodeFolder:           access.Programs, // the access list that `swdt join` sets
 	}
 }
 
@@ -165,7 +165,7 @@ func (f *file) setSecurity(by *account, sddl string) error {
 	return nil
 }
 
-// inherit replaces the inherited entries of a file and everything below it.
+// inherit replaces the inherited entries of a file and of everything below it.
 func (f *file) inherit() {
 	if !f.security.Protected {
 		own := slices.DeleteFunc(slices.Clone(f.security.Entries), func(e access.Entry) bool { return e.Inherited })
@@ -219,5 +219,6 @@ func passOn(e access.Entry, folder bool, owner string) []access.Entry {
 	return []access.Entry{effective, further}
 }
 
-// creatorOwner represents, in a folder's list, the account that creates something in it.
+// creatorOwner is a placeholder in a folder's access list. It stands for the account that creates a
+// file or folder there.
 const creatorOwner = "CO"

@@ -43,7 +43,7 @@ type BinarySpec struct {
 	Name    string `json:"name,omitempty"`    // kubelet, containerd, …; the name determines how the program behaves
 	Version string `json:"version,omitempty"` // v1.29.0
 	Fault   Fault  `json:"fault,omitempty"`
-	Machine string `json:"-"` // as GOARCH: amd64 (default), 386, arm64
+	Machine string `json:"-"` // architecture as GOARCH: amd64 (default), 386, arm64
 	Size    int    `json:"-"` // minimum size in bytes; the rest is filled
 	// Seed distinguishes executables that are otherwise equal.
 	Seed int `json:"seed,omitempty"`
@@ -82,8 +82,8 @@ func Binary(spec BinarySpec) []byte {
 	return out
 }
 
-// fill writes random bytes into half of b, which is zero before, so that b compresses as badly as
-// machine code.
+// fill writes random bytes into half of b and leaves the other half unchanged. If b was zero
+// before, it then compresses as badly as machine code.
 func fill(b []byte, seed uint64) {
 	x := seed*0x9E3779B97F4A7C15 + 0x2545F4914F6CDD1D
 	for i := 0; i+16 <= len(b); i += 16 {

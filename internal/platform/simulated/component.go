@@ -26,7 +26,8 @@ const (
 )
 
 // builtinProgram returns the program for every executable without a registered program: the node's
-// components, Windows' own commands, and any other executable, which as a service does nothing.
+// components, Windows' own commands, and any other executable. As a service, any other executable
+// runs and does nothing.
 func builtinProgram(architecture string) Program {
 	return Program{
 		Name:  "built-in",
@@ -109,7 +110,7 @@ func (c component) foreground(ctx context.Context) int {
 	return 0
 }
 
-// service runs as a service, with the executable's fault.
+// service runs the component as a service, with the fault of its executable.
 func (c component) service(ctx context.Context) int {
 	control, m := c.p.Service, c.p.p.m
 	c.log("I", "starting", "version", c.version)

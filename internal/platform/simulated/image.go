@@ -27,7 +27,7 @@ type Image struct {
 	Name    string
 	Version string // empty: unknown
 	Fault   Fault
-	Note    *BinarySpec // of an executable made by Binary
+	Note    *BinarySpec // the note in the executable; nil if Binary did not make the executable
 }
 
 // inspect parses a file; the result is kept until the file changes. The caller

@@ -248,8 +248,8 @@ func (k *kubeletNode) renew(ctx context.Context, now time.Time) error {
 	}, nil)
 }
 
-// writeStatus writes the node's status when it has changed, and otherwise every five
-// kubeletRenewals.
+// writeStatus writes the node's status if it has changed. If it has not, writeStatus writes it
+// every five kubeletRenewals.
 func (k *kubeletNode) writeStatus(ctx context.Context, now time.Time) error {
 	runtime, why := k.runtime(ctx)
 	state := runtime.RuntimeVersion + why
@@ -308,7 +308,7 @@ func (k *kubeletNode) writeStatus(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// runtime queries the container runtime. If the runtime is ready, why is empty.
+// runtime queries the container runtime. The result `why` is empty if the runtime is ready.
 func (k *kubeletNode) runtime(ctx context.Context) (version cri.VersionInfo, why string) {
 	dial := func(ctx context.Context) (net.Conn, error) {
 		return networkView{k.c.p.p}.dial(ctx, k.c.runtimePipe())

@@ -87,7 +87,7 @@ func (v machineView) Reboot(ctx context.Context, reason string) error {
 	})
 }
 
-// shutDown switches the machine off, Options.RebootDelay later.
+// shutDown switches the machine off after Options.RebootDelay.
 func (p *process) shutDown(reason string) error {
 	m := p.m
 	return p.do(OpReboot, reason, func() error {

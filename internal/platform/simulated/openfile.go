@@ -129,7 +129,8 @@ func (w *writeHandle) Truncate(size int64) error {
 	return err
 }
 
-// put calls change with b, or with only half of b if the hook's verdict is an error.
+// put calls the function `change` with the bytes b. If the hook's verdict is an error, put calls it
+// with only half of b.
 func (w *writeHandle) put(b []byte, change func(*disk, *file, []byte) (int, error)) (n int, err error) {
 	h := (*handle)(w)
 	op := Operation{Kind: OpWrite, Target: h.path}

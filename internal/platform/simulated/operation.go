@@ -92,7 +92,7 @@ type Operation struct {
 	// Process, Service, Kind, Target and Occurrence together identify an operation even if several
 	// processes take turns.
 	Occurrence int
-	Err        error // in phase After: the result
+	Err        error // in phase After: the error that the operation returned
 }
 
 func (o Operation) String() string {
@@ -144,10 +144,10 @@ func (m *Machine) OnOperation(hook func(Operation) Verdict) {
 	m.hook = hook
 }
 
-// Interleave calls act before every operation of processes of SYSTEM and the administrators,
-// including operations that only read files. act does what another user's process might do at that
-// moment. Operations of processes that SpawnAs made do not call act, so act can use such processes.
-// If act is nil, Interleave removes the earlier function.
+// Interleave sets a function that is called before every operation of processes of SYSTEM and the
+// administrators, including operations that only read files. The function `act` does what another
+// user's process might do at that moment. It may use processes that SpawnAs made, since their
+// operations do not call it. If act is nil, Interleave removes the earlier function.
 func (m *Machine) Interleave(act func(Operation)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

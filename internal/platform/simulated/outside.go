@@ -13,9 +13,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform"
 )
 
-// connect opens a TCP connection to host:port, with the machine's name resolution and the outcomes
-// of SetReach. On loopback the connection is real, since the API server for the machine's programs
-// listens on the computer that runs the simulation. The connection ends with the process.
+// connect opens a TCP connection to host:port. It resolves the name as the machine does. If
+// SetReach has set an outcome for the address, the attempt to connect has this outcome. On loopback
+// the connection is real, since the API server for the machine's programs listens on the computer
+// that runs the simulation. The connection ends with the process.
 func (p *process) connect(ctx context.Context, address string) (net.Conn, error) {
 	if err := p.checkContext(ctx); err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ var ErrKilled = errors.New("the process was killed")
 
 // Exit codes that Windows gives to processes that did not exit on their own.
 const (
-	exitKilled = 1          // TerminateProcess as taskkill calls it
+	exitKilled = 1          // the exit code that taskkill passes to TerminateProcess
 	exitCrash  = 0xC0000005 // access violation
 )
 
@@ -228,8 +228,8 @@ const (
 	usualThreads = 9
 )
 
-// ProcessSpec is a process without a running program: for tests and for the
-// processes of containers.
+// ProcessSpec describes a process without a running program. It is for tests and for the processes
+// of containers.
 type ProcessSpec struct {
 	Image       string // full path
 	CommandLine string

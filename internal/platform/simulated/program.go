@@ -59,9 +59,10 @@ func AgentProgram(a Agent) Program {
 	}
 }
 
-// RunService runs a service program. It reports running after the machine's start delay and calls
-// work, whose ctx ends when the service is asked to stop. When work has returned 0, RunService
-// reports the end of the service after the stop delay. It returns the exit code.
+// RunService runs a service program. It reports "running" after the machine's start delay, and
+// calls the function `work`. The ctx of that call ends when the service is asked to stop. If the
+// function returns 0, RunService reports the end of the service after the stop delay. It returns
+// the exit code of the function.
 func (p *Process) RunService(ctx context.Context, work func(ctx context.Context) int) int {
 	p.Service.Connect()
 	m := p.p.m

@@ -31,8 +31,8 @@ type Answer struct {
 // ScriptFunc answers a command in place of a program, or returns false.
 type ScriptFunc func(platform.Command) (Answer, bool)
 
-// Script adds scripted answers for Processes.Run; the latest that returns true
-// wins.
+// Script adds a function that answers the commands of Processes.Run in place of a program. If
+// several such functions return true for a command, the function that was added last wins.
 func (m *Machine) Script(f ScriptFunc) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -69,7 +69,7 @@ type Options struct {
 	// Disk is the capacity of C: in bytes; default 64 GiB. Only written bytes
 	// use memory.
 	Disk int64
-	// Images are pulled into containerd, in addition to the preset's.
+	// Images are pulled into containerd, in addition to the images of the preset.
 	Images []criserver.Image
 	// Pods is the number of pods that a node's containerd runs; default 1.
 	Pods int
@@ -82,8 +82,8 @@ type Options struct {
 	// BootDelay is how long the machine is down during a reboot. The default of the other delays is
 	// 5 ms; a negative delay means none.
 	StartDelay, StopDelay, ExitDelay, RebootDelay, BootDelay time.Duration
-	// Saved is the state of an earlier machine, which replaces Preset and, unless that machine was
-	// generalised, Hostname.
+	// Saved is the state of an earlier machine. It replaces Preset and, unless that machine was
+	// generalised, also Hostname.
 	Saved *Saved
 	// OnRestart is called when a requested restart has switched the machine off. The caller then
 	// saves the state of the machine, restarts the computer on which the simulation runs, and

@@ -24,7 +24,8 @@ const (
 	shareAll = windows.FILE_SHARE_READ | windows.FILE_SHARE_WRITE | windows.FILE_SHARE_DELETE
 	// oneWriter denies a second writer, which would corrupt the file, and allows reading and renaming.
 	oneWriter = windows.FILE_SHARE_READ | windows.FILE_SHARE_DELETE
-	// itself makes a call open folders too, and open a link itself instead of its target.
+	// itself is a pair of flags. They make a call open folders too, and make it open a link instead
+	// of the link's target.
 	itself = windows.FILE_FLAG_BACKUP_SEMANTICS | windows.FILE_FLAG_OPEN_REPARSE_POINT
 )
 

@@ -85,8 +85,8 @@ func (d dll) networkObject(kind, id string) ([]byte, error) {
 	return d.properties("HcnQuery"+kind+"Properties", handle, schema2)
 }
 
-// dll is a system DLL. Its functions return an HRESULT. Those that take a result pointer as their
-// last argument put a text about a failure there.
+// dll is a system DLL. Its functions return an HRESULT. If the last argument of a function is a
+// pointer for a text, the function stores a text about its failure there.
 type dll struct{ name string }
 
 // list calls a function that lists the objects that match a query.

@@ -55,9 +55,9 @@ func wineDependencies(name string) ([]string, error) {
 	return value.Strings, err
 }
 
-// wineKeepingDependencies calls change and keeps the service's dependencies, which Wine removes in
-// that call. Afterwards it sets the dependencies in config, or the old dependencies if config has
-// none.
+// wineKeepingDependencies calls the function `change`, which changes the service's configuration.
+// Under Wine, this call removes the service's dependencies. So wineKeepingDependencies sets them
+// again afterwards: those in config or, if config has none, the old ones.
 func wineKeepingDependencies(config platform.ServiceConfig, change func(platform.ServiceConfig) error) error {
 	needed, err := wineDependencies(config.Name)
 	if err != nil {

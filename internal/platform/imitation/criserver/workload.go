@@ -26,7 +26,7 @@ type Pod struct {
 	// IP and NetworkNamespace belong to a pod with its own network.
 	IP, NetworkNamespace string
 	Containers           []Container
-	PID                  uint32 // of the pod sandbox's own process; 0: the sandbox has none
+	PID                  uint32 // PID of the pod sandbox's own process; 0: the sandbox has none
 }
 
 // Container is a container that runs without end.
@@ -34,7 +34,7 @@ type Container struct {
 	ID, Name, Image string
 	Cores           float64 // number of cores that the container uses
 	Memory          uint64  // bytes
-	PID             uint32  // of the container's first process; 0: the container has none
+	PID             uint32  // PID of the container's first process; 0: the container has none
 	// Maximum is the largest share of the node's cores that the container may use, in hundredths of
 	// a percent, as the kubelet sets it; 0: all cores.
 	Maximum int64
