@@ -209,8 +209,8 @@ func cleanLines(r *redact.Redactor, list protoreflect.List) {
 	}
 }
 
-// nameOf returns the name of an environment variable or registry value, which determines whether
-// its value is secret. For any other message it returns "".
+// nameOf returns the name in a message that describes an environment variable or registry value.
+// The name determines whether the value is secret. For any other message it returns "".
 func nameOf(m protoreflect.Message) string {
 	fields := m.Descriptor().Fields()
 	named := fields.ByName("name")

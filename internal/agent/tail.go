@@ -28,7 +28,7 @@ const (
 )
 
 // Tail sends the text of a log. Tail follows a log by polling: Windows reports changes of a folder,
-// but reports a change of a file that is written often only when the file is closed.
+// but if a file is written often, Windows reports the change only when the file is closed.
 func (s *filesService) Tail(request *agentv1.TailRequest, stream grpc.ServerStreamingServer[agentv1.TailReply]) error {
 	t := &tailer{files: s.platform.Files, request: request, stream: stream,
 		buffer: make([]byte, tailBlock), now: time.Now()}
@@ -61,7 +61,7 @@ type tailer struct {
 	file   io.ReadSeekCloser // nil: the file does not exist
 	id     platform.FileID
 	offset int64
-	early  bool // whether all lines read so far are older than the request's since
+	early  bool // whether all lines read so far are older than the time in the request's field since
 
 	head    head  // the hash of the first bytes that were read
 	skipped int64 // if the file is a copy: the bytes that were sent from its original
@@ -288,8 +288,8 @@ func (t *tailer) lowered(text []byte) []byte {
 	return t.lower
 }
 
-// begin finds the position at which to begin. It searches backwards from the end of the file, and
-// reads no more than necessary.
+// begin moves to the position from which the log is sent. It searches backwards from the end of the
+// file, and reads no more than necessary.
 func (t *tailer) begin() error {
 	size, err := t.file.Seek(0, io.SeekEnd)
 	if err != nil {

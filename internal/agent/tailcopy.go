@@ -11,7 +11,7 @@ import (
 // If a log is rotated by copying and truncating, the copy has text that the tailer has already
 // sent. The tailer recognises the copy by its beginning.
 const (
-	headMost  = 4 << 10 // bytes that distinguish the beginning of one log from another's
+	headMost  = 4 << 10 // maximum number of bytes from the beginning of a log that identify it
 	headLeast = 64      // fewer bytes could be the beginning of any log
 )
 
@@ -39,7 +39,7 @@ func (t *tailer) noteHead() {
 	if t.head.size >= headMost || t.head.size >= t.offset {
 		return
 	}
-	if h, err := t.headOf(min(headMost, t.offset)); err == nil { // if it fails, a copy may be sent twice
+	if h, err := t.headOf(min(headMost, t.offset)); err == nil { // if headOf fails, a copy may be sent twice
 		t.head = h
 	}
 }
@@ -62,9 +62,9 @@ func (t *tailer) copied() (offset int64, ok bool, err error) {
 	return offset, ok, nil
 }
 
-// isGrowing reports whether the tailer skipped the beginning of a copy, because this text was sent
-// from the original, and has read nothing of the copy yet. If such a copy is shorter than t.offset,
-// it is still being written.
+// isGrowing reports whether the tailer reads a copy, has skipped the beginning that was sent from
+// the original, and has read nothing behind that beginning yet. If such a copy is shorter than
+// t.offset, it is still being written.
 func (t *tailer) isGrowing() bool { return t.skipped > 0 && t.offset == t.skipped }
 
 // identified adds the hash of the file's first bytes to a place, so that a copy of the file can be

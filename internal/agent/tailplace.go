@@ -54,7 +54,7 @@ func (t *tailer) resume(from *agentv1.TailPlace) (event agentv1.TailEvent, err e
 	return agentv1.TailEvent_TAIL_EVENT_NONE, t.seek(from.GetOffset())
 }
 
-// reopen begins with the file that has the log's name now.
+// reopen opens the file that has the log's name now, to read it from its beginning.
 func (t *tailer) reopen() error {
 	if err := t.open(); err != nil {
 		return err

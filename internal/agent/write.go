@@ -144,8 +144,9 @@ func (s *filesService) openToContinue(h *agentv1.WriteHeader) (platform.WriteFil
 	return file, nil
 }
 
-// isOurs reports whether swdt can have made the open file: if restricted is set, no other account
-// may have access to the file, and otherwise an administrator must own it.
+// isOurs reports whether swdt can have made the open file. If restricted is set, no other account
+// may have access to the file. If restricted is not set, a trusted account, such as SYSTEM, must
+// own the file.
 func isOurs(file platform.WriteFile, restricted bool) bool {
 	sddl, err := platform.ACLOf(file)
 	if err != nil {

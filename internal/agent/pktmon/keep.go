@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// quickly is the time after a capture in which its guardian checks at the short interval
+	// quickly is a period after a capture. During this period, the guardian checks at intervals of
 	// pollInterval whether the packets were fetched, since a session usually fetches them at once.
-	// Later the guardian checks at the interval leisurely.
+	// Later, the guardian checks at intervals of leisurely.
 	quickly   = 10 * time.Second
 	leisurely = 2 * time.Second
 )

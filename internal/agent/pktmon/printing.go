@@ -12,7 +12,7 @@ import (
 // errOutputLimit is the reason for the end of a live capture that has reached its limit of output.
 var errOutputLimit = errors.New("it has reached its limit of output")
 
-// printing is a pktmon that prints packets into the capture's text file.
+// printing is a running pktmon process that prints packets into the capture's text file.
 type printing struct {
 	ended  chan struct{}
 	cancel context.CancelFunc

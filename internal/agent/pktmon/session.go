@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	pollInterval = 100 * time.Millisecond // between two checks of a condition without a notification
-	endLimit     = 60 * time.Second       // for a guardian's clean-up, and for Begin's wait for the lock
+	pollInterval = 100 * time.Millisecond // interval at which conditions without a notification are checked
+	endLimit     = 60 * time.Second       // limit of a guardian's clean-up, and of Begin's wait for the lock
 	maxWakes     = 3                      // how often a session starts a guardian again
 )
 

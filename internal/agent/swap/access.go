@@ -74,8 +74,8 @@ func changers(sddl string, err error) []string {
 }
 
 // setAccess gives the new binary the access list of the old one, or the safe list layout.BinarySDDL
-// if there is no old binary or if ordinary accounts could change it. If the list cannot be set, the
-// new binary stays restricted, and a service can run it nevertheless.
+// if there is no old binary or if ordinary accounts could change the old binary. If the list cannot
+// be set, the new binary stays restricted, and a service can run it nevertheless.
 func (t *transaction) setAccess(c Component) {
 	files := t.Platform.Files
 	if !files.KeepsACL() {

@@ -121,8 +121,8 @@ func checkFiles(ctx context.Context, files platform.Files, hashes *hashcache.Cac
 	if current != c.PreviousSHA256 {
 		return fmt.Errorf("%w: %s", ErrChanged, c.Destination)
 	}
-	// No transaction is unfinished. So an undo file beside a live binary is
-	// either not swdt's, or was left because its program still ran.
+	// No transaction is unfinished. So an undo file beside a live binary is either not swdt's, or
+	// was left because a program still ran it.
 	if err := setAside(files, c.undo(), layout.Aside(c.Destination, id+"-undo")); err != nil {
 		return fmt.Errorf("remove an older undo file: %w", err)
 	}

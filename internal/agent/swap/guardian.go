@@ -17,7 +17,7 @@ import (
 const GuardianArgument = "guardian"
 
 const (
-	pollInterval = 20 * time.Millisecond // between two checks of a condition without a notification
+	pollInterval = 20 * time.Millisecond // interval at which conditions without a notification are checked
 	maxResumes   = 3                     // how many new guardians may try to finish; the next one undoes the swap
 )
 

@@ -25,11 +25,11 @@ type inspection struct {
 	processes []platform.Process
 	question  *agentv1.InspectComponent
 	state     *agentv1.ComponentState
-	service   platform.ServiceStatus // valid if state has a service
+	service   platform.ServiceStatus // valid only if state contains a service
 }
 
-// Inspect inspects a component. It writes nothing. processes are the processes of the machine. If
-// Inspect returns an error, the returned state has the findings up to the error.
+// Inspect inspects a component. It writes nothing. The parameter `processes` lists the machine's
+// processes. If Inspect returns an error, the returned state has the findings up to the error.
 func Inspect(ctx context.Context, p *platform.Platform, hashes *hashcache.Cache, question *agentv1.InspectComponent,
 	processes []platform.Process) (*agentv1.ComponentState, error) {
 	i := &inspection{

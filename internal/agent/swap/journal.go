@@ -24,7 +24,7 @@ type record struct {
 	Message   string    `json:"message,omitempty"`
 
 	Plan    *Plan    `json:"plan,omitempty"`    // with Prepared
-	Boot    string   `json:"boot,omitempty"`    // the boot id, with Prepared
+	Boot    string   `json:"boot,omitempty"`    // the boot id; only in the record with the state Prepared
 	Before  *before  `json:"before,omitempty"`  // with the first Stopping
 	Outcome *Outcome `json:"outcome,omitempty"` // with Done
 }

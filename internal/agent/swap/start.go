@@ -50,10 +50,10 @@ func (t *transaction) startNew(ctx context.Context, service string) error {
 	return t.start(ctx, service)
 }
 
-// stopUpTo stops the running services in their stop order, up to and including this service. A
-// service before it in that order may depend on it, and may run already: the SCM starts a service's
-// dependencies along with the service, so the restart of a dependent may have started the old
-// process. A service can be stopped only after its dependents.
+// stopUpTo stops the running services in their stop order, up to and including this service. The
+// services before it in that order may depend on it, and a service can be stopped only after its
+// dependents. These dependents may run already: when the SCM restarts a dependent, it also starts
+// the dependent's dependencies, and so may have started the old process.
 func (t *transaction) stopUpTo(ctx context.Context, service string) error {
 	for _, name := range t.journal.before().Running {
 		if err := t.stop(ctx, name); err != nil || name == service {

@@ -320,7 +320,8 @@ func (t *transaction) component(service string) (Component, bool) {
 	return Component{}, false
 }
 
-// componentOf returns the component of a service, or the service itself if it is not in the plan.
+// componentOf returns the name of the component that a service belongs to. If the plan has no such
+// component, it returns the name of the service.
 func (t *transaction) componentOf(service string) string {
 	if c, ok := t.component(service); ok {
 		return c.Name

@@ -10,7 +10,7 @@ import (
 // HostsEntry is a name with its address.
 type HostsEntry struct {
 	Name    string
-	Address string // in a change: empty removes the name
+	Address string // in a change, an empty address removes the name
 }
 
 // hostsFile is the list of lines of a hosts file. It keeps lines that it does
