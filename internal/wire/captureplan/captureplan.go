@@ -65,8 +65,8 @@ type Plan struct {
 // LogFile returns the path of a capture's packets.
 func LogFile(id string) string { return layout.Captures + `\` + id + ".etl" }
 
-// RoundFile returns the path of the packets of a round; the first round is 1. StartOf replaces the
-// path LogFile in Plan.Start by this path.
+// RoundFile returns the path of the packets of a round; the first round is 1. For each round,
+// StartOf puts this path in the place of LogFile's path.
 func RoundFile(id string, round int) string {
 	return layout.Captures + `\` + id + "." + strconv.Itoa(round) + ".etl"
 }

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	streamID = 1        // of the only call on the connection
-	maxReply = 16 << 20 // limit of a reply in bytes, the same as the kubelet's
+	streamID = 1        // the ID of the only call on the connection
+	maxReply = 16 << 20 // maximum size of a reply in bytes, the same as the kubelet's
 )
 
 // call makes one gRPC call on a new connection. gRPC is HTTP/2 with the status

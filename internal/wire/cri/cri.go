@@ -20,7 +20,7 @@ const (
 
 // VersionInfo is runtime.v1.VersionResponse.
 type VersionInfo struct {
-	Version           string // of the kubelet runtime API
+	Version           string // version of the kubelet runtime API
 	RuntimeName       string // for example containerd
 	RuntimeVersion    string // for example v1.7.12
 	RuntimeAPIVersion string // for example v1

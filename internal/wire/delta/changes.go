@@ -63,7 +63,7 @@ func (c *changes) apply(part []byte) error {
 }
 
 // correct implements corrector for words and operands: if the patch has a value for this item,
-// correct returns predicted plus the value, and otherwise predicted.
+// correct returns the sum of predicted and that value. If not, it returns predicted unchanged.
 func (c *changes) correct(_ int, predicted uint32) (uint32, error) {
 	if c.gap > 0 {
 		if c.more {

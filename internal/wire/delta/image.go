@@ -14,15 +14,16 @@ type section struct {
 // image is the layout of an executable's parts in memory. The zero value has no addresses; it
 // describes a file that is not an x86-64 executable.
 type image struct {
-	sections          []section // by offset, without overlap
+	sections          []section // sorted by offset, without overlaps
 	span              int64     // greater than every address
 	codeLow, codeHigh int64     // the range of addresses with code
 }
 
 const (
 	maxSections = 256
-	// maxSpanPerByte and maxSpanBeyond limit the span of addresses, and so the size of a block map,
-	// by the size of the file. The span includes zeros that are not in the file.
+	// The span of addresses is at most maxSpanPerByte times the size of the file, plus
+	// maxSpanBeyond. This also limits the size of a block map. The span includes zeros that are not
+	// in the file.
 	maxSpanPerByte = 4
 	maxSpanBeyond  = 64 << 20
 )

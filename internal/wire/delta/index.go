@@ -13,10 +13,10 @@ const (
 	// the distance in use. A lookup tries index.step successive positions of the new file, so that
 	// one of them matches an indexed position.
 	indexStep = 8
-	// maxIndexed limits the number of indexed positions, and so limits the index to 32 MiB: filling
-	// it takes much of the time of making a patch. For a larger file, the distance between the
-	// positions is multiplied by four until the positions fit. An edited executable of 80 MB is
-	// matched just as well with the larger distance.
+	// maxIndexed limits the number of indexed positions, and so limits the index to 32 MiB, since
+	// filling the index takes much of the time of making a patch. For a larger file, the distance
+	// between the positions is multiplied by four until the positions fit. An edited executable of
+	// 80 MB is matched just as well with the larger distance.
 	maxIndexed = 8 << 20
 )
 
@@ -68,8 +68,8 @@ func (x *index) fill(ctx context.Context, part uint64, shift int) {
 	}
 }
 
-// find returns a position of the old file at which the two words a and b are, with masked bytes as
-// zero. It returns false if the index leads to no such position.
+// find returns a position of the old file at which the words a and b occur, if masked bytes count
+// as zero. It returns false if the index leads to no such position.
 func (x *index) find(a, b uint64) (int, bool) {
 	if a == b {
 		return 0, false

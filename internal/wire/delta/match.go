@@ -5,19 +5,18 @@ import "context"
 const (
 	window = 32 // bytes scored at once
 
-	goodScore = 20 // out of a window's bytes: if fewer are equal, the matcher looks for a better displacement
-	keepScore = 8  // out of a window's bytes: if fewer are equal, the matcher gives up the displacement
+	goodScore = 20 // minimum number of equal bytes in a window; with fewer, the matcher looks for a better displacement
+	keepScore = 8  // minimum number of equal bytes in a window; with fewer, the matcher gives up the displacement
 	gain      = 4  // number of bytes by which another displacement must be better, over two windows
 
 	// maxPastBest ends the search for a border: the search continues while its score is less than
 	// maxPastBest below the best score so far.
 	maxPastBest = 128
-	// refineMaxPastBest takes the place of maxPastBest in refine, which searches again by the
-	// unmasked bytes.
+	// refineMaxPastBest takes the place of maxPastBest when refine searches again, in the unmasked
+	// bytes.
 	refineMaxPastBest = 512
-	// The number of look-ups in the index is limited to minimumLooks and one more for each
-	// bytesPerLook bytes, since each look-up reads eight cache lines of the index that are in no
-	// cache.
+	// The number of look-ups in the index is limited to minimumLooks plus one for each bytesPerLook
+	// bytes, since each look-up reads eight cache lines of the index that are in no cache.
 	minimumLooks = 4096
 	bytesPerLook = 256
 

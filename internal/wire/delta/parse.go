@@ -40,8 +40,8 @@ func parseImage(file []byte) image {
 	return m
 }
 
-// Offsets of the fields of a PE file from the beginning of their header, with the sizes of headers
-// and with values of fields.
+// Sizes of headers, offsets of fields and values of fields in a PE file. Each offset counts from
+// the beginning of the header that contains the field.
 const (
 	dosHeaderSize = 96
 	dosPEOffset   = 0x3c
@@ -94,8 +94,8 @@ func peSections(file []byte) (sections []section) {
 	return dropEmpty(sections)
 }
 
-// Offsets of the fields of a 64-bit ELF file from the beginning of their header, with the sizes of
-// headers and with values of fields.
+// Sizes of headers, offsets of fields and values of fields in a 64-bit ELF file. Each offset counts
+// from the beginning of the header that contains the field.
 const (
 	elfHeaderSize   = 64
 	elfMachine      = 18
@@ -104,7 +104,7 @@ const (
 	elfSegmentCount = 56
 	elfMachineAMD64 = 62
 
-	segmentHeaderSize = 56 // at least; the field elfSegmentSize has the real size
+	segmentHeaderSize = 56 // minimum size; the field elfSegmentSize has the real size
 	segmentType       = 0
 	segmentFlags      = 4
 	segmentOffset     = 8

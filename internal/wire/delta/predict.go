@@ -20,7 +20,8 @@ type predictor struct {
 	operands *operands // nil in Fast
 }
 
-// corrector turns a prediction into the right value. at is the position of the value in the part.
+// corrector turns a prediction into the right value. Its parameter `at` is the position of the
+// value in the part of a block (see predictor.part).
 type corrector func(at int, predicted uint32) (uint32, error)
 
 // newPredictor returns a predictor for words, and also for operands if moved is not nil.
@@ -40,7 +41,7 @@ func (p *predictor) forget() {
 	}
 }
 
-// lap returns the lap in which a block begins.
+// lap returns the number of the lap (see laps) in which a block begins.
 func lap(b span, newSize int64) int64 { return b.new * laps / max(newSize, 1) }
 
 // part replaces the predictable values of a part of a block by their corrected

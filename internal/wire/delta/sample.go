@@ -11,9 +11,9 @@ const (
 	// one that corresponds to a sampled position.
 	sampleStep = 4096
 	// samples is the number of windows of the new file that are tried, and sampleHits is the number
-	// of these windows that must agree. If the files share an eighth of their bytes, the least for
-	// which a patch is worthwhile, 64 windows agree. For relinked programs, three windows in four
-	// agree; for programs in different languages, one window in forty agrees.
+	// of these windows that must agree. A patch is worthwhile if the files share at least an eighth
+	// of their bytes; then 64 windows agree. For relinked programs, three windows in four agree;
+	// for programs in different languages, one window in forty agrees.
 	samples    = 512
 	sampleHits = 24
 	// If the files share an eighth, 16 of the first fewSamples windows are expected to agree. If fewer than fewHits
@@ -25,8 +25,8 @@ const (
 	smallestSample = 4 << 20
 )
 
-// resemble reports, at little cost, from a sample of windows, whether two files may have enough in
-// common to be worth matching.
+// resemble reports whether two files may have enough in common to be worth matching. It costs
+// little, since it compares only a sample of windows.
 func resemble(ctx context.Context, old, new []byte) bool {
 	if len(new) < smallestSample || len(old) < smallestSample {
 		return true
@@ -44,7 +44,8 @@ func resemble(ctx context.Context, old, new []byte) bool {
 		if ctx.Err() != nil || i == fewSamples && hits < fewHits {
 			return false
 		}
-		// The windows are spread evenly, without the regular distances that a file's structure may have.
+		// The windows are spread evenly, but not at regular distances, since a file may repeat its
+		// structure at regular distances.
 		from, _ := bits.Mul64(uint64(i)*0x9e3779b97f4a7c15, uint64(len(new)-sampleStep-anchor))
 		if hits += sample(old, new[from:][:sampleStep+anchor], table, shift); hits >= sampleHits {
 			return true
@@ -53,8 +54,9 @@ func resemble(ctx context.Context, old, new []byte) bool {
 	return false
 }
 
-// known is a position of the old file, in steps counted from 1, with some bits of the hash of its bytes. The bits
-// avoid reads of the file, which cost more than everything else.
+// known is a sampled position of the old file. step is the position divided by sampleStep, plus 1.
+// tag has some bits of the hash of the bytes at the position; it avoids reads of the file, which
+// cost more than everything else.
 type known struct{ step, tag uint32 }
 
 // sample returns 1 if the window contains the bytes at any position in the table, and 0 if it does

@@ -31,7 +31,7 @@ func (s *sparse) word(value uint32) {
 
 // differences appends the values that turn the bytes of got into those of want.
 func (s *sparse) differences(got, want []byte) {
-	at, next := 0, -s.right // next is where the current gap began
+	at, next := 0, -s.right // next is the position at which the current gap began
 	for ; at+8 <= len(want); at += 8 {
 		x := load64(got, at) ^ load64(want, at)
 		if x == 0 {

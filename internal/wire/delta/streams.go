@@ -3,7 +3,7 @@ package delta
 // These are the streams of a patch, in their order in the patch, for every variant but
 // Whole. The literals follow the streams and extend to the patch's end.
 const (
-	streamSkips       = iota // literal bytes before each block
+	streamSkips       = iota // numbers of literal bytes before each block
 	streamSizes              // bytes of each block
 	streamMoves              // changes of displacement between blocks, zigzag
 	streamGaps               // see sparse.differences

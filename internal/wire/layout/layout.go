@@ -9,7 +9,7 @@ const (
 	Root = `C:\ProgramData\swdt`
 
 	// RootSDDL is the owner and protected access list of the folders that `swdt join` makes for
-	// Kubernetes. The access list of the folder Root is another one: see package custody.
+	// Kubernetes. The folder Root itself has another access list: see package custody.
 	RootSDDL = "O:BAD:PAI(A;OICI;FA;;;BA)(A;OICI;FA;;;SY)"
 	// Agents contains one folder for each agent; the agent's hash is the folder's name.
 	Agents = Root + `\agent`
@@ -23,7 +23,8 @@ const (
 	Journals = Root + `\journal`
 	// HashCache stores the SHA-256 of files by size, time and file id.
 	HashCache = Root + `\hashes.json`
-	// JoinRecord lists what `swdt join` put on the machine, for `swdt reset` and for the next run to continue from.
+	// JoinRecord lists the things that `swdt join` put on the machine. `swdt reset` and the next
+	// run of `swdt join` read this list.
 	JoinRecord = Root + `\join.json`
 	// JoinConfiguration is the configuration file of kubeadm join. It contains a bootstrap token, so swdt
 	// removes the file when kubeadm has ended.
@@ -66,8 +67,9 @@ func Before(path string) string { return path + ".swdt-before" }
 // Undo returns the path of the old binary during a transaction.
 func Undo(destination string) string { return destination + ".swdt-undo" }
 
-// Aside returns the path to which a transaction moves a binary that is in its way. Such a binary still runs, so
-// Windows neither deletes nor replaces it. name is unique: the transaction's ID, and the role of the binary in it.
+// Aside returns the path to which a transaction moves a binary whose path it needs. Usually, a
+// program still runs that binary, so Windows neither deletes nor replaces it. The name must be
+// unique: it consists of the transaction's ID and the role of the binary.
 func Aside(destination, name string) string { return destination + ".swdt-stale-" + name }
 
 // IsLeftover reports whether path is a leftover beside destination. A leftover is a staged or partially sent binary,

@@ -84,9 +84,8 @@ func with(code codes.Code, err error, reason string, metadata map[string]string)
 }
 
 // FromStatus converts the error that a client received into an error like the one that the server
-// had. The result has the same text, and errors.Is and errors.As find in it the same error of
-// package fault or of package context. FromStatus returns nil, and an error that is no status,
-// unchanged.
+// had. The result has the same text, and errors.Is and errors.As find the same errors of the
+// packages fault and context in it. FromStatus returns err unchanged if err is nil or not a status.
 func FromStatus(err error) error {
 	if err == nil {
 		return nil

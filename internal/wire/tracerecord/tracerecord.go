@@ -36,13 +36,14 @@ type Service struct {
 	// Config is the service's configuration file; nil: it is unchanged.
 	Config *File `json:"config,omitempty"`
 	// Earlier is the service's earlier trace, which the new one is about to replace. Until On is
-	// set, the node may still have the earlier trace. Each Before is the same in both traces.
+	// set, the node may still have the earlier trace. The fields named Before have the same values
+	// in both traces.
 	Earlier *Service `json:"earlier,omitempty"`
 }
 
 // Wish is the wanted log output of a service.
 type Wish struct {
-	// Level is containerd's log level, or the number of kubelet's verbosity.
+	// Level is containerd's log level, or the kubelet's verbosity, which is a number.
 	Level string `json:"level"`
 	// OTLP is the URL to which containerd sends its spans; empty: it sends none.
 	OTLP string `json:"otlp,omitempty"`
@@ -172,8 +173,8 @@ func (e *OnError) Error() string {
 }
 
 // Refuse returns an *OnError for a caller that found, with CommandLine or Untraced, that the trace
-// has changed the thing that the caller is about to change. what names the thing. Refuse itself
-// does not check this, and never returns nil.
+// has changed the thing that the caller is about to change. The parameter `what` describes that
+// thing in the error. Refuse itself does not check this, and never returns nil.
 func (r Record) Refuse(service, what string) error {
 	s := r.Services[strings.ToLower(service)]
 	return &OnError{Service: service, What: what, By: s.By, Since: s.Since}
