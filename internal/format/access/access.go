@@ -201,8 +201,8 @@ func named(word string) Rights {
 	case "WO":
 		return WriteOwner
 	}
-	// SDDL's names for the rights to objects of a directory service. Each means the same bit for
-	// a file.
+	// SDDL's names for the rights to objects of a directory service. For a file, each name stands
+	// for the same bit.
 	if i := strings.Index("CCDCLCSWRPWPDTLOCR", word); i >= 0 && i%2 == 0 {
 		return 1 << (i / 2)
 	}
@@ -317,8 +317,8 @@ func OrdinaryChangers(sddl string) (accounts []string) {
 	return accounts
 }
 
-// Trusted reports whether an account is the machine itself: SYSTEM, the
-// administrators or Windows' own installer.
+// Trusted reports whether an account belongs to the machine itself: SYSTEM, the administrators or
+// Windows' own installer.
 func Trusted(account string) bool {
 	return account == System || account == Administrators || account == trustedInstaller
 }

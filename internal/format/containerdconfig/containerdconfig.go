@@ -47,7 +47,8 @@ const header = `# Written by swdt join, from what "containerd.exe config default
 
 `
 
-// userField is the field of the node file with the user's TOML, as errors and warnings name it.
+// userField is the node file's field that contains the user's TOML. Errors and warnings use this
+// name.
 const userField = "spec.kubernetes.containerd.config"
 
 // Merge returns the configuration: complete, deterministic TOML without the
@@ -147,9 +148,9 @@ func parseUser(text []byte) (map[string]any, error) {
 	return user, nil
 }
 
-// mergeTable merges the table from into the table into. It merges tables that both have, and
-// replaces other values. If a key has a table on one side and a value on the other, mergeTable
-// returns a conflictError.
+// mergeTable merges its second table into its first. If a key has a table in both, it merges these
+// tables too. It replaces any other value. If a key has a table on one side and a value on the
+// other, mergeTable returns a conflictError.
 func mergeTable(into, from map[string]any, path []string) error {
 	for key, value := range from {
 		here := append(path[:len(path):len(path)], key)

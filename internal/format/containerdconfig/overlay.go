@@ -92,7 +92,7 @@ func formatted(value any) string {
 		return "a table"
 	}
 	text, err := json.Marshal(value)
-	if err != nil { // JSON has no infinity, for example
+	if err != nil { // JSON cannot encode every value; for example, it has no infinity
 		return fmt.Sprint(value)
 	}
 	return string(text)

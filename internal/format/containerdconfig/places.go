@@ -17,7 +17,7 @@ type wish struct {
 	field  string // in the node file
 	value  any
 	places []place
-	// optional wishes are dropped if none of their keys exists.
+	// optional means that the wish is dropped if none of its keys exists.
 	optional bool
 }
 

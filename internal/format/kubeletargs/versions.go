@@ -10,8 +10,8 @@ import (
 // oldest is the minor version of the first supported kubelet, 1.22.
 const oldest = 22
 
-// minorOf returns y of a version 1.y.z, and an error if y is below oldest or the text is no such
-// version.
+// minorOf returns y for a version 1.y.z. It returns an error if the text is not such a version, or
+// if y is less than oldest.
 func minorOf(text string) (int, error) {
 	parsed, err := version.ParseGeneric(text)
 	if err != nil || parsed.Major() != 1 {

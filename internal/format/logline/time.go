@@ -102,8 +102,8 @@ func (s *scanner) clock(hourDigits int) (hour, minute, second, nanoseconds int) 
 	return hour, minute, second, nanoseconds
 }
 
-// date returns the time with these numbers, or false if they are not a valid date or the scanner
-// is bad.
+// date returns the time with these numbers, or false if they are not a valid date or the scanner's
+// field bad is set.
 func (s *scanner) date(year, month, day, hour, minute, second, nanoseconds int, zone *time.Location) (time.Time, bool) {
 	if s.bad || month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 || second > 60 {
 		return time.Time{}, false

@@ -14,7 +14,7 @@ import (
 type Reader struct {
 	from       *bufio.Reader
 	offset     int64
-	order      binary.ByteOrder // of the section; nil before the first section
+	order      binary.ByteOrder // byte order of the section; nil before the first section
 	interfaces []source
 	first      int // the section's first interface
 	buffer     []byte

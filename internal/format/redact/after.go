@@ -29,7 +29,7 @@ type after struct {
 	indent int // of the name
 	kind   kind
 	depth  int    // of the list
-	quote  []byte // surrounds the mark of a bare value in the list
+	quote  []byte // the quote to add around the mark of a bare value in the list
 	quoted bool   // the name had quotes, as in JSON
 	lines  int    // how many lines this state has lasted
 }

@@ -5,7 +5,8 @@ import "bytes"
 // farBack is how many bytes before an option are searched for the name of its program.
 const farBack = 400
 
-// commandOption redacts the value of an option that is secret only for some programs: docker login -p.
+// commandOption redacts the value of an option that is secret only for some programs, such as -p of
+// docker login.
 func (s *scan) commandOption(begin, end int, b behind) int {
 	name := s.text[begin:end]
 	option := name[0] == '-'

@@ -177,8 +177,8 @@ func (s *scan) isKey(at int) bool {
 	return at < len(s.text) && (s.text[at] == ':' || s.text[at] == '=')
 }
 
-// isTOML reports whether a name and its value may be a line of TOML, in which no
-// bare word is a value.
+// isTOML reports whether a name and its value may be a line of TOML. TOML has no bare words as
+// values.
 func (s *scan) isTOML(begin, spaced, start int) bool {
 	return s.isAssigned(spaced, start) && s.opensLine(begin)
 }
@@ -325,7 +325,7 @@ func withoutBracket(text []byte, open byte) []byte {
 	return text
 }
 
-// nextField returns the start of the next field of a struct: ,Name:
+// nextField returns the start of the next field of a struct, such as ",Name:".
 func nextField(text []byte) int {
 	for at, c := range text {
 		if c != ',' || at+1 == len(text) || text[at+1] < 'A' || text[at+1] > 'Z' {

@@ -1,7 +1,7 @@
 package redact
 
 // reference handles a value that is itself the name of another value: {"name": "DB_PASSWORD",
-// "value": "…"} in JSON, YAML and XML, -Name DB_PASSWORD -Value … in commands.
+// "value": "…"} in JSON, YAML and XML, or -Name DB_PASSWORD -Value … in a command.
 func (s *scan) reference(begin int, name []byte, b behind) int {
 	start, ok := s.referred(begin, name, b)
 	if !ok {

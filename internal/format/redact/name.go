@@ -2,7 +2,7 @@ package redact
 
 import "bytes"
 
-// kind is the meaning of a name for the value after it.
+// kind is the meaning of a name. It determines which values after the name are secret.
 type kind int
 
 const (
@@ -12,8 +12,8 @@ const (
 	token         // not a secret if the value is a path or a Kubernetes name
 	several       // like token, but a number is not a secret: "tokens: 5"
 	weak          // a secret only if the value looks random: for names such as SORT_KEY
-	folder        // PWD: not a secret if the value is any path
-	auth          // Docker's: base64 of user and password
+	folder        // for PWD: not a secret if the value is any path
+	auth          // Docker's auth field: base64 of user and password
 	header        // Authorization and cookies: the value is the rest of the line
 )
 
@@ -104,8 +104,8 @@ func (p *parts) trimDigits() {
 	}
 }
 
-// qualifies reports whether a part at the end of a name does not affect the meaning of the name: SECRET_KEY_BASE,
-// passwordProd.
+// qualifies reports whether a part at the end of a name does not affect the meaning of the name,
+// such as BASE in SECRET_KEY_BASE or Prod in passwordProd.
 func qualifies(part []byte) bool {
 	switch string(part) {
 	case "base", "value", "val", "hash", "string", "text", "plain", "plaintext", "b64", "base64", "encoded",
@@ -237,8 +237,8 @@ func (p *parts) kind(plural bool) kind {
 
 func publicKey(before []byte) bool { return isOneOf(before, "public", "pub", "host", "registry") }
 
-// passing reports whether a word that ends in pass has nothing to do with passwords: bypass,
-// compass.
+// passing reports whether a word that ends in pass has nothing to do with passwords, such as bypass
+// or compass.
 func passing(word []byte) bool {
 	for _, w := range []string{"bypass", "compass", "surpass", "trespass", "overpass", "underpass", "multipass"} {
 		if bytes.HasSuffix(word, []byte(w)) {

@@ -58,7 +58,7 @@ func (p pattern) at(text []byte) (length, skip int) {
 				at = j
 			}
 		}
-		if i == 0 && p[0] == "" { // a star comes first and matches from the beginning
+		if i == 0 && p[0] == "" { // the pattern begins with a star, which matches from the text's beginning
 			skip = max(1, within)
 			if at >= 0 {
 				skip = at + 1

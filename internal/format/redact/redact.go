@@ -29,7 +29,8 @@ package redact
 
 import "fmt"
 
-// Mark replaces a secret. It is a plain word, so that YAML, JSON, XML and base64 that contain it stay valid.
+// Mark replaces a secret. It is a plain word, so that YAML, JSON, XML and base64 stay valid with
+// the mark in them.
 const Mark = "REDACTED"
 
 // Redactor redacts texts. It is safe for concurrent use.

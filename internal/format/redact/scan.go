@@ -8,7 +8,7 @@ type span struct {
 	start  int
 	end    int
 	open   bool       // the secret may continue behind the end of this text
-	until  terminator // where a secret that is open ends
+	until  terminator // if open is set, where the secret ends
 	silent bool       // the mark was already written for an earlier part of the secret
 	quote  []byte     // surrounds the mark
 }
@@ -16,8 +16,8 @@ type span struct {
 // terminator describes the end of a value: a character, a quote or a text. The zero value means that
 // there is no value to end.
 type terminator struct {
-	by      func(byte) bool // the value ends at a character for which by is true
-	quote   byte            // the value ends at this quote, depending on the backslashes before it: see closes
+	by      func(byte) bool // the value ends at a character for which this function returns true
+	quote   byte            // the value ends at this quote if the method closes returns true
 	slashes int
 	text    string // the value ends at this text
 	over    int    // the value continues over at most this many line ends
@@ -49,7 +49,7 @@ type scan struct {
 	r      *Redactor
 	text   []byte
 	prev   byte // the character before the text
-	begins bool // the text begins its line
+	begins bool // the text is at the beginning of its line
 	ends   bool // the text ends its line
 
 	spans     []span
@@ -59,7 +59,7 @@ type scan struct {
 	pem       pem    // the marker of a PEM block in this text
 	block     int    // the next lines, if indented deeper than this, belong to a secret; -1: none do
 	after     after  // the meaning of the next line
-	listQuote []byte // surrounds the mark of a bare value in a list
+	listQuote []byte // the quote to add around the mark of a bare value in a list
 
 	lastValue place // a field called value whose name has not followed yet
 
@@ -247,9 +247,8 @@ func (s *scan) scheme(at, end int) int {
 	return stop
 }
 
-// privateKey redacts the text between the two marker lines of a PEM block with
-// a private key, if both are in one line; otherwise the next lines belong to
-// the key.
+// privateKey redacts the text between the two marker lines of a PEM block with a private key. If
+// the second marker line is not in this text, the next lines belong to the key.
 func (s *scan) privateKey(at int) int {
 	const begin = len("-----BEGIN ")
 	label := s.text[at+begin : min(len(s.text), at+begin+maxName)]

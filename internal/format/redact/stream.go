@@ -26,7 +26,7 @@ type Stream struct {
 	midway   bool // the text begins inside a line, which is left out
 
 	before    byte // the last character passed on, of the same line
-	inLine    bool // held does not begin its line
+	inLine    bool // held is not the beginning of its line
 	inside    terminator
 	named     int // lines in which the value of a secret name may still follow
 	namedKind kind
@@ -37,7 +37,7 @@ type Stream struct {
 	block  int // indentation of a name whose value is the lines that are indented deeper; -1: none
 
 	option []byte // the text before the item in the last line, if that item is an option with a secret value
-	kind   kind   // the kind of that option's value
+	kind   kind   // the kind of the value of option
 
 	after   after  // the meaning of the next line
 	delayed []byte // a line with a value, held until the next line, which may have the value's name

@@ -147,7 +147,7 @@ func (s *scan) entity(at int) int {
 	return 0
 }
 
-// nameBegin returns the beginning of a name of several parts: client-key-data.
+// nameBegin returns the beginning of a name of several parts, such as client-key-data.
 func (s *scan) nameBegin(at int) int {
 	for at > 0 && (isToken(s.text[at-1]) || s.text[at-1] == '.') {
 		at--

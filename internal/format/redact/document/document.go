@@ -15,7 +15,7 @@ const Largest = 2 << 20
 // value is a part of a document: an object with named values, a list, or a text.
 type value struct {
 	name     string
-	text     string // of a scalar, without quotes and escapes
+	text     string // text of a scalar, without quotes and escapes
 	scalar   bool
 	object   bool
 	list     bool
@@ -33,8 +33,8 @@ type format struct {
 	// parse returns the values of a document; ok is false if the text is not a document of this
 	// kind.
 	parse func(text []byte) (root *value, ok bool)
-	// apply writes the document without the secret values; nil: their marks replace them by
-	// position.
+	// apply writes the document without the secret values. If apply is nil, the function replace
+	// puts the marks at the positions of the secret values.
 	apply func(text []byte, root *value) ([]byte, bool)
 	// repair quotes the marks that a scan of lines put in place of secrets, so that the
 	// document is valid again; nil: the format accepts marks without quotes.
@@ -80,9 +80,9 @@ func Redact(r *redact.Redactor, text []byte) (clean []byte, parsed bool) {
 }
 
 // redactValues redacts each value of a document separately. It is used when a scan of the
-// document's lines has mistaken a part of the document for a part of a value. If a scan of the
-// new result still finds a secret, redactValues returns the parameter otherwise, which is the
-// result of the first scan: a leaked secret is worse than a damaged document.
+// document's lines has mistaken a part of the document for a part of a value. If a scan of the new
+// result still finds a secret, redactValues returns its last parameter, the result of the first
+// scan, since a leaked secret is worse than a damaged document.
 func redactValues(r *redact.Redactor, f format, text []byte, root *value,
 	otherwise []byte) (clean []byte, parsed bool) {
 	mark(root, "")
@@ -201,8 +201,8 @@ func (v *value) redactNested() {
 	}
 }
 
-// walk visits each value with the name that describes the value: its own name, or the name of the
-// list, or of the object with a plural name such as passwords, that contains the value.
+// walk visits each value with the name that describes the value. For a member of an object, see
+// nameWithin; the values in a list have the name of the list.
 func walk(v *value, name string, visit func(*value, string)) {
 	visit(v, name)
 	for _, child := range v.children {
@@ -216,8 +216,9 @@ func walk(v *value, name string, visit func(*value, string)) {
 	}
 }
 
-// nameWithin returns the name that describes a value: its own name, or the name of the plural
-// that contains it.
+// nameWithin returns the name that describes a value in an object. If the object has a plural name,
+// such as passwords, and own is neither "name" nor the name of a secret, the result is the object's
+// name. If not, the result is own.
 func nameWithin(outer, own, text string) string {
 	if isPlural(outer) && own != "name" && !redact.Secret(own, text) {
 		return outer

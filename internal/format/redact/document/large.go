@@ -12,11 +12,11 @@ import (
 // reads the text once more.
 const deepestCut = 32
 
-// redactLarge redacts a JSON document that is too large to be parsed at once. It parses one group
-// of members of a list or object after another; most is the maximum size of a group, in bytes. It
-// returns false for any other document; then clean is the result of the scan of its lines.
-// redactLarge does not detect that an object larger than a group is a Secret, but no Secret can
-// be that large.
+// redactLarge redacts a JSON document that is too large to be parsed at once. It divides the
+// members of a large list or object into groups, and parses one group at a time. The parameter
+// `most` is the maximum size of a group, in bytes. For any other document, redactLarge returns
+// false, and clean is the result of the scan of its lines. redactLarge does not detect that an
+// object larger than a group is a Secret, but no Secret can be that large.
 func redactLarge(r *redact.Redactor, text []byte, most int) (clean []byte, ok bool) {
 	clean = r.Bytes(text)
 	c := cutter{text: clean, most: most}
