@@ -103,7 +103,7 @@ type FirewallRule struct {
 	Protocol  string // tcp, udp, icmpv4, icmpv6, any, or a number
 	Ports     string // local ports: 10250, 8000-8100, or several with commas; empty: any
 	Program   string
-	Profiles  string // any, or domain,private,public
+	Profiles  string // any, or one or more of domain,private,public
 	Addresses string // remote addresses; empty: any
 }
 

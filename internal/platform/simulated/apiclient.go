@@ -21,8 +21,8 @@ import (
 // apiTimeout limits one request of a simulated program to an API server.
 const apiTimeout = 10 * time.Second
 
-// apiClient is the client that the machine's kubeadm and kubelet use to call an API server: real
-// HTTPS, with the machine's own name resolution. Their few requests need only JSON.
+// apiClient is the client that the machine's kubeadm and kubelet use to call an API server. It uses
+// real HTTPS, and resolves names as the machine does. Their few requests need only JSON.
 type apiClient struct {
 	server string
 	token  string

@@ -56,8 +56,8 @@ func ipconfigMain(_ context.Context, p *Process) int {
 	return 0
 }
 
-// cmdMain imitates cmd.exe with the few commands that users and tests need: /c TEXT,
-// with & and && between commands.
+// cmdMain imitates cmd.exe. It runs the TEXT of /c TEXT, in which & and && separate commands. It
+// knows only the few commands that users and tests need.
 func cmdMain(ctx context.Context, p *Process) int {
 	text := ""
 	for i, arg := range p.Args {

@@ -29,7 +29,7 @@ type file struct {
 	name     string // as spelled
 	parent   *file  // nil for the root and for removed files
 	folder   bool
-	children map[string]*file // of a folder, by folded name
+	children map[string]*file // files and folders in a folder, by folded name
 	link     string           // target of a symbolic link
 	readOnly bool
 	modified time.Time
@@ -380,7 +380,7 @@ func (d *disk) truncate(f *file, size int64) {
 	f.modified, f.image = now(), nil
 }
 
-// each calls visit for every file on the disk.
+// each calls the function `visit` for every file on the disk.
 func (d *disk) each(visit func(*file)) {
 	var down func(*file)
 	down = func(f *file) {

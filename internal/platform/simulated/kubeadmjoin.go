@@ -26,7 +26,7 @@ type kubeadmJoin struct {
 	version string
 	config  joinConfiguration
 	ignored []string
-	client  *apiClient // with the bootstrap token
+	client  *apiClient // sends the bootstrap token with each request
 
 	nodeName, caPath, server, tlsToken               string
 	ca                                               []byte

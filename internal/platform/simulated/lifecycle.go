@@ -153,8 +153,8 @@ func (m *Machine) awaitRunning(ctx context.Context, name string) error {
 	return err
 }
 
-// startFailed sets a service, which beginStart has set to start pending, to stopped again. It
-// returns the error of the start.
+// startFailed sets the state of a service back to stopped, after beginStart has set it to start
+// pending. It returns the error of the start.
 func (m *Machine) startFailed(ctx context.Context, s *service, code uint32, err error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

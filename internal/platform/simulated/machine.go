@@ -219,8 +219,8 @@ func (m *Machine) start(first bool) {
 	m.notify()
 }
 
-// settled reports whether no service is starting, and the SCM has begun to
-// start all automatic services; the caller holds the lock.
+// settled reports whether no service is starting and the SCM has begun to start all automatic
+// services; the caller holds the lock.
 func (m *Machine) settled() bool {
 	for _, s := range m.services {
 		if s.autoPending || s.state == platform.StartPending {

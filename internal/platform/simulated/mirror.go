@@ -26,8 +26,8 @@ func (r Release) program(name, version string) []byte {
 	return Binary(BinarySpec{Name: name, Version: version, Fault: r.Faults[name], Machine: r.Architecture})
 }
 
-// WriteMirror writes a folder with the layout of the servers that publish the real programs, and with programs that a
-// simulated machine runs:
+// WriteMirror writes a folder with programs that a simulated machine runs. The folder has the
+// layout of the servers that publish the real programs:
 //
 //	FOLDER/dl.k8s.io/v1.36.3/bin/windows/amd64/kubelet.exe
 //	FOLDER/github.com/containerd/containerd/releases/download/v1.7.12/containerd-1.7.12-windows-amd64.tar.gz

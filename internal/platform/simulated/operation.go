@@ -99,8 +99,8 @@ func (o Operation) String() string {
 	return fmt.Sprintf("%s %s %s (%d, #%d)", o.Process, o.Kind, o.Target, o.Seq, o.Occurrence)
 }
 
-// Verdict is the hook's decision. The zero Verdict does not interfere. The
-// parts can be combined.
+// Verdict is the hook's decision. The zero Verdict leaves the operation unchanged. The parts can be
+// combined.
 type Verdict struct {
 	// Err is the error that the caller gets. In phase Before, Err prevents the effect of the
 	// operation; in phase After, the operation has already had its effect.
@@ -179,8 +179,8 @@ func (m *Machine) ForgetOperations() {
 	m.operations, m.seq, m.seen = nil, 0, map[string]int{}
 }
 
-// do performs an operation for p: hook, effect (called with the lock held),
-// hook.
+// do performs an operation for p. It calls the hook, then effect with the lock held, and then the
+// hook once more.
 func (p *process) do(kind Kind, target string, effect func() error) error {
 	return p.operate(Operation{Kind: kind, Target: target}, func(Verdict) error {
 		p.m.mu.Lock()

@@ -86,7 +86,7 @@ type process struct {
 	handles  map[*handle]struct{}
 	locks    map[*fileLock]struct{}
 	holds    map[*Hold]struct{}
-	closers  []func() // called when the process ends: they close listeners and pipes
+	closers  []func() // functions that are called when the process ends; they close listeners and pipes
 }
 
 // Spawn adds a process that runs no program: the caller is its code.

@@ -98,7 +98,7 @@ type execution struct {
 	environment []string
 	parent      *process
 	control     *ServiceControl // the service's side of the SCM; nil: the process is not a service
-	inherited   *ServiceControl // set if the parent process belongs to a service: the service's side of the SCM
+	inherited   *ServiceControl // the parent service's side of the SCM; nil: the parent process is in no service
 	stdin       io.Reader
 	stdout      io.Writer
 	stderr      io.Writer

@@ -130,8 +130,8 @@ func (v networkView) Resolve(ctx context.Context, name string) (addresses []stri
 	return addresses, err
 }
 
-// lookup resolves a name as the machine does: addresses, its own names, the hosts
-// file, DNS.
+// lookup resolves a name as the machine does. It tries, in this order: IP addresses, the machine's
+// own names, the hosts file, DNS.
 func (m *Machine) lookup(name string) ([]string, error) {
 	if ip, err := netip.ParseAddr(name); err == nil {
 		return []string{ip.String()}, nil

@@ -184,8 +184,8 @@ func sameWriter(a, b io.Writer) bool {
 	return a == b
 }
 
-// source is a program's stdin: a pipe, so that a killed program does not hang
-// in a read of the caller's stream.
+// source is a program's stdin. It is a pipe, so that a killed program does not hang in a read of
+// the caller's stream.
 type source struct {
 	from io.Reader
 	once sync.Once
@@ -218,8 +218,8 @@ func (s *source) pump() {
 
 func (s *source) close() { _ = s.r.CloseWithError(ErrKilled) }
 
-// sink is a program's stdout or stderr: a pipe, so that a killed program does not hang in a write
-// to the caller's stream.
+// sink is a program's stdout or stderr. It is a pipe, so that a killed program does not hang in a
+// write to the caller's stream.
 type sink struct {
 	r    *io.PipeReader
 	w    *io.PipeWriter

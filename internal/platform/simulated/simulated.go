@@ -73,8 +73,8 @@ type Options struct {
 	Images []criserver.Image
 	// Pods is the number of pods that a node's containerd runs; default 1.
 	Pods int
-	// Internet connects the machine to the internet: packages of Chocolatey and container images
-	// can be downloaded.
+	// Internet connects the machine to the internet, so that packages of Chocolatey and container
+	// images can be downloaded.
 	Internet bool
 	// StartDelay and StopDelay are how long a service is start pending and stop pending. ExitDelay
 	// is how long its process runs on after the service has reported "stopped". RebootDelay is how
@@ -270,8 +270,8 @@ func (m *Machine) AwaitUp(ctx context.Context) error {
 	return m.await(ctx, func() bool { return m.boot != nil && m.settled() })
 }
 
-// await waits for a condition on the machine's state, which is evaluated under
-// the lock.
+// await waits until condition returns true. It calls condition with the lock held, whenever the
+// machine's state may have changed.
 func (m *Machine) await(ctx context.Context, condition func() bool) error {
 	for {
 		m.mu.Lock()

@@ -12,9 +12,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform"
 )
 
-// hcsQueries returns queries for a compute system's properties, which are tried in this order until
-// one succeeds. The first requests resource usage and processes. The second requests resource usage
-// alone, for a VM: the service cannot list the processes in a VM.
+// hcsQueries returns queries for a compute system's properties. The caller tries them in this order
+// until one succeeds. The first requests resource usage and processes. The second requests resource
+// usage alone, for a VM: the service cannot list the processes in a VM.
 func hcsQueries() []string {
 	return []string{`{"PropertyTypes":["Statistics","ProcessList"]}`, `{"PropertyTypes":["Statistics"]}`}
 }

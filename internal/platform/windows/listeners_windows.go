@@ -78,7 +78,7 @@ func decodeListeners(table []byte, r row) []platform.Listener {
 		if len(rows) < r.size {
 			break
 		}
-		port := binary.BigEndian.Uint16(rows[r.port:]) // in network order, in the lower half
+		port := binary.BigEndian.Uint16(rows[r.port:]) // the port is in network order, in the lower half of its field
 		if address, ok := netip.AddrFromSlice(rows[r.address : r.address+r.addressSize]); ok {
 			all = append(all, platform.Listener{
 				Address: netip.AddrPortFrom(address, port).String(), Port: port,

@@ -89,8 +89,8 @@ func timeOf(ticks int64) time.Time {
 	return time.Unix(0, stamp.Nanoseconds())
 }
 
-// textBuffer is large enough for a path of 32,767 characters, and for a command line (whose
-// length is a number of 16 bits) after its header.
+// textBuffer is large enough for a header and a text. The text is a path of up to 32,767
+// characters, or a command line, whose length in bytes is a number of 16 bits.
 const textBuffer = uint32(unsafe.Sizeof(windows.NTUnicodeString{})) + 1<<16
 
 // startedWith returns a process's executable and command line. A text to which access is

@@ -120,8 +120,7 @@ func (services) Create(_ context.Context, config platform.ServiceConfig) error {
 	s := service{name: config.Name, handle: handle}
 	defer s.close()
 	if err := s.configureExtras(config); err != nil {
-		// Delete the partly configured service: otherwise the next attempt to create it would
-		// fail.
+		// Delete the partly configured service, so that the next attempt to create it can succeed.
 		return errors.Join(err, failed(windows.DeleteService(handle), "remove service %s again", config.Name))
 	}
 	return nil

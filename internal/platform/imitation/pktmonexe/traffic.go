@@ -24,9 +24,9 @@ const PodMAC = "00-15-5D-0A-0F-A7"
 // Packets is the number of packets, including dropped ones, of a capture without filters.
 const Packets = 8
 
-// traffic returns the packets of a pod that resolves a name, connects to a server, is pinged and
-// sends a packet that is dropped, and two packets of the node itself. One of these two is dropped,
-// too.
+// traffic returns the packets of a pod and two packets of the node itself. The pod resolves a name,
+// connects to a server, is pinged and sends a packet that is dropped. One of the node's packets is
+// dropped, too.
 func traffic(began time.Time) []packet {
 	const tcp, udp, icmp = 6, 17, 1
 	frames := []packet{
