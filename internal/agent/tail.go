@@ -64,7 +64,7 @@ type tailer struct {
 	early  bool // whether all lines read so far are older than the time in the request's field since
 
 	head    head  // the hash of the first bytes that were read
-	skipped int64 // if the file is a copy: the bytes that were sent from its original
+	skipped int64 // if the file is a copy, the number of bytes that were sent from its original
 
 	known  bool  // whether the encoding is known
 	wide   *wide // nil: the file is not UTF-16
@@ -97,7 +97,7 @@ func (t *tailer) open() error {
 	}
 }
 
-// use makes file the file that the tailer reads.
+// use sets the file that the tailer reads.
 func (t *tailer) use(file io.ReadSeekCloser, id platform.FileID) {
 	t.file, t.id, t.offset, t.known, t.wide = file, id, 0, false, nil
 	t.head, t.skipped = head{}, 0

@@ -175,8 +175,8 @@ type openError struct{ err error }
 func (e *openError) Error() string { return e.err.Error() }
 func (e *openError) Unwrap() error { return e.err }
 
-// write opens the file, calls fill to write it, and compares the content on the disk with the size
-// and hash in the header. It returns the hash.
+// write opens the file, calls the function `fill` to write it, and compares the content on the disk
+// with the size and hash in the header. It returns the hash.
 func (s *filesService) write(ctx context.Context, h *agentv1.WriteHeader, fill func(io.Writer) error) (string, error) {
 	opened, err := s.openForWrite(h)
 	if err != nil {

@@ -37,7 +37,7 @@ func Guard(ctx context.Context, m Machine, id string) error {
 	if j != nil && j.Plan.ID == id && j.State != captureplan.Done {
 		g := &guardian{Machine: m, journal: j, monitor: monitor{m.Platform.Processes, j.Plan.Blind}}
 		if err := g.run(ctx); err != nil {
-			return err // stay registered: the SCM starts the guardian again, or the next session does
+			return err // the service stays registered, so that the SCM or the next session starts the guardian again
 		}
 	}
 	if j != nil && j.Plan.ID == id && !linger(ctx, m.Platform.Files, id) {

@@ -59,7 +59,8 @@ func (p *printing) result() (string, error) {
 	return "", &captureplan.CommandError{Args: p.args, Code: p.code, Output: "it stopped printing"}
 }
 
-// bounded writes data to a file up to a limit, and drops the rest. At the limit, it calls full.
+// bounded writes data to a file up to a limit, and drops the rest. When it reaches the limit, it
+// calls the function `full`.
 type bounded struct {
 	file platform.WriteFile
 	left int64

@@ -61,7 +61,7 @@ func Guard(ctx context.Context, m Machine, id string) error {
 	}
 	err := finishTransaction(ctx, m, id)
 	if err != nil && !errors.Is(err, ErrNoTransaction) {
-		return err // stay registered: the guardian starts again at the next boot or contact
+		return err // the service stays registered; the guardian starts again at the next boot or contact
 	}
 	return guardianOf(m).Remove(ctx)
 }

@@ -49,7 +49,7 @@ func (f *failure) Error() string {
 func (f *failure) Unwrap() error { return f.err }
 
 // run finishes the transaction from the state in its journal. If it returns an error, the
-// transaction is unfinished, in the journal too.
+// transaction is unfinished, and the journal shows this.
 func (t *transaction) run(ctx context.Context) error {
 	err := t.proceed(ctx)
 	switch {

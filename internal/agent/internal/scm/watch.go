@@ -72,7 +72,7 @@ func watch(ctx context.Context, p *platform.Platform, name string, want platform
 		},
 	}.Wait(ctx)
 	if late := (*wait.Error)(nil); errors.As(err, &late) {
-		err = late.Err // a StateError contains the rest of late
+		err = late.Err // a StateError itself reports the other parts of late
 	}
 	if err != nil {
 		return last, &StateError{name, want, last, err}

@@ -23,7 +23,7 @@ const maxValue = 32767
 type Variable struct {
 	Name   string
 	Value  string // unexpanded, as in %SystemRoot%\system32
-	Remove bool   // in a change: delete the variable
+	Remove bool   // in a change: whether to delete the variable
 }
 
 // EnvironmentChange lists the changes of variables and the changes of PATH's folders. The changes of
