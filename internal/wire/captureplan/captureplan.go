@@ -38,7 +38,8 @@ const (
 type Plan struct {
 	ID     string `json:"id"`
 	Holder string `json:"holder"` // the user and the machine that capture, for messages
-	// Filters are the arguments of each `pktmon filter add`, without the filter's name, which precedes them.
+	// Each element of Filters has the arguments of one `pktmon filter add`, except the filter's
+	// name, which comes first on the command line.
 	Filters [][]string `json:"filters,omitempty"`
 	Start   []string   `json:"start"` // the arguments of pktmon that begin the capture
 	// Live means that pktmon itself prints the packets until its process is ended. If Live is

@@ -17,8 +17,8 @@ const (
 	maxReply = 16 << 20 // maximum size of a reply in bytes, the same as the kubelet's
 )
 
-// call makes one gRPC call on a new connection. gRPC is HTTP/2 with the status
-// in a trailer, and with a prefix of five bytes before each message.
+// call makes one gRPC call on a new connection. gRPC is HTTP/2. It puts the status into a trailer,
+// and a prefix of five bytes before each message.
 func call(conn net.Conn, method string, message []byte) ([]byte, error) {
 	framer := http2.NewFramer(conn, conn)
 	framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)

@@ -216,7 +216,7 @@ func (a *applier) write(part []byte) error {
 	return nil
 }
 
-// finished returns an error if run has not used every part of the patch.
+// finished returns an error if the method run has not used every part of the patch.
 func (a *applier) finished() error {
 	if a.changes.more || a.words.more || a.operands.more {
 		return corrupt("it has differences beyond the end of the file")

@@ -129,7 +129,7 @@ func (d *differ) bounds() []int {
 	return bounds
 }
 
-// each calls work for 0 to n-1, distributed over the workers.
+// each calls the function `work` with each number from 0 to n-1, distributed over the workers.
 func (d *differ) each(n int, work func(i int)) {
 	var group sync.WaitGroup
 	queue := make(chan int, n)

@@ -82,7 +82,7 @@ type grown struct {
 
 const (
 	wordBits = 16
-	nearBits = 10 // lowest bits of the value that are ignored
+	nearBits = 10 // number of the value's lowest bits that are ignored
 )
 
 func newWords() words { return make(words, 1<<wordBits) }

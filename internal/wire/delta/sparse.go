@@ -15,14 +15,14 @@ type sparse struct {
 	right int // items without a value since the last item with one
 }
 
-// put appends a value of one byte after the items counted in right.
+// put appends a value of one byte, after the s.right items that need no value.
 func (s *sparse) put(value byte) {
 	s.gaps = binary.AppendUvarint(s.gaps, uint64(s.right))
 	s.values = append(s.values, value)
 	s.right = 0
 }
 
-// word appends a value of four bytes after the items counted in right.
+// word appends a value of four bytes, after the s.right items that need no value.
 func (s *sparse) word(value uint32) {
 	s.gaps = binary.AppendUvarint(s.gaps, uint64(s.right))
 	s.values = binary.LittleEndian.AppendUint32(s.values, value)
@@ -54,7 +54,7 @@ func (s *sparse) differences(got, want []byte) {
 	s.right = len(want) - next
 }
 
-// join appends the gaps and values of following.
+// join appends the gaps and values of its parameter.
 func (s *sparse) join(following sparse) {
 	if len(following.values) == 0 {
 		s.right += following.right

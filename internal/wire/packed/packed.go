@@ -1,6 +1,7 @@
 // Package packed compresses the data that the agent reads from files and programs: a log shrinks to
-// a seventh. Compressing data with Snappy takes less time than SSH needs to send the bytes that
-// compression saves. Data that hardly shrinks, such as compressed data, is sent unchanged.
+// a seventh of its size. Compressing data with Snappy takes less time than SSH needs to send the
+// bytes that compression saves. Data that hardly shrinks, such as compressed data, is sent
+// unchanged.
 package packed
 
 import (
