@@ -51,7 +51,7 @@ type Line struct {
 	Time    time.Time // zero if the line has none
 	Level   Level
 	Format  Format
-	Text    string // without its line ending, and for CRI without the runtime's prefix
+	Text    string // the line without its ending and, for CRI, without the runtime's prefix
 	Stream  string // CRI: stdout or stderr
 	Partial bool   // CRI: the next line continues the container's line
 }

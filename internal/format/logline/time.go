@@ -6,9 +6,9 @@ import "time"
 // JSON line may have a few fields before the time.
 const searched = 160
 
-// Time returns when a line was logged, or false if it finds no time in the line. If the time has
-// no year or no zone, Time takes the missing part from now, which is the present time in the zone
-// of the machine that wrote the line.
+// Time returns when a line was logged, or false if it finds no time in the line. If the time has no
+// year or no zone, Time takes the missing part from its parameter `now`, the present time in the
+// zone of the machine that wrote the line.
 func Time(line []byte, now time.Time) (time.Time, bool) {
 	s := scanner{text: line[:min(len(line), searched)]}
 	if t, ok := s.klog(now); ok {
@@ -62,7 +62,7 @@ func (s *scanner) number(least, most int) (value int) {
 	return value
 }
 
-// expect reads one byte, which must be one of the bytes in of.
+// expect reads one byte, which must be one of the bytes of its parameter.
 func (s *scanner) expect(of string) {
 	if !s.has(of) {
 		s.bad = true
@@ -111,8 +111,8 @@ func (s *scanner) date(year, month, day, hour, minute, second, nanoseconds int, 
 	return time.Date(year, time.Month(month), day, hour, minute, second, nanoseconds, zone), true
 }
 
-// klog reads I1120 14:29:59.123456. This format has neither year nor zone: klog
-// uses now's zone, and the year that brings the time nearest to now.
+// klog reads I1120 14:29:59.123456. This format has neither year nor zone: klog uses the zone of
+// its parameter `now`, and the year that brings the time nearest to `now`.
 func (s *scanner) klog(now time.Time) (time.Time, bool) {
 	s.expect("IWEF")
 	month, day := s.number(2, 2), s.number(2, 2)

@@ -74,7 +74,7 @@ func Text(from io.Reader) io.Reader { return &reader{from: from} }
 
 const (
 	readerBlock = 32 << 10 // bytes of UTF-16
-	widest      = 3        // most bytes of UTF-8 that two bytes of UTF-16 become
+	widest      = 3        // maximum number of bytes of UTF-8 for two bytes of UTF-16
 )
 
 // reader reads a log and detects its encoding.

@@ -30,7 +30,7 @@ type Packet struct {
 	Interface int // index into the reader's or writer's interfaces
 	Time      time.Time
 	Data      []byte
-	Length    int // on the wire; Data may be shorter
+	Length    int // length on the wire in bytes; Data may be shorter
 	Comment   string
 }
 

@@ -7,8 +7,8 @@ const (
 	leastNeighbour = 16
 	// leastPassword is the minimum length of a word beside "password" that is redacted.
 	leastPassword = 6
-	// between is the number of words that are examined behind the word that suggests a secret: the
-	// redacted word and at most three words before it.
+	// between is the number of words that are examined behind a word that suggests a secret. So at
+	// most three words may be between that word and the redacted word.
 	between = 4
 )
 

@@ -79,8 +79,8 @@ func (s *scan) isPassword(begin int, name []byte) bool {
 	return false
 }
 
-// runs reports whether a program precedes a place in the line. If command is not empty, this
-// command must follow the program, before that place.
+// runs reports whether the name of a program precedes a place in the line. If command is not empty,
+// this command must follow the program, before that place.
 func (s *scan) runs(begin int, program, command string) bool {
 	before := s.text[max(0, begin-farBack):begin]
 	at := wordIn(before, program)
@@ -272,8 +272,8 @@ func (s *scan) secureString(at, end int) int {
 	return 0
 }
 
-// piped redacts the text that is piped into the command at a position. If the parameter by is not
-// empty, the text is redacted only if it follows by, such as "echo ".
+// piped redacts the text that is piped into the command at a position. If the parameter `by`, such
+// as "echo ", is not empty, the text is redacted only if it follows that parameter's text.
 func (s *scan) piped(at int, by string) {
 	bar := bytes.LastIndexByte(s.text[:at], '|')
 	if bar < 0 {

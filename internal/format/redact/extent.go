@@ -129,7 +129,7 @@ func (s *scan) redactText(begin, spaced, start int, k kind) int {
 
 // limit handles a value in quotes within another quoted text. If the value's own quote ends after
 // that text, or never ends, the quote is a part of the text, and limit returns the end of the text.
-// After that end, the line must end or a list or an object must continue; otherwise the quotes nest
+// After that end, the line must end or a list or an object must continue. If not, the quotes nest
 // in another way, and limit returns false.
 func (s *scan) limit(value, end int, around terminator) (int, bool) {
 	if around.quote == 0 {
@@ -143,9 +143,9 @@ func (s *scan) limit(value, end int, around terminator) (int, bool) {
 	return limit, len(rest) == 0 || strings.IndexByte(",:]}", rest[0]) >= 0
 }
 
-// enclosing returns the terminator of the quoted text that contains a name, or a zero terminator
-// if no quoted text contains it. If quote is a double quote, enclosing considers only texts in
-// single quotes, and the reverse.
+// enclosing returns the terminator of the quoted text that contains a name, or a zero terminator if
+// no quoted text contains it. If quote is a double quote, enclosing considers only texts in single
+// quotes. If quote is a single quote, it considers only texts in double quotes.
 func (s *scan) enclosing(begin int, quote byte) terminator {
 	other := byte('"')
 	if quote == other {

@@ -48,7 +48,7 @@ func (r *Redactor) message(message []byte, depth int) (out []byte, ok bool) {
 }
 
 // field redacts bytes that are a message or a text. If they could be either, it treats them as a
-// message if the message contains a secret, and otherwise as a text.
+// message if the message contains a secret. If it does not, field treats them as a text.
 func (r *Redactor) field(value []byte, depth int) []byte {
 	if depth > 0 && len(value) > 0 {
 		if inner, ok := r.message(value, depth-1); ok && (!isText(value) || string(inner) != string(value)) {

@@ -28,7 +28,7 @@ type Stream struct {
 	before    byte // the last character passed on, of the same line
 	inLine    bool // held is not the beginning of its line
 	inside    terminator
-	named     int // lines in which the value of a secret name may still follow
+	named     int // number of lines in which the value of a secret name may still follow
 	namedKind kind
 
 	key    int // remaining lines of a private key; 0: not in a key

@@ -127,8 +127,8 @@ func (f format) write(text []byte, root *value) ([]byte, bool) {
 	return redacted, ok
 }
 
-// parse parses a document of any format. It returns the format, the text that it parsed, which a
-// repair may have changed, and the values. root is nil if the text is not a document.
+// parse parses a document of any format. It returns the format, the parsed text and the values. A
+// repair may have changed the parsed text. root is nil if the text is not a document.
 func parse(text []byte) (f format, parsed []byte, root *value) {
 	trimmed := bytes.TrimLeft(text, " \t\r\n\xef\xbb\xbf")
 	if len(trimmed) == 0 {
@@ -154,7 +154,8 @@ func parse(text []byte) (f format, parsed []byte, root *value) {
 	return format{}, text, nil
 }
 
-// mark marks the secret values of a document, or of a named part of one, and reports whether there are any.
+// mark marks the secret values of a document or of a named part of a document. It reports whether
+// there are any.
 func mark(root *value, name string) bool {
 	found := false
 	walk(root, name, func(v *value, name string) {
