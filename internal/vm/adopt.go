@@ -47,8 +47,8 @@ func (m Machine) adopted() string {
 	return fmt.Sprintf("domain %s of %s", m.Domain, m.URI)
 }
 
-// Adopted returns the names, among those given, of VMs that swdt has adopted. Delete only forgets
-// such a VM.
+// Adopted returns those of the given names that belong to VMs that swdt has adopted. Delete only
+// forgets such a VM.
 func (s *Machines) Adopted(names ...string) (adopted []string) {
 	for _, name := range names {
 		if record, err := s.store.Get(name); err == nil && record.adopted() != "" {

@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	// awaitInterval is the pause between two looks for a guest's SSH server. lookTime is how long
-	// Await waits for the result of one look before that pause; the look itself continues.
+	// Await connects to a guest's SSH server again and again; each attempt is a look. Await waits
+	// lookTime for the result of a look, and then pauses for awaitInterval. A look without a result
+	// continues during the pause and the next looks.
 	awaitInterval, lookTime = 250 * time.Millisecond, 250 * time.Millisecond
 	// quickGreeting is the time limit of most looks. Every slowLook-th look has the longer limit
 	// slowGreeting, for servers that greet slowly. Since most looks are short, few connections are
@@ -75,7 +76,7 @@ func (l *looks) end() {
 }
 
 // look connects to an address once more, and returns nil if an SSH server has greeted on this or an
-// earlier connection. The error stops the wait if another kind of server is at the address.
+// earlier connection. If another kind of server is at the address, the error stops the wait.
 func (l *looks) look(address string) error {
 	limit := quickGreeting
 	if l.count++; l.count%slowLook == 0 {

@@ -53,7 +53,8 @@ func WantedNetwork(document config.Document) network.Wanted {
 	return w
 }
 
-// wanted returns the network of a record, with the addresses that your other VMs have taken.
+// wanted returns the network that a VM's record describes, and adds the addresses that your other
+// VMs have taken.
 func (s *Machines) wanted(record Record) (network.Wanted, error) {
 	w := network.Wanted{
 		Mode: string(record.Network.Mode), Bridge: record.Network.Bridge, Tap: record.Network.Tap,

@@ -127,8 +127,8 @@ type NetworkStepsReport struct {
 	Root []string `json:"root"`
 }
 
-// NewNetworkSteps returns the results of several VMs. The function root returns the command that
-// the user root must run for the VM with this name.
+// NewNetworkSteps returns the results of several VMs. If a step for a VM needs root's rights, it
+// calls root with the VM's name to get the command that the user root must run.
 func NewNetworkSteps(results []fleet.Result[network.Results], root func(name string) []string) NetworkSteps {
 	all := NetworkSteps{VMs: []NetworkStepsReport{}}
 	for _, result := range results {

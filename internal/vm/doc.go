@@ -2,21 +2,22 @@
 // spec.machine of a node file, and knows the VM's address, host key and SSH key, with which swdt
 // logs in to the node.
 //
-// A [Machine] is the record of one VM. A [Driver] knows one virtualisation: it creates, starts,
-// stops and photographs the VM of a record. A driver's only state is in the record's folder and in
-// the virtualisation itself. This package does once what is the same for all drivers: names, locks,
-// records, keys, the node file.
+// A [Machine] is the record of one VM. A [Driver] uses one kind of virtualisation, such as QEMU: it
+// creates, starts and stops the VM of a record, and takes the VM's screenshots and snapshots. A
+// driver's only state is in the record's folder and in the virtualisation itself. This package does
+// the work that is the same for all drivers: names, locks, records, keys, the node file.
 //
 //   - driver.go: what a driver does, its capabilities, its errors
 //   - installer.go: the additional methods of a driver that can install Windows
 //   - machine.go: the part of a VM's record that drivers need
 //   - store.go, record.go, names.go, own_*.go: your VMs' folders and records
-//   - lock.go: one command at a time works on a VM
+//   - lock.go: the lock of a VM, so that one command at a time works on it
 //   - machines.go, plan.go, keys.go: plan, make and delete a VM
-//   - run.go, export.go: start and stop a VM; write a VM's disk into one file
+//   - run.go: start and stop a VM
+//   - export.go: write a VM's disk into one file
 //   - images.go: VMs whose disks are laid over a golden image, and their first start
-//   - look.go, reach.go: snapshots, screens; the address and keys by which all other commands
-//     reach the guest
+//   - look.go: snapshots, screenshots, keys, consoles
+//   - reach.go: the address and keys by which all other commands reach the guest
 //   - await.go, estimate.go: wait for a guest that starts; estimate how long the start takes
 //   - bridged.go, bridged_report.go: VMs on a bridge of your machine
 //   - report.go: results of commands

@@ -12,11 +12,11 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/dhcp"
 )
 
-// Driver runs VMs by one virtualisation. The methods that work on a VM take the Machine of the VM's
-// record; except for Check, the caller of such a method holds the VM's lock. If a method that changes
-// something fails, it leaves the VM as it was, or its error names the remains. The context of a
-// method bounds the method. "Errors:" in a comment lists the errors that callers can test for; a
-// method can also return other errors.
+// Driver runs VMs with one kind of virtualisation, such as QEMU or Hyper-V. Methods that work on a
+// VM take the Machine of the VM's record. The caller of such a method, except for Check, holds the
+// VM's lock. If a method that changes something fails, it leaves the VM as it was, or its error
+// names the remains. The context of a method bounds the method. "Errors:" in a comment lists the
+// errors that callers can test for; a method can also return other errors.
 type Driver interface {
 	// Name is the driver's name in node files and records.
 	Name() string

@@ -22,8 +22,8 @@ func (s *starts) begin(name string) {
 	s.at[name] = time.Now()
 }
 
-// since returns how long ago this process has started a VM, and whether it has started the VM at
-// all.
+// since returns the time since this process started a VM. The second result is false if this
+// process has not started the VM.
 func (s *starts) since(name string) (time.Duration, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,8 +31,9 @@ func (s *starts) since(name string) (time.Duration, bool) {
 	return time.Since(begun), ok
 }
 
-// startKind returns the name under which the time from the start to the guest's SSH server is
-// remembered: VMs of the same image take the same time, but the first start takes longer.
+// startKind returns the key under which swdt stores how long a VM takes from its start until its
+// SSH server answers. VMs of the same image take about the same time, but the first start takes
+// longer.
 func startKind(record Record, accelerator string) string {
 	image, which := record.Image.String(), "start"
 	if adopted := record.adopted(); adopted != "" {
@@ -51,7 +52,7 @@ func (s *Machines) lastStart(ctx context.Context, name string) (took string) {
 	_, _ = s.with(ctx, name, func(record Record, driver Driver) (Report, error) {
 		status, err := driver.Status(ctx, record.Machine)
 		if err != nil {
-			return Report{}, err // Await then shows no estimate
+			return Report{}, err // without a status, Await shows no estimate
 		}
 		since, ours := s.starts.since(name)
 		if !ours && !status.Since.IsZero() {

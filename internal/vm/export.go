@@ -23,12 +23,12 @@ type Exporter interface {
 	// Room returns the bytes that Export needs at most.
 	Room(ctx context.Context, m Machine, format DiskFormat) (int64, error)
 	// Export writes the disk of a stopped VM to a new file that needs no other file. During the
-	// work, it calls the function done with the fraction that it has written, from 0 to 1. If
-	// Export fails, it may leave a part of the file.
+	// work, it reports the fraction that it has written, from 0 to 1, by calls of done. If Export
+	// fails, it may leave a part of the file.
 	Export(ctx context.Context, m Machine, file string, format DiskFormat, done func(fraction float64)) error
 }
 
-// exporter runs the function work on a stopped VM and its Exporter, and holds the VM's lock
+// exporter calls the given function with a stopped VM and its Exporter, and holds the VM's lock
 // meanwhile. It returns an error if the driver cannot export disks or the VM is not stopped.
 func (s *Machines) exporter(ctx context.Context, name string, work func(Machine, Exporter) error) error {
 	return s.looked(ctx, name, func(record Record, driver Driver) error {
@@ -59,8 +59,9 @@ func (s *Machines) Room(ctx context.Context, name string, format DiskFormat) (by
 // progressParts is the number of steps in which the progress of an export is shown.
 const progressParts = 10_000
 
-// Export writes the disk of a stopped VM to a new file that needs no other file. bytes is the total
-// that the progress shows. If Export fails, it may leave a part of the file.
+// Export writes the disk of a stopped VM to a new file that needs no other file. It shows the
+// progress as a part of the given number of bytes. If Export fails, it may leave a part of the
+// file.
 func (s *Machines) Export(
 	ctx context.Context, name, file string, format DiskFormat, bytes int64, r ui.Reporter,
 ) error {

@@ -29,15 +29,15 @@ type Images interface {
 
 // Golden is a golden image for a new VM.
 type Golden struct {
-	Image  Image // its paths are empty if the image does not exist
+	Image  Image // all paths in Image are empty if the image does not exist
 	Exists bool
 	// WriteCD writes the CD for a VM's first start. The CD sets the VM's name, the Administrator's
 	// password and the keys that may log in, which are lines of authorized_keys.
 	WriteCD func(path string, password answer.Password, keys []string) error
 }
 
-// WithImages sets how to open the golden images, and returns s. If a node file names an ISO, swdt
-// calls the function open.
+// WithImages sets how to open the golden images, and returns s. swdt calls open only if a node file
+// names an ISO.
 func (s *Machines) WithImages(open func() (Images, error)) *Machines {
 	s.images = open
 	return s

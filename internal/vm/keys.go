@@ -155,7 +155,8 @@ func pinReported(ctx context.Context, record Record, driver Driver, address stri
 	files, _ := guest.GuestFiles(ctx, record.Machine, maxHostKey, hostKeyFiles()...)
 	var lines strings.Builder
 	for _, path := range hostKeyFiles() {
-		// Only the key itself is used: the guest adds neither names nor options.
+		// swdt takes only the key itself from the file, so the guest can add neither names nor
+		// options.
 		if key, _, _, _, err := ssh.ParseAuthorizedKey(files[path]); err == nil && !isCertificate(key) {
 			lines.WriteString(knownhosts.Line([]string{address}, key) + "\n")
 		}

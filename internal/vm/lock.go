@@ -61,7 +61,7 @@ func (s *Store) lock(ctx context.Context, name, command string, limit time.Durat
 		return wait.StopIf(err != nil && !errors.Is(err, localfile.ErrClaimed), err)
 	}
 	if limit == 0 {
-		limit = time.Nanosecond // a condition looks at least once
+		limit = time.Nanosecond // with Limit 0, a wait.Condition has no limit; it always tries once
 	}
 	err := wait.Condition{Name: "VM " + name, Interval: lockInterval, Limit: limit, Look: take}.Wait(ctx)
 	switch {

@@ -27,8 +27,9 @@ func explained(name string, err error) error {
 	return fmt.Errorf("VM %s: %w", name, err)
 }
 
-// looked calls the function look with the record and the driver of a complete VM while it holds the
-// VM's lock. It adds the VM's name and the remedy to the function's error, as explained does.
+// looked calls the given function with the record and the driver of a complete VM, and holds the
+// VM's lock meanwhile. It passes the function's error to explained, which adds the VM's name and
+// the remedy.
 func (s *Machines) looked(ctx context.Context, name string, look func(Record, Driver) error) error {
 	_, err := s.with(ctx, name, func(record Record, driver Driver) (Report, error) {
 		return Report{}, explained(name, look(record, driver))

@@ -11,8 +11,8 @@ type Machine struct {
 	// part of the record's file, since that file is in the folder.
 	Folder string `json:"-"`
 
-	// Domain and URI name the VM that an Adopter has adopted: a libvirt domain, and the
-	// libvirt that has it.
+	// Domain is the name of the libvirt domain that an Adopter has adopted as this VM. URI names
+	// the libvirt that has the domain.
 	Domain string `json:"domain"`
 	URI    string `json:"uri"`
 
@@ -63,7 +63,7 @@ const (
 	SATA   DiskBus = "sata"   // Windows has the driver
 )
 
-// Firmware names the features of a VM's firmware, beyond UEFI.
+// Firmware selects the features that a VM's firmware has in addition to UEFI.
 type Firmware struct {
 	SecureBoot bool `json:"secureBoot"`
 	TPM        bool `json:"tpm"`

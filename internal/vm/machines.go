@@ -84,7 +84,7 @@ func (e *CheckError) Error() string {
 type Plan struct {
 	Record   Record
 	Problems []finding.Problem // of your machine
-	Command  []string          // starts the VM; nil if the driver runs no program, or if BuildsImage is set
+	Command  []string          // command line of the VM; nil if the driver runs no program, or BuildsImage is set
 	Exists   bool
 	// BuildsImage is set if Create would first build the golden image.
 	BuildsImage bool
@@ -260,7 +260,7 @@ func CheckProblems(problems []finding.Problem, r ui.Reporter) error {
 	return nil
 }
 
-// make makes a VM that does not exist. If it fails, it removes everything of the VM, or its
+// make creates a VM that does not exist yet. If it fails, it removes everything of the VM, or its
 // error names the remains.
 func (s *Machines) make(
 	ctx context.Context, driver Driver, record Record, document config.Document, r ui.Reporter,

@@ -9,6 +9,6 @@ const modesMatter = false
 // cannot change.
 func ownedByUser(fs.FileInfo) bool { return true }
 
-// allocated returns the size of a file; on Windows, swdt does not find out what the file takes on the
-// disk.
+// allocated returns the size of a file. On Windows, swdt does not determine how many bytes the file
+// takes on the disk.
 func allocated(info fs.FileInfo) int64 { return info.Size() }

@@ -78,7 +78,7 @@ func orAuto(setting string) string {
 	return setting
 }
 
-// planImage checks that the files that spec.machine.image names can be read, and sets the record's
+// planImage checks that this user can read the files in spec.machine.image, and sets the record's
 // base image and discs. The error is a *config.Error with every problem.
 func (r *Record) planImage(document config.Document, image v1alpha1.MachineImage) error {
 	var problems []config.Problem
@@ -95,7 +95,7 @@ func (r *Record) planImage(document config.Document, image v1alpha1.MachineImage
 	}
 	r.Image.Base = find("disk", image.Disk)
 	for field, path := range map[string]string{"iso": image.ISO, "openSSH": image.OpenSSH} {
-		find(field, path) // only checked here: a golden image is made of these files
+		find(field, path) // the path is only checked: the golden image is made from these files
 	}
 	if drivers := find("drivers", image.Drivers); drivers != "" && r.Image.Base != "" {
 		r.Discs = append(r.Discs, drivers)
@@ -155,8 +155,8 @@ func portsOf(all []Found) map[int]bool {
 	return ports
 }
 
-// choosePorts gives new ports to the forwards for which again returns true. It adds the new ports
-// to taken.
+// choosePorts gives a new port to each forward that the given function selects. It adds the new
+// ports to the set of taken ports.
 func (r *Record) choosePorts(taken map[int]bool, again func(Forward) bool) error {
 	for i, forward := range r.Network.Forwards {
 		if !again(forward) {
@@ -176,7 +176,7 @@ func (r *Record) choosePorts(taken map[int]bool, again func(Forward) bool) error
 // has.
 const freePortTries = 100
 
-// freePort returns a port of 127.0.0.1 that is free now and not in taken.
+// freePort returns a port of 127.0.0.1 that is free now and that is not in the set of taken ports.
 func freePort(taken map[int]bool) (int, error) {
 	for range freePortTries {
 		listener, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -258,7 +258,7 @@ func (i Image) String() string {
 	return i.Base
 }
 
-// String returns the firmware in words: UEFI, secure boot, TPM.
+// String returns the firmware in words, such as "UEFI, secure boot, TPM".
 func (f Firmware) String() string {
 	words := []string{"UEFI"}
 	if f.SecureBoot {
@@ -270,7 +270,7 @@ func (f Firmware) String() string {
 	return strings.Join(words, ", ")
 }
 
-// String returns the network in words, without forwarded ports: bridge br0, e1000e.
+// String returns the network in words, without forwarded ports, such as "bridge br0, e1000e".
 func (n Network) String() string {
 	var words []string
 	for _, word := range []string{string(n.Mode), n.Bridge, n.Tap, n.Address} {

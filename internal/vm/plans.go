@@ -29,8 +29,8 @@ type PlanReport struct {
 	// Command is the command line that starts the VM; empty if the driver runs no program, or if
 	// BuildsImage is set.
 	Command []string `json:"command"`
-	// BuildsImage is set if create would first build the golden image with the key
-	// machine.image.key.
+	// BuildsImage is set if create would first build the golden image that machine.image.key
+	// identifies.
 	BuildsImage bool `json:"buildsImage"`
 
 	words string
@@ -58,8 +58,8 @@ func NewPlans(results []fleet.Result[Plan]) Plans {
 	return plans
 }
 
-// WriteText writes each plan that did not fail, also that of a VM that exists already. join quotes a
-// command for the user's shell.
+// WriteText writes each plan that did not fail, including the plans of VMs that exist already. join
+// quotes a command for the user's shell.
 func (p Plans) WriteText(page *ui.Page, join func([]string) string) error {
 	for _, plan := range p.VMs {
 		if plan.Error != "" {
@@ -177,7 +177,7 @@ func (c Checks) WriteText(page *ui.Page) error {
 	return nil
 }
 
-// Exist reports whether each of these names has a VM whose record can be read.
+// Exist reports whether each of these names is the name of a VM whose record can be read.
 func (s *Machines) Exist(names ...string) bool {
 	for _, name := range names {
 		if _, err := s.store.Get(name); err != nil {
@@ -187,8 +187,8 @@ func (s *Machines) Exist(names ...string) bool {
 	return true
 }
 
-// Missing returns the names, among those given, that no VM has. It returns an error if a name is
-// not permitted.
+// Missing returns those of the given names that no VM has. It returns an error if a name is not
+// permitted.
 func (s *Machines) Missing(names ...string) (missing []string, err error) {
 	for _, name := range names {
 		if err := CheckName(name); err != nil {
@@ -215,9 +215,9 @@ func (s *Machines) Names() (names []string) {
 	return names
 }
 
-// Users returns the names of the VMs whose disks are laid over golden images, by the keys of the
-// images. If a VM's record cannot be read, Users returns an error beside the names, since that VM
-// may use any of the images.
+// Users returns a map with the key of each golden image over which the disks of VMs are laid, and
+// the names of these VMs. If a VM's record cannot be read, Users returns an error beside the map,
+// since that VM may use any of the images.
 func (s *Machines) Users() (map[string][]string, error) {
 	all, err := s.store.All()
 	if err != nil {
@@ -330,8 +330,8 @@ func (p Pressed) WriteText(w io.Writer) error {
 	return err
 }
 
-// WriteDetails writes the state of each VM and, one in a line, the other values of its report that
-// are not empty.
+// WriteDetails writes the state of each VM, and below it the other values of the VM's report that
+// are not empty, one in each line.
 func (r Reports) WriteDetails(w io.Writer) error {
 	for i, vm := range r.VMs {
 		if i > 0 {

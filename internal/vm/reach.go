@@ -36,8 +36,8 @@ func (e *NoAddressError) Error() string {
 // Reach completes the credentials of a node whose machine is a VM: the address, the VM's key if no
 // other way to log in is set, and the file with the VM's host key. At the first contact, swdt pins
 // in that file the keys that the guest reports through its agent; without an agent, it pins the key
-// that the guest's SSH server shows. Reach returns a node without spec.machine, or with a hostname
-// in its credentials, as it is.
+// that the guest's SSH server shows. Reach does not change a node without spec.machine, or a node
+// whose credentials have a hostname.
 func (s *Machines) Reach(ctx context.Context, document config.Document) (config.Document, error) {
 	if document.Node.Spec.Machine == nil || document.Node.Spec.Credentials.Hostname != "" {
 		return document, nil
@@ -124,7 +124,7 @@ func usable(all []Address, forwarded int, own []netip.Addr) []Address {
 	rank := func(a Address) int {
 		known := slices.Index([]string{"forward", "configured", "DHCP lease", "neighbour table"}, a.Source)
 		if known < 0 {
-			known = 10 // the addresses that the guest reports come last
+			known = 10 // any other source, such as the guest's agent, comes last
 		}
 		if !a.IP.Unmap().Is4() {
 			known += 100

@@ -21,7 +21,7 @@ const maxRecord = 1 << 20
 
 // Names of files in a VM's folder, the same for all drivers.
 const (
-	recordFile     = "machine.json" // marks the folder as a VM's
+	recordFile     = "machine.json" // a folder with this file is a VM's folder
 	keyFile        = "id_ed25519"
 	publicKeyFile  = "id_ed25519.pub"
 	knownHostsFile = "known_hosts"
@@ -44,8 +44,8 @@ type Record struct {
 	// password is then in no file of the VM except the CD of the first start.
 	OwnPassword bool `json:"ownPassword"`
 
-	// given is the password that the user has set for a VM that is being made; nil: swdt generates a
-	// password.
+	// given is the password that the user has set for a VM that is being made. If given is nil,
+	// swdt generates a password.
 	given *answer.Password
 	// golden is the golden image of a VM that is being made; nil: the VM has none.
 	golden *Golden

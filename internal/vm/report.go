@@ -25,7 +25,7 @@ const (
 	Damaged    State = "damaged"    // the VM's record, disk or domain cannot be used, or its state is not known
 )
 
-// Results of a command for one VM, with the same names as for nodes.
+// Results of a command for one VM. Commands for nodes have the same results.
 const (
 	ok        = fleet.OK
 	changed   = fleet.Changed
@@ -94,7 +94,7 @@ func (r Record) report() Report {
 	}
 }
 
-// Used returns the size of all regular files of a folder on your machine's disk, in bytes. It skips
+// Used returns how many bytes the regular files of a folder take on your machine's disk. It skips
 // files and folders that it cannot examine.
 func Used(folder string) (bytes int64) {
 	_ = filepath.WalkDir(folder, func(_ string, entry fs.DirEntry, err error) error {
@@ -219,9 +219,9 @@ func (s *Machines) look(ctx context.Context, record Record, report *Report) {
 // the VM as busy.
 const listPatience = 500 * time.Millisecond
 
-// List reports the VMs with these names, or all VMs if no name is given, also VMs that are damaged or
-// not complete. It asks the driver for the present state of each complete VM that no other command
-// works on. A name that no VM has is reported as Absent.
+// List reports the VMs with these names, or all VMs if no name is given. The list includes VMs that
+// are damaged or not complete. List asks the driver for the present state of each complete VM that
+// no other command works on. A name that no VM has is reported as Absent.
 func (s *Machines) List(ctx context.Context, names ...string) ([]Report, error) {
 	all, err := s.store.All()
 	if err != nil {

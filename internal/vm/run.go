@@ -48,8 +48,8 @@ func (e *IgnoredError) Error() string {
 
 func (e *IgnoredError) Unwrap() error { return e.Err }
 
-// with runs the function work on the record and the driver of a complete VM, and holds the VM's lock
-// meanwhile.
+// with calls the given function with the record and the driver of a complete VM, and holds the VM's
+// lock meanwhile.
 func (s *Machines) with(ctx context.Context, name string, work func(Record, Driver) (Report, error)) (Report, error) {
 	if err := CheckName(name); err != nil {
 		return Report{}, err

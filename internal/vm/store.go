@@ -161,8 +161,8 @@ func (s *Store) All() ([]Found, error) {
 	return all, nil
 }
 
-// add makes the folder of a new VM, which has the record and the files that fill writes. The
-// folder appears at once with all of these files, or not at all.
+// add makes the folder of a new VM. It writes the record into the folder, and calls fill to write
+// the other files. The folder appears at once with all of these files, or not at all.
 func (s *Store) add(r Record, fill func(folder string) error) error {
 	staging, err := localfile.Stage(s.root, newPrefix)
 	if err != nil {

@@ -10,7 +10,7 @@
 //   - release.go: the releases of Windows, and how their answers differ
 //   - validate.go, timezones.go: what Setup accepts
 //   - password.go: passwords, and their form in a file
-//   - document.go: the grammar: passes, components, attributes
+//   - document.go: the grammar of the files, that is, passes, components and attributes
 //   - windowspe.go, specialize.go, oobe.go, generalize.go: the settings of the passes
 //
 // The settings are Microsoft's: "Unattended Windows Setup Reference",
@@ -28,8 +28,8 @@ const (
 )
 
 // Options are the answers to Setup's questions. Release, Language, ComputerName and Password are
-// required, and so is Index for the function Setup; if one of them is missing, the functions of this
-// package return an error. The other fields may have their zero values.
+// required; the function Setup also requires Index. If a required field is missing, the functions
+// of this package return an error. The other fields may have their zero values.
 type Options struct {
 	Release Release
 	// Core reports whether the edition is a Server Core, which has no Server Manager.
@@ -39,13 +39,13 @@ type Options struct {
 	// Language is the language of the media, such as en-US. If the media have another language,
 	// Setup stops and asks.
 	Language string
-	// Keyboard is the input locale, such as de-DE or 0407:00000407; "": the language's.
+	// Keyboard is the input locale, such as de-DE or 0407:00000407; "" means the value of Language.
 	Keyboard string
-	// UserLocale formats dates and numbers, such as de-DE; "": the language's.
+	// UserLocale formats dates and numbers, such as de-DE; "" means the value of Language.
 	UserLocale string
-	// ComputerName is the NetBIOS name: 1 to 15 of A–Z, a–z, 0–9 and -.
+	// ComputerName is the NetBIOS name. It has 1 to 15 characters out of A–Z, a–z, 0–9 and -.
 	ComputerName string
-	// TimeZone is Windows' name of the time zone, such as W. Europe Standard Time; "": UTC.
+	// TimeZone is Windows' name of the time zone, such as "W. Europe Standard Time"; "" means UTC.
 	TimeZone string
 	// Password is the password of the built-in Administrator.
 	Password Password
@@ -56,7 +56,7 @@ type Options struct {
 	DriverFolder string
 	// FirstLogon runs once, at the first logon of the Administrator, which is automatic.
 	FirstLogon []Command
-	// RemoteDesktop allows Remote Desktop, in the firewall too.
+	// RemoteDesktop allows Remote Desktop, also in the firewall.
 	RemoteDesktop bool
 }
 
@@ -94,9 +94,9 @@ func Generalized(o Options) ([]byte, error) {
 	)
 }
 
-// Sysprep returns the file for sysprep /unattend, which generalises an image. The file has settings
-// of the pass generalize alone and no secret, because sysprep keeps a copy of the file in the
-// image. Setup ignores this copy later, since it has no settings for the later passes.
+// Sysprep returns the file for sysprep /unattend, which generalises an image. The file has only
+// settings of the pass generalize, and no secret, because sysprep keeps a copy of the file in the
+// image. Setup later ignores this copy, since it has no settings for the later passes.
 func Sysprep() ([]byte, error) {
 	return document(settings{Pass: generalize, Components: generalizing()})
 }

@@ -21,7 +21,7 @@ const (
 
 // Limits of Setup.
 const (
-	maxIndex       = 100 // not Setup's limit: no media have so many images
+	maxIndex       = 100 // more images than any media have; Setup itself has no such limit
 	maxCommands    = 20
 	maxCommand     = 1024 // characters
 	maxDescription = 256
@@ -59,7 +59,7 @@ func checkIndex(index int) error {
 	return nil
 }
 
-// computerName matches a NetBIOS name that is a DNS label too, as kubelet needs it.
+// computerName matches a NetBIOS name that is also a DNS label, as kubelet needs it.
 var computerName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,13}[A-Za-z0-9])?$`)
 
 // CheckComputerName returns an error for a name that Windows or Kubernetes refuses.

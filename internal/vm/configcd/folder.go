@@ -22,7 +22,7 @@ func checkFolder(path string) error {
 	case !info.IsDir():
 		return fmt.Errorf("%s is no folder; choose another place", folder)
 	case runtime.GOOS == "windows":
-		return nil // a folder of the user's profile has an access list of its own
+		return nil // on Windows, an access list protects a folder of the user's profile
 	case info.Mode()&others != 0:
 		return fmt.Errorf("other users can write the folder %s (mode %o); run `chmod go-w %s`", folder,
 			info.Mode().Perm(), folder)

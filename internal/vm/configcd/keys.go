@@ -54,7 +54,7 @@ func authorizedKey(line string) (string, error) {
 	return text + "\n", nil
 }
 
-// printable returns a comment in printable ASCII.
+// printable returns the comment of a key in printable ASCII.
 func printable(comment string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {

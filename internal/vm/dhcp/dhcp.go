@@ -30,7 +30,7 @@ import (
 type Lease struct {
 	MAC     net.HardwareAddr
 	Address netip.Prefix // the guest's IPv4 address, with the length of its subnet's prefix
-	Gateway netip.Addr   // also the DHCP server that the answers name
+	Gateway netip.Addr   // the router's address, which the answers also name as the DHCP server
 	DNS     []netip.Addr
 }
 

@@ -63,7 +63,7 @@ func (f frame) message() []byte {
 		return nil
 	}
 	header, total := int(p[0]&0xf)*4, int(binary.BigEndian.Uint16(p[2:]))
-	const fragment = 0x3fff // more fragments, or an offset
+	const fragment = 0x3fff // bits of the flag "more fragments" and of the fragment's offset
 	if header < ipLength || total > len(p) || total < header+udpLength || binary.BigEndian.Uint16(p[6:])&fragment != 0 {
 		return nil
 	}
@@ -75,8 +75,8 @@ func (f frame) message() []byte {
 	return udp[udpLength:length]
 }
 
-// wrap returns the frame that carries an answer to the guest. With broadcast, the frame goes to the
-// broadcast address; a guest that has no address yet may ask for that.
+// wrap returns the frame that carries an answer to the guest. If broadcast is true, the frame goes
+// to the broadcast address, as a guest may request if it has no address yet.
 func (l Lease) wrap(message []byte, broadcast bool) []byte {
 	to, card := l.Address.Addr(), l.MAC
 	if broadcast {
@@ -100,7 +100,7 @@ func (l Lease) wrap(message []byte, broadcast bool) []byte {
 	pseudo := append(append([]byte{}, ip[12:20]...), 0, protocolUDP, udp[4], udp[5])
 	sum := checksum(append(pseudo, udp...))
 	if sum == 0 {
-		sum = 0xffff // 0 means that there is no checksum
+		sum = 0xffff // the value 0 would mean that the packet has no checksum
 	}
 	binary.BigEndian.PutUint16(udp[6:], sum)
 

@@ -27,8 +27,8 @@ const (
 
 // Heard describes the frames that a guest has sent until now.
 type Heard struct {
-	Frames   int // sent by the guest's network card
-	Requests int // DHCP messages that need an answer
+	Frames   int // number of frames that the guest's network card has sent
+	Requests int // number of DHCP messages that need an answer
 	// Others are addresses that the guest uses instead of the lease's address; at most mostOthers.
 	Others []netip.Addr
 }
@@ -112,8 +112,8 @@ func (s *server) take(p packet) (event, error) {
 }
 
 // respond queues the answer to a DHCP message, and returns the meaning of the message. If too many
-// answers wait, respond drops the answer and returns the event nothing. The error is an ErrDeclined
-// if the guest declines the address.
+// answers wait, respond drops the answer and returns "nothing" as the event. The error is an
+// ErrDeclined if the guest declines the address.
 func (s *server) respond(message []byte, header int) (event, error) {
 	reply, meaning, request := s.lease.answer(message)
 	if meaning == declined {

@@ -6,11 +6,11 @@
 // gives the same bytes. A write never fails half way because of a limit: if a disc cannot
 // hold a file, the call that adds it returns an error that names the file.
 //
-//   - disc.go: the tree, and what is added to it
+//   - disc.go: the tree, and the methods that add files to it
 //   - names.go: names of Joliet and of level 1
-//   - layout.go: the sector of everything
+//   - layout.go: which sector each part of the image gets
 //   - records.go: descriptors, path tables, directories
-//   - write.go: the stream
+//   - write.go: write the image to a stream
 //
 // The formats are ECMA-119 and Microsoft's Joliet Specification.
 package disc
@@ -48,12 +48,12 @@ type Image struct {
 	stamp   time.Time
 	root    *entry
 	entries int
-	bytes   int64 // of the files, in whole sectors
+	bytes   int64 // total size of the files, in whole sectors
 }
 
 // entry is a file or a folder.
 type entry struct {
-	path   string // on the disc, with slashes
+	path   string // the path on the disc, with slashes
 	name   string // the name in Joliet
 	short  string // the name in level 1, without a version
 	parent *entry // the root is its own parent
@@ -68,8 +68,8 @@ type entry struct {
 	at [views]place
 }
 
-// New returns an empty image. The label has 1 to 16 of A–Z, 0–9 and _. All files get the
-// time stamp, in UTC; its year is from 1900 to 2155.
+// New returns an empty image. The label has 1 to 16 characters out of A–Z, 0–9 and _. All files get
+// the time stamp, in UTC; its year is from 1900 to 2155.
 func New(label string, stamp time.Time) (*Image, error) {
 	if label == "" || len(label) > 16 || strings.Trim(label, levelOne) != "" {
 		return nil, fmt.Errorf("the disc's label %q: write 1 to 16 of the characters A–Z, 0–9 and _", label)

@@ -15,13 +15,13 @@ const (
 // place is the position of an entry's content in one view. Both views share the files' contents.
 type place struct {
 	sector uint32
-	length uint32 // of a folder's records, in bytes; a file has entry.size instead
-	number uint16 // of a folder, in the path table
+	length uint32 // length of a folder's records, in bytes; a file has entry.size instead
+	number uint16 // number of a folder in the path table
 }
 
 // layout is the position of everything in the image.
 type layout struct {
-	folders [views][]*entry // in the order of the path tables
+	folders [views][]*entry // the folders of each view, in the order of its path tables
 	files   []*entry
 	tables  [views]struct {
 		little, big uint32 // sectors
@@ -83,7 +83,7 @@ func (l *layout) walk(folder *entry) {
 func inTableOrder(root *entry, view int) []*entry {
 	folders := []*entry{root}
 	for next := 0; next < len(folders); next++ {
-		folders[next].at[view].number = uint16(next + 1) // at most MaxEntries and the root
+		folders[next].at[view].number = uint16(next + 1) // fits: there are at most MaxEntries folders and the root
 		for _, child := range ordered(folders[next], view) {
 			if child.folder {
 				folders = append(folders, child)

@@ -41,7 +41,7 @@ func (i *Image) descriptor(l *layout, view int) []byte {
 	text(318, 128, "") // publisher
 	text(446, 128, "") // preparer
 	text(574, 128, "") // application
-	text(702, 37, "")  // files about copyright, content, bibliography
+	text(702, 37, "")  // names of the files about copyright, content and bibliography
 	text(739, 37, "")
 	text(776, 37, "")
 	copy(out[813:], longTime(i.stamp)) // creation time
@@ -136,7 +136,7 @@ func folderIdentifier(folder *entry, view int) []byte {
 	return identifier(folder, view)
 }
 
-// padded returns text with spaces behind it, in the characters of a view.
+// padded returns text, filled up with spaces to the length, in the encoding of a view.
 func padded(text string, length, view int) []byte {
 	if view == primary {
 		return []byte(text + strings.Repeat(" ", length-len(text)))

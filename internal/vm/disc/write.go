@@ -36,7 +36,7 @@ func (i *Image) WriteTo(w io.Writer) (int64, error) {
 	return out.n, out.err
 }
 
-// stream writes pieces of whole sectors, until something fails.
+// stream writes pieces of whole sectors until a write or a read fails.
 type stream struct {
 	w   *bufio.Writer
 	n   int64

@@ -37,9 +37,9 @@ const (
 	// Capability downloads Microsoft's OpenSSH from Windows Update. This needs internet, and
 	// on Server 2019 it installs OpenSSH 7.7.
 	Capability OpenSSH = "capability"
-	// Installer runs the MSI of Win32-OpenSSH on the CD.
+	// Installer runs the MSI of Win32-OpenSSH that is on the CD.
 	Installer OpenSSH = "msi"
-	// Archive unpacks the zip of Win32-OpenSSH on the CD.
+	// Archive unpacks the zip of Win32-OpenSSH that is on the CD.
 	Archive OpenSSH = "zip"
 )
 
@@ -61,8 +61,8 @@ const (
 // that the script itself is on.
 type Options struct {
 	OpenSSH     OpenSSH
-	OpenSSHFile string // for Installer and Archive
-	KeysFile    string // lines of authorized_keys
+	OpenSSHFile string // the MSI or zip; only for Installer and Archive
+	KeysFile    string // a file with lines of authorized_keys
 	// DriverFolder is a folder with drivers, also in its subfolders; "": there are no drivers.
 	DriverFolder string
 	// AgentFile is the MSI of QEMU's guest agent; "": there is no agent.

@@ -9,17 +9,17 @@ import (
 // stage is a step of the script, reported by its name.
 type stage struct {
 	name string
-	file string // of stages/, without the extension
-	// required stages decide whether the machine is usable. If another stage fails, its mark is
-	// Warned, and the script still ends with 0.
+	file string // name of the stage's file in stages/, without the extension
+	// required means that the stage decides whether the machine is usable. If any other stage
+	// fails, its mark is Warned, and the script still ends with 0.
 	required bool
-	// last stages run only if no required stage has failed, since they remove the means by which a
-	// person can examine the machine.
+	// last means that the stage runs only if no required stage has failed, since it removes the
+	// means by which a person can examine the machine.
 	last bool
 }
 
-// stages returns the stages in their order: drivers, network and SSH first, so that a person can
-// log in and examine a failure of the others.
+// stages returns the stages in their order. Drivers, network and SSH come first, so that a person
+// can log in and examine the failure of a later stage.
 func (o Options) stages() []stage {
 	var all []stage
 	add := func(wanted bool, s stage) {

@@ -112,7 +112,7 @@ func (s *Images) build(ctx context.Context, c *recipe, r ui.Reporter) (Manifest,
 	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
 	defer cancel()
 	if left := s.discard(clean, c.key, ui.Discard{}); left != nil {
-		if interrupted { // the command then prints no error
+		if interrupted { // after an interrupt, the command does not print the error
 			r.Warn("%v; the next build removes it, or `swdt vm image remove %s`", left, c.key)
 		}
 		return made, errors.Join(err, left)
@@ -287,7 +287,7 @@ func (b *build) publish(ctx context.Context, done install.Report) (Manifest, err
 	if err != nil {
 		return Manifest{}, errors.Join(fmt.Errorf("keep the golden image: %w", err), staging.Remove())
 	}
-	_ = os.RemoveAll(b.images.failedFolder(b.key)) // of an earlier build that failed
+	_ = os.RemoveAll(b.images.failedFolder(b.key)) // removes the remains of an earlier build that failed
 	return made, nil
 }
 
@@ -352,7 +352,7 @@ func (s *Images) buildMachine(key string) (vm.Machine, error) {
 	return m, err
 }
 
-// kind returns the name under which the time of a stage of this installation is stored.
+// kind returns the key under which swdt stores how long a stage of this installation took.
 func (b *build) kind(stage install.Stage) string {
 	return fmt.Sprintf("install %s with %s: %s", b.content.Windows, b.accelerator, stage)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/install"
 )
 
-// BuildError reports an installation that failed, with the screen and the serial port's text at its
-// end.
+// BuildError reports an installation that failed. It names the files with the last screen and with
+// the end of the serial port's text.
 type BuildError struct {
 	*install.Failure
 	Screen string // path of a PNG; "" if no screen was seen
@@ -41,9 +41,10 @@ func (e *BuildError) Unwrap() error { return e.Failure }
 // lastLines is how many lines of the serial port an error repeats.
 const lastLines = 3
 
-// failed keeps the last screen and the end of the serial port's text of an installation that failed
-// as files, and returns a *BuildError. The VM must still exist. For an interrupted installation, and
-// for an err that is no *install.Failure, it keeps nothing and returns err.
+// failed saves files about an installation that failed, and returns a *BuildError. The files have
+// the last screen and the end of the serial port's text. The VM must still exist. If the
+// installation was interrupted, or if err is no *install.Failure, failed saves nothing and returns
+// err.
 func (b *build) failed(ctx context.Context, g *guest, err error) error {
 	var failure *install.Failure
 	if !errors.As(err, &failure) || failure.Cause == install.Interrupted {

@@ -13,7 +13,7 @@ import (
 const (
 	// maxMarks bounds the marks that are kept. The script sends about 40.
 	maxMarks = 1000
-	// maxLine bounds a line of the serial port, in bytes; the rest of it is dropped.
+	// maxLine bounds a line of the serial port, in bytes; the rest of a longer line is dropped.
 	maxLine = 4096
 	// serialReads bounds how often one look reads the serial port.
 	serialReads = 16
@@ -73,7 +73,8 @@ func (g *guest) listen(ctx context.Context) error {
 	return nil // the rest follows with the next look
 }
 
-// hear adds the marks of the lines that text completes.
+// hear appends new text of the serial port to the tail, and adds the mark of each line that is now
+// complete.
 func (g *guest) hear(text []byte) {
 	g.tail = append(g.tail, text...)
 	g.tail = g.tail[max(0, len(g.tail)-tailLength):]

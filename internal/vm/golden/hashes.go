@@ -21,7 +21,7 @@ const (
 // hashed is a file as it was when it was hashed.
 type hashed struct {
 	Size   int64     `json:"size"`
-	Time   time.Time `json:"time"` // of the file's last change
+	Time   time.Time `json:"time"` // time of the file's last change
 	SHA256 string    `json:"sha256"`
 }
 

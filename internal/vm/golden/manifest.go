@@ -46,14 +46,14 @@ type Manifest struct {
 type Content struct {
 	Windows    string `json:"windows"` // such as Windows Server 2022
 	Edition    string `json:"edition"` // such as Windows Server 2022 Standard Evaluation
-	Index      int    `json:"index"`   // of the edition on the ISO
+	Index      int    `json:"index"`   // number of the edition on the ISO
 	Build      string `json:"build"`   // such as 10.0.20348.587
 	Evaluation bool   `json:"evaluation"`
 	Language   string `json:"language"`
 	ISO        string `json:"iso"`     // path
 	SHA256     string `json:"sha256"`  // of the ISO
 	Drivers    string `json:"drivers"` // path of virtio-win's ISO; empty if there are no drivers
-	OpenSSH    string `json:"openSSH"` // path; empty: the OpenSSH of Windows
+	OpenSSH    string `json:"openSSH"` // path; empty if the image has the OpenSSH of Windows
 }
 
 // total returns how long the build took: the sum of its stages.

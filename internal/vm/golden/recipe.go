@@ -31,7 +31,7 @@ type recipe struct {
 	edition  media.Edition
 	release  answer.Release
 	machine  vm.Machine       // the VM that installs; it has no folder and no discs yet
-	cd       configcd.Options // without password and keys
+	cd       configcd.Options // the CD of the installation, without password and keys
 	files    []io.Closer      // the open ISO of Windows, and the open files from which the CD is written
 }
 
@@ -42,8 +42,8 @@ func (c *recipe) close() {
 	}
 }
 
-// installName is the computer name during an installation. Each VM of the image gets another
-// computer name.
+// installName is the computer name during an installation. Each VM that is made from the image gets
+// another computer name.
 const installName = "swdt-golden"
 
 // recipeOf reads the ISOs that a node file names, and returns the recipe of its image. The caller

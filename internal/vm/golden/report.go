@@ -122,7 +122,8 @@ type Reports struct {
 
 // Result is a result for one node file.
 type Result[T any] interface {
-	// Of returns the result for a node file, or its failure if err is not nil.
+	// Of returns the result for the node with this name. If err is not nil, the result reports the
+	// failure err.
 	Of(name string, err error) T
 }
 

@@ -74,7 +74,7 @@ type machine struct {
 	ID       string `json:"Id"`
 	Name     string
 	State    string  // Off, Running, Saved, Paused, …
-	Status   string  // of the VM's operation, in the language of your Windows
+	Status   string  // status of the VM's operation, in the language of your Windows
 	Uptime   float64 // seconds
 	Notes    string
 	Location string `json:"ConfigurationLocation"`

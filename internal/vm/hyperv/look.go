@@ -21,9 +21,8 @@ const (
 	codesAtOnce = 64
 )
 
-// instance returns the call of the cmdlet that returns objects of a class. The parameter where is
-// the filter that selects the objects; "" selects all. The IDs in the filter are GUIDs, so the filter
-// needs no quoting.
+// instance returns the call of the cmdlet that returns the objects of a class that match a filter;
+// the filter "" matches all objects. The IDs in filters are GUIDs, so the filters need no quoting.
 func instance(class, where string) powershell.Cmdlet {
 	params := []powershell.Param{
 		powershell.With("Namespace", powershell.String(namespace)), powershell.With("ClassName", powershell.String(class)),
@@ -49,7 +48,7 @@ func (d *Driver) Screenshot(ctx context.Context, m vm.Machine, w io.Writer) erro
 	var found struct {
 		Screens []struct {
 			ReturnValue uint32
-			ImageData   string // base64 of 2 bytes a pixel
+			ImageData   string // the pixels in base64, 2 bytes for each pixel
 		}
 	}
 	const settings = powershell.Variable("settings")

@@ -62,8 +62,8 @@ func (d *Driver) Status(ctx context.Context, m vm.Machine) (vm.Status, error) {
 	return status, nil
 }
 
-// since returns when a VM was started: the time that swdt has stored, unless the uptime, in
-// seconds, shows that the VM was started again later.
+// since returns when a VM was started. This is the time that swdt has stored, unless the uptime (in
+// seconds) shows that the VM was started again later.
 func (r record) since(uptime float64) time.Time {
 	reported := time.Now().Add(-time.Duration(uptime * float64(time.Second))).Truncate(time.Second)
 	if reported.Sub(r.Since).Abs() < maxDrift {

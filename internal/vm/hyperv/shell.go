@@ -132,8 +132,8 @@ func (d *Driver) run(ctx context.Context, action string, script powershell.Scrip
 	return out.content.Bytes(), nil
 }
 
-// limited keeps the bytes that are written to it, up to the limit in the field most. If cut is set,
-// it drops further bytes; if not, a Write with further bytes fails.
+// limited keeps the bytes that are written to it, up to a limit, the field most. If cut is set,
+// limited drops further bytes. If not, a Write with further bytes fails.
 type limited struct {
 	content bytes.Buffer
 	most    int

@@ -151,7 +151,7 @@ func (d *Driver) Restore(ctx context.Context, m vm.Machine, name string) error {
 	return d.start(ctx, m, now, kept)
 }
 
-// Snapshots lists the checkpoints, also those that swdt has not made, the oldest first.
+// Snapshots lists the checkpoints, the oldest first, including those that swdt has not made.
 func (d *Driver) Snapshots(ctx context.Context, m vm.Machine) ([]vm.Snapshot, error) {
 	now, kept, err := d.find(ctx, m)
 	if errors.Is(err, vm.ErrAbsent) {

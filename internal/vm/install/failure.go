@@ -17,7 +17,7 @@ const (
 	ScriptFailed Cause = "script-failed" // the first-boot script reported an error
 	Unreachable  Cause = "unreachable"   // the SSH server does not answer
 	Ended        Cause = "ended"         // the VM ended before the installation was complete
-	Halted       Cause = "halted"        // the VM was paused: by a panic or a full disk
+	Halted       Cause = "halted"        // the VM was paused, for example by a panic or a full disk
 	TooSlow      Cause = "too-slow"      // the stage takes longer than its limit, although the VM works
 	Unseen       Cause = "unseen"        // the VM's monitor does not answer
 	Interrupted  Cause = "interrupted"   // by the user

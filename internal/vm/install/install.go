@@ -80,7 +80,7 @@ type Mark struct {
 // Options select how an installation ends, and when Watch gives up.
 type Options struct {
 	// EndsItself means that the VM shuts down after the script has ended, as it does for a golden
-	// image. Otherwise, the installation ends when the guest's SSH server answers.
+	// image. If EndsItself is false, the installation ends when the guest's SSH server answers.
 	EndsItself bool
 	// Slowness multiplies the default limits: 1 with an accelerator, about 10 without. 0 means 1.
 	Slowness int
@@ -126,8 +126,8 @@ type watcher struct {
 	options  Options
 	reporter ui.Reporter
 	judge    *judge
-	blind    int // looks in a row that failed
-	marks    int // marks that were reported
+	blind    int // number of looks in a row that failed
+	marks    int // number of marks that were reported
 }
 
 func (w *watcher) run(ctx context.Context) error {

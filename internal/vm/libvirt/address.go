@@ -63,8 +63,9 @@ func (d *Driver) Addresses(ctx context.Context, m vm.Machine) ([]vm.Address, err
 	})
 }
 
-// addressesOf returns the global unicast addresses of the interfaces whose MAC addresses the domain
-// has. It skips interfaces that the guest itself has made, which a guest's agent also reports.
+// addressesOf returns the global unicast addresses of those interfaces that have one of the
+// domain's MAC addresses. A guest's agent also reports interfaces that the guest itself has made;
+// addressesOf skips these.
 func addressesOf(interfaces []libvirt.DomainInterface, known func(mac string) bool) (all []netip.Addr) {
 	for _, nic := range interfaces[:min(len(interfaces), maxInterfaces)] {
 		if len(nic.Hwaddr) == 0 || !known(nic.Hwaddr[0]) {

@@ -13,8 +13,8 @@ import (
 // defaultURI is the URI of the libvirt that Check asks if the Machine has no URI.
 const defaultURI = "qemu:///system"
 
-// oldestLibvirt is the first libvirt with everything that the driver uses: version 5.0.0, as a
-// number of libvirt's form. The feature that was added last is the neighbour table as a source of
+// oldestLibvirt is the first version of libvirt with everything that the driver uses: 5.0.0, in the
+// number format of libvirt. The feature that was added last is the neighbour table as a source of
 // addresses.
 const oldestLibvirt = 5_000_000
 

@@ -36,8 +36,9 @@ const (
 // client is a connection to a daemon.
 type client struct{ *libvirt.Libvirt }
 
-// ask connects to the libvirt at a URI and returns the result of work. If ctx ends first, or the
-// limit passes, ask closes the connection and does not wait for work, whose result is dropped.
+// ask connects to the libvirt at a URI, calls the given function with the connection, and returns
+// the function's result. If ctx ends first, or the limit passes, ask closes the connection and
+// returns an error. It does not wait for the function, and drops the function's result.
 func ask[T any](ctx context.Context, uri string, limit limit, work func(*client) (T, error)) (T, error) {
 	type answer struct {
 		result T
@@ -64,7 +65,8 @@ func ask[T any](ctx context.Context, uri string, limit limit, work func(*client)
 	}
 }
 
-// talk runs work with a new connection. It closes the connection when work or ctx ends.
+// talk calls the given function with a new connection. It closes the connection when the function
+// returns or ctx ends.
 func talk[T any](ctx context.Context, uri string, work func(*client) (T, error)) (result T, err error) {
 	conn, remote, err := dial(ctx, uri)
 	if err != nil {

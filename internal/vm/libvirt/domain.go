@@ -138,7 +138,8 @@ func (d description) accelerator() string {
 	return d.Type
 }
 
-// mainDisk returns the index of the first disk that is no CD drive, and whether there is one.
+// mainDisk returns the index of the first disk that is no CD drive. The second result is false if
+// there is no such disk.
 func (d description) mainDisk() (int, bool) {
 	for i, disk := range d.Devices.Disks {
 		if disk.Device == "disk" || disk.Device == "" {

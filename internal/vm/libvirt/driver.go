@@ -119,7 +119,7 @@ func (d *Driver) Delete(_ context.Context, m vm.Machine) error {
 	return nil
 }
 
-// of runs the function work with the adopted domain and its record in libvirt.json. The error is
+// of calls the given function with the adopted domain and its record in libvirt.json. The error is
 // ErrAbsent if the domain was not adopted, or no longer exists.
 func of[T any](
 	ctx context.Context, m vm.Machine, limit limit, work func(*client, libvirt.Domain, record) (T, error),

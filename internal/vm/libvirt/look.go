@@ -59,7 +59,7 @@ const (
 	maxKeysAtOnce, maxKeys = 8, 512
 	// keyTime is how long a combination is held, in milliseconds.
 	keyTime = 50
-	// linuxCodes is libvirt's number of the key codes of Linux.
+	// linuxCodes is the number with which libvirt identifies the key codes of Linux.
 	linuxCodes = uint32(libvirt.KeycodeSetLinux)
 )
 

@@ -20,8 +20,8 @@ const maxRecord = 64 << 10
 type record struct {
 	Domain string `json:"domain"`
 	UUID   string `json:"uuid"`
-	// Boot, ID and Since describe the domain's last start by swdt: the boot of your machine,
-	// libvirt's number of the running domain, and the time.
+	// Boot, ID and Since describe the last start of the domain by swdt: the boot of your machine,
+	// libvirt's ID of the running domain, and the time of the start.
 	Boot  string    `json:"boot"`
 	ID    int32     `json:"id"`
 	Since time.Time `json:"since"`

@@ -225,7 +225,7 @@ func (d *Driver) Restart(ctx context.Context, m vm.Machine) error {
 	return err
 }
 
-// running is like of, but returns ErrStopped if the domain does not execute.
+// running is like the function of, but returns ErrStopped if the domain does not execute.
 func running[T any](
 	ctx context.Context, m vm.Machine, limit limit, work func(*client, libvirt.Domain, record) (T, error),
 ) (T, error) {

@@ -145,7 +145,7 @@ func (d *Driver) Restore(ctx context.Context, m vm.Machine, name string) error {
 			flags = libvirt.DomainSnapshotRevertRunning
 		}
 		err = c.DomainRevertToSnapshot(snapshot, uint32(flags))
-		if hasCode(err, libvirt.ErrSnapshotRevertRisky) { // the domain has changed since: replace its process
+		if hasCode(err, libvirt.ErrSnapshotRevertRisky) { // the domain has changed since the save: replace its process
 			err = c.DomainRevertToSnapshot(snapshot, uint32(flags|libvirt.DomainSnapshotRevertForce))
 		}
 		if err != nil {
@@ -169,7 +169,7 @@ func (d *Driver) Restore(ctx context.Context, m vm.Machine, name string) error {
 	return nil
 }
 
-// Snapshots lists the snapshots, also those that swdt has not saved, the oldest first.
+// Snapshots lists the snapshots, the oldest first, including those that swdt has not saved.
 func (d *Driver) Snapshots(ctx context.Context, m vm.Machine) ([]vm.Snapshot, error) {
 	all, err := of(ctx, m, answerLimit, func(c *client, domain libvirt.Domain, _ record) ([]vm.Snapshot, error) {
 		snapshots, _, err := c.DomainListAllSnapshots(domain, 1, 0)

@@ -13,8 +13,8 @@ import (
 
 // Boot states how firmware can start an ISO.
 type Boot struct {
-	BIOS  bool       `json:"bios"`  // by the boot catalog (El Torito)
-	UEFI  bool       `json:"uefi"`  // by the boot catalog (El Torito)
+	BIOS  bool       `json:"bios"`  // the boot catalog (El Torito) has an entry for BIOS
+	UEFI  bool       `json:"uefi"`  // the boot catalog (El Torito) has an entry for UEFI
 	Files []BootFile `json:"files"` // the files that Windows Setup starts from
 }
 

@@ -34,7 +34,7 @@ func (e *EditionError) Error() string {
 		e.Wanted, strings.Join(all, ", "))
 }
 
-// String returns the index, name and word of an edition: 1 "Windows Server 2022
+// String returns the index, name and word of an edition, such as 1 "Windows Server 2022
 // SERVERSTANDARDCORE" (standard-core).
 func (e Edition) String() string {
 	text := fmt.Sprintf("%d %q", e.Index, e.Name)
@@ -44,8 +44,8 @@ func (e Edition) String() string {
 	return text
 }
 
-// Choose returns the edition that the text wanted selects. The text is one of Words, an index such
-// as 2, a name, or a display name. Names may differ in case, but an exact name wins. If no edition or
+// Choose returns the edition that a text selects. The text is one of Words, an index such as 2, a
+// name, or a display name. Names may differ in case, but an exact name wins. If no edition or
 // several editions match, the error is an *EditionError, which lists all editions.
 func (m Media) Choose(wanted string) (Edition, error) {
 	index, err := strconv.Atoi(wanted)

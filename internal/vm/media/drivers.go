@@ -37,7 +37,7 @@ type DriverFolder struct {
 
 // DriverFile is a file of a driver.
 type DriverFile struct {
-	Path  string // below the driver's folder, such as netkvm.inf
+	Path  string // path below the driver's folder, such as netkvm.inf
 	Bytes int64
 }
 
@@ -56,9 +56,9 @@ func (e *DriverError) Error() string {
 }
 
 // Drivers returns the folders with drivers for a version of Windows, sorted by driver. version is
-// the name that virtio-win uses, such as 2k19, 2k22, 2k25, w10 or w11, in any case. If there are no
-// drivers for the version, the error is a *DriverError. Files with the returned names can be made
-// on any system.
+// the name that virtio-win uses, such as 2k19, 2k22, 2k25, w10 or w11; its case does not matter. If
+// there are no drivers for the version, the error is a *DriverError. Files with the returned names
+// can be made on any system.
 func Drivers(fsys fs.FS, version string) ([]DriverFolder, error) {
 	tree, err := driverTree(fsys)
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 
 // ImageFile is the file that holds the editions.
 type ImageFile struct {
-	Path        string `json:"path"`        // such as sources/install.wim; of a split image, the first part
+	Path        string `json:"path"`        // such as sources/install.wim; the first part if the image is split
 	Parts       int    `json:"parts"`       // 1, or the number of files of a split image
 	Compression string `json:"compression"` // none, XPRESS, LZX or LZMS
 	Solid       bool   `json:"solid"`       // many files are compressed together, as in install.esd
-	SizeBytes   int64  `json:"sizeBytes"`   // of the file, or of the first part
+	SizeBytes   int64  `json:"sizeBytes"`   // size of the file; of its first part if the image is split
 }
 
 // Edition is an edition of Windows on an ISO. Text that the ISO lacks is "".

@@ -6,13 +6,13 @@
 //   - media.go: Inspect and what it returns
 //   - open.go: the file system of an ISO
 //   - editions.go: the file with the editions, and the names of Windows versions
-//   - choose.go: an edition by the words of a node file
+//   - choose.go: finds an edition by the words of a node file
 //   - boot.go: whether firmware can start the ISO
 //   - hash.go: SHA-256, and the media that swdt knows
 //   - drivers.go: driver folders of virtio-win
 //   - report.go: the result of `swdt vm image inspect`
 //
-// The formats are packages of their own: udf and iso9660 over discfs, and wim.
+// The formats have packages of their own: wim, and udf and iso9660, which both use discfs.
 package media
 
 import (
@@ -154,7 +154,8 @@ func unknown(d *Disc) error {
 	return e
 }
 
-// union returns the languages in all, followed by the languages in more that are not in all.
+// union returns the first list of languages, followed by those of the second list that the first
+// lacks.
 func union(all, more []string) []string {
 	for _, one := range more {
 		if one != "" && !slices.Contains(all, one) {

@@ -15,7 +15,7 @@ import (
 // Report is the result of `swdt vm image inspect`.
 type Report struct {
 	File string `json:"file"`
-	Sum         // its fields are "" if the hash was not computed
+	Sum         // the fields of Sum are "" if the hash was not computed
 	Media
 }
 
@@ -131,8 +131,9 @@ func (r Report) writeFindings(p *ui.Page) error {
 	return finding.WriteList(p, entries)
 }
 
-// NodeFile returns the lines of a node file that use the ISO. For Windows media, they name the
-// first edition that has a word in node files, or else the index of the first edition.
+// NodeFile returns the lines of a node file that use the ISO. For Windows media, the lines select
+// the first edition that has a word in node files. If no edition has a word, they select the first
+// edition by its index.
 func (r Report) NodeFile() string {
 	file, err := filepath.Abs(r.File)
 	if err != nil {

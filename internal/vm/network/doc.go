@@ -8,5 +8,5 @@
 //   - firewall.go: the way of a packet through the firewall; hook.go: the chains on that way
 //   - rule.go: one rule of iptables; nftables.go: rules of nftables, nftvalue.go: their comparisons
 //   - readfirewall.go: asks iptables-save and nft; remedy.go: commands that let packets through
-//   - wanted.go, cluster.go, check.go: findings about all of it
+//   - wanted.go, cluster.go, check.go: findings about the bridge, the tap and the firewall
 package network

@@ -194,8 +194,8 @@ func (d Docker) Remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// freeSubnet returns a subnet for a new network that overlaps none of the others: the subnets of
-// Docker's networks and of your machine's interfaces.
+// freeSubnet returns a subnet for a new network. The subnet overlaps none of the other subnets,
+// which are those of Docker's networks and of your machine's interfaces.
 func freeSubnet(others []netip.Prefix) (netip.Prefix, error) {
 	for second := byte(18); second < 32; second++ {
 		subnet := netip.PrefixFrom(netip.AddrFrom4([4]byte{172, second, 0, 0}), 16)

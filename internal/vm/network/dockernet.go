@@ -50,7 +50,7 @@ func (d Docker) Networks(ctx context.Context) (all []DockerNetwork, err error) {
 		return nil, fmt.Errorf("ask Docker for its networks: %w", err)
 	}
 	for _, answer := range answers {
-		if n, err := answer.network(); err == nil { // other networks are no bridges with IPv4
+		if n, err := answer.network(); err == nil { // skips networks that are no bridges with an IPv4 subnet
 			all = append(all, n)
 		}
 	}
@@ -110,9 +110,9 @@ func (n DockerNetwork) ControlPlane(cluster string) (name string, address netip.
 	return name, address, ok
 }
 
-// FreeAddress returns the highest address of the subnet that is neither used in Docker's network
-// nor in taken. If possible, the address is outside of the range that Docker gives to containers.
-// Docker itself gives a container the lowest free address.
+// FreeAddress returns the highest address of the subnet that is free in Docker's network and is not
+// in the list of taken addresses. If possible, the address is outside of the range that Docker
+// gives to containers. Docker itself gives a container the lowest free address.
 func (n DockerNetwork) FreeAddress(taken []netip.Addr) (netip.Addr, error) {
 	used := map[netip.Addr]bool{n.Gateway: true, n.Subnet.Addr(): true, broadcast(n.Subnet): true}
 	for _, a := range n.Containers {

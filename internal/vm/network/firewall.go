@@ -14,7 +14,7 @@ import (
 // Firewall is the packet filter of your machine, as iptables-save and nft print it.
 type Firewall struct {
 	chains map[chainID]*chain
-	hooks  []hook // in the order in which a packet meets them
+	hooks  []hook // sorted in the order in which a packet meets them
 	// viaNFT means that iptables keeps its tables in nftables, where nft lists them too.
 	viaNFT bool
 	// blindToBridges means that rules of the families ip and inet see no frames between two ports
@@ -78,7 +78,7 @@ type Verdict struct {
 // Limits of a rule set. The rule sets of the busiest machines are smaller.
 const (
 	mostRules = 100_000
-	mostDepth = 32 // of chains that call chains
+	mostDepth = 32 // largest depth of chains that call chains
 	mostSteps = 300_000
 )
 
@@ -126,7 +126,7 @@ func (f *Firewall) parseLine(table *string, line string) error {
 	if err != nil {
 		return fmt.Errorf("%.80q: %w", line, err)
 	}
-	if len(words) > 0 && strings.HasSuffix(words[0], "]") { // counters, of iptables-save -c
+	if len(words) > 0 && strings.HasSuffix(words[0], "]") { // skip the counters that iptables-save -c prints
 		words = words[1:]
 	}
 	if len(words) < 2 || words[0] != "-A" {
@@ -182,9 +182,9 @@ func (f *Firewall) forward(p Packet) Verdict {
 	return Verdict{Passes: true}
 }
 
-// decide returns the rule that decides about a packet at a hook, or else the policy of the hook's
-// chain, and the target of that rule or policy. maybe reports that a rule whose condition swdt does
-// not know may decide instead.
+// decide returns the text and the target of the rule that decides about a packet at a hook. If no
+// rule decides, it returns those of the chain's policy. maybe reports that another rule, whose
+// condition swdt does not know, may decide instead.
 func (f *Firewall) decide(h hook, p Packet) (rule, target string, maybe bool) {
 	c := f.chains[h.chain]
 	if c == nil {
@@ -234,9 +234,9 @@ func (w *walk) through(c *chain, depth int) *rule {
 	return nil
 }
 
-// follow follows a rule as if it matched. The result end is the rule that ends the walk, which may be
-// in a called chain; nil if the walk continues. The result returns is true if the rule makes its
-// chain return instead.
+// follow follows a rule as if it matched. If the rule ends the walk, end is this rule, or the rule
+// in a called chain that ends the walk. If the walk continues, end is nil. If it continues after
+// the call of the rule's chain, returns is true.
 func (w *walk) follow(r *rule, depth int) (end *rule, returns bool) {
 	if called := w.firewall.chains[chainID{w.table, r.calls}]; called != nil {
 		end = w.through(called, depth+1)

@@ -64,7 +64,7 @@ func (f *Firewall) sees(h hook, p Packet) bool {
 
 // link is an interface as a rule sees it.
 type link struct {
-	name    string // empty if the packet has no such interface at this hook
+	name    string // the interface's name; empty if the packet has no such interface at this hook
 	isKnown bool
 }
 

@@ -110,7 +110,7 @@ func neighbour(ctx context.Context, bridge string, address netip.Addr) (card net
 		return nil
 	}
 	defer conn.Close()
-	if _, err := conn.Write([]byte{0}); err != nil { // the kernel then sends an ARP request
+	if _, err := conn.Write([]byte{0}); err != nil { // this makes the kernel send an ARP request
 		return nil
 	}
 	_ = wait.Condition{

@@ -94,7 +94,8 @@ func (f *Firewall) addNFT(ruleset io.Reader, texts nftTexts) error {
 	return nil
 }
 
-// addNFTChain adds an empty chain, and a hook for a chain that the kernel calls for forwarded packets.
+// addNFTChain adds an empty chain. If the kernel calls the chain for forwarded packets, it also
+// adds a hook.
 func (f *Firewall) addNFTChain(c nftChain) {
 	id := chainID{c.nftTable.String(), c.Name}
 	policy := strings.ToUpper(c.Policy)
@@ -114,8 +115,8 @@ func (f *Firewall) addNFTChain(c nftChain) {
 // nftTexts are the rules as nft prints them, by table and handle.
 type nftTexts map[string]string
 
-// of returns the text of a rule, or its handle for a rule that was made between the two runs of
-// nft.
+// of returns the text of a rule. For a rule that was made between the two runs of nft, which has no
+// text, it returns words with the rule's handle.
 func (t nftTexts) of(table nftTable, handle int) string {
 	if text := t[fmt.Sprintf("%s %d", table, handle)]; text != "" {
 		return text
@@ -177,7 +178,8 @@ func (n *nftReader) add(c condition) {
 	n.rule.conditions = append(slices.Clone(n.rule.conditions), c)
 }
 
-// condition adds the condition that a statement without a verdict sets for packets, if there is one.
+// condition adds the condition of a statement that has no verdict. Some statements have no
+// condition.
 func (n *nftReader) condition(kind string, content json.RawMessage) {
 	switch kind {
 	case "match":

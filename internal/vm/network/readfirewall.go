@@ -20,9 +20,10 @@ const (
 	largestRuleset = 64 << 20
 )
 
-// ReadFirewall reads your machine's firewall, which needs root's rights: the rules of iptables and of
-// nftables. proc is the file system /proc. The error is an exec.ErrNotFound if your machine has neither
-// iptables nor nft. With any other error, the firewall has the rules that could be read.
+// ReadFirewall reads the rules of iptables and nftables, which are your machine's firewall. This
+// needs root's rights. proc is the file system /proc. The error is an exec.ErrNotFound if your
+// machine has neither iptables nor nft. With any other error, the firewall has the rules that could
+// be read.
 func ReadFirewall(ctx context.Context, proc fs.FS) (*Firewall, error) {
 	ctx, cancel := context.WithTimeout(ctx, firewallTimeout)
 	defer cancel()

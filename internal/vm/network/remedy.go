@@ -30,7 +30,7 @@ func (f *Firewall) accept(p Packet, v Verdict) string {
 		if now.Passes {
 			return fmt.Sprintf("`sudo %s`; or %s", c.command(allowed), otherwise)
 		}
-		if half == "" && now != v { // with this rule, another rule stops the packet
+		if half == "" && now != v { // the new rule helps, but another rule stops the packet
 			half = fmt.Sprintf("`sudo %s`, then run this check again; or %s", c.command(allowed), otherwise)
 		}
 	}
@@ -79,7 +79,8 @@ func (c candidate) allow(p Packet) rule {
 	return parseRule(text, strings.Fields(text))
 }
 
-// command returns the command that adds a rule from allow to the chain.
+// command returns the command that adds a rule to the chain. The rule is a result of the method
+// allow.
 func (c candidate) command(r rule) string {
 	if !c.ofIPTables() {
 		return fmt.Sprintf("nft 'insert rule %s %s %s'", c.id.table, c.id.name, inNFT(r.text))
@@ -91,7 +92,7 @@ func (c candidate) command(r rule) string {
 	return fmt.Sprintf("iptables %s-I %s %s", table, c.id.name, r.text)
 }
 
-// inNFT translates a rule of allow or exempt to the words of nft.
+// inNFT translates a rule that the methods allow or exempt have made to the words of nft.
 func inNFT(text string) (translated string) {
 	words := map[string]string{
 		"-i": "iifname", "-o": "oifname", "-s": "ip saddr", "-d": "ip daddr", "-m": "ct", "conntrack": "state",

@@ -19,9 +19,9 @@ const (
 
 // rule is one line of a chain.
 type rule struct {
-	text       string // as iptables-save or nft prints it
+	text       string // the rule as iptables-save or nft prints it
 	conditions []condition
-	target     string // a verdict, in iptables' words; empty: the rule only counts, or calls
+	target     string // a verdict in iptables' words; empty if the rule only counts packets or calls a chain
 	calls      string // the chain of the same table that the rule calls; empty: the rule calls none
 	isGoto     bool   // the called chain returns to the caller of this rule's chain
 }
@@ -69,7 +69,8 @@ func parseRule(text string, words []string) rule {
 	return r
 }
 
-// matches reports whether all of the rule's conditions hold for a packet, or unknown.
+// matches reports whether all of the rule's conditions hold for a packet. The result is unknown if
+// no condition fails, but swdt cannot judge all of them.
 func (r rule) matches(p Packet) match {
 	result := yes
 	for _, c := range r.conditions {

@@ -98,8 +98,8 @@ func (t Tap) Exists() (bool, error) {
 	return true, t.isOurs(link)
 }
 
-// Remove deletes the tap. If the tap does not exist, Remove returns nil. The tap's owner needs no
-// root's rights for that. The error is a *BusyError if a VM uses the tap.
+// Remove deletes the tap. If the tap does not exist, Remove returns nil. The tap's owner can call
+// Remove without root's rights. The error is a *BusyError if a VM uses the tap.
 func (t Tap) Remove() error {
 	link, err := netlink.LinkByName(t.Name)
 	if isNoLink(err) {
@@ -117,8 +117,8 @@ func (t Tap) Remove() error {
 	return nil
 }
 
-// dissolve removes a tap that no program uses. It opens the tap and makes it end with the last use,
-// so that the tap ends when dissolve closes it.
+// dissolve removes a tap that no program uses. It opens the tap and makes the tap temporary, so
+// that the kernel removes the tap as soon as dissolve closes it.
 func dissolve(name string) error {
 	device, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
 	if err != nil {

@@ -23,11 +23,11 @@ const (
 // Wanted is the network that a node file describes for a VM.
 type Wanted struct {
 	Mode   string // user, bridge or tap
-	Bridge string // a bridge of your machine, or a Docker network; in mode bridge
+	Bridge string // only in mode bridge: a bridge of your machine, or a Docker network
 	Tap    string
 	// Address is the VM's address. If it is invalid, swdt chooses one.
 	Address netip.Addr
-	MAC     string // of the VM's network card; empty if the VM does not exist
+	MAC     string // address of the VM's network card; empty if the VM does not exist
 	// Owner is the ID of the user who runs the VM.
 	Owner int
 	// Taken has the addresses of your other VMs, with their names.

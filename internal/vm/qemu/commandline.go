@@ -23,7 +23,7 @@ type plan struct {
 	firmware    firmware.Firmware
 	sockets     sockets
 	sandbox     bool // seccomp, on Linux
-	paused      bool // the VM executes nothing until QMP's command cont
+	paused      bool // the VM executes nothing until QEMU gets QMP's command cont
 }
 
 // arguments returns QEMU's command line without the program. The order of the devices and their PCI
@@ -105,7 +105,7 @@ func blockdev(n node) []string { return []string{"-blockdev", object(n)} }
 func object(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // maps of strings, numbers and booleans always have a form
+		panic(err) // does not happen: maps of strings, numbers and booleans can be written as JSON
 	}
 	return string(text)
 }
@@ -118,8 +118,8 @@ func (p plan) flash() []string {
 			"file": file(filesOf(p.Machine).vars(), nil)})...)
 }
 
-// disk returns the options for the disk with its whole chain of images. The key backing is always
-// set, so that QEMU never takes a backing file from an image's header.
+// disk returns the options for the disk with its whole chain of images. Each image has a value for
+// the key "backing", so that QEMU never takes a backing file from an image's header.
 func (p plan) disk() []string {
 	n := node{"node-name": "disk0", "driver": "qcow2", "discard": "unmap", "backing": nil,
 		"file": file(filesOf(p.Machine).disk(), node{"discard": "unmap"})}

@@ -59,7 +59,7 @@ func (d *Driver) Create(ctx context.Context, m vm.Machine) (err error) {
 	return nil
 }
 
-// make makes all files of a VM in the folder of f, which is not the VM's own.
+// make makes all files of a VM in the folder of f, which is a staging folder and not the VM's own.
 func (d *Driver) make(ctx context.Context, m vm.Machine, f files) error {
 	uefi, err := d.firmware(m)
 	if err != nil {

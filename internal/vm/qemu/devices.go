@@ -58,8 +58,9 @@ func (p plan) devices() []string {
 	return args
 }
 
-// control returns the options for the VNC server and the sockets, and for the log of the serial
-// port. QEMU writes this log to its standard output, which spawn leads to a log with a limit.
+// control returns the options for the VNC server, for the sockets, and for the log of the serial
+// port. QEMU writes this log to its standard output; the function spawn connects that output to a
+// log with a limit.
 func (p plan) control() []string {
 	args := p.screen()
 	for _, s := range []struct{ id, path, more string }{

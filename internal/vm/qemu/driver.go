@@ -8,8 +8,8 @@
 //	tpm/         the state of the TPM                       serial.log   the serial port
 //	run/         pid, sockets, how it was started           qemu.log     QEMU's own messages
 //
-// A log has the output since the VM's last start. If a log grows too large, it is moved to a second
-// file (serial.log.1), which replaces the second file from before.
+// A log has the output since the VM's last start. If a log grows too large, it is renamed, for
+// example to serial.log.1, and a new log begins. An older serial.log.1 is replaced.
 //
 // QEMU writes run/pid, and removes it when it ends in order. So a run/pid whose process does not
 // run means a crash. After a reboot of your machine, run/pid means nothing.
@@ -72,7 +72,7 @@ type Options struct {
 // Driver runs VMs with QEMU. It implements vm.Driver.
 type Driver struct {
 	options   Options
-	serialLog int // maxSerialLog, or less in tests
+	serialLog int // limit of the serial port's log: maxSerialLog, or less in tests
 }
 
 var (
@@ -192,8 +192,8 @@ func parseVersion(text string) (qmp.Version, error) {
 	return v, nil
 }
 
-// toolLimit bounds a program that looks at or changes a disk: qemu-img convert of
-// firmware variables, a snapshot of a large disk.
+// toolLimit bounds a program that examines or changes a disk. For example, qemu-img converts
+// firmware variables, or saves a snapshot of a large disk.
 const toolLimit = 5 * time.Minute
 
 // maxOutput bounds how much of a program's output is kept, in bytes.

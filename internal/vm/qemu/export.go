@@ -92,8 +92,8 @@ func (d *Driver) Export(
 	return fmt.Errorf("write the disk: %w", err)
 }
 
-// percents reads the progress of qemu-img: reports such as "    (12.34/100%)", with a carriage
-// return after each.
+// percents reads the progress that qemu-img reports, such as "    (12.34/100%)". A carriage return
+// follows each report.
 type percents struct {
 	done func(fraction float64)
 	line []byte

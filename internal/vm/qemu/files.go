@@ -49,9 +49,10 @@ type sockets struct{ folder string }
 
 func (s sockets) in(name string) string { return filepath.Join(s.folder, name) }
 
-// control returns the path of the QMP socket for the start, the stop, the reset and the snapshots of
-// the VM, and for its observer. look returns the path of the QMP socket for all other commands. QEMU
-// serves one client per socket, and a client of control may stay connected for minutes.
+// control and look return the paths of two QMP sockets. The socket control is for the start, the
+// stop, the reset and the snapshots of the VM, and for its observer. The socket look is for all
+// other commands. There are two sockets since QEMU serves one client per socket, and a client of
+// control may stay connected for minutes.
 func (s sockets) control() string { return s.in("qmp.sock") }
 func (s sockets) look() string    { return s.in("look.sock") }
 func (s sockets) agent() string   { return s.in("qga.sock") }
@@ -74,7 +75,7 @@ func makeSockets(m vm.Machine) (sockets, error) {
 			continue
 		}
 		if folder == run {
-			return sockets{run}, nil // prepare has made it already
+			return sockets{run}, nil // prepare has made this folder already
 		}
 		err := makePrivate(filepath.Dir(folder))
 		if err == nil {

@@ -127,7 +127,7 @@ func (o *observer) ended(ctx context.Context, failed error) (vm.Signs, error) {
 	if err != nil || now.qemu != nil || ctx.Err() != nil {
 		return o.last, errors.Join(failed, err)
 	}
-	if err := endLogs(ctx, o.machine, now.started); err != nil { // Serial then returns the guest's last output too
+	if err := endLogs(ctx, o.machine, now.started); err != nil { // so that Serial also returns the guest's last output
 		return o.last, err
 	}
 	o.last.State, o.last.Reason = now.state, now.reason

@@ -33,7 +33,7 @@ func (d *Driver) saveLive(ctx context.Context, now found, tag string) error {
 		return err
 	}
 	defer client.Close()
-	if err := deleteJob(ctx, client, tag); err != nil { // remains of an interrupted Save
+	if err := deleteJob(ctx, client, tag); err != nil { // removes the remains of an interrupted Save
 		return err
 	}
 	err = client.RunJob(ctx, "snapshot-save", "save-"+tag,
@@ -49,7 +49,7 @@ func (d *Driver) saveLive(ctx context.Context, now found, tag string) error {
 // restoreLive restores a snapshot with memory and lets the VM run. Only the version of QEMU that
 // has saved the memory can load it, so restoreLive refuses another version before it changes
 // anything. If the VM runs with another accelerator than the snapshot's, restoreLive starts the VM
-// again with the snapshot's.
+// again with the snapshot's accelerator.
 func (d *Driver) restoreLive(ctx context.Context, m vm.Machine, now found, record snapshot) error {
 	version := now.started.Version
 	if now.qemu == nil {

@@ -28,9 +28,10 @@ const (
 )
 
 // keepLog is a script for sh. Its $0 is the path of the log, and $1 the limit in blocks of 512
-// bytes. The kernel ends a cat that reaches the limit, by a signal: the status is above 128. The
-// log then loses the bytes that cat has read but not written, at most a buffer. The script ends at
-// the end of its input. It also ends if the disk is full: QEMU then continues without a log.
+// bytes. If a cat reaches the limit, the kernel ends it by a signal, and its status is above 128.
+// The log loses the bytes that this cat has read but not written, at most a buffer. The next cat
+// begins a new file. The script ends at the end of its input. It also ends if the disk is full:
+// QEMU then continues without a log.
 const keepLog = `umask 077; ulimit -c 0; ulimit -f "$1"; ` +
 	`while cat >"$0"; [ $? -gt 128 ]; do mv -f "$0" "$0` + olderLog + `"; done`
 

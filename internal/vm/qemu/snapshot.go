@@ -73,7 +73,7 @@ func (d *Driver) save(ctx context.Context, m vm.Machine, name string) error {
 // saveStopped saves the disk, the firmware's variables and the TPM of a stopped VM.
 func (d *Driver) saveStopped(ctx context.Context, m vm.Machine, tag string) (err error) {
 	f := filesOf(m)
-	if err := d.removeStopped(ctx, m, tag); err != nil { // remains of an interrupted Save
+	if err := d.removeStopped(ctx, m, tag); err != nil { // removes the remains of an interrupted Save
 		return err
 	}
 	defer func() {

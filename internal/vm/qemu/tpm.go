@@ -110,7 +110,7 @@ func copyTPM(from, to string) error {
 	return nil
 }
 
-// restoreTPM replaces the state of a TPM by a copy of the state in the folder from. If restoreTPM is
+// restoreTPM replaces the state of a TPM by a copy of the state in another folder. If restoreTPM is
 // interrupted at any point, recoverTPM finds either the old state or the new state.
 func restoreTPM(m vm.Machine, from string) error {
 	f := filesOf(m)

@@ -19,8 +19,7 @@ func (d *Driver) Room(_ context.Context, m vm.Machine, _ vm.DiskFormat) (int64, 
 	return info.Size(), nil
 }
 
-// Export writes the content of the disk to a file. Driver.Fault is called with the operation
-// export.
+// Export writes the content of the disk to a file. The operation for Driver.Fault is "export".
 func (d *Driver) Export(
 	ctx context.Context, m vm.Machine, file string, _ vm.DiskFormat, done func(fraction float64),
 ) error {

@@ -48,7 +48,7 @@ func Installation() []Frame {
 }
 
 // BestAccelerator returns the record's accelerator. If the record names none, it returns
-// vm.Emulated if Slow is set, and else the driver's name.
+// vm.Emulated if Slow is set, and the driver's name if Slow is not set.
 func (d *Driver) BestAccelerator(_ context.Context, m vm.Machine) (string, error) {
 	switch {
 	case m.Accelerator != "":

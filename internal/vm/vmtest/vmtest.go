@@ -44,10 +44,10 @@ type Fixture struct {
 	Read  func(t *testing.T, m vm.Machine) string
 }
 
-// Run runs all tests of the suite except those whose names are in the parameter except. The excepted
-// tests are tests of situations that a virtualisation cannot imitate at all; another test of the same
-// driver must test these situations. A test of a capability that the driver lacks only tests the
-// refusal, or is skipped. Every test has a new fixture.
+// Run runs all tests of the suite except the named ones. An excepted test is about a situation that
+// a virtualisation cannot imitate at all; another test of the same driver must test this situation.
+// A test of a capability that the driver lacks only tests the refusal, or is skipped. Every test
+// has a new fixture.
 func Run(t *testing.T, fixture func(t *testing.T) Fixture, except ...string) {
 	for _, test := range []struct {
 		name string

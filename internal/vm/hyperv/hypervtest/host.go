@@ -41,7 +41,7 @@ type Host struct {
 	Scripts   []string          // the scripts that were run
 	Faults    map[string]string // the errors that cmdlets return, by the cmdlet's name
 	Ignoring  []string          // the notes of VMs whose guests do not shut down
-	Neighbour map[string]string // addresses by MAC address, as Windows writes it
+	Neighbour map[string]string // IP addresses by MAC address, which is in Windows' form
 	// Output replaces the output of scripts, unless Output is empty. Cut is the number of bytes to
 	// which the output is shortened; 0: the output is not shortened.
 	Output string
@@ -133,7 +133,7 @@ func Main(path string, args []string, stdout, stderr io.Writer) int {
 	if waits {
 		interrupted, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 		defer stop()
-		<-interrupted.Done() // or until this process is killed
+		<-interrupted.Done() // waits for an interrupt, unless this process is killed
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, err)

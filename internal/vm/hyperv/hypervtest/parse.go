@@ -58,8 +58,8 @@ func (p *parser) take(token string) bool {
 	return found
 }
 
-// word removes and returns the longest beginning of the rest that consists of letters, digits and
-// the characters in others.
+// word removes a word from the beginning of the rest and returns it. The word is as long as
+// possible, and consists of letters, digits and the characters in the string others.
 func (p *parser) word(others string) string {
 	end := strings.IndexFunc(p.rest, func(r rune) bool {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'

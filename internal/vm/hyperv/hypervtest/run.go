@@ -48,8 +48,8 @@ func (s *session) pipeline(pipeline []call) (out []object, err error) {
 	return out, nil
 }
 
-// call runs one cmdlet. If piped is set, the cmdlet is not the first of its pipeline, and the objects
-// in are the results of the cmdlet before it.
+// call runs one cmdlet. If piped is set, the cmdlet gets the results of the cmdlet before it in the
+// pipeline.
 func (s *session) call(c call, in []object, piped bool) ([]object, error) {
 	values := map[string]any{}
 	for name, value := range c.params {

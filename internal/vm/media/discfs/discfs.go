@@ -34,8 +34,8 @@ func NewImage(r io.ReaderAt, size int64) *Image { return &Image{r: r, size: size
 // Size returns the number of bytes that the image has.
 func (i *Image) Size() int64 { return i.size }
 
-// Expect records that the file system ends at the byte offset end. The error for a read
-// beyond the end of the image then names the size that the image should have.
+// Expect records the byte offset at which the file system ends. The error for a read beyond the end
+// of the image then names the size that the image should have.
 func (i *Image) Expect(end int64) { i.want = max(i.want, end) }
 
 // Missing returns the number of bytes of the file system that lie beyond the end of the

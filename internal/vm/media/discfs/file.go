@@ -59,7 +59,7 @@ type file struct {
 	image  *Image
 	path   string
 	info   info
-	starts []int64 // the offset within the file of each extent
+	starts []int64 // each extent's offset within the file
 	at     int64
 }
 
@@ -123,8 +123,9 @@ func (f *file) ReadAt(p []byte, at int64) (int, error) {
 	return read, nil
 }
 
-// readPart fills the beginning of p with the file's bytes that begin at an offset, but not beyond the
-// end of the extent, or of the record, that holds them. It reads at least one byte.
+// readPart reads bytes of the file from an offset on, at most as many as p can hold, and returns
+// their number. It stops at the end of the extent or record that holds the first byte. It reads at
+// least one byte.
 func (f *file) readPart(p []byte, at int64) (int, error) {
 	if len(f.starts) == 0 {
 		return copy(p, f.info.entry.Inline[at:]), nil

@@ -16,7 +16,7 @@ const (
 	MaxEntries     = 1 << 16
 	maxDepth       = 64
 	maxNameBytes   = 16 << 20 // of all names together
-	maxFolderBytes = 64 << 20 // of the data of all folders together, also of names that are skipped
+	maxFolderBytes = 64 << 20 // of the data of all folders together, including the data of skipped names
 )
 
 // Format reads the structures of one file system.
@@ -51,7 +51,7 @@ type Entry struct {
 
 // Extent is a run of bytes of a file.
 type Extent struct {
-	Offset int64 // on the image; -1 if the bytes are zeros that the image does not hold
+	Offset int64 // bytes from the start of the image; -1 if the bytes are zeros that the image does not hold
 	Length int64
 }
 
@@ -65,7 +65,7 @@ type FS struct {
 
 	mutex       sync.Mutex
 	folders     map[int64]*folder
-	places      map[int64]place // the place of each folder that was in a list so far
+	places      map[int64]place // the place of each folder that a list has named so far
 	entries     int
 	nameBytes   int
 	folderBytes int64
@@ -139,7 +139,7 @@ func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
 }
 
 // Whole returns nil if the image holds the bytes of all its files. If not, the error names the
-// first file of which bytes are missing.
+// first file with missing bytes.
 func (f *FS) Whole() error {
 	return fs.WalkDir(f, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -226,8 +226,8 @@ func (f *FS) read(entry Entry) (*folder, error) {
 	return read, nil
 }
 
-// admit checks a list against the rules for names, the limits of the tree, and the earlier
-// lists: a folder that has two places makes a loop, or a tree of endless size.
+// admit checks a list against the rules for names, the limits of the tree, and the earlier lists. A
+// folder that has two places would make a loop, or a tree of endless size.
 func (f *FS) admit(id int64, children []Child) error {
 	names := make(map[string]bool, len(children))
 	entries, nameBytes := f.entries, f.nameBytes

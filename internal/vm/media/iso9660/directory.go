@@ -117,7 +117,7 @@ func (v *volume) parse(data []byte) (record, int, error) {
 	return r, length, nil
 }
 
-// name decodes a name and cuts its version, as in README.TXT;1.
+// name decodes a name and removes its version, such as the ;1 of README.TXT;1.
 func (v *volume) name(data []byte) string {
 	if len(data) == 1 && data[0] <= 1 {
 		return string(data)

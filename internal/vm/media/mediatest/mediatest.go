@@ -25,7 +25,7 @@ func Run(t testing.TB, tool string, args ...string) {
 	run(t, nil, tool, args...)
 }
 
-// run runs a tool, and writes the tool's standard output to output unless that is nil.
+// run runs a tool. If output is not nil, run writes the tool's standard output to it.
 func run(t testing.TB, output io.Writer, tool string, args ...string) {
 	t.Helper()
 	path, err := exec.LookPath(tool)
@@ -46,7 +46,8 @@ func run(t testing.TB, output io.Writer, tool string, args ...string) {
 	}
 }
 
-// Write writes files below folder. The keys of files are paths relative to folder, with slashes.
+// Write writes files below folder. The keys of the map are paths relative to folder, with slashes;
+// its values are the contents.
 func Write(t testing.TB, folder string, files map[string]string) {
 	t.Helper()
 	for name, content := range files {
@@ -92,7 +93,7 @@ func Joliet(t testing.TB, folder, label string, args ...string) string {
 // Edition is an edition of Windows in an image file.
 type Edition struct {
 	Name       string
-	Properties map[string]string // of the XML document, such as WINDOWS/EDITIONID
+	Properties map[string]string // elements of the XML document, such as WINDOWS/EDITIONID, with their texts
 }
 
 // Server2022 returns the four editions of the evaluation media of Windows Server 2022.

@@ -14,7 +14,7 @@ const SectorSize = 2048
 
 // Sparse is an image in memory of which only some sectors are not zero.
 type Sparse struct {
-	Sectors map[int64][]byte // each of SectorSize bytes
+	Sectors map[int64][]byte // content of SectorSize bytes by sector; all others are zero
 	Size    int64            // of the image
 }
 

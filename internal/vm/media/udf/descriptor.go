@@ -10,7 +10,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/media/discfs"
 )
 
-// Identifiers of descriptor tags, of ECMA-167.
+// Identifiers of descriptor tags, as ECMA-167 defines them.
 const (
 	tagAnchor        = 2
 	tagVolumePointer = 3

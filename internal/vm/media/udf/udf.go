@@ -1,5 +1,5 @@
-// Package udf reads images with the file system UDF 1.02, which Windows installation media
-// have: one partition, sectors of 2,048 bytes, and beside it an ISO 9660 file system that
+// Package udf reads images with the file system UDF 1.02. Windows installation media have this file
+// system in one partition, in sectors of 2,048 bytes. They also have an ISO 9660 file system, which
 // holds only a note.
 //
 // An image is not trusted: each descriptor is checked by its checksum, its CRC and its
@@ -23,7 +23,7 @@ import (
 
 // Limits of the volume's descriptors.
 const (
-	maxVolumeSectors = 256 // of one volume descriptor sequence; Windows media have 16
+	maxVolumeSectors = 256 // sectors of one volume descriptor sequence; Windows media have 16
 	maxSequences     = 8   // the first sequence and its continuations
 )
 
@@ -227,8 +227,8 @@ func (v *volume) readFileSet(at []byte) error {
 	return nil
 }
 
-// sector returns the sector on the image of a block of the partition. It returns an error if
-// any of the count blocks from block on is outside of the partition.
+// sector returns the sector on the image at which a block of the partition begins. It returns an
+// error unless all of the count blocks from this block on are in the partition.
 func (v *volume) sector(block uint32, count int64) (int64, error) {
 	if int64(block)+count > v.length {
 		return 0, discfs.Damage((v.start+int64(block))*discfs.SectorSize,

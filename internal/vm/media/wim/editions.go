@@ -25,7 +25,7 @@ type Image struct {
 	ServicePack     int // the build of the update, such as 587
 	Languages       []string
 	DefaultLanguage string
-	Bytes           int64 // of all files, once installed
+	Bytes           int64 // size of all files, once installed
 }
 
 // document is the XML document of a file.
@@ -59,10 +59,10 @@ type versionElement struct {
 	ServicePack int `xml:"SPBUILD"`
 }
 
-// parseImages parses the XML document, in UTF-16 with a byte order mark, of a file whose
-// header states count images.
+// parseImages parses the XML document of a file, which is UTF-16 with a byte order mark. count is
+// the number of images that the file's header states.
 func parseImages(text []byte, count int) ([]Image, error) {
-	const position = 72 // offset in the header of the reference to the document
+	const position = 72 // the header refers to the document at this offset
 	if len(text) < 2 || text[0] != 0xff || text[1] != 0xfe {
 		return nil, broken(position, "the list of editions is not UTF-16 text")
 	}

@@ -37,7 +37,7 @@ const versionSolid = 0x0e00
 type Info struct {
 	Compression string // none, XPRESS, LZX or LZMS
 	Solid       bool   // many files are compressed together, as in install.esd
-	Part        int    // this file is one part of Parts, from 1
+	Part        int    // number of this file among the Parts files of an image, from 1
 	Parts       int
 	Images      []Image
 }

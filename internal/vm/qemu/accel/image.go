@@ -64,7 +64,7 @@ func image() []byte {
 		[]byte{0x66, 0xb8, data32, 0x00},  // mov ax, data32
 		[]byte{0x8e, 0xd8},                // mov ds, ax
 		[]byte{0x9b, 0xdb, 0xe3},          // finit
-		store(0x4000, 0x037f),             // the FPU's control word of UEFI
+		store(0x4000, 0x037f),             // the value that UEFI gives the FPU's control word
 		[]byte{0xd9, 0x2d, 0, 0x40, 0, 0}, // fldcw [0x4000]
 		[]byte{0xb8, 1, 0, 0, 0},          // mov eax, 1
 		[]byte{0x0f, 0xa2},                // cpuid

@@ -144,7 +144,7 @@ func Plausible(ip netip.Addr) bool {
 	return ip.IsGlobalUnicast() && ip != netip.AddrFrom4([4]byte{255, 255, 255, 255})
 }
 
-// ReadFile returns the content of a file of the guest, which may have at most limit bytes. The
+// ReadFile returns the content of a file of the guest. The file may have at most limit bytes. The
 // guest can return any content. If the agent refuses to read the file, for example because the file
 // does not exist, the error is an ErrRefused.
 func (a *Agent) ReadFile(path string, limit int) (content []byte, err error) {

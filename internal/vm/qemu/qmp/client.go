@@ -43,8 +43,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("QEMU refuses %s: %s", e.Command, e.Desc)
 }
 
-// OfJob reports whether Command began a job that failed. If not, QEMU refused Command itself. After
-// RunJob, Command may be query-jobs or job-dismiss, when the job has begun already.
+// OfJob reports whether Command began a job that failed. If not, QEMU refused Command itself. If
+// RunJob returns such a refusal, Command may be query-jobs or job-dismiss; in this case, the job
+// has begun already.
 func (e *Error) OfJob() bool { return e.Class == jobFailed }
 
 // Version is QEMU's version.
@@ -225,8 +226,8 @@ func (c *Client) read(reader *bufio.Reader) {
 	}
 }
 
-// queue keeps an event for its reader. If too many events wait, queue drops the oldest. Only read
-// calls queue.
+// queue keeps an event for its reader. If too many events wait, queue drops the oldest. Only the
+// method read calls queue.
 func (c *Client) queue(e Event) {
 	for {
 		select {

@@ -26,9 +26,9 @@ type jobState struct {
 	Error  string `json:"error"`
 }
 
-// RunJob starts a job by a command, to whose arguments it adds the job's id as "job-id", and waits
-// until the job has ended. If the wait fails, for example because ctx ends first, RunJob cancels the
-// job.
+// RunJob starts a job by a command, and waits until the job has ended. It adds the job's ID to the
+// command's arguments as "job-id". If the wait fails, for example because ctx ends first, RunJob
+// cancels the job.
 func (c *Client) RunJob(ctx context.Context, command, id string, arguments map[string]any) error {
 	arguments["job-id"] = id
 	if err := c.Run(ctx, command, arguments, nil); err != nil {
