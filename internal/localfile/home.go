@@ -63,7 +63,6 @@ func homeVariable() string {
 // DataFolder returns the user's folder for data that programs keep, always an absolute
 // path: $XDG_DATA_HOME if that is an absolute path, else %LOCALAPPDATA% on Windows and
 // ~/.local/share on other systems.
-
 func DataFolder() (string, error) {
 	if data := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(data) {
 		return data, nil

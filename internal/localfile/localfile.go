@@ -45,8 +45,8 @@ func Replace(path string, content []byte) error {
 	})
 }
 
-// ReplaceBy replaces the file's content, as Replace does, with the bytes that the
-// function write writes. If write fails, the file stays unchanged.
+// ReplaceBy calls the given function, and replaces the file's content with the bytes that this
+// function writes, as Replace does. If the function fails, the file stays unchanged.
 func ReplaceBy(path string, write func(io.Writer) error) error {
 	beside, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.new")
 	if err != nil {

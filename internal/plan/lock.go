@@ -47,7 +47,7 @@ func LockError(err error) error {
 
 // BusyError reports a node that another swdt is changing.
 type BusyError struct {
-	Holder string // what func Holder returned in the swdt that holds the lock; empty: unknown
+	Holder string // the holder of the lock, as the function Holder describes it; empty: unknown
 	Err    error
 }
 

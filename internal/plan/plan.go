@@ -1,6 +1,6 @@
-// Package plan runs an ordered list of small idempotent steps against a node. A step can
-// report what it would change without changing it, so a dry run is the same code, and a
-// second run finds nothing to do.
+// Package plan runs an ordered list of small idempotent steps against a node. A step can report
+// what it would change without changing it, so a dry run executes the same code, and a second run
+// finds nothing to do.
 //
 //   - plan.go: steps, and how to undo them
 //   - run.go: comparing, then applying; reboot.go: continuing after a reboot

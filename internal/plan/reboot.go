@@ -22,7 +22,7 @@ func (run *runner) rebootAfter(ctx context.Context, i int) error {
 	if err := run.reboot(ctx, "swdt: "+result.Change); err != nil {
 		return fmt.Errorf("reboot: %w", err)
 	}
-	// The lock ended with the session that the reboot ended.
+	// The reboot ended the session, and the lock with it.
 	if err := run.lock(ctx); err != nil {
 		return err
 	}
@@ -37,8 +37,8 @@ func (run *runner) rebootAfter(ctx context.Context, i int) error {
 	return run.planAgain(ctx, i+1)
 }
 
-// planAgain compares steps with the node again, since a reboot may have completed or undone their
-// changes. It omits the steps that have failed, and begins at index from.
+// planAgain compares the steps from run.steps[from] on with the node again, since a reboot may have
+// completed or undone their changes. It omits the steps that have failed.
 func (run *runner) planAgain(ctx context.Context, from int) error {
 	for i := from; i < len(run.steps); i++ {
 		if state := run.results[i].State; state != Skipped && state != OK {
@@ -62,8 +62,8 @@ func (run *runner) planAgain(ctx context.Context, from int) error {
 }
 
 // reboot restarts the node and waits for it. If the connection breaks before the agent has
-// answered, that is not a failure: the node may shut down faster, or the step's own
-// installer may have begun the reboot.
+// answered, that is not a failure: the node may shut down before the agent answers, or the step's
+// own installer may have begun the reboot.
 func (run *runner) reboot(ctx context.Context, reason string) error {
 	_, err := run.node.Machine.Reboot(ctx, &agentv1.RebootRequest{Reason: reason})
 	if err != nil && !connectionLost(err) {

@@ -94,7 +94,7 @@ func (r StepResult) row(dryRun bool) []string {
 		state = ui.Warn("reboot required")
 	case r.State == Skipped && dryRun && r.Change != "":
 		return []string{r.Name, "would change", what}
-	case r.State == Failed: // the node's error has the cause
+	case r.State == Failed: // the node's error already reports the cause
 		return []string{r.Name, ui.Bad(state), what}
 	}
 	if what == "" {

@@ -23,8 +23,9 @@ type Options struct {
 	// Ordered reports whether each step needs all previous steps. If false, a step is
 	// tried even if a previous step failed, unless its Needs names that step.
 	Ordered bool
-	// Around is called when a change is needed and the node is locked. It must call the function
-	// apply, for example while the node is drained. nil: Run applies the steps directly.
+	// Around is called when a change is needed and the node is locked. It must call its argument,
+	// which applies the steps, for example while the node is drained. If Around is nil, Run applies the
+	// steps directly.
 	Around func(ctx context.Context, apply func(context.Context) error) error
 	// Elsewhere names the thing that the steps change if that is not a node, such as "the cluster".
 	// If Elsewhere is set, Run locks no node, and the node may be nil.
@@ -62,7 +63,7 @@ func Run(ctx context.Context, n *node.Node, steps []Step, opts Options, r ui.Rep
 		return run.results, run.applyAll(ctx)
 	}
 	err = opts.Around(ctx, run.applyAll)
-	run.explain("not tried") // if applyAll was never called
+	run.explain("not tried") // needed if Around has not called applyAll
 	return run.results, err
 }
 
@@ -73,7 +74,7 @@ type runner struct {
 	reporter ui.Reporter
 	results  []StepResult
 	errs     []error // the error of each step; nil if the step has not failed
-	bootID   string  // known if a reboot is allowed
+	bootID   string  // the node's boot id; empty unless a reboot is allowed
 }
 
 // planAll fills in every result: ok, skipped (needed, not done yet) or failed. It returns the
@@ -112,7 +113,8 @@ func (run *runner) planAll(ctx context.Context) (needed int, err error) {
 
 func (run *runner) applyAll(ctx context.Context) error {
 	for i := range run.steps {
-		if run.opts.Ordered && run.results[i].State == Failed { // step i could not be compared after a reboot
+		// step i could not be compared with the node after a reboot
+		if run.opts.Ordered && run.results[i].State == Failed {
 			run.skipRest(i+1, "not tried")
 			break
 		}
@@ -217,7 +219,7 @@ func (run *runner) failures() error {
 // subject returns the name of the thing that the steps change.
 func (run *runner) subject() string { return cmp.Or(run.opts.Elsewhere, "the node") }
 
-// skipRest records the reason why the needed steps are not tried. It begins at index from.
+// skipRest records the reason why the needed steps from run.steps[from] on are not tried.
 func (run *runner) skipRest(from int, why string) {
 	for i := from; i < len(run.steps); i++ {
 		if run.results[i].State == Skipped {
@@ -235,8 +237,8 @@ func (run *runner) explain(why string) {
 	}
 }
 
-// abandon marks steps as skipped, since they were never compared. It begins at index from. It also
-// records that none of the needed steps has changed anything.
+// abandon marks the steps from run.steps[from] on as skipped, since they were never compared. It
+// also records that none of the earlier needed steps has changed anything.
 func (run *runner) abandon(from int, why string) {
 	run.skipRest(0, "nothing was changed")
 	for i := from; i < len(run.steps); i++ {
@@ -254,8 +256,8 @@ func (run *runner) named(state State) []string {
 	return names
 }
 
-// compare returns the change that the step needs or, if it needs none but follows a step
-// that will make a change, its FollowUp.
+// compare returns the change that the step needs. If the step needs no change but follows a step
+// that will make one, compare returns a change with the step's FollowUp, unless that is empty.
 func (run *runner) compare(ctx context.Context, step Step) (Change, error) {
 	change, err := step.Plan(ctx, run.node)
 	following, ok := step.(Follows)

@@ -19,7 +19,8 @@ type Board struct {
 	story *Story
 	own   string // the label of lines about tasks without a node
 
-	drawing sync.Mutex // held while rows are shown, so that they stay in order; never held in fill
+	// held while rows are shown, so that they stay in order; the method fill never locks it
+	drawing sync.Mutex
 	header  liveLine
 
 	mutex sync.Mutex
@@ -68,8 +69,8 @@ func (b *Board) Add(title, node string) *Task {
 	return t
 }
 
-// Reporter returns the reporter of a node, or of the tasks without a node for "". The steps and
-// transfers that it reports are those of the node's task that runs.
+// Reporter returns the reporter of a node or, if the name is "", of the tasks without a node. The
+// board shows the steps and transfers that it reports with the node's running task.
 func (b *Board) Reporter(node string) Reporter {
 	lines := &reporter{story: b.story, node: b.label(node), about: func() string { return b.about(node) }}
 	if b.story.live == nil {
@@ -85,12 +86,13 @@ func (b *Board) label(node string) string {
 	return node
 }
 
-// Before returns how long a task took in earlier runs, as a text such as "about 40 s", after the task
-// has run for the time elapsed, with or without a download; "" if that is not known. It must not call
-// methods of the board.
+// Before returns how long a task took in earlier runs, as a text such as "about 40 s"; "" if that
+// is not known. Its arguments are the time that the task has run so far, and whether the task has
+// downloaded something. Before must not call methods of the board.
 type Before func(elapsed time.Duration, downloads bool) string
 
-// Begin marks the task as running. The function before may be nil.
+// Begin marks the task as running. If its argument is nil, the board does not show how long the
+// task took before.
 func (t *Task) Begin(before Before) {
 	if t == nil {
 		return
@@ -144,14 +146,16 @@ func (t *Task) line(text string) {
 	b.story.line(levelInfo, b.label(t.node), text)
 }
 
-// Downloading reports to r that its work downloads something that the next run will find on your machine. Work on other nodes may wait for the same download.
+// Downloading informs the reporter of some work that this work downloads something. The next run
+// will find the downloaded data on your machine. Work on other nodes may wait for the same
+// download.
 func Downloading(r Reporter) {
 	if d, ok := r.(interface{ downloading() }); ok {
 		d.downloading()
 	}
 }
 
-// downloading marks all running tasks, since they may share the download.
+// downloading records a download for all running tasks, since they may share the download.
 func (b *Board) downloading() {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -162,7 +166,7 @@ func (b *Board) downloading() {
 
 func (b *Board) now() time.Time { return b.story.options.Now() }
 
-// running returns the task of a node that runs; nil if none runs.
+// running returns the running task of a node; nil if no task of the node is running.
 func (b *Board) running(node string) *Task {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -197,7 +201,7 @@ func (t *Task) expected() string {
 	return t.before(t.board.now().Sub(t.begun), t.downloads)
 }
 
-// show makes the rows visible, in their order: a question may have removed them.
+// show makes the rows visible, in their order. A question may have removed the rows before.
 func (b *Board) show() {
 	b.drawing.Lock()
 	defer b.drawing.Unlock()
@@ -265,8 +269,8 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%dm%02ds", seconds/60, seconds%60)
 }
 
-// boardReporter shows steps and transfers in the row of the node's running task. Before the first task
-// of the node runs, it has a line of its own, as without a board.
+// boardReporter shows steps and transfers in the row of the node's running task. Before the first
+// task of the node runs, the reporter has a line of its own, as without a board.
 type boardReporter struct {
 	*liveReporter
 	board *Board

@@ -23,7 +23,7 @@ func NewPage(w io.Writer, colour bool) *Page {
 	return &Page{shown: NewPrintableWriter(&colourist{w: Raw(w), colour: colour})}
 }
 
-// IsWide reports whether w is a page that may have all columns of a table.
+// IsWide reports whether w is a page whose tables have all their columns.
 func IsWide(w io.Writer) bool {
 	page, ok := w.(*Page)
 	return ok && page.Wide

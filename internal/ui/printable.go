@@ -97,8 +97,8 @@ func (p *PrintableWriter) Flush() error {
 	return err
 }
 
-// appendPrintable appends the printable form of text to clean. It returns as rest the end
-// of text that it can only convert after more text has arrived.
+// appendPrintable appends the printable form of text to clean and returns the result. It also
+// returns the end of text if this end can only be converted after more text has arrived.
 func appendPrintable(clean, text []byte) (whole, rest []byte) {
 	for len(text) > 0 {
 		plain := indexOdd(text)

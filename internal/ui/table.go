@@ -21,7 +21,7 @@ func Table(w io.Writer, header []string, rows [][]string) error {
 	return Lines(w, all)
 }
 
-// TableOr is like Table. If there are no rows, it writes its parameter nothing as the only line,
+// TableOr is like Table. If there are no rows, it writes one line with the given text instead,
 // since a header alone would not show whether anything was checked.
 func TableOr(w io.Writer, nothing string, header []string, rows [][]string) error {
 	if len(rows) == 0 {

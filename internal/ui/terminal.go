@@ -8,11 +8,10 @@ import (
 	"golang.org/x/term"
 )
 
-// Terminal is a stream that a person reads. All text written to it passes a
-// PrintableWriter, so that no text controls the terminal, whatever its source. Only two
-// things are written to Raw instead: swdt's own control sequences, around text that is
-// Printable, and the output of programs that the user runs and that use the terminal
-// meanwhile.
+// Terminal is a stream that a person reads. All text written to it passes a PrintableWriter, so
+// that no text controls the terminal, whatever its source. Only two things are written to Raw
+// instead. One is swdt's own control sequences, around text that is Printable. The other is the
+// output of programs that the user runs and that use the terminal meanwhile.
 type Terminal struct {
 	file *os.File
 

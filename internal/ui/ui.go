@@ -29,8 +29,8 @@ type Reporter interface {
 	Warn(format string, args ...any)
 	// Debug reports a line for -v.
 	Debug(format string, args ...any)
-	// Transfer starts the progress of a transfer of total bytes; the returned Progress
-	// must be ended.
+	// Transfer starts to report a transfer of the given number of bytes. The caller must end the
+	// returned Progress.
 	Transfer(label string, total int64) Progress
 }
 

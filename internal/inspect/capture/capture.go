@@ -55,7 +55,7 @@ type Options struct {
 	// packets while it captures.
 	Round   time.Duration
 	Fetched func(Round) error
-	Folder  string // for the files that Fetched receives
+	Folder  string // the local folder for the files that Fetched receives
 
 	// Closing Stop ends the capture. If Stop is nil, only For and the end of the context end the
 	// capture.

@@ -28,7 +28,7 @@ func (n Names) Of(p Packet) Packet {
 
 // sources opens a part's files. The returned sources name and count the packets while the packets
 // are read. The method Done of a source closes the file, and then passes the file's path to the
-// function after, unless that function is nil.
+// given function, unless that is nil.
 func (part Part) sources(count *Count, after func(path string) error) (all []pcapng.Source, err error) {
 	for _, one := range []struct {
 		path      string
@@ -123,8 +123,8 @@ func (n Names) interfaceOf(component string, data []byte, linkType uint16) (name
 	return n.Node, description
 }
 
-// podOf returns the pod of the node that sent the packet, else the one that receives it,
-// else "".
+// podOf returns the pod of the node that sent the packet or, if no pod of the node sent it, the pod
+// that receives it. It returns "" if there is no such pod either.
 func (n Names) podOf(data []byte, linkType uint16) string {
 	if len(n.Pods) == 0 || linkType != pcapng.Ethernet {
 		return ""

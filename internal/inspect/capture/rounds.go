@@ -31,7 +31,7 @@ type fetching struct {
 	cancel context.CancelFunc
 	rounds chan captureplan.Rounds // receives the closed rounds; the channel is closed after the last one
 	gone   chan struct{}
-	err    error // set before gone is closed
+	err    error // set before the channel gone is closed
 }
 
 // fetchRounds fetches each round after the round is closed. If a fetch fails, the capture
@@ -84,9 +84,9 @@ type fetcher struct {
 	last       int // number of the last round that was fetched
 }
 
-// fetchAll fetches each round after the round is closed; the channel has the closed rounds. After the
-// last one, fetchAll fetches the rest: the round that the end of the capture has closed, and rounds
-// that the node's guardian did not report because the guardian ended early.
+// fetchAll fetches each round after the channel has reported that the round is closed. When the
+// channel itself is closed, fetchAll fetches the rest: the round that the end of the capture has
+// closed, and rounds that the node's guardian did not report because the guardian ended early.
 func (f *fetcher) fetchAll(ctx context.Context, closed <-chan captureplan.Rounds) error {
 	for {
 		select {

@@ -70,15 +70,16 @@ type meanwhile interface {
 	because(err error) error
 }
 
-// nothing implements meanwhile for a capture into a log, which needs no processing.
+// nothing is the meanwhile of a capture into a log, whose packets are not processed while the node
+// captures.
 type nothing struct{}
 
 func (nothing) closed(context.Context, captureplan.Rounds) {}
 func (nothing) end(context.Context) error                  { return nil }
 func (nothing) because(err error) error                    { return err }
 
-// begun calls Options.Begun, and returns the meanwhile for a capture that has started. This
-// meanwhile prints packets, fetches rounds, or does nothing.
+// begun calls Options.Begun, and returns the meanwhile of a capture that has started: a value that
+// prints packets, fetches rounds, or does nothing.
 func (o Options) begun(ctx context.Context, n *node.Node, d Dialect, plan captureplan.Plan,
 	fail context.CancelFunc) meanwhile {
 	if o.Begun != nil {
@@ -93,8 +94,8 @@ func (o Options) begun(ctx context.Context, n *node.Node, d Dialect, plan captur
 	return nothing{}
 }
 
-// unseen returns the meanwhile for a capture that ended before the node reported its start.
-// If the capture is live and has written no text, this meanwhile does nothing.
+// unseen returns the meanwhile of a capture that ended before the node reported its start. If the
+// capture is live and has written no text, the returned value does nothing.
 func (o Options) unseen(ctx context.Context, n *node.Node, d Dialect, plan captureplan.Plan,
 	fail context.CancelFunc) meanwhile {
 	_, err := n.Files.Stat(ctx, &agentv1.StatRequest{Path: captureplan.TextFile(plan.ID)})

@@ -15,14 +15,14 @@ import (
 // that are more than maxLag older than the latest Until of all nodes are written without waiting.
 const maxLag = 10 * time.Second
 
-// Stream writes the rounds of several nodes as one capture while they arrive, in order of time: a
-// packet waits until no node can send an older packet, or until some node is ahead of the packet by
-// more than maxLag.
+// Stream writes the rounds of several nodes as one capture while they arrive. It writes the packets
+// in order of time: a packet waits until no node can send an older packet, or until some node is
+// ahead of the packet by more than maxLag.
 type Stream struct {
 	mu     sync.Mutex
 	merger *pcapng.Merger
-	// until has, for each node that has not ended, a time after which the node's next packets were
-	// captured.
+	// until maps each node that has not ended to a time. The node's next packets were captured
+	// after this time.
 	until  map[string]time.Time
 	counts map[string]*Count
 }
@@ -45,7 +45,7 @@ func NewStream(to io.Writer, nodes ...string) (*Stream, error) {
 }
 
 // Add adds packets of a node, and removes the packets' files after the packets were written. The
-// node's later packets were captured after until. A zero until means that this time is unknown.
+// node's later packets were captured after the given time; zero means that no such time is known.
 func (s *Stream) Add(part Part, until time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -46,7 +46,7 @@ type Task struct {
 	remedies func(node, text string) string
 }
 
-// Table stores a table twice: the document as JSON, and the text that the function text writes.
+// Table stores a table twice: the document as JSON, and the text that the given function writes.
 func (t *Task) Table(name string, document any, text func(io.Writer) error) error {
 	if err := t.folder.table(name, document, text); err != nil {
 		return err
@@ -75,8 +75,8 @@ func (t *Task) place(folder, path string) string {
 	return folder + "/" + safePath(t.folder.redactor.String(path))
 }
 
-// write stores the output of fill as a file. If fill fails, write stores the output up to the
-// failure.
+// write calls fill, and stores the bytes that fill writes as a file. If fill fails, write stores
+// the bytes up to the failure.
 func (t *Task) write(record FileRecord, limit int64, fill func(io.Writer) error) error {
 	o, path, err := t.folder.output(record.Path, limit)
 	if err != nil {

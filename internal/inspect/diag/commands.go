@@ -19,7 +19,7 @@ type Command struct {
 	Name    string
 	About   string
 	Line    []string
-	Script  string // PowerShell instead of Line, for facts that no program prints
+	Script  string // a PowerShell script instead of Line, for facts that no program prints
 	From    Profile
 	Timeout time.Duration
 }

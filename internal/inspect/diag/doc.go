@@ -55,7 +55,7 @@ func (p *Profile) Set(name string) error {
 // Type returns the allowed values, for a flag's usage text.
 func (p *Profile) Type() string { return "quick|network|full" }
 
-// of returns quick, network or full: the value for profile p.
+// of returns one of its last three arguments, the one for profile p.
 func of[T any](p Profile, quick, network, full T) T { return [...]T{quick, network, full}[p] }
 
 // Defaults of Options.

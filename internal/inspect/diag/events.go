@@ -14,7 +14,6 @@ import (
 )
 
 // eventRow is an event in the table "events".
-
 type eventRow struct {
 	Time     time.Time      `json:"time"`
 	Channel  string         `json:"channel"`

@@ -103,8 +103,8 @@ func namedFiles(line string) (paths []string) {
 	return paths
 }
 
-// read stores a part of a file of the node. The part begins at offset. The parameter most is the
-// maximum number of bytes of the part.
+// read stores a part of a file of the node. The part begins at offset, and has at most the given
+// number of bytes.
 func (t *Task) read(ctx context.Context, record FileRecord, path string, offset, most int64) error {
 	if record.Raw {
 		ctx = unredacted(ctx)
@@ -125,7 +125,8 @@ func (t *Task) read(ctx context.Context, record FileRecord, path string, offset,
 		if err != nil {
 			return fmt.Errorf("read %s: %w", record.From, err)
 		}
-		for left := most; left >= 0; { // reads at least one byte more than most, to detect a longer file
+		// reads at least one byte more than the maximum, to detect a longer file
+		for left := most; left >= 0; {
 			reply, err := stream.Recv()
 			if errors.Is(err, io.EOF) {
 				return nil

@@ -30,10 +30,11 @@ import (
 
 // Options configure the gathering.
 type Options struct {
-	Profile  Profile
-	Redact   []string // the user's own patterns, see package redact
-	Version  string   // of swdt
-	Parallel int      // nodes at a time, at most MostNodes; 0: MostNodes
+	Profile Profile
+	Redact  []string // the user's own patterns, see package redact
+	Version string   // of swdt
+	// the number of nodes to gather from at a time, at most MostNodes; 0: MostNodes
+	Parallel int
 	// Timeout limits the gathering from all nodes; the bundle has the results that were
 	// gathered until then. 0: no limit.
 	Timeout time.Duration
@@ -111,8 +112,9 @@ type gathering struct {
 	options  Options
 	root     string
 	redactor *redact.Redactor
-	reading  chan struct{} // one element for each file that is being read; its capacity is readers
-	owners   clusterOwners
+	// one element for each file that is being read; the capacity is the constant readers
+	reading chan struct{}
+	owners  clusterOwners
 
 	mutex   sync.Mutex
 	folders map[string]bool // the folders' names in lower case, since some file systems ignore case

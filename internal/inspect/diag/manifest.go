@@ -19,19 +19,19 @@ type Manifest struct {
 	SWDT    string    `json:"swdt"` // version of swdt
 	Created time.Time `json:"created"`
 	Profile string    `json:"profile"`
-	// Patterns is how many patterns of the user were redacted. The patterns are not stored.
+	// Patterns is the number of the user's own patterns for redaction. The patterns are not stored.
 	Patterns int          `json:"patterns"`
 	Nodes    []NodeRecord `json:"nodes"`
 }
 
 // The results of nodes and collectors.
 const (
-	Whole   = "whole"   // a node: nothing failed
-	Partial = "partial" // a node: some collectors failed
-	Done    = "done"    // a collector: nothing failed
-	Absent  = "absent"  // a collector: the node does not have the object that the collector reads
-	Failed  = "failed"  // a node or a collector
-	Late    = "late"    // a collector: it did not end in time
+	Whole   = "whole"   // for a node: nothing failed
+	Partial = "partial" // for a node: some collectors failed
+	Done    = "done"    // for a collector: nothing failed
+	Absent  = "absent"  // for a collector: the node lacks the object to read
+	Failed  = "failed"  // for a node or a collector
+	Late    = "late"    // for a collector: it did not end in time
 )
 
 // NodeRecord is the part of the manifest about one node.
@@ -39,7 +39,7 @@ type NodeRecord struct {
 	Name       string            `json:"name"`
 	Folder     string            `json:"folder"` // in the bundle
 	Result     string            `json:"result"`
-	Error      string            `json:"error"` // why nothing was gathered, or which collector failed first
+	Error      string            `json:"error"` // why nothing was gathered, or the first failure; or empty
 	Began      time.Time         `json:"began"`
 	Seconds    float64           `json:"seconds"`
 	Windows    string            `json:"windows"`
@@ -83,7 +83,7 @@ type FileRecord struct {
 	Path  string `json:"path"` // in the bundle
 	From  string `json:"from"` // a path on the node, a command or an event channel
 	Bytes int64  `json:"bytes"`
-	Cut   string `json:"cut"` // describes the part that is missing
+	Cut   string `json:"cut"` // the part that is missing, in words; empty: none
 	Log   bool   `json:"log"`
 	Raw   bool   `json:"raw"` // nothing in the file is redacted
 	// LinesOnly marks a document that could not be parsed, since it is invalid, cut or too large.

@@ -96,7 +96,7 @@ func (b *Bundle) table(n NodeRecord, name, kind string, take func(io.Reader) err
 	return b.read(n.table(name, kind), take)
 }
 
-// read finds a file of the bundle and passes the file's content to the function take. It rejects a
+// read finds a file of the bundle and passes the file's content to the given function. It rejects a
 // bundle if one of the paths up to that file leads out of the bundle, since the user may unpack the
 // bundle.
 func (b *Bundle) read(name string, take func(io.Reader) error) error {

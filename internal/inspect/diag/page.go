@@ -116,8 +116,8 @@ type part struct {
 	cut  bool
 }
 
-// readPart reads a part of a file, of at most `most` bytes. If the file is larger, readPart returns
-// the file's last lines if end is true, otherwise its first lines.
+// readPart reads a file. If the file is larger than the given number of bytes, readPart returns
+// only whole lines that fit: the last lines if end is true, else the first lines.
 func readPart(file string, most int64, end bool) (p part, err error) {
 	f, err := os.Open(file)
 	if err != nil {

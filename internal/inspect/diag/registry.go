@@ -16,7 +16,6 @@ import (
 
 // registryKeys returns the registry keys whose values are stored. The second field of a key, levels,
 // is the number of levels of subkeys whose values are stored too. To add a key, add an entry.
-
 func registryKeys() []registryKey {
 	const services, windows = `HKLM\SYSTEM\CurrentControlSet\Services\`,
 		`HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion`

@@ -25,7 +25,7 @@ type Fact[T any] struct {
 	Unknown string `json:"unknown,omitempty"`
 }
 
-// Known returns the fact that has value.
+// Known returns a known fact with this value.
 func Known[T any](value T) Fact[T] { return Fact[T]{Value: &value} }
 
 // factOf returns a known fact with value. If err is not nil, factOf returns an unknown fact with
@@ -91,7 +91,7 @@ type Facts struct {
 	Swaps      Fact[[]Swap]                       `json:"transactions"`
 
 	// kubelet.
-	Programs     Fact[map[string]Program]     `json:"programs"`           // of kubelet, containerd, kube-proxy
+	Programs     Fact[map[string]Program]     `json:"programs"`           // kubelet, containerd, kube-proxy
 	Changeable   Fact[[]preflight.Changeable] `json:"changeablePrograms"` // programs that ordinary accounts can change
 	KubeletFlags Fact[map[string]string]      `json:"kubeletFlags"`
 	Kubelet      Fact[KubeletConfig]          `json:"kubeletConfig"`
@@ -180,7 +180,7 @@ type FirewallRule struct {
 	Name     string `json:"name"`
 	Allow    bool   `json:"allow"`
 	Protocol string `json:"protocol"`          // tcp, udp, any, …
-	Ports    string `json:"ports,omitempty"`   // 10250, 8000-8100; empty: any
+	Ports    string `json:"ports,omitempty"`   // such as 10250 or 8000-8100; empty: any port
 	Program  string `json:"program,omitempty"` // empty: any
 }
 

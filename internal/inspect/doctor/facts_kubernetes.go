@@ -32,7 +32,8 @@ type KubeletConfig struct {
 	ClusterDNS               *[]string `json:"clusterDNS,omitempty"`
 	RotateCertificates       *bool     `json:"rotateCertificates,omitempty"`
 	ContainerLogMaxSize      *string   `json:"containerLogMaxSize,omitempty"`
-	Problem                  string    `json:"problem,omitempty"` // why the configuration cannot be read
+	// why the files cannot be read; or empty
+	Problem string `json:"problem,omitempty"`
 }
 
 // Health is the answer to a health check.
@@ -50,8 +51,9 @@ type Kubeconfig struct {
 	Server    string `json:"server,omitempty"` // URL
 	// BootstrapServer is the server in the bootstrap kubeconfig.
 	BootstrapServer string   `json:"bootstrapServer,omitempty"`
-	CAHashes        []string `json:"caHashes,omitempty"` // sha256:…, as kubeadm writes them
-	Problem         string   `json:"problem,omitempty"`  // why the kubeconfig cannot be read
+	CAHashes        []string `json:"caHashes,omitempty"` // each is sha256:…, as kubeadm writes it
+	// why the kubeconfig cannot be read; or empty
+	Problem string `json:"problem,omitempty"`
 }
 
 // Certificate is one of kubelet's certificates, or the certificate of the cluster's CA.
@@ -137,7 +139,7 @@ type Image struct {
 // CNI is the pod network's configuration on the node.
 type CNI struct {
 	Folder   string    `json:"folder"`
-	Files    []CNIFile `json:"files"`    // sorted by name; the runtime uses the first
+	Files    []CNIFile `json:"files"`    // sorted by name; the runtime uses the first file
 	Binaries []string  `json:"binaries"` // names of the files in the binary folders
 	// Folders are the folders in which the runtime looks for binaries.
 	Folders []string `json:"folders"`
@@ -155,7 +157,7 @@ type CNIFile struct {
 type Server struct {
 	URL      string   `json:"url"`
 	Version  string   `json:"version,omitempty"`
-	Error    string   `json:"error,omitempty"` // why the API server does not answer
+	Error    string   `json:"error,omitempty"` // why the API server does not answer; or empty
 	CAHashes []string `json:"caHashes,omitempty"`
 }
 

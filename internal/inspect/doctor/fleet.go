@@ -43,9 +43,9 @@ func Unexamined(name string, err error) NodeReport {
 	return newNodeReport(fleet.NewOutcome(name, fleet.Failed, err), Report{})
 }
 
-// ExamineAll runs the rules with the given ids (no ids: all rules) on the facts of nodes, and returns
-// the reports sorted by the nodes' names. The function remedies completes the swdt commands in a text
-// about a node, so that the user can paste them.
+// ExamineAll runs the rules with the given ids (no ids: all rules) on the facts of nodes, and
+// returns the reports sorted by the nodes' names. It calls remedies to complete the swdt commands
+// in a text about a node, so that the user can paste them.
 func ExamineAll(all []Facts, remedies func(node, text string) string, rules ...string) (nodes []NodeReport) {
 	for _, facts := range all {
 		report, err := Examine(facts, rules...)

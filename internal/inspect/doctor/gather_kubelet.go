@@ -227,9 +227,9 @@ func faults() map[string][]int {
 		"Service Control Manager":        {7000, 7001, 7009, 7022, 7023, 7024, 7031, 7034},
 		"EventLog":                       {6008},   // an unexpected shutdown
 		"Microsoft-Windows-Kernel-Power": {41},     // an unexpected shutdown, reported by the kernel
-		"disk":                           {7, 51},  // bad block, error while paging
+		"disk":                           {7, 51},  // 7: a bad block; 51: an error while paging
 		"Ntfs":                           {55},     // a damaged file system
-		"Microsoft-Windows-Ntfs":         {55, 98}, // a damaged file system, on newer builds
+		"Microsoft-Windows-Ntfs":         {55, 98}, // a damaged file system (newer builds)
 		"Microsoft-Windows-Resource-Exhaustion-Detector": {2004}, // out of virtual memory
 	}
 }

@@ -25,7 +25,7 @@ func (g *gatherer) runtime(ctx context.Context) error {
 	if err != nil {
 		return g.noRuntime(r, err)
 	}
-	defer func() { _ = client.Close() }() // all answers were received
+	defer func() { _ = client.Close() }() // harmless if it fails, since all answers were received
 	version, err := client.Runtime.Version(ctx, &runtimev1.VersionRequest{})
 	if err != nil {
 		return g.noRuntime(r, err)

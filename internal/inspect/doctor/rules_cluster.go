@@ -171,8 +171,8 @@ func podRules() []Rule {
 	}
 }
 
-// maxPending is the age from which a pod that is still Pending is reported. It is also the time
-// after the grace period of a deleted pod after which the pod is reported if it still exists.
+// maxPending is the age from which a pod that is still Pending is reported. A deleted pod that
+// still exists is reported when maxPending has passed since the end of the pod's grace period.
 const maxPending = 5 * time.Minute
 
 func lookAtWaiting(f *Facts) (all []finding.Finding) {
@@ -245,8 +245,8 @@ func podNetworkRules() []Rule {
 }
 
 // neededByPods returns r with two exceptions. The returned rule finds nothing if a Windows service
-// is named like the rule, since the service replaces the DaemonSet. If no pod of this node is in
-// the pod network, the findings of the returned rule have the severity Info.
+// has the rule's ID as its name, since the service replaces the DaemonSet. If no pod of this node
+// is in the pod network, the findings of the returned rule have the severity Info.
 func neededByPods(r Rule) Rule {
 	look := r.look
 	r.look = func(f *Facts) []finding.Finding {

@@ -109,9 +109,8 @@ func minorOf(text string) (int, bool) {
 	return int(v.Minor()), true
 }
 
-// lookAtContainerdVersion applies two limits: kubelet 1.26 and later support only CRI
-// v1, which containerd supports since 1.6, and kubelet 1.35 is the last version that
-// supports containerd 1.
+// lookAtContainerdVersion applies two limits: kubelet 1.26 and later support only CRI v1, which
+// containerd supports since 1.6, and kubelet 1.35 is the last version that supports containerd 1.x.
 func lookAtContainerdVersion(f *Facts) []finding.Finding {
 	kubelet, containerd := (*f.Programs.Value)["kubelet"].Version, (*f.Programs.Value)["containerd"].Version
 	minor, ok := minorOf(kubelet)
@@ -153,7 +152,7 @@ func lookAtCondition(kind, what string) func(*Facts) []finding.Finding {
 func lookAtHandlers(f *Facts) (all []finding.Finding) {
 	handlers := f.Containerd.Value.Handlers
 	if len(handlers) == 0 {
-		return nil // the configuration lists none, so containerd's own defaults apply
+		return nil // the configuration lists no handlers, so containerd's own defaults apply
 	}
 	for _, class := range *f.RuntimeClasses.Value {
 		if slices.Contains(handlers, class.Handler) {
@@ -276,7 +275,7 @@ func lookAtImagesInUse(f *Facts) (all []finding.Finding) {
 			continue
 		}
 		for _, c := range *f.InUse.Value {
-			// A container that runs with such an image is a HostProcess container or
+			// A running container whose image does not fit the build is a HostProcess container or
 			// isolated by Hyper-V.
 			if c.State != "running" && image.is(c.Image) {
 				all = append(all, finding.New(fmt.Sprintf("%s, the node has build %s", image.madeFor(), build),

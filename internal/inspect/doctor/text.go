@@ -80,7 +80,8 @@ func writeReasons(w io.Writer, reports []Report, o TextOptions) error {
 	return nil
 }
 
-// reasons returns each reason for skipped rules once, after the rules that were skipped for it.
+// reasons returns one text for each reason why rules were skipped: the names of the rules, then the
+// reason.
 func (r Report) reasons() (all []string) {
 	var rules grouping
 	for _, s := range r.Skipped {

@@ -73,7 +73,8 @@ type selected struct {
 	ids     []int
 }
 
-// union returns a selection of the events of one channel that s or other selects.
+// union returns the selection of all events that at least one of two selections selects. Both must
+// be selections of the same channel.
 func (s selected) union(other selected) selected {
 	if len(s.ids) == 0 || len(other.ids) == 0 {
 		return selected{channel: s.channel}

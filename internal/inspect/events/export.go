@@ -6,9 +6,9 @@ import (
 	"io"
 )
 
-// Export writes the channel's last events into a new file on the node in Windows' own
-// format (.evtx), which Event Viewer opens. The parameter last is the maximum number of events.
-// Export writes fewer events if the numbers of the channel's records have gaps.
+// Export writes the channel's last events, at most the given number, into a new file on the node in
+// Windows' own format (.evtx), which Event Viewer opens. It writes fewer events if the numbers of
+// the channel's records have gaps.
 func (c Channel) Export(ctx context.Context, last int, path string) error {
 	newest, err := c.newest(ctx)
 	if err != nil {

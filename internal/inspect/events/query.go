@@ -9,8 +9,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/format/logline"
 )
 
-// arguments returns wevtutil's arguments for the events of a channel that follow the record
-// with the number after. The query contains only numbers and times, and no text of a user.
+// arguments returns wevtutil's arguments for the events of a channel with record numbers greater
+// than after. The query contains only numbers and times, and no text of a user.
 func (q Query) arguments(s selected, after uint64) []string {
 	args := []string{"qe", s.channel, "/f:RenderedXml", "/uni:true"}
 	if query := q.xpath(s.ids, after); query != "" {

@@ -108,12 +108,13 @@ type Position struct {
 	caughtUp bool   // all stored events were emitted
 }
 
-// Read emits the channel's stored events, and with Follow new ones until ctx ends.
+// Read emits the channel's stored events. If q.Follow is set, Read then emits new events until ctx
+// ends.
 func (c Channel) Read(ctx context.Context, q Query, emit Emit) error {
 	return c.Resume(ctx, q, &Position{}, emit)
 }
 
-// Resume is like Read, but begins at the position at. Resume updates the position, so that the
+// Resume is like Read, but begins at the given position. Resume updates the position, so that the
 // caller can continue after an error.
 func (c Channel) Resume(ctx context.Context, q Query, at *Position, emit Emit) error {
 	if !at.caughtUp {
@@ -173,7 +174,7 @@ func (c Channel) stored(ctx context.Context, q Query, at *Position, emit Emit) e
 		}
 		batch = append(batch, e)
 		switch {
-		// Only with Wants: drop all but the last events.
+		// This case occurs only with Wants. It drops all but the last events.
 		case keep && len(batch) > 2*q.Last:
 			batch = slices.Delete(batch, 0, len(batch)-q.Last)
 		case !keep && len(batch) == batchSize:
@@ -229,8 +230,8 @@ func (c Channel) follow(ctx context.Context, q Query, at *Position, emit Emit) e
 	}
 }
 
-// ask queries the events that follow the record with the number after, passes every event to the
-// function each, and returns the highest record number (0 if there are no events).
+// ask queries the events with record numbers greater than after. It passes every event to the given
+// function, and returns the highest record number (0 if there are no events).
 func (c Channel) ask(ctx context.Context, q Query, after uint64, each func(Event) error) (highest uint64, err error) {
 	d := &decoder{each: func(e Event) error {
 		highest = max(highest, e.Record)

@@ -169,7 +169,6 @@ func spelled(data []Datum) string {
 
 // clean replaces the characters that XML 1.0 does not allow with spaces. Windows writes such
 // characters, literally or as character references.
-
 func clean(text []byte) []byte {
 	text = bytes.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xfffe || r == 0xffff {

@@ -46,10 +46,10 @@ type System struct {
 	Memory    *Memory       `json:"memory"`
 	CPU       *CPU          `json:"cpu"`
 	Processes []ProcessInfo `json:"processes"`
-	// Failure is the reason why the service did not return the counters.
+	// Failure is the reason why the service did not return the counters; "" if it returned them.
 	Failure string `json:"failure"`
 
-	Raw json.RawMessage `json:"raw"` // the service's own document
+	Raw json.RawMessage `json:"raw"` // the service's own JSON document of the system
 }
 
 // Memory is memory usage in bytes.

@@ -16,10 +16,11 @@ import (
 type Way string
 
 const (
-	// ByRuntime runs a command through the container runtime: with separate streams, the real exit
-	// code, and the container's own user and environment, also in HostProcess containers, which are
-	// not compute systems. The command has no stdin. The output of the command arrives when the
-	// command has ended, and is limited to 16 MB.
+	// ByRuntime runs a command through the container runtime. The command has separate streams for
+	// stdout and stderr, and the container's own user and environment. Its real exit code is
+	// returned. This also works for HostProcess containers, which are not compute systems. The
+	// command has no stdin. The output of the command arrives when the command has ended, and is
+	// limited to 16 MB.
 	ByRuntime Way = "cri"
 	// ByTool runs a command with the node's hcsdiag.exe, for compute systems that the
 	// runtime does not know. The exit code is hcsdiag's, which may differ from the

@@ -22,8 +22,8 @@ type Target struct {
 	Pipe string // the named pipe of the container runtime
 }
 
-// Into finds a container of a node, calls the function found, and then the function work for the
-// container. The function found can finish other output before the function work uses the streams.
+// Into finds a container of a node, and then calls its last two arguments. The first of them can
+// finish other output before the second, the work for the container, uses the streams.
 func Into(
 	ctx context.Context, n *node.Node, target Target, s command.Streams, r ui.Reporter, found func(), work Work,
 ) (code int, err error) {

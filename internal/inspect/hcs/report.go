@@ -91,7 +91,6 @@ func (c Systems) table(wide bool) ui.Listing {
 }
 
 // ownerName returns a program's name without its folder and without the suffix .exe.
-
 func ownerName(program string) string {
 	return strings.TrimSuffix(path.Base(strings.ReplaceAll(program, `\`, "/")), ".exe")
 }

@@ -47,8 +47,8 @@ func FindNetwork(ctx context.Context, compute agentv1.ComputeClient, name string
 	return Network{}, missing
 }
 
-// AwaitNetwork waits at most limit until a node has the network with this name. It passes the reason
-// for the wait to the function report each time the network is not there yet.
+// AwaitNetwork waits at most limit until a node has the network with this name. Each time the
+// network is not there yet, AwaitNetwork passes the reason for the wait to the given function.
 func AwaitNetwork(ctx context.Context, compute agentv1.ComputeClient, name string, limit time.Duration,
 	report func(state string)) (found Network, err error) {
 	err = wait.Condition{

@@ -31,7 +31,7 @@ type Vertex struct {
 // one load balancer for each port of the Service.
 type Bundle struct {
 	Service   string   // "": no Service, or the Service is unknown
-	Lines     []string // 10.96.0.10  53/tcp, 53/udp
+	Lines     []string // such as "10.96.0.10  53/tcp, 53/udp"
 	Endpoints []string // IDs
 }
 

@@ -248,7 +248,7 @@ func first(texts []string) string {
 
 // compareIPs orders addresses; texts that are not addresses come first.
 func compareIPs(a, b string) int {
-	x, _ := netip.ParseAddr(a) // the zero address is before all others
+	x, _ := netip.ParseAddr(a) // the zero Addr, the result for invalid text, sorts first
 	y, _ := netip.ParseAddr(b)
 	return cmp.Or(x.Compare(y), cmp.Compare(a, b))
 }

@@ -110,8 +110,8 @@ func (r Report[N]) Names() (all []string) {
 	return all
 }
 
-// reporter returns a function that builds a Report from the results of nodes. It builds the part
-// about each node with the function of.
+// reporter returns a function that builds a Report from the results of nodes. The given function
+// builds the part about one node.
 func reporter[N identified](of func(fleet.Outcome, View) N) func([]fleet.Result[View]) any {
 	return func(results []fleet.Result[View]) any {
 		report := Report[N]{Nodes: []N{}}

@@ -67,11 +67,12 @@ func (g Graph) SVG(w io.Writer) error {
 	return err
 }
 
-// picture collects the elements: lines has the load balancers with their connections, and
-// is drawn first, so that the boxes of networks cover the ends of the connections.
+// picture collects the elements of the SVG file. Load balancers with their connections are in
+// lines, which are drawn first, so that the boxes of networks cover the ends of the connections.
 type picture struct {
 	lines, boxes strings.Builder
-	at           map[string]float64 // vertical middle of an endpoint's row, by its ID
+	// the vertical middle of each endpoint's row, by the endpoint's ID
+	at map[string]float64
 }
 
 // networks draws the networks below each other and returns the lower end of the last one.
@@ -172,8 +173,8 @@ func (p *picture) balancer(b Bundle, x, y, from, to float64) float64 {
 	return y + height + between
 }
 
-// text draws words. If words are wider than room, which is in pixels, text draws only the beginning
-// of words and adds all words as a tooltip.
+// text draws a text. If the text is wider than the given number of pixels, only its beginning is
+// drawn, and the whole text becomes a tooltip.
 func text(out *strings.Builder, x, y float64, class, words string, room int) {
 	letters, shown := []rune(words), words
 	if fits := int(float64(room) / letterWide); len(letters) > fits {

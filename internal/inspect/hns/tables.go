@@ -203,9 +203,10 @@ func (v View) Namespaces() ui.Listing {
 
 // Owned is a policy with the object to which the policy belongs.
 type Owned struct {
-	Kind   string `json:"kind"` // network, subnet, endpoint
-	ID     string `json:"id"`
-	Name   string `json:"name"` // the network, with its subnet, or the endpoint's address
+	Kind string `json:"kind"` // network, subnet, endpoint
+	ID   string `json:"id"`
+	// the network's name, for a subnet also the subnet's prefix; or the endpoint's address
+	Name   string `json:"name"`
 	Pod    string `json:"pod"`
 	Policy Policy `json:"policy"`
 	Words  string `json:"words"`

@@ -238,8 +238,8 @@ func (a *api) list(ctx context.Context, folder string) ([]string, error) {
 
 const (
 	firstPart = 64 << 10 // the size in bytes of the first part that is read from a file's end
-	// The limit of these parts: if the parts below this size have too few lines, the whole file is
-	// read.
+	// lastPart limits the size of these parts. If all smaller parts have too few lines, the whole
+	// file is read.
 	lastPart = 64 << 20
 )
 
@@ -296,8 +296,7 @@ func (a *api) isWide(ctx context.Context, file string, text []byte, whole bool) 
 	return wide, nil
 }
 
-// lineStart returns the offset at which the last lines of text begin. The parameter lines is the
-// number of these lines.
+// lineStart returns the offset at which the given number of last lines of text begins.
 func lineStart(text []byte, lines int) int {
 	wanted := int64(lines)
 	if wanted == 0 {
@@ -307,8 +306,8 @@ func lineStart(text []byte, lines int) int {
 	return from
 }
 
-// lastLines returns the offset at which the last lines begin, and whether text has so many lines.
-// The parameter wanted is the number of these lines. The last byte of text never begins a line.
+// lastLines returns the offset at which the wanted number of last lines begins, and whether text
+// has so many lines. The last byte of text never begins a line.
 func lastLines(text []byte, wanted int64) (from int, found bool) {
 	end := max(0, len(text)-1)
 	for {
@@ -332,9 +331,9 @@ func (a *api) read(ctx context.Context, source, file string, in *Input) error {
 	return a.send(ctx, source, file, body, a.options.Tail, in)
 }
 
-// send converts a log's bytes to records, and sends the records that the options select. If the
-// parameter last is not everyLine, it is the maximum number of records: send sends only the last
-// ones. The node's time zone is unknown: a time without a zone counts as UTC.
+// send converts a log's bytes to records, and sends the records that the options select. Unless
+// last is everyLine, send sends only the last of these records, at most the given number. The
+// node's time zone is unknown: a time without a zone counts as UTC.
 func (a *api) send(ctx context.Context, source, file string, from io.Reader, last int, in *Input) error {
 	windowsPath := served + strings.ReplaceAll(file, "/", `\`)
 	if strings.HasPrefix(file, "pods/") {

@@ -140,8 +140,8 @@ func (p *Printer) byLevel(level logline.Level, text string) string {
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
 }
 
-// whole prints a text that consists of whole lines. Nearly always the text is plain, and whole
-// writes the text in one piece.
+// whole prints a text that consists of whole lines. Nearly always the text is plain, and is then
+// written in one piece.
 func (p *Printer) whole(text []byte) error {
 	shown := ui.NewPrintableWriter(p.out)
 	if _, err := shown.Write(text); err != nil {

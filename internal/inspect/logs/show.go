@@ -223,8 +223,8 @@ func (s *show) verbatim(o Options) func() bool {
 	return func() bool { return !s.several.Load() }
 }
 
-// reconnecting calls the function work. If logs are followed, it calls the function again each time
-// after the connection was lost.
+// reconnecting calls the given function. If logs are followed, it calls the function again each
+// time after the connection was lost.
 func (s *show) reconnecting(ctx context.Context, work func(context.Context) error) error {
 	if !s.options.Follow {
 		return work(ctx)

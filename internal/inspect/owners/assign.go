@@ -29,7 +29,7 @@ const (
 type facts struct {
 	before, after sample
 	services      []*agentv1.ServiceStatus
-	folders       []string // of the runtime's programs
+	folders       []string // the folders of the runtime's programs
 	runtime       runtimeAnswer
 }
 
@@ -50,7 +50,7 @@ type shim struct{ namespace, id string }
 
 // table applies all rules to the facts and returns the resulting table.
 func (f facts) table() Table {
-	if f.runtime.err != nil { // drop the answers before the error, since they may be incomplete
+	if f.runtime.err != nil { // drop the earlier answers, since they may be incomplete
 		f.runtime = runtimeAnswer{err: f.runtime.err}
 	}
 	a := &assignment{facts: f, tree: newTree(f.after), heads: map[uint32]bool{}, assigned: map[uint32]bool{},
@@ -121,8 +121,9 @@ func (a *assignment) assign(pid uint32) []uint32 {
 	return all
 }
 
-// processesOf assigns the processes of a container by its first process: this process, its
-// descendants, and if the container has a session of its own, all processes of the session.
+// processesOf assigns and returns the processes of a container. These are its first process, the
+// descendants of this process and, if the container has a session of its own, all processes of the
+// session.
 func (a *assignment) processesOf(first uint32) []Process {
 	all := a.assign(first)
 	if session := a.processes[first].GetSession(); a.isContainerSession(session, first) {

@@ -95,7 +95,7 @@ type Process struct {
 	Started *time.Time `json:"started"`
 	// UptimeSeconds is measured by the node's clock.
 	UptimeSeconds float64  `json:"uptimeSeconds"`
-	CPUSeconds    float64  `json:"cpuSeconds"`  // since the process started
+	CPUSeconds    float64  `json:"cpuSeconds"`  // CPU time since the process started
 	Cores         *float64 `json:"cores"`       // mean over the window; nil if the process started within the window
 	MemoryBytes   uint64   `json:"memoryBytes"` // working set
 	Handles       uint32   `json:"handles"`

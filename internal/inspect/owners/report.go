@@ -16,7 +16,7 @@ import (
 type Selection struct {
 	Namespace string
 	Pod       *regexp.Regexp // the pattern of the pod's name; nil: every pod
-	All       bool           // every process, and containers that have ended
+	All       bool           // show every process, and also containers that have ended
 	Orphans   bool           // only unowned processes
 	livetable.Choice
 

@@ -16,7 +16,7 @@ import (
 type row struct {
 	node, owner, part string
 	process           *Process // nil: the owner has no process
-	state             string   // of an owner without a process
+	state             string   // the state of an owner without a process
 	image             string   // of a container
 }
 
@@ -125,7 +125,7 @@ func (o filter) processes(all []Process) []Process {
 
 func (o filter) process(p Process) bool { return o.Matches(p.Name, fmt.Sprint(p.PID)) }
 
-// chosen returns copies of the elements for which the function keep returns true. The function
+// chosen returns copies of the elements for which the given function returns true. The function
 // gets a pointer to the copy of an element, and may change the copy.
 func chosen[T any](all []T, keep func(*T) bool) []T {
 	kept := []T{}

@@ -26,7 +26,7 @@ type runtimeAnswer struct {
 	containers []*runtimev1.Container
 	pids       map[string]uint32 // the first process of each running container or pod sandbox
 	images     map[string]string // names of images, by ID
-	err        error             // why the runtime did not answer
+	err        error             // why the runtime did not answer; nil: it answered
 }
 
 // askRuntime lists all pods and containers. For each running pod and container, it also

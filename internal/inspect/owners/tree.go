@@ -63,8 +63,8 @@ func (t tree) parent(p *agentv1.Process) (*agentv1.Process, bool) {
 	return parent, true
 }
 
-// below returns a process and all its descendants. It omits the descendants for which the function
-// stop returns true, and the descendants of the omitted ones.
+// below returns a process and all its descendants. If the given function returns true for a
+// descendant, below omits this descendant together with its own descendants.
 func (t tree) below(pid uint32, stop func(uint32) bool) []uint32 {
 	all := []uint32{pid}
 	seen := map[uint32]bool{pid: true} // with equal start times, two processes may each seem the parent of the other

@@ -51,7 +51,7 @@ type Follower struct {
 	tolerance float64
 	rules     []Rule // created only once, since there are many samples to judge
 	tracks    map[Key]*track
-	latest    map[peerKey]*track // the latest series of caller 0 of each container
+	latest    map[peerKey]*track // for each container, the latest series of caller 0
 	groups    map[groupKey]*group
 }
 
@@ -88,7 +88,7 @@ type groupKey struct {
 type group struct {
 	moved       time.Time // when a timestamp of any container last moved
 	by          Container // the container whose timestamp last moved
-	movedOthers time.Time // when a timestamp of any other container last moved
+	movedOthers time.Time // when a timestamp of a container other than group.by last moved
 	swept       time.Time
 }
 

@@ -24,7 +24,7 @@ const (
 // related series.
 type Window struct {
 	Source    Source
-	Points    []Point // in the order of the requests; the last one is judged
+	Points    []Point // in the order of the requests; the last point is judged
 	Limit     float64 // the container's CPU limit in cores; 0: none is known
 	NodeCores float64 // 0: not known
 	Tolerance float64 // 0.2 is 20 %
@@ -203,9 +203,9 @@ func wild(w Window) bool {
 	return whole && Cores(*last.Reported) > 2*highest+ticksASecond(4)
 }
 
-// highestRate returns the highest rate in cores within the window: of all steps, and of all pairs
-// of consecutive samples that are at least brief apart. The result whole reports whether the series
-// covers the window.
+// highestRate returns the highest rate, in cores, within the window. It compares the rates of all
+// steps and of all pairs of consecutive samples that are at least 100 ms (the constant brief)
+// apart. It also reports whether the series covers the whole window.
 func highestRate(points []Point, window time.Duration) (highest float64, whole bool) {
 	whole = stepsBack(points, window, func(s step) bool {
 		highest = max(highest, s.cores())
@@ -226,7 +226,7 @@ func highestRate(points []Point, window time.Duration) (highest float64, whole b
 
 func stale(w Window) bool {
 	last := w.last()
-	since := last // the earliest point with the timestamp of last
+	since := last // the earliest point with the same timestamp as the last point
 	unmoved, rated := last, true
 	for i := len(w.Points) - 1; i >= 0; i-- {
 		p := w.Points[i]
@@ -271,7 +271,7 @@ func steady(points []Point, tolerance float64) (float64, bool) {
 		return 0, false
 	}
 	return rate, stepsBack(points, lag, func(s step) bool {
-		// The error of ticks is larger for a step shorter than a second.
+		// The error that ticks cause is larger for a step that is shorter than a second.
 		slack := ticksASecond(2) * max(1, 1/s.span.Seconds())
 		return !differ(s.cores(), rate, tolerance, slack)
 	})

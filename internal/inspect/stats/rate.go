@@ -48,8 +48,8 @@ func rateOver(points []Point, window time.Duration) (float64, bool) {
 	return 0, false
 }
 
-// step is the difference between two samples whose times differ by at least the constant
-// apart.
+// step is the difference between two samples that were taken at least 500 ms apart (the constant
+// apart).
 type step struct {
 	span    time.Duration
 	advance uint64 // increase of the counter, in nanoseconds
@@ -58,8 +58,8 @@ type step struct {
 func (s step) cores() float64 { return float64(s.advance) / float64(s.span) }
 
 // stepsBack visits the steps before the last point, the latest first, until the visited steps cover
-// the window. The result whole reports whether they cover the window. The visits end early if the
-// counter is missing or goes back, or if visit returns false.
+// the window, and reports whether they cover it. The visits end early if the counter is missing or
+// goes back, or if visit returns false.
 func stepsBack(points []Point, window time.Duration, visit func(step) bool) (whole bool) {
 	if len(points) == 0 {
 		return false

@@ -65,7 +65,7 @@ type Reading struct {
 	Caller   int       // 0 is the watch itself; the other callers only ask at the same moments
 	Received time.Time // by this machine's clock
 	Latency  time.Duration
-	Cores    float64 // of the node; 0: not known
+	Cores    float64 // the node's number of cores; 0: not known
 	Samples  []Sample
 	Err      string // the error, if there is no answer
 }

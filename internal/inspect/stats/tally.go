@@ -73,8 +73,8 @@ func (s *sourceTally) add(row Row) {
 	}
 }
 
-// worthDividing is the lowest computed rate, in cores, for a ratio of reported to computed.
-// The ratio of an idle container is arbitrary, since a single tick changes it much.
+// worthDividing is the lowest computed rate, in cores, for which the ratio of reported to computed
+// is counted. The ratio of an idle container is arbitrary, since a single tick changes it much.
 const worthDividing = 0.005
 
 // mostKept is the number of values at which thinned drops every second one. The values that
@@ -147,8 +147,8 @@ type SourceSummary struct {
 	Samples    int     `json:"samples"`
 	// Reported is the number of samples with a rate.
 	Reported int `json:"reported"`
-	// Ratio is reported/computed, of the samples that have both rates and whose container is
-	// not idle.
+	// Ratio is the distribution of reported/computed. It omits samples without one of the two
+	// rates, and samples of idle containers.
 	Ratio          Distribution `json:"ratio"`
 	LatencySeconds Distribution `json:"latencySeconds"`
 	// Verdicts has the number of samples that got each verdict. PerMinute has the same number per

@@ -1,11 +1,12 @@
-// Package earlier stores how long work took on your machine, such as a stage of an installation, the
-// start of a VM, or a stage of `swdt up`. From these times, the next command estimates how long the same
-// work will take: the median of the last successes, so one odd run does not change the estimate.
+// Package earlier stores how long work took on your machine, such as a stage of an installation,
+// the start of a VM, or a stage of `swdt up`. From these times, the next command estimates how long
+// the same work will take. The estimate is the median of the last successes, so one odd run does
+// not change it.
 //
 // The times are in one file, which several swdt may read and write at the same time. They are only
 // for estimates: a file that is missing or damaged counts as empty, and if two commands end at the
-// same moment, one of their times may be lost. The file is in a folder of the user. Whoever can write
-// to the file nevertheless changes only the printed estimates.
+// same moment, one of their times may be lost. The file is in a folder of the user. Whoever can
+// write to the file nevertheless changes only the printed estimates.
 package earlier
 
 import (
@@ -24,7 +25,7 @@ const (
 	maxFile = 1 << 20
 	// maxKinds bounds the kinds of work in the file; if there are more, the oldest are deleted.
 	maxKinds = 500
-	// kept is the number of times that are kept of each kind of work.
+	// kept is the maximum number of durations that are stored for each kind of work.
 	kept = 5
 	// longest is the longest time that is plausible; a longer one counts as unknown.
 	longest = 7 * 24 * time.Hour
@@ -43,8 +44,9 @@ type work struct {
 	Ended  time.Time `json:"ended"` // the end of the last success
 }
 
-// Of returns the median of the times that a kind of work took; 0 if no time is known. It returns the
-// greater of two medians, since work that ends early disappoints less.
+// Of returns the median of the times that a kind of work took; 0 if no time is known. If the number
+// of times is even, Of returns the greater of the two times in the middle, since work that ends
+// early disappoints less.
 func (t Times) Of(kind string) time.Duration { return t.read()[kind].median() }
 
 func (w work) median() time.Duration {
@@ -56,7 +58,7 @@ func (w work) median() time.Duration {
 	return time.Duration(recent[len(recent)/2] * float64(time.Second))
 }
 
-// plausible returns a copy of the last plausible times, at most kept.
+// plausible returns a copy of the last plausible times, at most as many as the constant kept.
 func (w work) plausible() []float64 {
 	odd := func(seconds float64) bool { return !(seconds > 0 && seconds < longest.Seconds()) } // also NaN
 	recent := slices.DeleteFunc(slices.Clone(w.Recent), odd)
@@ -116,8 +118,8 @@ func (t Times) read() map[string]work {
 	return all
 }
 
-// Before returns a text for people, which follows the name of some work: " (took about 40 s before)".
-// It is empty if took is less than half a second, for example because no time is known.
+// Before returns a text to print after the name of some work, such as " (took about 40 s before)".
+// It returns "" if the work took less than half a second, for example because no time is known.
 func Before(took time.Duration) string {
 	if about := About(took); about != "" {
 		return " (took " + about + " before)"
@@ -125,9 +127,9 @@ func Before(took time.Duration) string {
 	return ""
 }
 
-// Left returns a text for people, which follows the name of a step: " (about 40 s left, as before)". It
-// is empty if rest is less than half a second, for example because no time is known or the step takes
-// longer than before.
+// Left returns a text to print after the name of a step, such as " (about 40 s left, as before)".
+// It returns "" if less than half a second is left, for example because no time is known or the
+// step takes longer than before.
 func Left(rest time.Duration) string {
 	if about := About(rest); about != "" {
 		return " (" + about + " left, as before)"

@@ -1,11 +1,12 @@
 // Package artifact gets the programs that a node needs, and the tests of Kubernetes: it finds their
-// URLs, files or mirrors, verifies them by their published checksums, and unpacks their archives. It
-// returns local, verified files. Package source does the downloads, package blobs keeps the files of archives.
+// URLs, files or mirrors, verifies them by their published checksums, and unpacks their archives.
+// It returns local, verified files. Package source does the downloads, package blobs keeps the
+// files of archives.
 //
 // # Where a component comes from
 //
-// A component comes from its source in the node file. Without a source, it comes from the place where its project
-// publishes that version:
+// A component comes from its source in the node file. Without a source, it comes from the place
+// where its project publishes that version:
 //
 //	containerd   https://github.com/containerd/containerd/releases/download/
 //	             v1.7.12/containerd-1.7.12-windows-amd64.tar.gz
@@ -16,18 +17,19 @@
 //
 // # Mirrors
 //
-// A mirror is a URL or a folder. It replaces every URL: no other host is contacted. swdt looks for the file at
-// https://dl.k8s.io/v1.36.3/bin/x.exe first as MIRROR/dl.k8s.io/v1.36.3/bin/x.exe, which is the layout of wget
-// --mirror (a port is part of the host's name, after a +), then as MIRROR/x.exe. It looks for the checksum beside
-// the file. The second form can hold only one version.
+// A mirror is a URL or a folder. It replaces every URL: no other host is contacted. swdt looks for
+// the file at https://dl.k8s.io/v1.36.3/bin/x.exe in two places of the mirror. The first is
+// MIRROR/dl.k8s.io/v1.36.3/bin/x.exe, the layout of wget --mirror; if the URL has a port, the
+// folder is named HOST+PORT. The second is MIRROR/x.exe, which can hold only one version. In both
+// places, swdt looks for the checksum beside the file.
 //
 // # Checksums
 //
 // The node file's sha256 takes precedence. Without it, a published file is verified by the checksum
-// published beside the file. A published file without a checksum is refused, unless it is in a mirror
-// that is a folder: such a mirror is trusted like any other local file. The file of a user's own
-// source needs no checksum. A warning reports a file that came over plain http if no checksum from
-// another channel verified the file.
+// published beside the file. A published file without a checksum is refused, unless it is in a
+// mirror that is a folder: such a mirror is trusted like any other local file. The file of a user's
+// own source needs no checksum. A warning reports a file that came over plain http if no checksum
+// from another channel verified the file.
 package artifact
 
 import (
@@ -68,22 +70,23 @@ type Wish struct {
 	SHA256 string
 	// Arch is the node's processor as GOARCH. Default amd64.
 	Arch string
-	// Mirror is a URL or a folder that replaces every URL.
+	// Mirror is a URL or a folder in which files are searched for instead of at their own URLs.
 	Mirror string
-	// Field is the field of the node file that has Source, for errors: spec.kubernetes.kubelet.source.
+	// Field is the name of the field that sets Source in the node file, such as
+	// spec.kubernetes.kubelet.source. Errors contain this name.
 	Field string
 }
 
 // File is one program of a component.
 type File struct {
-	Name string // on the node, such as containerd.exe
+	Name string // the program's name on the node, such as containerd.exe
 	source.Binary
 }
 
 // Set is a component's files.
 type Set struct {
 	Files   []File // the component's main program first
-	Version string // without v; empty if the Wish had none
+	Version string // the version without v; empty if the Wish had no version
 	From    string // the URL or path that the files are from, for people
 }
 

@@ -103,7 +103,8 @@ func lasting(w Wish, at place) bool {
 }
 
 func (s *Store) memory(at place) (string, error) {
-	sum := sha256.Sum256([]byte(at)) // a URL can hold secrets and any character
+	// a URL may contain secrets, and characters that no file name can have
+	sum := sha256.Sum256([]byte(at))
 	return s.cached("checksums", hex.EncodeToString(sum[:]))
 }
 

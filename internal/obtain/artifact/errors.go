@@ -8,7 +8,7 @@ import (
 
 // MissingError reports a published file that none of its places has.
 type MissingError struct {
-	What   string   // such as kubelet 1.36.3 for windows/amd64
+	What   string   // the component, such as kubelet 1.36.3 for windows/amd64
 	Looked []string // the places, each with its answer
 	Mirror bool     // the places are in a mirror
 	Field  string   // the field of the node file that can name another source

@@ -14,8 +14,8 @@ import (
 
 // single returns the file of a component whose source is the executable itself.
 func (s *Store) single(ctx context.Context, w Wish, g got, r ui.Reporter) ([]File, error) {
-	// Obtain the same file again, now as a Windows program. The hash finds a downloaded file in
-	// the cache.
+	// Obtain the same file again, now as a Windows program. Because the hash is known, a downloaded
+	// file comes from the cache.
 	file, err := s.program(ctx, w, w.programs()[0], string(g.url), g.binary.SHA256, "", r)
 	return []File{file}, err
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// got is the source of a component, on this machine.
+// got describes the source of a component after it was fetched: a file or folder on this machine.
 type got struct {
 	from    string // for people
-	folder  string // the path of a source that is a folder; otherwise binary is set
+	folder  string // the folder, if the source is a folder; otherwise empty, and binary is set
 	url     place
 	binary  source.Binary
 	archive bool // binary is a .tar.gz

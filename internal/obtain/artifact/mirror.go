@@ -22,8 +22,8 @@ func (p place) local() bool { return source.IsLocal(string(p)) }
 // change the content.
 func (p place) plain() bool { return strings.HasPrefix(strings.ToLower(string(p)), "http://") }
 
-// withSuffix returns the place of the file whose name has the additional suffix ending. A
-// URL's query stays at its end.
+// withSuffix returns the place after it has appended the given suffix to the file's name. If the
+// place is a URL with a query, the query stays at the end.
 func (p place) withSuffix(ending string) place {
 	if p.local() {
 		return p + place(ending)

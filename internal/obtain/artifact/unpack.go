@@ -57,10 +57,10 @@ func (s *Store) unpack(ctx context.Context, w Wish, g got, r ui.Reporter) ([]Fil
 	return files, nil
 }
 
-// content returns the hashes of an archive's programs by the programs' names. When it returns,
+// content returns the hash of each program in an archive, by the program's name. When it returns,
 // the cache has all of these programs. content also stores the hashes, so that the next run need
-// not unpack. Only one swdt at a time unpacks an archive: a file that another swdt is reading
-// must not be replaced.
+// not unpack. Only one swdt at a time unpacks an archive: a file that another swdt is reading must
+// not be replaced.
 func (s *Store) content(ctx context.Context, store *blobs.Store, w Wish, g got,
 	r ui.Reporter) (map[string]string, error) {
 	index, err := s.cached("archives", g.binary.SHA256+"-"+string(w.Component)+".json")

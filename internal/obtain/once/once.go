@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Map has one piece of work for each key. The zero value is ready, and safe for
+// Map stores the results of work, one for each key. The zero value is ready, and safe for
 // concurrent use.
 type Map[K comparable, V any] struct {
 	mutex   sync.Mutex

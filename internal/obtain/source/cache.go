@@ -70,10 +70,11 @@ type slot struct {
 	release func()
 }
 
-// slot waits until no other swdt is downloading the URL, and then locks the URL. See Lock for
-// waiting.
+// slot waits until no other swdt is downloading the URL, and then locks the URL. It passes waiting
+// to Lock.
 func (c cache) slot(ctx context.Context, url string, waiting func()) (*slot, error) {
-	sum := sha256.Sum256([]byte(url)) // a URL can hold secrets and any character
+	// a URL may contain secrets, and characters that no file name can have
+	sum := sha256.Sum256([]byte(url))
 	base := filepath.Join(c.folder, "urls", hex.EncodeToString(sum[:]))
 	release, err := Lock(ctx, base+".lock", waiting)
 	if err != nil {
@@ -85,7 +86,7 @@ func (c cache) slot(ctx context.Context, url string, waiting func()) (*slot, err
 // Lock waits until no other swdt on this machine holds the lock file, and then holds it until
 // release. If the wait takes more than a second, Lock calls waiting.
 func Lock(ctx context.Context, path string, waiting func()) (release func(), err error) {
-	if ctx.Err() != nil { // after ctx has ended, the file must not be made
+	if ctx.Err() != nil { // after ctx has ended, the lock file must not be made
 		return nil, context.Cause(ctx)
 	}
 	type locked struct {

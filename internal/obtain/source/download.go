@@ -153,9 +153,9 @@ func (r record) strong() string {
 	return r.LastModified
 }
 
-// request makes one GET request and stores the body in the cache. The parameter unchanged is the
-// path at which the cache has the file, or "". If the server answers 304 (not modified), request
-// returns this path.
+// request makes one GET request and stores the body in the cache. If the server answers 304 (not
+// modified), request returns the given path, at which the cache already has the file. The given
+// path is "" if the cache does not have the file.
 func (d *download) request(ctx context.Context, header http.Header, unchanged string) (string, error) {
 	ctx, watch := newWatchdog(ctx, d.limits)
 	defer watch.stop()
@@ -209,8 +209,8 @@ func (d *download) failed(ctx context.Context, err error) error {
 	return fmt.Errorf("download %s: %w: check the URL, the network and the proxy settings", shown(d.url), err)
 }
 
-// receive appends the body to the part and moves the complete part into the blobs. The parameter
-// have is the number of bytes that the part already has.
+// receive appends the body to the part, which already has the given number of bytes, and moves the
+// complete part into the blobs.
 func (d *download) receive(ctx context.Context, response *http.Response, have int64, watch *watchdog) (string, error) {
 	now := record{ETag: response.Header.Get("ETag"), LastModified: response.Header.Get("Last-Modified")}
 	if response.ContentLength >= 0 {
@@ -305,8 +305,8 @@ type writeError struct{ err error }
 
 func (e *writeError) Error() string { return e.err.Error() }
 
-// copyBody copies like io.Copy, but distinguishes a failed read from a failed write. After
-// every read it calls the function each with the number of bytes.
+// copyBody copies like io.Copy, but distinguishes a failed read from a failed write. It calls the
+// given function after each successful write, with the number of bytes.
 func copyBody(w io.Writer, r io.Reader, each func(n int64)) (int64, error) {
 	buffer := make([]byte, 256<<10)
 	var total int64

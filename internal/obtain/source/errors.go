@@ -36,7 +36,7 @@ func (e *HashMismatchError) Error() string {
 // NotExecutableError is returned for a file that is not a Windows program.
 type NotExecutableError struct {
 	Name   string
-	Looks  string // the kind of file that it seems to be
+	Looks  string // what the file seems to be, as a phrase such as "is a zip archive"
 	Remedy string
 }
 

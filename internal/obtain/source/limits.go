@@ -55,7 +55,8 @@ func (l Limits) complete(lookup func(string) (string, bool)) (Limits, error) {
 	}, nil
 }
 
-// limit reads one variable; 0 in it means no limit.
+// limit sets *to from the environment variable called name. If the variable is not set, limit
+// changes nothing. The value 0 in the variable means no limit.
 func limit[T ~int64](to *T, name string, lookup func(string) (string, bool), parse func(string) (T, error)) error {
 	text, ok := lookup(name)
 	if !ok || text == "" {

@@ -31,15 +31,16 @@ type Request struct {
 	URL string
 	// SHA256 is the hash that the binary must have, hexadecimal; empty: any.
 	SHA256 string
-	// MaxSize bounds a download in addition to the limits, in bytes. 0: only the limits.
+	// MaxSize is the maximum size of a download in bytes, in addition to the limits. If MaxSize is
+	// 0, only the limits apply.
 	MaxSize int64
 	// Executable requires a complete Windows program, not a DLL or another kind of
 	// file.
 	Executable bool
 }
 
-// Binary is a local file with the requested content, as it was when it was hashed. It is the
-// one description of a component's file on your machine: transfer.File embeds it.
+// Binary is a local file with the requested content, as it was when it was hashed. transfer.File
+// embeds Binary, so no second type describes a component's file on your machine.
 type Binary struct {
 	Path     string
 	Size     int64     // bytes
@@ -96,9 +97,9 @@ func (s *Set) Obtain(ctx context.Context, request Request, r ui.Reporter) (Binar
 	return s.sources.Do(ctx, request, func() (_ Binary, remote bool, _ error) { return s.obtain(ctx, request, r) })
 }
 
-// Ahead starts to read a local file that will be requested later. When the file is read, Ahead
-// calls the function then with the binary. A failure is not reported: the later Obtain returns it.
-// Ahead ignores sources that are downloaded.
+// Ahead starts to read a local file that will be requested later. When the file has been read,
+// Ahead passes the binary to the given function. A failure is not reported: the later Obtain
+// returns it. Ahead ignores sources that are downloaded.
 func (s *Set) Ahead(ctx context.Context, request Request, then func(Binary)) {
 	if where, err := locate(request); err != nil || where.url != nil {
 		return

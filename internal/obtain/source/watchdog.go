@@ -33,7 +33,7 @@ type watchdog struct {
 	stalled *time.Timer
 	slow    *time.Timer
 	total   *time.Timer
-	window  atomic.Int64 // bytes received since the timer slow was set
+	window  atomic.Int64 // bytes received in the current period of measure
 	cancel  context.CancelCauseFunc
 }
 
@@ -82,7 +82,8 @@ func (w *watchdog) alive(n int64) {
 }
 
 func (w *watchdog) stop() {
-	w.cancel(nil) // cancel first: a running measure may set its timer once more, but without effect
+	// cancel first: if measure is running, it may set its timer once more, but without effect
+	w.cancel(nil)
 	w.stalled.Stop()
 	w.slow.Stop()
 	w.total.Stop()

@@ -12,7 +12,7 @@ type Entry struct {
 	By string // the name of the check or rule that made the finding
 	Finding
 	On   string   // the nodes that have the finding, if several were examined
-	Seen []string // the evidence of several nodes; if set, it replaces the finding's own
+	Seen []string // the evidence of several nodes; if set, it replaces Finding.Evidence
 }
 
 // Write writes a summary line for a node, then each finding with its evidence and remedy.

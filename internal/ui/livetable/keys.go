@@ -30,10 +30,11 @@ type Keys struct {
 
 // KeyOptions connect the keys to the command that shows the table.
 type KeyOptions struct {
-	// Quit becomes the cause of the command's context when the key q ends it.
+	// Quit becomes the cause of the command's context when the person presses q, which ends the
+	// context.
 	Quit error
-	// Begun is called when the keys begin to read the terminal. After that, the command must
-	// not ask a question there.
+	// Begun is called when the Keys begin to read the terminal. After that, the command must not
+	// ask questions on the terminal.
 	Begun func()
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Screen is a part of a terminal that is redrawn. It writes its own control sequences,
-// and escapes any in the text.
+// Screen is a part of a terminal that is redrawn. It writes its own control sequences, and escapes
+// the control sequences in the text.
 type Screen struct {
 	out   io.Writer
 	size  func() (width, height int)

@@ -35,8 +35,8 @@ type Current struct {
 	Footer []string
 }
 
-// Current returns the current order and filter of v. For a nil View, it returns the order
-// by sort and no filter.
+// Current returns the current order and filter of v. For a nil View, it returns the given order and
+// no filter.
 func (v *View) Current(sort string) Current {
 	if v == nil {
 		return Current{Choice: Choice{Sort: sort}}
@@ -102,9 +102,9 @@ const (
 // longestFilter is the maximum length of a typed filter, in bytes.
 const longestFilter = 80
 
-// Press handles the bytes that a read of the terminal returned, and reports whether the
-// person quits. A key that sends an escape sequence, such as an arrow, does nothing; the
-// Escape key alone is recognised if its byte ends a read.
+// Press handles the bytes that a read of the terminal returned, and reports whether the person
+// quits. A key that sends an escape sequence, such as an arrow, does nothing; the Escape key itself
+// is recognised if its byte is the last one of the read.
 func (v *View) Press(input []byte) (quit bool) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()

@@ -32,9 +32,9 @@ func commandOf(program string, args []string) string {
 	return "`" + POSIX.Join(append([]string{program}, args...)) + "`"
 }
 
-// Rewrite replaces each command in text by the result of the function line. This function gets
-// the arguments of the command; the first one is Swdt or Kubectl. Text after the command in the
-// same backquotes, such as a redirection, stays.
+// Rewrite passes the arguments of each command in text to the given function, and replaces the
+// command by the function's result. The first argument is Swdt or Kubectl. Text after the command
+// in the same backquotes, such as a redirection, stays.
 func Rewrite(text string, line func(args []string) string) string {
 	return quoted().ReplaceAllStringFunc(text, func(whole string) string {
 		args, rest, ok := split(whole[1 : len(whole)-1])

@@ -71,7 +71,7 @@ func escape(arg string) string {
 	return b.String() + "'"
 }
 
-// escaped parses the output of escape after its $'.
+// escaped parses an argument that escape wrote. Its input begins after the $' of this argument.
 func escaped(text string) (value string, length int, ok bool) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

@@ -1,5 +1,5 @@
-// Package result writes the results of commands for programs: documents as JSON or YAML,
-// parts of them, and the names in them. The packages that do the work own the types.
+// Package result writes the results of commands for programs: documents as JSON or YAML, parts of
+// them, and the names in them. The types of the documents belong to the packages that do the work.
 //
 //   - result.go: the formats, and a Writer of documents
 //   - lists.go: [] and {} instead of null

@@ -22,8 +22,7 @@ func numberOf(protocol string) int {
 }
 
 // services adds the Services that every cluster has, a Service without endpoints, and further
-// Services until there are as many load balancers as the constant LoadBalancers says.
-
+// Services until the number of load balancers is the constant LoadBalancers.
 func (f *Fixture) services(backends []backend) {
 	dns := backends[Pods : Pods+2]
 	f.service("default", "kubernetes", "10.96.0.1", backends[Pods+2:Pods+3], []port{{"tcp", 443, 6443, 0}})

@@ -16,7 +16,7 @@ type Check struct {
 	count   map[stats.Verdict]int
 	samples int
 	callers int
-	checked stats.Checked // verdicts that a sample could have got
+	checked stats.Checked // the verdicts that at least one sample could have got
 }
 
 // NewCheck returns a check for these verdicts.
@@ -50,8 +50,8 @@ func (f *Check) unchecked() []stats.Verdict {
 		func(v stats.Verdict) bool { return slices.Contains(checked, v) || f.count[v] > 0 })
 }
 
-// FailedError reports that a check found a wanted verdict, or that no sample could have got
-// a wanted verdict.
+// FailedError reports that a check found a verdict that it searched for, or that it could check no
+// sample for one of these verdicts.
 type FailedError struct{ Text string }
 
 func (e *FailedError) Error() string { return e.Text }
@@ -78,8 +78,8 @@ func (f *Check) Result() error {
 	return &FailedError{strings.Join(parts, "\n")}
 }
 
-// notChecked returns a text that lists the verdicts that were not checked. For each verdict, the text
-// names the samples of one container that the rule of the verdict needs.
+// notChecked returns a text that lists the verdicts that were not checked. For each verdict, the
+// text describes the samples that the verdict's rule needs from one container.
 func notChecked(verdicts []stats.Verdict) string {
 	var parts []string
 	for _, v := range verdicts {

@@ -27,7 +27,7 @@ func NewTable(out io.Writer, sort string, keys *livetable.Keys) Printer {
 	return t
 }
 
-// NewRecords returns a printer that passes each sample to the function write.
+// NewRecords returns a printer that calls write for each sample.
 func NewRecords(write func(Sample) error) Printer { return &recordRows{write} }
 
 // NewCSV returns a printer of comma-separated values with a header.

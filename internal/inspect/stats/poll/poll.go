@@ -11,8 +11,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/stats"
 )
 
-// maxAnswerTime is the maximum time for an answer, unless the interval is longer: then the
-// interval is the maximum time.
+// maxAnswerTime is the maximum time for an answer. If the interval is longer, the interval is the
+// maximum time instead.
 const maxAnswerTime = 10 * time.Second
 
 // Asker is a source of statistics on one node. It is safe for concurrent use.
@@ -49,8 +49,8 @@ func (e *UnansweredError) Error() string {
 func (e *UnansweredError) Unwrap() error { return e.Err }
 
 // Run watches until the time is over or ctx ends, neither of which is an error. It passes every
-// reading to the function each, one reading at a time; the readings of one source and caller are in
-// the order of the requests. If that function returns an error, Run ends and returns this error.
+// reading to the given function, one reading at a time; the readings of one source and caller are
+// in the order of the requests. If the function returns an error, Run ends and returns this error.
 func Run(ctx context.Context, o Options, each func(stats.Reading) error) error {
 	if err := o.first(ctx, each); err != nil || ctx.Err() != nil {
 		return err

@@ -33,8 +33,8 @@ func (r Recording) Meta() Meta {
 	return r.Metas[len(r.Metas)-1]
 }
 
-// Read passes every reading of a file, in the order in which the readings were recorded, to the
-// function each, with the Meta of the recording that contains the reading.
+// Read passes every reading of a file to the given function, in the order in which the readings
+// were recorded, together with the Meta of the recording that contains the reading.
 func Read(path string, each func(Meta, stats.Reading) error) (Recording, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -81,7 +81,7 @@ func Read(path string, each func(Meta, stats.Reading) error) (Recording, error) 
 	return recording, nil
 }
 
-// readFrames passes the lines of all complete frames to the function each, one line at a time, and
+// readFrames passes the lines of all complete frames to the given function, one line at a time, and
 // returns the offset at which these frames end.
 func readFrames(data []byte, each func(line) error) (end int, err error) {
 	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(largestFrame))

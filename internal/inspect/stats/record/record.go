@@ -21,7 +21,7 @@ type Meta struct {
 	Version   int            `json:"swdtStats"`
 	Started   time.Time      `json:"started"`
 	Interval  string         `json:"interval,omitempty"`
-	Callers   int            `json:"callers"` // in addition to the watch itself
+	Callers   int            `json:"callers"` // the callers in addition to the watch itself
 	Sources   []stats.Source `json:"sources"`
 	Tolerance float64        `json:"tolerance"`
 	Nodes     []NodeFacts    `json:"nodes,omitempty"`
@@ -30,11 +30,11 @@ type Meta struct {
 // NodeFacts describe a node at the time of the recording.
 type NodeFacts struct {
 	Name    string  `json:"name"`
-	Windows string  `json:"windows,omitempty"` // Windows Server 2022 Datacenter 20348.2700
+	Windows string  `json:"windows,omitempty"` // such as Windows Server 2022 Datacenter 20348.2700
 	Cores   float64 `json:"cores,omitempty"`
 	Runtime string  `json:"runtime,omitempty"` // containerd v1.7.12
 	Kubelet string  `json:"kubelet,omitempty"`
-	Note    string  `json:"note,omitempty"` // for example, that the node is simulated
+	Note    string  `json:"note,omitempty"` // a remark, for example that the node is simulated
 }
 
 // line is a line of a recording. Exactly one of its fields is set.

@@ -12,8 +12,8 @@ import (
 //go:embed report.html
 var page string
 
-// Page writes the page of recording a, with recording b beside recording a
-// unless b is nil.
+// Page writes the page of the first recording. If the second recording is not nil, the page shows
+// the second recording beside the first.
 func Page(w io.Writer, a Recorded, b *Recorded) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"counts": counts, "ms": milliseconds, "ratio": ratio,

@@ -37,7 +37,7 @@ type Meta struct {
 	Version   int            `json:"swdtStats"`
 	Started   time.Time      `json:"started"`
 	Interval  string         `json:"interval"`
-	Callers   int            `json:"callers"` // in addition to the watch itself
+	Callers   int            `json:"callers"` // the callers in addition to the watch itself
 	Sources   []stats.Source `json:"sources"`
 	Tolerance float64        `json:"tolerance"`
 	Nodes     []Node         `json:"nodes"`
@@ -169,7 +169,7 @@ func (c *chart) use() float64 {
 type Listed struct {
 	Title, Source, Node string
 	Counts              string // the number of each verdict
-	Use, Most           string // cores: the mean computed rate, the highest reported rate
+	Use, Most           string // in cores: the mean computed rate, and the highest reported rate
 	Order, Faults       float64
 }
 

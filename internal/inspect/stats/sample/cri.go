@@ -128,7 +128,7 @@ type details struct {
 }
 
 type detail struct {
-	maximum float64 // the fraction of all cores; 0: no limit
+	maximum float64 // the limit as a fraction of all cores; 0: no limit
 	count   float64 // cores; 0: no limit
 	pid     uint32  // 0: not known
 }
