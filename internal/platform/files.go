@@ -10,7 +10,7 @@ import (
 
 // FileInfo describes a file or folder. Times have the file system's precision.
 type FileInfo struct {
-	Path     string // the requested path, cleaned: C:\k\kubelet.exe
+	Path     string // the requested path, cleaned, such as C:\k\kubelet.exe
 	Size     int64  // bytes; 0 for a folder
 	Modified time.Time
 	// Created is the time at which the file was created, by the machine's clock. A new access list, name or attribute

@@ -32,7 +32,7 @@ type ReachOutcome string
 const (
 	Reached      ReachOutcome = "reached"
 	Refused      ReachOutcome = "refused"      // the host responds, but no process listens on the port
-	TimedOut     ReachOutcome = "timedOut"     // no response: a firewall, or no host has the address
+	TimedOut     ReachOutcome = "timedOut"     // no response, because of a firewall or because no host has the address
 	NoRoute      ReachOutcome = "noRoute"      // the machine has no route to that network or host
 	NameNotFound ReachOutcome = "nameNotFound" // no such name
 	ReachFailed  ReachOutcome = "failed"       // see Detail

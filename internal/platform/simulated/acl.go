@@ -92,8 +92,8 @@ func (f *file) allow(a *account, want access.Rights) error {
 	return nil
 }
 
-// allowAdding returns nil if an account may create a file, or a folder if folder is set, in the
-// folder f.
+// allowAdding returns nil if an account may add a file to the folder f or, if the parameter folder
+// is true, a folder.
 func (f *file) allowAdding(a *account, folder bool) error {
 	if folder {
 		return f.allow(a, access.AppendData)

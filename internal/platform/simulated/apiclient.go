@@ -22,7 +22,8 @@ import (
 const apiTimeout = 10 * time.Second
 
 // apiClient is the client that the machine's kubeadm and kubelet use to call an API server. It uses
-// real HTTPS, and resolves names as the machine does. Their few requests need only JSON.
+// real HTTPS, and resolves names as the machine does. The few requests of kubeadm and kubelet need
+// only JSON.
 type apiClient struct {
 	server string
 	token  string

@@ -179,8 +179,8 @@ func (m *Machine) ForgetOperations() {
 	m.operations, m.seq, m.seen = nil, 0, map[string]int{}
 }
 
-// do performs an operation for p. It calls the hook, then effect with the lock held, and then the
-// hook once more.
+// do performs an operation for p. It calls the hook, then the function effect with the lock held,
+// and then the hook once more.
 func (p *process) do(kind Kind, target string, effect func() error) error {
 	return p.operate(Operation{Kind: kind, Target: target}, func(Verdict) error {
 		p.m.mu.Lock()

@@ -188,7 +188,7 @@ type boot struct {
 	started time.Time
 	ctx     context.Context
 	cancel  context.CancelFunc
-	first   bool // the boot within New: nothing is delayed
+	first   bool // set for the boot within New, in which nothing is delayed
 	svchost *process
 	// pods are the runtime's pods, which outlive the runtime's process. Nil: the runtime has not
 	// run since this boot.
@@ -245,7 +245,8 @@ func (m *Machine) Close() {
 // Exit, a reboot or Close.
 func (m *Machine) Process(name string) *platform.Platform { return m.Spawn(name).Platform }
 
-// Register adds a program; the latest that matches an executable is run.
+// Register adds a program. If several programs match an executable, the program that was added last
+// runs.
 func (m *Machine) Register(p Program) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -297,7 +298,8 @@ func (m *Machine) notify() {
 // spawn runs a goroutine that Close waits for.
 func (m *Machine) spawn(f func()) { m.running.Go(f) }
 
-// HandleHTTP serves the requests of HTTPGet at address (127.0.0.1:10248) until the process ends.
+// HandleHTTP serves the requests of HTTPGet at an address such as 127.0.0.1:10248 until the process
+// ends.
 func (p *Process) HandleHTTP(address string, handler http.Handler) error {
 	return p.p.listen(address, handler)
 }

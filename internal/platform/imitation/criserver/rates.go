@@ -14,7 +14,7 @@ type rates struct {
 	generation generation
 
 	mu   sync.Mutex
-	last map[string]stored // the previous call's counter, by container, whichever caller made the call
+	last map[string]stored // counter of the previous call for each container, whichever caller made the call
 }
 
 type stored struct {

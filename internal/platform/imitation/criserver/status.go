@@ -9,8 +9,8 @@ import (
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// ContainerStatus returns a container's CPU limit, as containerd does from 1.7
-// on, and its process if the caller requests details.
+// ContainerStatus returns a container's CPU limit, as containerd does from 1.7 on. If the caller
+// requests details, it also returns the container's process.
 func (s *runtimeService) ContainerStatus(_ context.Context, request *runtimev1.ContainerStatusRequest) (
 	*runtimev1.ContainerStatusResponse, error) {
 	for _, pod := range s.pods() {

@@ -35,7 +35,7 @@ func encode(packets []packet) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// comment returns the text that the log stores with a packet: COMPONENT REASON.
+// comment returns the text that the log stores with a packet, in the form COMPONENT REASON.
 func (k packet) comment() string {
 	if k.seen == 0 {
 		return ""

@@ -137,7 +137,8 @@ func (p *program) help(command string) error {
 	return err
 }
 
-// options parses flags, which may have several values, and the words before them.
+// options parses flags, which may have several values. It returns the flags and the words before
+// them.
 func options(args []string, known map[string]string) (map[string][]string, []string, error) {
 	values, plain := map[string][]string{}, []string(nil)
 	name := ""
