@@ -97,8 +97,8 @@ func (i *installation) run(ctx context.Context) (kept bool, err error) {
 	}
 }
 
-// isThere reports whether exactly this agent is installed. Package custody, through which i.files
-// opens files, refuses an installed file that another account could have changed.
+// isThere reports whether exactly this agent is installed. i.files opens files through package
+// custody, which refuses a file that another account could have changed.
 func (i *installation) isThere(ctx context.Context) (bool, error) {
 	sum, err := i.hashOf(ctx, i.path)
 	if errors.Is(err, fault.ErrNotExist) {

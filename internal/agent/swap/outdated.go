@@ -11,9 +11,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// outdated reports whether the service runs another file than the one at the destination, which
-// info describes. The process that runs the file may be a descendant of the service's own process,
-// as under kube-log-runner.
+// outdated reports whether the service runs another file than the file at the destination. The
+// parameter info describes the file at the destination. The process that runs the file may be a
+// descendant of the service's own process, as under kube-log-runner.
 //
 // Windows allows renaming a running executable, but not writing, replacing or removing it. So a
 // swap puts another file at the destination, and gives the running file another name. As the image
@@ -66,9 +66,10 @@ func isBeside(destination, path string) bool {
 	return len(path) > end && samePath(path[:end], aside) && !strings.ContainsAny(path[end:], `/\`)
 }
 
-// runBy returns the services whose command line contains the file at a destination. It searches all
-// running services, and those stopped services that have the file's name. It skips services whose
-// registration cannot be read, since the result only helps to find a misspelt name.
+// runBy returns the services whose command line contains a destination. It searches all running
+// services, and the stopped service that has the destination's file name, without the extension, as
+// its name. It skips services whose registration cannot be read, since the result only helps to
+// find a misspelt name.
 func runBy(ctx context.Context, services platform.Services, destination string) (names []string) {
 	all, err := services.List(ctx)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // Machine is the node on which a transaction runs.
 type Machine struct {
 	Platform *platform.Platform
-	// Executable is the agent's own path on the node, which the guardian runs.
+	// Executable is the path of the agent on the node. The guardian runs this file.
 	Executable string
 	// Hashes are the hashes of the node's files that the session has already computed or
 	// loaded; nil: load the hashes that are saved on the node.

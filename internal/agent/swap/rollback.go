@@ -175,8 +175,8 @@ func exists(files platform.Files, path string) (bool, error) {
 	return err == nil, err
 }
 
-// retry repeats an action that a virus scanner or a slowly ending process can disturb briefly: at
-// most five attempts.
+// retry repeats an action that a virus scanner or a slowly ending process can disturb briefly. It
+// makes at most five attempts.
 func retry(ctx context.Context, action func() error) error {
 	return retryWhile(ctx, func(error) bool { return true }, action)
 }

@@ -25,8 +25,9 @@ type transaction struct {
 	planted int                       // number of other accounts' files that were set aside
 }
 
-// startedService is the process of a running service. The time `at` is the time at which this
-// guardian started the service or, if another guardian started it, first found it running.
+// startedService is the process of a running service. at is the time at which this guardian started
+// the service. If another guardian started the service, at is the time at which this guardian first
+// found it running.
 type startedService struct {
 	pid uint32
 	at  time.Time
@@ -215,7 +216,7 @@ func (t *transaction) observe(ctx context.Context) (*before, error) {
 }
 
 // stop stops one service. It waits until the service's process has ended, and until every process
-// has ended that the service had started from a binary of the components.
+// that the service started from a component's binary has ended.
 func (t *transaction) stop(ctx context.Context, service string) error {
 	timeout := t.stopTimeout(service)
 	children, err := t.pinChildren(ctx, service)

@@ -7,9 +7,9 @@ package settings
 
 import "fmt"
 
-// InvalidError reports that the package refuses a change, or cannot read the
-// hosts file, for example because Windows would not understand a value. The
-// setting that the error names was not changed.
+// InvalidError reports that the package refuses a change, for example because Windows would not
+// understand a value, or that the package cannot read the hosts file. The setting that the error
+// names was not changed.
 type InvalidError struct{ What string }
 
 func (e *InvalidError) Error() string { return e.What }

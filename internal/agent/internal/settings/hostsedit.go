@@ -101,8 +101,8 @@ func readHosts(files platform.Files) (hostsFile, []byte, error) {
 	return hosts, data, err
 }
 
-// replace writes a temporary file next to path and renames it to path, so that
-// no program reads a partial file, and keeps the file's access list.
+// replace writes a temporary file next to path and renames it to path, so that no program reads a
+// partial file. The access list of the file stays the same.
 func replace(files platform.Files, path string, data []byte) (err error) {
 	temporary := path + ".swdt-new"
 	file, err := files.Create(temporary, platform.CreateTruncate)
