@@ -15,7 +15,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// Program is the name of pktmon, which Windows finds on the machine's PATH.
+// Program is the file name of pktmon. Windows finds the program on the machine's PATH.
 const Program = "pktmon.exe"
 
 // FilterName is the prefix of the names of swdt's filters. It distinguishes them from other programs' filters.
@@ -107,7 +107,7 @@ type Result string
 
 const (
 	Captured Result = "captured"
-	Refused  Result = "refused" // another program captures
+	Refused  Result = "refused" // another program captures or has filters
 	Failed   Result = "failed"  // a pktmon command or another step of the guardian failed
 )
 

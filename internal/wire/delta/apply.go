@@ -92,8 +92,8 @@ func (a *applier) open(patch *countingReader) (err error) {
 }
 
 // openPredictor reads the layout of both executables. For Small it also reads all blocks of the
-// patch and records by how much the blocks move addresses; run reads the blocks a second time to
-// make the file.
+// patch and records by how much the blocks move addresses. The method run reads the blocks a second
+// time to make the file.
 func (a *applier) openPredictor() error {
 	images, err := a.stream(streamImages)
 	if err != nil {

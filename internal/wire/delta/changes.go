@@ -11,7 +11,7 @@ import (
 // corrections to bytes; correct adds them to predicted words and operands.
 type changes struct {
 	gaps, values *decoder
-	gap          int64 // items before the next value
+	gap          int64 // number of items before the next value
 	more         bool
 }
 

@@ -17,7 +17,7 @@ type scanner struct {
 const (
 	plainByte = iota
 	nearByte  // e8, e9: call, jmp
-	escape    // 0f; if the next byte is 80…8f, both are a conditional jump
+	escape    // the byte 0f; with a next byte of 80…8f, it is a conditional jump
 	ripByte   // a ModRM byte for an operand relative to rip
 )
 

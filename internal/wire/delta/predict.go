@@ -11,9 +11,9 @@ const (
 	learnedBits = 15
 )
 
-// predictor predicts the new values of words of data and operands of code that depend on
-// addresses, for each part of a block. Diff and Apply make the same predictions, since these
-// depend only on the old file, the blocks, the images and the corrections so far.
+// predictor predicts those new values that depend on addresses: words of data, and operands of
+// code. It processes a block in parts. Diff and Apply make the same predictions, since these depend
+// only on the old file, the blocks, the images and the corrections so far.
 type predictor struct {
 	old, new image
 	words    words

@@ -1,7 +1,7 @@
 package delta
 
-// refine adjusts the ends and beginnings of blocks by the unmasked bytes, since a masked operand
-// matches any other.
+// refine adjusts the ends and beginnings of blocks. It compares unmasked bytes, since a masked
+// operand matches any other operand.
 func refine(old, new []byte, blocks []block) []block {
 	end := 0 // end of the previous block in the new file
 	kept := blocks[:0]

@@ -59,7 +59,7 @@ func resemble(ctx context.Context, old, new []byte) bool {
 // cost more than everything else.
 type known struct{ step, tag uint32 }
 
-// sample returns 1 if the window contains the bytes at any position in the table, and 0 if it does
+// sample returns 1 if the window contains the bytes at any position of the table, and 0 if it does
 // not.
 func sample(old, window []byte, table []known, shift int) int {
 	for k := range sampleStep {

@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// sparse encodes a list of items, few of which need a value. It stores each value and,
-// separately, the number of items before it that need none, since values and numbers compress far
-// better apart.
+// sparse encodes a list of items, few of which need a value. It stores each value and, separately,
+// the number of items before it that need no value, since values and numbers compress far better
+// apart.
 type sparse struct {
 	gaps   []byte // uvarints
 	values []byte

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// InstallArgument makes the agent install itself on the node and report the result in one line, which PrintInstalled
-// writes and FindInstalled finds.
+// InstallArgument makes the agent install itself on the node and report the result in one line.
+// PrintInstalled writes this line, and FindInstalled finds it.
 const InstallArgument = "install"
 
 // installedMark is the beginning of the line that PrintInstalled writes. The output of a login

@@ -36,7 +36,7 @@ const (
 	TraceRecord = Trace + `\record.json`
 	// GuardianService is the one-shot service that owns a transaction.
 	GuardianService = "swdt-guardian"
-	// Scratch holds the output of Windows programs, which `swdt diag` fetches.
+	// Scratch holds the output of Windows programs. `swdt diag` fetches this output.
 	Scratch = Root + `\diag`
 	// Captures holds the packets of the latest capture, its lock and its journal.
 	Captures       = Root + `\capture`
@@ -72,8 +72,9 @@ func Undo(destination string) string { return destination + ".swdt-undo" }
 // unique: it consists of the transaction's ID and the role of the binary.
 func Aside(destination, name string) string { return destination + ".swdt-stale-" + name }
 
-// IsLeftover reports whether path is a leftover beside destination. A leftover is a staged or partially sent binary,
-// which only an interrupted push leaves, or a binary that was moved aside because it still ran.
+// IsLeftover reports whether path is a leftover beside destination. A leftover is a staged or
+// partially sent binary of an interrupted push, or a binary that was moved aside because a program
+// still ran it.
 func IsLeftover(destination, path string) bool {
 	rest, ok := strings.CutPrefix(strings.ToLower(path), strings.ToLower(destination)+".swdt-")
 	return ok && rest != "old" && rest != "undo" && rest != "before"

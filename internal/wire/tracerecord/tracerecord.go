@@ -119,9 +119,9 @@ func (r Record) CommandLine(service, is string) (plain string, traced bool) {
 	return is, false
 }
 
-// Untraced returns the path of a copy of a configuration file without the trace's changes. content
-// is the file's present content; traced reports whether the trace has changed the file. If traced
-// is true and kept is empty, the file did not exist before the trace.
+// Untraced returns the path of a copy of a configuration file. The copy does not have the trace's
+// changes. content is the file's present content; traced reports whether the trace has changed the
+// file. If traced is true and kept is empty, the file did not exist before the trace.
 func (r Record) Untraced(path string, content []byte) (kept string, traced bool) {
 	for _, s := range r.all() {
 		if s.Config == nil || !samePath(s.Config.Path, path) || s.Config.Before == s.Config.After ||
@@ -172,9 +172,9 @@ func (e *OnError) Error() string {
 		e.What, e.Service, e.Since.UTC().Format("2006-01-02 15:04 UTC"), e.By, e.Service)
 }
 
-// Refuse returns an *OnError for a caller that found, with CommandLine or Untraced, that the trace
-// has changed the thing that the caller is about to change. The parameter `what` describes that
-// thing in the error. Refuse itself does not check this, and never returns nil.
+// Refuse returns an *OnError. Callers need it if they are about to change something, and
+// CommandLine or Untraced reports that the trace has changed it. The parameter `what` describes the
+// thing to be changed. Refuse itself does not check this, and never returns nil.
 func (r Record) Refuse(service, what string) error {
 	s := r.Services[strings.ToLower(service)]
 	return &OnError{Service: service, What: what, By: s.By, Since: s.Since}
