@@ -51,7 +51,7 @@ const (
 	genericWrite Rights = 0x120116
 	genericRun   Rights = 0x1200a0
 
-	// changing is every right that allows changing a file's content, name or access.
+	// changing has all rights that allow changing a file's content, name or access.
 	changing = WriteData | AppendData | DeleteChild | Delete | WriteDAC | WriteOwner
 )
 

@@ -151,6 +151,5 @@ func isKubernetesName(value []byte) bool {
 	return slashes == 1
 }
 
-// leastWeak is the minimum length of a value that is a secret because of its
-// look.
+// leastWeak is the minimum length of a value that is a secret because it looks random.
 const leastWeak = 6

@@ -25,7 +25,7 @@ type Stream struct {
 	out      []byte
 	midway   bool // the text begins inside a line, which is left out
 
-	before    byte // the last character passed on, of the same line
+	before    byte // the last character of this line that was passed on
 	inLine    bool // held is not the beginning of its line
 	inside    terminator
 	named     int // number of lines in which the value of a secret name may still follow
@@ -34,10 +34,10 @@ type Stream struct {
 	key    int // remaining lines of a private key; 0: not in a key
 	stray  int
 	public int // remaining lines of a certificate or similar block
-	block  int // indentation of a name whose value is the lines that are indented deeper; -1: none
+	block  int // indentation of a name whose value consists of the deeper indented lines that follow; -1: none
 
 	option []byte // the text before the item in the last line, if that item is an option with a secret value
-	kind   kind   // the kind of the value of option
+	kind   kind   // the kind of the secret value that belongs to the option
 
 	after   after  // the meaning of the next line
 	delayed []byte // a line with a value, held until the next line, which may have the value's name

@@ -8,9 +8,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// yamlFormat returns the format of YAML. Its apply writes a new document, since a YAML node has
-// the position of its beginning but not of its end. apply runs only if the scan of the document's
-// lines has missed a secret or has damaged the document.
+// yamlFormat returns the format of YAML. Its field apply writes a new document, since a YAML node
+// has the position of its beginning but not of its end. apply runs only if the scan of the
+// document's lines has missed a secret or has damaged the document.
 func yamlFormat() format {
 	var documents []*yaml.Node
 	nodes := map[*value]*yaml.Node{}
