@@ -13,14 +13,12 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// errAsked is returned by a service manager that only records that it was called.
-var errAsked = errors.New("asked about the guardian")
+// errRegistered is returned by a service manager that registers no guardian.
+var errRegistered = errors.New("a guardian would be registered")
 
-type asked struct{ platform.Services }
+type unregistering struct{ platform.Services }
 
-func (asked) Status(context.Context, string) (platform.ServiceStatus, error) {
-	return platform.ServiceStatus{}, errAsked
-}
+func (unregistering) Create(context.Context, platform.ServiceConfig) error { return errRegistered }
 
 // FuzzReadJournal reads arbitrary data, such as a power cut or another program leaves, as a capture's journal, as
 // each contact with the node does. An accepted journal refers only to the capture's own files and to one word of a
@@ -44,7 +42,7 @@ func FuzzReadJournal(f *testing.F) {
 	m := simulated.New(simulated.Options{Preset: simulated.Minimal})
 	f.Cleanup(m.Close)
 	h := *m.Process("swdt-agent.exe")
-	h.Services = asked{h.Services}
+	h.Services = unregistering{h.Services}
 	f.Fuzz(func(t *testing.T, content []byte) {
 		m.WriteFile(layout.CaptureJournal, content)
 		j, err := readJournal(h.Files)
@@ -58,16 +56,20 @@ func FuzzReadJournal(f *testing.F) {
 				t.Fatal(err)
 			case !errors.As(healed, &damaged):
 				t.Fatalf("the error is %v, a %T, want a %T", healed, healed, damaged)
-			case errors.Is(healed, errAsked):
-				t.Fatalf("the error is %v, want anything but %v", healed, errAsked)
+			case errors.Is(healed, errRegistered):
+				t.Fatalf("the error is %v, want anything but %v", healed, errRegistered)
 			}
 			return
 		}
 		if err != nil || j == nil {
 			t.Fatalf("neither a journal nor damaged: %+v, %v", j, err)
 		}
-		if (j.State == captureplan.Done) == errors.Is(healed, errAsked) && healed != nil {
-			t.Fatalf("a capture that is %s: healed: %v", j.State, healed)
+		want := errRegistered
+		if j.State == captureplan.Done {
+			want = nil
+		}
+		if !errors.Is(healed, want) {
+			t.Fatalf("a capture that is %s: Heal returned %v, want %v", j.State, healed, want)
 		}
 		checkPaths(t, j)
 		checkWrittenAgain(t, h.Files, j)
