@@ -105,7 +105,7 @@ type GuestReader interface {
 
 // Capabilities report what a driver can do.
 type Capabilities struct {
-	Create        bool          `json:"create"` // false: the driver is an Adopter
+	Create        bool          `json:"create"` // false if the driver is an Adopter
 	LiveSnapshots bool          `json:"liveSnapshots"`
 	Crashes       bool          `json:"crashes"` // Status distinguishes a crash from a shutdown
 	TPM           bool          `json:"tpm"`
@@ -145,7 +145,7 @@ type Status struct {
 type Snapshot struct {
 	Name   string    `json:"name"`
 	Taken  time.Time `json:"taken"`
-	Memory bool      `json:"memory"` // true: the VM ran, and the snapshot has its memory
+	Memory bool      `json:"memory"` // true if the VM ran, so that the snapshot has its memory
 	Size   int64     `json:"size"`   // bytes on your machine's disk, as the driver counts them; 0 if not known
 }
 

@@ -172,7 +172,7 @@ func (r *Record) choosePorts(taken map[int]bool, again func(Forward) bool) error
 	return nil
 }
 
-// freePortTries bounds how many free ports freePort asks for until it gets one that no other VM
+// freePortTries bounds how many free ports freePort asks for until it gets a port that no other VM
 // has.
 const freePortTries = 100
 

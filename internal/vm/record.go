@@ -33,7 +33,7 @@ type Record struct {
 	Created time.Time `json:"created"`
 	// Complete is false until everything of the VM exists.
 	Complete bool `json:"complete"`
-	// FixedPorts names the forwards whose ports of your machine the node file sets.
+	// FixedPorts names the forwards for which the node file sets the port of your machine.
 	FixedPorts []string `json:"fixedPorts"`
 	// FirstStart is set for a VM that is made from a golden image, until the script of the first
 	// start has succeeded and swdt has emptied the VM's CD. Until then, the CD holds the
@@ -47,7 +47,7 @@ type Record struct {
 	// given is the password that the user has set for a VM that is being made. If given is nil,
 	// swdt generates a password.
 	given *answer.Password
-	// golden is the golden image of a VM that is being made; nil: the VM has none.
+	// golden is the golden image of a VM that is being made; nil if the VM has none.
 	golden *Golden
 }
 

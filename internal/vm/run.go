@@ -155,7 +155,7 @@ func (s *Machines) movePorts(record *Record) (moved bool, err error) {
 type StopOptions struct {
 	// Force ends the VM at once, as a power cut does.
 	Force bool
-	// Limit is the time that the guest has to shut down; 0: StopLimit.
+	// Limit is the time that the guest has to shut down; 0 means StopLimit.
 	Limit time.Duration
 }
 

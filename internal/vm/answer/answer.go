@@ -51,8 +51,8 @@ type Options struct {
 	Password Password
 	// ProductKey is five groups of five characters; "" for evaluation media.
 	ProductKey string
-	// DriverFolder is a folder in the root of the CD with the answer file; Setup searches this
-	// folder and the folders below it for drivers. "": there are no drivers.
+	// DriverFolder is a folder in the root of the CD with the answer file; "" if there are no
+	// drivers. Setup searches this folder and the folders below it for drivers.
 	DriverFolder string
 	// FirstLogon runs once, at the first logon of the Administrator, which is automatic.
 	FirstLogon []Command

@@ -130,7 +130,7 @@ type secret struct {
 // not protect the password; it only keeps a person from reading the text at a glance.
 func (p Password) in(element string) secret { return secret{Value: encode(p.Reveal(), element)} }
 
-// encode returns base64 of the UTF-16LE of the password and the element's name.
+// encode joins the password and the element's name, and returns the UTF-16LE text in base64.
 func encode(password, element string) string {
 	var raw []byte
 	for _, unit := range utf16.Encode([]rune(password + element)) {

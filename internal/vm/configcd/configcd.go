@@ -39,17 +39,18 @@ type Options struct {
 	// FirstStart selects the CD for the first start of a generalised image, instead of the CD for
 	// an installation.
 	FirstStart bool
-	// Keys are lines of authorized_keys, whose keys may log on as Administrator; at least one.
+	// Keys has at least one line of authorized_keys. All keys in these lines may log on as
+	// Administrator.
 	Keys []string
-	// Drivers holds the drivers, in folders of any names; nil: the CD has no drivers.
+	// Drivers holds the drivers, in folders of any names; nil if the CD has no drivers.
 	Drivers fs.FS
 	// OpenSSH is the MSI or the zip of Win32-OpenSSH. If it is the zero File, the VM uses the
 	// OpenSSH of Windows; an installation of any release except Server 2025 downloads this OpenSSH
 	// from the internet.
 	OpenSSH File
-	// Agent is the MSI of QEMU's guest agent; the zero File: the CD has no agent.
+	// Agent is the MSI of QEMU's guest agent. If it is the zero File, the CD has no agent.
 	Agent File
-	// End selects how the script ends; "": the machine stays on.
+	// End selects how the script ends; "" means that the machine stays on.
 	End firstboot.End
 	// Time is the time of all files. The same options and time give the same bytes.
 	Time time.Time

@@ -149,7 +149,7 @@ func writeAll(ctx context.Context, to io.Writer, answers <-chan []byte) error {
 	}
 }
 
-// readAll passes the guest's packets on until a read fails or ctx ends.
+// readAll reads the guest's packets and sends them to a channel, until a read fails or ctx ends.
 func readAll(ctx context.Context, from io.Reader, packets chan<- packet) error {
 	for {
 		p, err := readPacket(from)

@@ -108,8 +108,8 @@ func (e *entry) shorten() {
 	}
 }
 
-// d returns the beginning of text, at most length characters, with only the characters that level 1
-// permits.
+// d returns the beginning of text, at most length characters, in capitals. It replaces each
+// character that level 1 does not permit by an underscore.
 func d(text string, length int) string {
 	var out strings.Builder
 	for _, r := range strings.ToUpper(text) {

@@ -9,7 +9,8 @@ import (
 	"unicode/utf16"
 )
 
-// systemArea is the number of sectors at the beginning that belong to other standards.
+// systemArea is the number of sectors at the beginning of an image that ISO 9660 leaves to other
+// standards.
 const systemArea = 16
 
 // descriptors are the types of the volume descriptors, in their order.
@@ -113,8 +114,8 @@ func (i *Image) record(e *entry, view int, id []byte) []byte {
 	return out
 }
 
-// recordLength returns the length of a directory record, which is even, for an identifier of this
-// length.
+// recordLength returns the length of a directory record whose identifier has this length. The
+// length of a record is even.
 func recordLength(identifier int) int { return (33 + identifier + 1) / 2 * 2 }
 
 // identifier returns an entry's name in a view. Level 1 demands a version after the name of a file;

@@ -63,11 +63,11 @@ type Options struct {
 	OpenSSH     OpenSSH
 	OpenSSHFile string // the MSI or zip; only for Installer and Archive
 	KeysFile    string // a file with lines of authorized_keys
-	// DriverFolder is a folder with drivers, also in its subfolders; "": there are no drivers.
+	// DriverFolder is a folder with drivers, also in its subfolders; "" if there are no drivers.
 	DriverFolder string
-	// AgentFile is the MSI of QEMU's guest agent; "": there is no agent.
+	// AgentFile is the MSI of QEMU's guest agent; "" if there is no agent.
 	AgentFile string
-	// RemoveAccount is a local account to delete; "": no account is deleted.
+	// RemoveAccount is a local account to delete; "" if there is no account to delete.
 	RemoveAccount string
 	End           End    // "": Stay
 	SysprepFile   string // for Generalize

@@ -24,7 +24,7 @@ const (
 type Mark struct {
 	Stage string // "" for Exited
 	State State
-	Code  int    // for Exited; 0: all required stages have succeeded
+	Code  int    // only for Exited; 0 means that all required stages have succeeded
 	Text  string // printable ASCII of at most 400 characters, for people
 }
 
@@ -62,8 +62,8 @@ func ParseMark(line string) (m Mark, ok bool) {
 	return m, true
 }
 
-// printable returns the beginning of a text in which each byte that is not printable
-// ASCII is a question mark.
+// printable returns the beginning of a text, with a question mark in place of each byte that is not
+// printable ASCII.
 func printable(text string) string {
 	text = strings.TrimSpace(text)
 	out := []byte(text[:min(len(text), maxText)])

@@ -17,7 +17,7 @@ const (
 	maxLine = 4096
 	// serialReads bounds how often one look reads the serial port.
 	serialReads = 16
-	// tailLength is how much of the serial port's end is kept for an error, in bytes.
+	// tailLength is how many bytes from the end of the serial port's text are kept for an error.
 	tailLength = 2048
 )
 

@@ -19,7 +19,7 @@ func wantedDrivers() []string {
 	return []string{"viostor", "vioscsi", "netkvm", "vioserial", "balloon", "viorng", "pvpanic", "qemupciserial"}
 }
 
-// agentPath is the installer of QEMU's guest agent on virtio-win.
+// agentPath is the path on virtio-win of the installer of QEMU's guest agent.
 const agentPath = "guest-agent/qemu-ga-x86_64.msi"
 
 // addDrivers adds to the CD the drivers that a virtio-win ISO has for a version of Windows, and the
@@ -85,7 +85,7 @@ func (b branches) ReadDir(name string) ([]fs.DirEntry, error) {
 	return slices.DeleteFunc(all, hidden), err
 }
 
-// fileOf returns a file of your machine as a file of a file system.
+// fileOf returns the configcd.File for a file of your machine.
 func fileOf(name string) configcd.File {
 	return configcd.File{FS: os.DirFS(filepath.Dir(name)), Path: filepath.Base(name)}
 }

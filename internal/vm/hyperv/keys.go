@@ -24,7 +24,8 @@ func codeTable() map[string]byte {
 	}
 }
 
-// extendedTable returns the scan codes that follow the byte 0xe0, of keys by QEMU's names.
+// extendedTable returns the scan codes that follow the byte 0xe0. The keys of the map are QEMU's
+// names of keys.
 func extendedTable() map[string]byte {
 	return map[string]byte{
 		"kp_enter": 0x1c, "ctrl_r": 0x1d, "kp_divide": 0x35, "alt_r": 0x38, "home": 0x47, "up": 0x48, "pgup": 0x49,

@@ -65,7 +65,7 @@ type Signs struct {
 	Resets  int    // since power on
 	Loaded  int64  // bytes that were read from the CDs since power-on
 	Written int64  // bytes that were written to the disk since power-on
-	Screen  string // from Screen.Sign: changes if the screen changes; empty if no screen is seen
+	Screen  string // result of Screen.Sign, which changes if the screen changes; empty if no screen is seen
 	Marks   []Mark // all marks since power on
 }
 
@@ -92,7 +92,7 @@ type Options struct {
 	Stall time.Duration
 	// Earlier has the durations of an earlier installation of the same kind; nil if none is known.
 	Earlier map[Stage]time.Duration
-	// Now is the clock; nil: time.Now.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 

@@ -11,12 +11,12 @@ const (
 	// for five seconds; Slowness multiplies it. On a busy machine, it may take long until the prompt
 	// appears.
 	keyPresses = 30
-	// loaded is a number of bytes. If this many bytes were read from the CDs, Setup runs: Setup
+	// loaded is a number of bytes. If this many bytes were read from the CDs, Setup runs, since it
 	// begins by loading boot.wim, which is larger on every medium. The boot loader alone reads far
 	// less.
 	loaded = 200 << 20
-	// prepared is a number of bytes. If this many bytes were written to the disk, Setup copies
-	// Windows: for partitions and empty file systems, Setup writes less.
+	// prepared is a number of bytes. If this many bytes were written to the disk, Setup is copying
+	// Windows, since it writes less for partitions and empty file systems.
 	prepared = 256 << 20
 	// mostResets is how often the VM may be reset before the script's first mark. Three to five
 	// resets are usual.

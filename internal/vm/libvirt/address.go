@@ -14,8 +14,8 @@ const sshPort = 22
 
 const (
 	// maxInterfaces bounds the interfaces that are read from each source. maxAddresses bounds the
-	// addresses that are read from each interface, and all addresses of a domain. Further ones are
-	// ignored.
+	// addresses that are read from each interface, and all addresses of a domain. Further
+	// interfaces and addresses are ignored.
 	maxInterfaces = 64
 	maxAddresses  = 64
 )

@@ -31,7 +31,7 @@ type description struct {
 	} `xml:"os"`
 	Devices struct {
 		Disks []struct {
-			Device string `xml:"device,attr"` // disk, cdrom; empty: disk
+			Device string `xml:"device,attr"` // disk or cdrom; empty means disk
 			Driver struct {
 				Type string `xml:"type,attr"` // qcow2, raw
 			} `xml:"driver"`

@@ -22,7 +22,7 @@ import (
 const (
 	// maxName bounds the name of a snapshot in bytes.
 	maxName = 200
-	// maxSnapshots bounds the snapshots of a domain that are listed.
+	// maxSnapshots bounds how many snapshots of a domain are listed.
 	maxSnapshots = 10000
 	// mark begins the description of a snapshot that swdt has saved. A time and the snapshot's name
 	// follow the mark.

@@ -199,7 +199,7 @@ func unportable(name string) string {
 	return ""
 }
 
-// deviceNames returns the names that Windows reserves, with any extension.
+// deviceNames returns the names that Windows reserves for devices, whatever extension follows.
 func deviceNames() []string {
 	names := []string{"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"}
 	for _, digit := range []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "¹", "²", "³"} {

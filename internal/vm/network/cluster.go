@@ -79,8 +79,8 @@ func (f *Findings) checkFirewall(ctx context.Context, tap string) {
 	}
 }
 
-// connections returns the connections between the VM and the containers. port returns the port of the
-// bridge that leads to a container.
+// connections returns the connections between the VM and the containers. It calls port to get the
+// port of the bridge that leads to a container.
 func (f *Findings) connections(tap string, port func(netip.Addr) string) (all []Connection) {
 	bridge := f.Place.Bridge
 	sides := Sides{VM: f.Address, VMInterface: bridge, VMPort: tap, PeerBridge: bridge}

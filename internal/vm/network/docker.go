@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// dockerSocket is the path at which Docker's engine answers by default. It answers only root and
-// the members of the group docker.
+// dockerSocket is the path at which Docker's engine answers by default. The engine answers only
+// root and the members of the group docker.
 const dockerSocket = "/var/run/docker.sock"
 
 const (

@@ -28,7 +28,7 @@ type nftTable struct {
 
 func (t nftTable) String() string { return t.Family + " " + t.Table }
 
-// isIPTables reports whether the table may be a table of iptables, which uses only these names.
+// isIPTables reports whether the table has one of the names that iptables uses for its tables.
 func (t nftTable) isIPTables() bool {
 	return t.Family == "ip" && slices.Contains([]string{"raw", "mangle", "nat", "filter", "security"}, t.Table)
 }

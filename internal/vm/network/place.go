@@ -139,8 +139,8 @@ func (p Place) network() DockerNetwork {
 // mostTries bounds the addresses at which Free looks for a machine.
 const mostTries = 8
 
-// Free returns the highest address that is not in taken, that Docker has not given to a container,
-// and at which no machine answers.
+// Free returns the highest address that is not in the list of taken addresses, that Docker has not
+// given to a container, and at which no machine answers.
 func (p Place) Free(ctx context.Context, taken []netip.Addr) (netip.Addr, error) {
 	taken = slices.Clone(taken)
 	for range mostTries {

@@ -22,7 +22,7 @@ type rule struct {
 	text       string // the rule as iptables-save or nft prints it
 	conditions []condition
 	target     string // a verdict in iptables' words; empty if the rule only counts packets or calls a chain
-	calls      string // the chain of the same table that the rule calls; empty: the rule calls none
+	calls      string // the chain of the same table that the rule calls; empty if the rule calls none
 	isGoto     bool   // the called chain returns to the caller of this rule's chain
 }
 
@@ -132,7 +132,7 @@ func interfaceMatches(pattern, name string) bool {
 	return pattern == name
 }
 
-// within reports whether an address is in one of the networks, separated by commas.
+// within reports whether an address is in one of the networks of a comma-separated list.
 func within(networks string, a netip.Addr) match {
 	for network := range strings.SplitSeq(networks, ",") {
 		if !strings.Contains(network, "/") {

@@ -18,8 +18,8 @@ import (
 // The feature that was added last is screenshots as PNG.
 const oldestMajor, oldestMinor = 7, 1
 
-// freeDisk is the smallest free space, in bytes, for a VM, whose overlay and firmware variables
-// grow.
+// freeDisk is the free space, in bytes, that a VM needs at least, since its overlay and its
+// firmware variables grow.
 const freeDisk = 2 << 30
 
 // Check reports what your machine lacks for a VM. If m is the zero Machine, it reports only what
@@ -128,7 +128,7 @@ func checkDisk(_ context.Context, m vm.Machine) []finding.Problem {
 	return nil
 }
 
-// checkImage checks the image that the VM's disk is to be laid over, and its discs.
+// checkImage checks the image over which the VM's disk will be laid, and the VM's discs.
 func checkImage(_ context.Context, m vm.Machine) []finding.Problem {
 	var all []finding.Problem
 	if _, err := base(m); err != nil {

@@ -16,8 +16,8 @@ import (
 
 // A guest decides how much it writes to its serial port, and how often QEMU warns about it. QEMU
 // has no limit for either, and swdt does not run all the time. So both outputs go through a pipe to
-// keepLog, a shell and a cat that end with QEMU. keepLog keeps the last part of a log in two files:
-// LOG, and LOG.1 with the part before LOG.
+// the script keepLog, whose shell and cat end with QEMU. keepLog keeps the last part of a log in
+// two files, LOG and LOG.1; LOG.1 has the older text.
 const (
 	// maxSerialLog bounds each of the two files of the serial port's log, and maxLog each of the
 	// two files of a program's messages, in bytes.

@@ -27,7 +27,7 @@ type started struct {
 	Sockets     string    `json:"sockets"` // the folder with the VM's sockets
 	Version     string    `json:"version"` // of QEMU
 	Accelerator string    `json:"accelerator"`
-	TPM         int       `json:"tpm"` // the process of the VM's TPM; 0: none
+	TPM         int       `json:"tpm"` // ID of the process of the VM's TPM; 0 if there is none
 	// Logs has the process that writes each log, by the log's path.
 	Logs map[string]int `json:"logs"`
 }
@@ -39,7 +39,8 @@ type snapshot struct {
 	Taken  time.Time `json:"taken"`
 	Memory bool      `json:"memory"`
 	Size   int64     `json:"size"`
-	// Version and Accelerator are QEMU's; they are set for a snapshot with memory.
+	// Version and Accelerator are those of the QEMU that has saved the snapshot. They are set only
+	// for a snapshot with memory.
 	Version     string `json:"version"`
 	Accelerator string `json:"accelerator"`
 }

@@ -94,7 +94,8 @@ func (d *Driver) saveStopped(ctx context.Context, m vm.Machine, tag string) (err
 	return errors.Join(recoverTPM(m), copyTPM(f.tpm(), f.snapshotTPM(tag)))
 }
 
-// removeStopped removes the parts of a stopped VM's snapshot that exist.
+// removeStopped removes a stopped VM's snapshot from the images, and the snapshot's TPM state. It
+// skips the parts that do not exist.
 func (d *Driver) removeStopped(ctx context.Context, m vm.Machine, tag string) error {
 	if _, err := base(m); err != nil {
 		return err

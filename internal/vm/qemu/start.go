@@ -24,7 +24,7 @@ import (
 // an idle machine.
 const startLimit = 2 * time.Minute
 
-// cleanLimit bounds the removal of what a failed action has left, also if the action's context has
+// cleanLimit bounds the removal of the remains of a failed action, also if the action's context has
 // ended.
 const cleanLimit = 30 * time.Second
 

@@ -42,12 +42,13 @@ type Driver struct {
 	// its name: create, delete, start, stop, kill, restart, save, restore, remove, publish,
 	// export. If it returns an error, the operation fails with that error and changes nothing.
 	Fault func(operation string, m vm.Machine) error
-	// Free is the number of bytes on the imagined disk of your machine; 0: no limit.
+	// Free is the number of bytes on the imagined disk of your machine; 0 means that there is no
+	// limit.
 	Free int64
 	// Findings are the results of Check.
 	Findings []finding.Problem
-	// Frames are the states of a VM with CDs during a simulated installation; nil: the frames
-	// that the function Installation returns.
+	// Frames are the states of a VM with CDs during a simulated installation. If Frames is nil, the
+	// function Installation returns them.
 	Frames []Frame
 	// Slow makes the driver report that it emulates the processor.
 	Slow bool
@@ -214,7 +215,8 @@ func (s *state) end() error {
 	return nil
 }
 
-// orAbsent drops the error for a VM that does not exist, and so does not run.
+// orAbsent returns nil for an ErrAbsent, since a VM that does not exist does not run. It returns
+// other errors as they are.
 func orAbsent(err error) error {
 	if errors.Is(err, vm.ErrAbsent) {
 		return nil

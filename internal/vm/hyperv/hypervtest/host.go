@@ -43,7 +43,7 @@ type Host struct {
 	Ignoring  []string          // the notes of VMs whose guests do not shut down
 	Neighbour map[string]string // IP addresses by MAC address, which is in Windows' form
 	// Output replaces the output of scripts, unless Output is empty. Cut is the number of bytes to
-	// which the output is shortened; 0: the output is not shortened.
+	// which the output is shortened; 0 means that it is not shortened.
 	Output string
 	Cut    int
 }
@@ -101,8 +101,9 @@ func claim(path string) (lock *os.File, err error) {
 	return lock, err
 }
 
-// Main is the main function of the stand-in. It runs the script in args on the host in the file at
-// path, and returns the exit code.
+// Main is the main function of the stand-in. args are the arguments of powershell.exe, which
+// contain a script. Main runs the script on the host whose state is in the file at path, and
+// returns the exit code.
 func Main(path string, args []string, stdout, stderr io.Writer) int {
 	text, err := script(args)
 	if err != nil {

@@ -143,8 +143,8 @@ func isJoliet(descriptor []byte) bool {
 	return false
 }
 
-// text decodes text of the volume: UTF-16 in a Joliet volume, and a byte for each character in
-// others.
+// text decodes text of the volume. The text is UTF-16 in a Joliet volume, and has a byte for each
+// character in any other volume.
 func (v *volume) text(data []byte) string {
 	var units []uint16
 	if !v.joliet {

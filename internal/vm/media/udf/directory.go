@@ -92,7 +92,7 @@ func (v *volume) content(folder discfs.Entry) ([]byte, error) {
 	return data, nil
 }
 
-// offsetOf returns the offset on the image of a byte of a folder's data.
+// offsetOf returns the position of a byte of a folder's data, as a byte offset on the image.
 func offsetOf(folder discfs.Entry, at int) int64 {
 	rest := int64(at)
 	for _, e := range folder.Extents {

@@ -42,8 +42,8 @@ type Choice struct {
 // Prober chooses the accelerator.
 type Prober struct {
 	Program string // qemu-system-x86_64, a path or a name in PATH
-	// Cache is the file in which the verdict is stored until the next boot; empty: it is not
-	// stored.
+	// Cache is the file in which the verdict is stored until the next boot. If Cache is empty, the
+	// verdict is not stored.
 	Cache string
 }
 

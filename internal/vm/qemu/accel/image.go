@@ -2,10 +2,11 @@ package accel
 
 import "encoding/binary"
 
-// imageSize is the size of the probe's firmware: the CPU starts 16 bytes before its end.
+// imageSize is the size of the probe's firmware in bytes. The CPU starts 16 bytes before the end of
+// the firmware.
 const imageSize = 64 << 10
 
-// base is the address of the image below 1 MB, where QEMU mirrors it.
+// base is the address below 1 MB at which QEMU mirrors the image.
 const base = 0xf0000
 
 // Selectors of the descriptors in gdt.
