@@ -20,8 +20,9 @@ func (e *NoRoomError) Error() string {
 		e.Folder, float64(e.Need)/1e6, float64(e.Free)/1e6)
 }
 
-// Fits returns a *NoRoomError if the disk of a folder has less free space than bytes. If the free
-// space is unknown, Fits returns nil: if the disk is then too full, the later write fails.
+// Fits returns a *NoRoomError if the disk of a folder has less free space than the given number of
+// bytes. If the free space is unknown, Fits returns nil: if the disk is then too full, the later
+// write fails.
 func Fits(folder string, bytes int64) error {
 	free, err := free(folder)
 	if err == nil && bytes > free {

@@ -55,7 +55,8 @@ func stageAt(path string) (*Staging, error) {
 		return nil, err
 	}
 	if err := os.Mkdir(path, 0o700); err != nil {
-		if !errors.Is(err, fs.ErrExist) { // if the folder exists, the lock file may be needed
+		// If the folder exists, the lock file stays, so that tidy can remove the folder.
+		if !errors.Is(err, fs.ErrExist) {
 			_ = os.Remove(path + stagingLock)
 		}
 		lock.Close()

@@ -33,7 +33,7 @@ type Options struct {
 	// Holder names this run as the holder of the node's lock. Another swdt that tries to lock the
 	// node prints this name in its error. Empty: the result of Holder("setup").
 	Holder string
-	// AwaitReboot returns once the node answers with a boot id other than bootID. Nil:
+	// AwaitReboot returns once the node answers with a boot id other than bootID. Default:
 	// node.AwaitReboot.
 	AwaitReboot func(ctx context.Context, n *node.Node, bootID string) error
 }

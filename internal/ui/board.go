@@ -9,10 +9,10 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// Board shows the tasks of a command, several of which may run at the same time. On a terminal it is a
-// table below the other lines, with a row for each task: its state, how long it has run, how long it
-// took before, and its current step. Otherwise the board writes a line when a task begins and when it
-// ends, and the reports on a long step have the time of the task.
+// Board shows the tasks of a command, several of which may run at the same time. On a terminal, the
+// board is a table below the other lines, with a row for each task: its state, how long it has run,
+// how long it took before, and its current step. Without a terminal, the board writes a line when a
+// task begins and when it ends, and the reports on a long step contain the time of the task.
 //
 // A nil Board shows nothing. All methods are safe for concurrent use.
 type Board struct {
@@ -178,7 +178,7 @@ func (b *Board) running(node string) *Task {
 	return nil
 }
 
-// about returns a text about the running task of a node, for a line about its long step.
+// about returns a text about the running task of a node, for a line about a long step of this task.
 func (b *Board) about(node string) string {
 	t := b.running(node)
 	if t == nil {

@@ -9,7 +9,7 @@ func (s *Story) Event(value any) {
 		return
 	}
 	line, err := json.Marshal(value)
-	if err != nil { // the cause is a bug of swdt; it must not end the command
+	if err != nil { // only a bug of swdt causes this error, which must not end the command
 		s.line(levelWarn, "", "report an event: "+err.Error())
 		return
 	}

@@ -92,7 +92,7 @@ func (l *live) clear() {
 	l.container, l.lines = nil, nil
 }
 
-// liveLine is one line: of a node, or a row of a Board.
+// liveLine is one live line: the line of a node, or a row of a Board.
 type liveLine struct {
 	bar    *mpb.Bar      // guarded by live.mutex
 	render func() string // returns the text of a Board's row; nil: the text is node and step

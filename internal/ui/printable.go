@@ -38,7 +38,7 @@ func obeyed(r rune) bool {
 	switch {
 	case r < ' ':
 		return r != '\n' && r != '\t'
-	case r >= 0x7f && r < 0xa0: // DEL, and C1 controls, of which U+009B begins a sequence as ESC [ does
+	case r >= 0x7f && r < 0xa0: // DEL and the C1 controls; U+009B begins a sequence as ESC [ does
 		return true
 	}
 	return r == 0x061c || r == 0x200e || r == 0x200f || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069

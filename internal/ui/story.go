@@ -115,7 +115,7 @@ func (s *Story) format(l level, node, message string) []byte {
 			Node    string    `json:"node,omitempty"`
 			Message string    `json:"message"`
 		}{s.options.Now(), l, node, message})
-		if err != nil { // strings and a valid time can always be encoded
+		if err != nil { // cannot happen: strings and a valid time can always be encoded
 			return nil
 		}
 		return append(out, '\n')
@@ -216,7 +216,7 @@ func (r *reporter) Transfer(label string, total int64) Progress {
 	}
 }
 
-// reportEvery is the interval of reports on a long step or a transfer without a terminal.
+// reportEvery is the interval of the reports on a long step or a transfer if there is no terminal.
 const reportEvery = 10 * time.Second
 
 // lineProgress reports the progress of a transfer at intervals, and its result at the end.

@@ -71,8 +71,8 @@ func values(flag string, each []string) (all [][]string) {
 	return all
 }
 
-// cross returns the combinations of one element of each list, joined. It skips empty lists,
-// since an empty list sets no condition.
+// cross returns every combination that takes one element from each list and joins these elements.
+// It skips empty lists, since an empty list sets no condition.
 func cross(lists ...[][]string) [][]string {
 	all := [][]string{}
 	for _, list := range lists {

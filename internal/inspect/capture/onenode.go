@@ -36,7 +36,7 @@ func nodeFolder(folder string, doc config.Document) (string, error) {
 	return path, nil
 }
 
-// On captures on one node and downloads the packets to a subfolder of folder.
+// On captures packets on one node, and downloads them to a subfolder of folder.
 func On(
 	ctx context.Context, n *node.Node, doc config.Document, o Options, handle Handling, folder string, r ui.Reporter,
 ) (c NodeCapture, err error) {
@@ -89,8 +89,8 @@ func (c *NodeCapture) fetch(ctx context.Context, n *node.Node, folder string, r 
 	return Forget(ctx, n, c.result.ID)
 }
 
-// FetchLeft downloads the packets that an earlier capture left on a node to a subfolder of
-// folder.
+// FetchLeft downloads the packets of an earlier capture, which are still on the node, into a
+// subfolder of folder.
 func FetchLeft(ctx context.Context, n *node.Node, doc config.Document, id, folder string,
 	r ui.Reporter) (c NodeCapture, err error) {
 	if folder, err = nodeFolder(folder, doc); err != nil {

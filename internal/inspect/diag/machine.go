@@ -70,7 +70,7 @@ func machine(ctx context.Context, t *Task) error {
 	})
 }
 
-// detailed returns the names of the services whose settings are stored too.
+// detailed returns the names of the services whose settings are also stored.
 func detailed() []string {
 	return []string{
 		"kubelet", "containerd", "kube-proxy", "docker", "sshd", "csi-proxy", "flanneld", "rancher-wins", "rke2",

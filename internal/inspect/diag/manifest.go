@@ -36,10 +36,11 @@ const (
 
 // NodeRecord is the part of the manifest about one node.
 type NodeRecord struct {
-	Name       string            `json:"name"`
-	Folder     string            `json:"folder"` // in the bundle
-	Result     string            `json:"result"`
-	Error      string            `json:"error"` // why nothing was gathered, or the first failure; or empty
+	Name   string `json:"name"`
+	Folder string `json:"folder"` // in the bundle
+	Result string `json:"result"`
+	// why nothing was gathered, or the first failure; empty: neither
+	Error      string            `json:"error"`
 	Began      time.Time         `json:"began"`
 	Seconds    float64           `json:"seconds"`
 	Windows    string            `json:"windows"`

@@ -210,7 +210,7 @@ type PortRange struct {
 	First uint16 `json:"first"`
 	Last  uint16 `json:"last"`
 	// Administered reports whether an administrator reserved the range. A program that asks for a
-	// port of an administered range by number gets the port.
+	// specific port of an administered range gets this port.
 	Administered bool `json:"administered,omitempty"`
 }
 

@@ -223,7 +223,8 @@ const memoryManagement = `HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\
 func (g *gatherer) pageFiles(ctx context.Context) error {
 	value, err := g.Node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: memoryManagement, Name: "PagingFiles"})
 	files := []string{}
-	for _, file := range append(value.GetStrings(), value.GetString_()) { // Wine stores one name as a string
+	// Windows stores a list of names; Wine stores one name as a string
+	for _, file := range append(value.GetStrings(), value.GetString_()) {
 		if file = strings.TrimSpace(file); file != "" {
 			files = append(files, file)
 		}

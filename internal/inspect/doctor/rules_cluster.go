@@ -222,8 +222,8 @@ func lookAtPodOS(f *Facts) (all []finding.Finding) {
 	return all
 }
 
-// podNetworkRules returns the rules on the configuration that the cluster needs so that
-// pods on Windows can be reached.
+// podNetworkRules returns the rules on the parts of the cluster that connect pods on Windows nodes to
+// the network.
 func podNetworkRules() []Rule {
 	network := []string{"podNetwork"}
 	rule := func(id, title, means, link string) Rule {

@@ -129,7 +129,7 @@ func ending(s preflight.Service) string {
 	return seen
 }
 
-// nodeServices returns those services that make a machine a node and that exist.
+// nodeServices returns the existing services among those that make a machine a node.
 func nodeServices(f *Facts) (all []preflight.Service) {
 	for _, name := range []string{"containerd", "kubelet", "kube-proxy"} {
 		if service, ok := (*f.Services.Value)[name]; ok {

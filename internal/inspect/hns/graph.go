@@ -71,7 +71,7 @@ func (v View) vertices(network string) []Vertex {
 	return append(here, remote...)
 }
 
-// lost returns the endpoints of networks that the view does not have.
+// lost returns the endpoints whose network is not in the view.
 func (v View) lost() (lost []Vertex) {
 	for _, e := range v.State.Endpoints {
 		if !slices.ContainsFunc(v.State.Networks, func(n Network) bool { return n.ID == e.Network }) {

@@ -7,7 +7,6 @@
 //     runtime and the cluster
 //   - look.go: the objects of a node with their owners
 //   - await.go: waits until a network exists
-
 //   - select.go, tables.go, report.go: select objects, and print them as tables and
 //     results
 //   - graph.go, dot.go, svg.go: draw objects as a picture

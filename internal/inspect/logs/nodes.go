@@ -15,8 +15,8 @@ import (
 type Via string
 
 const (
-	// Auto is SSH. If the node is unreachable by SSH, ClusterNamed is set, and logs are not
-	// followed, Auto is the API server.
+	// Auto means SSH. If the node is unreachable by SSH, Auto means the API server, provided that
+	// ClusterNamed is set and logs are not followed.
 	Auto Via = "auto"
 	SSH  Via = "ssh"
 	API  Via = "api"

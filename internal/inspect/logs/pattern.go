@@ -68,8 +68,8 @@ const maxWords = 16
 // needs finds the words in a regular expression.
 type needs struct{ foldsCase bool }
 
-// words returns words such that every match contains at least one of them, and whether there
-// are such words.
+// words returns a list of words, and true if every match contains at least one of them. If it finds
+// no such list, words returns false.
 func (n *needs) words(re *syntax.Regexp) ([]string, bool) {
 	switch re.Op {
 	case syntax.OpLiteral:

@@ -21,8 +21,7 @@ import (
 const rescanInterval = 2 * time.Second
 
 // maxLogs is the maximum number of logs of a node that are read at the same time, since each log
-// needs its own call. maxFiles is the maximum number of files whose positions are kept, by the
-// node's file IDs.
+// needs its own call. maxFiles is the maximum number of followed files whose positions are kept.
 const (
 	maxLogs  = 4096
 	maxFiles = 4096

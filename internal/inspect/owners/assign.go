@@ -108,8 +108,8 @@ func (a *assignment) firstProcess(id string, created int64) (uint32, bool) {
 	return pid, true
 }
 
-// assign marks a process and its descendants as assigned and returns them, without those
-// that are already assigned or belong to another head.
+// assign marks a process and its descendants as assigned, and returns them. It omits the
+// descendants that are already assigned or belong to another head.
 func (a *assignment) assign(pid uint32) []uint32 {
 	if a.assigned[pid] {
 		return nil

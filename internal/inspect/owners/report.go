@@ -153,7 +153,7 @@ func (l Report) explain(w io.Writer, several bool) error {
 			if o.Sandbox != "" {
 				line += ", " + o.Sandbox
 			}
-			// The command names this node, since on other nodes another process has this ID.
+			// The command names this node, since on other nodes another process may have this ID.
 			line += l.selection.Remedies(n.Name, fmt.Sprintf("; `swdt exec -- taskkill /F /T /PID %d` kills it", o.PID))
 			if several {
 				line = n.Name + ": " + line

@@ -29,8 +29,8 @@ type Window struct {
 	NodeCores float64 // 0: not known
 	Tolerance float64 // 0.2 is 20 %
 
-	// OthersMoved is when (by this machine's clock) the timestamp of another container last
-	// moved, in the answers of the same source to the same caller.
+	// OthersMoved is the time (by this machine's clock) at which the timestamp of another container
+	// last moved, in the answers of the same source to the same caller.
 	OthersMoved time.Time
 	// Peer is the series of the same container from the other source, up to now. If Source is
 	// CRI, the other source is Summary, and the reverse.
@@ -181,8 +181,8 @@ func backwards(w Window) bool {
 	return float64(*last.Counter) > float64(between)*cores
 }
 
-// ticksASecond returns by how many cores n ticks of the counter can raise a rate over one
-// second.
+// ticksASecond returns the number of cores by which n ticks of the counter can raise a rate that is
+// measured over one second.
 func ticksASecond(n int) float64 { return float64(n) * Tick.Seconds() }
 
 func above(w Window) bool {

@@ -114,7 +114,7 @@ func Rules() []Rule {
 	}
 }
 
-// Verdicts returns the names of all rules.
+// Verdicts returns the verdicts of all rules.
 func Verdicts() []Verdict {
 	var all []Verdict
 	for _, r := range Rules() {

@@ -28,7 +28,7 @@ func (s *Store) checksum(ctx context.Context, at place, ending string, r ui.Repo
 		return "", err
 	}
 	text := []byte{}
-	if file.Size <= checksumLimit { // a local file of checksums may be of any size
+	if file.Size <= checksumLimit { // only a local file of checksums can exceed the limit
 		if text, err = os.ReadFile(file.Path); err != nil {
 			return "", fmt.Errorf("read %s: %w", beside, err)
 		}

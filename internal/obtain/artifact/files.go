@@ -46,9 +46,9 @@ func (s *Store) pick(ctx context.Context, w Wish, folder string, r ui.Reporter) 
 	return files, nil
 }
 
-// program returns a file, or an error if the file is for a node and not an executable for Windows. If the file
-// comes from an archive, in is the name of that archive: the error then names the archive, not
-// the file's copy in the cache.
+// program returns a file, or an error if the file is for a node and not an executable for Windows.
+// If the file comes from an archive, the caller passes the archive's name, and the error names the
+// archive, not the file's copy in the cache.
 func (s *Store) program(ctx context.Context, w Wish, name, url, hash, in string, r ui.Reporter) (File, error) {
 	binary, err := s.sources.Obtain(ctx, source.Request{URL: url, SHA256: hash, Executable: w.forNode()}, r)
 	var no *source.NotExecutableError

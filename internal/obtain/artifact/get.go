@@ -121,7 +121,7 @@ func (s *Store) besideLocal(ctx context.Context, at place, ending string, r ui.R
 	return s.published(ctx, at, ending, want, r)
 }
 
-// besideRemote gets a published file from a server, which must also have its checksum.
+// besideRemote gets a published file from a server. The server must also have the file's checksum.
 func (s *Store) besideRemote(ctx context.Context, w Wish, at place, ending string, r ui.Reporter) (got, error) {
 	if want, ok := s.remembered(w, at.withSuffix(ending)); ok {
 		return s.published(ctx, at, ending, want, r) // from the cache

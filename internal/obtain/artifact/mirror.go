@@ -18,8 +18,8 @@ type place string
 
 func (p place) local() bool { return source.IsLocal(string(p)) }
 
-// plain reports whether the place is on plain http, where attackers on the network path can
-// change the content.
+// plain reports whether the place is reached over plain http, where attackers on the network path
+// can change the content.
 func (p place) plain() bool { return strings.HasPrefix(strings.ToLower(string(p)), "http://") }
 
 // withSuffix returns the place after it has appended the given suffix to the file's name. If the

@@ -192,7 +192,8 @@ func (e *diskError) Error() string { return e.err.Error() }
 
 // keep writes a file into the store under the hash of its content.
 func keep(ctx context.Context, store *blobs.Store, content io.Reader) (string, error) {
-	temporary, err := os.CreateTemp(store.Folder(), "unpacked-*.new") // if it stays, the store removes it later
+	// if the temporary file stays, the store removes it later
+	temporary, err := os.CreateTemp(store.Folder(), "unpacked-*.new")
 	if err != nil {
 		return "", &diskError{err}
 	}

@@ -195,7 +195,8 @@ func (s *Store) copy(ctx context.Context, path, hash string) (temporary string, 
 	if err != nil {
 		return "", err
 	}
-	_, err = io.Copy(to, from) // on Linux the kernel copies, without going through this process
+	// on Linux, the kernel copies the bytes, which do not pass through this process
+	_, err = io.Copy(to, from)
 	err = errors.Join(err, to.Close(), context.Cause(ctx))
 	if err != nil {
 		_ = os.Remove(to.Name())

@@ -21,8 +21,8 @@ type Limits struct {
 	// Rate is the minimum average in a period of twice Stall, in bytes per second.
 	// Default 1 KiB/s.
 	Rate int64
-	// Total is how long a download may take. Default 2 hours; the next run continues
-	// the download.
+	// Total is how long a download may take in one run. Default 2 hours. The next run continues an
+	// incomplete download.
 	Total time.Duration
 }
 

@@ -61,9 +61,8 @@ func obeySignals(signals <-chan os.Signal, done <-chan struct{}, cancel context.
 	exit()
 }
 
-// firstSignal lets a command that called Gracefully handle the first Ctrl-C: the command
-// then ends by itself, with a result. Context handles the second signal as if it were the
-// first.
+// firstSignal passes the first Ctrl-C to a command that called Gracefully. This command then ends
+// by itself, with a result. Context handles the second signal as if it were the first.
 type firstSignal struct {
 	mu      sync.Mutex
 	claimed chan struct{} // nil: no command handles the first signal

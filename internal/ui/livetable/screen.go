@@ -35,8 +35,8 @@ func terminalSize(out io.Writer) (width, height int) {
 // Leave keeps the current drawing on the terminal: the next drawing starts below.
 func (s *Screen) Leave() { s.drawn = 0 }
 
-// Draw replaces the previous drawing, with a dim footer below. If there is no room for
-// some lines, it omits them and prints their number.
+// Draw replaces the previous drawing by text with a dim footer below it. If there is no room for
+// some lines, Draw omits these lines and prints their number.
 func (s *Screen) Draw(text string, footer ...string) error {
 	width, height := s.size()
 	if len(footer) > height-4 {

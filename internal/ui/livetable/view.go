@@ -170,7 +170,7 @@ func (v *View) key(key rune) (quit bool) {
 	return false
 }
 
-// typed handles a key while the filter is typed.
+// typed handles a key while the person types the filter.
 func (v *View) typed(key rune) {
 	switch {
 	case key == '\r' || key == '\n':

@@ -59,8 +59,8 @@ func quoted() *regexp.Regexp {
 	return regexp.MustCompile("`(?:" + Swdt + "|" + Kubectl + ")(?: [^`]*)?`")
 }
 
-// split splits a command into its arguments and a rest that a shell would not pass to the program.
-// ok is false for a command with unmatched quotes.
+// split splits a command into its arguments and the rest, such as a redirection, which a shell does
+// not pass to the program. ok is false for a command with unmatched quotes.
 func split(command string) (args []string, rest string, ok bool) {
 	for i := 0; i < len(command); {
 		switch c := command[i]; {

@@ -33,7 +33,7 @@ func (s Shell) Quote(arg string) string {
 		return arg
 	case s == Windows && !strings.ContainsAny(arg, "\"$%`"):
 		return `"` + arg + `"`
-	case s == Windows: // cmd cannot quote all such arguments, so quote them for PowerShell
+	case s == Windows: // cmd cannot quote every argument, so quote for PowerShell
 		return "'" + strings.ReplaceAll(arg, "'", "''") + "'"
 	case strings.ContainsFunc(arg, unprintable):
 		return escape(arg)

@@ -28,8 +28,8 @@ func OnlyHosts(names []string, handler http.Handler) http.Handler {
 	})
 }
 
-// hostOf returns a Host header without its port, the brackets of an IPv6 address and the
-// final dot of a fully qualified name.
+// hostOf returns the host of a Host header. It removes the port, the brackets of an IPv6 address,
+// and the final dot of a fully qualified name.
 func hostOf(header string) string {
 	host := header
 	if name, _, err := net.SplitHostPort(header); err == nil {

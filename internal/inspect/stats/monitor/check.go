@@ -56,8 +56,8 @@ type FailedError struct{ Text string }
 
 func (e *FailedError) Error() string { return e.Text }
 
-// Result returns nil if every wanted verdict could have been given and none was given.
-// Otherwise it returns a *FailedError.
+// Result returns nil if the check could have found each wanted verdict and has found none of them.
+// If not, it returns a *FailedError.
 func (f *Check) Result() error {
 	var parts []string
 	if f.any() {

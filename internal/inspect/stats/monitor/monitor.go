@@ -37,7 +37,7 @@ type Options struct {
 	Sources   []stats.Source
 	Interval  time.Duration
 	Callers   int  // additional callers, which ask at the same moments as the first one
-	Sandboxes bool // reports whether the statistics of whole pods are requested, too
+	Sandboxes bool // also request the statistics of whole pods
 	Keep      func(stats.Container) bool
 	For       time.Duration // 0: until the context ends
 	// Cluster returns the API server's client, without contacting the server.

@@ -87,8 +87,8 @@ func toTheEnd(file *os.File) (end int, err error) {
 func (w *Writer) AddNode(facts NodeFacts) error { return w.line(line{Node: &facts}) }
 
 // Add records a reading: it adds the reading to the pending lines, which Flush writes to the file.
-// Add calls Flush if the pending lines have frameBytes, or if their first reading was received at
-// least frameEvery before r.
+// Add calls Flush if the size of the pending lines reaches frameBytes, or if their first reading
+// was received at least frameEvery before r.
 func (w *Writer) Add(r stats.Reading) error {
 	w.fresh = false
 	recorded := reading{

@@ -168,7 +168,7 @@ func (c *chart) use() float64 {
 // Listed is a container in the page's list.
 type Listed struct {
 	Title, Source, Node string
-	Counts              string // the number of each verdict
+	Counts              string // how often each verdict occurs, as text
 	Use, Most           string // in cores: the mean computed rate, and the highest reported rate
 	Order, Faults       float64
 }

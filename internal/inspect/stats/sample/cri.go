@@ -23,7 +23,8 @@ type Runtime = runtimev1.RuntimeServiceClient
 type CRI struct {
 	runtime Runtime
 	cores   float64
-	// sandboxes reports whether the statistics of whole pods are requested, too.
+	// sandboxes reports whether the statistics of whole pods are requested, in addition to those of
+	// containers.
 	sandboxes bool
 
 	details *details
