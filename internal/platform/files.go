@@ -50,7 +50,7 @@ type Files interface {
 	// Create opens a file for writing; the parent folder must exist.
 	Create(path string, mode CreateMode) (WriteFile, error)
 	// Rename moves a file or folder on one volume. If `to` exists, Rename fails with
-	// fault.ErrExist, unless replace is set: then Rename replaces the file `to` atomically, but
+	// fault.ErrExist, unless `replace` is set: then Rename replaces the file `to` atomically, but
 	// never a folder. The change is on the disk when Rename returns.
 	Rename(from, to string, replace bool) error
 	// Remove deletes a file or an empty folder, even if it is read-only.

@@ -92,8 +92,8 @@ func (f *file) allow(a *account, want access.Rights) error {
 	return nil
 }
 
-// allowAdding returns nil if an account may add a file to the folder f or, if the parameter folder
-// is true, a folder.
+// allowAdding returns nil if an account may add a file to the folder f or, if the parameter
+// `folder` is true, a folder.
 func (f *file) allowAdding(a *account, folder bool) error {
 	if folder {
 		return f.allow(a, access.AppendData)
@@ -190,8 +190,8 @@ func (f *file) inherited() (all []access.Entry) {
 	return all
 }
 
-// passOn returns the entries that a child inherits from the entry e of its folder. owner is the
-// child's owner, and folder reports whether the child is a folder.
+// passOn returns the entries that a child inherits from the entry e of its folder. The parameter
+// `owner` is the child's owner, and `folder` reports whether the child is a folder.
 func passOn(e access.Entry, folder bool, owner string) []access.Entry {
 	child := e
 	child.Inherited, child.Only = true, false

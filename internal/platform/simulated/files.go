@@ -65,8 +65,8 @@ func (d *disk) newFile(name string, folder bool) *file {
 	return f
 }
 
-// find returns the file at a path. follow decides whether a link as the last element of the path is
-// followed; links as earlier elements are always followed.
+// find returns the file at a path. The parameter `follow` decides whether a link as the last
+// element of the path is followed; links as earlier elements are always followed.
 func (d *disk) find(path string, follow bool) (*file, error) {
 	return d.walk(path, follow, 0)
 }
@@ -355,7 +355,7 @@ func (d *disk) write(f *file, data []byte) (int, error) {
 	return n, nil
 }
 
-// writeAt writes all of data, or nothing if there is no room.
+// writeAt writes all bytes of data, or nothing if there is no room.
 func (d *disk) writeAt(f *file, data []byte, offset int64) (int, error) {
 	if err := d.writable(); err != nil {
 		return 0, err

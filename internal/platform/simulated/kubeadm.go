@@ -223,8 +223,8 @@ func (j *kubeadmJoin) awaitKubelet(ctx context.Context) error {
 	return nil
 }
 
-// poll waits until condition returns true, for at most timeout. It checks at intervals, as kubeadm
-// does.
+// poll waits until the function `condition` returns true, for at most timeout. It checks at
+// intervals, as kubeadm does.
 func poll(ctx context.Context, timeout time.Duration, condition func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -409,7 +409,7 @@ func (m *Machine) startAtBoot(ctx context.Context, name string) {
 	}
 }
 
-// expand expands %NAME% in text as Windows does for a value of the type REG_EXPAND_SZ.
+// expand expands %NAME% in a text as Windows does for a value of the type REG_EXPAND_SZ.
 func (m *Machine) expand(text string) string {
 	for name, value := range map[string]string{
 		"%SystemRoot%": `C:\Windows`, "%SystemDrive%": systemDrive, "%windir%": `C:\Windows`,

@@ -37,7 +37,7 @@ func usualIPSettings() ipSettings {
 	}
 }
 
-// ExcludePorts reserves TCP ports, as Hyper-V does for itself or, if administered is set, as an
+// ExcludePorts reserves TCP ports, as Hyper-V does for itself or, if `administered` is set, as an
 // administrator does.
 func (m *Machine) ExcludePorts(first, last int, administered bool) {
 	m.mu.Lock()

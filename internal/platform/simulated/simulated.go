@@ -271,8 +271,8 @@ func (m *Machine) AwaitUp(ctx context.Context) error {
 	return m.await(ctx, func() bool { return m.boot != nil && m.settled() })
 }
 
-// await waits until condition returns true. It calls condition with the lock held, whenever the
-// machine's state may have changed.
+// await waits until the function `condition` returns true. It calls the function with the lock
+// held, whenever the machine's state may have changed.
 func (m *Machine) await(ctx context.Context, condition func() bool) error {
 	for {
 		m.mu.Lock()

@@ -61,7 +61,8 @@ func processTable() ([]uint64, error) {
 	}
 }
 
-// processOf converts one entry of the process table. text is a buffer for the process's texts.
+// processOf converts one entry of the process table. The parameter `text` is a buffer for the
+// process's texts.
 func processOf(raw *windows.SYSTEM_PROCESS_INFORMATION, text []uint64) platform.Process {
 	pid := uint32(raw.UniqueProcessID)
 	image, commandLine := startedWith(pid, text)

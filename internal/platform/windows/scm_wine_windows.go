@@ -28,8 +28,8 @@ func wineHoldManager() {
 	_, _ = windows.OpenSCManager(nil, nil, windows.SC_MANAGER_CONNECT) // the next call reports the error
 }
 
-// withEndedProcess returns status. If the service's process has ended, it returns the status that Windows
-// would report instead.
+// withEndedProcess returns the status that it receives. If the service's process has ended, it
+// returns the status that Windows would report instead.
 func withEndedProcess(status platform.ServiceStatus) platform.ServiceStatus {
 	if status.State == platform.Stopped || status.PID == 0 || runs(status.PID) {
 		return status

@@ -179,8 +179,9 @@ func (s services) Start(ctx context.Context, name string, args ...string) error 
 	})
 }
 
-// startUnlocked calls start, and repeats the call for up to 30 s while the SCM's database is
-// locked. The SCM locks the database while it starts another service, above all at boot.
+// startUnlocked calls the function `start`, and repeats the call for up to 30 s while the SCM's
+// database is locked. The SCM locks the database while it starts another service, above all at
+// boot.
 func startUnlocked(ctx context.Context, start func() error) error {
 	return wait.Condition{
 		Name:     "the SCM to unlock its database",

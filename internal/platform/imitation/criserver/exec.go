@@ -39,9 +39,9 @@ func (s *runtimeService) ExecSync(_ context.Context, request *runtimev1.ExecSync
 // hostsPath is the path of the only file of a container.
 const hostsPath = `C:\Windows\System32\drivers\etc\hosts`
 
-// Run runs the few programs that a container has: hostname, ipconfig and cmd.
-// cmd supports two commands: `exit N`, and `type` with the path of the hosts
-// file. known is false for any other program.
+// Run runs the few programs that a container has: hostname, ipconfig and cmd. cmd supports two
+// commands: `exit N`, and `type` with the path of the hosts file. The result `known` is false for
+// any other program.
 func (c Container) Run(pod Pod, args []string) (stdout, stderr string, code int, known bool) {
 	if len(args) == 0 {
 		return "", "", 0, false

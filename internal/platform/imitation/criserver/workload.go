@@ -114,8 +114,8 @@ func (p Pod) labels(container string) map[string]string {
 	return labels
 }
 
-// container returns the container as the runtime lists it. If the container's image is among
-// images, the result refers to the image by its ID, as the kubelet does.
+// container returns the container as the runtime lists it. If the container's image is among the
+// given images, the result refers to the image by its ID, as the kubelet does.
 func (c Container) container(pod Pod, images []Image) *runtimev1.Container {
 	ref := c.Image
 	if i := slices.IndexFunc(images, func(image Image) bool { return image.Tag == c.Image }); i >= 0 {
