@@ -176,8 +176,8 @@ func (t *tailer) failed(err error) error {
 	return fmt.Errorf("read %s: %w", t.request.GetPath(), err)
 }
 
-// drain sends everything up to the end of the file. If last is set, it also sends a line without a
-// line ending.
+// drain sends everything up to the end of the file. If `last` is set, it also sends a line without
+// a line ending.
 func (t *tailer) drain(last bool) error {
 	for t.file != nil {
 		if err := t.stream.Context().Err(); err != nil {
@@ -224,8 +224,8 @@ func (t *tailer) flush(last bool) error {
 	return nil
 }
 
-// dropEarly removes the lines at the beginning of text up to the first line that was logged at or
-// after the time that the request has in its field since.
+// dropEarly removes the lines at the beginning of a text, up to the first line that was logged at
+// or after the time in the request's field `since`.
 func (t *tailer) dropEarly(text []byte) []byte {
 	since := t.request.GetSince().AsTime()
 	for t.early && len(text) > 0 {

@@ -33,8 +33,8 @@ func (f files) judgeEach(chain []string) error {
 	return nil
 }
 
-// place prepares the creation of path: it makes the root if necessary, and judges the folders above path. inside is
-// false for a path outside the root.
+// place prepares the creation of path: it makes the root if necessary, and judges the folders above
+// path. The result `inside` is false for a path outside the root.
 func (f files) place(path string) (inside bool, err error) {
 	chain := below(path)
 	if chain == nil {

@@ -236,8 +236,8 @@ func (g *guardian) sessionReleased() bool {
 	return g.held != nil
 }
 
-// clear stops the running capture if it is swdt's, and removes swdt's filters. kept is a message
-// about filters that clear had to leave, or "".
+// clear stops the running capture if it is swdt's, and removes swdt's filters. The result `kept` is
+// a message about filters that clear had to leave, or "".
 func (g *guardian) clear(ctx context.Context) (kept string, err error) {
 	if g.live != nil {
 		g.live.stop()

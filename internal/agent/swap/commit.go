@@ -46,8 +46,8 @@ func (t *transaction) keepPrevious(c Component) error {
 	return nil
 }
 
-// setAside removes a file, or renames it to aside if that fails: a binary that still runs can be renamed but not
-// removed. A missing file is not an error.
+// setAside removes a file. If that fails, it renames the file to the path `aside`: a binary that
+// still runs can be renamed but not removed. A missing file is not an error.
 func setAside(files platform.Files, path, aside string) error {
 	removed := files.Remove(path)
 	if removed == nil || errors.Is(removed, fault.ErrNotExist) {

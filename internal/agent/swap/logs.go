@@ -55,8 +55,8 @@ func (t *transaction) logFiles(ctx context.Context, service string) []string {
 	return servicelog.Paths(service, config.CommandLine)
 }
 
-// tail returns the last logLines lines of a file between begin and end, which are offsets in bytes.
-// It returns nil if the file cannot be read.
+// tail returns the last logLines lines of a file between the byte offsets `begin` and `end`. It
+// returns nil if the file cannot be read.
 func tail(files platform.Files, path string, begin, end int64) []string {
 	f, err := files.Open(path)
 	if err != nil {

@@ -41,7 +41,7 @@ type ordering struct {
 	running    []string
 }
 
-// visit appends service to the order if it runs, after all services that depend on it.
+// visit appends a service to the order if it runs, after all services that depend on it.
 func (o *ordering) visit(ctx context.Context, service string) error {
 	key := strings.ToLower(service)
 	if o.visited[key] {

@@ -12,7 +12,7 @@ import (
 )
 
 // outdated reports whether the service runs another file than the file at the destination. The
-// parameter info describes the file at the destination. The process that runs the file may be a
+// parameter `info` describes the file at the destination. The process that runs the file may be a
 // descendant of the service's own process, as under kube-log-runner.
 //
 // Windows allows renaming a running executable, but not writing, replacing or removing it. So a

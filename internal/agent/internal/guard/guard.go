@@ -60,8 +60,8 @@ func (g Guardian) Start(ctx context.Context, id string, hasRun func() bool) (err
 	return err
 }
 
-// start is one attempt of Start. retry is true if another session interfered, so that Start should
-// try again.
+// start is one attempt of Start. The result `retry` is true if another session interfered, so that
+// Start should try again.
 func (g Guardian) start(ctx context.Context, id string, hasRun func() bool) (retry bool, err error) {
 	config, err := g.Services.Config(ctx, g.Service)
 	registered := err == nil && config.CommandLine == g.commandLine(id)

@@ -65,10 +65,10 @@ func (c *Cache) Hash(ctx context.Context, path string) (sha string, size int64, 
 }
 
 // Learn stores a hash that the caller computed while it wrote the file. No other process could
-// write the file before the caller closed it. modified is the file's time of change when the caller
-// closed the file. Learn stores the hash if the file's present size and time agree with size and
-// modified, if only administrators may change the file, and if the change is old enough (see
-// settled). If not, Learn removes the file's entry.
+// write the file before the caller closed it. The parameter `modified` is the file's time of change
+// when the caller closed the file. Learn stores the hash if the file's present size and time agree
+// with the parameters `size` and `modified`, if only administrators may change the file, and if the
+// change is old enough (see settled). If not, Learn removes the file's entry.
 func (c *Cache) Learn(path, sha string, size int64, modified time.Time) {
 	info, err := c.stat(path)
 	if err != nil {

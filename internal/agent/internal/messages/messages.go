@@ -12,8 +12,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/word"
 )
 
-// ServiceStatus returns the message of a status. started is when the service's process
-// started; zero: unknown.
+// ServiceStatus returns the message of a status. The parameter `started` is the time at which the
+// service's process started; zero: unknown.
 func ServiceStatus(status platform.ServiceStatus, started time.Time) *agentv1.ServiceStatus {
 	return &agentv1.ServiceStatus{
 		Name:             status.Name,

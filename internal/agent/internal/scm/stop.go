@@ -30,10 +30,10 @@ type StopOptions struct {
 	Kill bool
 }
 
-// Stop stops the services that depend on name, each after its own dependents, and then name itself.
-// It waits until the process of each service has ended. Stop returns the names of the services that
-// it stopped, in the order of the stops, even if it returns an error. If a service was stopped
-// already, Stop neither fails nor returns its name.
+// Stop stops the services that depend on the named service, each after its own dependents, and then
+// the named service itself. It waits until the process of each service has ended. Stop returns the
+// names of the services that it stopped, in the order of the stops, even if it returns an error. If
+// a service was stopped already, Stop neither fails nor returns its name.
 func Stop(ctx context.Context, p *platform.Platform, name string, options StopOptions) ([]string, error) {
 	var stopped []string
 	for round := 1; ; round++ {
@@ -62,8 +62,9 @@ func stopInto(ctx context.Context, p *platform.Platform, name string, options St
 	return err
 }
 
-// StopOne stops one service and waits until its process has ended. stopped is false if the service was stopped
-// already. If dependents of the service run, the error is fault.ErrDependents.
+// StopOne stops one service and waits until its process has ended. The result `stopped` is false if
+// the service was stopped already. If dependents of the service run, the error is
+// fault.ErrDependents.
 func StopOne(ctx context.Context, p *platform.Platform, name string, options StopOptions) (stopped bool, err error) {
 	timeout := options.Timeout
 	if timeout <= 0 {
@@ -119,8 +120,8 @@ func askAndWait(ctx context.Context, p *platform.Platform, name string, process 
 	return nil
 }
 
-// ask sends the stop control. A service refuses the control while it changes state; in this case
-// accepted is false and err is nil.
+// ask sends the stop control. A service refuses the control while it changes state; in this case,
+// the result `accepted` is false and err is nil.
 func ask(ctx context.Context, p *platform.Platform, name string) (accepted bool, err error) {
 	err = p.Services.Stop(ctx, name)
 	if err == nil || errors.Is(err, fault.ErrServiceStopped) {
@@ -161,8 +162,8 @@ func kill(ctx context.Context, p *platform.Platform, name string, process platfo
 	return err
 }
 
-// RunningDependents returns the services that are not stopped and depend on name, directly or through others, in the
-// order in which they can be stopped.
+// RunningDependents returns the services that are not stopped and depend on the named service,
+// directly or through others, in the order in which they can be stopped.
 func RunningDependents(ctx context.Context, p *platform.Platform, name string) ([]string, error) {
 	var order []string
 	seen := map[string]bool{strings.ToLower(name): true}

@@ -82,9 +82,9 @@ func (f *hostsFile) change(changes []HostsEntry) {
 	}
 }
 
-// set makes name resolve to address and to no other address. If a line maps name to address
-// already, set keeps that line. If not, set changes the address of a line that has only this name.
-// If no line has only this name, set adds a line.
+// set makes a name resolve to one address and to no other address. If a line maps the name to this
+// address already, set keeps that line. If not, set changes the address of a line that has only
+// this name. If no line has only this name, set adds a line.
 func (f *hostsFile) set(name, address string) {
 	keep := slices.IndexFunc(f.lines, func(line hostsLine) bool {
 		at, names := line.parse()
@@ -102,7 +102,7 @@ func (f *hostsFile) set(name, address string) {
 	}
 }
 
-// remove deletes name from the file.
+// remove deletes a name from the file.
 func (f *hostsFile) remove(name string) { f.drop(name, -1) }
 
 // drop removes a name from all lines; only the line with the index `except`
@@ -169,8 +169,8 @@ func (l hostsLine) withAddress(address string) hostsLine {
 	return l
 }
 
-// without removes all occurrences of name after the first `allowed` ones, each
-// with the space before it. keep reports whether the line should remain.
+// without removes all occurrences of a name after the first `allowed` ones, each with the space
+// before it. The result `keep` reports whether the line should remain.
 func (l hostsLine) without(name string, allowed int) (line hostsLine, keep bool) {
 	address, names := l.parse()
 	var text strings.Builder
