@@ -26,7 +26,7 @@ type VersionInfo struct {
 	RuntimeAPIVersion string // for example v1
 }
 
-// Version queries the runtime to which dial connects.
+// Version queries the runtime to which the function `dial` connects.
 func Version(ctx context.Context, dial func(context.Context) (net.Conn, error)) (VersionInfo, error) {
 	reply, err := ask(ctx, dial, MethodVersion, nil)
 	if err != nil {

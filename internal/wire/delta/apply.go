@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// Apply writes the new file that patch makes of the old one. It reads the old file in parts and
+// Apply writes the new file that a patch makes of the old one. It reads the old file in parts and
 // holds neither the old nor the new file in memory. The output is the new file only if Apply
 // returns no error, since the hash is known only at the end. Apply does not read the parts of the
 // old file that the patch does not need, and so does not check the old file as a whole. To find out

@@ -40,7 +40,7 @@ func (c *changes) next() error {
 	return err
 }
 
-// apply corrects the bytes of part: to each byte for which the patch has a value, it adds the
+// apply corrects the bytes of a part: to each byte for which the patch has a value, it adds the
 // value.
 func (c *changes) apply(part []byte) error {
 	at := int64(0)
@@ -63,7 +63,7 @@ func (c *changes) apply(part []byte) error {
 }
 
 // correct implements corrector for words and operands: if the patch has a value for this item,
-// correct returns the sum of predicted and that value. If not, it returns predicted unchanged.
+// correct returns the sum of the prediction and that value. If not, it returns the prediction.
 func (c *changes) correct(_ int, predicted uint32) (uint32, error) {
 	if c.gap > 0 {
 		if c.more {

@@ -32,8 +32,8 @@ const (
 	tidyFrom = 32 << 20
 )
 
-// Diff writes the patch that makes the file new from the file old. The same
-// files and variant result in the same patch, whatever the number of workers.
+// Diff writes the patch that makes the file `new` from the file `old`. The same files and variant
+// result in the same patch, whatever the number of workers.
 func Diff(ctx context.Context, old, new []byte, w io.Writer, o Options) (Info, error) {
 	if int64(len(old)) > maxSize || int64(len(new)) > maxSize {
 		return Info{}, fmt.Errorf("make a patch: files of %d and %d bytes are larger than %d", len(old),
@@ -184,7 +184,7 @@ func (d *differ) compress() error {
 	return nil
 }
 
-// level returns the compression level for a stream of size bytes. Streams are large if the files
+// level returns the compression level for a stream of `size` bytes. Streams are large if the files
 // have little in common. Such streams get a fast level, since sending them takes less time than
 // compressing them further.
 func level(size int) zstd.EncoderLevel {
@@ -194,9 +194,8 @@ func level(size int) zstd.EncoderLevel {
 	return zstd.SpeedBetterCompression
 }
 
-// newEncoder returns an encoder for streams of up to size bytes. For each
-// worker, it keeps twice that size in memory, or twice a window if that is
-// less.
+// newEncoder returns an encoder for streams of up to `size` bytes. For each worker, it keeps twice
+// that size in memory, or twice a window if that is less.
 func newEncoder(w io.Writer, level zstd.EncoderLevel, workers, size int) (*zstd.Encoder, error) {
 	window := min(windowSize, max(zstd.MinWindowSize, 1<<bits.Len(uint(size))))
 	return zstd.NewWriter(w, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(workers),

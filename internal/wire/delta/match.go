@@ -150,8 +150,8 @@ func (w *walk) mayLookUp(at int) bool {
 }
 
 // better searches the index for a displacement that fits better than the current displacement. It
-// tries the next positions of the new file; hit is the position at which the displacement was
-// found.
+// tries the next positions of the new file; the result `hit` is the position at which the
+// displacement was found.
 func (w *walk) better(at int) (hit, displacement int, ok bool) {
 	w.looks++
 	best := -1
@@ -180,8 +180,8 @@ func (w *walk) advantage(new, old int) int {
 }
 
 // change closes the open block and opens a block with the given displacement, which fits better at
-// hit. The border between the two blocks is the position at which the given displacement begins to
-// fit better.
+// the position `hit`. The border between the two blocks is the position at which the given
+// displacement begins to fit better.
 func (w *walk) change(hit, displacement int) {
 	border := w.border(hit, displacement)
 	if w.open {
@@ -190,7 +190,8 @@ func (w *walk) change(hit, displacement int) {
 	w.open, w.start, w.displacement = true, border, displacement
 }
 
-// border searches backwards from hit for the best beginning of a block with the given displacement.
+// border searches backwards from the position `hit` for the best beginning of a block with the
+// given displacement.
 func (w *walk) border(hit, displacement int) int {
 	low := max(w.floor, hit-backtrack, -displacement)
 	if w.open {

@@ -30,9 +30,9 @@ func newScanner(m image) *scanner {
 	return s
 }
 
-// next returns the position of the first operand in code after the position
-// `from`, and the address to which the operand refers. The first byte of code
-// is loaded at address. ok is false if there is no operand.
+// next returns the position of the first operand in the code after the position `from`, and the
+// address to which the operand refers. The first byte of the code is loaded at `address`. ok is
+// false if there is no operand.
 func (s *scanner) next(code []byte, from int, address int64) (at int, target int64, ok bool) {
 	for i := from; i+operandSize < len(code); i++ {
 		kind := s.kinds[code[i]]

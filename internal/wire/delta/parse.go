@@ -146,7 +146,7 @@ func elfSections(file []byte) (sections []section) {
 	return dropEmpty(sections)
 }
 
-// part returns size bytes of a file, beginning at the offset `at`. If the file ends before these
+// part returns `size` bytes of a file, beginning at the offset `at`. If the file ends before these
 // bytes do, part returns nil.
 func part(file []byte, at, size uint64) []byte {
 	if at > uint64(len(file)) || size > uint64(len(file))-at {

@@ -29,8 +29,8 @@ func refine(old, new []byte, blocks []block) []block {
 }
 
 // reach returns by how many bytes it is worthwhile to extend a block: up to the position at which
-// the equal bytes outnumber the different bytes by most. room and other are the numbers of bytes
-// available in the two files.
+// the equal bytes outnumber the different bytes by most. The parameters `room` and `other` are the
+// numbers of bytes available in the two files.
 func reach(room, other int, agrees func(k int) bool) (n int) {
 	score, best := 0, 0
 	for k := 1; k <= min(room, other) && score > best-refineMaxPastBest; k++ {

@@ -29,7 +29,7 @@ func (s *sparse) word(value uint32) {
 	s.right = 0
 }
 
-// differences appends the values that turn the bytes of got into those of want.
+// differences appends the values that turn the bytes of `got` into the bytes of `want`.
 func (s *sparse) differences(got, want []byte) {
 	at, next := 0, -s.right // next is the position at which the current gap began
 	for ; at+8 <= len(want); at += 8 {

@@ -23,7 +23,7 @@ func unequal(x uint64) int { return bits.OnesCount64(nonzeroBytes(x)) }
 // bitmap has one bit for each byte of a file. In a nil bitmap no bit is set.
 type bitmap []byte
 
-// newBitmap returns a bitmap for a file of size bytes, with room to read eight bits at any
+// newBitmap returns a bitmap for a file of `size` bytes, with room to read eight bits at any
 // position.
 func newBitmap(size int) bitmap { return make(bitmap, size/8+2) }
 

@@ -43,8 +43,8 @@ func (e *HashMismatchError) Error() string {
 	return fmt.Sprintf("the agent on the node has the SHA-256 %.12s, not %.12s", e.Got, e.Want)
 }
 
-// Serve carries out the agent's side of the handshake. hash is the SHA-256 of the agent's own
-// executable.
+// Serve carries out the agent's side of the handshake. The parameter `hash` is the SHA-256 of the
+// agent's own executable.
 func Serve(rw io.ReadWriter, hash string) error {
 	if _, err := io.WriteString(rw, magic+hash+"\n"); err != nil {
 		return fmt.Errorf("greet swdt: %w", err)

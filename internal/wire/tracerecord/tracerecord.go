@@ -120,8 +120,9 @@ func (r Record) CommandLine(service, is string) (plain string, traced bool) {
 }
 
 // Untraced returns the path of a copy of a configuration file. The copy does not have the trace's
-// changes. content is the file's present content; traced reports whether the trace has changed the
-// file. If traced is true and kept is empty, the file did not exist before the trace.
+// changes. The parameter `content` is the file's present content; the result `traced` reports
+// whether the trace has changed the file. If traced is true and kept is empty, the file did not
+// exist before the trace.
 func (r Record) Untraced(path string, content []byte) (kept string, traced bool) {
 	for _, s := range r.all() {
 		if s.Config == nil || !samePath(s.Config.Path, path) || s.Config.Before == s.Config.After ||
