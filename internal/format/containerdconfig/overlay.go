@@ -12,7 +12,7 @@ import (
 )
 
 // Overlay merges tables into a whole configuration. All other values are unchanged; comments and
-// order are lost. The result begins with header, whose lines must begin with #.
+// order are lost. The result begins with the text `header`, whose lines must begin with #.
 func Overlay(config []byte, over map[string]any, header string) ([]byte, error) {
 	var merged map[string]any
 	if err := read(config, &merged); err != nil {

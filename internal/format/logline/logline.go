@@ -159,8 +159,8 @@ func jsonLevel(line []byte) Level {
 	return Unknown
 }
 
-// after returns the word behind key. It returns false if key is neither at the beginning of the
-// line nor behind a space.
+// after returns the word behind the text `key`. It returns false if this text is neither at the
+// beginning of the line nor behind a space.
 func after(line []byte, key string) (string, bool) {
 	at := bytes.Index(line, []byte(key))
 	if at < 0 || at > 0 && line[at-1] != ' ' {

@@ -49,7 +49,7 @@ type scanner struct {
 
 func (s *scanner) begin(at int) { s.at, s.bad = at, false }
 
-// number reads a number that has from least to most digits.
+// number reads a number with at least `least` and at most `most` digits.
 func (s *scanner) number(least, most int) (value int) {
 	begin := s.at
 	for s.at < len(s.text) && s.at-begin < most && digit(s.text[s.at]) {

@@ -28,9 +28,9 @@ func Mark(first []byte) (w Wide, ok bool) {
 	return Wide{}, false
 }
 
-// Narrow converts raw to UTF-8. It returns its first parameter with the result appended, and the
-// number of bytes of raw that it used. If raw ends between the two halves of a character, Narrow
-// leaves that character for the next call, unless the parameter `all` is true.
+// Narrow converts the text in `raw` to UTF-8. It returns its first parameter with the result
+// appended, and the number of bytes of `raw` that it used. If `raw` ends between the two halves of
+// a character, Narrow leaves that character for the next call, unless the parameter `all` is true.
 func (w Wide) Narrow(to, raw []byte, all bool) (text []byte, used int) {
 	unit := func(at int) rune {
 		if w.BigEndian {

@@ -59,8 +59,8 @@ func (m *Merger) Add(source Source) error {
 // WriteAll writes all remaining packets and returns their number.
 func (m *Merger) WriteAll() (int, error) { return m.write(func(time.Time) bool { return true }) }
 
-// WriteUntil writes the packets that are not after limit and returns their number. No source that
-// is added later may have packets before limit.
+// WriteUntil writes the packets whose time is not after `limit`, and returns their number. No
+// source that is added later may have packets before `limit`.
 func (m *Merger) WriteUntil(limit time.Time) (int, error) {
 	return m.write(func(at time.Time) bool { return !at.After(limit) })
 }

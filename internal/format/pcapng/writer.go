@@ -15,8 +15,8 @@ type Writer struct {
 	block      []byte
 }
 
-// NewWriter begins a capture; application is the name of the program that
-// writes it.
+// NewWriter begins a capture. The parameter `application` is the name of the program that writes
+// the capture.
 func NewWriter(to io.Writer, application string) (*Writer, error) {
 	w := &Writer{to: to}
 	w.begin(blockSection)

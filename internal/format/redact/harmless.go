@@ -47,8 +47,8 @@ func isNoValue(value []byte) bool {
 }
 
 // random reports whether a value may be a generated or carefully chosen secret: it is not shorter
-// than least, and has a digit and two letters, or a digit, a letter and a sign. An identifier, such
-// as a UUID, is not random.
+// than `least` bytes, and has a digit and two letters, or a digit, a letter and a sign. An
+// identifier, such as a UUID, is not random.
 func random(value []byte, least int) bool {
 	if len(value) < least || isIdentifier(value) {
 		return false

@@ -3,7 +3,7 @@ package redact
 import "bytes"
 
 // redactList redacts the values of a list of JSON, TOML or YAML, or of a list that Go printed. ok
-// is false if the value at start is not a list.
+// is false if the value at the position `start` is not a list.
 func (s *scan) redactList(begin, spaced, start int, k kind) (next int, ok bool) {
 	inner := start + 1
 	if bytes.HasPrefix(s.text[start:], []byte("[]string{")) {

@@ -60,7 +60,7 @@ func partsOf(name string) (p parts) {
 	return p
 }
 
-// pluralOfCapitals reports whether rest begins with the last capital of a plural such as IDs,
+// pluralOfCapitals reports whether a text begins with the last capital of a plural such as IDs,
 // followed by its small s.
 func pluralOfCapitals(rest string) bool {
 	return len(rest) >= 2 && rest[1] == 's' && (len(rest) == 2 || !isLetter(rest[2]))

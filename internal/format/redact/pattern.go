@@ -41,7 +41,7 @@ func (p pattern) open() bool { return len(p) > 1 && p[len(p)-1] == "" }
 
 // at returns how many bytes at the beginning of the text the pattern matches, or 0. The last star
 // matches as many bytes as possible, every other star as few as possible. If the pattern does not
-// match, skip is the number of positions at which it need not be tried, including this position.
+// match, `skip` is the number of positions at which it need not be tried, including this position.
 func (p pattern) at(text []byte) (length, skip int) {
 	if !fits(p[0], text) {
 		return 0, 1

@@ -66,8 +66,8 @@ type scan struct {
 	nextTry [MaxPatterns]int // where each pattern is tried next
 }
 
-// all scans the text. If the text begins inside a value, inside describes the end of that value;
-// if it begins inside a list, list describes that list.
+// all scans the text. If the text begins inside a value, `inside` describes the end of that value;
+// if it begins inside a list, `list` describes that list.
 func (s *scan) all(inside terminator, list after) {
 	at := 0
 	if inside.by != nil || inside.quote != 0 || inside.text != "" {

@@ -73,7 +73,7 @@ func (s *Stream) Next(data []byte) []byte {
 	return s.out
 }
 
-// join returns held and line as one slice. It does not copy if nothing was held.
+// join returns `held` and `line` as one slice. It does not copy if nothing was held.
 func join(held, line []byte) []byte {
 	if len(held) == 0 {
 		return line

@@ -84,8 +84,8 @@ func knownTokens(first byte) []known {
 	return nil
 }
 
-// tokenAt returns the end of the token that begins at from, or 0 if no token begins at from. The
-// first word of the token ends at wordEnd.
+// tokenAt returns the end of the token that begins at the position `from`, or 0 if no token begins
+// there. The first word of the token ends at `wordEnd`.
 func (s *scan) tokenAt(from, wordEnd int) int {
 	text := s.text[from:]
 	if !beginsToken(text) {
@@ -165,8 +165,8 @@ func (s *scan) longToken(from, end int) int {
 	return 0
 }
 
-// jwt returns the end of a JWT whose first part ends at end, or 0. A JWT has two
-// or four more parts, of which the last may be empty.
+// jwt returns the end of a JWT whose first part ends at the position `end`, or 0. A JWT has two or
+// four more parts, of which the last may be empty.
 func (s *scan) jwt(end int) int {
 	parts := 0
 	for end < len(s.text) && s.text[end] == '.' {

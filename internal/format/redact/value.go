@@ -5,8 +5,8 @@ import "bytes"
 // nearby limits the distance between a name and its value.
 const nearby = 256
 
-// value redacts the value of the name that ends with the word from at to end,
-// and returns where to continue; 0 if there is no value.
+// value redacts the value of the name that ends with the word from `at` to `end`, and returns where
+// to continue; 0 if there is no value.
 func (s *scan) value(at, end int) int {
 	b := s.behind(end)
 	if b.at == len(s.text) || !s.mayName(at, b) {
@@ -246,8 +246,8 @@ func (s *scan) opensElement(begin int) bool {
 	return s.before(begin) == '<'
 }
 
-// elementText returns the start of the text of the element whose name ends at end, or false if
-// there is no such text.
+// elementText returns the start of the text of the element whose name ends at the position `end`,
+// or false if there is no such text.
 func (s *scan) elementText(end int) (int, bool) {
 	rest := s.text[end:min(len(s.text), end+nearby)]
 	close := bytes.IndexByte(rest, '>')
@@ -315,7 +315,7 @@ func (s *scan) around(begin, separated int) (until terminator) {
 
 func isQuote(c byte) bool { return c == '"' || c == '\'' }
 
-// valueEnd returns where a value ends; closed is false if the text ended first.
+// valueEnd returns where a value ends; the result `closed` is false if the text ended first.
 func (s *scan) valueEnd(begin int, until terminator) (end int, closed bool) {
 	at := begin
 	if until.text != "" {

@@ -52,8 +52,8 @@ func (f format) read(text []byte) (parsed []byte, root *value, ok bool) {
 }
 
 // Redact redacts the secrets that redact.Redactor finds in a text and, if the text is a document,
-// the secrets that the document's structure shows. The result for a document is a document in
-// which only values differ, unless a value looks as if it continued beyond its end. parsed
+// the secrets that the document's structure shows. The result for a document is a document in which
+// only values differ, unless a value looks as if it continued beyond its end. The result `parsed`
 // reports whether Redact has used the structure. It has not if the text is not a document, if the
 // text is larger than Largest and not JSON, or if the result would not be a document.
 func Redact(r *redact.Redactor, text []byte) (clean []byte, parsed bool) {
@@ -218,8 +218,8 @@ func walk(v *value, name string, visit func(*value, string)) {
 }
 
 // nameWithin returns the name that describes a value in an object. If the object has a plural name,
-// such as passwords, and own is neither "name" nor the name of a secret, the result is the object's
-// name. If not, the result is own.
+// such as passwords, and `own` is neither "name" nor the name of a secret, the result is the
+// object's name. If not, the result is `own`.
 func nameWithin(outer, own, text string) string {
 	if isPlural(outer) && own != "name" && !redact.Secret(own, text) {
 		return outer

@@ -15,7 +15,7 @@ const deepestCut = 32
 // redactLarge redacts a JSON document that is too large to be parsed at once. It divides the
 // members of a large list or object into groups, and parses one group at a time. The parameter
 // `most` is the maximum size of a group, in bytes. For any other document, redactLarge returns
-// false, and clean is the result of the scan of its lines. redactLarge does not detect that an
+// false, and `clean` is the result of the scan of its lines. redactLarge does not detect that an
 // object larger than a group is a Secret, but no Secret can be that large.
 func redactLarge(r *redact.Redactor, text []byte, most int) (clean []byte, ok bool) {
 	clean = r.Bytes(text)
@@ -45,8 +45,8 @@ type group struct {
 	name          string // describes the members: the name of their list or object, or of an outer one
 }
 
-// value redacts the value from start to end; it returns false if a part that cannot be split is
-// too large.
+// value redacts the value from position `start` to position `end`; it returns false if a part that
+// cannot be split is too large.
 func (c *cutter) value(start, end int, name string, depth int) bool {
 	if end-start <= c.most {
 		return c.redact(group{start: start, end: end, name: name})
