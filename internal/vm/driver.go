@@ -123,7 +123,7 @@ const (
 	Absent  State = "absent" // the VM was never created, or its creation failed, or it was deleted
 	Stopped State = "stopped"
 	Running State = "running"
-	Paused  State = "paused"  // by a panic of the guest, a full disk, or a person
+	Paused  State = "paused"  // a panic of the guest, a full disk, or a person has paused the VM
 	Crashed State = "crashed" // the VM's process ended unexpectedly
 )
 
@@ -161,7 +161,7 @@ type Address struct {
 
 // Console is a way to look at a VM.
 type Console struct {
-	Kind    string `json:"kind"`    // vnc, serial, spice, or vmconnect, which is Hyper-V's
+	Kind    string `json:"kind"`    // vnc, serial, spice, or Hyper-V's vmconnect
 	Address string `json:"address"` // the path of a Unix socket or a terminal, HOST:PORT, or a command
 	// PasswordFile is the path of the file with the password that the viewer needs; empty if no
 	// password is needed. Only this user can read the file.

@@ -39,14 +39,14 @@ func NewMachines(store *Store, command string, drivers ...Driver) *Machines {
 	}
 }
 
-// WithTimes sets the store for the durations of work on your VMs, and returns s. Without this
-// store, there are no estimates.
+// WithTimes sets the store that remembers how long work on your VMs takes, and returns s. Without
+// this store, there are no estimates.
 func (s *Machines) WithTimes(times earlier.Times) *Machines {
 	s.times = times
 	return s
 }
 
-// Times returns the store for the durations of work on your VMs.
+// Times returns the store that remembers how long work on your VMs takes.
 func (s *Machines) Times() earlier.Times { return s.times }
 
 // Drivers returns the names of the drivers.

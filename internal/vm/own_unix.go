@@ -17,7 +17,7 @@ func ownedByUser(info fs.FileInfo) bool {
 	return ok && int(stat.Uid) == os.Geteuid()
 }
 
-// allocated returns the bytes that a file, which may have holes, takes on the disk.
+// allocated returns how many bytes a file takes on the disk. Holes in the file take none.
 func allocated(info fs.FileInfo) int64 {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int64(stat.Blocks) * 512

@@ -65,7 +65,7 @@ func (s *Machines) Reach(ctx context.Context, document config.Document) (config.
 func complete(document *config.Document, record Record, address string, pinned bool) {
 	c := &document.Node.Spec.Credentials
 	c.Hostname = address
-	c.ProxyJump = cmp.Or(c.ProxyJump, "none") // the VM is on this machine
+	c.ProxyJump = cmp.Or(c.ProxyJump, "none") // the VM is on this machine, so no jump host is needed
 	if c.PrivateKey == "" && c.Password == "" && c.PasswordFrom == nil {
 		c.PrivateKey = record.Key()
 	}

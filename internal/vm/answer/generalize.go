@@ -10,7 +10,7 @@ func generalizing() []any {
 
 type licensing struct {
 	component
-	SkipRearm int `xml:"SkipRearm"` // 1: sysprep does not restart the evaluation period
+	SkipRearm int `xml:"SkipRearm"` // 1 means that sysprep does not restart the evaluation period
 }
 
 type devices struct {

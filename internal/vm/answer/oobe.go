@@ -79,7 +79,7 @@ type oobe struct {
 	HideOEMRegistrationScreen bool `xml:"HideOEMRegistrationScreen"`
 	HideOnlineAccountScreens  bool `xml:"HideOnlineAccountScreens"`
 	HideWirelessSetupInOOBE   bool `xml:"HideWirelessSetupInOOBE"`
-	ProtectYourPC             int  `xml:"ProtectYourPC"` // 3: Windows sends and updates nothing by itself
+	ProtectYourPC             int  `xml:"ProtectYourPC"` // 3 means that Windows sends and updates nothing by itself
 }
 
 type userAccounts struct {

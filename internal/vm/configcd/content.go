@@ -15,7 +15,7 @@ import (
 const (
 	driverFolder = "drivers"
 	keysFile     = "authorized_keys"
-	opensshName  = "openssh" // followed by the extension of the given file
+	opensshName  = "openssh" // the extension of the given file is added to this name
 	agentFile    = "guest-agent.msi"
 )
 

@@ -31,7 +31,7 @@ func (s *Images) keys(prefix string) (all []string) {
 	return all
 }
 
-// List returns all images, also those whose builds run, were interrupted or failed.
+// List returns all images, including the images whose builds run, were interrupted or have failed.
 func (s *Images) List(context.Context) (List, error) {
 	users, damaged := s.machines.Users()
 	list := List{Images: []Image{}}

@@ -57,7 +57,7 @@ func (s *Images) lock(ctx context.Context, key string, limit time.Duration, r ui
 		return nil, fmt.Errorf("lock image %s: %w", key, err)
 	}
 	if file.Truncate(0) == nil {
-		_, _ = file.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0) // only for the messages of other swdt
+		_, _ = file.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0) // other swdt processes print this number in messages
 	}
 	return file, nil
 }

@@ -58,7 +58,8 @@ func (s *Images) Plan(ctx context.Context, document config.Document, r ui.Report
 	return plan, err
 }
 
-// Of returns p or, if err is not nil, the failed plan for the node with this name.
+// Of returns the plan p. If err is not nil, it returns a failed plan for the node with this name
+// instead.
 func (p Plan) Of(name string, err error) Plan {
 	if err != nil {
 		return Plan{

@@ -127,7 +127,8 @@ type Result[T any] interface {
 	Of(name string, err error) T
 }
 
-// Of returns r or, if err is not nil, the report of a build that failed.
+// Of returns the report r. If err is not nil, it returns the report of a failed build for the node
+// with this name instead.
 func (r Report) Of(name string, err error) Report {
 	if err != nil {
 		return Report{Outcome: fleet.NewOutcome(name, fleet.Failed, err), Image: Image{UsedBy: []string{}}}

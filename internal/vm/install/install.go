@@ -37,7 +37,7 @@ const (
 // Stages returns all stages in their order.
 func Stages() []Stage { return []Stage{Boot, Copy, SetUp, Script, Reach} }
 
-// title returns the stage for people.
+// title describes the stage for people, such as "copy Windows to the disk".
 func (s Stage) title() string {
 	return map[Stage]string{
 		Boot:   "start Windows Setup from the CD",

@@ -55,7 +55,7 @@ func (f *Firewall) hasBridgeRules() bool {
 // from a bridge or leave through a bridge. Of these chains, those at stage forward see only frames
 // that stay within one bridge.
 func (f *Firewall) sees(h hook, p Packet) bool {
-	within := p.In == p.Out // from one port of a bridge to another
+	within := p.In == p.Out // the packet goes from one port of a bridge to another
 	if h.isBridge {
 		return within || h.stage != forward
 	}

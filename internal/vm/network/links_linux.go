@@ -134,7 +134,7 @@ func neighbour(ctx context.Context, bridge string, address netip.Addr) (card net
 			}
 			return errNoAnswer
 		},
-	}.Wait(ctx) // without an answer, there is no card
+	}.Wait(ctx) // without an answer, card stays nil
 	return card
 }
 

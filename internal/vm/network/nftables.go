@@ -115,8 +115,8 @@ func (f *Firewall) addNFTChain(c nftChain) {
 // nftTexts are the rules as nft prints them, by table and handle.
 type nftTexts map[string]string
 
-// of returns the text of a rule. For a rule that was made between the two runs of nft, which has no
-// text, it returns words with the rule's handle.
+// of returns the text of a rule. If there is no text, since the rule was made between the two runs
+// of nft, it returns words with the rule's handle.
 func (t nftTexts) of(table nftTable, handle int) string {
 	if text := t[fmt.Sprintf("%s %d", table, handle)]; text != "" {
 		return text

@@ -88,7 +88,7 @@ func output(ctx context.Context, program string, args ...string) ([]byte, error)
 		return nil, fmt.Errorf("run %s: %w", program, err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends a program that prints more
+	defer cancel() // ends a program that prints more than the limit
 	var complaint bytes.Buffer
 	command := exec.CommandContext(ctx, path, args...)
 	command.Stderr = &complaint

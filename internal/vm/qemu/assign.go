@@ -94,7 +94,7 @@ func dialSocket(ctx context.Context, path string) (net.Conn, error) {
 
 // attachFilters puts filters between the guest's card and its network.
 func attachFilters(ctx context.Context, now found) error {
-	if err := detachFilters(ctx, now); err != nil { // filters that a killed swdt has left
+	if err := detachFilters(ctx, now); err != nil { // removes filters that a killed swdt has left
 		return err
 	}
 	bounded, cancel := context.WithTimeout(ctx, answerLimit)

@@ -142,7 +142,7 @@ func checkImage(_ context.Context, m vm.Machine) []finding.Problem {
 				"correct its path or its rights", err.Error()))
 			continue
 		}
-		_ = file.Close() // the disc was only opened
+		_ = file.Close() // nothing was written, so an error does not matter
 	}
 	return all
 }

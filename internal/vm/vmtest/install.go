@@ -54,7 +54,7 @@ func observed(t *testing.T, f Fixture) {
 		}
 	}
 	check(t, observer.Close())
-	// The VM's restart uses the connection that the observer had.
+	// Restart uses the same connection as the observer, so the observer was closed before.
 	check(t, d.Restart(ctx, m))
 
 	observer, err = d.Observe(ctx, m)

@@ -22,7 +22,7 @@ func (e *CutShortError) Error() string {
 // DamageError reports a structure of the image that breaks the rules of its format.
 type DamageError struct {
 	Offset  int64  // bytes from the start of the image
-	Problem string // such as: the checksum of the file entry is wrong
+	Problem string // such as "the checksum of the file entry is wrong"
 }
 
 func (e *DamageError) Error() string {

@@ -94,8 +94,8 @@ func (v *volume) load(at longAllocation, dir bool) (discfs.Entry, error) {
 }
 
 // extents reads allocation descriptors. If a file entry has no room for all of its descriptors,
-// they continue in other sectors. form is 0 for short descriptors, and 1 for long ones. The extents
-// must have size bytes altogether.
+// they continue in other sectors. form is 0 for short descriptors, and 1 for long ones. The lengths
+// of the extents must add up to size bytes.
 func (v *volume) extents(
 	data []byte, form uint16, size int64, damage func(string, ...any) error,
 ) ([]discfs.Extent, error) {

@@ -18,7 +18,7 @@ import (
 
 // Want describes the firmware that a VM needs.
 type Want struct {
-	SecureBoot bool // with the keys of Microsoft enrolled, so that Windows boots
+	SecureBoot bool // the firmware has Microsoft's keys enrolled, so that Windows boots
 }
 
 // Firmware is the files of one firmware.
