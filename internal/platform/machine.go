@@ -95,7 +95,7 @@ type Features interface {
 
 // FirewallRule is one rule of Windows Defender Firewall.
 type FirewallRule struct {
-	Name      string // as displayed; a resource id (@FirewallAPI.dll,-28775) if it is localised
+	Name      string // name as displayed; a resource id (@FirewallAPI.dll,-28775) if the name is localised
 	Group     string // resource id or name of the group, if any
 	Enabled   bool
 	Inbound   bool

@@ -56,7 +56,8 @@ type Fixture struct {
 	Has Capabilities
 }
 
-// Behaviour is the behaviour of a service program; the zero value runs until it is stopped.
+// Behaviour is the behaviour of a service program. A program with the zero value runs until it is
+// stopped.
 type Behaviour struct {
 	CrashAtStart bool          // whether the program ends before it has reported to the SCM
 	HangOnStop   bool          // whether the service stays stop pending until its process is killed

@@ -16,7 +16,7 @@ const (
 // chocoState is Chocolatey's state: installed packages, and the packages in the
 // feed.
 type chocoState struct {
-	installed map[string]string // version by lower-case name
+	installed map[string]string // versions of the packages, by lower-case name
 	feed      map[string]string
 }
 

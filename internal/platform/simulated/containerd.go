@@ -58,7 +58,7 @@ func versionNumbers(version string) (major, minor int) {
 	return major, minor
 }
 
-// containerdConfig runs containerd config default | dump | migrate.
+// containerdConfig runs the command `containerd config` with default, dump or migrate.
 func (c component) containerdConfig() int {
 	if !slices.Contains(c.p.Args, "default") {
 		config, err := c.loadContainerdConfig()

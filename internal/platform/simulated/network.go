@@ -97,7 +97,7 @@ type pipe struct {
 	p       *process
 	waiting chan net.Conn
 	closed  chan struct{}
-	open    context.Context // ends with the process, or with Close
+	open    context.Context // ends when the process ends or Close is called
 	close   context.CancelFunc
 }
 

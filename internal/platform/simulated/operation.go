@@ -116,23 +116,23 @@ type Verdict struct {
 	PowerCut bool
 }
 
-// Continue does not interfere.
+// Continue returns a verdict that leaves the operation unchanged.
 func Continue() Verdict { return Verdict{} }
 
-// Fail makes the operation fail.
+// Fail returns a verdict that makes the operation fail.
 func Fail(err error) Verdict { return Verdict{Err: err} }
 
-// DiskFull makes a write end half-way, and any other operation fail, with
+// DiskFull returns a verdict that makes a write end half-way, and any other operation fail, with
 // ErrDiskFull.
 func DiskFull() Verdict { return Verdict{Err: fault.ErrDiskFull, Partial: true} }
 
-// KillCaller ends the requesting process.
+// KillCaller returns a verdict that ends the requesting process.
 func KillCaller() Verdict { return Verdict{KillCaller: true} }
 
-// KillNamed ends all processes and services of these names.
+// KillNamed returns a verdict that ends all processes and services of these names.
 func KillNamed(names ...string) Verdict { return Verdict{Kill: names} }
 
-// PowerCut resets the machine.
+// PowerCut returns a verdict that resets the machine.
 func PowerCut() Verdict { return Verdict{PowerCut: true} }
 
 // OnOperation sets the hook that is called before and after every operation;

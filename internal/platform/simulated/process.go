@@ -31,7 +31,7 @@ type Process struct {
 	Executable  string // full path
 	Args        []string
 	Folder      string
-	Environment []string // added to the machine's environment: NAME=value
+	Environment []string // variables added to the machine's environment, as NAME=value
 	Stdin       io.Reader
 	Stdout      io.Writer
 	Stderr      io.Writer

@@ -19,7 +19,7 @@ import (
 // surroundings is the network of the machine.
 type surroundings struct {
 	names    map[string][]string              // DNS entries, by lower-case name
-	outcomes map[string]platform.ReachOutcome // by address:port, or by address for all its ports
+	outcomes map[string]platform.ReachOutcome // outcomes by address:port, or by address for all its ports
 }
 
 // SetName adds a name to DNS, or removes it if there are no addresses. The

@@ -108,7 +108,7 @@ func (v processesView) run(ctx context.Context, c platform.Command) (int, error)
 	return int(child.exitCode), nil
 }
 
-// prepare returns the execution of a command, with the path of its executable.
+// prepare returns the request to start a command, with the path of the command's executable.
 func (v processesView) prepare(c platform.Command) (execution, error) {
 	m := v.p.m
 	m.mu.Lock()

@@ -29,7 +29,7 @@ type saved struct {
 	Services []savedService
 	Features map[string]platform.FeatureState
 	Firewall []platform.FirewallRule
-	Packages map[string]string // Chocolatey's packages: version by name
+	Packages map[string]string // versions of Chocolatey's packages, by name
 	Events   []LoggedEvent
 	Images   []criserver.Image // the images that containerd has pulled
 }

@@ -155,7 +155,7 @@ type Machine struct {
 
 	processes map[uint32]*process
 	lastPID   uint32
-	listeners map[string]*listener // by address, such as 127.0.0.1:10248
+	listeners map[string]*listener // listeners by address, such as 127.0.0.1:10248
 	pipes     map[string]*pipe     // by lower-case path
 	around    surroundings
 	ip        ipSettings

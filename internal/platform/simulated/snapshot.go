@@ -64,7 +64,7 @@ func (m *Machine) ServiceStates() map[string]platform.ServiceStatus {
 	return states
 }
 
-// RunningServices returns the running services, sorted.
+// RunningServices returns the names of the running services, sorted.
 func (m *Machine) RunningServices() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

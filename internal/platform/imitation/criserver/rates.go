@@ -26,9 +26,9 @@ type stored struct {
 type generation int
 
 const (
-	absent    generation = iota // before 1.7: the field is never set
-	sinceLast                   // 1.7 to 2.2: the field is always set, and 0 in the first call
-	carefully                   // 2.3 and newer: the field is not set in the first call
+	absent    generation = iota // containerd before 1.7: the field is never set
+	sinceLast                   // containerd 1.7 to 2.2: the field is always set, and 0 in the first call
+	carefully                   // containerd 2.3 and newer: the field is not set in the first call
 )
 
 // tick is the step of Windows' counters of CPU time.
