@@ -26,7 +26,7 @@ type session struct {
 
 	captured []*pktmon.Hold // captures with packets that this session fetches
 
-	settings sync.Mutex // one edit of the hosts file or the environment at a time
+	settings sync.Mutex // allows one edit of the hosts file or the environment at a time
 }
 
 func newSession(m Machine) *session {

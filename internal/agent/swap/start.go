@@ -51,9 +51,8 @@ func (t *transaction) startNew(ctx context.Context, service string) error {
 }
 
 // stopUpTo stops the running services in their stop order, up to and including this service. The
-// services before it in that order may depend on it, and a service can be stopped only after its
-// dependents. These dependents may run already: when the SCM restarts a dependent, it also starts
-// the dependent's dependencies, and so may have started the old process.
+// services before it in that order may depend on it, so they must stop first. They may run again:
+// the SCM may have restarted one of them and, with it, the old process of this service.
 func (t *transaction) stopUpTo(ctx context.Context, service string) error {
 	for _, name := range t.journal.before().Running {
 		if err := t.stop(ctx, name); err != nil || name == service {

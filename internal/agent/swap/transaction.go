@@ -20,7 +20,7 @@ type transaction struct {
 	Machine
 	journal *journal
 	plan    Plan
-	started map[string]startedService // by the service's lower-case name
+	started map[string]startedService // processes of the started services, by lower-case service name
 	healthy map[string]time.Time      // by component name
 	planted int                       // number of other accounts' files that were set aside
 }
