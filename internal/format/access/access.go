@@ -60,11 +60,11 @@ type Entry struct {
 	Deny      bool
 	Rights    Rights
 	Account   string // a SID, or the two letters that SDDL has for a well-known SID
-	Files     bool   // OI: inherited by files
-	Folders   bool   // CI: inherited by folders
-	Once      bool   // NP: not inherited any further
-	Only      bool   // IO: no effect on the folder itself, only on files and folders that inherit the entry
-	Inherited bool   // ID: inherited from a parent folder
+	Files     bool   // SDDL's OI: inherited by files
+	Folders   bool   // SDDL's CI: inherited by folders
+	Once      bool   // SDDL's NP: not inherited any further
+	Only      bool   // SDDL's IO: no effect on the folder itself, only on files and folders that inherit the entry
+	Inherited bool   // SDDL's ID: inherited from a parent folder
 }
 
 // List is the owner and the access list of a file.

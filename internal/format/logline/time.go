@@ -149,7 +149,7 @@ func (s *scanner) zone(local *time.Location) *time.Location {
 	if s.has("Z") {
 		return time.UTC
 	}
-	_ = s.has(" ") // .NET's format K writes no space before the offset, Go's default format writes one
+	_ = s.has(" ") // .NET's format K writes no space before the offset; Go's default format writes one
 	sign := 1
 	switch {
 	case s.has("-"):

@@ -63,7 +63,7 @@ type scan struct {
 
 	lastValue place // a field called value whose name has not followed yet
 
-	nextTry [MaxPatterns]int // where each pattern is tried next
+	nextTry [MaxPatterns]int // positions at which the patterns are tried next
 }
 
 // all scans the text. If the text begins inside a value, `inside` describes the end of that value;

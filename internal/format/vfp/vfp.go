@@ -11,7 +11,7 @@ import (
 // Port is a port of the virtual switch.
 type Port struct {
 	Name   string // a GUID, the name that vfpctrl uses
-	Label  string // for people: ExternalPort, Container NIC 0a0fa7, or the ID of an HNS endpoint
+	Label  string // name for people: ExternalPort, Container NIC 0a0fa7, or the ID of an HNS endpoint
 	Switch string // the switch's name for people
 	MAC    string
 }

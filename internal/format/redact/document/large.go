@@ -42,7 +42,7 @@ type cutter struct {
 type group struct {
 	start, end    int
 	open, closing string
-	name          string // describes the members: the name of their list or object, or of an outer one
+	name          string // name that describes the members: that of their list or object, or of an outer one
 }
 
 // value redacts the value from position `start` to position `end`; it returns false if a part that
