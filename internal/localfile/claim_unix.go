@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// claimTries bounds how often Claim starts again because another process has renamed or removed the
-// file after Claim opened the file and before Claim locked it.
+// claimTries bounds how often Claim opens the file again. Claim does so if another process has
+// renamed or removed the file before Claim locked it.
 const claimTries = 1000
 
 // Claim opens a file for reading and writing, and makes it with mode 0600 if it is missing. Until

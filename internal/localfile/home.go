@@ -9,10 +9,10 @@ import (
 	"runtime"
 )
 
-// Home returns the user's home folder, always as an absolute path: the folder that the environment
-// names if that path is absolute, otherwise the folder in the system's user database. With a
-// relative path, files in the current folder, which other users may have written, would be used as
-// if they were the user's own.
+// Home returns the user's home folder, always as an absolute path. This is the folder that the
+// environment names or, if that path is not absolute, the folder in the system's user database. A
+// relative path would make swdt use files in the current folder, which other users may have
+// written, as if they were the user's own.
 func Home() (string, error) {
 	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
 		return home, nil

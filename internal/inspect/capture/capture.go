@@ -77,7 +77,7 @@ type Result struct {
 	ID         string
 	Exportable bool
 	dialect    Dialect
-	// Rounds has the rounds of a capture whose packets were fetched while it went on.
+	// Rounds has the rounds of a capture whose packets were fetched before its end.
 	Rounds captureplan.Rounds
 }
 

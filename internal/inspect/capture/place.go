@@ -18,8 +18,8 @@ type Names struct {
 	Components map[string]Component
 }
 
-// Of returns a copy of p in which the name of the component, and the pod that owns the
-// component, are set.
+// Of returns a copy of p. In the copy, Place is the name of the component, and Pod is the pod that
+// owns the component.
 func (n Names) Of(p Packet) Packet {
 	c := n.Components[p.Component]
 	p.Place, p.Pod = c.Name, c.Pod
@@ -123,8 +123,8 @@ func (n Names) interfaceOf(component string, data []byte, linkType uint16) (name
 	return n.Node, description
 }
 
-// podOf returns the pod of the node that sent the packet or, if no pod of the node sent it, the pod
-// that receives it. It returns "" if there is no such pod either.
+// podOf returns a pod of the node: the pod that sent the packet or, if the sender is not a pod of
+// the node, the pod that receives the packet. If neither is a pod of the node, podOf returns "".
 func (n Names) podOf(data []byte, linkType uint16) string {
 	if len(n.Pods) == 0 || linkType != pcapng.Ethernet {
 		return ""

@@ -155,7 +155,7 @@ type Sighting struct {
 	Reason, Location string // why and where the packet was dropped; "": it was not dropped
 }
 
-// Sightings are the sightings of packets that were not dropped, and of packets that were dropped.
+// Sightings has the sightings of the packets that passed and of the packets that were dropped.
 type Sightings struct{ Passed, Dropped []Sighting }
 
 // sightingLines parses the lines about packets.

@@ -59,9 +59,9 @@ func (p *SwitchPort) Count(ctx context.Context, programs Programs) (err error) {
 	return err
 }
 
-// OwnPorts sets the endpoints and pods of ports. The endpoint of a port is the one whose ID is the
-// label or the name of the port, or else the one with the port's MAC address. A port without an
-// endpoint gets the pod hns.None.
+// OwnPorts sets the endpoints and pods of ports. A port belongs to the endpoint whose ID is the
+// port's label or name. If there is no such endpoint, the port belongs to the endpoint with the
+// port's MAC address. A port without an endpoint gets the pod hns.None.
 func OwnPorts(ports []SwitchPort, state hns.State, known hns.Known) {
 	for i := range ports {
 		p := &ports[i]

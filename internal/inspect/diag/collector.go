@@ -199,8 +199,9 @@ func guarded(ctx context.Context, c Collector, task *Task) (err error) {
 	return c.Collect(ctx, task)
 }
 
-// absent reports whether err means that the object that the collector reads does not exist on the
-// node, which is not a failure. If err joins several errors, each of them must mean this.
+// absent reports whether err means that the node lacks the object that the collector reads. A
+// missing object is not a failure. If err joins several errors, each of them must mean a missing
+// object.
 func absent(err error) bool {
 	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		return !slices.ContainsFunc(several.Unwrap(), func(one error) bool { return !absent(one) })

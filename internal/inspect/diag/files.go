@@ -51,8 +51,8 @@ func configurations() []string {
 	}
 }
 
-// configuration stores the files that match the patterns of configurations, and the configuration
-// files that the command lines of kubelet, containerd and kube-proxy name.
+// configuration stores the files that match the patterns of configurations. It also stores the
+// configuration files that the command lines of kubelet, containerd and kube-proxy name.
 func configuration(ctx context.Context, t *Task) error {
 	patterns := configurations()
 	for _, name := range []string{"kubelet", "containerd", "kube-proxy"} {

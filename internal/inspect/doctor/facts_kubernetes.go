@@ -51,7 +51,7 @@ type Kubeconfig struct {
 	Server    string `json:"server,omitempty"` // URL
 	// BootstrapServer is the server in the bootstrap kubeconfig.
 	BootstrapServer string   `json:"bootstrapServer,omitempty"`
-	CAHashes        []string `json:"caHashes,omitempty"` // each is sha256:…, as kubeadm writes it
+	CAHashes        []string `json:"caHashes,omitempty"` // the CA's hashes in kubeadm's form, sha256:…
 	// why the kubeconfig cannot be read; or empty
 	Problem string `json:"problem,omitempty"`
 }
@@ -161,8 +161,8 @@ type Server struct {
 	CAHashes []string `json:"caHashes,omitempty"`
 }
 
-// Clocks are the offsets of the node's and the API server's clocks from the clock of your machine,
-// and the uncertainties of these offsets, in seconds.
+// Clocks has the times by which the clocks of the node and the API server are ahead of the clock of
+// your machine, and the uncertainties of these times. All values are in seconds.
 type Clocks struct {
 	NodeAhead    float64 `json:"nodeAheadSeconds"`
 	NodeWithin   float64 `json:"nodeWithinSeconds"`

@@ -70,8 +70,8 @@ func (f *Facts) flag(name string) string {
 	return (*f.KubeletFlags.Value)[name]
 }
 
-// programs gathers the programs that the services kubelet, containerd and kube-proxy run, the
-// programs among them that ordinary accounts can change, and the transactions on the node.
+// programs gathers the programs that the services kubelet, containerd and kube-proxy run. It also
+// gathers which of these programs ordinary accounts can change, and the transactions on the node.
 func (g *gatherer) programs(ctx context.Context) error {
 	request := &agentv1.InspectRequest{}
 	var running []preflight.Program

@@ -27,8 +27,8 @@ func (q Query) arguments(s selected, after uint64) []string {
 // were logged. With Wants, it prints all events in this order, and swdt selects the last ones.
 func (q Query) newestFirst(after uint64) bool { return after == 0 && q.Last > 0 && q.Wants == nil }
 
-// xpath returns a condition on the System element of events, in the part of XPath 1.0 that the
-// event log supports, or "" if all events are wanted.
+// xpath returns a condition on the System element of events, or "" if all events are wanted. The
+// condition uses only the part of XPath 1.0 that the event log supports.
 func (q Query) xpath(groupIDs []int, after uint64) string {
 	var all []string
 	for _, ids := range [][]int{groupIDs, q.IDs} {

@@ -55,11 +55,10 @@ type Known struct {
 	Cluster    bool      `json:"cluster"`
 }
 
-// PodOf returns the pod of an endpoint: NAMESPACE/NAME, None or Unknown. For an endpoint of this
-// node, PodOf first searches the pods of the runtime: for a pod in the endpoint's network
-// namespace, then for a pod whose sandbox ID is the beginning of the endpoint's name (Calico and
-// others name endpoints like this), then for a pod with the endpoint's address. After that, PodOf
-// searches the pods of the cluster by address.
+// PodOf returns the pod of an endpoint: NAMESPACE/NAME, None or Unknown. If the endpoint is on this
+// node, PodOf first searches the pods of the runtime: by network namespace, then by sandbox ID,
+// then by address. The sandbox ID must be the beginning of the endpoint's name, since Calico and
+// others name endpoints like this. After that, PodOf searches the pods of the cluster by address.
 func (k Known) PodOf(e Endpoint) string {
 	for _, is := range []func(Pod) bool{
 		func(p Pod) bool {

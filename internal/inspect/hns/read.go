@@ -181,8 +181,8 @@ func namespace(w wireNamespace, raw json.RawMessage) Namespace {
 	return n
 }
 
-// some returns list, or nil if list is empty, so that a list which was encoded to JSON and decoded
-// again is equal to the original list.
+// some returns list, or nil if list is empty. So a list that was encoded to JSON and decoded again
+// is equal to the original list.
 func some[T any](list []T) []T {
 	if len(list) == 0 {
 		return nil

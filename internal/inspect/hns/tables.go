@@ -38,8 +38,8 @@ func (v View) Networks() ui.Listing {
 	return t
 }
 
-// endpointsOf returns the number of endpoints of a network on this node, and the number on
-// other nodes if there are any, such as "24 + 14 remote".
+// endpointsOf returns the number of a network's endpoints on this node. If there are endpoints on
+// other nodes, it adds their number, such as "24 + 14 remote".
 func (v View) endpointsOf(n Network) string {
 	here, remote := 0, 0
 	for _, e := range v.All.Endpoints {
@@ -57,8 +57,8 @@ func (v View) endpointsOf(n Network) string {
 	return strconv.Itoa(here) + " + " + strconv.Itoa(remote) + " remote"
 }
 
-// kinds returns the types of policies and the number of policies of each type, in the
-// order of the first policy of each type.
+// kinds returns the types of policies, each with the number of policies of the type. The types are
+// in the order in which they first appear.
 func kinds(policies []Policy) string {
 	var order []string
 	count := map[string]int{}

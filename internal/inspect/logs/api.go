@@ -149,9 +149,10 @@ func (a *api) source(ctx context.Context, name string) ([]reading, error) {
 	return all, nil
 }
 
-// places returns the patterns of a source's files below the served folder, with slashes. For a
-// service that is not in the table, these are the patterns of a service's usual log files, and
-// query is the service's name, for NodeLogQuery. For other sources, query is "".
+// places returns the patterns of a source's files below the served folder, with slashes. If the
+// source is a service that is not in the table, places returns the patterns of a service's usual
+// log files, and the service's name as the query for NodeLogQuery. For other sources, the query is
+// "".
 func places(name string) (patterns []string, query string, err error) {
 	var all []string
 	switch known, ok := tableEntry(name); {

@@ -27,8 +27,8 @@ func (f *finder) service(ctx context.Context, name string) (*agentv1.ServiceConf
 	return reply.GetConfig(), nil
 }
 
-// ofService returns a service's logs: the files that the service is configured to write, even if
-// they do not exist yet, and the usual log files of a service that exist.
+// ofService returns a service's logs. These are the files that the service is configured to write,
+// even if they do not exist yet, and the existing files among the usual log files of a service.
 func (f *finder) ofService(ctx context.Context, source, name string) ([]Found, error) {
 	config, err := f.service(ctx, name)
 	if err != nil {

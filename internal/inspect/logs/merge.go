@@ -14,8 +14,8 @@ const (
 	// maxSilence is the maximum time for which a log that sends nothing delays the other
 	// followed logs.
 	maxSilence = 5 * time.Second
-	// maxWaiting is the number of batches of one log that may wait for other logs, which bounds the
-	// memory. If so many batches of a log wait, the log is not read further until one of these
+	// maxWaiting is the maximum number of batches of one log that wait for other logs. It bounds
+	// the memory. If so many batches of a log wait, the log is not read further until one of these
 	// batches is released.
 	maxWaiting = 4
 )

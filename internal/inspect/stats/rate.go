@@ -16,8 +16,8 @@ const (
 	manyCores = 1024
 )
 
-// Computed returns the rate in cores at the last point, from the counter's difference to
-// the latest point that is at least RateWindow older. It returns false if there is no such
+// Computed returns the rate, in cores, at the last point. It compares the counter with the counter
+// of the latest point that is at least RateWindow older. It returns false if there is no such
 // point, if the last point has no counter, or if the counter went back between the two points.
 func Computed(points []Point) (cores float64, ok bool) {
 	return rateOver(points, RateWindow)

@@ -65,7 +65,7 @@ type Wish struct {
 	// Source is the path or URL of an executable or a .tar.gz, or the path of a folder.
 	// Default: the place where the component's project publishes this version.
 	Source string
-	// SHA256 is the hash of the file at Source, or of the published file, hexadecimal. Default
+	// SHA256 is the hash, in hexadecimal, of the file at Source or of the published file. Default
 	// for a published file: the checksum that is published beside the file.
 	SHA256 string
 	// Arch is the node's processor as GOARCH. Default amd64.

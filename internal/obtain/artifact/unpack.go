@@ -21,8 +21,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// limits bound the unpacked size of one file, and of all files of an archive, in bytes.
-// They are many times the sizes of real archives.
+// limits are the maximum unpacked sizes, in bytes, of one file of an archive and of all its files
+// together. They are many times the sizes of real archives.
 type limits struct{ file, total int64 }
 
 const remedyArchive = "download it again, or name another source"

@@ -22,8 +22,8 @@ import (
 //
 //	blobs/                    complete files by their SHA-256: see package blobs
 //	urls/<hash of URL>.json   the URL's last result: validators and sha256
-//	urls/<hash of URL>.part   a download that was cut
-//	urls/<hash of URL>.lock   held by the one swdt that is downloading it
+//	urls/<hash of URL>.part   the bytes of an interrupted download
+//	urls/<hash of URL>.lock   held by the only swdt that is downloading the URL
 type cache struct {
 	folder string
 	blobs  *blobs.Store

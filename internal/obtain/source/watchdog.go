@@ -33,7 +33,7 @@ type watchdog struct {
 	stalled *time.Timer
 	slow    *time.Timer
 	total   *time.Timer
-	window  atomic.Int64 // bytes received in the current period of measure
+	window  atomic.Int64 // bytes received since the rate was last measured
 	cancel  context.CancelCauseFunc
 }
 

@@ -32,10 +32,11 @@ const (
 
 type object = map[string]any
 
-// Calico returns a node of a cluster whose pod network is Calico with VXLAN: the network
-// External, which Calico creates to get a switch, the overlay network Calico, and Windows'
-// own network nat; two endpoints without a pod (Calico's source VIP, and an endpoint that a
-// removed pod left behind); load balancers for 57 Services, one of which has no endpoints.
+// Calico returns a node of a cluster whose pod network is Calico with VXLAN. The node has three
+// networks: External, which Calico creates to get a switch; the overlay network Calico; and
+// Windows' own network nat. Two endpoints of the node belong to no pod: Calico's source VIP, and an
+// endpoint that a removed pod left behind. The node has load balancers for 57 Services, one of
+// which has no endpoints.
 func Calico() Fixture {
 	f := &Fixture{Objects: map[platform.NetworkKind]map[string]json.RawMessage{}}
 	f.networks()
