@@ -26,7 +26,7 @@ type running struct {
 	err    error
 }
 
-// begin starts the fixture's program, and start starts any command.
+// begin starts the fixture's program. The method start starts any command.
 func (f Fixture) begin(t *testing.T, words ...string) *running {
 	t.Helper()
 	return f.start(t, f.command(words...))

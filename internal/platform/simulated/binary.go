@@ -61,7 +61,7 @@ var machines = map[string]uint16{
 	"arm64": pe.IMAGE_FILE_MACHINE_ARM64,
 }
 
-// Binary returns a small, valid PE executable that carries spec in its only section.
+// Binary returns a small, valid PE executable that carries `spec` in its only section.
 func Binary(spec BinarySpec) []byte {
 	if spec.Machine == "" {
 		spec.Machine = "amd64"

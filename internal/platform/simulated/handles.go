@@ -265,7 +265,7 @@ func (v filesView) SetACL(path, sddl string) error {
 
 func (v filesView) FreeBytes(path string) (free int64, err error) {
 	err = v.look(opStat, path, func(d *disk) error {
-		if _, _, err := splitPath(path); err != nil { // the future file need not exist
+		if _, _, err := splitPath(path); err != nil { // the file at path need not exist yet
 			return fmt.Errorf("free space: %w", err)
 		}
 		free = max(0, d.capacity-d.used)

@@ -8,8 +8,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
 )
 
-// hcsdiagMain imitates Windows' tool for compute systems: list, read ID FILE, exec ID
-// CMD…
+// hcsdiagMain imitates Windows' tool for compute systems, with the commands list, read ID FILE and
+// exec ID CMD….
 func hcsdiagMain(_ context.Context, p *Process) int {
 	if len(p.Args) == 1 && p.Args[0] == "list" {
 		return hcsdiagList(p)

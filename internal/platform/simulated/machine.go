@@ -74,7 +74,7 @@ func (m *Machine) pendingReboot() []string {
 	return reasons
 }
 
-// Reboot requests a restart. The restart happens Options.RebootDelay later.
+// Reboot requests a restart. The machine restarts after Options.RebootDelay.
 func (v machineView) Reboot(ctx context.Context, reason string) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -53,7 +53,7 @@ func (p *program) save(s state) error {
 	return p.platform.Files.Rename(stateFile+".new", stateFile, true)
 }
 
-// lock waits until no other process uses the state, and locks it; unlock releases it.
+// lock waits until no other process uses the state, and locks it. The method unlock releases it.
 func (p *program) lock(ctx context.Context) (err error) {
 	for {
 		p.turn, err = p.platform.Files.Lock(stateFile+".lock", nil)
