@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// drainTime limits how long close waits until the last bytes have been written to the stream.
+// drainTime limits how long the method close waits until the last bytes have been written to the
+// stream.
 const drainTime = time.Second
 
 // A bridge turns a plain stream into a net.Conn. gRPC needs deadlines and a Close that ends a

@@ -62,7 +62,8 @@ type installation struct {
 	path       string
 }
 
-// maxRenames limits how often run repeats a rename that another swdt on the node disturbs.
+// maxRenames limits how often the method run repeats a rename that another swdt on the node
+// disturbs.
 const maxRenames = 10
 
 // run installs the agent. If this very agent is installed already, run changes nothing and sets kept.

@@ -9,8 +9,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// pinRounds limits how often pin tries again because the service's process was replaced by a
-// new one while pin opened it.
+// pinRounds limits how often the function pin tries again because the service's process was
+// replaced by a new one while pin opened it.
 const pinRounds = 5
 
 // pin opens a handle on a service's process while the service still owns the process. With the
