@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// changes reads sparse corrections from a patch, in the order of the new file's blocks. apply adds
-// corrections to bytes; correct adds them to predicted words and operands.
+// changes reads sparse corrections from a patch, in the order of the new file's blocks. The method
+// apply adds corrections to bytes; the method correct adds them to predicted words and operands.
 type changes struct {
 	gaps, values *decoder
 	gap          int64 // number of items before the next value

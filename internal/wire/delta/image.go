@@ -2,9 +2,9 @@ package delta
 
 import "encoding/binary"
 
-// section is a part of an executable that is loaded into memory. The bytes of the file from offset
-// to offset+size are loaded at address. Zeros follow them, so that the section has span bytes in
-// memory.
+// section is a part of an executable that is loaded into memory. The bytes of the file from
+// `offset` to `offset+size` are loaded at `address`. Zeros follow them, so that the section has
+// `span` bytes in memory.
 type section struct {
 	offset, size  int64
 	address, span int64 // address is relative to the image's lowest address
