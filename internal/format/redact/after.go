@@ -67,7 +67,7 @@ func (s *scan) redactBinary(begin, start int) int {
 }
 
 // redactMultiline redacts a value that may have several lines: a string of TOML in triple quotes,
-// or a here-string of PowerShell. ok is false if no such value begins at start.
+// or a here-string of PowerShell. ok is false if no such value begins at the position `start`.
 func (s *scan) redactMultiline(begin, start int) (next int, ok bool) {
 	for _, quote := range []struct{ opens, closes string }{{"'''", "'''"}, {`"""`, `"""`}, {"@'", "'@"}, {`@"`, `"@`}} {
 		if !bytes.HasPrefix(s.text[start:], []byte(quote.opens)) {

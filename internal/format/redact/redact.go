@@ -39,8 +39,8 @@ type Redactor struct {
 }
 
 // New returns a Redactor of all known kinds of secrets and of text that matches one of the
-// patterns. A pattern is literal text in which * stands for any characters except spaces and ", and
-// ? for one character that is not a space.
+// patterns. A pattern is literal text in which * stands for any characters except spaces and double
+// quotes. A ? stands for one character that is not a space.
 func New(patterns []string) (*Redactor, error) {
 	if len(patterns) > MaxPatterns {
 		return nil, fmt.Errorf("%d patterns are more than %d", len(patterns), MaxPatterns)

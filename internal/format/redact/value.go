@@ -71,8 +71,8 @@ func isSignature(name []byte) bool {
 	return isOneOf(name, "sig", "Signature", "X-Amz-Signature", "X-Goog-Signature", "sentry_key")
 }
 
-// mayName reports whether a word may be the name of a value, by the characters around it. It
-// quickly excludes most words.
+// mayName reports, from the characters around a word, whether the word may be the name of a value.
+// It quickly excludes most words.
 func (s *scan) mayName(at int, b behind) bool {
 	switch s.text[b.at] {
 	case ':', '=', '>':
