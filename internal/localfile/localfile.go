@@ -60,7 +60,7 @@ func ReplaceBy(path string, write func(io.Writer) error) error {
 		err = os.Rename(beside.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(beside.Name()) // the first error matters more
+		_ = os.Remove(beside.Name()) // the caller needs the first error, not this one
 	}
 	return err
 }

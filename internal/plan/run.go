@@ -63,7 +63,7 @@ func Run(ctx context.Context, n *node.Node, steps []Step, opts Options, r ui.Rep
 		return run.results, run.applyAll(ctx)
 	}
 	err = opts.Around(ctx, run.applyAll)
-	run.explain("not tried") // needed if Around has not called applyAll
+	run.explain("not tried") // has an effect only if Around has not called applyAll
 	return run.results, err
 }
 

@@ -46,7 +46,7 @@ func (l *live) show(line *liveLine) {
 		l.container = mpb.New(mpb.WithOutput(l.w), mpb.WithAutoRefresh())
 	}
 	bar, err := l.container.Add(0, mpb.BarFillerFunc(line.fill), mpb.BarRemoveOnComplete(), mpb.BarFillerTrim())
-	if err != nil { // the container was shut down; live lines are optional
+	if err != nil { // the container was shut down; ignored, since live lines are optional
 		return
 	}
 	line.bar = bar

@@ -13,7 +13,7 @@ type counter struct {
 	total int64 // 0 or less: unknown
 	begun time.Time
 
-	mutex sync.Mutex // held by the callers of the methods below
+	mutex sync.Mutex // The callers of the methods below hold this mutex.
 	done  int64
 	ended time.Time
 

@@ -43,7 +43,7 @@ func NewStory(w io.Writer, options StoryOptions) *Story {
 	}
 	s := &Story{options: options, w: w}
 	if options.Terminal && !options.JSON {
-		s.live = newLive(Raw(w)) // the live lines are already printable
+		s.live = newLive(Raw(w)) // Raw is enough, since the live lines are already printable
 	}
 	return s
 }

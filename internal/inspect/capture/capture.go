@@ -43,7 +43,7 @@ type Options struct {
 	Protocols  []string // tcp, udp, icmp, icmpv6, or a number
 	MACs       []string // 00-15-5D-01-02-03
 	Components string   // components of the network stack: all, nics, or numbers; empty: all
-	Drops      bool     // only packets that were dropped
+	Drops      bool     // capture only packets that were dropped
 	Live       bool     // print packets as they are captured, and store none
 	For        time.Duration
 	MaxSize    int64 // the maximum size of the log on the node, in bytes

@@ -20,8 +20,8 @@ type Programs = agentv1.ProcessesClient
 // since they differ between builds of Windows, and updates have added features to older builds.
 type Dialect struct {
 	Status   bool   // pktmon can report whether it captures
-	Capture  bool   // `start --capture`; older builds have `start --etw` instead
-	RealTime bool   // pktmon can print packets as they are captured
+	Capture  bool   // reports whether pktmon has `start --capture`; older builds have `start --etw`
+	RealTime bool   // reports whether pktmon can print packets as they are captured
 	ToPcap   string // the command that converts a log to pcapng; "" if there is none
 	ToText   string // the command that converts a log to text
 	Counters []string

@@ -14,7 +14,7 @@ import (
 // Names has the names of a node's pods and components.
 type Names struct {
 	Node       string
-	Pods       map[netip.Addr]string // NAMESPACE/NAME of the node's pods
+	Pods       map[netip.Addr]string // NAMESPACE/NAME of the node's pods, by address
 	Components map[string]Component
 }
 
@@ -76,7 +76,7 @@ func closeAll(sources []pcapng.Source) {
 type placer struct {
 	Names
 	count     *Count
-	sightings []Sighting // one for each packet; nil if unknown
+	sightings []Sighting // one sighting for each packet; nil: unknown
 	dropped   bool
 	next      int
 }

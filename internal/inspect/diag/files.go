@@ -148,7 +148,8 @@ type logRow struct {
 	File     string     `json:"file"`
 	Size     int64      `json:"sizeBytes"`
 	Modified *time.Time `json:"modified,omitempty"`
-	Kept     string     `json:"kept,omitempty"` // path in the bundle; "": only the row is stored
+	// path in the bundle; empty: only this row is stored
+	Kept string `json:"kept,omitempty"`
 }
 
 // tails stores the ends of the logs of the known sources, and, in the profiles network and full,

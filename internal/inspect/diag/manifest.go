@@ -86,7 +86,7 @@ type FileRecord struct {
 	Bytes int64  `json:"bytes"`
 	Cut   string `json:"cut"` // the part that is missing, in words; empty: none
 	Log   bool   `json:"log"`
-	Raw   bool   `json:"raw"` // nothing in the file is redacted
+	Raw   bool   `json:"raw"` // reports whether the file is stored without redaction
 	// LinesOnly marks a document that could not be parsed, since it is invalid, cut or too large.
 	// Secrets that only the structure of the document shows may remain.
 	LinesOnly bool `json:"linesOnly"`

@@ -71,7 +71,7 @@ func (f Fact[T]) why() string {
 // Facts are all facts about a node.
 type Facts struct {
 	Form  int       `json:"form"`
-	Node  string    `json:"node"` // the name in the node file
+	Node  string    `json:"node"` // the node's name in the node file
 	Taken time.Time `json:"taken"`
 
 	// The machine.

@@ -47,7 +47,7 @@ type Health struct {
 // Kubeconfig is the kubeconfig that kubelet uses for the API server.
 type Kubeconfig struct {
 	Exists    bool   `json:"exists"`
-	Bootstrap bool   `json:"bootstrap"`        // the bootstrap kubeconfig exists
+	Bootstrap bool   `json:"bootstrap"`        // reports whether the bootstrap kubeconfig exists
 	Server    string `json:"server,omitempty"` // URL
 	// BootstrapServer is the server in the bootstrap kubeconfig.
 	BootstrapServer string   `json:"bootstrapServer,omitempty"`

@@ -75,7 +75,7 @@ const firstNodePort, lastNodePort = 30000, 32767
 
 func lookAtExcludedPorts(f *Facts) (all []finding.Finding) {
 	for _, r := range f.Ports.Value.Excluded {
-		if r.Administered { // reserved by an administrator, perhaps for this program
+		if r.Administered { // An administrator reserved the range, perhaps for this program.
 			continue
 		}
 		for _, port := range []uint16{10248, 10249, 10250, 10256} {

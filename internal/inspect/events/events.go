@@ -29,7 +29,7 @@ type Event struct {
 	Computer string
 	Process  int // id of the process that logged the event
 	Message  string
-	Data     []Datum // the values in the message
+	Data     []Datum // the values that the message contains
 }
 
 // Datum is one of an event's values. Name is empty if the value has no name.

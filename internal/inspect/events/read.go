@@ -105,7 +105,7 @@ type Emit func(batch []Event, caughtUp bool) error
 // the channel.
 type Position struct {
 	last     uint64 // number of the last record that was emitted, or that was stored before following began
-	caughtUp bool   // all stored events were emitted
+	caughtUp bool   // reports whether all stored events were emitted
 }
 
 // Read emits the channel's stored events. If q.Follow is set, Read then emits new events until ctx

@@ -32,9 +32,9 @@ const (
 // System is a compute system: a container, or a utility VM that contains containers.
 type System struct {
 	ID        string    `json:"id"`
-	Type      string    `json:"type"`  // Container, VirtualMachine
+	Type      string    `json:"type"`  // Container or VirtualMachine
 	Owner     string    `json:"owner"` // the program that created the system
-	State     string    `json:"state"` // Running, Stopped, Created…
+	State     string    `json:"state"` // such as Running, Stopped or Created
 	Isolation Isolation `json:"isolation"`
 	RuntimeID string    `json:"runtimeID"`
 	OS        string    `json:"os"`

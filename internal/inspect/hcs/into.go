@@ -17,8 +17,8 @@ type Work func(context.Context, Inside, command.Streams) (int, error)
 
 // Target names a container and the way to reach it.
 type Target struct {
-	Name string // see FindOwner and FindSystem
-	Via  Way    // "": the runtime if it knows the container, else hcsdiag
+	Name string // a name that FindOwner or FindSystem finds
+	Via  Way    // the way; "": the runtime if it knows the container, else hcsdiag
 	Pipe string // the named pipe of the container runtime
 }
 

@@ -8,7 +8,7 @@ import (
 
 // Filter selects objects of a State; the zero value selects all.
 type Filter struct {
-	Network string // name, ID or beginning of an ID
+	Network string // name, ID or beginning of the ID of a network
 	IP      netip.Addr
 }
 

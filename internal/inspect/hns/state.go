@@ -30,7 +30,7 @@ type State struct {
 type Network struct {
 	ID       string          `json:"id"`
 	Name     string          `json:"name"`
-	Type     string          `json:"type"` // Overlay, L2Bridge, NAT, Transparent…
+	Type     string          `json:"type"` // such as Overlay, L2Bridge, NAT or Transparent
 	Subnets  []Subnet        `json:"subnets"`
 	Policies []Policy        `json:"policies"`
 	Raw      json.RawMessage `json:"raw"`
@@ -52,7 +52,7 @@ type Endpoint struct {
 	MAC       string          `json:"mac"`
 	Addresses []Address       `json:"addresses"`
 	Gateway   string          `json:"gateway"`
-	Remote    bool            `json:"remote"` // the endpoint is on another node
+	Remote    bool            `json:"remote"` // reports whether the endpoint is on another node
 	Policies  []Policy        `json:"policies"`
 	Raw       json.RawMessage `json:"raw"`
 }
@@ -90,7 +90,7 @@ type PortMapping struct {
 type Namespace struct {
 	ID         string          `json:"id"`
 	Number     uint32          `json:"number"`     // number of the compartment
-	Type       string          `json:"type"`       // Host, HostDefault, Guest, GuestDefault
+	Type       string          `json:"type"`       // Host, HostDefault, Guest or GuestDefault
 	Endpoints  []string        `json:"endpoints"`  // IDs
 	Containers []string        `json:"containers"` // IDs of compute systems
 	Raw        json.RawMessage `json:"raw"`

@@ -203,7 +203,7 @@ func (v View) Namespaces() ui.Listing {
 
 // Owned is a policy with the object to which the policy belongs.
 type Owned struct {
-	Kind string `json:"kind"` // network, subnet, endpoint
+	Kind string `json:"kind"` // network, subnet or endpoint
 	ID   string `json:"id"`
 	// the network's name, for a subnet also the subnet's prefix; or the endpoint's address
 	Name   string `json:"name"`

@@ -25,7 +25,7 @@ import (
 type Record struct {
 	Time   time.Time // zero if neither the line nor a line before it has a time
 	Node   string
-	Source string // kubelet, pod/NS/NAME/CONTAINER, event:System, …
+	Source string // such as kubelet, pod/NS/NAME/CONTAINER or event:System
 	File   string // the path of the log file on the node
 	Level  logline.Level
 	Stream string // stdout or stderr of a container
@@ -39,9 +39,9 @@ type Record struct {
 // Options select lines.
 type Options struct {
 	Sources []string  // names of sources; no names: kubelet, containerd and kube-proxy
-	Since   time.Time // zero: from the beginning
+	Since   time.Time // lines from this time on; zero: from the beginning
 	Until   time.Time // zero: to the end
-	Tail    int       // number of the last lines of each log; negative: all
+	Tail    int       // how many of each log's last lines to read; negative: all
 	Follow  bool
 	Grep    *Pattern      // nil: every line
 	Level   logline.Level // lines of this level or worse; Unknown: every line

@@ -16,7 +16,7 @@ import (
 // its benefit.
 type Pattern struct {
 	re         *regexp.Regexp
-	words      [][]byte // empty: the node cannot filter
+	words      [][]byte // the words for which the node searches; empty: the node cannot filter
 	ignoreCase bool
 }
 

@@ -22,7 +22,7 @@ type Printer struct {
 // PrintOptions configure a Printer.
 type PrintOptions struct {
 	Write      func(Line) error // writes a record to the writer of NewPrinter; nil: records are printed as text
-	Story      *ui.Story        // suspended while lines are printed
+	Story      *ui.Story        // the story to suspend while lines are printed
 	Colour     bool
 	Timestamps bool
 	Nodes      bool // reports whether the node's name is before each line

@@ -137,7 +137,7 @@ type lines struct {
 	pieces   map[string][]byte // the pieces of a container's unfinished lines, by stream
 	time     time.Time         // the time of the latest line that has a time
 	level    logline.Level
-	keep     ring // the last lines that match, until caughtUp
+	keep     ring // the last matching lines, kept until caughtUp is set
 	caughtUp bool // reports whether all stored lines have arrived
 	// verbatim reports whether lines can be passed on unparsed; nil: never.
 	verbatim func() bool

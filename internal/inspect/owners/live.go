@@ -27,7 +27,7 @@ type Live struct {
 
 	mutex   sync.Mutex
 	nodes   []NodeReport
-	numbers map[string]int // indexes of nodes, by name
+	numbers map[string]int // the index of each node, by the node's name
 }
 
 // Begin sets the nodes that are watched.

@@ -43,7 +43,7 @@ type Pod struct {
 	Namespace  string      `json:"namespace"`
 	Name       string      `json:"name"`
 	ID         string      `json:"id"`
-	State      string      `json:"state"` // ready, notready; unknown: the runtime did not answer
+	State      string      `json:"state"` // ready or notready; unknown: the runtime did not answer
 	Handler    string      `json:"runtimeHandler"`
 	Created    *time.Time  `json:"created"` // nil: not known
 	Shims      []Process   `json:"shims"`
@@ -64,7 +64,7 @@ type Container struct {
 	Name      string    `json:"name"`
 	ID        string    `json:"id"`
 	Image     string    `json:"image"`
-	State     string    `json:"state"` // created, running, exited, unknown
+	State     string    `json:"state"` // created, running, exited or unknown
 	Attempt   uint32    `json:"attempt"`
 	Task      uint32    `json:"taskPid"` // ID of the first process; 0 if the runtime reports none
 	Processes []Process `json:"processes"`

@@ -11,7 +11,7 @@ type Row struct {
 	Key      Key
 	Point    Point
 	Limit    float64
-	Computed *float64 // cores; nil if the series gives no rate (see the function Computed)
+	Computed *float64 // the computed rate in cores; nil if the series gives no rate
 	Age      time.Duration
 	Verdicts []Verdict
 	// Checked has the rules that could judge the sample. For these rules, the series is long

@@ -175,7 +175,7 @@ func backwards(w Window) bool {
 	if cores == 0 {
 		cores = manyCores
 	}
-	// After a restart, the counter cannot exceed the time of all processors since the
+	// If the container restarted, the counter cannot exceed the time of all processors since the
 	// restart.
 	between := max(last.Received.Sub(before.Received), last.Taken.Sub(before.Taken)) + Tick
 	return float64(*last.Counter) > float64(between)*cores

@@ -52,10 +52,10 @@ func (c Container) Path() string {
 type Sample struct {
 	Container Container
 	Taken     time.Time // by the node's clock
-	Reported  *uint64   // usageNanoCores: billionths of a core
-	Counter   *uint64   // usageCoreNanoSeconds: CPU time since the start, in nanoseconds
+	Reported  *uint64   // usageNanoCores, in billionths of a core
+	Counter   *uint64   // usageCoreNanoSeconds: the CPU time since the start, in nanoseconds
 	Memory    *uint64   // working set in bytes
-	Limit     float64   // cores; 0: none, or not known
+	Limit     float64   // the CPU limit in cores; 0: no limit, or not known
 }
 
 // Reading is one answer of one source to one of its callers.
@@ -67,7 +67,7 @@ type Reading struct {
 	Latency  time.Duration
 	Cores    float64 // the node's number of cores; 0: not known
 	Samples  []Sample
-	Err      string // the error, if there is no answer
+	Err      string // the error; empty if there is an answer
 }
 
 // Key identifies a series. Each caller has its own series, since only the answers to one

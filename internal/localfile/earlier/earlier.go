@@ -41,7 +41,7 @@ func At(path string) Times { return Times{path} }
 type work struct {
 	// Recent are the times of the last successes in seconds, the oldest first.
 	Recent []float64 `json:"recent"`
-	Ended  time.Time `json:"ended"` // the end of the last success
+	Ended  time.Time `json:"ended"` // when the last success ended
 }
 
 // Of returns the median of the times that a kind of work took; 0 if no time is known. If the number

@@ -85,7 +85,7 @@ type File struct {
 
 // Set is a component's files.
 type Set struct {
-	Files   []File // the component's main program first
+	Files   []File // the component's main program comes first
 	Version string // the version without v; empty if the Wish had no version
 	From    string // the URL or path that the files are from, for people
 }

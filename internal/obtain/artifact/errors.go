@@ -9,8 +9,8 @@ import (
 // MissingError reports a published file that none of its places has.
 type MissingError struct {
 	What   string   // the component, such as kubelet 1.36.3 for windows/amd64
-	Looked []string // the places, each with its answer
-	Mirror bool     // the places are in a mirror
+	Looked []string // the searched places, each with the server's answer, if any
+	Mirror bool     // reports whether the places are in a mirror
 	Field  string   // the field of the node file that can name another source
 	Err    error    // the error of the last server; nil if no server was asked
 }
@@ -29,7 +29,7 @@ func (e *MissingError) Unwrap() error { return e.Err }
 // AbsentError reports a local source that does not exist.
 type AbsentError struct {
 	Field string // of the node file
-	What  string // the missing file, in words
+	What  string // a description of the missing file
 }
 
 func (e *AbsentError) Error() string {

@@ -190,7 +190,7 @@ func isMissing(status int) bool {
 // notThere reports that a place does not have the file.
 type notThere struct {
 	at  place
-	err *source.StatusError // nil if the place is on a disk
+	err *source.StatusError // the server's answer; nil if the place is on a disk
 }
 
 func (e *notThere) Error() string {

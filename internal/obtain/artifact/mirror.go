@@ -94,7 +94,7 @@ func places(at, mirror string) ([]place, error) {
 		// err would repeat the URL with its password
 		return nil, errors.New("not a valid URL: write it as https://host/path/file.exe")
 	}
-	host := strings.ReplaceAll(u.Host, ":", "+") // names of Windows files cannot contain a colon
+	host := strings.ReplaceAll(u.Host, ":", "+") // names of files on Windows cannot contain a colon
 	deep, flat := path.Join(host, path.Join("/", u.Path)), path.Base(u.Path)
 	if source.IsLocal(mirror) {
 		folder, _, err := source.Request{URL: mirror}.LocalPath()

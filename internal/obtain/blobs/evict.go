@@ -72,7 +72,7 @@ func (s *Store) list() (all []held, total int64, err error) {
 	for _, entry := range entries {
 		info, err := entry.Info()
 		if err != nil || !info.Mode().IsRegular() {
-			continue // removed a moment ago, or not a file of the store
+			continue // the file was removed a moment ago, or does not belong to the store
 		}
 		if strings.HasSuffix(entry.Name(), temporaryEnding) && s.now().Sub(info.ModTime()) > abandoned {
 			_ = os.Remove(s.path(entry.Name()))

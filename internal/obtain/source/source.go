@@ -53,7 +53,7 @@ type Binary struct {
 
 // Options configure a Set; zero fields have defaults.
 type Options struct {
-	Cache string       // default: swdt in the user's cache folder
+	Cache string       // the cache folder; default: the folder swdt in the user's cache folder
 	HTTP  *http.Client // default: proxy from the environment, no overall timeout
 	// Limits are the limits of downloads; unset limits are read from the environment.
 	Limits Limits

@@ -65,7 +65,7 @@ func obeySignals(signals <-chan os.Signal, done <-chan struct{}, cancel context.
 // by itself, with a result. Context handles the second signal as if it were the first.
 type firstSignal struct {
 	mu      sync.Mutex
-	claimed chan struct{} // nil: no command handles the first signal
+	claimed chan struct{} // closed at the first signal; nil: no command handles this signal
 	toEnd   time.Duration // 0: endWithin
 }
 

@@ -18,7 +18,7 @@ type Keys struct {
 	terminal *os.File
 	view     *View
 	ctx      context.Context
-	stop     context.CancelCauseFunc // ends the table's command
+	stop     context.CancelCauseFunc // cancels the context of the table's command
 	options  KeyOptions
 	redraw   func()
 

@@ -37,7 +37,7 @@ type Namer interface {
 // Writer writes documents in one format. The default of Format is JSON.
 type Writer struct {
 	Format string
-	Path   *jsonpath.JSONPath // the selection for the format JSONPath
+	Path   *jsonpath.JSONPath // the parsed template, if the format is JSONPath
 }
 
 // Write writes one document. It writes JSON indented, on several lines.

@@ -23,10 +23,10 @@ type Fixture struct {
 	Known   hns.Known
 }
 
-// The sizes of Calico's node.
+// The numbers of objects on the node that Calico returns.
 const (
 	Pods          = 24 // on this node
-	Remote        = 14 // endpoints of pods on other nodes
+	Remote        = 14 // number of endpoints of pods on other nodes
 	LoadBalancers = 120
 )
 

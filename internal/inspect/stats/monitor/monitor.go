@@ -39,7 +39,7 @@ type Options struct {
 	Callers   int  // additional callers, which ask at the same moments as the first one
 	Sandboxes bool // also request the statistics of whole pods
 	Keep      func(stats.Container) bool
-	For       time.Duration // 0: until the context ends
+	For       time.Duration // how long to watch; 0: until the context ends
 	// Cluster returns the API server's client, without contacting the server.
 	Cluster func() (*cluster.Cluster, error)
 }

@@ -14,7 +14,7 @@ import (
 // Show prints, records and checks the readings of a watch.
 type Show struct {
 	Printer  Printer
-	Recorder *record.Writer // nil: nothing is recorded
+	Recorder *record.Writer // receives all readings; nil: nothing is recorded
 	Check    *Check
 	// FirstFinding reports whether the watch ends after the check's first finding.
 	FirstFinding bool

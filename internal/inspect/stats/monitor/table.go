@@ -30,7 +30,7 @@ const (
 // in the answers to every caller.
 type table struct {
 	screen *livetable.Screen
-	sort   string          // the column to sort by if there are no keys
+	sort   string          // the sort column if there are no keys
 	keys   *livetable.Keys // nil: none
 	mutex  sync.Mutex
 	series map[string]*tableRow

@@ -27,7 +27,7 @@ type Options struct {
 	Node     string
 	Askers   []Asker
 	Interval time.Duration
-	For      time.Duration // 0: until the context ends
+	For      time.Duration // how long to watch; 0: until the context ends
 	// Callers is the number of additional callers that ask at the same moments as the
 	// first one.
 	Callers int

@@ -29,7 +29,7 @@ type Writer struct {
 	file    *os.File
 	encoder *zstd.Encoder
 	lines   bytes.Buffer
-	began   time.Time // the time of the first reading that is not yet written
+	began   time.Time // the receive time of the first reading that is not yet written
 	fresh   bool      // the file was empty before, and has no reading yet
 
 	containers map[stats.Container]*container

@@ -33,7 +33,7 @@ type drawn struct {
 
 type mark struct {
 	X, Y    float64
-	Clipped bool // the value is above the top of the picture
+	Clipped bool // reports whether the value is above the top of the picture
 }
 
 type axisTick struct {

@@ -154,7 +154,7 @@ type chart struct {
 	limit  float64
 	used   float64 // the sum of the computed rates, in cores
 	rates  int     // the number of computed rates
-	most   float64 // the highest reported rate
+	most   float64 // the highest reported rate, in cores
 }
 
 // use returns the mean of the computed rates, in cores.
