@@ -21,7 +21,7 @@ type Image struct {
 	Size         int64
 	SHA256       func() string // lower-case hex; computed at the first call
 	PE           bool          // an executable for Windows
-	Architecture string        // as GOARCH; empty: unknown
+	Architecture string        // processor architecture, as GOARCH; empty: unknown
 	// Name is the name in Binary's note. Without a note, it is the main package of a known Go
 	// program, or else the file's name without its extension.
 	Name    string

@@ -46,7 +46,7 @@ type kubeletNode struct {
 
 	registered bool
 	renewed    time.Time
-	lastStatus string // the state of the last written status
+	lastStatus string // the state that the last written status reported
 	statusAt   time.Time
 }
 

@@ -81,7 +81,8 @@ func (s *service) stopped(exit, specific uint32) {
 }
 
 // startService starts a service and the services that it depends on. ctx is the context of the
-// current boot. chain has the services whose dependencies are being started, to detect cycles.
+// current boot. The parameter `chain` has the services whose dependencies are being started, to
+// detect cycles.
 func (m *Machine) startService(ctx context.Context, name string, args, chain []string) error {
 	s, err := m.beginStart(ctx, name, args, chain)
 	if err != nil {

@@ -64,7 +64,7 @@ type Options struct {
 	Preset   Preset // default: Node
 	Agent    *Agent // Register(AgentProgram(…)) adds further agents
 	Programs []Program
-	// Architecture as GOARCH; default amd64.
+	// Architecture is the processor architecture, as GOARCH; default amd64.
 	Architecture string
 	// Disk is the capacity of C: in bytes; default 64 GiB. Only written bytes
 	// use memory.

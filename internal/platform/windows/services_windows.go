@@ -197,9 +197,8 @@ func startUnlocked(ctx context.Context, start func() error) error {
 	}.Wait(ctx)
 }
 
-// startFailure translates a failed StartService. The handle was opened with the
-// right to start, so "not found" and "access denied" refer to the service's
-// executable.
+// startFailure translates the error of a failed StartService. The handle was opened with the right
+// to start, so "not found" and "access denied" refer to the service's executable.
 func startFailure(err error) error {
 	switch code(err) {
 	case windows.ERROR_FILE_NOT_FOUND, windows.ERROR_PATH_NOT_FOUND, windows.ERROR_ACCESS_DENIED,
