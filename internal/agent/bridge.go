@@ -18,7 +18,7 @@ const drainTime = time.Second
 type bridge struct {
 	stream  io.ReadWriteCloser
 	far     net.Conn      // the end of the pipe that gRPC does not use
-	written chan struct{} // closed when nothing more is written to stream
+	written chan struct{} // closed when nothing more is written to `stream`
 	once    sync.Once
 }
 

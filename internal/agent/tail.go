@@ -61,7 +61,7 @@ type tailer struct {
 	file   io.ReadSeekCloser // nil: the file does not exist
 	id     platform.FileID
 	offset int64
-	early  bool // whether all lines read so far are older than the time in the request's field since
+	early  bool // whether all lines read so far are older than the time in the request's field `since`
 
 	head    head  // the hash of the first bytes that were read
 	skipped int64 // if the file is a copy, the number of bytes that were sent from its original

@@ -11,7 +11,7 @@ import (
 // If a log is rotated by copying and truncating, the copy has text that the tailer has already
 // sent. The tailer recognises the copy by its beginning.
 const (
-	headMost  = 4 << 10 // maximum number of bytes from the beginning of a log that identify it
+	headMost  = 4 << 10 // maximum number of bytes by which the beginning of a log is recognised
 	headLeast = 64      // fewer bytes could be the beginning of any log
 )
 

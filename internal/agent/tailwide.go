@@ -11,7 +11,7 @@ import (
 type wide struct {
 	logline.Wide
 	raw []byte
-	odd int // number of bytes at the end of raw that wait for the rest of their character
+	odd int // number of bytes at the end of `raw` that wait for the rest of their character
 }
 
 // recognise determines whether the file is UTF-16, if the file is long enough to have a byte order

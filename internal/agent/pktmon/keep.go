@@ -18,7 +18,7 @@ import (
 const (
 	// quickly is a period after a capture. During this period, the guardian checks at intervals of
 	// pollInterval whether the packets were fetched, since a session usually fetches them at once.
-	// Later, the guardian checks at intervals of leisurely.
+	// Later, the guardian checks at intervals of `leisurely`.
 	quickly   = 10 * time.Second
 	leisurely = 2 * time.Second
 )

@@ -25,9 +25,9 @@ type transaction struct {
 	planted int                       // number of other accounts' files that were set aside
 }
 
-// startedService is the process of a running service. at is the time at which this guardian started
-// the service. If another guardian started the service, at is the time at which this guardian first
-// found it running.
+// startedService is the process of a running service. The field `at` is the time at which this
+// guardian started the service. If another guardian started the service, it is the time at which
+// this guardian first found it running.
 type startedService struct {
 	pid uint32
 	at  time.Time

@@ -53,8 +53,8 @@ func isText(v platform.RegistryValue) bool {
 	return v.Type == platform.RegistryString || v.Type == platform.RegistryExpandString
 }
 
-// SetEnvironment applies change to the machine's variables, and notifies running programs if
-// anything changed. It reports whether anything changed, also if it returns an error.
+// SetEnvironment applies `change` to the machine's variables, and notifies running programs if
+// anything changed. It reports whether anything changed, even if it returns an error.
 func SetEnvironment(ctx context.Context, registry platform.Registry, machine platform.Machine,
 	change EnvironmentChange) (changed bool, err error) {
 	if err := change.check(); err != nil {
