@@ -20,8 +20,7 @@ func Questions() []string {
 	}
 }
 
-// Ask calls one of the methods of Questions. message and the reply are in
-// protobuf's wire form.
+// Ask calls one of the methods of Questions. The message and the reply are in protobuf's wire form.
 func Ask(ctx context.Context, dial func(context.Context) (net.Conn, error), method string,
 	message []byte) ([]byte, error) {
 	if !slices.Contains(Questions(), method) {

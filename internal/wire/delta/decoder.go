@@ -104,8 +104,8 @@ func readUvarint(r io.ByteReader) (uint64, error) {
 func unzigzag(v int64) int64 { return v>>1 ^ -(v & 1) }
 
 // countingReader counts the bytes read. It wraps each error of the underlying reader, except io.EOF
-// and io.ErrUnexpectedEOF, in a brokenReaderError. So callers can distinguish it from errors of
-// decompression.
+// and io.ErrUnexpectedEOF, in a brokenReaderError. So callers can distinguish such an error from
+// errors of decompression.
 type countingReader struct {
 	r   io.Reader
 	n   int64

@@ -22,7 +22,7 @@ func (m masked) word(at int) uint64 {
 // eight, so that no two workers share a byte of the mask.
 const maskPiece = 1 << 20
 
-// operandMask returns a mask in which the bits of all bytes that are operands of code are set.
+// operandMask returns a mask of a file. The bits of all bytes that are operands of code are set.
 func operandMask(file []byte, m image, each func(n int, work func(i int))) bitmap {
 	mask := newBitmap(len(file))
 	s := newScanner(m)

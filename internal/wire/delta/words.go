@@ -34,7 +34,7 @@ func (b bitmap) setFour(at int) {
 	b[at>>3+1] |= byte(v >> 8)
 }
 
-// eight returns the bits of the eight bytes that begin at position at.
+// eight returns the bits of the eight bytes that begin at the position `at`.
 func (b bitmap) eight(at int) byte {
 	return byte(binary.LittleEndian.Uint16(b[at>>3:]) >> (at & 7))
 }

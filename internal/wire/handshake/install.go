@@ -38,7 +38,7 @@ const (
 	Failed     FailureKind = "failed"  // any other failure
 )
 
-// PrintInstalled writes the line that reports i.
+// PrintInstalled writes the report `i` as one line.
 func PrintInstalled(w io.Writer, i Installed) error {
 	text, err := json.Marshal(i)
 	if err != nil {
