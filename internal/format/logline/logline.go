@@ -67,7 +67,7 @@ func IsCRI(line []byte) bool {
 			bytes.Contains(line[:min(len(line), searched)], []byte(" stderr ")))
 }
 
-// Parse parses one line. See Time for the meaning of now.
+// Parse parses one line. See Time for the meaning of `now`.
 func Parse(line []byte, now time.Time) Line {
 	line = bytes.TrimPrefix(bytes.TrimRight(line, "\r\n"), []byte(byteOrderMark))
 	l := Line{}

@@ -12,7 +12,7 @@ const (
 	between = 4
 )
 
-// redactNeighbour redacts a word that looks random beside a word that suggests a secret:
+// redactNeighbour redacts a word that looks random beside a word that suggests a secret, as in
 // "using password S3cr3tPass99".
 func (s *scan) redactNeighbour(at, end int) int {
 	if end-at < 3 || end-at > 12 || end+1 >= len(s.text) || s.text[end] != ' ' {
@@ -75,8 +75,7 @@ func suspicion(word []byte) int {
 	return 0
 }
 
-// connects reports whether a sentence may continue after a word: "password was
-// changed to".
+// connects reports whether a sentence may continue after a word, as in "password was changed to".
 func connects(word []byte) bool {
 	return isOneOf(word, "is", "was", "to", "of", "=", ":", "are", "set", "changed", "reset", "now", "be", "the",
 		"new", "key", "->")

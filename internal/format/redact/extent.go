@@ -386,7 +386,7 @@ func (s *scan) redactTableLiteral(begin, spaced, start int, k kind) int {
 
 func endsLiteral(c byte) bool { return c == ',' || c == '}' || c == ']' }
 
-// prose reports whether a sentence mentions a token: "invalid token: signature is …".
+// prose reports whether a sentence mentions a token, as in "invalid token: signature is …".
 func (s *scan) prose(begin, start, end int) bool {
 	if s.beginsLine(begin) || end+1 >= len(s.text) || s.text[end] != ' ' || !isLetter(s.text[end+1]) {
 		return false
@@ -417,7 +417,7 @@ func (s *scan) header(begin, start int, until terminator) int {
 }
 
 // pastScheme returns the start of a header's secret, after Bearer or another scheme; without a
-// scheme it returns start.
+// scheme it returns `start`.
 func (s *scan) pastScheme(start, end int) int {
 	text := s.text[start:end]
 	for _, scheme := range []string{"Bearer ", "Basic ", "Digest ", "Negotiate ", "NTLM ",

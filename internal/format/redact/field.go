@@ -90,7 +90,7 @@ func (s *scan) redactLastValue(k kind) (taken bool) {
 	return true
 }
 
-// element redacts the text of an element that has the name of a secret in an attribute: <Data
+// element redacts the text of an element that has the name of a secret in an attribute, as in <Data
 // Name='Password'>…</Data>.
 func (s *scan) element(begin, start int) int {
 	end, closed := s.valueEnd(start, terminator{by: isAngle})

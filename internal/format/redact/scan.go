@@ -158,8 +158,8 @@ func (s *scan) add(sp span) {
 	s.spans = append(s.spans, sp)
 }
 
-// word examines the word at a position and, if the word is the name of a value, that value. It
-// returns the next position to examine.
+// word examines the word at a position. If the word is the name of a value, it also examines that
+// value. It returns the next position to examine.
 func (s *scan) word(at int) int {
 	end := at + 1
 	for end < len(s.text) && isWord(s.text[end]) {

@@ -36,7 +36,7 @@ type Stream struct {
 	public int // remaining lines of a certificate or similar block
 	block  int // indentation of a name whose value consists of the deeper indented lines that follow; -1: none
 
-	option []byte // the text before the item in the last line, if that item is an option with a secret value
+	option []byte // the text before the item in the previous line, if this item is an option with a secret value
 	kind   kind   // the kind of the secret value that belongs to the option
 
 	after   after  // the meaning of the next line

@@ -200,7 +200,7 @@ func (s *scan) separator(begin, end int, b behind) (int, bool) {
 	return 0, false
 }
 
-// slashOption reports whether a name is an option in the form of Windows' programs: /name.
+// slashOption reports whether a name is an option in the form of Windows' programs, such as /name.
 func (s *scan) slashOption(begin int) bool {
 	return begin > 1 && s.text[begin-1] == '/' && (isSpace(s.text[begin-2]) || isQuote(s.text[begin-2]))
 }

@@ -25,7 +25,7 @@ type value struct {
 	mark       string // the replacement of a secret in the document
 	secret     bool
 	clean      string              // the text without secrets; for formats that write a new document
-	encode     func(string) string // writes clean in the document's syntax; nil: documents inside text are not parsed
+	encode     func(string) string // encodes `clean` for the document; nil: documents inside text are not parsed
 }
 
 // format parses and writes documents of one kind.
