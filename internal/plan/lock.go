@@ -36,7 +36,7 @@ func (run *runner) unlock(ctx context.Context) {
 }
 
 // LockError returns the error of a node that could not be locked. If another swdt holds the lock,
-// it is a *BusyError that names the holder.
+// the error is a *BusyError that names the holder.
 func LockError(err error) error {
 	var locked *fault.LockedError
 	if errors.As(err, &locked) {

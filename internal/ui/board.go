@@ -70,7 +70,7 @@ func (b *Board) Add(title, node string) *Task {
 }
 
 // Reporter returns the reporter of a node or, if the name is "", of the tasks without a node. The
-// board shows the steps and transfers that it reports with the node's running task.
+// reporter's steps and transfers belong to the node's running task.
 func (b *Board) Reporter(node string) Reporter {
 	lines := &reporter{story: b.story, node: b.label(node), about: func() string { return b.about(node) }}
 	if b.story.live == nil {

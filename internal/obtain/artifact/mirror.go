@@ -22,8 +22,8 @@ func (p place) local() bool { return source.IsLocal(string(p)) }
 // can change the content.
 func (p place) plain() bool { return strings.HasPrefix(strings.ToLower(string(p)), "http://") }
 
-// withSuffix returns the place after it has appended the given suffix to the file's name. If the
-// place is a URL with a query, the query stays at the end.
+// withSuffix returns the place with the given suffix at the end of the file's name. If the place is
+// a URL with a query, the query stays at the end of the URL.
 func (p place) withSuffix(ending string) place {
 	if p.local() {
 		return p + place(ending)

@@ -152,7 +152,7 @@ func readFile(path string) (Content, error) {
 	return Content{Bytes: bytes}, err
 }
 
-// RemoveDamaged removes a file whose content does not have the hash in its name.
+// RemoveDamaged removes a file whose content does not match the hash in the file's name.
 func (s *Store) RemoveDamaged(hash string) {
 	if !valid(hash) {
 		return
