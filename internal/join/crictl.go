@@ -60,7 +60,7 @@ func (s *crictlConfig) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (
 	return plan.Outcome{}, err
 }
 
-// path returns the file in the profile of the user that swdt logs in as.
+// path returns the path of crictl.yaml in the profile of the user as whom swdt logs in.
 func (s *crictlConfig) path(ctx context.Context, n *node.Node) (string, error) {
 	var out bytes.Buffer
 	cmd := &agentv1.RunCommand{Path: `C:\Windows\System32\cmd.exe`, Args: []string{"/c", "echo", "%USERPROFILE%"}}

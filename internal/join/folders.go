@@ -38,7 +38,8 @@ func (s *folders) wanted() []string {
 		folderOf(s.spec.Containerd.LogFile), v1alpha1.KubernetesFolder,
 		folderOf(kubeletargs.LogFile), `C:\var\log\pods`, `C:\var\log\containers`,
 		kubeletData + `\pki`, kubernetesConfig + `\pki`, kubernetesConfig + `\manifests`,
-		`C:\usr\libexec\kubernetes\kubelet-plugins\volume\exec`, // otherwise kubelet makes this folder
+		// the step creates this folder, since otherwise kubelet creates it
+		`C:\usr\libexec\kubernetes\kubelet-plugins\volume\exec`,
 	}
 	if len(s.spec.Kubelet.ConfigPatch) > 0 {
 		paths = append(paths, kubeletargs.ConfigFolder)
@@ -114,7 +115,7 @@ type folderDifferences struct {
 	// readable are folders with credentials that other accounts can read, or folders that are
 	// missing and must be restricted when they are made.
 	readable   []string
-	changeable []string // existing, and changeable by ordinary accounts
+	changeable []string // existing folders that ordinary accounts can change
 }
 
 func (s *folders) compare(ctx context.Context, n *node.Node) (f folderDifferences, err error) {

@@ -6,7 +6,7 @@
 // corresponding change on the machine. Before a step creates a thing on the machine, it records the
 // thing there (record.go); Reset removes only recorded things.
 //
-//   - run.go: the checks, then the steps; and the steps of a reset
+//   - run.go: the run of a join, which is the checks and then the steps; the run of a reset
 //   - prepare.go: the steps before the join itself, also for a machine that becomes an image
 //   - folders.go, binaries.go: folders and programs
 //   - containerdconfig.go, containerd.go, crictl.go, exchange.go: containerd
@@ -50,7 +50,7 @@ type Options struct {
 	// Sources and Depot are for pushing the programs, as in push.Options.
 	Sources *source.Set
 	Depot   *transfer.Depot
-	// Mirror replaces every URL, see artifact.Wish.
+	// Mirror is a URL or a folder that replaces the URLs of all downloads; see artifact.Wish.
 	Mirror string
 	// Holder identifies who changes the node, for other users that want to change it.
 	Holder string
@@ -65,7 +65,7 @@ type Options struct {
 	DryRun, AllowReboot bool
 	Drain               *cluster.DrainOptions
 	// Checked receives the problems that Run's checks have found, before Run changes anything. nil:
-	// only the result has them.
+	// the problems are only in the result.
 	Checked func([]finding.Problem)
 	// LookupEnv returns the environment variable that join.tokenFrom names. nil: the real
 	// environment is used.

@@ -97,7 +97,7 @@ func (s *kubeadmJoin) Undo(ctx context.Context, n *node.Node, r ui.Reporter) (pl
 }
 
 // kubeadmReset runs kubeadm reset, which removes the containers. It does nothing if kubeadm does
-// not exist, or if containerd does not run. If kubeadm fails, kubeadmReset only reports that: the
+// not exist, or if containerd does not run. If kubeadm fails, kubeadmReset only warns, since the
 // later steps of the reset detect any remains.
 func (s *kubeadmJoin) kubeadmReset(ctx context.Context, n *node.Node, r ui.Reporter) error {
 	there, err := smallfile.Exists(ctx, n, kubeadmExe)

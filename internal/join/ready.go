@@ -177,8 +177,8 @@ func (s *ready) staleTaints(r record) []corev1.Taint {
 	return stale
 }
 
-// staleOnNode returns the labels and taints of staleLabels and staleTaints that the Node still has,
-// as printed.
+// staleOnNode returns those of staleLabels and staleTaints that the Node still has. Each entry is a
+// text for messages, such as "label KEY".
 func (s *ready) staleOnNode(r record, is cluster.Node) []string {
 	var names []string
 	for _, key := range s.staleLabels(r) {
@@ -229,7 +229,7 @@ func reportWait(began time.Time, states <-chan string, r ui.Reporter) {
 	}
 }
 
-// wanted returns the state of the Node that the node file wants.
+// wanted returns the state that the node file requires of the Node.
 func (s *ready) wanted() (cluster.Wanted, error) {
 	wanted := cluster.Wanted{
 		Registered: true, Ready: true, Allocatable: true,

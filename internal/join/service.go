@@ -151,8 +151,8 @@ func registered(is *agentv1.ServiceReply) *registration {
 		Dependencies: c.GetDependencies()}
 }
 
-// restart stops a service, with the services that depend on it, and starts it again. It
-// records the dependent services, which the step kubelet starts.
+// restart stops a service, with the services that depend on it, and starts the service again. It
+// records the dependent services in the machine's record; the step kubelet starts them later.
 func restart(ctx context.Context, n *node.Node, name string) error {
 	dependents, err := runningDependents(ctx, n, name)
 	if err != nil {

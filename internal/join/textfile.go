@@ -17,8 +17,8 @@ import (
 func before(path string) string { return layout.Before(path) }
 
 // putFile replaces a configuration file by swdt's file: it records the file, keeps a copy of a
-// previous file that swdt did not write, and makes the change by one rename. restart has the
-// services that read the file.
+// previous file that swdt did not write, and makes the change by one rename. restart names the
+// services that read the file and must be restarted after the change.
 func putFile(ctx context.Context, n *node.Node, step, path string, content []byte, restart ...string) error {
 	if err := claimFile(ctx, n, step, path, restart...); err != nil {
 		return err

@@ -17,9 +17,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// withToken passes the bootstrap token of the node file to the function use. If the node file has
-// no token, withToken creates one, and deletes it after that function has returned, also with an
-// error.
+// withToken calls the function use with a bootstrap token. If the node file has a token, that is
+// the token. Otherwise withToken creates a token, and deletes it after use has returned, even if
+// use fails.
 func (s *kubeadmJoin) withToken(ctx context.Context, n *node.Node, r ui.Reporter,
 	use func(token string) error) (err error) {
 	if own, err := s.ownToken(); err != nil || own != "" {
@@ -101,7 +101,7 @@ func (s *kubeadmJoin) kubeadm(ctx context.Context, n *node.Node, r ui.Reporter, 
 	return nil
 }
 
-// runKubeadm runs kubeadm on the node to its end.
+// runKubeadm runs kubeadm on the node, waits until kubeadm ends, and returns its exit code.
 func runKubeadm(ctx context.Context, n *node.Node, output *kubeadmOutput, args ...string) (int, error) {
 	cmd := &agentv1.RunCommand{Path: kubeadmExe, Args: args, Folder: `C:\k`,
 		Environment: []string{"PATH=" + programPath}}

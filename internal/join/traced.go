@@ -37,11 +37,12 @@ func compareRegistration(ctx context.Context, n *node.Node, wanted *agentv1.Serv
 	return is, registrationChange(is, wanted), nil
 }
 
-// underTrace returns wanted or, if a trace has changed the service's command line, a copy of wanted
-// with the traced command line: registering that copy keeps the trace. In the second case,
-// underTrace also replaces the traced command line in the service's present registration by the
-// command line without the trace. If the command line without the trace differs from the wanted
-// one, underTrace returns an error.
+// underTrace returns the registration to make. If no trace has changed the service's command line,
+// it returns wanted. If a trace has changed the command line, it returns a copy of wanted with the
+// traced command line, so that registering the copy keeps the trace. It then also replaces the
+// command line in the present registration (the parameter is) by the command line without the
+// trace. If the command line without the trace differs from the wanted one, underTrace returns an
+// error.
 func underTrace(ctx context.Context, n *node.Node, is *agentv1.ServiceReply,
 	wanted *agentv1.ServiceConfig) (*agentv1.ServiceConfig, error) {
 	name, now := wanted.GetName(), is.GetConfig().GetCommandLine()

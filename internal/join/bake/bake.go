@@ -71,7 +71,8 @@ type Options struct {
 // stage is a part of a run.
 type stage struct {
 	name, change string
-	// run does the work of the stage. message describes that work if it differs from change.
+	// run does the work of the stage. message describes the work; "" if the field change already
+	// does.
 	run func(ctx context.Context) (message string, err error)
 }
 

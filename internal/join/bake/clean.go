@@ -135,7 +135,8 @@ func (b *oven) list(ctx context.Context, folder string) ([]*agentv1.FileInfo, er
 }
 
 const (
-	// removeInterval and busyLimit are for files that a stopped service still has open.
+	// removeInterval is the pause between attempts to remove a file that a stopped service still
+	// has open. busyLimit bounds these attempts.
 	removeInterval = 500 * time.Millisecond
 	busyLimit      = 10 * time.Second
 )
@@ -206,8 +207,9 @@ func (b *oven) trim(ctx context.Context) {
 // wevtutil is Windows' program for event logs.
 const wevtutil = `C:\Windows\System32\wevtutil.exe`
 
-// clearEvents clears all event logs. Windows refuses to clear some logs, which are for debugging
-// and were never on. For the four logs that every Windows has, a refusal is an error.
+// clearEvents clears all event logs. Windows refuses to clear some logs for debugging that were
+// never enabled: clearEvents ignores this. For the four logs that every Windows has, a refusal is
+// an error.
 func (b *oven) clearEvents(ctx context.Context) error {
 	channels, err := b.events(ctx, "el")
 	if err != nil {

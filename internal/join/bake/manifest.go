@@ -62,8 +62,8 @@ type Binary struct {
 	Version string `json:"version"` // as the program reports it; empty: not asked for, or not reported
 }
 
-// takeStock fills the manifest with the Windows and the programs of the machine, with the settings
-// that were applied, and with the container images that were pulled.
+// takeStock fills in the manifest: the version of Windows, the programs on the machine, the
+// settings that were applied, and the container images that were pulled.
 func (b *oven) takeStock(ctx context.Context) (string, error) {
 	m, k := &b.manifest, b.doc.Node.Spec.Kubernetes
 	m.Version, m.Created, m.Swdt = manifestVersion, time.Now().UTC().Truncate(time.Second), b.options.Swdt

@@ -41,10 +41,10 @@ const (
 // log.
 func (o Options) traces(logFolder string) []trace {
 	traces := []trace{
-		// The hosts that the machine has contacted, and commands typed on it.
+		// The hosts that the machine has contacted, and the history of typed commands.
 		{sshFolder, beginning("known_hosts")}, {sshFolder, beginning("ssh_known_hosts")},
 		{userSSH, beginning("known_hosts")}, {historyFolder, all},
-		// Answers of an installation, which have the administrator's password.
+		// Answer files of the installation, which contain the administrator's password.
 		{panther, beginning("unattend")}, {panther, beginning("autounattend")},
 		{sysprepFolder, called("unattend.xml")}, {`C:\`, called("unattend.xml", "autounattend.xml")},
 		// Logs of the build.

@@ -150,8 +150,8 @@ func listed(all []cni.Ref) string {
 // whole manifest has more.
 const maxDetailed = 8
 
-// detail shows the differences. Of more than maxDetailed differences, it shows new objects by their
-// names alone.
+// detail shows the differences. If there are more than maxDetailed differences, it shows only the
+// names of new objects.
 func detail(all []cni.Difference) string {
 	var lines []string
 	for _, d := range all {

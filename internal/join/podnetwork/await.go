@@ -75,7 +75,7 @@ func (s *readyStep) Plan(ctx context.Context, _ *node.Node) (plan.Change, error)
 		Detail: strings.Join(reasons, "\n")}, nil
 }
 
-// Follows makes the step look again after each change.
+// Follows names the steps after whose changes the plan compares this step again.
 func (s *readyStep) Follows() []string {
 	return []string{"operator", "API server's address", "installation", "strict affinity", "flannel",
 		"flannel for Windows", "kube-proxy"}

@@ -22,7 +22,7 @@ type Options struct {
 	Version   string     // the network's version; "": the default version, or the installed version
 	Manifests []Manifest // used instead of the version's manifest
 	SHA256    string     // the hash of the version's manifest, if swdt does not know that hash
-	Mirror    string     // URL or folder that replaces every URL
+	Mirror    string     // the URL or folder of a mirror, which replaces all URLs
 	Store     artifact.Options
 
 	Force       bool // take the fields that other managers own
@@ -66,8 +66,8 @@ func Install(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) 
 	return report.ended(err)
 }
 
-// gather reads the facts of the cluster and completes the settings. It returns nil if the facts
-// cannot be read. If it returns an error together with the work, the error is about the settings.
+// gather reads the facts of the cluster and completes the settings. If the cluster cannot be read,
+// it returns no work. If only a setting is missing, it returns the work together with the error.
 func gather(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) (*work, error) {
 	r.Step("reading the cluster's settings")
 	w := &work{options: o, server: cni.NewServer(c)}

@@ -20,7 +20,7 @@ import (
 // Manifest is a manifest to use instead of the manifest of a release.
 type Manifest struct {
 	Source string // path or URL
-	SHA256 string // hexadecimal; a URL requires it
+	SHA256 string // hexadecimal; required if Source is a URL
 }
 
 // UnverifiedError reports a manifest from the network whose hash is not known. A manifest can do

@@ -51,17 +51,17 @@ type removal struct {
 	options RemoveOptions
 }
 
-// othersIn returns the reason for which a namespace stays, or "".
+// othersIn returns the reason why the namespace must stay; "" if it can be removed.
 func (s *removal) othersIn(ctx context.Context, namespace *unstructured.Unstructured) (string, error) {
 	others, err := s.server.Others(ctx, namespace.GetName())
-	// others has no objects of swdt, since these are already gone or about to be removed.
+	// Others does not return objects of swdt, since these are already gone or about to be removed.
 	if err != nil || len(others) == 0 {
 		return "", err
 	}
 	return "it has " + strings.Join(others[:min(maxListed, len(others))], ", "), nil
 }
 
-// usersOf returns the reason for which a kind stays, or "".
+// usersOf returns the reason why the CustomResourceDefinition must stay; "" if it can be removed.
 func (s *removal) usersOf(ctx context.Context, crd *unstructured.Unstructured) (string, error) {
 	if s.options.CRDs {
 		return "", nil
@@ -124,8 +124,8 @@ func (s *removeStep) Plan(ctx context.Context, _ *node.Node) (plan.Change, error
 	return plan.Change{Needed: true, Summary: "remove " + listed(refs), Detail: strings.Join(lines, "\n")}, nil
 }
 
-// Follows makes the step look again once the steps before it have removed their objects, which may be
-// the reason why a namespace or a kind had to stay.
+// Follows makes the plan compare this step again after the steps that remove other objects: those
+// objects may be the reason why a namespace or a kind has to stay.
 func (s *removeStep) Follows() []string {
 	if s.keep == nil {
 		return nil

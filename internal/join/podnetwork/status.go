@@ -18,12 +18,13 @@ type Status struct {
 	Cluster   string `json:"cluster"`   // the API server's URL
 	Network   string `json:"network"`   // "" if no network that swdt knows was found
 	Wanted    string `json:"wanted"`    // the network that the cluster's document names, or none; "" without a document
-	Image     string `json:"image"`     // of the network's main program; "" if that program does not exist
+	Image     string `json:"image"`     // the image of the network's main program; "" if it does not exist
 	Installed string `json:"installed"` // swdt, others, or "" if the network does not exist
 	// Settings have a result for each step of an installation: ok, or skipped if the step is still
 	// needed.
 	Settings []plan.StepResult `json:"settings"`
-	// Conditions have to hold for pods on Windows nodes to have a network.
+	// Conditions has the state of each condition that must hold so that pods on Windows nodes have
+	// a network.
 	Conditions []ConditionState `json:"conditions"`
 	// Nodes has the nodes of the node files, if swdt looked at them.
 	Nodes []NodeReport `json:"nodes"`
@@ -106,9 +107,9 @@ func Look(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) (St
 	return status, nil
 }
 
-// compare returns the state of each step of an installation. unknown is nil, or the error about a
-// setting that neither the cluster nor the user has named. Without that setting, compare returns
-// one failed result.
+// compare returns the state of each step of an installation. unknown is the error about a setting
+// that neither the cluster nor the user has named; nil if there is none. With that error, compare
+// returns one failed result, which contains the error's text.
 func (w *work) compare(ctx context.Context, present cni.Programs, unknown error,
 	r ui.Reporter) ([]plan.StepResult, error) {
 	if unknown != nil {

@@ -37,8 +37,8 @@ func gatherCertificates(ctx context.Context, in Input, f *facts) error {
 	return group.Wait()
 }
 
-// needCertificates returns an error if no certificate could be looked at. That is no problem: the node
-// may be in a network that this machine does not reach.
+// needCertificates returns an error if this machine could look at no certificate. The check is then
+// skipped without a warning, since the node may be in a network that this machine does not reach.
 func needCertificates(f *facts) error {
 	for _, p := range f.cluster.certificates {
 		if p.others.err == nil {

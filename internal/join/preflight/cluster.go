@@ -9,7 +9,7 @@ import (
 )
 
 // gatherCluster reads the version of the API server first. If the API server answers, gatherCluster
-// makes its other requests concurrently. The fact of a failed request is unknown. gatherCluster
+// makes its other requests concurrently. If a request fails, its fact is unknown. gatherCluster
 // returns an error only if ctx has ended.
 func gatherCluster(ctx context.Context, in Input) (*clusterFacts, error) {
 	c := in.Cluster

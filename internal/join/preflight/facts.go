@@ -125,8 +125,8 @@ type clusterFacts struct {
 // presented is the certificate that the API server presents at a target.
 type presented struct {
 	target
-	// others are the names and addresses of the certificate if it does not have the target's host;
-	// otherwise empty.
+	// others are the names and addresses in the certificate, if the target's host is not among
+	// them; empty if it is.
 	others known[[]string]
 }
 

@@ -50,9 +50,9 @@ func folderOf(path string) string {
 	return path[:max(strings.LastIndex(path, `\`), 0)]
 }
 
-// Changeable returns the programs, and the folders of programs, that ordinary accounts may
-// change, each once. It returns a file only if at least one account may change the file but
-// not its folder.
+// Changeable returns the programs and the folders of programs that ordinary accounts may change,
+// each once. If every account that may change a file may also change its folder, the result has
+// only the folder.
 func (l Looker) Changeable(ctx context.Context, programs ...Program) ([]Changeable, error) {
 	all := []Changeable{}
 	for _, place := range placesOf(programs) {

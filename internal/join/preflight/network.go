@@ -171,7 +171,7 @@ func lookAtKubeProxy(f *facts) []finding.Finding {
 func (f *facts) kubeProxyVersions() []finding.Finding {
 	server, err := version.ParseGeneric(f.cluster.version.value)
 	if err != nil {
-		return nil // lookAtVersions reports it
+		return nil // lookAtVersions reports that the version is invalid
 	}
 	var problems found
 	for i, image := range f.cluster.cni.value.KubeProxyImages {

@@ -25,7 +25,7 @@ import (
 
 // Input selects what to check.
 type Input struct {
-	// Node is connected. nil: check the cluster only.
+	// Node is the connected node to check. nil: check the cluster only.
 	Node *node.Node
 	// Cluster is the cluster to join. nil: check the node only.
 	Cluster *cluster.Cluster
@@ -113,7 +113,8 @@ func (f *facts) report(ignore []string) Report {
 		}
 		if err := c.unknown(f); err != nil {
 			r.Skipped = append(r.Skipped, Skipped{c.ID, err.Error()})
-			// Several checks may need the same fact: its failure is reported once.
+			// Several checks may need the same fact. If that fact is unknown, only one of them
+			// reports it.
 			if p, worth := c.unknownProblem(err); worth && !reported[p.Evidence] {
 				reported[p.Evidence] = true
 				r.Problems = append(r.Problems, p)

@@ -13,8 +13,8 @@ import (
 
 const containerdService = "containerd"
 
-// servicesThatMatter returns the names, in lower case, of the services that the checks read:
-// their command lines, or whether they exist.
+// servicesThatMatter returns the names, in lower case, of the services about which a check needs to
+// know the command line or whether the service exists.
 func servicesThatMatter() []string {
 	return slices.Concat([]string{kubeletService, containerdService}, dockers(), distributions())
 }

@@ -24,10 +24,10 @@ const (
 	// ownerLabel is on each namespace that a run makes. Its value is the namespace's name, so a
 	// copy of the labels on another namespace means nothing.
 	ownerLabel = "swdt.dev/smoke-test"
-	// limitAnnotation has the longest time that the run which made the namespace can take. The
-	// namespace of a run with --keep does not have this annotation, so no other run removes it.
+	// limitAnnotation holds the maximum duration of the run that made the namespace. The namespace
+	// of a run with --keep does not have this annotation, so no other run removes it.
 	limitAnnotation = "swdt.dev/smoke-limit"
-	// removeLimit bounds the removal of a namespace, which goes on after Ctrl-C.
+	// removeLimit bounds the removal of a namespace. The removal goes on after Ctrl-C.
 	removeLimit = 20 * time.Second
 )
 
@@ -67,8 +67,8 @@ func (n namespaces) remove(ctx context.Context, namespace *corev1.Namespace) err
 	return fmt.Errorf("%w; remove it yourself: %s", err, remedy.KubectlCommand("delete", "namespace", namespace.Name))
 }
 
-// leftovers returns the namespaces of runs that were killed. A run was killed if its namespace
-// exists longer than the run can take. The parameter now is the present time.
+// leftovers returns the namespaces of killed runs. A run counts as killed if its namespace is older
+// than the maximum duration of the run. now is the present time.
 func (n namespaces) leftovers(ctx context.Context, now time.Time) ([]*corev1.Namespace, error) {
 	var left []*corev1.Namespace
 	list := func(ctx context.Context, o metav1.ListOptions) (*corev1.NamespaceList, error) {

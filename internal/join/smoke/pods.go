@@ -40,8 +40,9 @@ func (f *failure) Error() string {
 // pod's present state. useless reports that more waiting would probably not help.
 type podLook func(p *corev1.Pod) (state error, useless bool)
 
-// awaitPod waits until a pod has the state that the function look wants, and returns the pod.
-// wanted names that state for messages. While awaitPod waits, it reports each new state of the pod.
+// awaitPod waits until the function look returns a nil state for the pod, and returns the pod.
+// wanted names the awaited state in messages. While awaitPod waits, it reports each new state of
+// the pod.
 func (w *run) awaitPod(ctx context.Context, pod cluster.Pod, wanted string, limit time.Duration, look podLook,
 	r ui.Reporter) (found *corev1.Pod, err error) {
 	r.Step("waiting until pod %s is %s", pod, wanted)
@@ -59,7 +60,9 @@ func (w *run) awaitPod(ctx context.Context, pod cluster.Pod, wanted string, limi
 				err = w.c.Failure("read pod "+pod.String(), cluster.Permission{Verb: "get", Resource: "pods",
 					Namespace: pod.Namespace, Name: pod.Name}, err)
 				if misses++; misses == 1 && seen != nil && !denied(err) {
-					return seen // the request may only have had too little time, at the end of the wait
+					// at the end of the wait, the request may fail only because it had too little
+					// time
+					return seen
 				}
 				return wait.StopIf(denied(err), err)
 			}
@@ -82,8 +85,8 @@ func (w *run) awaitPod(ctx context.Context, pod cluster.Pod, wanted string, limi
 	return found, late(ctx, err, wanted)
 }
 
-// late returns the error of a wait. If the time of the wait is over, it returns a *failure with the
-// last state and the remedy of that state. Otherwise it returns err.
+// late completes the error of a wait. If the wait reached its limit, late returns a *failure with
+// the last state and the remedy for that state. Otherwise it returns err unchanged.
 func late(ctx context.Context, err error, wanted string) error {
 	var over *wait.Error
 	if !errors.As(err, &over) || ctx.Err() != nil {
@@ -175,8 +178,8 @@ func (s *starting) look(p *corev1.Pod) (error, bool) {
 	return &failure{"the kubelet has not begun to start the pod", "does its node answer?"}, false
 }
 
-// settled returns nil if the container has run for settleTime. A container whose program does not
-// know the command netexec runs for a moment, too.
+// settled returns nil if the container has run for settleTime. A container that is running may
+// still be about to fail: a program that does not know the command netexec also runs for a moment.
 func (s *starting) settled() error {
 	if s.running.IsZero() {
 		s.running = time.Now()
@@ -200,7 +203,7 @@ func (s *starting) waiting(c corev1.ContainerStatus) (error, bool) {
 		return s.pullFailed(c), true
 	}
 	hint := "does the pod network work on the node? `swdt network status` shows it"
-	if s.build != "" { // on Linux, the pause image is of the distribution
+	if s.build != "" { // on Linux, the distribution supplies the pause image
 		hint = "is there a pause image for Windows build " + s.build +
 			" in spec.kubernetes.containerd.pauseImage, and " + hint
 	}

@@ -28,7 +28,7 @@ const (
 	maxText, maxMessage = 400, 1500
 )
 
-// The exit codes of curl for which the method wrong has a text.
+// The exit codes of curl that request.wrong explains in its error.
 const (
 	curlUnresolved = 6
 	curlRefused    = 7
@@ -111,8 +111,8 @@ func (q request) wrong(a answer) error {
 	return fmt.Errorf("%s", text)
 }
 
-// reach repeats a request until the function right accepts the answer by returning nil. hint is the
-// remedy in the error.
+// reach repeats a request until the function right returns nil for the answer. hint is the remedy
+// in the error of reach.
 func (w *run) reach(ctx context.Context, q request, right func(answer) error, hint string) error {
 	err := wait.Condition{
 		Name: "an answer of " + q.url, Interval: interval, MaxInterval: maxInterval, Limit: requestLimit,

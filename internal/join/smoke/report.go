@@ -26,7 +26,7 @@ type Report struct {
 	Result string `json:"result"`
 	// Namespace is the namespace of the test; "" if it was not made.
 	Namespace string `json:"namespace"`
-	// Kept reports whether the namespace was left, as --keep wants.
+	// Kept reports whether the run left the namespace in the cluster because of --keep.
 	Kept   bool         `json:"kept"`
 	Server ServerReport `json:"server"`
 	Nodes  []NodeReport `json:"nodes"`
@@ -35,7 +35,8 @@ type Report struct {
 	Seconds   float64  `json:"seconds"`
 }
 
-// ServerReport is the state of the pod on a Linux node that the Windows pods reach.
+// ServerReport is the state of the server, which is the pod on a Linux node that answers the
+// requests of the Windows pods.
 type ServerReport struct {
 	Pod     string  `json:"pod"`
 	Node    string  `json:"node"`    // "" if the pod does not run
@@ -151,7 +152,8 @@ func (r Report) WriteText(p *ui.Page) error {
 	return err
 }
 
-// Sentence returns the number of nodes, the numbers of legs by result, and the time of the run.
+// Sentence returns a sentence with the number of nodes, the number of legs by result, and the
+// duration of the run.
 func (r Report) Sentence() string {
 	count := map[string]int{}
 	for _, n := range r.Nodes {

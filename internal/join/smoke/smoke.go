@@ -52,12 +52,12 @@ type Options struct {
 	// DefaultImage. An image must have curl, and its entry point must be an HTTP server with the
 	// command netexec, as agnhost is.
 	Image, LinuxImage string
-	// ImageFlag and LinuxImageFlag are the flags that set the images, for remedies. Empty: those of
-	// swdt cluster check.
+	// ImageFlag and LinuxImageFlag are the flags that set the images, for remedies. Empty: the
+	// flags of `swdt cluster check`.
 	ImageFlag, LinuxImageFlag string
 	// Wait bounds the start of each pod, which includes the pull of its image. 0: DefaultWait.
 	Wait time.Duration
-	// Keep leaves the namespace, for a look at the pods.
+	// Keep leaves the namespace in the cluster, so that the user can look at the pods.
 	Keep bool
 	// Reporter returns the reporter of a node, or of the run for "". nil: nothing is reported.
 	Reporter func(node string) ui.Reporter
@@ -103,7 +103,7 @@ type run struct {
 // server is the pod on a Linux node.
 type server struct {
 	pod   cluster.Pod
-	ready chan struct{} // is closed when the fields below are set
+	ready chan struct{} // closed when the fields below are set
 	state ServerReport
 	err   error
 }
