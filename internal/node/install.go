@@ -92,7 +92,7 @@ type installation struct {
 	files  *sftp.Client
 	client *ssh.Client
 	node   *Node
-	path   string // of the agent, as Windows spells it
+	path   string // the agent's path, as Windows spells it
 	known  bool   // the content of the agent's folder can be trusted
 }
 

@@ -34,8 +34,8 @@ type link struct {
 	client *ssh.Client
 	agent  *ssh.Process
 	rpc    *grpc.ClientConn
-	bulk   secondLink // for transfers that take long
-	relays secondLink // for the node's named pipes
+	bulk   secondLink // the channel for transfers that take long
+	relays secondLink // the channel for the node's named pipes
 }
 
 func newLink(client *ssh.Client, agent *ssh.Process) (*link, error) {

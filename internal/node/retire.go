@@ -19,12 +19,13 @@ import (
 // program that still runs.
 const retireLimit = 30 * time.Second
 
-// Retire removes all of swdt's files from the machine. It then runs the command in the parameter
-// last, which may switch the machine off: if the connection breaks during that command, Retire
-// returns no error. Before it removes the files, Retire calls the function prepare, which can still
-// use the agent. prepare may remove the keys with which swdt logs in, because Retire makes the
-// connection for the later work before it calls prepare. The command must have the same meaning for
-// cmd and PowerShell. Afterwards n is not connected.
+// Retire removes all of swdt's files from the machine, and then runs the command last, which must
+// have the same meaning for cmd and PowerShell. The command may switch the machine off: if the
+// connection breaks while the command runs, Retire returns no error.
+//
+// Before the removal, Retire makes a new connection for its work, and then calls the function
+// prepare. prepare can still use the agent, and may remove the keys with which swdt logs in.
+// Afterwards n is not connected.
 func (n *Node) Retire(ctx context.Context, prepare func(context.Context) error, last string) error {
 	client, err := n.dial(ctx)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 // Reading is a measurement of the link to a node.
 type Reading struct {
 	RoundTrip      time.Duration
-	BytesPerSecond float64 // from your machine to the node; 0: not known
+	BytesPerSecond float64 // the speed from your machine to the node; 0: not known
 	At             time.Time
 }
 

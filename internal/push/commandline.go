@@ -72,8 +72,8 @@ func sameNameElsewhere(commandLine, destination string) string {
 
 func fileName(p string) string { return path.Base(strings.ReplaceAll(strings.Trim(p, `"`), `\`, "/")) }
 
-// token finds the next argument at or after from. It returns the argument's bounds
-// and the offset at which to continue.
+// token finds the first argument at or after the offset from. It returns the argument's bounds and
+// the offset at which to continue.
 func token(line string, from int) (start, end, next int) {
 	for from < len(line) && (line[from] == ' ' || line[from] == '\t') {
 		from++

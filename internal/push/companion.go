@@ -16,8 +16,8 @@ import (
 // If the transaction restores the binaries, it restores the file too.
 type Companion struct {
 	Destination string
-	// Before is the content that the file has now. If the file has other content when the
-	// transaction is about to begin, the transaction does not begin.
+	// Before is the file's present content. If the content has changed when the transaction is
+	// about to begin, the transaction does not begin.
 	Before []byte
 	After  []byte
 }

@@ -24,8 +24,8 @@ func Push(ctx context.Context, n *node.Node, doc config.Document, options Option
 	return w.finish(w.push(ctx))
 }
 
-// push calls the stages in order. Before the call of stage it changes nothing on the node, except
-// that it finishes the transaction of an earlier push.
+// push calls the stages in order. Until it stages new binaries, it changes nothing on the node,
+// except that it finishes the transaction of an earlier push.
 func (w *work) push(ctx context.Context) error {
 	if err := w.choose(w.options.Only); err != nil {
 		return err
@@ -75,7 +75,8 @@ func (w *work) obtainAndInspect(ctx context.Context) (binaries []source.Binary, 
 	return binaries, now, err
 }
 
-// leaveAlone ends a push that has nothing to do, and a dry run.
+// leaveAlone completes the result of a dry run, or of a push that needs no change on the node.
+// After such a push, it also keeps copies of the binaries and removes leftover files.
 func (w *work) leaveAlone(ctx context.Context, all differences) error {
 	w.planned(all)
 	if w.options.DryRun {

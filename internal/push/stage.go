@@ -132,10 +132,10 @@ func isStaged(path, staged string) bool {
 	return samePath(path, staged) || samePath(path, transfer.Part(staged))
 }
 
-// keep copies the binaries that are on the node, or soon will be, to your machine's store, so that
-// the next build can be compared with them. The copying runs during the transaction; the returned
-// function waits until the copying has ended. The copies are an optimisation: a failure to make
-// them does not fail the push.
+// keep copies the binaries that the node has, or will have after the push, to your machine's store.
+// A later push then sends only the difference between such a copy and the new build. The copying
+// runs during the transaction; the returned function waits until the copying has ended. The copies
+// are an optimisation: a failure to make them does not fail the push.
 func (w *work) keep(ctx context.Context, all differences) (wait func()) {
 	if w.options.Depot == nil {
 		return func() {}

@@ -169,8 +169,9 @@ func (r Report) writeSummary(w io.Writer) error {
 	return ui.Lines(w, rows)
 }
 
-// WriteText writes the states for people: for one node, the node's facts and below them a
-// table of its components; for several nodes, one table of all. A wide page has more columns.
+// WriteText writes the states for people: for one node, the node's facts and below them a table of
+// its components; for several nodes, one table with the components of all nodes. A wide page has
+// more columns.
 func (r StatusReport) WriteText(p *ui.Page) error {
 	if len(r.Nodes) != 1 {
 		return r.writeTable(p, p.Wide)
@@ -287,7 +288,7 @@ func serviceState(state string) string {
 	}
 }
 
-// coloured returns the drift, coloured unless there is none.
+// coloured returns the drift as text. The text has a colour unless the drift is DriftNone.
 func (d Drift) coloured() string {
 	if d == DriftNone {
 		return string(d)

@@ -10,8 +10,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Settle looks for a transaction that an earlier, interrupted command left, and follows it to
-// its end. A push does the same at first. Settle holds the node's lock while it follows an
+// Settle looks for a transaction that an earlier, interrupted command left, and follows it to its
+// end. Each push begins with the same work. Settle holds the node's lock while it follows an
 // unfinished transaction. With dryRun it only reports the transaction.
 func Settle(ctx context.Context, n *node.Node, holder string, dryRun bool, r ui.Reporter) error {
 	w := newWork(n, config.Document{}, Options{Holder: holder, DryRun: dryRun}, r)

@@ -19,7 +19,7 @@ type Validation struct {
 
 // ValidDocument is a document without a problem, of a node or of a cluster.
 type ValidDocument struct {
-	fleet.Outcome        // of the node or the cluster: valid
+	fleet.Outcome        // the result of the node or cluster: always valid
 	File          string `json:"file"`
 	Line          int    `json:"line"`
 }

@@ -75,7 +75,7 @@ func (w *work) askVersions(ctx context.Context, files *staging) {
 	for i, c := range asked {
 		c.result.Version.After = reply.GetComponents()[i].GetVersion()
 		if !w.options.Strict {
-			_ = w.checkVersion(c) // checkVersion prints a warning
+			_ = w.checkVersion(c) // checkVersion reports the error as a warning
 		}
 	}
 }

@@ -178,10 +178,10 @@ func (s *installChocolatey) failed(output powershell.Output) error {
 		what, failure, defaultChocolatey+`\bin\choco.exe`)
 }
 
-// installerScript returns a script that fetches and runs Chocolatey's published script.
-// Older .NET would offer TLS 1.0, which the site refuses; this script enables TLS 1.2 and,
-// if .NET supports it, 1.3. The published script was written for PowerShell's defaults, so
-// an error that it ignores must not stop it.
+// installerScript returns a script that fetches and runs Chocolatey's published script. Older
+// versions of .NET would offer TLS 1.0, which the site refuses. So this script enables TLS 1.2 and,
+// if .NET supports it, TLS 1.3. The published script expects PowerShell's default of continuing
+// after an error, so this script restores that default.
 func installerScript(url string) string {
 	return `[System.Net.ServicePointManager]::SecurityProtocol = [System.Net.SecurityProtocolType]::Tls12
 try { [System.Net.ServicePointManager]::SecurityProtocol = ` +

@@ -84,7 +84,8 @@ func (c change) stage(ctx context.Context, n *node.Node) (*agentv1.SwapComponent
 func (c change) component() *agentv1.SwapComponent {
 	destination := c.from.path
 	if destination == "" {
-		destination = commandline.Split(c.from.CommandLine)[0] // the transaction does not change this program
+		// without a configuration file, destination is the program, which stays unchanged
+		destination = commandline.Split(c.from.CommandLine)[0]
 	}
 	health := c.health()
 	component := &agentv1.SwapComponent{
@@ -118,7 +119,7 @@ func (c change) health() v1alpha1.Health {
 func makeLogFolder(ctx context.Context, n *node.Node, commandLine string) error {
 	file := strings.ReplaceAll(commandline.Flag(commandLine, "log-file"), "/", `\`)
 	end := strings.LastIndex(file, `\`)
-	if end <= len(`C:`) { // in the root, or not an absolute path
+	if end <= len(`C:`) { // the file is in the drive's root, or its path is not absolute
 		return nil
 	}
 	if _, err := n.Files.MakeFolder(ctx, &agentv1.MakeFolderRequest{Path: file[:end]}); err != nil &&

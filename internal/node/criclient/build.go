@@ -33,8 +33,8 @@ type Verdict string
 
 const (
 	Runs       Verdict = "yes"
-	HyperVOnly Verdict = "hyper-v only" // too old for process isolation
-	TooNew     Verdict = "no, too new"  // HCS_E_IMAGE_MISMATCH, with either isolation
+	HyperVOnly Verdict = "hyper-v only" // the image is too old for process isolation
+	TooNew     Verdict = "no, too new"  // Windows reports HCS_E_IMAGE_MISMATCH, with either isolation
 	OtherOS    Verdict = "no, not windows"
 	Unknown    Verdict = "unknown"
 )

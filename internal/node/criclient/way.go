@@ -16,7 +16,7 @@ import (
 // because the runtime cannot be reached.
 type way struct {
 	dial  func(context.Context) (net.Conn, error)
-	asked metadata.MD // metadata for calls to the node; the contexts with which grpc dials do not have it
+	asked metadata.MD // the caller's metadata for calls to the node; grpc's own contexts for dialing lack it
 
 	mu     sync.Mutex
 	closed error

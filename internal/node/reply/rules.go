@@ -68,7 +68,7 @@ var rules = sync.OnceValue(func() map[string]rule {
 		"ServiceReply.dependents":          list(1<<12, line(shortText)),
 		"StopServiceReply.stopped":         list(1<<12, line(shortText)),
 
-		"RegistryValue.name":       text(longText), // may hold any character but NUL
+		"RegistryValue.name":       text(longText), // the name may hold any character except NUL
 		"RegistryValue.type":       line(shortText),
 		"RegistryValue.string":     text(longestBin),
 		"RegistryValue.strings":    list(1<<16, text(longestBin)),

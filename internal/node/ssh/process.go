@@ -25,7 +25,7 @@ type Process struct {
 	session *ssh.Session
 	stderr  *tail
 	done    chan struct{}
-	err     error // of session.Wait; valid once done is closed
+	err     error // the error of session.Wait; valid once done is closed
 }
 
 // Start starts a command, which the machine's login shell parses. ctx bounds the

@@ -149,8 +149,8 @@ type made struct {
 	err   error
 }
 
-// fast returns begin, which starts a goroutine that makes the Fast patch, and a channel for the
-// result of that goroutine.
+// fast returns the function begin, which starts a goroutine that makes the Fast patch. It also
+// returns the channel on which that goroutine sends its result.
 func (d *difference) fast(ctx context.Context) (begin func(), ended <-chan made) {
 	result := make(chan made, 1)
 	begin = sync.OnceFunc(func() {

@@ -15,15 +15,15 @@ import (
 const (
 	assumedFastDiff  = 500e6 // bytes per second, of both files together
 	assumedSmallDiff = 375e6
-	assumedFastPart  = 1.0 / 200 // size of a patch, as a part of the new file
-	largestPart      = 0.03      // upper bound of a measured part, since one odd build predicts little about the next
-	assumedGain      = 0.4       // size of Small's patch, as a part of the size of Fast's patch
+	assumedFastPart  = 1.0 / 200 // size of a patch, divided by the size of the new file
+	largestPart      = 0.03      // upper bound of a measured patch ratio: one odd build predicts little about the next
+	assumedGain      = 0.4       // size of Small's patch, divided by the size of Fast's patch
 	assumedApply     = 250e6     // bytes of the new file per second that the node makes from a patch and verifies
 	assumedPlain     = 250e6     // bytes per second sent uncompressed, if the link is fast enough
 	assumedCompress  = 250e6     // bytes per second sent compressed, if the link is fast enough
-	assumedRatio     = 0.35      // size of a program after zstd's fastest level, as a part of the program's size
+	assumedRatio     = 0.35      // size of a program after zstd's fastest level, divided by the program's size
 
-	// filesKnown bounds the programs with remembered patch sizes.
+	// filesKnown bounds the number of programs whose patch sizes are remembered.
 	filesKnown = 64
 	// bound is a factor. Something other than the link slowed a send if the send took longer than
 	// the time of the link alone multiplied by this factor.
@@ -33,18 +33,19 @@ const (
 	nearly = 1.1
 )
 
-// rates are measured speeds in bytes per second, of the processors on both sides, of SSH and of the
-// node's disk, and the ratio of compressing. 0: not measured yet.
+// rates are measured speeds, in bytes per second: of the processors on both sides, of SSH and of
+// the node's disk. Ratio is not a speed but a compression ratio. 0: not measured yet.
 type rates struct {
 	Fast     float64 `json:"fast"`  // both files together
 	Small    float64 `json:"small"` // both files together
 	Apply    float64 `json:"apply"`
 	Plain    float64 `json:"plain"`
 	Compress float64 `json:"compress"`
-	Ratio    float64 `json:"ratio"` // compressed size, as a part of the file
+	Ratio    float64 `json:"ratio"` // compressed size, divided by the size of the file
 }
 
-// parts are measured sizes of patches, as a part of the new file. 0: not measured yet.
+// parts are measured sizes of patches, each divided by the size of the new file. 0: not measured
+// yet.
 type parts struct {
 	Fast  float64 `json:"fast"`
 	Small float64 `json:"small"`

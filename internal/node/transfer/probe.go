@@ -18,9 +18,9 @@ const (
 	// If firstProbe takes less than againWithin, it is sent again: TCP starts slowly, and a
 	// processor may have been busy.
 	againWithin = 25 * time.Millisecond
-	// A link on which firstProbe takes less than fastProbe, beyond the round trip, is fast
-	// enough for the second probe (16 MB/s). fasterProbe is the same limit for the second
-	// probe and the third (40 MB/s).
+	// If the time of firstProbe exceeds the round trip by less than fastProbe, the link is fast
+	// enough for secondProbe (16 MB/s). If the time of secondProbe exceeds the round trip by less
+	// than fasterProbe, the link is fast enough for thirdProbe (40 MB/s).
 	fastProbe   = 4 * time.Millisecond
 	fasterProbe = 12 * time.Millisecond
 	// probeTime bounds the whole measurement. A link on which the measurement takes longer counts
@@ -73,7 +73,7 @@ func (p *probe) run(ctx context.Context) node.Reading {
 	defer cancel()
 	begun := time.Now()
 	reading := node.Reading{At: begun}
-	slow := func() node.Reading { // for a measurement that failed, or that got no answer in time
+	slow := func() node.Reading { // slow returns the reading of a measurement that failed or got no answer in time
 		if ctx.Err() == context.DeadlineExceeded {
 			reading.BytesPerSecond = firstProbe / time.Since(begun).Seconds()
 			reading.RoundTrip = max(reading.RoundTrip, time.Millisecond)

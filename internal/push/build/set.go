@@ -18,7 +18,7 @@ import (
 // or more nodes, may share it.
 type Shared struct {
 	Request  Request
-	Patterns []string // select the sources, as in v1alpha1.Build
+	Patterns []string // the patterns of the sources, as in v1alpha1.Build
 }
 
 // Set has the builds of all node files. Provisioners with the same build have the same Shared.

@@ -43,7 +43,7 @@ type Watch struct {
 
 	options  Options
 	plan     watch.Options
-	free     chan struct{} // holds one element for each node that is being worked on
+	free     chan struct{} // holds one element for each node on which swdt works at present
 	binaries map[string]*watch.Binary
 	builds   map[*build.Shared]*watch.Build
 	requests map[*watch.Binary]source.Request

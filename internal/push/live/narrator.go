@@ -28,8 +28,8 @@ type Narrator struct {
 	// Print prints the result of a push or rollback on stdout. lines are the result as text for
 	// people.
 	Print func(result push.NodeResult, lines []string)
-	// AllTried is called once, after the first connection to each node has succeeded or failed.
-	// Nodes is the number of nodes. nil: not called.
+	// AllTried is called once, after the first connection to each of the nodes has succeeded or
+	// failed. The field Nodes is the number of nodes. nil: not called.
 	AllTried func()
 	Nodes    int
 

@@ -14,7 +14,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Remote is one node of a watch: a connection that stays open.
+// Remote is one node of a watch. Its connection stays open between pushes.
 type Remote struct {
 	watch       *Watch
 	document    config.Document

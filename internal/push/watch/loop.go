@@ -145,8 +145,9 @@ func (l *loop) events() <-chan string {
 }
 
 // notice handles a notification of the Notifier: it looks at the binaries and trees that path
-// concerns. If path is a watched folder itself, the folder may have been removed, and with it the
-// operating system's watch: notice then makes a later look ask for that watch again.
+// concerns. If path is itself a watched folder, that folder may have been removed, which also ends
+// the operating system's watch. So notice forgets that folder's watch, and the next call of
+// watchFolders asks for it again.
 func (l *loop) notice(path string, ok bool) {
 	if !ok {
 		l.Notifier, l.notified = nil, map[string]bool{}

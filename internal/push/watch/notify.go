@@ -51,7 +51,7 @@ func (n *notifier) forward() {
 				return
 			}
 			if event.Op == fsnotify.Chmod {
-				continue // indexers and virus scanners cause such events; the content is the same
+				continue // indexers and virus scanners change only a file's attributes; its content is the same
 			}
 			path = event.Name
 		case err, ok := <-n.watcher.Errors:

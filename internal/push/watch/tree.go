@@ -29,8 +29,8 @@ type snapshot struct {
 	folders []string
 }
 
-// stamp identifies a file's content, to detect changes. The sum is filled in only for
-// files that changed before, to detect a file that was rewritten with the same content.
+// stamp identifies a file's content, to detect changes. sum is set only for files that have changed
+// before: it detects a file that was rewritten with the same content.
 type stamp struct {
 	size     int64
 	modified time.Time
