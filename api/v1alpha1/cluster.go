@@ -122,7 +122,7 @@ func SetClusterDefaults(c *Cluster) {
 	if kind := c.Spec.ControlPlane.Kind; kind != nil {
 		orElse(&kind.APIServerAddress, "127.0.0.1")
 	}
-	if c.Spec.ControlPlane.Existing != nil { // its subnets are read from the cluster
+	if c.Spec.ControlPlane.Existing != nil { // the subnets of an existing cluster are read from it
 		orElse(&c.Spec.Network.Plugin, NoPlugin)
 		return
 	}

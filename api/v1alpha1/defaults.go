@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The default durations in the health of a service.
+// The default durations of a service's health check.
 const (
 	DefaultSettle      = time.Second
 	DefaultTimeout     = 60 * time.Second
@@ -22,8 +22,8 @@ type knownService struct {
 	health    Health
 }
 
-// knownServices returns the settings that swdt knows, by the service's name in lower
-// case.
+// knownServices returns the settings that swdt knows. The keys are the services' names
+// in lower case.
 func knownServices() map[string]knownService {
 	return map[string]knownService{
 		"containerd": {health: Health{CRIPipe: `\\.\pipe\containerd-containerd`}},

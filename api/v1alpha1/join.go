@@ -132,7 +132,7 @@ func defaultKubernetes(k *Kubernetes) {
 	orElse(&k.Containerd.LogLevel, "info")
 }
 
-// defaultPath sets an empty path to fallback, and gives every path its usual form.
+// defaultPath sets the path to fallback if it is empty, and then gives it its usual form.
 func defaultPath(path *string, fallback string) {
 	orElse(path, fallback)
 	if clean, err := CleanWindowsPath(*path); err == nil {

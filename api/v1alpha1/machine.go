@@ -10,7 +10,7 @@ const (
 	DefaultMachineDisk   Quantity = 64 << 30
 )
 
-// The other drivers of VMs.
+// The names of the VM drivers other than QEMU.
 const (
 	// LibvirtDriver adopts a domain that exists, so the node file must not set how to make a VM.
 	LibvirtDriver = "libvirt"
@@ -143,7 +143,7 @@ type MachinePort struct {
 	Host int `yaml:"host,omitempty"`
 }
 
-// guestPorts returns the VM's default ports by the names of their services.
+// guestPorts returns the VM's default ports. The keys are the names of the services.
 func guestPorts() map[string]int {
 	return map[string]int{"ssh": 22, "rdp": 3389, "winrm": 5985, "kubelet": 10250}
 }

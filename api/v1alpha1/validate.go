@@ -10,8 +10,8 @@ import (
 
 // Problem is one invalid or unwise field of a node.
 type Problem struct {
-	Field  string // spec.kubernetes.provisioners[1].destination
-	What   string // what is wrong, without the value of anything secret
+	Field  string // such as spec.kubernetes.provisioners[1].destination
+	What   string // what is wrong, without the values of secrets
 	Remedy string // what to do
 }
 

@@ -50,8 +50,8 @@ func isMachineAddress(text string) bool {
 	return err == nil && address.Zone() == ""
 }
 
-// libvirtRemedy returns the remedy for a URI that names no libvirt of this machine, and ""
-// for a URI that names one.
+// libvirtRemedy returns "" if the URI names a libvirt of this machine. For any other URI, it
+// returns the remedy.
 func libvirtRemedy(uri string) string {
 	const local = "write qemu:///system or qemu:///session"
 	parsed, err := url.Parse(uri)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// maxWait is the longest duration that the health of a service may set.
+// maxWait is the longest duration that a service's health check may have.
 const maxWait = time.Hour
 
 func validateProvisioners(p *problems, field string, provisioners []Provisioner) {
@@ -80,7 +80,7 @@ func validateSource(p *problems, field, source string) {
 	case hasControl(source):
 		p.add(field, "has a control character",
 			`in double quotes \n, \b, \t and the like are escapes: write it without quotes or in single quotes`)
-	case !isURL || strings.HasPrefix(scheme, "$"): // a path, or a scheme that is known only after expansion
+	case !isURL || strings.HasPrefix(scheme, "$"): // a path, or a URL whose scheme is a variable
 	case !slices.Contains([]string{"http", "https", "file"}, strings.ToLower(scheme)):
 		p.add(field, "has a scheme that is not understood", "write a path, file://…, http://… or https://…")
 	case rest == "" || strings.ToLower(scheme) != "file" && strings.HasPrefix(rest, "/"):

@@ -57,7 +57,7 @@ func validateFeatures(p *problems, field string, features []string) {
 }
 
 func validateHosts(p *problems, field string, entries []HostsEntry) {
-	seen := newSeen(p) // swdt writes one address for a name
+	seen := newSeen(p) // a name may occur once, since swdt writes one address for each name
 	for i, entry := range entries {
 		_, err := netip.ParseAddr(entry.Address)
 		if p.required(at(field, i, "address"), entry.Address, "write an IPv4 or IPv6 address") && err != nil {
@@ -254,7 +254,7 @@ func (p *problems) oneOf(field, value string, allowed ...string) {
 // seen adds a problem for each duplicate name. It ignores case, as Windows does.
 type seen struct {
 	problems *problems
-	first    map[string]string // the field with the name, by the name in lower case
+	first    map[string]string // the keys are names in lower case, the values are the first fields with these names
 }
 
 func newSeen(p *problems) seen { return seen{p, map[string]string{}} }

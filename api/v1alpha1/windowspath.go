@@ -24,7 +24,7 @@ type PathError struct {
 }
 
 func (e *PathError) Error() string {
-	quoted := `"` + e.Path + `"` // as it was written: %q would double every backslash
+	quoted := `"` + e.Path + `"` // not %q, which would double every backslash
 	if strings.ContainsFunc(e.Path, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		quoted = strconv.Quote(e.Path)
 	}

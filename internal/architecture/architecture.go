@@ -93,8 +93,8 @@ func standIns() []string {
 	}
 }
 
-// Forbidden returns the reason why the package from must not import the package imported, or "" if
-// the import is allowed. Both arguments are import paths within the module.
+// Forbidden returns the reason why one package must not import another, or "" if the import is
+// allowed. Both arguments are import paths within the module; from is that of the importing package.
 func Forbidden(from, imported string) string {
 	rooms := byName()
 	a, b := rooms[RoomOf(from)], rooms[RoomOf(imported)]

@@ -25,7 +25,7 @@ type captureOptions struct {
 	file            string
 	cluster         clusterOptions
 	wanted          capture.Options // complete derives it from the fields above
-	onStdout, named bool            // whether -w is -; whether --pod or --service is set
+	onStdout, named bool            // -w is "-"; --pod or --service is set
 }
 
 // stdoutFile names stdout in a flag that takes a file.
@@ -154,8 +154,8 @@ func (o *captureOptions) complete(format string) error {
 	return nil
 }
 
-// conditions reads from the flags, into o.wanted, the conditions that a captured packet must
-// meet.
+// conditions parses the flags that restrict the captured packets, such as --ip, and stores
+// their values in o.wanted.
 func (o *captureOptions) conditions() (err error) {
 	if o.wanted.Addresses, err = each("ip", o.ips, capture.ParseAddress); err != nil {
 		return err
@@ -197,7 +197,7 @@ func parsePort(text string) (uint16, error) {
 
 // parseMegabytes reads 512MB or 2GB. pktmon counts in megabytes.
 func parseMegabytes(text string) (int64, error) {
-	const megabyte, most = 1 << 20, 1 << 20 // most is in megabytes: a terabyte
+	const megabyte, most = 1 << 20, 1 << 20 // most is a terabyte, counted in megabytes
 	upper := strings.ToUpper(strings.TrimSpace(text))
 	factor := int64(1)
 	number, ok := strings.CutSuffix(upper, "MB")

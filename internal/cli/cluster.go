@@ -82,7 +82,7 @@ func (a *app) clusterDocument() (config.ClusterDocument, error) {
 	return config.LoadCluster(sources, a.streams.In)
 }
 
-// withCluster calls the function do with the clusters of kind and the document of one of them.
+// withCluster opens the clusters of kind, and does work on the one that the document describes.
 func (a *app) withCluster(ctx context.Context, doc config.ClusterDocument, do func(
 	context.Context, *kindcluster.Clusters, config.ClusterDocument, ui.Reporter) error,
 ) error {

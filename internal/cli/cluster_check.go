@@ -125,7 +125,8 @@ func checkImage(flag, image string) error {
 	return nil
 }
 
-// checkedCluster returns the cluster of the kubeconfig or, if only -c names one, of the document.
+// checkedCluster returns the cluster of the document if only -c names a cluster. In any other case,
+// it returns the cluster of the kubeconfig.
 func (a *app) checkedCluster(ctx context.Context, o *clusterCheckOptions) (*cluster.Cluster, error) {
 	if o.cluster.named() || len(a.global.config) == 0 {
 		return o.cluster.open()
@@ -137,8 +138,8 @@ func (a *app) checkedCluster(ctx context.Context, o *clusterCheckOptions) (*clus
 	return a.openDocument(ctx, doc)
 }
 
-// unreachable adds an exit code to an error: the code for an unreachable node, if err means that
-// the API server cannot be reached or rejects the user. It returns any other error unchanged.
+// unreachable adds the exit code for an unreachable node to err if the API server cannot be reached
+// or rejects the user. It returns any other error unchanged.
 func unreachable(err error) error {
 	var (
 		away     *cluster.UnreachableError

@@ -22,7 +22,7 @@ func (a *app) kindDocument(remedy string) (config.ClusterDocument, error) {
 	return doc, err
 }
 
-// rememberExisting makes the commands of remedies name the document's cluster, if the document's
+// rememberExisting makes the commands in remedies name the document's cluster, if the document's
 // control plane is an existing one.
 func (a *app) rememberExisting(doc config.ClusterDocument) {
 	if spec := doc.Cluster.Spec.ControlPlane.Existing; spec != nil {
@@ -30,8 +30,8 @@ func (a *app) rememberExisting(doc config.ClusterDocument) {
 	}
 }
 
-// openDocument returns the cluster of a document as `swdt up` finds it: by the kubeconfig of the existing
-// control plane, or by that of kind. A cluster of kind must exist.
+// openDocument returns the cluster of a document. Like `swdt up`, it uses the kubeconfig of the existing
+// control plane, or the one that kind returns. A cluster of kind must exist.
 func (a *app) openDocument(ctx context.Context, doc config.ClusterDocument) (found *cluster.Cluster, err error) {
 	if doc.Cluster.Spec.ControlPlane.Existing != nil {
 		a.rememberExisting(doc)

@@ -52,14 +52,15 @@ and other gRPC clients; the other commands need no client.`
 	return cmd
 }
 
-// asking returns the question to send to a node. It is called when the node is connected.
+// asking is a function that returns the question for a node. swdt calls it after it has
+// connected to the node.
 type asking func(context.Context, *node.Node) (criclient.Question, error)
 
 func fixed(q criclient.Question) asking {
 	return func(context.Context, *node.Node) (criclient.Question, error) { return q, nil }
 }
 
-// forBuild returns an asking whose question depends on the node's Windows build.
+// forBuild returns an asking function for a question that depends on the node's Windows build.
 func forBuild(question func(host string) criclient.Question) asking {
 	return func(ctx context.Context, n *node.Node) (criclient.Question, error) {
 		facts, err := n.Machine.Facts(ctx, &agentv1.FactsRequest{})

@@ -248,8 +248,8 @@ func e2eFailure(err error) error {
 	return unreachable(err)
 }
 
-// file returns the path of a kubeconfig for another program. If several files are merged, it is a new
-// file, which the function done removes.
+// file returns the path of a kubeconfig for another program. If swdt must merge several kubeconfigs,
+// the path is that of a new file, and done removes this file.
 func (o *clusterOptions) file(a *app) (path string, done func(), err error) {
 	done = func() {}
 	path = o.kubeconfig
@@ -274,7 +274,7 @@ func (o *clusterOptions) file(a *app) (path string, done func(), err error) {
 }
 
 // merged writes a kubeconfig with the selected context alone, into a folder that only this user can
-// read. A folder that a killed swdt has left is removed by the next.
+// read. If swdt is killed and leaves the folder, the next swdt removes it.
 func (o *clusterOptions) merged() (string, func(), error) {
 	text, err := cluster.Kubeconfig(cluster.Options{Kubeconfig: o.kubeconfig, Context: o.context})
 	if err != nil {

@@ -127,13 +127,13 @@ func exitCode(err error) int {
 		rolledBack  *push.RolledBackError
 	)
 	switch {
-	case errors.As(err, &several): // checked before the types that the errors of its nodes may have
+	case errors.As(err, &several): // first, since the errors of its nodes may have the types below
 		return commonCode(several)
 	case errors.As(err, &exit):
 		return exit.code
 	case errors.As(err, &usage), errors.As(err, &badConfig), errors.As(err, &kubeconfig):
 		return exitUsage
-	case errors.As(err, &atWork): // checked before the lost connection that may have caused this error
+	case errors.As(err, &atWork): // before unreachable, since a lost connection may have caused this error
 		return exitAtWork
 	case errors.As(err, &rolledBack):
 		return exitRolledBack
@@ -165,7 +165,7 @@ func (a *app) message(err error) string {
 	found := errors.As(err, &several)
 	joined, ok := err.(interface{ Unwrap() []error })
 	switch {
-	case ok && err != error(several) && (found || errors.As(err, &exit)): // a join of errors, each with its message
+	case ok && err != error(several) && (found || errors.As(err, &exit)): // several joined errors
 		return a.messages(joined.Unwrap())
 	case found:
 		return a.failures(several)

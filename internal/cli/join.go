@@ -95,7 +95,7 @@ func (a *app) runJoin(ctx context.Context, o *joinOptions) error {
 	if o.drain {
 		options.Drain = &cluster.DrainOptions{Timeout: o.drainTimeout}
 	}
-	for _, doc := range s.documents { // before any node is contacted
+	for _, doc := range s.documents { // find mistakes before swdt contacts any node
 		if err := join.Validate(doc, options); err != nil && (!o.preflight || found != nil) {
 			return err
 		} else if err != nil { // the machine can be examined without a cluster

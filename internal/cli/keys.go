@@ -100,7 +100,7 @@ func (k *keys) press(ctx context.Context, key rune) {
 		k.send(ctx, watch.Quit)
 	case 'l':
 		k.working.Go(func() { k.showLogs(ctx) })
-	case ctrlC: // if the terminal does not turn it into a signal
+	case ctrlC: // some terminals do not turn Ctrl-C into a signal
 		k.stop(&InterruptedError{Signal: "Ctrl-C"})
 	}
 }

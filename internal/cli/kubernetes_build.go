@@ -30,7 +30,7 @@ func (a *app) showOutput(s *session, err error) {
 		return
 	}
 	if a.global.logs == "json" {
-		return // the event already contains it
+		return // the JSON event already contains the output
 	}
 	s.story.Suspend(func() { fmt.Fprintln(ui.Raw(a.streams.Err), strings.TrimRight(failed.Output, "\n")) })
 }

@@ -72,8 +72,8 @@ func (f networkFiles) open(ctx context.Context, a *app, o *clusterOptions) (*clu
 	return a.openDocument(ctx, *f.cluster)
 }
 
-// checkMade returns an error if a cluster of kind was made from another document, as `swdt up` does: its
-// addresses are not those of the document.
+// checkMade returns an error if a cluster of kind was made from another document, since the cluster
+// may then have other addresses than this document. `swdt up` makes the same check.
 func (f networkFiles) checkMade(ctx context.Context, a *app, o *clusterOptions) error {
 	if f.cluster == nil || o.named() || f.cluster.Cluster.Spec.ControlPlane.Kind == nil {
 		return nil
@@ -84,7 +84,8 @@ func (f networkFiles) checkMade(ctx context.Context, a *app, o *clusterOptions) 
 	})
 }
 
-// network returns the pod network that the argument names or, without an argument, the document.
+// network returns the pod network that the argument names. If there is no argument, it returns the
+// pod network that the document names.
 func (f networkFiles) network(args []string) (cni.Network, error) {
 	if len(args) > 0 || f.cluster == nil {
 		network, err := cni.NetworkNamed(firstOr(args, ""))
@@ -101,15 +102,15 @@ func (f networkFiles) network(args []string) (cni.Network, error) {
 	return cni.NetworkNamed(plugin)
 }
 
-// expected returns the settings with which the state of the pod network is compared, and the pod network
-// that the document names; empty: there is no document.
+// expected returns the settings that the pod network should have, and the name of the pod network in
+// the document. Both are empty if there is no document.
 func (f networkFiles) expected() (options podnetwork.Options, network string, err error) {
 	if f.cluster == nil {
 		return options, "", nil
 	}
 	doc := *f.cluster
 	network = doc.Cluster.Spec.Network.Plugin
-	if network == v1alpha1.NoPlugin { // compare with the network that the cluster has
+	if network == v1alpha1.NoPlugin { // any network that the cluster has is expected
 		doc.Cluster.Spec.Network.Plugin = ""
 	}
 	options, err = up.NetworkOptions(doc)
@@ -121,7 +122,7 @@ func (f networkFiles) expected() (options podnetwork.Options, network string, er
 func (o *networkInstallOptions) withDocument(doc config.ClusterDocument, flags podnetwork.Options, named bool) (
 	podnetwork.Options, config.ClusterDocument, error) {
 	network := &doc.Cluster.Spec.Network
-	if named && network.Plugin != string(flags.Settings.Network) { // the manifest is that of another network
+	if named && network.Plugin != string(flags.Settings.Network) { // the document's manifest belongs to another network
 		*network = v1alpha1.ClusterNetwork{PodSubnet: network.PodSubnet, ServiceSubnet: network.ServiceSubnet}
 	}
 	if o.version != "" || len(o.manifests) > 0 {
@@ -152,8 +153,8 @@ func (o *networkInstallOptions) withDocument(doc config.ClusterDocument, flags p
 	return flags, doc, err
 }
 
-// removalQuestion asks whether to remove a pod network. Without a terminal, swdt prints it before it
-// reads any file, and does not yet know the network that a document names.
+// removalQuestion returns the question whether to remove a pod network. swdt reads no file before it
+// asks. So the question does not contain a network that only a document names.
 func (a *app) removalQuestion(args []string) string {
 	if len(args) == 0 && len(a.global.config) > 0 {
 		return "Remove the pod network of the cluster?"

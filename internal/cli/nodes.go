@@ -140,7 +140,7 @@ func (s *session) connectAndClose(ctx context.Context, document config.Document,
 	return n, func() { n.Leave(ctx) }, nil
 }
 
-// explain adds to err that --timeout ended the work, if that is why the work failed.
+// explain returns err. If the work failed because --timeout ended it, the result also says so.
 func explain(ctx context.Context, err error) error {
 	var timeout *timeoutError
 	if err == nil || ctx.Err() == nil || !errors.As(context.Cause(ctx), &timeout) || errors.As(err, &timeout) {

@@ -168,7 +168,7 @@ func (o *readinessRunOptions) save(report readiness.Report) error {
 	if err == nil && len(report.Cases) > 0 {
 		err = localfile.Replace(filepath.Join(o.out, readinessFile), text)
 	}
-	if o.sonobuoy != "" { // also if nothing was run, since Sonobuoy's worker waits for the file done
+	if o.sonobuoy != "" { // even if nothing was run: Sonobuoy's worker waits for the file named done
 		err = errors.Join(err, report.WriteSonobuoy(o.sonobuoy))
 	}
 	return err

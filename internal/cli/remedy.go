@@ -156,7 +156,7 @@ func (a *app) carriedCluster(command *cobra.Command, line []string) []string {
 			flags.add(name, "", a.invokedWith(name))
 		}
 	}
-	// Without the flag context, --kubeconfig is the file of a new cluster.
+	// If a command has no flag --context, its --kubeconfig is the file for a new cluster.
 	if command.Flags().Lookup("context") != nil && !document {
 		flags.addCluster(a.ofDocument)
 	}

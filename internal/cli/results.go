@@ -135,8 +135,8 @@ func (a *app) page() *ui.Page {
 	return page
 }
 
-// print prints the result of a command: the document or, if the format is for people, the output of
-// the function text. The type of document must be the one that the command declares.
+// print prints the result of a command. If the format is for people, it calls text to write the
+// page. For any other format, it prints document, whose type the command must have declared.
 func (a *app) print(document any, text func(*ui.Page) error) error {
 	if a.inText() {
 		page := a.page()
@@ -188,7 +188,8 @@ type Result struct {
 	Type reflect.Type
 	// Records reports whether documents are printed one by one as they arrive.
 	Records bool
-	// Flags are the flags that make the command print this document instead: "--watch".
+	// Flags are the flags with which the command prints this document instead of its usual
+	// one, such as "--watch".
 	Flags string
 	// Declared reports whether the command is in the table of outputs.
 	Declared bool

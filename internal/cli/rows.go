@@ -14,8 +14,8 @@ import (
 // rowFlags are the flags of a table that users sort and filter.
 type rowFlags struct{ livetable.Choice }
 
-// addFlags adds --sort by these columns, the first of which is the default, and
-// --filter by text in these fields.
+// addFlags adds --sort and --filter. --sort accepts the names in columns; the first one is
+// the default. fields describes, for the help, the fields in which --filter searches.
 func (o *rowFlags) addFlags(cmd *cobra.Command, fields string, columns []string) {
 	cmd.Flags().StringVar(&o.Sort, "sort", columns[0], "sort the table by this `column`: "+ui.Alternatives(columns))
 	cmd.Flags().StringVar(&o.Filter, "filter", "", "only rows with this `text` in "+fields)
@@ -34,7 +34,7 @@ func (o *rowFlags) complete(columns []string) error {
 }
 
 // tableKeys returns the keys of a table on stdout, and a context that ends when the user types
-// q. The keys are nil if no user can type them. The caller must call End of the keys.
+// q. The keys are nil if no user can type them. The caller must call the keys' method End.
 func (a *app) tableKeys(ctx context.Context, columns []string, sort string) (context.Context, *livetable.Keys) {
 	terminal, ok := a.streams.In.(*os.File)
 	if !ok || !a.inText() || a.global.readsStdin() || !isTerminal(terminal) || !a.canDraw(a.streams.Out) {

@@ -114,7 +114,7 @@ func (a *app) runOverview(ctx context.Context, s *session, doc config.ClusterDoc
 	}
 	var unknown *overview.UnknownError
 	switch {
-	case errors.As(err, &unknown): // not one of the errors of its parts decides on the exit code
+	case errors.As(err, &unknown): // all of its parts, not only one, decide on the exit code
 		return &exitError{code: commonCode(&fleet.Error{Failed: unknown.Parts}), err: explain(ctx, err)}
 	case err != nil:
 		return explain(ctx, err)

@@ -211,7 +211,7 @@ func (a *app) onAll(ctx context.Context, work wholeWork, complete completeUp) er
 	ctx, cancel := a.global.bounded(ctx)
 	defer cancel()
 	board := s.story.NewBoard(doc.Cluster.Metadata.Name)
-	// kind's messages and the messages of the cluster's stage are one progress.
+	// kind's messages and those of the cluster's stage have the same reporter.
 	ofCluster := board.Reporter("")
 	reporter := func(node string) ui.Reporter {
 		if node == "" {

@@ -71,8 +71,8 @@ func (a *app) machines() (*vm.Machines, error) {
 	return machines.WithTimes(earlierTimes("vm-times.json")).WithImages(func() (vm.Images, error) { return golden.Open("", machines) }), nil
 }
 
-// earlierTimes returns the durations of earlier work that a file of the cache has. Without a cache folder
-// there are none, and none are stored.
+// earlierTimes returns the durations of earlier work, which are in this file of the cache folder. Without
+// a cache folder, swdt knows and stores no durations.
 func earlierTimes(file string) earlier.Times {
 	cache, err := localfile.CacheFolder()
 	if err != nil {
@@ -133,7 +133,7 @@ func (a *app) vmTargets(machines *vm.Machines) ([]config.Document, error) {
 		}
 	}
 	var documents []config.Document
-	names := slices.Clone(a.global.nodes) // a completion parses the flags twice
+	names := slices.Clone(a.global.nodes) // without duplicates: a completion parses the flags twice
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
 		documents = append(documents, config.Document{Node: v1alpha1.Node{Metadata: v1alpha1.Metadata{Name: name}}})
@@ -156,7 +156,7 @@ func (a *app) oneVM(machines *vm.Machines) (string, error) {
 type (
 	// vmWork is a command's work on the VM of a node.
 	vmWork func(context.Context, config.Document, ui.Reporter) (vm.Report, error)
-	// vmAction is a command's work on one of the VMs, by its name.
+	// vmAction is a command's work on the VM with this name.
 	vmAction func(ctx context.Context, machines *vm.Machines, name string, r ui.Reporter) (vm.Report, error)
 )
 

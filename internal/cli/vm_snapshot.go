@@ -80,8 +80,8 @@ func (a *app) vmSnapshotRemoveCommand() *cobra.Command {
 	return cmd
 }
 
-// confirmed asks first, if one of the VMs exists, and then does the work on every VM that the command
-// line selects.
+// confirmed does the work on every VM that the command line selects. If one of these VMs exists, it
+// first asks the user.
 func (a *app) confirmed(ctx context.Context, yes bool, question string, work vmAction) error {
 	prompt := a.prompter(a.newStory())
 	if err := canConfirm(prompt, yes, question); err != nil {

@@ -54,10 +54,10 @@ func (c *Cluster) CheckCredentials(now time.Time) error {
 // certificateLimit bounds the connection of MissingName.
 const certificateLimit = 2 * time.Second
 
-// MissingName connects to address, a host:port, and compares the certificate of the API server there
-// with the name by which nodes will call it. If the certificate does not have the name, names are the
-// names and addresses that it has; otherwise names is empty. The error is errors.ErrUnsupported if the
-// kubeconfig does not verify certificates, or if there is no kubeconfig.
+// MissingName connects to the API server at address, a host:port, and checks that its certificate
+// contains name, by which nodes will call it. If the certificate does not contain name, the result is
+// all names and addresses in the certificate. If it does, the result is empty. The error is
+// errors.ErrUnsupported if the kubeconfig does not verify certificates, or if there is no kubeconfig.
 func (c *Cluster) MissingName(ctx context.Context, name, address string) (names []string, err error) {
 	if c.config == nil || c.config.Insecure {
 		return nil, errors.ErrUnsupported

@@ -54,7 +54,8 @@ func Open(o Options) (*Cluster, error) {
 	return FromConfig(config)
 }
 
-// Parse returns the Cluster of the text of a kubeconfig, by its current context.
+// Parse returns the Cluster that the current context of a kubeconfig selects. The argument is the
+// text of the kubeconfig.
 func Parse(kubeconfig []byte) (*Cluster, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {
@@ -117,7 +118,7 @@ func FromConfig(config *rest.Config) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "swdt"
 	config.QPS, config.Burst = 50, 100
-	config.WarningHandler = rest.NoWarnings{} // client-go would otherwise write the server's warnings to stderr
+	config.WarningHandler = rest.NoWarnings{} // by default, client-go writes the server's warnings to stderr
 	config.Wrap(evictionsAnswerAtOnce)
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

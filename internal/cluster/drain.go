@@ -63,7 +63,7 @@ func (c *Cluster) Drain(ctx context.Context, m Machine, o DrainOptions, r Report
 	if err := m.check(n); err != nil {
 		return Drained{}, err
 	}
-	if _, err := c.podsToEvict(ctx, name, o); err != nil { // find pods that a drain would lose before anything changes
+	if _, err := c.podsToEvict(ctx, name, o); err != nil { // before any change: would the drain lose pods?
 		return Drained{}, err
 	}
 	r.Step("cordon node %s", name)

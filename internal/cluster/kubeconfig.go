@@ -15,10 +15,10 @@ func ContextName(o Options) (string, error) {
 	return config.CurrentContext, nil
 }
 
-// Kubeconfig returns a kubeconfig with the context alone that the options select, as `kubectl config
-// view --minify --flatten --raw` prints it: certificates and keys are in it, while an exec plugin and
-// the file of a token stay references. It contacts nothing and runs no exec plugin. The error is a
-// *ConfigError.
+// Kubeconfig returns a kubeconfig that has only the context that the options select. It is the output
+// of `kubectl config view --minify --flatten --raw`: it contains the certificates and keys themselves,
+// but only references to an exec plugin or to the file of a token. Kubeconfig contacts nothing and
+// runs no exec plugin. The error is a *ConfigError.
 func Kubeconfig(o Options) ([]byte, error) {
 	config, err := selected(o)
 	if err != nil {
@@ -34,7 +34,7 @@ func Kubeconfig(o Options) ([]byte, error) {
 
 // selected returns the merged kubeconfigs, with the selected context as their current one.
 func selected(o Options) (*clientcmdapi.Config, error) {
-	if _, err := load(o); err != nil { // it checks that the context selects an API server
+	if _, err := load(o); err != nil { // load checks that the context selects an API server
 		return nil, err
 	}
 	rules := rulesFor(o)

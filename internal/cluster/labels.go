@@ -78,9 +78,9 @@ func mergeTaints(present, wanted []corev1.Taint) (all []corev1.Taint, changed bo
 	return all, changed
 }
 
-// changeNode calls change with a node and applies the patch that change returns; nil
-// means that no patch is needed. If another client changed the node meanwhile, changeNode
-// retries. A patch, unlike an update, does not touch fields that only a newer server has.
+// changeNode changes a node with the patch that change returns for it; nil means that no
+// patch is needed. If another client changed the node meanwhile, changeNode retries. A
+// patch, unlike an update, does not touch fields that only a newer server has.
 func (c *Cluster) changeNode(ctx context.Context, name, doing string,
 	change func(*corev1.Node) map[string]any) (changed bool, err error) {
 	nodes := c.client.CoreV1().Nodes()
@@ -114,7 +114,7 @@ func unlessChanged(patch map[string]any, n *corev1.Node) map[string]any {
 	return patch
 }
 
-// nodeError calls fail with the permission for a request about one node.
+// nodeError converts err as the method fail does. The needed permission is to do verb with the node.
 func (c *Cluster) nodeError(doing, verb, name string, err error) error {
 	return c.fail(doing, Permission{Verb: verb, Resource: "nodes", Name: name}, err)
 }

@@ -20,7 +20,7 @@ import (
 // only scans the objects does not hold all of them in memory.
 const pageSize = 500
 
-// Pages lists objects in pages, and calls take with one page at a time.
+// Pages lists objects in pages, and passes them to take, one page at a time.
 func Pages[L metav1.ListInterface](ctx context.Context, list func(context.Context, metav1.ListOptions) (L, error),
 	take func(L)) error {
 	at := metav1.ListOptions{Limit: pageSize}

@@ -45,7 +45,7 @@ func (c *Cluster) WindowsNodes(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// CPULimits returns the CPU limits of the containers on a node, in cores, by
+// CPULimits returns the CPU limits of the containers on a node, in cores. The keys are
 // namespace/pod/container.
 func (c *Cluster) CPULimits(ctx context.Context, node string) (map[string]float64, error) {
 	pods, err := c.PodsOn(ctx, node)

@@ -21,12 +21,12 @@ const (
 	uncordonTimeoutInterrupted = 400 * time.Millisecond
 )
 
-// WhileDrained drains a machine's node, calls change and uncordons the node, even if ctx has
-// ended by then. If the drain fails, WhileDrained returns the drain's error and does not call
-// change; the drain also fails if the Node of that name belongs to another machine. If change
-// fails, the node stays cordoned, with a warning that names the remedy, unless o.Usable accepts
-// the error. If change succeeds but the node cannot be uncordoned, the error is a *CordonedError.
-// A cordon that swdt did not make stays.
+// WhileDrained drains a machine's node, makes a change, and then uncordons the node, even if ctx
+// has ended by then. If the drain fails, WhileDrained returns the drain's error and does not make
+// the change; the drain also fails if the Node of that name belongs to another machine. If the
+// change fails, the node stays cordoned, with a warning that names the remedy, unless o.Usable
+// accepts the error. If the change succeeds but the node cannot be uncordoned, the error is a
+// *CordonedError. A cordon that swdt did not make stays.
 func WhileDrained(ctx context.Context, c Drainer, m Machine, o DrainOptions, r Reporter,
 	change func(context.Context) error) error {
 	r.Step("draining %s", m.Node)

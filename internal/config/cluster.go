@@ -59,8 +59,8 @@ func LoadDocuments(sources []string, stdin io.Reader) ([]Document, []ClusterDocu
 	return all.nodes, all.clusters, nil
 }
 
-// LoadAny is LoadAll for sources that may have no cluster: the cluster is nil then. They have a cluster
-// or a node.
+// LoadAny is like LoadAll, but the sources may have no cluster; the returned cluster is then nil.
+// Sources that have neither a cluster nor a node are an error.
 func LoadAny(sources []string, stdin io.Reader) (*ClusterDocument, []Document, error) {
 	nodes, clusters, err := LoadDocuments(sources, stdin)
 	if err != nil || len(clusters) == 0 {

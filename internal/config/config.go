@@ -42,8 +42,8 @@ type Document struct {
 	// that the file was written for.
 	OtherMeanings []string
 	// KnownHosts is the path of a known_hosts file for this node alone. If the path is "",
-	// swdt uses the user's known_hosts. AcceptNewHostKey reports whether the node's file has
-	// no key yet; swdt then adds the host key of the first contact to the file.
+	// swdt uses the user's known_hosts. AcceptNewHostKey reports whether the file at
+	// KnownHosts has no key yet. If so, swdt adds the host key of the first contact to it.
 	KnownHosts       string
 	AcceptNewHostKey bool
 
@@ -86,7 +86,7 @@ func (e *Error) Error() string {
 type Problem struct {
 	File   string `json:"file"`  // "": the problem is not in a file, but in a flag or the default lookup
 	Line   int    `json:"line"`  // 0: the problem concerns no line, but the whole file or no file
-	Field  string `json:"field"` // spec.kubernetes.provisioners[1].destination; may be empty
+	Field  string `json:"field"` // such as spec.kubernetes.provisioners[1].destination; may be empty
 	What   string `json:"what"`
 	Remedy string `json:"remedy"`
 }
@@ -117,7 +117,7 @@ func asError(problems []Problem) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	position := map[string]int{} // of a file among the files with problems
+	position := map[string]int{} // the index of each file among the files with problems
 	for _, p := range problems {
 		if _, ok := position[p.File]; !ok {
 			position[p.File] = len(position)

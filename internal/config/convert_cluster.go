@@ -25,8 +25,8 @@ func convertCluster(o *older) string {
 	return o.write(cluster, o.node())
 }
 
-// apiVersion returns today's API version, with the comment above the older one. That comment is
-// usually about the whole file.
+// apiVersion returns today's API version. It keeps the comment above the older document's API
+// version, which is usually about the whole file.
 func (o *older) apiVersion() *yaml.Node {
 	today := scalar(v1alpha1.APIVersion)
 	o.comments[today] = o.comments[o.take("apiVersion")]
@@ -55,8 +55,8 @@ func (o *older) hasAddress() bool {
 	return hostname != nil && !isNull(hostname)
 }
 
-// controlPlane returns the control plane: kind for minikube, else the cluster of the user's
-// kubeconfig, as the fork had it.
+// controlPlane returns the control plane. If the fork made it with minikube, the result is a
+// cluster of kind. Otherwise it is the cluster of the user's kubeconfig, as in the fork.
 func (o *older) controlPlane() *yaml.Node {
 	if !isTrue(find(o.root, "spec", "controlPlane", "minikube")) {
 		o.take("spec", "controlPlane", "minikube")
@@ -80,7 +80,8 @@ func (o *older) controlPlane() *yaml.Node {
 	return o.object("kind", kind)
 }
 
-// image returns kind's image of the control plane's version; nil: the default image.
+// image returns kind's image of the control plane's version. It returns nil if the version is
+// not known; swdt then uses the default image.
 func (o *older) image() *yaml.Node {
 	wanted := o.planeVersion()
 	if wanted == nil {
@@ -92,8 +93,9 @@ func (o *older) image() *yaml.Node {
 	return remark(scalar("kindest/node:v"+wanted.String()), "kind does not publish an image of each version")
 }
 
-// planeVersion returns the version of the control plane that the fork made; nil: there is none, or
-// it is no version. The earliest form of the format has one version for all, in spec.
+// planeVersion returns the version of the control plane that the fork made. It returns nil if the
+// document has no valid version for it. The earliest form of the format has a single version for
+// the control plane and the node, in spec.
 func (o *older) planeVersion() *version.Version {
 	text := find(o.root, "spec", "controlPlane", "kubernetesVersion")
 	if text == nil {
@@ -102,7 +104,7 @@ func (o *older) planeVersion() *version.Version {
 	return versionOf(text)
 }
 
-// versionOf parses a version of Kubernetes; nil: the value is no version.
+// versionOf parses a version of Kubernetes. It returns nil if text is no version.
 func versionOf(text *yaml.Node) *version.Version {
 	if text == nil || text.Kind != yaml.ScalarNode {
 		return nil
@@ -114,7 +116,8 @@ func versionOf(text *yaml.Node) *version.Version {
 	return v
 }
 
-// network returns the pod network: the fork installed Calico in this version.
+// network returns the pod network: Calico in the version that the fork installed. If the document
+// has no such version, network returns nil.
 func (o *older) network() *yaml.Node {
 	wanted := o.take("spec", "calicoVersion")
 	if wanted == nil {
@@ -124,7 +127,7 @@ func (o *older) network() *yaml.Node {
 		remark(wanted, "add the sha256 of its manifest, or leave the version out for the one that swdt knows"))
 }
 
-// node returns the node of spec.workload; nil: the document has no such part.
+// node returns the node that spec.workload describes; nil if the document has no spec.workload.
 func (o *older) node() *yaml.Node {
 	if find(o.root, "spec", "workload") == nil {
 		return nil
@@ -139,7 +142,7 @@ func (o *older) node() *yaml.Node {
 		enableRDP = remark(&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"},
 			"was the default of the older swdt; without it Remote Desktop is left alone")
 	}
-	var name *yaml.Node // a copy, since the comment above the older name belongs to the cluster
+	var name *yaml.Node // a copy without the comment above the name, which the cluster gets
 	if old := o.take("metadata", "name"); old != nil {
 		name = scalar(old.Value)
 	}
@@ -163,8 +166,8 @@ func (o *older) node() *yaml.Node {
 	)
 }
 
-// nodeVersion returns the version of the node's Kubernetes. The samples of the fork have a newer one
-// than that of the control plane.
+// nodeVersion returns the version of the node's Kubernetes. In the samples of the fork, it is newer
+// than the version of the control plane.
 func (o *older) nodeVersion() *yaml.Node {
 	wanted := o.workload("kubernetesVersion")
 	if wanted == nil {

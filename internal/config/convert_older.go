@@ -20,7 +20,7 @@ type older struct {
 	taken    map[*yaml.Node]bool
 	comments map[*yaml.Node]string // the comment above each value's key
 	meanings []string              // fields that have another meaning today
-	reasons  map[string]string     // why a field of this document is left, by its path, before the usual reasons
+	reasons  map[string]string     // the keys are paths of fields; these reasons replace the usual ones of whyLeft
 }
 
 // newOlder returns the document of a file whose text is c and whose root node is root.
@@ -31,8 +31,8 @@ func newOlder(file string, c chunk, root *yaml.Node) *older {
 	}
 }
 
-// at returns the file and the line of a value, for a comment. The name of a file may have any
-// character, and must not end the comment.
+// at returns the file and the line of a value, for a comment. It quotes a file name that contains
+// unprintable characters, since a line break would end the comment.
 func (o *older) at(n *yaml.Node) string {
 	file := o.file
 	if strings.ContainsFunc(file, func(r rune) bool { return !unicode.IsPrint(r) }) {
@@ -103,7 +103,7 @@ func (o *older) takeProvisioners(path ...string) *yaml.Node {
 }
 
 // destination adds a remark if the destination looks like a folder, as in the first
-// samples.
+// samples of the original swdt.
 func destination(n *yaml.Node) *yaml.Node {
 	if n != nil && n.Kind == yaml.ScalarNode && !strings.Contains(n.Value[strings.LastIndexAny(n.Value, `\/`)+1:],
 		".") {

@@ -127,7 +127,7 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string) {
 		return
 	}
 	v.Set(reflect.MakeMap(v.Type()))
-	named := func(key string) string { return fmt.Sprintf("%s[%s]", path, key) } // as v1alpha1.Validate names it
+	named := func(key string) string { return fmt.Sprintf("%s[%s]", path, key) } // the form of v1alpha1.Validate
 	d.pairs(n, path, named, func(key string, keyNode, value *yaml.Node) {
 		field := named(key)
 		d.lines[field] = d.chunk.lineNumber(keyNode.Line)
@@ -137,9 +137,9 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string) {
 	})
 }
 
-// pairs calls the function each for the pairs of a mapping. Pairs of merged mappings (<<) come
-// last, and only if the mapping itself does not have their key. If there is a problem with a key,
-// pairs reports the problem under the field that the function named returns for that key.
+// pairs passes the pairs of a mapping to each, one at a time. Pairs of merged mappings (<<) come
+// last, and only if the mapping itself does not have their key. If a key has a problem, pairs
+// reports the problem for the field named(key).
 func (d *decoder) pairs(n *yaml.Node, path string, named func(key string) string,
 	each func(key string, keyNode, value *yaml.Node)) {
 	seen := map[string]int{}
@@ -167,8 +167,8 @@ func (d *decoder) pairs(n *yaml.Node, path string, named func(key string) string
 	}
 }
 
-// merge calls the function each for the pairs of merged mappings (<<: *other, or <<: [*one,
-// *another]) whose keys are not in the map seen.
+// merge does for merged mappings (<<: *other, or <<: [*one, *another]) what pairs does for the
+// mapping itself. It omits pairs whose keys are already in seen.
 func (d *decoder) merge(value *yaml.Node, path string, seen map[string]int,
 	each func(key string, keyNode, value *yaml.Node)) {
 	sources := []*yaml.Node{value}

@@ -8,7 +8,7 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 )
 
-// fields are the fields of a struct, by their names in YAML.
+// fields are the YAML names of a struct's fields, in order, and the index of each name's field.
 type fields struct {
 	names []string
 	index map[string]int

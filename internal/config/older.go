@@ -15,7 +15,7 @@ const (
 	otherFormat   format = iota // today's format, or not a file of any swdt
 	configFormat                // kind: Config, the earliest format of the original swdt
 	deploysFormat               // kind: Node with kubernetes.deploys
-	clusterFormat               // kind: Cluster of the original swdt's fork, which has other fields than today's
+	clusterFormat               // kind: Cluster of the original swdt's fork; today's kind: Cluster has other fields
 )
 
 // olderFormat returns the older format of a document, or otherFormat if the document is in none.

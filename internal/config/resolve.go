@@ -23,7 +23,7 @@ func (d Document) Resolve(path string) string { return resolve(d.File, path) }
 // Resolve is Document.Resolve for a path in the cluster's document.
 func (d ClusterDocument) Resolve(path string) string { return resolve(d.File, path) }
 
-// resolve is Document.Resolve for a path that is written in this node file.
+// resolve does the work of Document.Resolve. file is the node file that contains the path.
 func resolve(file, path string) string {
 	expanded := expandVariables(path)
 	if expanded == "" || strings.Contains(expanded, "://") {

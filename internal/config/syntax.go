@@ -41,7 +41,7 @@ func firstBadLine(c chunk) int {
 		return yaml.Unmarshal([]byte(text), &ignored) != nil
 	}
 
-	good, total := 0, len(c.lines) // the lines before index good parse together, but not all lines do
+	good, total := 0, len(c.lines) // the first good lines parse without an error, but all lines together do not
 	for parsed < budget {
 		bad := total
 		for good+1 < bad && parsed < budget { // bisect until bad is good+1
@@ -302,9 +302,9 @@ func cutKey(line string) (key, value string) {
 	return "", text
 }
 
-// valueOf returns the words for a value in a message, with the name of the value's field. It omits
-// a name that is not a known field: in a file that does not parse, this word may be part of a
-// password.
+// valueOf returns the words that stand for a value in a message: "the value of", with the name of
+// the field. It omits a name that is not a known field: in a file that does not parse, this word
+// may be part of a password.
 func valueOf(key string) string {
 	if knownFields()[key] {
 		return "the value of " + key

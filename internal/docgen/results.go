@@ -15,8 +15,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/cli"
 )
 
-// resultPages returns pages by file name: the schema of the document of each command that has one,
-// and the page that lists the commands with their schemas. It leaves out hidden results.
+// resultPages returns a page with the schema of each command's document, and the page that lists
+// the commands with their schemas. The keys are file names. It leaves out hidden results.
 
 func resultPages() (map[string][]byte, error) {
 	pages := map[string][]byte{}

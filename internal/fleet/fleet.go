@@ -27,10 +27,10 @@ type Result[T any] struct {
 // Name returns the node's name.
 func (r Result[T]) Name() string { return r.Document.Node.Metadata.Name }
 
-// Run calls the function work for every node, and returns the results in the order of the documents.
-// The parameter parallel is the maximum number of nodes at a time (0: DefaultParallel). If work
-// panics, the panic becomes the error of that node. If ctx ends before the work on a node has begun,
-// the node's error is the cause of ctx.
+// Run does the work on every node, and returns the results in the order of the documents. It works
+// on at most parallel nodes at a time (0: DefaultParallel). If the work on a node panics, the panic
+// becomes the error of that node. If ctx ends before the work on a node has begun, the node's error
+// is the cause of ctx.
 func Run[T any](ctx context.Context, docs []config.Document, parallel int,
 	work func(ctx context.Context, doc config.Document) (T, error),
 ) []Result[T] {
@@ -55,8 +55,8 @@ func Run[T any](ctx context.Context, docs []config.Document, parallel int,
 	return results
 }
 
-// take waits for a free place in the channel and takes it. It returns false if ctx ends before a
-// place is free, or has already ended.
+// take waits for a free place in the channel and takes it. It returns false if ctx has already
+// ended, or ends before a place is free.
 func take(ctx context.Context, free chan<- struct{}) bool {
 	if ctx.Err() != nil {
 		return false

@@ -51,7 +51,7 @@ func (c Condition) Wait(ctx context.Context) error {
 		} else if errors.As(state, &end) {
 			return end.err
 		}
-		// After the end of the time, the state may report only that Look was interrupted.
+		// If the time is over, the state may report only that Look was interrupted.
 		if bounded.Err() == nil || last == nil {
 			last = state
 		}

@@ -16,7 +16,7 @@ import (
 // empty, the object is already as wanted.
 type Difference struct {
 	Object Ref     `json:"object"`
-	Create bool    `json:"create"` // the object does not exist
+	Create bool    `json:"create"` // true if the object does not exist yet
 	Fields []Field `json:"fields"` // the fields that change, if the object exists
 
 	wanted *unstructured.Unstructured

@@ -22,7 +22,7 @@ import (
 
 // Facts are the facts about a cluster that decide about its pod network.
 type Facts struct {
-	Version      string   // of the API server, such as v1.36.3
+	Version      string   // the version of the API server, such as v1.36.3
 	ServiceCIDRs []string // the addresses of Services; empty if the cluster does not reveal them
 	PodCIDRs     []string // the addresses of pods; empty if the cluster does not reveal them
 	// APIServer is the host:port at which the kubelets of all nodes reach the API server; "" if the

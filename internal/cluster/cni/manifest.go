@@ -40,8 +40,8 @@ func (e *ManifestError) Error() string {
 
 func (e *ManifestError) Unwrap() error { return e.Err }
 
-// Parse returns the objects of a manifest in YAML, in order. The parameter from is the name of the
-// manifest in errors, which are *ManifestErrors.
+// Parse returns the objects of a manifest in YAML, in order. Its errors are *ManifestErrors, which
+// contain from, the name of the manifest.
 func Parse(from string, data []byte) ([]*unstructured.Unstructured, error) {
 	if len(data) > MaxManifest {
 		return nil, &ManifestError{From: from, What: fmt.Sprintf("it has more than %d MB", MaxManifest>>20)}

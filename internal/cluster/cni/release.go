@@ -47,7 +47,7 @@ type Release struct {
 	Network Network
 	Version string // with v
 	URL     string
-	SHA256  string // of the manifest; empty if swdt does not know it
+	SHA256  string // the hash of the manifest; empty if swdt does not know it
 }
 
 // releases has the manifests whose hashes are known. The hashes are of the files in the Go

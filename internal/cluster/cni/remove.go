@@ -166,7 +166,7 @@ func withoutWindows(live *unstructured.Unstructured) (rest *unstructured.Unstruc
 			continue
 		}
 		if value, exists := liveField(live, s.path); exists {
-			_ = unstructured.SetNestedField(rest.Object, value, s.path...) // the path consists of new maps
+			_ = unstructured.SetNestedField(rest.Object, value, s.path...) // cannot fail: the maps are new
 		}
 	}
 	return rest, needed

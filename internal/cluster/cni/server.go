@@ -123,7 +123,7 @@ func (s *Server) Compare(ctx context.Context, o *unstructured.Unstructured, forc
 		d.Create = true
 		return d, s.tryToCreate(ctx, o)
 	}
-	if !isOurs(live) { // the label means that swdt created the object
+	if !isOurs(live) { // do not label an object that swdt did not create
 		d.wanted = withoutLabel(o)
 	}
 	result, err := s.patch(ctx, d.wanted, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, Force: &force})

@@ -42,7 +42,7 @@ func (e *SettingError) Error() string {
 	return fmt.Sprintf("%s: set --%s", e.Reason(), e.Flag)
 }
 
-// Reason returns the error without its remedy, for a command that has no such flag.
+// Reason returns the error without its remedy, for a command that lacks the flag.
 func (e *SettingError) Reason() string {
 	if e.Err != nil {
 		return fmt.Sprintf("%s: %v", e.What, e.Err)

@@ -17,7 +17,7 @@ func rules() map[string]object {
 		"Node.kind":       {"type": "string", "enum": []any{v1alpha1.Kind}},
 		"Metadata.name":   {"pattern": `^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`},
 
-		"NodeSpec": {"anyOf": []any{ // swdt fills in the hostname of a VM
+		"NodeSpec": {"anyOf": []any{ // only a VM needs no hostname, since swdt fills it in
 			object{"required": []string{"machine"}, "properties": object{"machine": object{"type": "object"}}},
 			object{"required": []string{"credentials"}, "properties": object{"credentials": set("hostname")}},
 		}},
@@ -125,8 +125,7 @@ func set(property string) object {
 	}
 }
 
-// without matches an object that has the second property but lacks the first, which the second
-// one needs.
+// without matches an object that has property, but lacks the property needed by it.
 func without(needed, property string) object {
 	return object{"allOf": []any{set(property), object{"not": set(needed)}}}
 }

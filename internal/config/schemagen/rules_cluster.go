@@ -19,7 +19,7 @@ func clusterRules() map[string]object {
 		"Cluster.apiVersion": {"type": "string", "enum": []any{v1alpha1.APIVersion}},
 		"Cluster.kind":       {"type": "string", "enum": []any{v1alpha1.ClusterKind}},
 
-		"ClusterSpec": {"allOf": []any{object{ // the plugin of an existing cluster is none, unless it is set
+		"ClusterSpec": {"allOf": []any{object{ // by default, an existing cluster has the plugin none
 			"if": object{"required": []string{"network"}, "properties": object{
 				"controlPlane": set("existing"), "network": object{"not": set("plugin")},
 			}},

@@ -169,7 +169,8 @@ func named(t reflect.Type) reflect.Type {
 	return t
 }
 
-// comments returns the doc comments of the types and fields in a folder, by Type and Type.Field.
+// comments returns the doc comments of the types and fields in a folder. The keys are Type and
+// Type.Field.
 func comments(folder string) (map[string]string, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 )
 
 // Status contacts the cluster of a document, which another tool has made, and returns its status. The
-// status lists no containers of kind, and the addresses that differ from the document. The error is that of Open or of Version.
+// status lists the addresses that differ from the document. It has no containers, since the cluster is
+// not one of kind. The error is that of Open or of Version.
 func Status(ctx context.Context, doc config.ClusterDocument) (kindcluster.Opened, error) {
 	opened := kindcluster.Opened{Report: kindcluster.Report{
 		Outcome:    fleet.NewOutcome(doc.Cluster.Metadata.Name, fleet.OK, nil),

@@ -49,14 +49,14 @@ func (c *Clusters) warnOfMirrors(ctx context.Context, doc config.ClusterDocument
 	}
 }
 
-// silent returns the reason why a mirror does not answer a node; "" if it answers, or if the node
-// cannot find out.
+// silent returns the reason why a mirror does not answer a node. It returns "" if the mirror answers,
+// or if the node cannot test the mirror.
 func silent(ctx context.Context, node nodes.Node, endpoint string) string {
 	ctx, cancel := context.WithTimeout(ctx, 2*mirrorLimit)
 	defer cancel()
 	u, err := url.Parse(endpoint)
 	if err != nil {
-		return "" // validation has reported it
+		return "" // validation has already reported a wrong URL
 	}
 	script := fmt.Sprintf(connect, int(mirrorLimit.Seconds()))
 	var out bytes.Buffer

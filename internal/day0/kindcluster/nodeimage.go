@@ -46,7 +46,7 @@ func (c *Clusters) warnOfCgroups(ctx context.Context, r ui.Reporter) {
 
 // ImageError reports that kind could not make a cluster, since the container runtime has no node image.
 type ImageError struct {
-	Problem config.Problem // with the document's field
+	Problem config.Problem // names the document's field
 	Err     error          // the failure of kind
 }
 

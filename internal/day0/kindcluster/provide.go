@@ -142,8 +142,8 @@ func hosts(mirror v1alpha1.RegistryMirror) (string, error) {
 	return b.String(), nil
 }
 
-// readsMirrors returns an error if containerd on a node does not read mirrors from mirrorFolder. The
-// containerd 1 of older node images reads no mirrors at all.
+// readsMirrors returns an error if containerd on a node does not read mirrors from mirrorFolder. Older
+// node images have containerd 1.x, which reads no mirrors.
 func readsMirrors(ctx context.Context, node nodes.Node) error {
 	var config bytes.Buffer
 	if err := node.CommandContext(ctx, "containerd", "config", "dump").SetStdout(&config).Run(); err != nil {

@@ -78,7 +78,7 @@ func (c *Clusters) Open(ctx context.Context, name string) (Opened, error) {
 	return c.describe(ctx, one)
 }
 
-// Compare is Open with the differences between the cluster and a document.
+// Compare does the same as Open, and adds the differences between the cluster and a document.
 func (c *Clusters) Compare(ctx context.Context, doc config.ClusterDocument) (Opened, error) {
 	one, err := c.made(doc.Cluster.Metadata.Name)
 	if err != nil {

@@ -121,7 +121,7 @@ func (o Options) ofNode(ctx context.Context, n *node.Node, doc config.Document, 
 	return found, err
 }
 
-// lookAtMachines returns the VMs of the documents by name.
+// lookAtMachines returns the VMs of the documents. The keys are the VMs' names.
 func lookAtMachines(ctx context.Context, documents []config.Document, o Options) (map[string]vm.Report, error) {
 	var names []string
 	for _, document := range documents {
@@ -143,11 +143,11 @@ func lookAtMachines(ctx context.Context, documents []config.Document, o Options)
 // controlPlane is the state of the control plane, and the facts that its API server returned.
 type controlPlane struct {
 	report     kindcluster.Report
-	err        error // the control plane cannot be reached
+	err        error // why the control plane cannot be reached; nil if it can
 	network    Network
-	networkErr error // the control plane answers, but not to the questions about the network
+	networkErr error // why the network is unknown although the control plane answers; nil if it is known
 	objects    []cluster.Node
-	objectsErr error // the Node objects are unknown
+	objectsErr error // why the Node objects are unknown; nil if they are known
 }
 
 func lookAtCluster(ctx context.Context, doc config.ClusterDocument, o Options) (found controlPlane) {

@@ -46,7 +46,7 @@ type Kubernetes struct {
 	// names no version of Kubernetes, so that swdt does not join the node.
 	State          string `json:"state"`
 	KubeletVersion string `json:"kubeletVersion"`
-	Error          string `json:"error"` // why the state is unknown
+	Error          string `json:"error"` // why the state is unknown; "" if it is known
 }
 
 // Names returns the cluster and the nodes for -o name.
@@ -58,8 +58,8 @@ func (r Report) Names() []string {
 	return names
 }
 
-// Failed reports whether a part whose state is known does not work: the pod network, unless the
-// document leaves it to other tools, or a node that is not Ready.
+// Failed reports whether a part is known not to work: the pod network, unless the document leaves
+// it to other tools, or a node, because it is not Ready.
 func (r Report) Failed() bool {
 	if r.Network.Result == fleet.OK && !r.Network.worksWithoutSwdt() && r.Network.Status.Failed() {
 		return true
@@ -72,6 +72,6 @@ func (r Report) Failed() bool {
 	return false
 }
 
-// installed reports whether the network is the wanted one. A cluster whose document names no network
-// may have any.
+// installed reports whether the network is the wanted one. If the document names no network, every
+// network is.
 func (n Network) installed() bool { return n.Wanted == v1alpha1.NoPlugin || n.Wanted == n.Network }

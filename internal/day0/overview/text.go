@@ -84,7 +84,7 @@ func (n Network) writeProblems(p *ui.Page) (err error) {
 	return err
 }
 
-// machine returns the state of the node's VM; "" if the node is none.
+// machine returns the state of the node's VM; "" if the node is no VM.
 func (n Node) machine() string {
 	switch {
 	case n.Machine == nil:
@@ -95,7 +95,7 @@ func (n Node) machine() string {
 	return string(n.Machine.State)
 }
 
-// windows returns the node's Windows, or why swdt does not reach it.
+// windows returns the product and the build of the node's Windows, or that swdt did not reach the node.
 func (n Node) windows() string {
 	if n.Error != "" {
 		return ui.Bad("not reached")
@@ -103,8 +103,8 @@ func (n Node) windows() string {
 	return strings.TrimPrefix(n.OS.Product, "Windows ") + " " + n.OS.Build
 }
 
-// services returns the state of the node's services in a few words: their number if all run, or the
-// others by name.
+// services returns the state of the node's services in a few words: their number if all run, or else
+// the names of those that do not run.
 func (n Node) services() string {
 	if n.Error != "" {
 		return ""

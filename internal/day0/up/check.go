@@ -8,8 +8,7 @@ import (
 )
 
 // check returns the function of the stage that tests the cluster with pods on its Windows nodes.
-// The parameter before has the stages that must succeed first: the control plane, the pod network
-// and the joins.
+// The stages in before must succeed first: the control plane, the pod network and the joins.
 func (w *work) check(before []*stage) func(context.Context, ui.Reporter) (done, error) {
 	return func(ctx context.Context, _ ui.Reporter) (done, error) {
 		if result, ok := w.afterwards(before...); ok {

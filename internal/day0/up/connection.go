@@ -11,7 +11,7 @@ import (
 
 // connection is the connection to a node, which the stages of the node share.
 type connection struct {
-	ended chan struct{} // is closed when node and err are set
+	ended chan struct{} // closed when node and err are set
 	node  *node.Node
 	err   error
 }
@@ -25,7 +25,7 @@ func (w *work) connect(ctx context.Context, document config.Document, r ui.Repor
 		c = w.dial(ctx, document, r)
 	}
 	w.mu.Unlock()
-	<-c.ended // ends soon after ctx, as Connect does
+	<-c.ended // soon after ctx ends, since Connect then returns
 	if c.err != nil {
 		w.mu.Lock()
 		delete(w.connections, name)
@@ -48,9 +48,9 @@ func (w *work) dial(ctx context.Context, document config.Document, r ui.Reporter
 	return c
 }
 
-// connectEarly begins to connect to the nodes whose joins only compare: all stages before them have
-// succeeded in an earlier run, and take less time than the connection. On a first run a node would wait
-// for minutes with an open connection.
+// connectEarly begins to connect to nodes before their joins begin. It does so only if all stages before
+// the join have succeeded in an earlier run, since they then take less time than the connection. On a
+// first run, the connection would be open for minutes without being used.
 func (w *work) connectEarly(ctx context.Context, all []*stage) {
 	for _, s := range all {
 		if s.kind != Join || !w.foundBefore(s) {
@@ -76,8 +76,8 @@ func (w *work) foundBefore(s *stage) bool {
 	return true
 }
 
-// reconnect closes the connection to a node, so that the next stage has a new session: programs of the
-// present one have the settings from before a change.
+// reconnect closes the connection to a node, so that the next stage has a new session. Programs in the
+// present session still have the settings from before a change.
 func (w *work) reconnect(ctx context.Context, name string) {
 	w.mu.Lock()
 	c := w.connections[name]

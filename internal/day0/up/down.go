@@ -88,7 +88,7 @@ func (w *work) leave(name string) func(context.Context, ui.Reporter) (done, erro
 		}
 		defer n.Leave(ctx)
 		options := join.ResetOptions{Holder: plan.Holder("down")}
-		if !made.Cluster { // the cluster stays, so its pods have to leave the node, and the node the cluster
+		if !made.Cluster { // the cluster stays, so evict its pods from the node and delete its Node
 			if options.Cluster, err = w.clusterToLeave(ctx, r); err != nil {
 				return done{}, err
 			}
@@ -141,7 +141,7 @@ func noAnswer(err error) bool {
 	return errors.Is(err, vm.ErrStopped)
 }
 
-// withoutAnswer gives up the join of a node that does not answer, for the reason err.
+// withoutAnswer gives up the join of a node that does not answer; err is the reason.
 func (w *work) withoutAnswer(name string, err error, r ui.Reporter) (done, error) {
 	r.Warn("the node does not answer, so its join is not undone: %v", err)
 	w.mu.Lock()
@@ -151,8 +151,8 @@ func (w *work) withoutAnswer(name string, err error, r ui.Reporter) (done, error
 		w.notes.change(func(made *record) { made.Nodes = without(made.Nodes, name) })
 }
 
-// lost describes the things that Down leaves behind, and does not know any more, since their nodes did
-// not answer.
+// lost describes the things that Down leaves behind because their nodes did not answer. The record no
+// longer contains these things.
 func (w *work) lost(made record) (lost []string) {
 	slices.SortFunc(w.silent, natural.Compare)
 	for _, name := range w.silent {

@@ -41,7 +41,7 @@ func (w *work) estimate(s *stage) {
 		reached := w.notes.now().Stages[stage]
 		s.found, s.resumed = reached == succeeded, reached == begun
 	}
-	times := map[bool][]time.Duration{} // by whether the stage downloads: the most probable one first
+	times := map[bool][]time.Duration{} // the keys: with a download or not; the most probable time is first
 	for _, downloads := range []bool{false, true} {
 		first := w.Times.Of(w.timesOf(s, s.found, downloads))
 		times[downloads] = append(times[downloads], first)
@@ -56,7 +56,7 @@ func (w *work) estimate(s *stage) {
 				return took
 			}
 		}
-		return slices.Max(candidates) // it takes longer than ever
+		return slices.Max(candidates) // the stage already takes longer than any earlier one
 	}
 	if w.command != "up" || s.found {
 		return
@@ -82,8 +82,8 @@ func (w *work) reached(stage string, how progress) {
 	})
 }
 
-// comparable returns the kind of work as which the time of a stage is stored; "" if the time predicts no
-// other run.
+// comparable returns the name under which the time of a stage is stored. It returns "" if this time says
+// nothing about other runs, so that it is not stored.
 func (w *work) comparable(s *stage) string {
 	result := s.result.Result
 	making := !s.found && !s.resumed && result == fleet.Changed
@@ -94,8 +94,8 @@ func (w *work) comparable(s *stage) string {
 	return w.timesOf(s, s.found, s.task.Downloads())
 }
 
-// timesOf returns the kind of work of a stage. found reports whether an earlier run has already made
-// the stage's thing.
+// timesOf returns the name under which the times of a stage are stored. found reports whether an
+// earlier run has already made the stage's thing.
 func (w *work) timesOf(s *stage, found, downloads bool) string {
 	kind := fmt.Sprintf("%s %s: %s", w.command, w.name(), label(s.kind, s.node))
 	if found {

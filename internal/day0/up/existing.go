@@ -79,8 +79,8 @@ func inDocument(doc config.ClusterDocument, o podnetwork.Options, err error) err
 	})
 }
 
-// withoutFlag converts the problem of a setting for which neither the document has a field nor `swdt up`
-// has a flag: the address of the API server.
+// withoutFlag converts the problem of a setting that has neither a field in the document nor a flag of
+// `swdt up`. The address of the API server is such a setting.
 func (w *work) withoutFlag(err error) error {
 	return eachError(err, func(err error) error {
 		var setting *cni.SettingError

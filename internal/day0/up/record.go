@@ -33,7 +33,7 @@ type record struct {
 type progress string
 
 const (
-	begun     progress = "begun" // by a run that has failed or was interrupted, or that still works
+	begun     progress = "begun" // the run has failed, was interrupted, or still works
 	succeeded progress = "succeeded"
 )
 
@@ -47,8 +47,8 @@ func (r *record) forget(node string) {
 // empty reports whether there is nothing to remove.
 func (r record) empty() bool { return !r.Cluster && len(r.Machines)+len(r.Nodes) == 0 }
 
-// leaves reports whether Down undoes the join of a node. Down omits that only for a VM whose cluster
-// it deletes too: a cluster that stays would keep the Node of a deleted VM.
+// leaves reports whether Down undoes the join of a node. Down does not undo it if it deletes both the
+// VM and its cluster. If it deletes only the VM, the cluster would otherwise keep the VM's Node.
 func (r record) leaves(node string) bool { return !r.Cluster || !slices.Contains(r.Machines, node) }
 
 // things describes the things that Down removes, in the order in which it removes them.

@@ -12,13 +12,13 @@ import (
 
 // Report is the result of up or down.
 type Report struct {
-	fleet.Outcome         // of the cluster: changed, unchanged or failed
+	fleet.Outcome         // the result for the cluster: changed, unchanged or failed
 	Stages        []Stage `json:"stages"`
 	// Kept describes the things that Down has not removed.
 	Kept []string `json:"kept"`
 	// Check is the result of the smoke test; null if the smoke test was not run or tested no node.
 	Check *smoke.Report `json:"check"`
-	// Ready has the times of the nodes that are Ready; Down has none.
+	// Ready has the times of the nodes that are Ready; a report of Down has none.
 	Ready []ReadyTime `json:"ready"`
 	// Seconds is the duration of all stages together.
 	Seconds float64 `json:"seconds"`

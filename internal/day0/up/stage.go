@@ -38,14 +38,15 @@ type stage struct {
 	run   func(context.Context, ui.Reporter) (done, error)
 
 	task *ui.Task // shows the stage; nil: it is not shown
-	// before returns how long the stage took earlier, after it has run for the time elapsed, with or
-	// without a download; 0: unknown. nil: unknown.
+	// before returns how long the stage will probably take, according to earlier runs with or without a
+	// download. elapsed is the time that the stage has run so far. If no earlier run is known, before is
+	// nil or returns 0.
 	before func(elapsed time.Duration, downloads bool) time.Duration
 	// found reports whether an earlier run has made the stage's thing, and resumed whether an earlier run
 	// has only begun to. They only serve estimates.
 	found, resumed bool
 
-	ended  chan struct{} // is closed when result is set
+	ended  chan struct{} // closed when result is set
 	result Stage
 	err    error
 }
@@ -131,7 +132,7 @@ func (s *stage) await(ctx context.Context, begin time.Time, reporter func(node s
 		}
 		return earlier.About(s.before(elapsed, downloads))
 	})
-	r.Debug("stage %s begins", s.kind) // with the line below, the tests find all stages
+	r.Debug("stage %s begins", s.kind) // the tests find all stages by this text
 	done, err := s.run(ctx, r)
 	ui.Done(r)
 	s.result.Began, s.result.Seconds = at.Sub(begin).Seconds(), time.Since(at).Seconds()

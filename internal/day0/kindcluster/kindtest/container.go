@@ -73,7 +73,7 @@ func (c *command) Run() error {
 		_, err := fmt.Fprintf(c.stdout, "version = 3\n[plugins.'%[1]s']\nsnapshotter = 'overlayfs'\n"+
 			"[plugins.'%[1]s'.registry]\nconfig_path = ''\n", plugin)
 		return err
-	case "sh": // the script connect of package kindcluster, whose exit code 7 is that of curl
+	case "sh": // runs the script connect of package kindcluster, which prints curl's exit code
 		code := 0
 		if slices.Contains(c.container.kind.Dead, strings.TrimSuffix(c.last(), "/")) {
 			code = 7

@@ -41,7 +41,7 @@ type Kind struct {
 	Unsaved error
 	// OtherIDs makes the ID of an image on a node differ from its ID in the container runtime.
 	OtherIDs bool
-	// Architectures has the architectures of images by name. An image that it does not have is for
+	// Architectures has the architectures of images by name. An image without an entry is for
 	// Info.Architecture.
 	Architectures map[string]string
 	// Info has the facts about the container runtime's machine.
