@@ -67,7 +67,8 @@ func exchangesConfiguration(ctx context.Context, n *node.Node, found push.NodeRe
 	return smallfile.Exists(ctx, n, containerdToml)
 }
 
-// replacesContainerd reports whether a push replaces containerd itself, or would replace it.
+// replacesContainerd reports whether a push has replaced containerd itself or, in a dry run, would
+// replace it.
 func replacesContainerd(found push.NodeResult) bool {
 	return slices.ContainsFunc(found.Components, func(c *push.ComponentResult) bool {
 		return c.Name == containerdName && c.Action == push.ActionReplaced

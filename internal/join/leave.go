@@ -34,9 +34,9 @@ func (s *kubeadmJoin) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, 
 	return plan.Change{Needed: true, Summary: summary}, nil
 }
 
-// leftNode returns the name of a Node that an earlier reset left in the cluster and that this
-// reset must delete. Such a Node belongs to this machine, and this machine no longer has a
-// kubelet. Otherwise it returns "".
+// leftNode returns the name of a Node that an earlier reset left in the cluster and that this reset
+// must delete. Such a Node belongs to this machine, and this machine no longer has a kubelet. If
+// there is no such Node, leftNode returns "".
 func (s *kubeadmJoin) leftNode(ctx context.Context, n *node.Node) (string, error) {
 	if !s.reset.DeleteNode {
 		return "", nil

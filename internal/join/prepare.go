@@ -11,11 +11,11 @@ import (
 	"github.com/swdt-dev/swdt/internal/plan"
 )
 
-// Prepare returns the steps of a join that need no cluster, for a machine that becomes an
-// image: containerd runs afterwards, and the service kubelet is registered without the name
-// of a node. So the machines of the image can join by `swdt join` or by kubeadm. Each step
-// needs all previous steps (plan.Options.Ordered). The error is a *config.Error if the node
-// file lacks something.
+// Prepare returns the steps of a join that need no cluster, for a machine that becomes an image.
+// After these steps, containerd runs, and the service kubelet is registered without the name of a
+// node. So the machines of the image can join by `swdt join` or by kubeadm. Each step needs all
+// previous steps (plan.Options.Ordered). The error is a *config.Error if the node file lacks
+// something.
 func Prepare(doc config.Document, o Options) ([]plan.Step, error) {
 	if err := ValidatePrepare(doc); err != nil {
 		return nil, err

@@ -62,7 +62,7 @@ type fileRecord struct {
 	Before  string `json:"before,omitempty"`
 }
 
-// serviceRecord is a service that swdt registered, or registered again.
+// serviceRecord is a service that swdt registered, or whose registration swdt replaced.
 type serviceRecord struct {
 	Name string `json:"name"`
 	// Before is the previous registration; nil: there was none.

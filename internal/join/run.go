@@ -17,10 +17,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
-// Run joins the document's machine: it makes the checks of package preflight and, if they
-// find no error, runs Steps. If o.Drain is set, the node is drained while Steps run. If the
-// checks find an error, Run changes nothing and returns a *RefusedError. The result has the
-// problems that the checks found, also with an error.
+// Run joins the document's machine: it makes the checks of package preflight and, if they find no
+// error, runs Steps. If o.Drain is set, the node is drained while Steps run. If the checks find an
+// error, Run changes nothing and returns a *RefusedError. The result has the problems that the
+// checks found, even if Run returns an error.
 func Run(ctx context.Context, n *node.Node, doc config.Document, o Options, r ui.Reporter) (plan.Result, error) {
 	report, err := Check(ctx, n, doc, o, r)
 	result := plan.Result{Problems: report.Problems}

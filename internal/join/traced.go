@@ -12,9 +12,10 @@ import (
 	tracing "github.com/swdt-dev/swdt/internal/wire/tracerecord"
 )
 
-// traces returns the record of the changes that `swdt trace` has made on the node. A join
-// compares the state without those changes with the wanted state. If they are equal, the
-// trace stays on, and the join does not change a service or file that the trace has changed.
+// traces returns the record of the changes that `swdt trace` has made on the node. A join ignores
+// those changes when it compares the node with the wanted state. If it finds no other difference,
+// the trace stays on: the join leaves the services and files that the trace has changed as they
+// are.
 func traces(ctx context.Context, n *node.Node) (tracing.Record, error) {
 	return tracing.Load(ctx, func(ctx context.Context, path string) ([]byte, error) {
 		return smallfile.Read(ctx, n, path)

@@ -130,9 +130,10 @@ func (n *Node) dial(ctx context.Context) (*ssh.Client, error) {
 // another swdt that contacts the node for the first time may remove the agent again.
 const installTries = 3
 
-// runAgent starts the agent. If the machine is in this user's state file, runAgent installs the
-// agent only after a start to which no agent of this version answered: so the usual case uses one
-// channel and no additional request. On any other machine runAgent always installs the agent first.
+// runAgent starts the agent. If the machine is in this user's state file, runAgent first tries to
+// start the agent, and installs it only if no agent of this version answers. So the usual case uses
+// one channel and no additional request. On any other machine, runAgent always installs the agent
+// first.
 func (n *Node) runAgent(ctx context.Context, client *ssh.Client) (agent *ssh.Process, fresh bool, err error) {
 	machines := newRestricted(n.opts.StateFile)
 	known := machines.has(client.HostKey())

@@ -42,8 +42,8 @@ func (r restricted) read() (hostKeys []string) {
 	return hostKeys
 }
 
-// add appends a machine. If two swdt add a machine at once, one entry may be lost; at the next
-// contact with the lost machine, swdt installs the agent again.
+// add appends a machine. If two swdt add a machine at once, one entry may be lost. At the next
+// contact with the machine of that entry, swdt installs the agent again.
 func (r restricted) add(hostKey string) error {
 	if r.file == "" {
 		return errors.New("there is no cache folder")

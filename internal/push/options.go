@@ -46,9 +46,8 @@ type Options struct {
 	// exchange in the same transaction. It cannot be combined with Cluster, since a rollback after
 	// a failed check of the Node restores binaries only. nil: none.
 	Companions func(ctx context.Context, staged map[string]string) ([]Companion, error)
-	// Commit is called once everything is on the node, before anything is stopped. If
-	// it returns false, the push ends with a *SupersededError and the node unchanged.
-	// nil: continue.
+	// Commit is called once everything is on the node, before anything is stopped. If it returns
+	// false, the push ends with a *SupersededError and leaves the node unchanged. nil: continue.
 	Commit func() bool
 	// Healthy is called once everything that was replaced is healthy, before the new
 	// binaries are asked for their version. nil: not called.

@@ -18,7 +18,7 @@ import (
 // A *RolledBackError means that the node was changed and changed back. An *InterruptedError means
 // that the node is still at work. Any other error means that the node is unchanged, unless its text
 // reports otherwise: after the swap, the check of the Node object or the rollback can still fail.
-// The result is filled in as far as it is known, also with an error.
+// The result is filled in as far as it is known, even if Push returns an error.
 func Push(ctx context.Context, n *node.Node, doc config.Document, options Options, r ui.Reporter) (NodeResult, error) {
 	w := newWork(n, doc, options, r)
 	return w.finish(w.push(ctx))

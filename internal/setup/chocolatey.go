@@ -43,7 +43,7 @@ func chocolateySteps(packages []string, installerURL string) []plan.Step {
 // chocolatey is the node's Chocolatey. choco takes seconds to answer, so the steps share one
 // chocolatey, which remembers the list of installed packages.
 type chocolatey struct {
-	installed map[string]string // version by lower-case name; nil: not asked yet
+	installed map[string]string // the installed versions by lower-case package name; nil: choco was not asked yet
 }
 
 // executable returns the path of choco.exe; found reports whether it exists.

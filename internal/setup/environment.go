@@ -114,7 +114,8 @@ func (s *searchPath) missing(ctx context.Context, n *node.Node) ([]string, error
 	return missing, nil
 }
 
-// canonicalFolder makes different spellings of one folder equal: C:/k/, c:\K.
+// canonicalFolder returns the same text for different spellings of one folder, such as C:/k/ and
+// c:\K.
 func canonicalFolder(folder string) string {
 	folder = strings.ToLower(strings.ReplaceAll(strings.Trim(strings.TrimSpace(folder), `"`), "/", `\`))
 	return strings.TrimRight(folder, `\`)

@@ -152,9 +152,9 @@ func emptyForAny(text string) string {
 	return text
 }
 
-// address turns 10.0.0.0/255.255.255.0, the registry's format, into 10.0.0.0/24, and a
-// network of one address into that address. It returns a range or a keyword (LocalSubnet) in
-// lower case.
+// address returns an address of a rule in one format. It turns 10.0.0.0/255.255.255.0, the
+// registry's format, into 10.0.0.0/24, and a network that has only one address into that address.
+// It returns a range or a keyword (LocalSubnet) in lower case.
 func address(text string) string {
 	host, mask, hasMask := strings.Cut(text, "/")
 	ip, err := netip.ParseAddr(host)

@@ -24,11 +24,12 @@ const (
 	remoteDesktopGroup = "@FirewallAPI.dll,-28752"
 )
 
-// remoteDesktop turns Remote Desktop on or off, as Windows' own settings do: it sets the
-// registry value that allows connections, and the firewall group. In most installations, Windows
-// itself starts the service TermService. If the service is stopped or disabled, turning Remote
-// Desktop on also sets the service to start at boot, and starts it. Turning Remote Desktop off
-// leaves the service as it is, since the registry value makes the service refuse connections.
+// remoteDesktop turns Remote Desktop on or off, as Windows' own settings do: it sets the registry
+// value that allows or denies connections, and turns the firewall group on or off. In most
+// installations, Windows itself starts the service TermService. If the service is stopped or
+// disabled, turning Remote Desktop on also sets the service to start at boot, and starts it.
+// Turning Remote Desktop off leaves the service as it is, since the registry value makes the
+// service refuse connections.
 type remoteDesktop struct{ enable bool }
 
 func (s remoteDesktop) Name() string { return "Remote Desktop" }

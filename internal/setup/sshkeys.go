@@ -127,7 +127,7 @@ func (s keysState) merged() []byte {
 // publicKey is one line of an authorized_keys file.
 type publicKey struct {
 	line string
-	blob string // type and key: two lines with equal blobs have the same key
+	blob string // the type and the key; two lines with equal blobs have the same key
 	key  ssh.PublicKey
 	note string // the comment at the end of the line
 }

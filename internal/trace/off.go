@@ -44,9 +44,9 @@ func (s *off) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	return plan.Change{Needed: true, Summary: text, Detail: detail(decision{is: *is, wanted: was})}, nil
 }
 
-// state returns the record of the service, or nil if there is none, and the service's state on the
-// node, or nil if the service no longer exists. If the settings were changed after the trace was
-// turned on, state returns a *ChangedError unless Options.Force is set.
+// state returns the record of the service and the service's state on the node. The record is nil if
+// there is none; the state is nil if the service no longer exists. If the settings were changed
+// after the trace was turned on, state returns a *ChangedError unless Options.Force is set.
 func (s *off) state(ctx context.Context, n *node.Node) (*tracerecord.Service, *observed, place, error) {
 	r, err := load(ctx, n)
 	if err != nil {

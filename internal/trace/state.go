@@ -27,9 +27,9 @@ const (
 	between
 )
 
-// where compares the state on the node with the record. It returns the entry of the record
-// that applies: the earlier entry if a change from one level to another never took effect.
-// A transaction leaves either the whole old state or the whole new one.
+// where compares the state on the node with the record. It also returns the entry that applies to
+// this state: the earlier entry if a change from one level to another never took effect, otherwise
+// the given entry. A transaction leaves either the whole old state or the whole new one.
 func where(entry tracerecord.Service, is logSettings) (tracerecord.Service, place) {
 	switch {
 	case matches(entry, is, func(c tracerecord.Change) string { return c.After }):

@@ -104,8 +104,8 @@ func (c change) component() *agentv1.SwapComponent {
 	return component
 }
 
-// health returns the service's health check from the node file if the node file has a health check
-// with a timeout for this service, otherwise the default one.
+// health returns the node file's health check for the service. If the node file has none, or none
+// with a timeout, health returns the default.
 func (c change) health() v1alpha1.Health {
 	for _, p := range c.options.Spec.Provisioners {
 		if strings.EqualFold(p.Name, c.name) && p.Health != nil && p.Health.Timeout != nil {

@@ -15,8 +15,8 @@
 // # Trust
 //
 // The base image counts as hostile until its VM has shut down. Its guest is a node like any other,
-// so its replies are checked; the manifest contains facts that only this guest reports. The image's
-// file is made in a folder that only you can access.
+// so its replies are checked. But some facts in the manifest are known only from this guest. The
+// image's file is made in a folder that only you can access.
 package bake
 
 import (
@@ -93,7 +93,7 @@ type oven struct {
 const removeLimit = time.Minute
 
 // Run bakes the image of a node file. If it fails or is interrupted, it leaves no new image, and it
-// removes the temporary VM unless o.KeepVM is set. It returns a report also with an error. If a
+// removes the temporary VM unless o.KeepVM is set. It returns the report even if it fails. If a
 // check before the first step fails, the report has no steps.
 func Run(ctx context.Context, doc config.Document, o Options, r ui.Reporter) (Report, error) {
 	b, err := newOven(ctx, doc, o, r)

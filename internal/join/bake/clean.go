@@ -165,7 +165,7 @@ func (b *oven) wantsKeys() bool {
 	return wanted != nil && len(wanted.AuthorizedKeys) > 0
 }
 
-// keepWantedKeys writes the keys of spec.setup again, and no others.
+// keepWantedKeys writes a new file of authorized keys, with only the keys of spec.setup.
 func (b *oven) keepWantedKeys(ctx context.Context) error {
 	if !b.wantsKeys() || b.options.KeepAuthorizedKeys {
 		return nil

@@ -32,12 +32,12 @@ func temporary(doc config.Document) config.Document {
 func (b *oven) name() string { return b.doc.Node.Metadata.Name }
 
 func (b *oven) makeMachine(ctx context.Context) (string, error) {
-	b.made = true // set before Create, which may fail after it has made a part of the VM
+	b.made = true // set before the call of Create: if Create fails, it may have made a part of the VM
 	report, err := b.options.Machines.Create(ctx, b.doc, b.reporter)
 	if err != nil {
 		return "", err
 	}
-	b.base.path = report.Image // a golden image has been built by now
+	b.base.path = report.Image // by now, Create has built a golden image if none existed
 	return "VM " + report.Name, nil
 }
 

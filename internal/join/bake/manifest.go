@@ -47,7 +47,7 @@ type DiskFile struct {
 	SHA256 string        `json:"sha256"`
 }
 
-// Windows is the Windows in an image, as it reports itself.
+// Windows describes the version of Windows in an image, as the machine reports it.
 type Windows struct {
 	Product      string `json:"product"`
 	Build        string `json:"build"`
@@ -59,7 +59,7 @@ type Binary struct {
 	Path    string `json:"path"`
 	SHA256  string `json:"sha256"`
 	Size    int64  `json:"size"`    // bytes
-	Version string `json:"version"` // as the program reports it; empty: not asked for, or not reported
+	Version string `json:"version"` // the version that the program reports; empty: not requested, or not reported
 }
 
 // takeStock fills in the manifest: the version of Windows, the programs on the machine, the

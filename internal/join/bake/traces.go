@@ -60,7 +60,7 @@ func (o Options) traces(logFolder string) []trace {
 	}
 	for _, path := range join.Identity() {
 		at := strings.LastIndex(path, `\`)
-		if strings.HasSuffix(path, `\pki`) { // the folder stays, with its access list
+		if strings.HasSuffix(path, `\pki`) { // the folder stays, with its access list; its content is a trace
 			traces = append(traces, trace{path, all})
 			continue
 		}

@@ -20,7 +20,7 @@ import (
 type Options struct {
 	Settings  cni.Settings
 	Version   string     // the network's version; "": the default version, or the installed version
-	Manifests []Manifest // used instead of the version's manifest
+	Manifests []Manifest // the manifests to use instead of the version's manifest
 	SHA256    string     // the hash of the version's manifest, if swdt does not know that hash
 	Mirror    string     // the URL or folder of a mirror, which replaces all URLs
 	Store     artifact.Options

@@ -18,7 +18,7 @@ import (
 // RemoveOptions configure a removal.
 type RemoveOptions struct {
 	Network cni.Network
-	CRDs    bool // remove the kinds too, with all objects of these kinds
+	CRDs    bool // also remove the kinds (CustomResourceDefinitions), with all objects of these kinds
 	DryRun  bool
 	Wait    time.Duration // bounds the wait for each object to be gone
 }

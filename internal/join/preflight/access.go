@@ -14,8 +14,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
-// unlessUnreachable returns err, or errReportedElsewhere if the API server does not answer: then all
-// facts about the cluster are unknown, and another check reports the cause.
+// unlessUnreachable returns err, or errReportedElsewhere if the API server does not answer. In the
+// second case, all facts about the cluster are unknown, and another check reports the cause.
 func (f *facts) unlessUnreachable(err error) error {
 	if f.cluster.version.err != nil {
 		return errReportedElsewhere

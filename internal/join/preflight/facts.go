@@ -36,7 +36,7 @@ type nodeFacts struct {
 	clock   Clock         // the node's clock, relative to this machine's clock
 	name    known[string] // the result of node.ObjectName
 
-	features  known[map[string]platform.FeatureState] // by name; only the features that this Windows has
+	features  known[map[string]platform.FeatureState] // states by feature name; only features that this Windows has
 	services  known[map[string]Service]               // by lower-case name
 	processes known[map[uint32]platform.Process]
 	listeners known[[]Listener]

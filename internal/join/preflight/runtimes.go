@@ -64,8 +64,8 @@ func lookAtRuntimes(f *facts) (problems []finding.Finding) {
 	return problems
 }
 
-// needDefender treats an error as reported elsewhere if the user is not elevated: Windows
-// denies access to such users, and another check reports that.
+// needDefender returns the error of reading Defender's settings. If the user is not elevated, it
+// adds errReportedElsewhere: Windows denies such users access, and another check reports that.
 func needDefender(f *facts) error {
 	if f.node.defender.err != nil && !f.node.machine.Elevated {
 		return errors.Join(errReportedElsewhere, f.node.defender.err)

@@ -18,7 +18,7 @@ func (r Report) WriteText(page *ui.Page, name string) error {
 	return finding.Write(page, name, r.Windows, r.Summary(), all)
 }
 
-// Summary returns the report in a few words: 2 errors, 1 warning in 27 checks.
+// Summary returns the report in a few words, such as "2 errors, 1 warning in 27 checks".
 func (r Report) Summary() string {
 	summary := cmp.Or(finding.Counts(r.Problems), "no problems") + fmt.Sprintf(" in %d checks", len(r.Checks))
 	if n := len(r.Skipped); n > 0 {

@@ -39,7 +39,7 @@ func lookAtVersions(f *facts) []finding.Finding {
 	return problems
 }
 
-// parse parses a version with or without v; it returns nil for "".
+// parse parses a version with or without a leading v; it returns nil for "".
 func parse(text string) (*version.Version, error) {
 	if text == "" {
 		return nil, nil
@@ -70,8 +70,8 @@ func skewOfKubelet(kubelet, server *version.Version) []finding.Finding {
 	return []finding.Finding{p}
 }
 
-// skewOfKubeadm compares kubeadm's version with kubelet's and the API server's: kubeadm
-// writes the configuration of a kubelet of its own minor version, and reads the
+// skewOfKubeadm compares kubeadm's version with the versions of kubelet and the API server, since
+// kubeadm writes the configuration of a kubelet of its own minor version, and reads the
 // configuration of the cluster.
 func skewOfKubeadm(kubeadm, kubelet, server *version.Version) []finding.Finding {
 	p := finding.Finding{Evidence: fmt.Sprintf("kubeadm %s, API server %s", kubeadm, server)}

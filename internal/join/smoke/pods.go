@@ -120,7 +120,7 @@ func (w *run) withEvent(ctx context.Context, pod cluster.Pod, state error) error
 	}
 	list, err := w.c.Clientset().CoreV1().Events(pod.Namespace).List(ctx, metav1.ListOptions{Limit: 100,
 		FieldSelector: fields.OneTermEqualSelector("involvedObject.name", pod.Name).String()})
-	if err != nil { // the state is the reason, and the event only explains it
+	if err != nil { // the event would only explain the state, so the state is enough
 		return state
 	}
 	warnings := slices.DeleteFunc(list.Items, func(e corev1.Event) bool {

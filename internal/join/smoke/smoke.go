@@ -59,7 +59,8 @@ type Options struct {
 	Wait time.Duration
 	// Keep leaves the namespace in the cluster, so that the user can look at the pods.
 	Keep bool
-	// Reporter returns the reporter of a node, or of the run for "". nil: nothing is reported.
+	// Reporter returns the reporter of the node with this name; for "", it returns the reporter of
+	// the run. nil: nothing is reported.
 	Reporter func(node string) ui.Reporter
 	// Kubelets gives access to the containers; nil: the cluster that is tested.
 	Kubelets Kubelets

@@ -46,11 +46,11 @@ const firstCompatible = 20348
 // longTerm returns the builds of the long-term servicing channel since firstCompatible.
 func longTerm() []int { return []int{firstCompatible, 26100} }
 
-// Judge returns whether a node runs containers of an image. A node that is newer than Windows
-// Server 2022 runs, with process isolation, images from the previous long-term build up to its own
-// build. Windows Server 2022 and older nodes run only images of their own build. Hyper-V isolation
-// accepts older images too. Revisions may differ. The verdict does not apply to HostProcess
-// containers, which do not use the Windows of their image.
+// Judge returns the verdict on whether a node can run containers of an image. A node that is newer
+// than Windows Server 2022 runs, with process isolation, images from the previous long-term build
+// up to its own build. Windows Server 2022 and older nodes run only images of their own build.
+// Hyper-V isolation accepts older images too. Revisions may differ. The verdict does not apply to
+// HostProcess containers, which do not use the Windows of their image.
 func Judge(host, image Build) Verdict {
 	switch {
 	case image.Major != host.Major || image.Minor != host.Minor:

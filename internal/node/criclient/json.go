@@ -10,8 +10,8 @@ import (
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Message returns a message as JSON in crictl's format: protobuf's JSON mapping, including scalars
-// with their default value, and empty lists and maps, but not unset messages.
+// Message returns a message as JSON in crictl's format. This is protobuf's JSON mapping. It
+// includes scalars with their default value, empty lists and empty maps, but no unset messages.
 func Message(m proto.Message) (json.RawMessage, error) {
 	text, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(m)
 	if err != nil {

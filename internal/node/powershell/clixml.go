@@ -118,7 +118,7 @@ func firstOf(p []byte, tokens ...string) int {
 	return first
 }
 
-// partial returns the length of the longest end of p that is a beginning of the token.
+// partial returns the length of the longest suffix of p that is a prefix of the token.
 func partial(p []byte, token string) int {
 	for n := min(len(token)-1, len(p)); n > 0; n-- {
 		if bytes.HasSuffix(p, []byte(token[:n])) {

@@ -13,7 +13,8 @@ import (
 
 // rule is the set of values that a field may hold.
 type rule struct {
-	// value returns the problem of a value; "": none. nil: every value is valid.
+	// value returns the problem of a field's value, or "" if the value is valid. If the function is
+	// nil, every value is valid.
 	value func(protoreflect.Value) string
 	// most bounds the elements of a repeated field.
 	most int
@@ -180,8 +181,8 @@ var rules = sync.OnceValue(func() map[string]rule {
 	}
 })
 
-// byFullName has the rules by the full names that descriptors hold. A look-up then makes
-// no new string, which matters since a reply can have a hundred thousand fields.
+// byFullName returns the rules by the full names that descriptors hold. So a look-up makes no new
+// string, which matters since a reply can have a hundred thousand fields.
 var byFullName = sync.OnceValue(func() map[protoreflect.FullName]rule {
 	named := map[protoreflect.FullName]rule{}
 	for name, rule := range rules() {

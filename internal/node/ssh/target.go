@@ -72,7 +72,7 @@ type Prompter interface {
 func (o Options) complete() (Options, error) {
 	if o.HomeDir == "" {
 		home, err := localfile.Home()
-		if err != nil { // swdt must never use the current folder's .ssh instead
+		if err != nil { // without a home folder, swdt must not use .ssh in the current folder
 			return o, &RouteError{Where: "your SSH files", Err: err}
 		}
 		o.HomeDir = home

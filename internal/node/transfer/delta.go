@@ -67,9 +67,10 @@ func (d *difference) send(ctx context.Context, part, destination string) (Result
 	return result, err
 }
 
-// Prepare makes ahead of time the patch that a Send of the file will probably use at the latest
-// measured speed of the link. It makes none if that speed is unknown, or if sending the whole file
-// is expected to be faster. If Send does not use the patch, only your machine's time is lost.
+// Prepare makes, ahead of time, the patch that Send will probably choose for the file if the link
+// still has its last measured speed. Prepare makes no patch if that speed is unknown, or if sending
+// the whole file is expected to be faster. If Send does not use the patch, only your machine's time
+// is lost.
 func Prepare(ctx context.Context, n *node.Node, file File) error {
 	s := &sending{node: n, file: file, depot: file.Depot, reporter: ui.Discard{}}
 	base, ok := s.base()

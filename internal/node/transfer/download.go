@@ -189,8 +189,8 @@ func (d *download) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	// A new file keeps its permissions for its owner alone, since it may hold secrets of the node.
-	// A file that replaces another one takes over the permissions of that file.
+	// A new file stays accessible to its owner alone, since it may hold secrets of the node. A file
+	// that replaces another one gets the permissions of the replaced file.
 	if there, err := os.Stat(d.local); err == nil {
 		if err := d.part.Chmod(there.Mode().Perm()); err != nil {
 			return err

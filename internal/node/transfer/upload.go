@@ -30,7 +30,8 @@ type CopyResult struct {
 
 // Upload copies a local file or folder to the node as cp -r does: into the path remote if that path
 // is a folder or ends in a slash, otherwise to that path itself. It skips a file that is already
-// there, continues an interrupted one, and verifies each file before the file gets its final name.
+// there, continues an interrupted copy of a file, and verifies each file before the file gets its
+// final name.
 func Upload(ctx context.Context, n *node.Node, local, remote string, r ui.Reporter) (CopyResult, error) {
 	info, err := os.Stat(local)
 	if err != nil {

@@ -35,8 +35,8 @@ type builder struct {
 	own      []string // files that the build itself seems to change
 }
 
-// maxStops is the number of builds in a row after which a file that changed during each of
-// them is taken for an output of the build.
+// maxStops is the number of consecutive builds after which a file that changed during all of them
+// counts as an output of the build.
 const maxStops = 3
 
 func newBuilder(l *loop, spec *Build) *builder {
@@ -113,7 +113,7 @@ func (b *builder) see(now snapshot) {
 		if !b.watchFolder(folder) {
 			break // no notifications (too many folders, or no local disk): poll finds the changes
 		}
-		b.rescan = b.rescan || !known // no notification reported changes between the look and the start of the watch
+		b.rescan = b.rescan || !known // no notification reports a change between the look and the start of this watch
 	}
 	b.change(changed)
 	b.start()

@@ -43,8 +43,8 @@ type job struct {
 	err error // set once the job has ended
 }
 
-// commit is called by the job when the node is about to be changed. It returns false if the
-// job was superseded, and the node must not be changed.
+// commit must be called right before the job changes the node. It returns false if the job was
+// superseded; the job must then leave the node unchanged.
 func (j *job) commit() bool {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
@@ -139,8 +139,9 @@ func (t *target) unsettled() bool {
 	return false
 }
 
-// do runs the function work as a job in its own goroutine. Afterwards the loop calls the function
-// end, unless the job failed because it was superseded: then do only reports that.
+// do runs the function work as a job in its own goroutine. If the job failed because it was
+// superseded, do only reports that. Otherwise the loop then calls the function end with the
+// duration and the error of the job.
 func (t *target) do(work func(ctx context.Context, j *job) error, end func(took time.Duration, err error)) {
 	ctx, cancel := context.WithCancel(t.ctx)
 	j := &job{cancel: cancel}

@@ -108,8 +108,8 @@ func (s *Server) configure(o Options) *server.Server {
 	return srv
 }
 
-// sessions returns a handler that limits the sessions at a time on each connection. most is the
-// largest number; 0: unlimited.
+// sessions returns a handler that limits how many sessions each connection has at a time. most is
+// the largest number; 0: unlimited.
 func sessions(most int) server.ChannelHandler {
 	if most == 0 {
 		return server.DefaultSessionHandler
