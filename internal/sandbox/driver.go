@@ -27,7 +27,7 @@ type driver struct {
 type running struct {
 	machine    machine
 	prefix     string
-	kubeconfig string // of the cluster, if one was requested
+	kubeconfig string // the cluster's, if a cluster was requested
 	section    string // the part of the node file that follows the credentials
 	close      func()
 }

@@ -95,7 +95,7 @@ func DefaultStateDir() (string, error) {
 		return filepath.Join(state, "swdt", "sandbox"), nil
 	}
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
-		folder, err := localfile.CacheFolder() // %LocalAppData%, ~/Library/Caches
+		folder, err := localfile.CacheFolder() // %LocalAppData% or ~/Library/Caches
 		if err != nil {
 			return "", fmt.Errorf("find a folder for the sandbox: %w; use --state-dir", err)
 		}

@@ -30,7 +30,7 @@ const stopRequest = "stop@swdt.dev"
 
 // ServerOptions are the settings of the SSH server in front of a simulated machine.
 type ServerOptions struct {
-	// Machine is the machine that clients reach. AgentMain makes a machine run an agent.
+	// Machine is the machine that clients reach. To make the machine run an agent, use AgentMain.
 	Machine *simulated.Machine
 	// HostKey identifies the server; NewKey makes one.
 	HostKey ssh.Signer
@@ -102,11 +102,11 @@ type server struct {
 	machine        machine
 	hostKey        ssh.Signer
 	authorizedKeys []ssh.PublicKey
-	ownKeys        func() []ssh.PublicKey // nil: the machine's file is not read
+	ownKeys        func() []ssh.PublicKey // the keys in the machine's own file; nil: not accepted
 	password       string
 	noSFTP         bool
 	forward        bool
-	onStop         func() // for stopRequest; nil: refused
+	onStop         func() // called for a stopRequest; nil: the request is refused
 	log            *slog.Logger
 }
 

@@ -55,7 +55,7 @@ func Authorize(m *simulated.Machine, keys ...ssh.PublicKey) {
 	m.WriteFile(administratorsKeys, text)
 }
 
-// authorizedBy returns the keys that may log in to a machine by its own file.
+// authorizedBy returns the keys in a machine's own file of authorized keys.
 func authorizedBy(m *simulated.Machine) (keys []ssh.PublicKey) {
 	rest, err := m.ReadFile(administratorsKeys)
 	for err == nil && len(rest) > 0 {

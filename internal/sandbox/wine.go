@@ -177,7 +177,7 @@ func (m *wineMachine) session() (session, error) {
 type wineSession struct {
 	prefix *wine.Prefix
 	shell  shellKind
-	ctx    context.Context // of the session: programs end with it
+	ctx    context.Context // the context of the session; programs end with it
 	end    func()
 }
 
@@ -233,7 +233,7 @@ func (s *wineSession) program(ctx context.Context, c platform.Command) (int, err
 	go func() {
 		defer stdin.Close()
 		if c.Stdin != nil {
-			_, _ = io.Copy(stdin, c.Stdin) // ends with the program or with the client
+			_, _ = io.Copy(stdin, c.Stdin) // the copy ends when the program or the client ends
 		}
 	}()
 	err = cmd.Wait()

@@ -115,7 +115,7 @@ func (r *Run) clean(ctx context.Context, c *cluster.Cluster) ([]string, error) {
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, fmt.Errorf("find the namespaces of a run: %w", err)
 		}
-		if id == "" { // e2e.test did not come as far as to make a namespace
+		if id == "" { // e2e.test ended before it made a namespace
 			return nil, nil
 		}
 		r.ID = id
@@ -170,7 +170,7 @@ func (s *Store) tidy(ctx context.Context, c *cluster.Cluster, path string) ([]st
 	}
 	r := &Run{path: path, lock: lock}
 	text, err := readBounded(path + recordEnd)
-	if errors.Is(err, os.ErrNotExist) { // another command was faster
+	if errors.Is(err, os.ErrNotExist) { // another command has already removed the record
 		defer lock.Close()
 		return nil, os.Remove(path + lockEnd)
 	}

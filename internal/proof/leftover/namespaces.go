@@ -66,8 +66,8 @@ func remove(ctx context.Context, c *cluster.Cluster, id string, begun time.Time)
 	return removed, errors.Join(failures...)
 }
 
-// isOf reports whether e2e.test has made the namespace in this run, and it is not being removed. A user
-// can put labels on a namespace, but not change its time.
+// isOf reports whether e2e.test made the namespace in this run. It returns false for a namespace that is
+// already being removed. A user can put labels on a namespace, but cannot change its creation time.
 func isOf(n *corev1.Namespace, id string, begun time.Time) bool {
 	if n.Labels[runLabel] != id || n.Labels[frameworkLabel] == "" || n.UID == "" || n.DeletionTimestamp != nil {
 		return false

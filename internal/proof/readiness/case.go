@@ -19,8 +19,8 @@ func Categories() []string {
 	return []string{Network, Policy, Storage, Scheduling, Identity, HostProcess, Security, NodeItself, Isolation, Devices}
 }
 
-// The needs of cases. Facts of the cluster show whether it has most of them; whether
-// pods reach the internet, and whether the pod network enforces policies, only the case itself shows.
+// The needs of cases. The facts of a cluster show whether it has most of these needs. Only the case
+// itself shows whether pods reach the internet, and whether the pod network enforces policies.
 const (
 	LinuxNode     = "linux-node"     // a Ready Linux node for pods
 	Placement     = "placement"      // pods without a node selector start on Windows nodes only
@@ -68,6 +68,6 @@ type Classic struct {
 	Focus []string `json:"focus"`
 	// Selects is the number of specs that Focus selects.
 	Selects int `json:"selects"`
-	// Fault is how the test case proves less than its description; "" if it does not.
+	// Fault explains why the test case proves less than its description states; "" if it does not.
 	Fault string `json:"fault"`
 }

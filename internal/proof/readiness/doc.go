@@ -9,7 +9,7 @@
 //   - report.go: the result of a run; sonobuoy.go: the same for Sonobuoy
 //   - speclist: recorded lists of specs, and recordspecs, which records them
 //
-// A case is proved by specs of e2e.test or by a probe of swdt. The tests of this package hold each
-// selection against the recorded spec lists of two Kubernetes versions, so a case that selects no spec,
-// other specs than it should, or a spec for Linux alone fails. ADR 38 has the alternatives.
+// A case is proved by specs of e2e.test or by a probe of swdt. The tests of this package apply each
+// selection to the recorded spec lists of two Kubernetes versions. They fail for a case that selects no
+// spec, other specs than it should, or a spec for Linux alone. ADR 38 has the alternatives.
 package readiness

@@ -13,10 +13,10 @@ import (
 type e2eTest struct {
 	c       *cluster.Cluster
 	options trial.Options
-	specs   map[string]suite.Spec // those of the program, by name
+	specs   map[string]suite.Spec // the specs of the program, by name
 }
 
-// E2ETest returns the program e2e.test of the options, whose selection it replaces.
+// E2ETest returns a Suite that runs e2e.test with the options. The Suite replaces their selection.
 func E2ETest(c *cluster.Cluster, o trial.Options) Suite {
 	return &e2eTest{c: c, options: o, specs: map[string]suite.Spec{}}
 }

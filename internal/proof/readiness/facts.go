@@ -28,14 +28,15 @@ const (
 // Facts describe a cluster before its cases run.
 type Facts struct {
 	Server     string // the API server's URL
-	Kubernetes string // its version, such as v1.36.3
+	Kubernetes string // the version of Kubernetes, such as v1.36.3
 	Windows    []cluster.Node
 	Linux      []cluster.Node
 	// Classes are the names of the RuntimeClasses.
 	Classes []string
 	// DefaultStorage reports whether there is a default StorageClass.
 	DefaultStorage bool
-	// Unknown has the reason for each need, such as hyper-v, about which the API server did not answer.
+	// Unknown has the needs, such as hyper-v, about which the API server did not answer, with the
+	// reasons.
 	Unknown map[string]error
 }
 
@@ -76,7 +77,8 @@ func Gather(ctx context.Context, c *cluster.Cluster) (f Facts, err error) {
 	return f, context.Cause(ctx)
 }
 
-// gatherClasses gathers what may stay unknown, such as objects that the user must not list.
+// gatherClasses gathers the facts that may stay unknown, since the user may not be allowed to list
+// their objects.
 func (f *Facts) gatherClasses(ctx context.Context, c *cluster.Cluster) {
 	f.Unknown = map[string]error{}
 	classes, err := c.RuntimeClasses(ctx)

@@ -96,7 +96,7 @@ func (w *run) probe(ctx context.Context) error {
 	report, err := w.Smoke(ctx)
 	var failed *smoke.FailedError
 	if errors.As(err, &failed) {
-		err = nil // the legs have the results
+		err = nil // the report has the failures
 	}
 	for _, i := range pods {
 		w.report.Cases[i].takeLegs(report, legsOf(w.Cases[i].Probe), err)
@@ -200,8 +200,8 @@ func queryLog(ctx context.Context, k Kubelets, node string) error {
 	return nil
 }
 
-// readMetrics looks for kubelet's own metrics, and for the CPU time and memory of the node and, if
-// containers run there, of containers.
+// readMetrics checks that kubelet reports its own metrics, and the CPU time and memory of the node. If
+// containers run on the node, kubelet must also report their CPU time and memory.
 func readMetrics(ctx context.Context, k Kubelets, node string) error {
 	const own, resources = "metrics", "metrics/resource"
 	has, err := readPage(ctx, k, node, own)

@@ -62,7 +62,7 @@ type CaseResult struct {
 // SpecResult is the result of a spec.
 type SpecResult struct {
 	Name    string  `json:"name"`
-	Result  string  `json:"result"`  // as that of a case; notPossible: the spec skipped itself
+	Result  string  `json:"result"`  // the same words as for a case; notPossible: the spec skipped itself
 	Message string  `json:"message"` // "" if the spec passed
 	Seconds float64 `json:"seconds"`
 }
@@ -152,8 +152,8 @@ func (e *ReportError) Error() string {
 
 func (e *ReportError) Unwrap() error { return e.Err }
 
-// ReadReport reads the JSON of a report, and counts its results itself. The parameter name names the
-// file in errors, which are *ReportErrors.
+// ReadReport reads the JSON of a report, and counts its results itself. Its errors are *ReportErrors,
+// which contain name, the name of the file.
 func ReadReport(text []byte, name string) (Report, error) {
 	if len(text) > maxReport {
 		return Report{}, &ReportError{Name: name, Err: fmt.Errorf("it has more than %d bytes", maxReport)}

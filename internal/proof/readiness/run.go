@@ -31,7 +31,7 @@ type Options struct {
 	Suite Suite
 	// Smoke runs the pods of the probes, one on each Windows node.
 	Smoke func(ctx context.Context) (smoke.Report, error)
-	// Kubelets answers the probes of kubelets; nil: the cluster.
+	// Kubelets answers the probes of kubelets; nil: the kubelets of the cluster.
 	Kubelets Kubelets
 	// Assume has needs that the cluster has, whatever its facts show.
 	Assume []string
@@ -45,7 +45,7 @@ type run struct {
 	Options
 	facts  Facts
 	report Report
-	specs  map[string][]Spec // the specs of the cases to run, by the case's ID
+	specs  map[string][]Spec // the specs to run; the keys are the IDs of the cases
 }
 
 // Run proves the cases on a cluster: probes first, then all specs in one process. The report has a

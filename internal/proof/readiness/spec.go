@@ -24,7 +24,8 @@ func (s Spec) Has(label string) bool {
 	return slices.Contains(s.Labels, label) || strings.Contains(s.Name, "["+label+"]")
 }
 
-// Selection selects the specs that have all of Labels, and all of Texts in their names in this order.
+// Selection selects specs by their labels and names. A selected spec has all of Labels, and its name
+// contains all of Texts in this order.
 type Selection struct {
 	Labels []string `json:"labels"`
 	Texts  []string `json:"texts"`
@@ -103,8 +104,8 @@ func (c Case) Select(all []Spec) (selected []Spec, err error) {
 	return selected, nil
 }
 
-// Selected returns the specs that the focus of the classic test case selects, as e2e.test would. The
-// error is that of a focus that is no regular expression.
+// Selected returns the specs that the focus of the classic test case selects, as e2e.test would. It
+// returns an error if the focus is no regular expression.
 func (c Classic) Selected(all []Spec) (selected []Spec, err error) {
 	if len(c.Focus) == 0 {
 		return nil, nil

@@ -28,7 +28,7 @@ const (
 // Binary is a program e2e.test.
 type Binary struct {
 	Path    string `json:"path"`    // absolute
-	Version string `json:"version"` // of Kubernetes, such as v1.36.3
+	Version string `json:"version"` // the version of Kubernetes, such as v1.36.3
 }
 
 // BinaryError reports a file that is not a usable e2e.test.

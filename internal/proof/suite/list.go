@@ -13,13 +13,14 @@ import (
 
 // Spec is one test of the program.
 type Spec struct {
-	Name   string   `json:"name"` // the texts of its containers and its own, as in --list-tests
+	Name   string   `json:"name"` // with the texts of Ginkgo's containers, as in --list-tests
 	Labels []string `json:"labels"`
-	File   string   `json:"file"` // of its source, below test/e2e, such as windows/density.go
+	File   string   `json:"file"` // the source file, below test/e2e, such as windows/density.go
 	Line   int      `json:"line"`
 }
 
-// Sig returns the group that owns the spec, such as sig-windows, by its name; "" if the name has none.
+// Sig returns the group that owns the spec, such as sig-windows. The name of the spec begins with its
+// group; if it does not, Sig returns "".
 func (s Spec) Sig() string {
 	if rest, ok := strings.CutPrefix(s.Name, "[sig-"); ok {
 		if sig, _, ok := strings.Cut(rest, "]"); ok {

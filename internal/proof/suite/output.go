@@ -19,11 +19,11 @@ const (
 )
 
 // Progress is the state of a run, as its output shows it. A spec can print lines that imitate Ginkgo's,
-// so it is a display for people, and no result.
+// so a Progress is only for display, and is not a result.
 type Progress struct {
 	Done, Failed, Skipped int // numbers of specs; Done counts all that have ended
-	Total                 int // of the specs that were selected
-	// Current is the name of the running spec, since Since; "" between specs.
+	Total                 int // the number of selected specs
+	// Current is the name of the spec that has been running since Since; "" between specs.
 	Current string
 	Since   time.Time
 	// Ended is the name of the spec that has just ended, with its outcome; "" if none has.
@@ -41,7 +41,7 @@ type follower struct {
 	state   Progress
 	changed func(Progress)
 
-	afterRule bool // the last line was the rule that precedes the name of a spec
+	afterRule bool // the last line was the horizontal rule that precedes the name of a spec
 }
 
 func newFollower(path string, specs []Spec, changed func(Progress)) (*follower, error) {

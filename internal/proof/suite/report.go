@@ -91,8 +91,8 @@ func readReportFile(path string) (Report, error) {
 	return ReadReport(file, path)
 }
 
-// ReadReport reads a JSON report of Ginkgo 2. The parameter name names the file in errors, which are
-// *ReportErrors. The results are in the order of the report, without specs that filters left out.
+// ReadReport reads a JSON report of Ginkgo 2. Its errors are *ReportErrors, which contain name, the
+// name of the file. The results are in the order of the report, without specs that filters left out.
 func ReadReport(r io.Reader, name string) (Report, error) {
 	bounded := &io.LimitedReader{R: r, N: maxReport}
 	p := &parser{decoder: json.NewDecoder(bounded)}
@@ -118,7 +118,7 @@ type parser struct {
 
 var errShape = errors.New("it has another structure")
 
-// list calls element for each element of a list. null is an empty list.
+// list reads a JSON list, and calls element to read each of its elements. null is an empty list.
 func (p *parser) list(element func() error) error {
 	token, err := p.decoder.Token()
 	if err != nil || token == nil {

@@ -53,7 +53,7 @@ type RunOptions struct {
 type CrashError struct {
 	State  string // such as "exit status 2"
 	Output string // the path of the whole output
-	Lines  string // the lines of it that show why the program ended
+	Lines  string // the lines of the output that show why the program ended
 	Err    error  // why the report cannot be used
 }
 
@@ -199,8 +199,8 @@ func (r Report) harness(success bool, output string) error {
 	return &HarnessError{What: strings.Join(what, "; "), Output: output}
 }
 
-// quoted returns the lines of an output that show why the program ended: the last ones or, if it did not
-// come as far as to run specs, the first ones, since a wrong flag is followed by the list of all flags.
+// quoted returns the lines of an output that show why the program ended. These are the last lines or, if
+// the program ended before it ran specs, the first lines: after a wrong flag, it prints all its flags.
 func quoted(path string) string {
 	file, err := os.Open(path)
 	if err != nil {

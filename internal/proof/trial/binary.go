@@ -35,15 +35,15 @@ type Source struct {
 	Build string
 	// Mirror is a URL or a folder that replaces https://dl.k8s.io, as in a node file.
 	Mirror string
-	// Cache is the folder of programs by their version; "": the user's cache.
+	// Cache is the folder that keeps the programs of all versions; "": the user's cache.
 	Cache string
 }
 
 // NeedsVersion reports whether the version of the cluster decides which program is used.
 func (s Source) NeedsVersion() bool { return s.Path == "" && s.Build == "" }
 
-// find returns the program. version is the API server's, such as v1.36.3; it is not used unless
-// NeedsVersion.
+// find returns the program. version is the API server's, such as v1.36.3; find uses it only if
+// NeedsVersion returns true.
 func (s Source) find(ctx context.Context, version string, r ui.Reporter) (suite.Binary, error) {
 	switch {
 	case s.Path != "":

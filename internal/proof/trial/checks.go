@@ -38,8 +38,8 @@ func problem(name string, severity finding.Severity, where finding.Side, f findi
 	return finding.Problem{Check: name, Where: where, Finding: f.As(severity)}
 }
 
-// version compares the minor versions: e2e.test is made for the API server of its own. One minor version
-// of difference is a warning, more is an error.
+// version compares the minor versions of e2e.test and the API server, since e2e.test is made for API
+// servers of its own version. One minor version of difference is a warning, more is an error.
 func (f facts) version() []finding.Problem {
 	ours, ok := minor(f.binary.Version)
 	theirs, also := minor(f.kubernetes)

@@ -20,11 +20,11 @@ const (
 // history has the durations of specs in earlier runs, for estimates.
 type history struct {
 	path  string
-	known map[string]float64 // seconds by the spec's name
+	known map[string]float64 // the durations in seconds, by the spec's name
 }
 
-// openHistory reads the durations of earlier runs. Without them there is no estimate but a guess, so an
-// unreadable file is an empty one.
+// openHistory reads the durations of earlier runs. An unreadable file counts as empty, since its loss
+// only makes estimates worse.
 func openHistory(path string) history {
 	h := history{path: path, known: map[string]float64{}}
 	if info, err := os.Stat(path); err != nil || info.Size() > maxHistory {
@@ -47,7 +47,7 @@ func defaultHistory() string {
 	return filepath.Join(cache, "swdt", "e2e", "durations.json")
 }
 
-// add takes in the durations of a run.
+// add adds the durations of a run.
 func (h history) add(r suite.Report) {
 	for _, result := range r.Results {
 		if result.Outcome != suite.Passed && result.Outcome != suite.Failed {

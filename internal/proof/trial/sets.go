@@ -14,8 +14,8 @@ type Set struct {
 }
 
 // Sets returns all named sets. Specs for Linux alone, and those that disturb the whole cluster, are in no
-// set but sig-windows. Labels select specs in every Kubernetes version since 1.29; LinuxOnly is no label,
-// but a word of names.
+// set but sig-windows. Labels select specs in every Kubernetes version since 1.29. LinuxOnly is not a
+// label, but a word in the names of specs.
 func Sets() []Set {
 	const notHere = " && !Disruptive && !Flaky && !/^Feature:/"
 	linuxOnly := []string{`\[LinuxOnly\]`}

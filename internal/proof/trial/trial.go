@@ -259,7 +259,7 @@ type trial struct {
 	history history
 }
 
-// runs makes the runs, and returns their reports, also that of a run that failed.
+// runs makes the runs and returns their reports, including the report of a run that failed.
 func (t *trial) runs(ctx context.Context) (all []suite.Report, err error) {
 	for n := 1; n <= t.Runs; n++ {
 		label := ""

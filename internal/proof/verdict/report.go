@@ -113,7 +113,8 @@ func (r Report) Names() []string {
 }
 
 const (
-	// shownPassed is the largest number of specs that passed for which the text has lines.
+	// shownPassed is the maximum number of passed specs that the text lists. If more have
+	// passed, it lists none of them, except in the format wide.
 	shownPassed = 20
 	// shownMessage bounds a message in the text, in bytes.
 	shownMessage = 200

@@ -29,12 +29,12 @@ type Spec struct {
 	Verdict Verdict `json:"verdict"`
 	// Message is the last failure, or the reason why the spec was skipped or not run; "" if it passed.
 	Message  string `json:"message"`
-	Location string `json:"location"` // of the failure in the source, as FILE:LINE
+	Location string `json:"location"` // the place of the failure in the source, as FILE:LINE
 	// Counts are the numbers of runs by their outcome.
 	Counts  Counts `json:"counts"`
-	Seconds Spread `json:"seconds"` // of the runs in which the spec passed or failed
+	Seconds Spread `json:"seconds"` // the durations of the runs in which the spec passed or failed
 	Tries   []Try  `json:"tries"`   // in the order of the runs
-	Output  string `json:"output"`  // of the last run in which the spec failed, shortened
+	Output  string `json:"output"`  // the output of the last run in which the spec failed, shortened
 }
 
 // Counts are numbers of runs.

@@ -38,7 +38,7 @@ import (
 
 // Options are the settings of a cluster. With the zero value, the cluster is a realistic one.
 type Options struct {
-	Version string // of the API server; default: DefaultVersion
+	Version string // the version of the API server; default: DefaultVersion
 	// Address to listen on; default: a free port of 127.0.0.1.
 	Address string
 	// Names are further names and addresses in the server's certificate, such as

@@ -9,7 +9,7 @@ import (
 type Request struct {
 	Verb        string // get, list, watch, create, update, patch, delete, deletecollection
 	Group       string // empty: core
-	Resource    string // nodes; empty for a path that is not a resource, such as /version
+	Resource    string // such as nodes; empty for a path that is not a resource, such as /version
 	Subresource string // status, eviction, …
 	Namespace   string
 	Name        string
@@ -21,7 +21,7 @@ type Request struct {
 // Verdict decides what happens to a request. The zero Verdict lets the request continue; the fields
 // can be combined.
 type Verdict struct {
-	// Delay delays the request; it comes before the other fields.
+	// Delay delays the request, before the other fields take effect.
 	Delay time.Duration
 	// Drop cuts the connection without an answer.
 	Drop bool

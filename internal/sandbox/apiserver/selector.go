@@ -33,7 +33,7 @@ func selector(query url.Values) (func(object) bool, error) {
 	}, nil
 }
 
-// objectFields are an object's fields by path: spec.nodeName.
+// objectFields are an object's fields by path, such as spec.nodeName.
 type objectFields object
 
 func (o objectFields) Has(path string) bool {

@@ -84,7 +84,7 @@ func (s *watcher) stream(r *http.Request, from int64, timeout <-chan time.Time) 
 	for {
 		changes, changed, ok := s.c.store.since(from)
 		if !ok {
-			return // the client lists the objects again
+			return // the history is too short, so the client must list the objects again
 		}
 		for _, event := range changes {
 			from = event.version

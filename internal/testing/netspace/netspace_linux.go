@@ -178,7 +178,7 @@ func (s Station) Listen(t *testing.T, port uint16) {
 }
 
 // Read connects from the station to another machine, and returns the first bytes that the other machine
-// sends: the station's address if the other machine is a station that listens.
+// sends. If the other machine is a station that listens, it sends the address of s.
 func (s Station) Read(to netip.AddrPort, timeout time.Duration) (text string, err error) {
 	err = s.Do(func() error {
 		conn, err := net.DialTimeout("tcp", to.String(), timeout)

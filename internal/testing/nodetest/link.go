@@ -37,7 +37,7 @@ type shaped struct {
 
 	mu   sync.Mutex
 	sent int64
-	free time.Time // when the line will have sent all writes so far
+	free time.Time // the time at which the line will have sent all writes so far
 }
 
 type packet struct {

@@ -344,7 +344,7 @@ func (n *Node) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Clien
 
 type explained struct {
 	grpc.ClientStream
-	ctx  context.Context // the caller's; gRPC ends the stream's own context when the stream ends
+	ctx  context.Context // the caller's context: gRPC ends the stream's own context when the stream ends
 	node *Node
 }
 

@@ -33,7 +33,7 @@ func Session(op simulated.Operation) bool { return strings.HasPrefix(op.Process,
 type Point struct {
 	asker      string
 	kind       simulated.Kind
-	target     string // without its random parts
+	target     string // the operation's target, without its random parts
 	occurrence int
 }
 

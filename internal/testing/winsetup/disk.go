@@ -15,7 +15,7 @@ const (
 // Partition is a partition to make.
 type Partition struct {
 	Kind         string // EFI, MSR or Primary
-	Windows      bool   // Windows is installed in it
+	Windows      bool   // Windows is installed in this partition
 	Offset, Size int64  // in bytes
 }
 

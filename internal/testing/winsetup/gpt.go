@@ -87,9 +87,9 @@ func protection(last int64) []byte {
 	return data
 }
 
-// header returns one of the two headers of a table. The parameter at is the header's sector, and
-// other is the sector of the other header. tableAt is the first sector of the table, and last is the
-// last sector of the disk.
+// header returns one of the two headers of a table. Its arguments are sectors of the disk: the sector
+// of this header (at) and of the other header (other), the first sector of the table (tableAt), and
+// the last sector of the disk (last).
 func header(table []byte, at, other, tableAt, last int64) []byte {
 	var out bytes.Buffer
 	out.WriteString("EFI PART")

@@ -52,8 +52,8 @@ func (a answers) logon() (Logon, error) {
 	return Logon{ComputerName: name, Password: password, Script: script}, err
 }
 
-// decoded returns the password in an element. If PlainText is not true, the element's value is the
-// password and then suffix, the name of the element, as base64 of UTF-16.
+// decoded returns the password in an element. If PlainText is not true, the element's value is encoded
+// as base64 of UTF-16, and suffix, the name of the element, follows the password.
 func decoded(e *element, suffix string) (string, error) {
 	text := e.text("Value")
 	if e.text("PlainText") == "true" {

@@ -30,7 +30,7 @@ import (
 // The files that Setup looks for on CDs.
 const (
 	answerFile      = "Autounattend.xml" // while Setup installs
-	firstStartFile  = "Unattend.xml"     // when a generalised image starts
+	firstStartFile  = "Unattend.xml"     // when a generalised image starts for the first time
 	imageFile       = "sources/install.wim"
 	mostAnswerBytes = 1 << 20
 )
@@ -203,8 +203,9 @@ func (a answers) edition(images []wim.Image, mode Mode) (string, error) {
 		"The image "+data.text("Key")+" "+strconv.Quote(wanted)+" of the answer file is not on the media.")
 }
 
-// checkKey returns the screen that asks for the license or for a product key, unless the answers accept
-// the license and have a product key exactly if the edition needs one.
+// checkKey returns the screen that asks for the license, unless the answers accept the license. It
+// returns a screen about the product key if the edition needs a key and the answers have none, or if
+// the edition needs no key and the answers have one.
 func (a answers) checkKey(image wim.Image) error {
 	user := a.setup("UserData")
 	evaluation := strings.HasSuffix(image.Edition, "Eval")

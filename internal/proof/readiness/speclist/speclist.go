@@ -1,5 +1,5 @@
 // Package speclist reads and writes recorded lists of the specs of e2e.test, one for each Kubernetes
-// version, against which the tests of package readiness hold its cases.
+// version. With these lists, the tests of package readiness check its cases.
 //
 //   - speclist.go: the format of a recorded list
 //   - record.go: the specs that a program e2e.test has
@@ -29,7 +29,7 @@ const (
 
 // List has the specs of one version of e2e.test, in the order of their names.
 type List struct {
-	Version string // of Kubernetes, such as v1.36.3
+	Version string // the version of Kubernetes, such as v1.36.3
 	Specs   []readiness.Spec
 }
 
