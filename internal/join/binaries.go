@@ -28,8 +28,8 @@ type binaries struct {
 	name   string
 	folder string // on the machine
 	wishes []artifact.Wish
-	// needsRestart has the name of the service to restart for each program whose service has
-	// another name than the program.
+	// needsRestart maps a program to the service that must be restarted. It has only the programs
+	// whose service has another name than the program.
 	needsRestart map[string]string // by file name
 	// exchanged is set if config.toml is replaced along with containerd.
 	exchanged bool

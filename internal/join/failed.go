@@ -26,8 +26,7 @@ type FailedError struct {
 	// of that log on the node.
 	Log     []string
 	LogFile string
-	// Conditions are the conditions of the Node whose status differs from their status on a Ready
-	// node.
+	// Conditions are those conditions of the Node that have another status than on a Ready node.
 	Conditions []cluster.Condition
 	// Cause is the likely cause; empty: not known.
 	Cause string
@@ -106,8 +105,8 @@ func neverStarted(s *agentv1.ServiceReply) bool {
 	return s.GetStatus().GetExitCode() == errorServiceNeverStarted
 }
 
-// badConditions returns the conditions of the Node whose status differs from their status on a
-// Ready node. It returns none if the cluster cannot be asked.
+// badConditions returns those conditions of the Node that have another status than on a Ready node.
+// It returns none if the cluster cannot be asked.
 func (j *joining) badConditions(ctx context.Context, n *node.Node) []cluster.Condition {
 	name, err := j.nodeName(ctx, n)
 	if err != nil || j.options.Cluster == nil {

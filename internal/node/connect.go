@@ -52,7 +52,7 @@ func Connect(ctx context.Context, doc config.Document, opts Options) (*Node, err
 // itself. An agent that has ended by itself has released everything that it held on the node, such
 // as the node's lock, so that the next agent can take the lock.
 func (n *Node) Close() error {
-	if n.caller == nil { // Connect has not made n, as in tests
+	if n.caller == nil { // n was not made by Connect, as in tests
 		return nil
 	}
 	l := n.caller.swap(nil)

@@ -158,8 +158,8 @@ func (n *Node) notAnswered(ctx, limited context.Context, output string, err erro
 	}
 }
 
-// silent returns a *silentError with the output and the exit code of a failed start. It returns err
-// unchanged if err does not report that another program answered.
+// silent returns err unchanged unless err reports that another program answered. In that case, it
+// returns a *silentError with the output and the exit code of the failed start.
 func silent(ctx context.Context, agent *ssh.Process, err error) error {
 	var none *handshake.NoAgentError
 	var other *handshake.HashMismatchError

@@ -14,8 +14,8 @@ import (
 const (
 	rebootPoll    = 2 * time.Second
 	rebootAttempt = 30 * time.Second // bounds one attempt to read the boot id
-	// A machine that boots may reject a login for a while. The logins are bounded
-	// because rejected ones can lock the account.
+	// A machine that boots may reject a login for a while. The logins are bounded because rejected
+	// logins can lock the account.
 	rebootLogins = 5
 )
 

@@ -53,8 +53,8 @@ type Options struct {
 	// binaries are asked for their version. nil: not called.
 	Healthy func()
 	// Cluster is asked, after the swap, whether the node is Ready with a lease that its new kubelet
-	// renewed. If the node is not, the push puts the previous binaries back. nil: the push does not
-	// ask an API server.
+	// renewed. If that is not the case, the push puts the previous binaries back. nil: the push
+	// does not ask an API server.
 	Cluster Cluster
 	// Drain makes the push evict the node's pods before it stops anything; pods may
 	// return afterwards. nil: pods are not evicted.

@@ -20,7 +20,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm"
 )
 
-// baseImage is the image over which the temporary VM is made.
+// baseImage is the image on which the temporary VM is based.
 type baseImage struct {
 	path string // empty: swdt builds a golden image when it makes the VM
 	size int64  // bytes

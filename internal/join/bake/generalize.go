@@ -30,7 +30,7 @@ func (b *oven) generalize(ctx context.Context) (string, error) {
 	}
 	bounded, cancel := context.WithTimeout(ctx, sysprepLimit)
 	defer cancel()
-	// start /wait waits for sysprep, which is no console program.
+	// cmd waits for sysprep only with start /wait, since sysprep is no console program.
 	err = b.node.Retire(bounded, b.removeTraces, "cmd /c start /wait "+sysprepExe+
 		" /generalize /oobe /shutdown /mode:vm /quiet /unattend:"+answersPath)
 	if err != nil {

@@ -12,9 +12,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
-// gatherCertificates looks from this machine at the certificates that the API server presents at the
-// addresses that the node will use. An address that only the node can reach remains unknown, and so
-// does a name without an address. gatherCertificates returns an error only if ctx has ended.
+// gatherCertificates looks from this machine at the certificates that the API server presents at
+// the addresses that the node will use. The certificate is unknown for an address that only the
+// node can reach, and for a name without an address. gatherCertificates returns an error only if
+// ctx has ended.
 func gatherCertificates(ctx context.Context, in Input, f *facts) error {
 	if f.cluster.version.err != nil {
 		return ctx.Err()

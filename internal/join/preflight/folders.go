@@ -139,8 +139,8 @@ func (c Changeable) problem() finding.Finding {
 	}
 }
 
-// accountNames replaces SDDL's abbreviations of some accounts that every Windows has by the names
-// of these accounts.
+// accountNames returns the accounts for people: it replaces the abbreviations that SDDL has for
+// some accounts of every Windows by the names of these accounts.
 func accountNames(sids []string) (names []string) {
 	known := map[string]string{"BU": "Users", "AU": "Authenticated Users", "WD": "Everyone", "IU": "Interactive"}
 	for _, sid := range sids {

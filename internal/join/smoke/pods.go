@@ -221,8 +221,8 @@ func (s *starting) pullFailed(c corev1.ContainerStatus) *failure {
 	return f
 }
 
-// over returns the failure of a pod whose container has ended meanwhile, or nil. The kubelet reports the
-// end of a container some seconds late.
+// over returns the failure of a pod whose container has ended in the meantime; nil if the container
+// still runs. The kubelet reports the end of a container some seconds late.
 func (w *run) over(ctx context.Context, pod cluster.Pod) error {
 	p, err := w.c.Clientset().CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 	if err != nil { // the caller already has another error to return

@@ -62,7 +62,7 @@ type Options struct {
 	// Reporter returns the reporter of the node with this name; for "", it returns the reporter of
 	// the run. nil: nothing is reported.
 	Reporter func(node string) ui.Reporter
-	// Kubelets gives access to the containers; nil: the cluster that is tested.
+	// Kubelets gives access to the containers; nil: swdt uses the API server of the tested cluster.
 	Kubelets Kubelets
 }
 
@@ -109,7 +109,7 @@ type server struct {
 	err   error
 }
 
-// Run tests the cluster. Unless o.Keep is set, it removes everything that it has made, also if it
+// Run tests the cluster. Unless o.Keep is set, it removes everything that it has made, even if it
 // fails or ctx ends. The report has the legs of all nodes. The error is a *FailedError if a leg did
 // not pass. Any other error means that the test could not be made or was interrupted, or that the
 // removal failed.

@@ -125,7 +125,7 @@ func (c *Client) Platform(ctx context.Context, id string) (Platform, error) {
 	return info.ImageSpec, nil
 }
 
-// On returns the verdict whether a node can run an image of this platform. host is the Windows
+// On returns the verdict on whether a node can run an image of this platform. host is the Windows
 // build of that node.
 func (p Platform) On(host string) Verdict {
 	if p.OS != "" && p.OS != "windows" {

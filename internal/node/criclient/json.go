@@ -17,7 +17,7 @@ func Message(m proto.Message) (json.RawMessage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write the runtime's answer as JSON: %w", err)
 	}
-	var out bytes.Buffer // json.Compact makes the spacing stable; the spacing of protobuf's output is not
+	var out bytes.Buffer // protobuf varies the spacing of its output; json.Compact makes the spacing stable
 	if err := json.Compact(&out, text); err != nil {
 		return nil, fmt.Errorf("write the runtime's answer as JSON: %w", err)
 	}

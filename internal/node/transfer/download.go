@@ -165,7 +165,7 @@ type download struct {
 	info          *agentv1.FileInfo
 	remote, local string
 	hash          *agentv1.HashReply
-	part          *os.File // the incomplete copy, in the folder of local
+	part          *os.File // the incomplete copy, in the same folder as the path local
 	own           bool     // no later copy may continue this part, so run removes it after a failure
 }
 

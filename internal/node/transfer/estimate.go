@@ -25,8 +25,8 @@ const (
 
 	// filesKnown bounds the number of programs whose patch sizes are remembered.
 	filesKnown = 64
-	// bound is a factor. Something other than the link slowed a send if the send took longer than
-	// the time of the link alone multiplied by this factor.
+	// bound is a factor. If a send took longer than the time of the link alone multiplied by this
+	// factor, something other than the link slowed the send.
 	bound = 1.2
 	// nearly is a factor. Compressing is chosen if its time is below the time of sending
 	// uncompressed multiplied by this factor, since other users share the link.

@@ -25,7 +25,7 @@ type binary struct {
 	seen    fs.FileInfo // the file at the last look; nil: it did not exist
 	looked  bool        // look has run at least once
 	taken   fs.FileInfo // the version of the file that was last taken for a push
-	version int         // counts the versions taken
+	version int         // the number of versions that were taken so far
 	pending bool
 	since   time.Time // when the pending change was first noticed
 	still   bool      // the file has not changed for long enough
@@ -77,7 +77,7 @@ func (b *binary) look() {
 	b.looked, b.seen = true, info
 	b.forget()
 	if info != nil && same(info, b.taken) {
-		b.pending = false // the file is back to the version taken
+		b.pending = false // the file has the taken version again
 		b.evaluate()
 		return
 	}
