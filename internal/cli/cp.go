@@ -126,7 +126,7 @@ func checkPlaces(from, to place) error {
 	return nil
 }
 
-// onNode returns the node that is named before the colon, or all nodes for anyNode.
+// onNode returns the node that is named before the colon. If the name is anyNode, it returns all nodes.
 func onNode(documents []config.Document, name string) ([]config.Document, error) {
 	for _, document := range documents {
 		if document.Node.Metadata.Name == name {

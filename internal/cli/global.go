@@ -24,8 +24,8 @@ const configVariable = "SWDT_CONFIG"
 // dryRunFlag is for the commands that canDryRun marks: they show what they would change.
 const dryRunFlag = "dry-run"
 
-// fileList is a flag for files. A value with commas is a list of files only if no
-// file has that whole name and every part of it is a file.
+// fileList is a flag for files. A value with commas is a list of files only if every
+// part between commas is a file, and no file has the whole value as its name.
 type fileList []string
 
 func (f *fileList) String() string { return strings.Join(*f, " ") }

@@ -117,7 +117,7 @@ func (a *app) runInside(ctx context.Context, o *insideOptions, name string, work
 	return nil
 }
 
-// oneNode begins a command that works on exactly one node.
+// oneNode begins a command that works on exactly one node; because is the reason for this limit.
 func (a *app) oneNode(because string) (*session, error) {
 	s, err := a.begin()
 	if err != nil {

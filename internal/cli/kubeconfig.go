@@ -35,8 +35,8 @@ func (o *clusterOptions) open() (*cluster.Cluster, error) {
 // named reports whether the command line names the cluster.
 func (o *clusterOptions) named() bool { return o.kubeconfig != "" || o.context != "" }
 
-// readinessUnchecked is the part of a warning that names the check that a command skips if it
-// has no cluster.
+// readinessUnchecked is a part of a warning. It names the check that a command skips if it has no
+// cluster.
 const readinessUnchecked = "whether the node is Ready is not checked"
 
 // impliedClusterTimeout limits the wait for a cluster that the command line does not name.

@@ -25,7 +25,8 @@ type output struct {
 	// records reports whether documents are printed one by one as they arrive, instead
 	// of one document at the end.
 	records bool
-	// modes are the documents that the command prints instead if certain flags are set.
+	// modes are the documents that the command prints instead of document if certain flags
+	// are set.
 	modes []mode
 	// wide reports whether -o wide prints more columns.
 	wide bool

@@ -218,7 +218,7 @@ func (a *app) onTargets(ctx context.Context, work vmAction) error {
 	return a.onNamed(ctx, machines, documents, work)
 }
 
-// onNamed does the work on the VMs with the names of documents.
+// onNamed does the work on the VMs of these documents.
 func (a *app) onNamed(
 	ctx context.Context, machines *vm.Machines, documents []config.Document, work vmAction,
 ) error {

@@ -199,7 +199,7 @@ func (a *app) runVMDelete(ctx context.Context, yes bool) error {
 	})
 }
 
-// deleteQuestion asks whether to delete VMs, some of which swdt has only adopted.
+// deleteQuestion returns the question whether to delete VMs. swdt has only adopted those in adopted.
 func deleteQuestion(names, adopted []string) string {
 	made := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(adopted, name) })
 	release := "release " + severalVMs(len(adopted)) + ", whose domains stay: " + strings.Join(adopted, ", ") + "?"

@@ -83,7 +83,7 @@ func (c *Cluster) MissingName(ctx context.Context, name, address string) (names 
 	return nil, fmt.Errorf("look at the certificate of the API server at %s: %w", address, err)
 }
 
-// namesOf returns the names and addresses of a certificate; never empty.
+// namesOf returns the names and addresses in a certificate. The result is never empty.
 func namesOf(certificate *x509.Certificate) []string {
 	names := append([]string{}, certificate.DNSNames...)
 	for _, ip := range certificate.IPAddresses {

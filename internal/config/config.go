@@ -37,9 +37,9 @@ type Document struct {
 	Line int
 	// Warnings are complete lines for the user: file:line: field: problem; remedy.
 	Warnings []string
-	// OtherMeanings are also complete lines for the user. Each describes what `swdt
-	// setup` does because of a field that may have had another meaning in the swdt
-	// that the file was written for.
+	// OtherMeanings are complete lines for the user, like Warnings. Each describes what
+	// `swdt setup` does because of a field that may have had another meaning in the swdt
+	// for which the file was written.
 	OtherMeanings []string
 	// KnownHosts is the path of a known_hosts file for this node alone. If the path is "",
 	// swdt uses the user's known_hosts. AcceptNewHostKey reports whether the file at
@@ -84,7 +84,7 @@ func (e *Error) Error() string {
 
 // Problem is an error in the node files or, in a warning, a possible improvement.
 type Problem struct {
-	File   string `json:"file"`  // "": the problem is not in a file, but in a flag or the default lookup
+	File   string `json:"file"`  // "" for a problem of a flag, or if no default file was found
 	Line   int    `json:"line"`  // 0: the problem concerns no line, but the whole file or no file
 	Field  string `json:"field"` // such as spec.kubernetes.provisioners[1].destination; may be empty
 	What   string `json:"what"`

@@ -161,7 +161,7 @@ func (o *older) left(n *yaml.Node, path, kind string) (lines []string) {
 	return lines
 }
 
-// whyLeft returns the reason why the field at a path, which has no indices, is not carried over.
+// whyLeft returns the reason why a field is not carried over. path is the field's path without indices.
 func (o *older) whyLeft(path string) string {
 	reasons := map[string]string{
 		"metadata.namespace":                  "a document has no namespace",

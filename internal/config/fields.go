@@ -33,8 +33,8 @@ func knownFields() map[string]bool {
 	return names
 }
 
-// fieldHomes returns, for the name of each field of the node file, the parents that have a field
-// of this name: for username, spec.credentials.
+// fieldHomes returns the parents of each field of the node file. The keys are the names of the
+// fields. The parent of username, for example, is spec.credentials.
 func fieldHomes() map[string][]string {
 	homes := map[string][]string{}
 	var collect func(t reflect.Type, path string)

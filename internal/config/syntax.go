@@ -129,7 +129,7 @@ func isEscape(text string) bool {
 }
 
 // inSingleQuotes returns the remedy for a value with backslashes. The remedy includes the value
-// only if backslashFields has the field, which then holds no secret.
+// only if the field is one of backslashFields, since these hold no secrets.
 func inSingleQuotes(key, value string) string {
 	text, _, closed := strings.Cut(strings.TrimPrefix(value, `"`), `"`)
 	if !closed || !slices.Contains(backslashFields(), key) {

@@ -32,8 +32,8 @@ type Report struct {
 	Containers []Container `json:"containers"`
 	// Changes describes the changes that Create has made.
 	Changes []string `json:"changes"`
-	// Differences are the fields of the document whose values the cluster does not have. Only the
-	// status has them.
+	// Differences are the fields of the document whose values the cluster does not have. Only
+	// reports on the status of a cluster have them.
 	Differences []config.Problem `json:"differences"`
 }
 

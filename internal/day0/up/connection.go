@@ -66,7 +66,7 @@ func (w *work) connectEarly(ctx context.Context, all []*stage) {
 	}
 }
 
-// foundBefore reports whether an earlier run has made the things of all stages that s needs.
+// foundBefore reports whether an earlier run has completed all stages that s needs.
 func (w *work) foundBefore(s *stage) bool {
 	for _, needed := range s.needs {
 		if needed != nil && w.notes.now().Stages[label(needed.kind, needed.node)] != succeeded {

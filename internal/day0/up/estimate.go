@@ -34,7 +34,7 @@ func (w *work) run(ctx context.Context, all []*stage) ([]Stage, error) {
 	return results, err
 }
 
-// estimate makes a stage know how long it took earlier, and record how far it has come.
+// estimate gives a stage the durations of earlier runs, and makes the stage record its progress.
 func (w *work) estimate(s *stage) {
 	stage := label(s.kind, s.node)
 	if w.command == "up" {
@@ -95,7 +95,7 @@ func (w *work) comparable(s *stage) string {
 }
 
 // timesOf returns the name under which the times of a stage are stored. found reports whether an
-// earlier run has already made the stage's thing.
+// earlier run has already completed the stage.
 func (w *work) timesOf(s *stage, found, downloads bool) string {
 	kind := fmt.Sprintf("%s %s: %s", w.command, w.name(), label(s.kind, s.node))
 	if found {

@@ -59,7 +59,7 @@ type nodeAddress struct {
 	address netip.Addr
 }
 
-// addresses returns the IP addresses of a node and of the API server that the node's document has.
+// addresses returns the IP addresses in a node's document: those of the node and of the API server.
 func addresses(document config.Document) (found []nodeAddress) {
 	spec := document.Node.Spec
 	texts := []struct{ field, text string }{

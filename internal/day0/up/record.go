@@ -28,8 +28,8 @@ type record struct {
 	Stages map[string]progress `json:"stages,omitempty"`
 }
 
-// progress is how far a stage of Up has come since the stage's thing was last removed; "" if the stage
-// has not begun.
+// progress is how far a stage of Up has come since Down last removed the result of the stage; "" if the
+// stage has not begun.
 type progress string
 
 const (

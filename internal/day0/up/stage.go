@@ -42,8 +42,8 @@ type stage struct {
 	// download. elapsed is the time that the stage has run so far. If no earlier run is known, before is
 	// nil or returns 0.
 	before func(elapsed time.Duration, downloads bool) time.Duration
-	// found reports whether an earlier run has made the stage's thing, and resumed whether an earlier run
-	// has only begun to. They only serve estimates.
+	// found reports whether an earlier run has completed the stage. resumed reports whether an earlier run
+	// has begun the stage, but not completed it. Both only serve estimates.
 	found, resumed bool
 
 	ended  chan struct{} // closed when result is set

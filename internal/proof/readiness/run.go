@@ -33,7 +33,7 @@ type Options struct {
 	Smoke func(ctx context.Context) (smoke.Report, error)
 	// Kubelets answers the probes of kubelets; nil: the kubelets of the cluster.
 	Kubelets Kubelets
-	// Assume has needs that the cluster has, whatever its facts show.
+	// Assume lists the needs that the cluster is assumed to have, whatever its facts show.
 	Assume []string
 	// Disruptive allows cases that disturb nodes.
 	Disruptive bool

@@ -38,7 +38,7 @@ type Options struct {
 	Kubeconfig, Context string
 	// Folder is an empty folder for the results; it is made if it does not exist.
 	Folder string
-	// Runs is the number of runs, or the largest one if Until is set. 0: one run.
+	// Runs is the number of runs; if Until is set, it is the maximum. 0: one run.
 	Runs  int
 	Until Until
 	// Taints are keys of taints of nodes on which the specs do not have to run.
