@@ -44,8 +44,8 @@ const impliedClusterTimeout = 3 * time.Second
 
 // optionalCluster returns the cluster for a command that also works without a cluster. It returns nil
 // if neither a flag nor KUBECONFIG names a cluster, or if the cluster that only KUBECONFIG
-// names cannot be used. In the second case it prints a warning that contains without, a
-// description of the work that the command leaves out.
+// names cannot be used. In the second case it prints a warning. The last argument is the part of
+// this warning that describes the work that the command leaves out.
 func (a *app) optionalCluster(ctx context.Context, o *clusterOptions, r ui.Reporter, without string) (*cluster.Cluster,
 	error) {
 	return a.optionalClusterOnce(ctx, o, r, without, func(ctx context.Context, found *cluster.Cluster) error {

@@ -63,8 +63,8 @@ func (f networkFiles) session(a *app) (*session, error) {
 	return a.sessionFor(chosen)
 }
 
-// open returns the cluster of the flags --kubeconfig and --context or, without them, that of the
-// document, as `swdt up` finds it.
+// open returns the cluster that the flags --kubeconfig and --context select. Without these flags, it
+// returns the cluster of the document, as `swdt up` finds it.
 func (f networkFiles) open(ctx context.Context, a *app, o *clusterOptions) (*cluster.Cluster, error) {
 	if f.cluster == nil || o.named() {
 		return o.open()

@@ -35,8 +35,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/media"
 )
 
-// outputs declares what each command prints, by the command's name without swdt. A test fails for
-// a command that is missing in outputs, since the command would have no schema.
+// outputs declares what each command prints. The keys are the commands' names without swdt. A test
+// fails for a command that is missing in outputs, since the command would have no schema.
 func outputs() map[string]output {
 	none := output{}
 	yaml, json := output{formats: []string{result.YAML}}, output{formats: []string{result.JSON}}

@@ -12,9 +12,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
-// remedies returns text with its commands as this user can paste them: with the
-// flags of this invocation, and for the given node alone, or for several nodes separated
-// by commas. An empty node stands for the nodes of the invocation.
+// remedies returns a text whose commands this user can paste. It adds the flags of this
+// invocation to each command, and limits the command to node, which may be several nodes
+// separated by commas. If node is "", the command is for the nodes of this invocation.
 func (a *app) remedies(node, text string) string {
 	return remedy.Rewrite(text, func(args []string) string { return a.commandLine(node, args) })
 }

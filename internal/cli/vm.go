@@ -242,7 +242,7 @@ func (a *app) existing(machines *vm.Machines, documents []config.Document) ([]co
 	}), nil
 }
 
-// withVM calls the function look with the only VM that the command line selects.
+// withVM passes the only VM that the command line selects to the function look.
 func (a *app) withVM(
 	ctx context.Context, look func(ctx context.Context, machines *vm.Machines, name string) error,
 ) error {

@@ -199,7 +199,8 @@ func (a *app) runVMDelete(ctx context.Context, yes bool) error {
 	})
 }
 
-// deleteQuestion returns the question whether to delete VMs. swdt has only adopted those in adopted.
+// deleteQuestion returns the question whether to delete the VMs in names. For those that are also in
+// adopted, it asks whether to release them, since swdt has not made them.
 func deleteQuestion(names, adopted []string) string {
 	made := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(adopted, name) })
 	release := "release " + severalVMs(len(adopted)) + ", whose domains stay: " + strings.Join(adopted, ", ") + "?"

@@ -78,9 +78,10 @@ func mergeTaints(present, wanted []corev1.Taint) (all []corev1.Taint, changed bo
 	return all, changed
 }
 
-// changeNode changes a node with the patch that change returns for it; nil means that no
-// patch is needed. If another client changed the node meanwhile, changeNode retries. A
-// patch, unlike an update, does not touch fields that only a newer server has.
+// changeNode passes a node to the function change, and applies the patch that this function
+// returns; nil means that no patch is needed. If another client changed the node meanwhile,
+// changeNode retries. A patch, unlike an update, does not touch fields that only a newer
+// server has.
 func (c *Cluster) changeNode(ctx context.Context, name, doing string,
 	change func(*corev1.Node) map[string]any) (changed bool, err error) {
 	nodes := c.client.CoreV1().Nodes()

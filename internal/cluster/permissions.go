@@ -20,8 +20,8 @@ type Permission struct {
 	Name      string `json:"name,omitempty"`
 }
 
-// String returns the permission as arguments of kubectl auth can-i: create secrets -n
-// kube-system.
+// String returns the permission as arguments of kubectl auth can-i, such as create secrets
+// -n kube-system.
 func (p Permission) String() string {
 	resource, sub, _ := strings.Cut(p.Resource, "/")
 	if p.Group != "" {

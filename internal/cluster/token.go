@@ -91,8 +91,8 @@ func (c *Cluster) mintFailed(node string, err error) error {
 		Permission{Verb: "create", Resource: "secrets", Namespace: metav1.NamespaceSystem}, err)
 }
 
-// takeBack deletes a token that cannot be used, even if ctx has ended. It returns the error because,
-// which is the reason. If the deletion fails, the returned error contains that failure too.
+// takeBack deletes a token that cannot be used, even if ctx has ended. It returns its last argument, the
+// error that is the reason. If the deletion fails, the returned error contains that failure too.
 func (c *Cluster) takeBack(ctx context.Context, t Token, because error) error {
 	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterCancel)
 	defer cancel()

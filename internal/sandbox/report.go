@@ -22,7 +22,7 @@ func (l List) Names() (all []string) {
 	return all
 }
 
-// WriteText writes a row for each sandbox. If there are no sandboxes, it writes the text in none.
+// WriteText writes a row for each sandbox. If there are no sandboxes, it writes its last argument.
 func (l List) WriteText(w io.Writer, none string) error {
 	header := []string{"NAME", "DRIVER", "HOSTNAME", "AGE", "CONFIG"}
 	if ui.IsWide(w) {

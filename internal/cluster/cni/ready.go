@@ -143,7 +143,7 @@ func (s *Server) OperatorAvailable() Condition {
 }
 
 // podReason returns the reason why one of the selected pods is not Ready. If all of them are Ready,
-// it returns a *NotReadyError with the text in otherwise.
+// it returns a *NotReadyError with the text of its last argument.
 func (s *Server) podReason(ctx context.Context, namespace string, selector *metav1.LabelSelector,
 	otherwise string) error {
 	pods, err := s.pods(ctx, namespace, selector)

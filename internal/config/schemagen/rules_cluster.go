@@ -2,8 +2,8 @@ package main
 
 import "github.com/swdt-dev/swdt/api/v1alpha1"
 
-// clusterRules returns the rules of a document of kind Cluster, in the form of the rules that the
-// function rules returns.
+// clusterRules returns the rules of a document of kind Cluster, in the form in which rules returns the
+// other rules.
 func clusterRules() map[string]object {
 	const (
 		image  = `[a-z0-9][a-zA-Z0-9._:/@-]{0,400}`

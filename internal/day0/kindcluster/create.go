@@ -119,7 +119,7 @@ func (c *Clusters) provideAndRecord(
 	ctx context.Context, one record, doc config.ClusterDocument, r ui.Reporter,
 ) ([]string, error) {
 	wanted := *doc.Cluster.Spec.ControlPlane.Kind
-	// A later create removes the mirrors even if this one is killed before it has written all of them.
+	// Record the mirrors first: if this create is killed while it writes them, a later one can remove them.
 	for _, mirror := range wanted.RegistryMirrors {
 		if !slices.Contains(one.Mirrors, mirror.Registry) {
 			one.Mirrors = append(one.Mirrors, mirror.Registry)

@@ -25,7 +25,7 @@ func (e *CommandError) Error() string {
 
 func (e *CommandError) Unwrap() error { return e.Err }
 
-// failed returns the error of an operation of kind, which the format describes; nil if err is nil.
+// failed returns the error of an operation of kind; nil if err is nil. format describes the operation.
 // kind's own error names only the command that failed, so failed adds the end of the command's
 // output, which contains the reason.
 func failed(err error, format string, a ...any) error {

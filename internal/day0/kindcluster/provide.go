@@ -44,8 +44,8 @@ type provision struct {
 
 // provide gives the Linux nodes of a cluster the wanted images and mirrors, and removes the mirrors
 // that only an earlier document named. It returns the changes that it has made or, in a dry run,
-// would make. It also updates the record, one, which the caller must store unless it is a dry run, even
-// after an error.
+// would make. It also updates the cluster's record. Unless it is a dry run, the caller must store this
+// record, even after an error.
 func (c *Clusters) provide(
 	ctx context.Context, one *record, wanted v1alpha1.KindControlPlane, dryRun bool, r ui.Reporter,
 ) ([]string, error) {

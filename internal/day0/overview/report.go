@@ -58,8 +58,8 @@ func (r Report) Names() []string {
 	return names
 }
 
-// Failed reports whether a part is known not to work: the pod network, unless the document leaves
-// it to other tools, or a node, because it is not Ready.
+// Failed reports whether the pod network or a node is known not to work. A node works if it is Ready.
+// If the document leaves the pod network to other tools, Failed ignores the network.
 func (r Report) Failed() bool {
 	if r.Network.Result == fleet.OK && !r.Network.worksWithoutSwdt() && r.Network.Status.Failed() {
 		return true

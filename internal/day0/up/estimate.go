@@ -10,10 +10,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// A stage that makes its thing takes minutes, a stage that finds its thing takes seconds, and a stage
-// that downloads takes longer than the next one. So each has times of its own. A stage that completes
-// the work of an interrupted run, or that changes an existing thing, is like no other: its time is not
-// stored.
+// A stage takes minutes the first time, and seconds if an earlier run has already done its work. A stage
+// that downloads takes longer than one that does not. So these times are stored separately. If a stage
+// completes the work of an interrupted run, or changes something that exists, its time predicts no other
+// run, and is not stored.
 
 // run shows the stages, runs them, and stores how long they took.
 func (w *work) run(ctx context.Context, all []*stage) ([]Stage, error) {

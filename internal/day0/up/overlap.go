@@ -12,9 +12,8 @@ import (
 // userNetwork is the network that QEMU gives to a VM in the network mode user.
 const userNetwork = "10.0.2.0/24"
 
-// addressProblems returns a problem for each address of a node, and for each network of a VM, that is
-// in the range of the pods or of the Services, since packets to this address would go to the pod
-// network. It does not resolve host names.
+// addressProblems returns the problems of nodes and VMs with addresses in the range of the pods or of
+// the Services: packets to such an address would go to the pod network. It does not resolve host names.
 func addressProblems(doc config.ClusterDocument, documents []config.Document) (problems []config.Problem) {
 	network := doc.Cluster.Spec.Network
 	for _, document := range documents {
@@ -33,7 +32,7 @@ func addressProblems(doc config.ClusterDocument, documents []config.Document) (p
 	return problems
 }
 
-// otherRange is the remedy for addresses that belong to a node and to the cluster.
+// otherRange is the remedy for an address that belongs both to a node and to the cluster.
 const otherRange = "choose another range in spec.network of the cluster's document"
 
 // userNetworkProblems returns the problems of a VM that is in QEMU's own network.

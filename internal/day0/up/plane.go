@@ -38,8 +38,8 @@ type controlPlane struct {
 	name, address string
 }
 
-// controlPlane returns the control plane of the cluster, which must exist. Each call tries the
-// method access again until it has succeeded once; its result is kept for later calls.
+// controlPlane returns the control plane of the cluster, which must exist. It calls the method access,
+// and keeps the first result without an error for later calls.
 func (w *work) controlPlane(ctx context.Context) (controlPlane, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -32,7 +32,7 @@ const (
 	recordEnd, lockEnd = ".json", ".lock"
 	// maxRecord bounds the size of a record, in bytes.
 	maxRecord = 64 << 10
-	// keepRecords is how long a record is kept whose namespaces no command could remove.
+	// keepRecords is how long swdt keeps a record if no command could remove its namespaces.
 	keepRecords = 30 * 24 * time.Hour
 )
 

@@ -226,10 +226,11 @@ func readMetrics(ctx context.Context, k Kubelets, node string) error {
 	return nil
 }
 
-// runningContainers is the metric with the number of containers that run, if there are any.
+// runningContainers is the metric with the number of running containers.
 const runningContainers = `kubelet_running_containers{container_state="running"}`
 
-// readPage returns the names of the metrics on a page of the kubelet, and runningContainers.
+// readPage returns the names of the metrics on a page of the kubelet. If containers run, it also
+// returns runningContainers.
 func readPage(ctx context.Context, k Kubelets, node, path string) (map[string]bool, error) {
 	body, err := k.Metrics(ctx, node, path)
 	if err != nil {
@@ -242,7 +243,8 @@ func readPage(ctx context.Context, k Kubelets, node, path string) (map[string]bo
 	return metricNames(text), nil
 }
 
-// metricNames returns the names of the metrics in a text of Prometheus' format, and runningContainers.
+// metricNames returns the names of the metrics in a text of Prometheus' format. If containers run, it
+// also returns runningContainers.
 func metricNames(text []byte) map[string]bool {
 	names := map[string]bool{}
 	scanner := bufio.NewScanner(bytes.NewReader(text))

@@ -33,7 +33,7 @@ type Report struct {
 	Seconds    float64           `json:"seconds"`
 	Folder     string            `json:"folder"` // the folder with the results; "" if nothing was run
 	Findings   []finding.Problem `json:"findings"`
-	// Leftovers are the namespaces of this run and of killed runs that were removed.
+	// Leftovers are the namespaces that were removed: those of this run and those of killed runs.
 	Leftovers []string `json:"leftovers"`
 	Summary   Summary  `json:"summary"`
 	Specs     []Spec   `json:"specs"` // the worst first

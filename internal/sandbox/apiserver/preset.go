@@ -141,7 +141,7 @@ func (c *Cluster) plant(o object) error {
 }
 
 // Object returns an object as decoded JSON, and false if there is none. resource is the resource's
-// full name: nodes, leases.coordination.k8s.io.
+// full name, such as nodes or leases.coordination.k8s.io.
 func (c *Cluster) Object(resource, namespace, name string) (map[string]any, bool) {
 	o, ok := c.store.get(key{resource, namespace, name})
 	if !ok {

@@ -197,7 +197,7 @@ func (k *Kind) SaveImage(ctx context.Context, image string, to io.Writer) error 
 }
 
 // KubeConfig returns the content of the file Kubeconfig, if that is set. If not, it returns a
-// kubeconfig for Server; if internal is true, with the container's name as the host.
+// kubeconfig for Server. If internal is true, the host in this kubeconfig is the container's name.
 func (k *Kind) KubeConfig(name string, internal bool) (string, error) {
 	if k.Kubeconfig != "" {
 		text, err := os.ReadFile(k.Kubeconfig)
