@@ -160,7 +160,7 @@ func (o *e2eOptions) completeRun(options *trial.Options, now time.Time) (err err
 	if options.Folder == "" {
 		options.Folder = freeName("e2e-" + now.Format("20060102-150405"))
 	}
-	if o.repoList != "" { // e2e.test runs in another folder
+	if o.repoList != "" { // e2e.test runs in another folder, so make the path absolute
 		if options.RepoList, err = filepath.Abs(o.repoList); err != nil {
 			return err
 		}

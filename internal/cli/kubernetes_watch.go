@@ -50,7 +50,7 @@ func (a *app) newNarrator(s *session, nodes int) *live.Narrator {
 		ShowBuild: func(err error) { a.showOutput(s, err) },
 		Print: func(result push.NodeResult, lines []string) {
 			if !a.inText() {
-				_ = a.records(a.streams.Out).write(result) // if stdout is closed, no place is left to report it
+				_ = a.records(a.streams.Out).write(result) // if stdout is closed, there is no place to report the error
 				return
 			}
 			page := a.page()

@@ -131,7 +131,7 @@ func (o *upOptions) stages() ([]string, error) {
 		return nil, usagef("--from %s: use %s", o.from, ui.Alternatives(all))
 	}
 	later := all[first:]
-	if !o.smoke && o.from != up.Check { // this stage runs only on demand
+	if !o.smoke && o.from != up.Check { // the smoke test runs only on demand
 		later = slices.DeleteFunc(later, func(kind string) bool { return kind == up.Check })
 	}
 	return later, nil

@@ -63,7 +63,8 @@ func (c *Cluster) Drain(ctx context.Context, m Machine, o DrainOptions, r Report
 	if err := m.check(n); err != nil {
 		return Drained{}, err
 	}
-	if _, err := c.podsToEvict(ctx, name, o); err != nil { // before any change: would the drain lose pods?
+	// Check before any change whether the drain would lose pods.
+	if _, err := c.podsToEvict(ctx, name, o); err != nil {
 		return Drained{}, err
 	}
 	r.Step("cordon node %s", name)

@@ -15,7 +15,7 @@ import (
 type Permission struct {
 	Verb      string `json:"verb"`
 	Group     string `json:"group,omitempty"` // "" is the core group
-	Resource  string `json:"resource"`        // pods, pods/eviction, or a path such as /version
+	Resource  string `json:"resource"`        // such as pods or pods/eviction, or a path such as /version
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
 }

@@ -127,7 +127,7 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string) {
 		return
 	}
 	v.Set(reflect.MakeMap(v.Type()))
-	named := func(key string) string { return fmt.Sprintf("%s[%s]", path, key) } // the form of v1alpha1.Validate
+	named := func(key string) string { return fmt.Sprintf("%s[%s]", path, key) } // as in v1alpha1.Validate's problems
 	d.pairs(n, path, named, func(key string, keyNode, value *yaml.Node) {
 		field := named(key)
 		d.lines[field] = d.chunk.lineNumber(keyNode.Line)

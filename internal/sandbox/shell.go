@@ -166,7 +166,7 @@ func (s *shell) redirect(words []string) (*shell, []string) {
 			sub.stderr = io.Discard
 		case "2>&1":
 			sub.stderr = sub.stdout
-		case ">", "1>", "2>": // followed by nul or $null
+		case ">", "1>", "2>": // the next word is nul or $null
 			if words[i] == "2>" {
 				sub.stderr = io.Discard
 			} else {

@@ -32,7 +32,7 @@ func otherAgent(hash string) simulated.Program {
 		Name: "another swdt-agent",
 		Match: func(image *simulated.Image) bool {
 			ours := strings.EqualFold(image.SHA256(), hash)
-			name := image.Path[strings.LastIndex(image.Path, `\`)+1:] // an uploaded agent has a longer name
+			name := image.Path[strings.LastIndex(image.Path, `\`)+1:] // the name of an uploaded agent is longer
 			agent := strings.TrimSuffix(layout.AgentName, ".exe")
 			return !ours && strings.HasPrefix(strings.ToLower(name), agent)
 		},

@@ -20,7 +20,7 @@ type Difference struct {
 	Fields []Field `json:"fields"` // the fields that change, if the object exists
 
 	wanted *unstructured.Unstructured
-	forced bool // apply takes the fields that other managers own
+	forced bool // if true, apply also takes fields that other managers own
 }
 
 // Field is a field that changes.

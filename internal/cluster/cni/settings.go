@@ -104,7 +104,7 @@ func (s Settings) completePods(w *Wanted, f Facts) error {
 		switch {
 		case err != nil:
 			return &SettingError{Flag: flag, What: "the pods' addresses", Err: err}
-		case !cidr.Addr().Is4(): // Calico's and flannel's VXLAN on Windows is for IPv4
+		case !cidr.Addr().Is4(): // on Windows, the VXLAN of Calico and flannel is only for IPv4
 			continue
 		case cidr.Bits() > largestPodBits:
 			return &SettingError{Flag: flag, What: fmt.Sprintf("the pods' addresses %s are too few, a node needs a /%d", text,

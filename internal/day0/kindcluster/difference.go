@@ -32,7 +32,7 @@ func (e *DifferentError) Error() string {
 // different returns the error for a cluster whose record has another configuration than a document.
 func different(doc config.ClusterDocument, one record) error {
 	found, err := differences(doc, one)
-	if err != nil { // the error below already describes the record
+	if err != nil { // the record cannot be compared, so no differences are known
 		found = nil
 	}
 	return &DifferentError{Name: one.Name, Differences: found}

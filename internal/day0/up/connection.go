@@ -25,7 +25,7 @@ func (w *work) connect(ctx context.Context, document config.Document, r ui.Repor
 		c = w.dial(ctx, document, r)
 	}
 	w.mu.Unlock()
-	<-c.ended // soon after ctx ends, since Connect then returns
+	<-c.ended // if ctx ends, this is closed soon after, since Connect then returns
 	if c.err != nil {
 		w.mu.Lock()
 		delete(w.connections, name)

@@ -45,7 +45,7 @@ func (w *work) estimate(s *stage) {
 	for _, downloads := range []bool{false, true} {
 		first := w.Times.Of(w.timesOf(s, s.found, downloads))
 		times[downloads] = append(times[downloads], first)
-		if s.found && first > 0 { // the thing may have been removed meanwhile
+		if s.found && first > 0 { // the result of that run may have been removed
 			times[downloads] = append(times[downloads], w.Times.Of(w.timesOf(s, false, downloads)))
 		}
 	}

@@ -26,7 +26,7 @@ const (
 type UnknownError struct {
 	Kind  string // category, case or skip
 	Word  string
-	Known []string // the words that name something
+	Known []string // the words that are known
 }
 
 func (e *UnknownError) Error() string {

@@ -24,7 +24,7 @@ func E2ETest(c *cluster.Cluster, o trial.Options) Suite {
 // List returns all specs of the program.
 func (e *e2eTest) List(ctx context.Context) ([]Spec, error) {
 	o := e.options
-	o.Selection = suite.Selection{Focus: []string{"."}} // without a filter, e2e.test leaves out features
+	o.Selection = suite.Selection{Focus: []string{"."}} // without a filter, e2e.test leaves out [Feature:…]
 	plan, err := trial.List(ctx, e.c, o)
 	if err != nil {
 		return nil, err

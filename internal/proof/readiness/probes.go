@@ -137,7 +137,7 @@ func (c *CaseResult) takeNodes() {
 	order := []string{Proved, NotPossible, NotRun, Failed}
 	c.Result, c.Message = Proved, ""
 	for _, n := range c.Nodes {
-		c.Seconds = max(c.Seconds, n.Seconds) // nodes are tested side by side
+		c.Seconds = max(c.Seconds, n.Seconds) // nodes are tested at the same time
 		if slices.Index(order, n.Result) > slices.Index(order, c.Result) {
 			c.Result, c.Message = n.Result, n.Name+": "+n.Message
 		}

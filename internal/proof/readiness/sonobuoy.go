@@ -36,7 +36,7 @@ type sonobuoyItem struct {
 // and then the file that ends the plugin. A case that was not proved
 // never has the status passed.
 func (r Report) WriteSonobuoy(folder string) error {
-	folder, err := filepath.Abs(folder) // the worker has another working folder
+	folder, err := filepath.Abs(folder) // absolute, since the worker has another working folder
 	if err != nil {
 		return fmt.Errorf("write the results for Sonobuoy: %w", err)
 	}

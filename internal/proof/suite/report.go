@@ -20,7 +20,7 @@ const (
 	maxReport = 1 << 30  // bytes
 	maxSpecs  = 100_000  // in one report
 	maxName   = 4 << 10  // bytes
-	maxText   = 64 << 10 // bytes of a message or an output that a Result keeps
+	maxText   = 64 << 10 // the bytes that a Result keeps of a message or an output
 )
 
 // Outcome is the result of one spec in one run.

@@ -28,7 +28,7 @@ func (d *display) show(p suite.Progress) {
 			d.r.Warn("%sfailed: %s", d.run, p.Ended)
 		}
 	}
-	if p.Current == "" && p.Done < p.Total { // the next spec follows at once
+	if p.Current == "" && p.Done < p.Total { // no report between two specs: the next one follows at once
 		return
 	}
 	text := fmt.Sprintf("%s%d of %d specs", d.run, p.Done, p.Total)
