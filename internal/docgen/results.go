@@ -17,7 +17,6 @@ import (
 
 // resultPages returns a page with the schema of each command's document, and the page that lists
 // the commands with their schemas. The keys are file names. It leaves out hidden results.
-
 func resultPages() (map[string][]byte, error) {
 	pages := map[string][]byte{}
 	var page bytes.Buffer

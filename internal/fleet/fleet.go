@@ -13,7 +13,6 @@ import (
 )
 
 // DefaultParallel is the default for the maximum number of nodes that Run works on at a time.
-
 const DefaultParallel = 10
 
 // Result is the result of the work on one node. If Err is not nil, Value has only the part of

@@ -105,7 +105,6 @@ func (e *Error) Error() string {
 
 // isContextError reports whether a state has no information about the condition: the state is
 // missing, or reports only that Look was interrupted.
-
 func isContextError(state error) bool {
 	// An error that wraps a context error has information: it reports what was interrupted.
 	return state == nil || state == context.DeadlineExceeded || state == context.Canceled

@@ -14,7 +14,6 @@ import (
 // enable the privileges that let an administrator open the path even if the access list excludes
 // administrators. If a privilege is needed but cannot be enabled, opening the path fails, and ACL
 // or SetACL returns this error.
-
 func (files) ACL(path string) (string, error) {
 	path, err := clean(path)
 	if err != nil {
