@@ -4,8 +4,8 @@
 //   - overview.go: Look, which asks all parts side by side
 //   - report.go: the report; text.go: the report for people
 //
-// Look asks with the code of swdt cluster status, network status, vm list and status. A part that
-// cannot be reached does not hide the others: the report says why its state is unknown.
+// Look uses the code of swdt cluster status, network status, vm list and status. A part that cannot be
+// reached does not hide the others: the report says why the state of this part is unknown.
 package overview
 
 import (

@@ -4,7 +4,8 @@
 // plane.
 //
 //   - up.go: the stages of Up; down.go: the stages of Down
-//   - plane.go: the control plane; kind.go: one of kind; existing.go: one that another tool has made
+//   - plane.go: the control plane; kind.go: a control plane of kind; existing.go: a control plane that
+//     another tool has made
 //   - network.go: the pod network; problems.go: its errors as problems of the document
 //   - before.go: mistakes that are found before anything is made; overlap.go: addresses of nodes in the
 //     cluster's ranges
