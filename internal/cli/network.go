@@ -18,8 +18,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// defaultNetworkWait is how long one condition of a pod network may take. Before, a Windows node may
-// have to pull images of several gigabytes.
+// defaultNetworkWait is how long one condition of a pod network may take. It is long, since a Windows
+// node may first have to pull images of several gigabytes.
 const defaultNetworkWait = 10 * time.Minute
 
 func (a *app) networkCommand() *cobra.Command {

@@ -153,9 +153,9 @@ func (o *networkInstallOptions) withDocument(doc config.ClusterDocument, flags p
 	return flags, doc, err
 }
 
-// removalQuestion returns the question that swdt cannot ask without a terminal, for the error. swdt
-// reports this error before it reads any file, so the question never has a network that only a document
-// names.
+// removalQuestion returns the question in the error that swdt reports if there is no terminal to ask on.
+// swdt reports this error before it reads any file, so the question does not contain a network that only
+// a document names.
 func (a *app) removalQuestion(args []string) string {
 	if len(args) == 0 && len(a.global.config) > 0 {
 		return "Remove the pod network of the cluster?"

@@ -156,7 +156,7 @@ func (o *statsWatchOptions) checkable() error {
 	}
 	for _, v := range o.fatal {
 		rule, _ := stats.RuleOf(v)
-		// The first and the last answer may each be late by an interval, so require two more.
+		// The first and the last answer may each be off by an interval, so require two more.
 		if least := rule.Needs + 2*o.interval; o.duration > 0 && rule.Needs > 0 && o.duration < least {
 			return usagef("--for %s is too short for --fail-on %s, which looks at %s of samples: use --for %s or more",
 				o.duration, v, rule.Needs, least)

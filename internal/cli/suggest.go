@@ -5,7 +5,7 @@ import "strings"
 // closest returns the candidate that the user most probably meant, or "". If several are
 // equally close, it returns the longest, since omitting a letter is the most common slip.
 func closest(typed string, candidates []string) string {
-	best, distance := "", 2 // a short word may have one slip, a longer word several
+	best, distance := "", 2 // one slip; a longer word may have several, such as two swapped letters
 	if len(typed) > 3 {
 		distance = max(3, len(typed)/3+1)
 	}
