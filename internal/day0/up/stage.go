@@ -132,7 +132,7 @@ func (s *stage) await(ctx context.Context, begin time.Time, reporter func(node s
 		}
 		return earlier.About(s.before(elapsed, downloads))
 	})
-	r.Debug("stage %s begins", s.kind) // the tests find all stages by this text
+	r.Debug("stage %s begins", s.kind) // tests find each stage by this message and the one below
 	done, err := s.run(ctx, r)
 	ui.Done(r)
 	s.result.Began, s.result.Seconds = at.Sub(begin).Seconds(), time.Since(at).Seconds()
