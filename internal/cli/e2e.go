@@ -155,7 +155,7 @@ func (o *e2eOptions) complete(a *app, now time.Time) (trial.Options, error) {
 	return options, o.completeRun(&options, now)
 }
 
-// completeRun fills in the options of a run that depend on others.
+// completeRun fills in those options of a run that depend on other options.
 func (o *e2eOptions) completeRun(options *trial.Options, now time.Time) (err error) {
 	if options.Folder == "" {
 		options.Folder = freeName("e2e-" + now.Format("20060102-150405"))

@@ -117,7 +117,8 @@ func (a *app) runInside(ctx context.Context, o *insideOptions, name string, work
 	return nil
 }
 
-// oneNode begins a command that works on exactly one node; because is the reason for this limit.
+// oneNode begins a command that works on exactly one node. If there are more nodes, or none, the error
+// contains because, the reason for this limit.
 func (a *app) oneNode(because string) (*session, error) {
 	s, err := a.begin()
 	if err != nil {

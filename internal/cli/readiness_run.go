@@ -168,7 +168,8 @@ func (o *readinessRunOptions) save(report readiness.Report) error {
 	if err == nil && len(report.Cases) > 0 {
 		err = localfile.Replace(filepath.Join(o.out, readinessFile), text)
 	}
-	if o.sonobuoy != "" { // even if nothing was run: Sonobuoy's worker waits for the file named done
+	// Write these files even if nothing was run, since Sonobuoy's worker waits for the file named done.
+	if o.sonobuoy != "" {
 		err = errors.Join(err, report.WriteSonobuoy(o.sonobuoy))
 	}
 	return err

@@ -109,7 +109,7 @@ func (a *app) resetIn(o *resetOptions) (join.ResetOptions, error) {
 	return options, nil
 }
 
-// whichNodes names the nodes of a question.
+// whichNodes returns the words for these nodes in a question.
 func whichNodes(documents []config.Document) string {
 	var all []string
 	for _, document := range documents {

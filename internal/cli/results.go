@@ -181,7 +181,7 @@ func (r *records) write(record any) error {
 
 // Result describes what a command prints on stdout.
 type Result struct {
-	// Command is the command's name without swdt: "hns networks".
+	// Command is the command's name without swdt, such as "hns networks".
 	Command string
 	// Formats are the values of -o, the default first.
 	Formats []string

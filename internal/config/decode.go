@@ -139,7 +139,7 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string) {
 
 // pairs passes the pairs of a mapping to each, one at a time. Pairs of merged mappings (<<) come
 // last, and only if the mapping itself does not have their key. If a key has a problem, pairs
-// reports the problem for the field that named returns for the key.
+// calls named for the field under which to report the problem.
 func (d *decoder) pairs(n *yaml.Node, path string, named func(key string) string,
 	each func(key string, keyNode, value *yaml.Node)) {
 	seen := map[string]int{}

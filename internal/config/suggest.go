@@ -36,8 +36,8 @@ func closest(unknown string, known []string) string {
 		if strings.EqualFold(name, unknown) {
 			return name
 		}
-		// The number of edits must be smaller than the length of either name: any two names of
-		// two letters are at most two edits apart.
+		// The number of edits must be smaller than the length of either name, since any two
+		// names of two letters are at most two edits apart.
 		d := editDistance(strings.ToLower(unknown), strings.ToLower(name))
 		if d < distance && d < min(len(unknown), len(name)) {
 			best, distance = name, d

@@ -62,7 +62,7 @@ func (d Difference) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// String returns the field for people: .spec.calicoNetwork.bgp: "Enabled" → "Disabled".
+// String returns the field for people, such as .spec.calicoNetwork.bgp: "Enabled" → "Disabled".
 func (f Field) String() string {
 	switch {
 	case f.From == "":

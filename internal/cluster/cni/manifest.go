@@ -119,7 +119,7 @@ func RefOf(o *unstructured.Unstructured) Ref {
 	return Ref{o.GroupVersionKind().Group, o.GetKind(), o.GetNamespace(), o.GetName()}
 }
 
-// String returns the name for people: ConfigMap kube-system/kube-proxy.
+// String returns the name for people, such as ConfigMap kube-system/kube-proxy.
 func (r Ref) String() string {
 	if r.Namespace == "" {
 		return r.Kind + " " + r.Name

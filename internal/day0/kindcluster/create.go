@@ -142,7 +142,7 @@ type Plan struct {
 	Result string `json:"result"`
 	// Configuration is the configuration for kind, in YAML; empty if the cluster exists.
 	Configuration string `json:"configuration"`
-	// Changes are the changes in words.
+	// Changes describes the changes in words.
 	Changes []string `json:"changes"`
 }
 

@@ -123,8 +123,8 @@ func (w *work) clusterToLeave(ctx context.Context, r ui.Reporter) (*cluster.Clus
 	return control.api, err
 }
 
-// noAnswer reports whether an error of a connection means that no machine answers. A machine that
-// answers, but is not the expected one or refuses the user, is another error: a setting is wrong then.
+// noAnswer reports whether an error of a connection means that no machine answers. It returns false if
+// a machine answers, but is not the expected one or refuses the user, since a setting is then wrong.
 func noAnswer(err error) bool {
 	var (
 		timeout *ssh.TimeoutError

@@ -61,7 +61,7 @@ func (s *stage) last() (last *stage) {
 	return last
 }
 
-// String returns the time for people: "win-1 Ready after 48.2s: cluster 30.1s, join 18.1s".
+// String returns the time for people, such as "win-1 Ready after 48.2s: cluster 30.1s, join 18.1s".
 func (t ReadyTime) String() string {
 	var parts []string
 	for _, s := range t.Stages {

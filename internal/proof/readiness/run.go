@@ -15,7 +15,7 @@ import (
 // Disruptive is the label of specs that disturb nodes and the pods of others.
 const Disruptive = "Disruptive"
 
-// Suite is a program e2e.test.
+// Suite lists and runs the specs of e2e.test.
 type Suite interface {
 	// List returns all specs.
 	List(ctx context.Context) ([]Spec, error)

@@ -25,7 +25,7 @@ const (
 	killDelay = 5 * time.Second
 )
 
-// Binary is a program e2e.test.
+// Binary is an e2e.test program.
 type Binary struct {
 	Path    string `json:"path"`    // absolute
 	Version string `json:"version"` // the version of Kubernetes, such as v1.36.3

@@ -149,7 +149,8 @@ func (o Options) list(ctx context.Context, p *Plan) (err error) {
 	return nil
 }
 
-// Prepare returns what Run would run, with what the checks find. It changes nothing in the cluster.
+// Prepare returns the specs that Run would run, and the findings of the checks. It changes nothing in
+// the cluster.
 func Prepare(ctx context.Context, c *cluster.Cluster, o Options) (Plan, error) {
 	o = o.completed()
 	defer ui.Done(o.Reporter)

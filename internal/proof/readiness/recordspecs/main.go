@@ -1,4 +1,4 @@
-// Command recordspecs records the specs of programs e2e.test for the tests of package readiness.
+// Command recordspecs records the specs of e2e.test programs for the tests of package readiness.
 //
 //	go run ./internal/proof/readiness/recordspecs FOLDER E2E.TEST…
 //
