@@ -99,7 +99,7 @@ func validateJoin(p *problems, field string, j Join) {
 	for i, check := range j.IgnorePreflightErrors {
 		if !matches(`[A-Za-z0-9][A-Za-z0-9-]*`, check) {
 			p.add(at(field+".ignorePreflightErrors", i, ""), fmt.Sprintf("%.60q is not a check", check),
-				"write the id that --preflight shows, or all")
+				"write the id that --preflight shows, or the word all")
 		}
 	}
 }

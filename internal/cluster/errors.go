@@ -68,7 +68,7 @@ func (e *UnreachableError) remedy() string {
 	case errors.As(e.Err, &authority):
 		return "is the kubeconfig of this cluster, or of an earlier one at the same address?"
 	case errors.As(e.Err, &name):
-		return "use an address that the API server's certificate names, or set tls-server-name in the kubeconfig"
+		return "use an address that is in the API server's certificate, or set tls-server-name in the kubeconfig"
 	case errors.As(e.Err, &certificate):
 		return "compare this machine's clock with the certificate's dates"
 	case errors.As(e.Err, &resolve):

@@ -167,7 +167,7 @@ func changers(ctx context.Context, n *node.Node, path string) ([]string, error) 
 	}
 	facts, err := n.Machine.Facts(ctx, &agentv1.FactsRequest{})
 	if err != nil {
-		return nil, fmt.Errorf("read what kind of machine it is: %w", err)
+		return nil, fmt.Errorf("read the machine's facts: %w", err)
 	}
 	if facts.GetSimulated() == agentv1.Simulation_SIMULATION_WINE {
 		return nil, nil

@@ -46,7 +46,7 @@ func (j *joining) machine(ctx context.Context, n *node.Node) (*agentv1.FactsRepl
 	}
 	facts, err := n.Machine.Facts(ctx, &agentv1.FactsRequest{})
 	if err != nil {
-		return nil, fmt.Errorf("read what kind of machine it is: %w", err)
+		return nil, fmt.Errorf("read the machine's facts: %w", err)
 	}
 	j.facts = facts
 	return facts, nil

@@ -206,7 +206,7 @@ func (s *kubeadmJoin) awaitNameFree(ctx context.Context, n *node.Node, r ui.Repo
 		case !is.Exists || !is.Ready:
 			return nil
 		case is.LeaseRenewed.After(first.LeaseRenewed):
-			return wait.Stop(fmt.Errorf("another machine is the node %s of the cluster: "+
+			return wait.Stop(fmt.Errorf("node %s of the cluster is another machine: "+
 				"give this machine another name with join.nodeName, or remove the other machine from the cluster", name))
 		}
 		return errors.New("it is still Ready")

@@ -44,7 +44,7 @@ func (s *kubeadmJoin) withToken(ctx context.Context, n *node.Node, r ui.Reporter
 	defer context.AfterFunc(ctx, func() { _ = remove() })()
 	defer func() {
 		if gone := remove(); gone != nil {
-			err = errors.Join(err, fmt.Errorf("%w; it expires at %s", gone, token.Expires.Format(time.TimeOnly)))
+			err = errors.Join(err, fmt.Errorf("%w; the token expires at %s", gone, token.Expires.Format(time.TimeOnly)))
 		}
 	}()
 	return use(token.Value())

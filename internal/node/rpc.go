@@ -105,7 +105,7 @@ func (c *caller) explain(ctx context.Context, l *link, err error) error {
 }
 
 // errHungUp replaces io.EOF, which would look like the regular end of a stream to its reader.
-var errHungUp = errors.New("the other side has closed it")
+var errHungUp = errors.New("the node has closed the stream")
 
 // lostError returns a *LostError. It waits up to a second for the agent to end, so that the
 // error has the agent's last output.

@@ -52,7 +52,7 @@ type BusyError struct {
 }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("the node is being changed by %s: wait until it is done, and try again",
+	return fmt.Sprintf("%s changes the node; wait until that run has ended, and try again",
 		cmp.Or(e.Holder, "another swdt"))
 }
 

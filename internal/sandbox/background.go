@@ -28,7 +28,7 @@ func RunBackground(ctx context.Context, stateDir string, agent agentbin.Agent, r
 	f := folder{path: stateDir}
 	var asked request
 	if err := readJSON(f.file(requestFile), &asked); err != nil {
-		return fmt.Errorf("this command is for `swdt sandbox up`: %w", err)
+		return fmt.Errorf("only `swdt sandbox up` may run this command: %w", err)
 	}
 	f.name = asked.Name
 	lock := flock.New(f.file(lockFile))

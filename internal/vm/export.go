@@ -41,7 +41,7 @@ func (s *Machines) exporter(ctx context.Context, name string, work func(Machine,
 		case err != nil:
 			return err
 		case status.State != Stopped:
-			return fmt.Errorf("its disk is in use, since it is %s; stop it first", status.State)
+			return fmt.Errorf("the disk is in use, since the VM is %s; stop the VM first", status.State)
 		}
 		return work(record.Machine, exporter)
 	})

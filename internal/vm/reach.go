@@ -79,7 +79,7 @@ func (a Address) HostPort() string { return net.JoinHostPort(a.IP.String(), strc
 func running(ctx context.Context, record Record, driver Driver) ([]Address, error) {
 	status, err := driver.Status(ctx, record.Machine)
 	if err != nil {
-		return nil, fmt.Errorf("look whether VM %s runs: %w", record.Name, err)
+		return nil, fmt.Errorf("check whether VM %s runs: %w", record.Name, err)
 	}
 	if status.State != Running {
 		return nil, &NotRunningError{record.Name, status.State}

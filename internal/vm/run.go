@@ -41,7 +41,7 @@ type IgnoredError struct {
 }
 
 func (e *IgnoredError) Error() string {
-	return fmt.Sprintf("VM %s runs on: its guest has not shut down within %s; `swdt vm console` shows it, "+
+	return fmt.Sprintf("VM %s still runs: its guest has not shut down within %s; `swdt vm console` shows it, "+
 		"`swdt vm stop --force` ends it at once",
 		e.Name, ui.Seconds(e.After))
 }
@@ -86,7 +86,7 @@ func (s *Machines) Start(ctx context.Context, name string, r ui.Reporter) (Repor
 			return Report{}, err
 		}
 		if status.State == Running {
-			return s.report(ctx, record, "nothing to do: it runs"), nil
+			return s.report(ctx, record, "nothing to do: the VM runs already"), nil
 		}
 		return s.start(ctx, record, driver, r)
 	})

@@ -82,8 +82,8 @@ func (w *work) reached(stage string, how progress) {
 	})
 }
 
-// comparable returns the name under which the time of a stage is stored. It returns "" if this time says
-// nothing about other runs, so that it is not stored.
+// comparable returns the name under which the time of a stage is stored. It returns "" for a time that is
+// not comparable with other runs; such a time is not stored.
 func (w *work) comparable(s *stage) string {
 	result := s.result.Result
 	making := !s.found && !s.resumed && result == fleet.Changed

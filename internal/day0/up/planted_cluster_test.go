@@ -183,7 +183,7 @@ func mistakesOfExisting() []mistake {
 			}, cure: use},
 		{is: "the API server's certificate has another name than the kubeconfig", found: inCluster,
 			words:  []string{"(spec.controlPlane.existing in ", field, "certificate is valid for "},
-			remedy: "use an address that the API server's certificate names, or set tls-server-name in the kubeconfig",
+			remedy: "use an address that is in the API server's certificate, or set tls-server-name in the kubeconfig",
 			plant: func(w *world) {
 				text, err := w.server.Kubeconfig("")
 				if err != nil {

@@ -64,7 +64,7 @@ func credentialRules() []Rule {
 			Needs: reached, Link: docsDebug,
 			Means: "kubelet finds the API server by this name: without it kubelet cannot report, and the node " +
 				"becomes NotReady.",
-			Remedy: "repair the node's DNS, or put the name into its hosts file: spec.setup.hosts, then `swdt setup`",
+			Remedy: "repair the node's DNS, or put the name into the node's hosts file: set spec.setup.hosts and run `swdt setup`",
 		}, seen),
 		fromPreflight(Rule{
 			ID: "control-plane-reachable", Title: "the node reaches the API server", Severity: finding.Error,

@@ -138,7 +138,7 @@ func (b *oven) bake(ctx context.Context, stages []stage, report *Report) (err er
 
 func (b *oven) stages() []stage {
 	all := []stage{{"machine", "make a temporary VM over " + b.base.String(), b.makeMachine},
-		{"start", "start it, and connect to it", b.startMachine}}
+		{"start", "start the VM and connect to it", b.startMachine}}
 	if steps := b.setupSteps(); len(steps) > 0 {
 		all = append(all, stage{"setup", "apply spec.setup: " + names(steps), b.setUp})
 	}

@@ -74,7 +74,7 @@ func (b *oven) takeStock(ctx context.Context) (string, error) {
 	}
 	facts, err := b.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
 	if err != nil {
-		return "", fmt.Errorf("read what kind of machine it is: %w", err)
+		return "", fmt.Errorf("read the machine's facts: %w", err)
 	}
 	m.Windows = Windows{facts.GetProduct(), facts.GetBuild(), facts.GetArchitecture()}
 	if m.Binaries, err = b.binaries(ctx); err != nil {

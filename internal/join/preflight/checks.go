@@ -7,7 +7,7 @@ import (
 )
 
 // errReportedElsewhere means that another check has reported the cause.
-var errReportedElsewhere = errors.New("not looked at: see the other problems")
+var errReportedElsewhere = errors.New("not checked: see the other problems")
 
 // Check is one condition of a successful join.
 type Check struct {

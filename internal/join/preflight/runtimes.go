@@ -57,7 +57,7 @@ func lookAtRuntimes(f *facts) (problems []finding.Finding) {
 				Severity: finding.Error,
 				What:     "the machine is managed by another distribution of Kubernetes: service " + s.Name,
 				Evidence: s.CommandLine,
-				Remedy:   "uninstall that first",
+				Remedy:   "uninstall that program first",
 			})
 		}
 	}

@@ -49,7 +49,7 @@ func Restricted(ctx context.Context, n *node.Node, path string) (bool, error) {
 	}
 	facts, err := n.Machine.Facts(ctx, &agentv1.FactsRequest{})
 	if err != nil {
-		return false, fmt.Errorf("read what kind of machine it is: %w", err)
+		return false, fmt.Errorf("read the machine's facts: %w", err)
 	}
 	return facts.GetSimulated() == agentv1.Simulation_SIMULATION_WINE, nil
 }

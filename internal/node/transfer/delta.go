@@ -27,7 +27,7 @@ var errWhole = errors.New("the whole file is the faster way")
 
 // errUseless reports that sending the patch, which is already made, takes longer than sending the
 // whole file.
-var errUseless = errors.New("all bytes are the faster way")
+var errUseless = errors.New("to send the whole file is faster than to send the patch")
 
 // difference sends the difference between the new file and its base, a file that both the node and
 // your machine's store have. The node verifies the base and the result.

@@ -204,7 +204,7 @@ func (i *Image) makeFolder(folder string) (*entry, error) {
 			made.folder, made.byName = true, map[string]*entry{}
 			next = made
 		case !next.folder:
-			return nil, refuse(folder, "%s is a file already; name one of them otherwise", next.path)
+			return nil, refuse(folder, "%s is a file already; rename the file or the folder", next.path)
 		case next.name != name:
 			return nil, refuse(folder, "%s exists, and Windows takes both for the same; write it in the same case", next.path)
 		}
@@ -220,7 +220,7 @@ func (i *Image) child(parent *entry, file string) (*entry, error) {
 		return nil, err
 	}
 	if other := parent.byName[fold(name)]; other != nil {
-		return nil, refuse(file, "%s is there already; name one of them otherwise", other.path)
+		return nil, refuse(file, "%s is there already; rename one of the two", other.path)
 	}
 	if i.entries == MaxEntries {
 		return nil, refuse(file, "the disc has %d files and folders already; leave out what is not needed", MaxEntries)

@@ -355,7 +355,7 @@ func TestFilesThatChanged(t *testing.T) {
 		content io.Reader
 		reason  string
 	}{
-		{"shorter", strings.NewReader("123"), "3 of 4 bytes"},
+		{"shorter", strings.NewReader("123"), "has 3 bytes, but had 4"},
 		{"longer", strings.NewReader("12345"), "more than the 4 bytes"},
 		{"broken", broken{}, errBroken.Error()},
 	} {

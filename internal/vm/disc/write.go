@@ -73,7 +73,7 @@ func (s *stream) content(file *entry) error {
 	n, err := io.Copy(s.w, io.LimitReader(from, file.size))
 	s.n += n
 	if err == nil && n < file.size {
-		err = fmt.Errorf("it ended after %d of %d bytes: it changed meanwhile; try again", n, file.size)
+		err = fmt.Errorf("the file has %d bytes, but had %d when it was added; try again", n, file.size)
 	}
 	if err == nil {
 		err = ended(from, file.size)
@@ -86,7 +86,7 @@ func ended(from io.Reader, size int64) error {
 	n, err := io.ReadFull(from, make([]byte, 1))
 	switch {
 	case n > 0:
-		return fmt.Errorf("it has more than the %d bytes that it had: it changed meanwhile; try again", size)
+		return fmt.Errorf("the file has more than the %d bytes that it had when it was added; try again", size)
 	case errors.Is(err, io.EOF):
 		return nil
 	}

@@ -152,7 +152,7 @@ func (l *limited) Write(p []byte) (int, error) {
 // checkID returns an error unless a text is a GUID, as Hyper-V writes its IDs.
 func checkID(id string) error {
 	if !regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`).MatchString(id) {
-		return fmt.Errorf("Hyper-V reports %.60q as an ID, which is no GUID", id)
+		return fmt.Errorf("Hyper-V reports %.60q as an ID; it is not a GUID", id)
 	}
 	return nil
 }

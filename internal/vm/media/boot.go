@@ -47,7 +47,7 @@ func (m *Media) readBoot(r io.ReaderAt, d *Disc) error {
 	}
 	m.Boot.BIOS, m.Boot.UEFI = bootEntries(catalog)
 	if !m.Boot.UEFI {
-		m.find(finding.Error, asPublished, "the ISO has no boot entry for UEFI, which swdt's VMs start with")
+		m.find(finding.Error, asPublished, "the ISO has no boot entry for UEFI; VMs of swdt start only by UEFI")
 	}
 	return nil
 }

@@ -111,11 +111,11 @@ func TestFindings(t *testing.T) {
 		},
 		"no boot catalog": {
 			func(*testing.T, string) {}, nil, finding.Error,
-			[]string{"the ISO has no boot entry for UEFI, which swdt's VMs start with"},
+			[]string{"the ISO has no boot entry for UEFI; VMs of swdt start only by UEFI"},
 		},
 		"only BIOS": {
 			func(*testing.T, string) {}, mediatest.BootArguments()[:3], finding.Error,
-			[]string{"the ISO has no boot entry for UEFI, which swdt's VMs start with"},
+			[]string{"the ISO has no boot entry for UEFI; VMs of swdt start only by UEFI"},
 		},
 		"ARM": {
 			func(t *testing.T, folder string) {

@@ -63,7 +63,7 @@ func (f *Findings) checkFirewall(ctx context.Context, tap string) {
 		return
 	case err != nil:
 		f.add("firewall", finding.Info, err.Error(),
-			"the firewall of this machine is not checked, or only in part: reading it needs root's rights",
+			"the firewall of this machine is not checked completely, since reading it needs root's rights",
 			"run the check once with sudo")
 	}
 	port := func(netip.Addr) string { return "" }

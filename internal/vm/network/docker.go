@@ -60,7 +60,7 @@ func (d Docker) Host() string {
 }
 
 // errRemote is the error of each request to an engine that is not at a Unix socket.
-var errRemote = errors.New("$DOCKER_HOST names an engine on another machine, and a bridge there is of no use here")
+var errRemote = errors.New("$DOCKER_HOST names an engine on another machine; this VM needs a bridge on your machine")
 
 // DockerError is an error that Docker's engine returns.
 type DockerError struct {

@@ -80,4 +80,4 @@ func watch(ctx context.Context, p *platform.Platform, name string, want platform
 	return last, nil
 }
 
-var errOtherState = errors.New("it is in another state")
+var errOtherState = errors.New("the service is in another state")

@@ -83,7 +83,7 @@ func parseImages(text []byte, count int) ([]Image, error) {
 	taken := map[int]bool{}
 	for _, element := range parsed.Images {
 		if element.Index < 1 || element.Index > count || taken[element.Index] {
-			return nil, broken(position, "the list of editions has the index %d twice or out of range", element.Index)
+			return nil, broken(position, "in the list of editions, the index %d is repeated or out of range", element.Index)
 		}
 		taken[element.Index] = true
 		images = append(images, element.image())

@@ -173,8 +173,8 @@ func TestHostileFiles(t *testing.T) {
 		"another count":   {file(2, oneImage), "the header states 2 editions, but the list names 1"},
 		"too many":        {file(60_000, "<WIM>"+many+"</WIM>"), "60000 editions: swdt reads at most 256"},
 		"an index twice": {file(2, `<WIM><IMAGE INDEX="1"/><IMAGE INDEX="1"/></WIM>`),
-			"has the index 1 twice or out of range"},
-		"an index of zero": {file(1, `<WIM><IMAGE INDEX="0"/></WIM>`), "has the index 0 twice or out of range"},
+			"the index 1 is repeated or out of range"},
+		"an index of zero": {file(1, `<WIM><IMAGE INDEX="0"/></WIM>`), "the index 0 is repeated or out of range"},
 		"a number that is none": {file(1, `<WIM><IMAGE INDEX="1"><WINDOWS><ARCH>x</ARCH></WINDOWS></IMAGE></WIM>`),
 			"no XML document"},
 	} {
