@@ -131,8 +131,8 @@ func (s *kubeadmJoin) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (p
 		if err := s.begin(ctx, n); err != nil {
 			return plan.Outcome{}, err
 		}
-		// By now, a kubelet that an interrupted join started may have got its
-		// credentials.
+		// An interrupted join may have started a kubelet, which may have its credentials by
+		// now.
 		if found, _, err = howFar(ctx, n); err != nil {
 			return plan.Outcome{}, err
 		}

@@ -70,7 +70,7 @@ type Drift string
 
 const (
 	DriftNone    Drift = "none"
-	DriftBinary  Drift = "binary"  // another binary than the source
+	DriftBinary  Drift = "binary"  // the binary at the destination differs from the source
 	DriftVersion Drift = "version" // another version than the wanted version
 	DriftRestart Drift = "restart" // the service's process is older than the file
 	DriftMissing Drift = "missing" // nothing at the destination

@@ -46,9 +46,9 @@ func (s *Server) Programs(ctx context.Context, n Network) (Programs, error) {
 	return Programs{Exists: true, Ours: isOurs(live), Image: imageOf(live)}, nil
 }
 
-// Keep completes settings from an earlier installation, so that a run without the flags of that
-// installation does not undo them. It keeps the API server's address of Calico's configuration. It
-// keeps kube-proxy's image if swdt installed kube-proxy and the image's name contains the cluster's
+// Keep sets missing settings to those of an earlier installation, so that a run without the flags
+// of that installation does not undo them: the API server's address in Calico's configuration, and
+// kube-proxy's image if swdt installed kube-proxy and the image's name contains the cluster's
 // version.
 func (s *Server) Keep(ctx context.Context, settings Settings, f Facts) (Settings, error) {
 	if settings.APIServer == "" && settings.Network == Calico {

@@ -142,8 +142,8 @@ func (s *Server) OperatorAvailable() Condition {
 	}}
 }
 
-// podReason returns the reason why one of the selected pods is not Ready. If all of them are Ready,
-// it returns a *NotReadyError with the text of its last argument.
+// podReason returns the reason why one of the selected pods is not Ready, as a *NotReadyError. If
+// all of them are Ready, the reason is the last argument.
 func (s *Server) podReason(ctx context.Context, namespace string, selector *metav1.LabelSelector,
 	otherwise string) error {
 	pods, err := s.pods(ctx, namespace, selector)

@@ -118,7 +118,7 @@ func (w *Written) write(parts ...Part) (err error) {
 	return nil
 }
 
-// keepLog keeps pktmon's own log of a node whose Windows cannot convert to pcapng.
+// keepLog keeps pktmon's own log if the node's Windows cannot convert the log to pcapng.
 func keepLog(file string, captured NodeCapture, one *NodeReport) error {
 	one.Message = "this Windows' pktmon cannot convert to pcapng: convert this log with `pktmon etl2pcap` " +
 		"on Windows Server 2022 (build 20348) or later, or with Microsoft's etl2pcapng"

@@ -69,7 +69,7 @@ func (t *Task) Find(found ...finding.Finding) {
 	}
 }
 
-// place returns the path below the node's folder at which the bundle has a file of the node.
+// place returns where in the bundle a file of the node is stored, as a path below the node's folder.
 // It redacts the path, since the agent does not redact names of files.
 func (t *Task) place(folder, path string) string {
 	return folder + "/" + safePath(t.folder.redactor.String(path))

@@ -14,7 +14,7 @@ import (
 // beside the image's file.
 const stagingPrefix = ".swdt-bake"
 
-// target is the image's file, which appears complete or not at all.
+// target is the image's file. It is created complete, or not at all.
 type target struct {
 	file    string // absolute
 	staging *localfile.Staging

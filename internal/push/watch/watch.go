@@ -117,7 +117,7 @@ const (
 type Kind string
 
 const (
-	Watching     Kind = "watching"     // the watch begins; Message reports how changes are found without notifications
+	Watching     Kind = "watching"     // the watch begins; if there are no notifications, Message says how changes are found
 	Changed      Kind = "changed"      // a binary changed
 	Waiting      Kind = "waiting"      // the watch waits for a binary that is missing or broken; Err has the reason
 	Building     Kind = "building"     // a build began

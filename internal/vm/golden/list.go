@@ -103,8 +103,8 @@ func (s *Images) Removable(key string) error {
 	return err
 }
 
-// Remove removes an image, the remains of an interrupted build, and the screen and log of a failed
-// build. The error is an *InUseError if the disk of a VM is laid over the image.
+// Remove removes an image, the remains of an interrupted build, and the screenshot and the log of a
+// failed build. The error is an *InUseError if the disk of a VM is laid over the image.
 func (s *Images) Remove(ctx context.Context, key string, r ui.Reporter) error {
 	if err := s.Removable(key); err != nil {
 		return err

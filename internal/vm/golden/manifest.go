@@ -42,7 +42,7 @@ type Manifest struct {
 	Seconds     map[install.Stage]float64 `json:"seconds"`
 }
 
-// Content is the Windows of an image, and the files that it was made of.
+// Content describes the Windows in an image, and the files from which the image was made.
 type Content struct {
 	Windows    string `json:"windows"` // such as Windows Server 2022
 	Edition    string `json:"edition"` // such as Windows Server 2022 Standard Evaluation

@@ -51,7 +51,7 @@ type values struct {
 	words   map[string]bool // names; for interfaces also patterns with a * at the end
 	ports   []string        // numbers and ranges, such as 80 or 80:90
 	ranges  []addressRange  // sorted by their beginning; they do not overlap
-	any     bool            // there is the element that stands for all other values
+	any     bool            // one of the elements stands for all other values
 	foreign bool            // there are values that swdt does not know
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm"
 )
 
-// files returns the paths of a VM's files.
+// files is the folder of a VM. Its methods return the paths of the VM's files.
 type files struct{ folder string }
 
 func filesOf(m vm.Machine) files { return files{m.Folder} }

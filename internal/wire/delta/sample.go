@@ -7,8 +7,8 @@ import (
 
 const (
 	// sampleStep is the distance between the positions of the old file that are sampled. In a
-	// region in which the files agree, any sampleStep successive positions of the new file include
-	// one that corresponds to a sampled position.
+	// region in which the files agree, every 4096 successive positions of the new file include one
+	// that corresponds to a sampled position.
 	sampleStep = 4096
 	// samples is the number of windows of the new file that are tried, and sampleHits is the number
 	// of these windows that must agree. A patch is worthwhile if the files share at least an eighth
