@@ -58,7 +58,8 @@ func (c *compiler) compile() (ingress, egress []compiled) {
 	if c.policy.Name == "" {
 		c.wrong("metadata.name", "the policy has no name; give it one")
 	}
-	base := compiled{namespace: c.policy.Namespace, name: c.policy.Name, pods: c.selector("spec.podSelector", &spec.PodSelector)}
+	base := compiled{namespace: c.policy.Namespace, name: c.policy.Name,
+		pods: c.selector("spec.podSelector", &spec.PodSelector)}
 	in, out := base, base
 	for i, r := range spec.Ingress {
 		field := fmt.Sprintf("spec.ingress[%d]", i)

@@ -148,7 +148,8 @@ type generator struct{ *rand.Rand }
 func pick[T any](g generator, all ...T) T { return all[g.IntN(len(all))] }
 
 func (g generator) policy(i int) networkingv1.NetworkPolicy {
-	p := networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: pick(g, "x", "y"), Name: string(rune('a' + i))}}
+	p := networkingv1.NetworkPolicy{}
+	p.Namespace, p.Name = pick(g, "x", "y"), string(rune('a'+i))
 	p.Spec.PodSelector = g.selector("pod")
 	switch g.IntN(4) {
 	case 0:
@@ -190,23 +191,28 @@ func (g generator) selector(key string) metav1.LabelSelector {
 func (g generator) peers() (all []networkingv1.NetworkPolicyPeer) {
 	for range g.IntN(3) {
 		pods, namespaces := g.selector("pod"), g.selector("ns")
+		block := pick(g, networkingv1.IPBlock{CIDR: "10.0.0.0/23", Except: []string{"10.0.1.0/31"}},
+			networkingv1.IPBlock{CIDR: "10.0.0.0/30"}, networkingv1.IPBlock{CIDR: "0.0.0.0/0"},
+			networkingv1.IPBlock{CIDR: "10.0.1.7/24", Except: []string{"10.0.1.2/32"}},
+			networkingv1.IPBlock{CIDR: "192.168.0.0/16"})
 		all = append(all, pick(g,
 			networkingv1.NetworkPolicyPeer{PodSelector: &pods},
 			networkingv1.NetworkPolicyPeer{NamespaceSelector: &namespaces},
 			networkingv1.NetworkPolicyPeer{PodSelector: &pods, NamespaceSelector: &namespaces},
-			networkingv1.NetworkPolicyPeer{IPBlock: pick(g, &networkingv1.IPBlock{CIDR: "10.0.0.0/23", Except: []string{"10.0.1.0/31"}},
-				&networkingv1.IPBlock{CIDR: "10.0.0.0/30"}, &networkingv1.IPBlock{CIDR: "10.0.1.7/24", Except: []string{"10.0.1.2/32"}},
-				&networkingv1.IPBlock{CIDR: "0.0.0.0/0"}, &networkingv1.IPBlock{CIDR: "192.168.0.0/16"})}))
+			networkingv1.NetworkPolicyPeer{IPBlock: &block}))
 	}
 	return all
 }
 
 func (g generator) ports() (all []networkingv1.NetworkPolicyPort) {
 	for range g.IntN(3) {
-		number, name, end := intstr.FromInt32(pick[int32](g, 53, 60, 80)), intstr.FromString(pick(g, "web", "dns", "other")), int32(80)
-		protocol := pick(g, policy.Protocols()...)
-		all = append(all, pick(g, networkingv1.NetworkPolicyPort{Port: &number}, networkingv1.NetworkPolicyPort{Protocol: &protocol},
-			networkingv1.NetworkPolicyPort{Port: &number, Protocol: &protocol}, networkingv1.NetworkPolicyPort{Port: &name, Protocol: &protocol},
+		number, end := intstr.FromInt32(pick[int32](g, 53, 60, 80)), int32(80)
+		name, protocol := intstr.FromString(pick(g, "web", "dns", "other")), pick(g, policy.Protocols()...)
+		all = append(all, pick(g,
+			networkingv1.NetworkPolicyPort{Port: &number},
+			networkingv1.NetworkPolicyPort{Protocol: &protocol},
+			networkingv1.NetworkPolicyPort{Port: &number, Protocol: &protocol},
+			networkingv1.NetworkPolicyPort{Port: &name, Protocol: &protocol},
 			networkingv1.NetworkPolicyPort{Port: &number, EndPort: &end, Protocol: &protocol}))
 	}
 	return all
