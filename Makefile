@@ -14,12 +14,20 @@ AGENT   := internal/node/agentbin/swdt-agent.exe.zst
 # functions another 0.2. Its own code is fast enough without either.
 AGENT_FLAGS := -tags grpcnotrace -trimpath -buildvcs=false -ldflags "-s -w -funcalign=8" \
 	-gcflags=all=-l -gcflags=github.com/klauspost/compress/...=
+# The probes of swdt netpol, one for each system of nodes.
+PROBES  := internal/proof/probebin
 SWDT_FLAGS  := -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
 .PHONY: build
 build: ## build bin/swdt with the agent inside, and bin/swdt-agent.exe
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build $(AGENT_FLAGS) -o bin/swdt-agent.exe ./cmd/swdt-agent
 	go run ./internal/node/agentbin/pack bin/swdt-agent.exe $(AGENT)
+	@for target in linux/amd64 linux/arm64 windows/amd64; do \
+		out=bin/probes/swdt-probe-$${target/\//-}; \
+		GOOS=$${target%/*} GOARCH=$${target#*/} CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w" \
+			-o $$out ./cmd/swdt-probe && \
+		go run ./internal/node/agentbin/pack $$out $(PROBES)/$${out##*/}.zst || exit 1; \
+	done
 	CGO_ENABLED=0 go build $(SWDT_FLAGS) -o bin/ ./cmd/swdt
 
 .PHONY: dist
@@ -86,7 +94,7 @@ speclists: ## compare the recorded specs of e2e.test with the real programs; the
 
 .PHONY: clean
 clean: ## remove build outputs; the caches in ~/.cache/swdt stay
-	rm -rf bin dist $(AGENT)
+	rm -rf bin dist $(AGENT) $(PROBES)/*.zst
 
 .PHONY: help
 help: ## print this list

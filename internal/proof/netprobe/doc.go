@@ -1,0 +1,14 @@
+// Package netprobe is the program swdt-probe, which "swdt netpol" runs in pods: it serves ports, and
+// reports which ports of other pods it reaches.
+//
+//   - wire.go: the messages on stdin and stdout
+//   - probe.go: the loop that obeys them
+//   - serve.go: the servers of a pod
+//   - dial.go: attempts to reach the servers of other pods
+//   - sctp_linux.go, sctp_other.go: SCTP, if the pod's kernel has it
+//
+// The program reads requests from stdin, one JSON document a line, and answers each with one line on
+// stdout. It ends with its stdin, and so with the swdt that started it. It writes no file and runs no
+// program. It uses only Go's standard library and golang.org/x/sys, so it is small enough to be sent to
+// each pod.
+package netprobe
