@@ -28,21 +28,44 @@ type ExecResult struct {
 // an error means that the command could not be run, or that its end is unknown.
 func (c *Cluster) Exec(ctx context.Context, pod Pod, container string, limit int, command ...string) (ExecResult,
 	error) {
+	stdout := &head{limit: limit}
+	result, err := c.exec(ctx, pod, container, Streams{Stdout: stdout, StderrLimit: limit}, command)
+	result.Stdout = stdout.String()
+	return result, err
+}
+
+// Streams are the input and the outputs of a command in a container.
+type Streams struct {
+	Stdin  io.Reader // nil: the command has no input
+	Stdout io.Writer
+	// StderrLimit is the number of bytes of stderr that the result keeps.
+	StderrLimit int
+}
+
+// ExecStream is Exec with input, and with output while the command runs. The command's input ends with
+// s.Stdin. After ctx ends, ExecStream may still read from s.Stdin until the next read returns.
+func (c *Cluster) ExecStream(ctx context.Context, pod Pod, container string, s Streams, command ...string) (ExecResult,
+	error) {
+	return c.exec(ctx, pod, container, s, command)
+}
+
+func (c *Cluster) exec(ctx context.Context, pod Pod, container string, s Streams, command []string) (ExecResult,
+	error) {
 	doing := "run a command in pod " + pod.String()
 	if c.config == nil {
 		return ExecResult{}, fmt.Errorf("%s: %w", doing, errors.ErrUnsupported)
 	}
 	request := c.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).
 		SubResource("exec").VersionedParams(&corev1.PodExecOptions{
-		Container: container, Command: command, Stdout: true, Stderr: true,
+		Container: container, Command: command, Stdin: s.Stdin != nil, Stdout: true, Stderr: true,
 	}, scheme.ParameterCodec)
 	executor, err := c.executor(request)
 	if err != nil {
 		return ExecResult{}, fmt.Errorf("%s: %w", doing, err)
 	}
-	stdout, stderr := &head{limit: limit}, &head{limit: limit}
-	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: stdout, Stderr: stderr})
-	result := ExecResult{Stdout: stdout.String(), Stderr: stderr.String()}
+	stderr := &head{limit: s.StderrLimit}
+	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: s.Stdin, Stdout: s.Stdout, Stderr: stderr})
+	result := ExecResult{Stderr: stderr.String()}
 	var exit utilexec.CodeExitError
 	if errors.As(err, &exit) {
 		result.Code, err = exit.Code, nil

@@ -8,6 +8,7 @@
 //   - legs.go: the legs of a node in their order; pods.go: waiting for pods
 //   - probe.go: requests between pods
 //   - report.go: the result
+//   - share.go: what other proofs of a cluster use of it: pods, and the wait for them
 //
 // A leg is one fact, such as "the pod reaches a Service". Legs that do not need each other run even if
 // another one failed, so that a result shows how far the fault reaches. A leg that cannot run is "not

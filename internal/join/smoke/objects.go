@@ -35,13 +35,7 @@ func windowsPod(namespace, name, image string, n cluster.Node) *corev1.Pod {
 	pod.Spec.OS = &corev1.PodOS{Name: corev1.Windows}
 	pod.Spec.NodeSelector = map[string]string{corev1.LabelOSStable: windows}
 	pod.Spec.Tolerations = tolerated(n)
-	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-			// Match the node's name, since its label kubernetes.io/hostname may have another value.
-			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{
-				Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{n.Name}}}}},
-		},
-	}}
+	pod.Spec.Affinity = onNode(n.Name)
 	user := "ContainerUser"
 	pod.Spec.SecurityContext.WindowsOptions = &corev1.WindowsSecurityContextOptions{RunAsUserName: &user}
 	return pod

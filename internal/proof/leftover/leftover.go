@@ -1,5 +1,5 @@
-// Package leftover removes the namespaces that runs of e2e.test have made and not removed, since they
-// were interrupted or killed.
+// Package leftover removes the namespaces that runs of e2e.test, and of swdt itself, have made and not
+// removed, since they were interrupted or killed.
 //
 //   - leftover.go: the record of a run, and the records of runs that have ended
 //   - namespaces.go: the namespaces of one run
@@ -8,6 +8,9 @@
 // prints the ID before it makes a namespace, into a file that swdt has named in a record before the start.
 // So at every moment, a record leads to the namespaces. A record has a lock, which swdt and e2e.test both
 // hold; a lock that is free belongs to a run that has ended.
+//
+// If swdt itself makes the namespaces, it chooses the ID, records it first, and gives each namespace the
+// labels of the run.
 package leftover
 
 import (
@@ -56,20 +59,39 @@ func Open(folder string) (*Store, error) {
 	return &Store{folder: folder}, nil
 }
 
-// Run is one run of e2e.test.
+// Run is one run of e2e.test, or of swdt itself.
 type Run struct {
 	Server string    `json:"server"` // the API server's URL
 	Output string    `json:"output"` // the file with the output of e2e.test
 	Begun  time.Time `json:"begun"`
 	// ID is the value of the label e2e-run; "" until swdt has read it from the output.
 	ID string `json:"id"`
+	// Own reports whether swdt itself makes the namespaces, with the labels of the method Labels.
+	Own bool `json:"own"`
 
 	path string
 	lock *os.File
 }
 
-// Begin records a run that is about to start.
+// Begin records a run of e2e.test that is about to start.
 func (s *Store) Begin(server, output string) (*Run, error) {
+	return s.begin(&Run{Server: server, Output: output, Begun: time.Now()})
+}
+
+// BeginOwn records a run in which swdt itself is about to make namespaces.
+func (s *Store) BeginOwn(server string) (*Run, error) {
+	r := make([]byte, 16)
+	_, _ = rand.Read(r) // never fails
+	id := fmt.Sprintf("%x-%x-%x-%x-%x", r[:4], r[4:6], r[6:8], r[8:10], r[10:])
+	return s.begin(&Run{Server: server, Begun: time.Now(), ID: id, Own: true})
+}
+
+// Labels returns the labels that each namespace of an own run must have when it is made.
+func (r *Run) Labels() map[string]string {
+	return map[string]string{ownLabel: r.ID, managedBy: manager}
+}
+
+func (s *Store) begin(r *Run) (*Run, error) {
 	random := make([]byte, 8)
 	_, _ = rand.Read(random) // never fails
 	path := filepath.Join(s.folder, hex.EncodeToString(random))
@@ -77,7 +99,7 @@ func (s *Store) Begin(server, output string) (*Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("record the run: %w", err)
 	}
-	r := &Run{Server: server, Output: output, Begun: time.Now(), path: path, lock: lock}
+	r.path, r.lock = path, lock
 	if err := r.save(); err != nil {
 		lock.Close()
 		_ = os.Remove(path + lockEnd)
@@ -123,7 +145,7 @@ func (r *Run) clean(ctx context.Context, c *cluster.Cluster) ([]string, error) {
 			return nil, fmt.Errorf("record the run: %w", err)
 		}
 	}
-	return remove(ctx, c, r.ID, r.Begun)
+	return r.remove(ctx, c)
 }
 
 func (r *Run) forget() error {

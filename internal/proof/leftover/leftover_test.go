@@ -169,3 +169,34 @@ func TestAPlantedRecordSelectsNothing(t *testing.T) {
 		t.Errorf("removed %q, asked for %q", removed, w.deleted)
 	}
 }
+
+// A run of swdt itself removes the namespaces with its labels, and so does the next command if the run was
+// killed.
+func TestOwnNamespacesAreRemoved(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		s, folder := store(t)
+		run, err := s.BeginOwn("https://api")
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := func(n *corev1.Namespace) { n.Labels = run.Labels() }
+		unmanaged := func(n *corev1.Namespace) {
+			n.Labels = map[string]string{"swdt.dev/run": run.ID}
+		}
+		w := newWorld(t, namespace("own-1", "", own), namespace("own-2", "", own), namespace("other", "", unmanaged),
+			namespace("kube-x", "", own), namespace("e2e", run.ID))
+		var removed []string
+		if killed {
+			if err := run.Lock().Close(); err != nil { // as the end of the process does
+				t.Fatal(err)
+			}
+			removed = s.Tidy(t.Context(), w.Cluster, ui.Discard{})
+		} else if removed, err = run.End(t.Context(), w.Cluster); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"own-1", "own-2"}, removed); diff != "" {
+			t.Errorf("killed %v (-want +got)\n%s", killed, diff)
+		}
+		empty(t, folder)
+	}
+}

@@ -21,24 +21,27 @@ import (
 const (
 	// runLabel and frameworkLabel are on each namespace that e2e.test makes.
 	runLabel, frameworkLabel = "e2e-run", "e2e-framework"
+	// ownLabel has the ID of a run of swdt itself.
+	ownLabel           = "swdt.dev/run"
+	managedBy, manager = "app.kubernetes.io/managed-by", "swdt"
 	// Limit bounds the removal of the namespaces of a run, which goes on after Ctrl-C.
 	Limit = 20 * time.Second
 	// maxSkew is how far the clock of the API server may be behind this machine's.
 	maxSkew = time.Hour
 )
 
-// remove deletes the namespaces with the ID of a run, and returns their names. The API server then
+// remove deletes the namespaces with the ID of the run, and returns their names. The API server then
 // deletes all that is in them.
-func remove(ctx context.Context, c *cluster.Cluster, id string, begun time.Time) ([]string, error) {
-	if !regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`).MatchString(id) {
-		return nil, fmt.Errorf("the ID %q of a run is not one of e2e.test; remove the record of the run", id)
+func (r *Run) remove(ctx context.Context, c *cluster.Cluster) ([]string, error) {
+	if !regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`).MatchString(r.ID) {
+		return nil, fmt.Errorf("the ID %q of a run is not one of e2e.test; remove the record of the run", r.ID)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), Limit)
 	defer cancel()
 	var found []corev1.Namespace
 	client := c.Clientset().CoreV1().Namespaces()
 	list := func(ctx context.Context, o metav1.ListOptions) (*corev1.NamespaceList, error) {
-		o.LabelSelector = labels.SelectorFromSet(labels.Set{runLabel: id}).String()
+		o.LabelSelector = labels.SelectorFromSet(labels.Set{r.label(): r.ID}).String()
 		return client.List(ctx, o)
 	}
 	err := cluster.Pages(ctx, list, func(page *corev1.NamespaceList) { found = append(found, page.Items...) })
@@ -48,7 +51,7 @@ func remove(ctx context.Context, c *cluster.Cluster, id string, begun time.Time)
 	var removed []string
 	var failures []error
 	for i := range found {
-		if !isOf(&found[i], id, begun) {
+		if !r.made(&found[i]) {
 			continue
 		}
 		err := client.Delete(ctx, found[i].Name, metav1.DeleteOptions{
@@ -66,16 +69,27 @@ func remove(ctx context.Context, c *cluster.Cluster, id string, begun time.Time)
 	return removed, errors.Join(failures...)
 }
 
-// isOf reports whether e2e.test made the namespace in this run. It returns false for a namespace that is
+// label returns the label that has the run's ID.
+func (r *Run) label() string {
+	if r.Own {
+		return ownLabel
+	}
+	return runLabel
+}
+
+// made reports whether the namespace was made in this run. It returns false for a namespace that is
 // already being removed. A user can put labels on a namespace, but cannot change its creation time.
-func isOf(n *corev1.Namespace, id string, begun time.Time) bool {
-	if n.Labels[runLabel] != id || n.Labels[frameworkLabel] == "" || n.UID == "" || n.DeletionTimestamp != nil {
+func (r *Run) made(n *corev1.Namespace) bool {
+	if n.Labels[r.label()] != r.ID || n.UID == "" || n.DeletionTimestamp != nil {
+		return false
+	}
+	if r.Own && n.Labels[managedBy] != manager || !r.Own && n.Labels[frameworkLabel] == "" {
 		return false
 	}
 	if n.Name == metav1.NamespaceDefault || strings.HasPrefix(n.Name, "kube-") {
 		return false
 	}
-	return !n.CreationTimestamp.Time.Before(begun.Add(-maxSkew))
+	return !n.CreationTimestamp.Time.Before(r.Begun.Add(-maxSkew))
 }
 
 func permission(verb, name string) cluster.Permission {
