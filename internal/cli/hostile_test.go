@@ -177,11 +177,12 @@ func notShown() map[string]string {
 		"up":    steps, "down": steps, "image bake": steps,
 		"cluster": parent, "network": parent, "vm": parent, "vm snapshot": parent, "vm network": parent,
 		"vm image": parent, "image": parent, "readiness": parent, "readiness list": here, "readiness report": here, "cluster init": here, "cluster kubeconfig": raw,
+		"netpol": parent, "netpol list": here, "netpol explain": here,
 	}
 	for _, command := range []string{
 		"cluster create", "cluster delete", "cluster status", "cluster check",
 		"network install", "network status", "network remove", "e2e", "e2e list", "e2e compare",
-		"readiness run",
+		"readiness run", "netpol run",
 		"vm check", "vm create", "vm delete", "vm start", "vm stop", "vm restart", "vm list", "vm status",
 		"vm snapshot save", "vm snapshot restore", "vm snapshot list", "vm snapshot remove",
 		"vm address", "vm console", "vm screenshot", "vm keys",

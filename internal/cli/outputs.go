@@ -23,6 +23,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/node/transfer"
 	"github.com/swdt-dev/swdt/internal/node/transfer/patchfile"
 	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/proof/netpol"
 	"github.com/swdt-dev/swdt/internal/proof/readiness"
 	"github.com/swdt-dev/swdt/internal/proof/trial"
 	"github.com/swdt-dev/swdt/internal/proof/verdict"
@@ -152,6 +153,10 @@ func outputs() map[string]output {
 		"readiness list":   {document: readiness.List{}, wide: true},
 		"readiness run":    {document: readiness.Report{}, wide: true},
 		"readiness report": {document: readiness.Report{}, wide: true},
+
+		"netpol list":    {document: netpol.List{}, wide: true},
+		"netpol explain": {document: netpol.Explanation{}},
+		"netpol run":     {document: netpol.Report{}, wide: true},
 
 		"config init":     yaml,
 		"config schema":   json,

@@ -10,7 +10,7 @@ const (
 	// MaxTargets bounds the targets of a round, so that its answer fits into MaxLine.
 	MaxTargets = 4096
 	// MaxName bounds the name of a pod, in bytes.
-	MaxName = 64
+	MaxName = 128
 	// MaxTimeout bounds an attempt.
 	MaxTimeout = 10 * time.Second
 )

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
 )
@@ -21,12 +22,15 @@ var embedded embed.FS
 // maxSize bounds the size of a probe, in bytes.
 const maxSize = 32 << 20
 
+// Targets returns the systems and processors that `make build` builds probes for, such as linux/amd64.
+func Targets() []string { return []string{"linux/amd64", "linux/arm64", "windows/amd64"} }
+
 // MissingError reports that this swdt has no probe for a system.
 type MissingError struct{ System, Processor string }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("this swdt has no probe for %s on %s; `make build` builds swdt with the probes for "+
-		"linux/amd64, linux/arm64 and windows/amd64", e.System, e.Processor)
+	return fmt.Sprintf("this swdt was built without the probe for %s/%s: build it with `make build`, which has probes for %s",
+		e.System, e.Processor, strings.Join(Targets(), ", "))
 }
 
 // Embedded returns the executable for nodes with a system, such as windows, and a processor, such as

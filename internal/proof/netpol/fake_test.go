@@ -1,0 +1,334 @@
+package netpol_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/proof/leftover"
+	"github.com/swdt-dev/swdt/internal/proof/netpol"
+	"github.com/swdt-dev/swdt/internal/proof/netprobe"
+	"github.com/swdt-dev/swdt/internal/proof/policy"
+)
+
+// world is a cluster in memory with a pod network: pods have addresses of loopback, the probes are real
+// processes, and an imitation of a CNI enforces the policies that are in the API server. What a pod
+// must not reach is sent to an address that never answers.
+type world struct {
+	t       *testing.T
+	client  *fake.Clientset
+	folder  string
+	probe   []byte
+	network byte // the second byte of the pods' addresses
+
+	mu        sync.Mutex
+	addresses map[string]netip.Addr // by NAMESPACE/POD of the cluster
+	deleted   []string
+	bindDelay time.Duration
+	made      map[string]time.Time // policies, by NAMESPACE/NAME
+	// wrong decides on cells against the policies, while there are any. Pods have the names of the model.
+	wrong func(from, to, port string) (passes, decided bool)
+	short map[string]string // names of the model, by NAMESPACE/POD of the cluster
+	alter func(line []byte) []byte
+}
+
+func node(name, system string) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("node-" + name),
+		Labels: map[string]string{corev1.LabelOSStable: system, corev1.LabelArchStable: "amd64"}}}
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	return n
+}
+
+// newWorld returns a cluster with a Linux and a Windows node. network is a number of the test.
+func newWorld(t *testing.T, network byte) *world {
+	t.Helper()
+	w := &world{t: t, client: fake.NewClientset(node("lin-1", "linux"), node("win-1", "windows")), folder: t.TempDir(),
+		network: network, addresses: map[string]netip.Addr{}, made: map[string]time.Time{}, short: map[string]string{}}
+	w.client.PrependReactor("create", "*", w.create)
+	w.client.PrependReactor("delete", "namespaces", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.deleted = append(w.deleted, a.(clienttesting.DeleteAction).GetName())
+		return false, nil, nil
+	})
+	w.client.PrependReactor("get", "pods", w.play)
+	return w
+}
+
+// buildProbe builds the real probe.
+func buildProbe(t *testing.T) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "swdt-probe")
+	command := exec.CommandContext(t.Context(), "go", "build", "-o", path, "github.com/swdt-dev/swdt/cmd/swdt-probe")
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	program, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+func (w *world) create(action clienttesting.Action) (bool, runtime.Object, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch o := action.(clienttesting.CreateAction).GetObject().(type) {
+	case *corev1.Namespace:
+		o.UID, o.CreationTimestamp = types.UID("uid-of-"+o.Name), metav1.Now()
+		o.Labels[corev1.LabelMetadataName] = o.Name
+	case *corev1.Pod:
+		w.addresses[o.Namespace+"/"+o.Name] = netip.AddrFrom4([4]byte{127, w.network, 0, byte(len(w.addresses) + 1)})
+	case *networkingv1.NetworkPolicy:
+		w.made[o.Namespace+"/"+o.Name] = time.Now()
+	}
+	return false, nil, nil
+}
+
+// play lets the scheduler and the kubelets work, at each look at a pod.
+func (w *world) play(action clienttesting.Action) (bool, runtime.Object, error) {
+	name := action.(clienttesting.GetAction).GetName()
+	live, err := w.client.Tracker().Get(action.GetResource(), action.GetNamespace(), name)
+	if err != nil {
+		return true, nil, err
+	}
+	p := live.(*corev1.Pod).DeepCopy()
+	terms := p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p.Spec.NodeName = terms[0].MatchFields[0].Values[0]
+	p.Status.PodIP = w.addresses[p.Namespace+"/"+p.Name].String()
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+	return true, p, nil
+}
+
+// ExecStream runs the real command, with the pod's folder in place of /swdt, and filters its input.
+func (w *world) ExecStream(ctx context.Context, pod cluster.Pod, _ string, s cluster.Streams, command ...string) (
+	cluster.ExecResult, error) {
+	folder := filepath.Join(w.folder, pod.Namespace, pod.Name)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return cluster.ExecResult{}, err
+	}
+	program := strings.TrimSuffix(path.Base(strings.ReplaceAll(command[0], `\`, "/")), ".exe")
+	local := exec.CommandContext(ctx, filepath.Join(folder, "swdt-probe"))
+	local.Stdin, local.Stdout = s.Stdin, s.Stdout
+	if program == "curl" {
+		at, err := url.Parse(command[len(command)-1])
+		if err != nil || !slices.Contains([]string{"/swdt/swdt-probe", "/C:/swdt/swdt-probe.exe"}, at.Path) {
+			return cluster.ExecResult{}, fmt.Errorf("curl writes to %v: %v", at, err)
+		}
+		return w.curl(ctx, command, filepath.Join(folder, "swdt-probe"), s.Stdin)
+	}
+	in, filtered := io.Pipe()
+	local.Stdin = in
+	go func() { _ = filtered.CloseWithError(w.enforce(pod, s.Stdin, filtered)) }()
+	if w.alter != nil {
+		out, altered := io.Pipe()
+		local.Stdout = altered
+		go func() { _ = out.CloseWithError(alterLines(out, s.Stdout, w.alter)) }()
+	}
+	err := local.Run()
+	_ = in.Close()
+	return cluster.ExecResult{}, err
+}
+
+// curl writes the input into a file, by the real curl if this machine has it.
+func (w *world) curl(ctx context.Context, command []string, file string, input io.Reader) (cluster.ExecResult, error) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		text, err := io.ReadAll(input)
+		return cluster.ExecResult{}, errors.Join(err, os.WriteFile(file, text, 0o700))
+	}
+	local := exec.CommandContext(ctx, "curl", append(slices.Clone(command[1:len(command)-1]), "file://"+file)...)
+	local.Stdin = input
+	output, err := local.CombinedOutput()
+	if err == nil && strings.HasSuffix(command[0], ".exe") { // Windows has no such mode
+		err = os.Chmod(file, 0o700)
+	}
+	return cluster.ExecResult{Stderr: string(output)}, err
+}
+
+func alterLines(from io.Reader, to io.Writer, alter func([]byte) []byte) error {
+	lines := bufio.NewReader(from)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return err
+		}
+		if _, err := to.Write(alter(line)); err != nil {
+			return err
+		}
+	}
+}
+
+// enforce passes the requests of a pod's probe on. It is the CNI: attempts that the policies deny go to
+// the black hole.
+func (w *world) enforce(pod cluster.Pod, from io.Reader, to io.Writer) error {
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, netprobe.MaxLine)
+	for lines.Scan() {
+		var request netprobe.Request
+		if err := json.Unmarshal(lines.Bytes(), &request); err != nil {
+			return err
+		}
+		if request.Serve != nil {
+			w.mu.Lock()
+			w.short[pod.Namespace+"/"+pod.Name] = request.Serve.Name
+			w.mu.Unlock()
+		}
+		if request.Round != nil {
+			if err := w.route(pod, request.Round.Targets); err != nil {
+				return err
+			}
+		}
+		text, err := json.Marshal(request)
+		if err != nil {
+			return err
+		}
+		if _, err := to.Write(append(text, '\n')); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+// route replaces the addresses of targets that the pod must not reach.
+func (w *world) route(pod cluster.Pod, targets []netprobe.Target) error {
+	set, any, err := w.policies()
+	if err != nil {
+		return err
+	}
+	pods, err := w.pods()
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	own := w.addresses[pod.Namespace+"/"+pod.Name]
+	for i := range targets {
+		t := &targets[i]
+		to := pods[netip.MustParseAddr(t.Address)]
+		passes := set.Decide(policy.Connection{From: pods[own], To: to, Port: t.Number,
+			Protocol: corev1.Protocol(t.Protocol)}).Allowed()
+		if w.wrong != nil && any {
+			if decision, ok := w.wrong(w.short[pod.Namespace+"/"+pod.Name], t.Name, fmt.Sprintf("%s/%d", t.Protocol, t.Number)); ok {
+				passes = decision
+			}
+		}
+		if !passes {
+			t.Address = w.hole().String()
+		}
+	}
+	return nil
+}
+
+// policies returns the policies that are bound, and reports whether there are any.
+func (w *world) policies() (*policy.Set, bool, error) {
+	list, err := w.client.NetworkingV1().NetworkPolicies("").List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		return nil, false, err
+	}
+	w.mu.Lock()
+	bound := slices.DeleteFunc(list.Items, func(p networkingv1.NetworkPolicy) bool {
+		return time.Since(w.made[p.Namespace+"/"+p.Name]) < w.bindDelay
+	})
+	w.mu.Unlock()
+	set, err := policy.New(bound)
+	return set, len(bound) > 0, err
+}
+
+// pods returns the pods of the API server, by address.
+func (w *world) pods() (map[netip.Addr]policy.Pod, error) {
+	list, err := w.client.CoreV1().Pods("").List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	all := map[netip.Addr]policy.Pod{}
+	for _, p := range list.Items {
+		n, err := w.client.CoreV1().Namespaces().Get(context.Background(), p.Namespace, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		w.mu.Lock()
+		end := policy.Pod{Namespace: p.Namespace, Name: p.Name, Labels: p.Labels, NamespaceLabels: n.Labels,
+			Address: w.addresses[p.Namespace+"/"+p.Name]}
+		w.mu.Unlock()
+		for _, c := range p.Spec.Containers[0].Ports {
+			end.Ports = append(end.Ports, policy.Port{Name: c.Name, Number: c.ContainerPort, Protocol: c.Protocol})
+		}
+		all[end.Address] = end
+	}
+	return all, nil
+}
+
+func (w *world) hole() netip.Addr { return netip.AddrFrom4([4]byte{127, w.network, 255, 254}) }
+
+// dig makes the black hole: sockets that receive and never answer.
+func (w *world) dig(ports ...int) {
+	w.t.Helper()
+	for _, port := range ports {
+		at := netip.AddrPortFrom(w.hole(), uint16(port))
+		packets, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.t.Cleanup(func() { packets.Close() })
+		w.digTCP(at)
+	}
+}
+
+func (w *world) cluster() *cluster.Cluster { return cluster.FromClients("https://api", w.client, nil) }
+
+// run measures with short times.
+func (w *world) run(ctx context.Context, o netpol.Options) (netpol.Report, error) {
+	records, err := leftover.Open(filepath.Join(w.folder, "records"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	o.Records, o.Execs = records, w
+	if o.Program == nil {
+		o.Program = func(string, string) ([]byte, error) { return w.probe, nil }
+	}
+	if o.Settle == 0 {
+		o.Settle = 2 * time.Second
+	}
+	o.ProbeTimeout = 700 * time.Millisecond
+	return netpol.Run(ctx, w.cluster(), o)
+}
+
+// nothingIsLeft fails the test if a namespace or a record of a run is left.
+func (w *world) nothingIsLeft(t *testing.T) {
+	t.Helper()
+	left, err := w.client.CoreV1().Namespaces().List(context.Background(), metav1.ListOptions{})
+	if err != nil || len(left.Items) > 0 {
+		t.Errorf("%d namespaces are left: %v", len(left.Items), err)
+	}
+	records, err := os.ReadDir(filepath.Join(w.folder, "records"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) || len(records) > 0 {
+		t.Errorf("records are left: %v, %v", records, err)
+	}
+}
