@@ -45,7 +45,8 @@ func (o *netpolChoice) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&o.cases, "case", nil, "only these standard `cases`, several times or with commas")
 	flags.IntVar(&o.pods, "pods", netpol.DefaultPods, "the `number` of pods; with files the largest number")
-	flags.StringSliceVar(&o.protocols, "protocols", []string{"tcp", "udp"}, "the `protocols` of the standard cases: tcp, udp, sctp")
+	flags.StringSliceVar(&o.protocols, "protocols", []string{"tcp", "udp"},
+		"the `protocols` of the standard cases: tcp, udp, sctp")
 	must(errors.Join(
 		cmd.RegisterFlagCompletionFunc("case", completeNetpolCases),
 		cmd.RegisterFlagCompletionFunc("protocols", cobra.FixedCompletions([]string{"tcp", "udp", "sctp"},
@@ -224,7 +225,8 @@ the default is ` + smoke.DefaultImage + `.`,
 	flags.StringVar(&o.images.linuxImage, "linux-image", "", "`image` of the pods on Linux (default that of --image)")
 	flags.DurationVar(&o.images.wait, "wait", smoke.DefaultWait, "how long the start of each pod may take")
 	flags.DurationVar(&o.settle, "settle", netpol.DefaultSettle, "how long policies may take to bind")
-	flags.DurationVar(&o.attempt, "probe-timeout", netpol.DefaultProbeTimeout, "how long an attempt to reach a port may take")
+	flags.DurationVar(&o.attempt, "probe-timeout", netpol.DefaultProbeTimeout,
+		"how long an attempt to reach a port may take")
 	flags.StringVar(&o.out, "out", "", "`file` for the result as an HTML page")
 	must(cmd.MarkFlagFilename("out", "html"))
 	return cmd

@@ -18,6 +18,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cli"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/proof/netpol"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/vm/disc"
 )
@@ -76,10 +77,28 @@ func comparedElsewhere() map[string]func(*testing.T) {
 	return map[string]func(*testing.T){
 		"kubernetes-watch.json": watchPrintsItsSchema,   // it has no end for which a script could wait
 		"vm-image-inspect.json": inspectPrintsItsSchema, // it needs an ISO
+		"netpol-run.json":       netpolRunFitsItsSchema, // it needs pods that run; a script has its failure
 		// these need a network of their own
 		"vm-network-check.json":   networkPrints("vm-network-check.json"),
 		"vm-network-prepare.json": networkPrints("vm-network-prepare.json"),
 		"vm-network-remove.json":  networkPrints("vm-network-remove.json"),
+	}
+}
+
+func netpolRunFitsItsSchema(t *testing.T) {
+	text, err := json.Marshal(netpol.Report{Result: netpol.Differs, Pods: []netpol.PodReport{{Name: "x/a"}},
+		Ports: []string{"TCP/80"}, Unsupported: []string{}, Leftovers: []string{}, Cases: []netpol.CaseReport{{
+			Name: "policies", Policies: []string{"x/deny"}, Tables: []netpol.Table{{Ports: []string{"TCP/80"}, Rows: []string{"-"}}},
+			Differences: []netpol.Difference{{From: "x/a", To: "x/b", Policies: []string{}}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := jsonschema.NewCompiler().Compile(filepath.Join(schemas, "netpol-run.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := documentsThatFit(schema, string(text)); err != nil || n != 1 {
+		t.Errorf("%d documents: %v:\n%s", n, err, text)
 	}
 }
 

@@ -26,8 +26,8 @@ const (
 )
 
 // Derive returns a model that shows what policies mean. It has the namespaces that they name or select, and
-// one more; in each namespace a pod for each selector that matches there, and one without labels; and the
-// ports that they name, and one more of each protocol.
+// one more, which has pods with the labels of all peers; in each namespace a pod for each selector that matches
+// there, and one without labels; and the ports that they name, and one more of each protocol.
 func Derive(policies []networkingv1.NetworkPolicy, maxPods int) (Model, error) {
 	d := &deriver{}
 	for _, p := range policies {
@@ -44,6 +44,7 @@ func Derive(policies []networkingv1.NetworkPolicy, maxPods int) (Model, error) {
 	for _, p := range peers {
 		if p.IPBlock == nil {
 			d.addPeer(p)
+			d.addPod(elsewhere, p.PodSelector) // the same labels where the policy may not mean them
 		}
 	}
 	for _, n := range d.Namespaces {
@@ -199,7 +200,7 @@ func (d *deriver) addPorts(policies []networkingv1.NetworkPolicy) error {
 		switch {
 		case p.Port == nil:
 		case p.Port.Type == intstr.String:
-			d.addPort(Port{Number: d.free(firstNamed), Protocol: protocol, Name: p.Port.StrVal})
+			d.addPort(Port{Number: d.free(firstNamed), Protocol: protocol, Name: p.Port.StrVal, Named: true})
 		default:
 			d.addPort(Port{Number: p.Port.IntVal, Protocol: protocol})
 			if p.EndPort != nil {

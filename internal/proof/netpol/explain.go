@@ -89,7 +89,8 @@ func (e Explanation) WriteText(page *ui.Page) error {
 	}
 	_, err := fmt.Fprintln(page, "rows are sources, columns targets: "+legend)
 	if err == nil && e.Invented {
-		_, err = fmt.Fprintln(page, ui.Warn("an ipBlock decides by addresses; those of these pods are invented, in 10.244.0.0/16"))
+		_, err = fmt.Fprintln(page,
+			ui.Warn("an ipBlock decides by addresses; those of these pods are invented, in 10.244.0.0/16"))
 	}
 	return err
 }

@@ -235,7 +235,8 @@ func (w *world) route(pod cluster.Pod, targets []netprobe.Target) error {
 		passes := set.Decide(policy.Connection{From: pods[own], To: to, Port: t.Number,
 			Protocol: corev1.Protocol(t.Protocol)}).Allowed()
 		if w.wrong != nil && any {
-			if decision, ok := w.wrong(w.short[pod.Namespace+"/"+pod.Name], t.Name, fmt.Sprintf("%s/%d", t.Protocol, t.Number)); ok {
+			port := fmt.Sprintf("%s/%d", t.Protocol, t.Number)
+			if decision, ok := w.wrong(w.short[pod.Namespace+"/"+pod.Name], t.Name, port); ok {
 				passes = decision
 			}
 		}

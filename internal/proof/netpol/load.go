@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -29,6 +30,9 @@ const (
 // skipped. The case has the name of the only file, or "policies".
 func Load(paths []string, in io.Reader) (Case, error) {
 	c := Case{Name: "policies"}
+	if len(paths) == 1 && paths[0] != stdin {
+		c.Name = filepath.Base(paths[0])
+	}
 	for _, path := range paths {
 		found, err := loadFile(path, in)
 		if err != nil {

@@ -43,16 +43,17 @@ func (s *state) take(r netprobe.Result, allowed bool, begun time.Time) {
 // settle makes attempts until all cells are as expected, or for w.Settle. The last attempt of each cell has
 // the full timeout. bound is the time from begin until all cells were as expected for good; it is only
 // valid if all of them are.
-func (w *run) settle(ctx context.Context, all []cell, allowed []bool, begin time.Time) (states []state, bound time.Duration,
-	err error) {
+func (w *run) settle(ctx context.Context, all []cell, allowed []bool, begin time.Time) (states []state,
+	bound time.Duration, err error) {
 	states = make([]state, len(all))
 	until := begin.Add(w.Settle)
+	poll := func(cells []int) error { return w.poll(ctx, all, cells, allowed, states, until) }
+	verify := func(cells []int) error { return w.attempt(ctx, all, cells, allowed, states, w.ProbeTimeout) }
 	for {
-		if err := w.eachPod(ctx, all, func(cells []int) error { return w.poll(ctx, all, cells, allowed, states, until) }); err != nil {
+		if err := w.eachPod(ctx, all, poll); err != nil {
 			return states, 0, err
 		}
-		err := w.eachPod(ctx, all, func(cells []int) error { return w.attempt(ctx, all, cells, allowed, states, w.ProbeTimeout) })
-		if err != nil {
+		if err := w.eachPod(ctx, all, verify); err != nil {
 			return states, 0, err
 		}
 		done := !slices.ContainsFunc(states, func(s state) bool { return !s.right })
@@ -87,7 +88,8 @@ func (w *run) eachPod(ctx context.Context, all []cell, f func(cells []int) error
 }
 
 // poll makes attempts for the cells of a source that are not as expected, until all are, or until a time.
-func (w *run) poll(ctx context.Context, all []cell, cells []int, allowed []bool, states []state, until time.Time) error {
+func (w *run) poll(ctx context.Context, all []cell, cells []int, allowed []bool, states []state,
+	until time.Time) error {
 	for {
 		pending := slices.DeleteFunc(slices.Clone(cells), func(i int) bool { return states[i].right })
 		if len(pending) == 0 || !time.Now().Before(until) {

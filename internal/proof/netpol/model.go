@@ -53,10 +53,16 @@ type Port struct {
 	Number   int32
 	Protocol corev1.Protocol
 	Name     string // of the container port
+	Named    bool   // policies know the port by its name, and the number is invented
 }
 
-// String returns the port as in TCP/80.
-func (p Port) String() string { return fmt.Sprintf("%s/%d", p.Protocol, p.Number) }
+// String returns the port as in TCP/80 or TCP/metrics.
+func (p Port) String() string {
+	if p.Named {
+		return string(p.Protocol) + "/" + p.Name
+	}
+	return fmt.Sprintf("%s/%d", p.Protocol, p.Number)
+}
 
 // Standard returns the model of the standard cases: pods a, b, c and so on in the namespaces x, y and z.
 // Each pod has the label pod, each namespace the label ns.

@@ -123,7 +123,7 @@ func Run(ctx context.Context, c *cluster.Cluster, o Options) (report Report, err
 
 // measure makes the pods, and measures all cases.
 func (w *run) measure(ctx context.Context, nodes []cluster.Node, report *Report) error {
-	w.r.Step("making %d pods on %d nodes", len(w.model.Pods), len(nodes))
+	w.r.Step("making %s on %s", plural(len(w.model.Pods), "pod"), plural(len(nodes), "node"))
 	if err := w.makeNamespaces(ctx); err != nil {
 		return err
 	}
@@ -148,12 +148,16 @@ func (w *run) measure(ctx context.Context, nodes []cluster.Node, report *Report)
 func (w *run) startPods(ctx context.Context, nodes []cluster.Node) error {
 	w.sessions = make([]*session, len(w.model.Pods))
 	served := make([][]int, len(w.model.Pods))
-	failures := make([]error, len(w.model.Pods))
 	places := make(chan struct{}, starts)
+	starting, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	var running sync.WaitGroup
 	for i := range w.model.Pods {
 		running.Go(func() {
-			served[i], failures[i] = w.startPod(ctx, i, nodes[i%len(nodes)], places)
+			absent, err := w.startPod(ctx, starting, i, nodes[i%len(nodes)], places)
+			if served[i] = absent; err != nil {
+				cancel(err) // one pod that does not start is enough
+			}
 		})
 	}
 	running.Wait()
@@ -165,12 +169,12 @@ func (w *run) startPods(ctx context.Context, nodes []cluster.Node) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return errors.Join(failures...)
+	return context.Cause(starting)
 }
 
-// startPod makes a pod, and starts its probe. It returns the indexes of the ports that the pod's system does
-// not have.
-func (w *run) startPod(ctx context.Context, i int, node cluster.Node, places chan struct{}) (absent []int, err error) {
+// startPod makes a pod, and starts its probe, which runs until ctx ends. starting bounds the rest. It returns
+// the indexes of the ports that the pod's system does not have.
+func (w *run) startPod(ctx, starting context.Context, i int, node cluster.Node, places chan struct{}) ([]int, error) {
 	p := &w.model.Pods[i]
 	r := w.Reporter(p.Name())
 	defer ui.Done(r)
@@ -179,33 +183,44 @@ func (w *run) startPod(ctx context.Context, i int, node cluster.Node, places cha
 		flag = "--image"
 	}
 	pod := cluster.Pod{Namespace: object.Namespace, Name: object.Name}
-	if _, err := w.c.Clientset().CoreV1().Pods(pod.Namespace).Create(ctx, object, metav1.CreateOptions{}); err != nil {
+	_, err := w.c.Clientset().CoreV1().Pods(pod.Namespace).Create(starting, object, metav1.CreateOptions{})
+	if err != nil {
 		return nil, w.refused("make pod "+pod.Name, "create", "pods", pod.Namespace, err)
 	}
-	running, err := smoke.Await(ctx, w.c, pod, node, w.Wait, flag, r)
+	running, err := smoke.Await(starting, w.c, pod, node, w.Wait, flag, r)
 	if err != nil {
 		return nil, fmt.Errorf("pod %s on node %s: %w", p.Name(), node.Name, err)
 	}
 	if p.Address, err = netip.ParseAddr(running.Status.PodIP); err != nil {
 		return nil, fmt.Errorf("pod %s on node %s: its address: %w", p.Name(), node.Name, err)
 	}
-	program, err := w.Program(p.System, processorOf(node))
-	if err != nil {
-		return nil, err
-	}
 	select {
 	case places <- struct{}{}:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	case <-starting.Done():
+		return nil, context.Cause(starting)
 	}
 	r.Step("copying the probe into pod %s", pod)
-	err = upload(ctx, w.Execs, pod, p.System, bytes.NewReader(program))
+	err = w.copyProbe(starting, pod, *p, node)
 	<-places
 	if err != nil {
 		return nil, err
 	}
 	w.sessions[i] = startSession(ctx, w.Execs, pod, p.System)
-	states, err := w.sessions[i].serve(ctx, *p, w.model.Ports)
+	return w.serve(starting, i)
+}
+
+func (w *run) copyProbe(ctx context.Context, pod cluster.Pod, p Pod, node cluster.Node) error {
+	program, err := w.Program(p.System, processorOf(node))
+	if err != nil {
+		return err
+	}
+	return upload(ctx, w.Execs, pod, p.System, bytes.NewReader(program))
+}
+
+// serve starts the servers of a pod. It returns the indexes of the ports that the pod's system does not have.
+func (w *run) serve(ctx context.Context, i int) (absent []int, err error) {
+	p := w.model.Pods[i]
+	states, err := w.sessions[i].serve(ctx, p, w.model.Ports)
 	if err != nil {
 		return nil, err
 	}

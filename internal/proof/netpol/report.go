@@ -117,8 +117,8 @@ func (r CaseReport) withStates(m Model, all, measured []cell, states []state, bo
 }
 
 func difference(m Model, c cell, s state) Difference {
-	d := Difference{From: m.Pods[c.from].Name(), To: m.Pods[c.to].Name(), Port: m.Ports[c.port].String(), Expected: "allowed",
-		Outcome: s.Outcome, Policies: []string{}, Seen: s.Seen, Text: s.Text}
+	d := Difference{From: m.Pods[c.from].Name(), To: m.Pods[c.to].Name(), Port: m.Ports[c.port].String(),
+		Expected: "allowed", Outcome: s.Outcome, Policies: []string{}, Seen: s.Seen, Text: s.Text}
 	if !c.verdict.Allowed() {
 		d.Expected = "denied"
 	}

@@ -180,7 +180,8 @@ func (s *session) serve(ctx context.Context, p Pod, ports []Port) ([]netprobe.Se
 
 // round makes attempts, and returns their results in the order of the targets. What the pod has sent is
 // checked: outcomes are known, addresses are addresses, and texts are short and printable.
-func (s *session) round(ctx context.Context, targets []netprobe.Target, timeout time.Duration) ([]netprobe.Result, error) {
+func (s *session) round(ctx context.Context, targets []netprobe.Target, timeout time.Duration) (
+	[]netprobe.Result, error) {
 	reply, err := s.ask(ctx, netprobe.Request{Round: &netprobe.Round{TimeoutMS: timeout.Milliseconds(),
 		Targets: targets}}, timeout+replyMargin)
 	if err != nil {

@@ -1,6 +1,7 @@
 package netpol
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -119,7 +120,10 @@ const (
 // writeText writes a table for people.
 func (t Table) writeText(page *ui.Page, pods []string) error {
 	numbered := slices.ContainsFunc(pods, func(name string) bool { return len(name) > shortName })
-	header := []string{strings.Join(t.Ports, " ")}
+	if _, err := fmt.Fprintln(page, strings.Join(t.Ports, " ")); err != nil {
+		return err
+	}
+	header := []string{"FROM"}
 	for i, name := range pods {
 		if numbered {
 			name = strconv.Itoa(i + 1)

@@ -29,8 +29,8 @@ func Targets() []string { return []string{"linux/amd64", "linux/arm64", "windows
 type MissingError struct{ System, Processor string }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("this swdt was built without the probe for %s/%s: build it with `make build`, which has probes for %s",
-		e.System, e.Processor, strings.Join(Targets(), ", "))
+	return fmt.Sprintf("this swdt was built without the probe for %s/%s: build it with `make build`, "+
+		"which has probes for %s", e.System, e.Processor, strings.Join(Targets(), ", "))
 }
 
 // Embedded returns the executable for nodes with a system, such as windows, and a processor, such as
