@@ -79,20 +79,30 @@ func newWorld(t *testing.T, network byte) *world {
 	return w
 }
 
-// buildProbe builds the real probe.
+// buildProbe returns the real probe.
 func buildProbe(t *testing.T) []byte {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "swdt-probe")
-	command := exec.CommandContext(t.Context(), "go", "build", "-o", path, "github.com/swdt-dev/swdt/cmd/swdt-probe")
-	if output, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, output)
-	}
-	program, err := os.ReadFile(path)
+	program, err := built()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return program
 }
+
+// built builds the real probe, once.
+var built = sync.OnceValues(func() ([]byte, error) {
+	folder, err := os.MkdirTemp("", "swdt-netpol-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	path := filepath.Join(folder, "swdt-probe")
+	command := exec.Command("go", "build", "-o", path, "github.com/swdt-dev/swdt/cmd/swdt-probe")
+	if output, err := command.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, output)
+	}
+	return os.ReadFile(path)
+})
 
 func (w *world) create(action clienttesting.Action) (bool, runtime.Object, error) {
 	w.mu.Lock()
@@ -136,7 +146,7 @@ func (w *world) ExecStream(ctx context.Context, pod cluster.Pod, _ string, s clu
 	}
 	program := strings.TrimSuffix(path.Base(strings.ReplaceAll(command[0], `\`, "/")), ".exe")
 	local := exec.CommandContext(ctx, filepath.Join(folder, "swdt-probe"))
-	local.Stdin, local.Stdout = s.Stdin, s.Stdout
+	local.Stdin, local.Stdout, local.WaitDelay = s.Stdin, s.Stdout, time.Second
 	if program == "curl" {
 		at, err := url.Parse(command[len(command)-1])
 		if err != nil || !slices.Contains([]string{"/swdt/swdt-probe", "/C:/swdt/swdt-probe.exe"}, at.Path) {

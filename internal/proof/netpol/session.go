@@ -68,6 +68,7 @@ type session struct {
 
 // startSession runs the probe in a pod until ctx ends or stop is called.
 func startSession(ctx context.Context, e Execs, pod cluster.Pod, system string) *session {
+	ctx, cancel := context.WithCancelCause(ctx)
 	in, requests := io.Pipe()
 	out, writer := io.Pipe()
 	s := &session{pod: pod, requests: requests, replies: make(chan netprobe.Reply), done: make(chan struct{})}
@@ -79,6 +80,9 @@ func startSession(ctx context.Context, e Execs, pod cluster.Pod, system string) 
 		defer close(s.done)
 		result, err := e.ExecStream(ctx, pod, smoke.Container, cluster.Streams{Stdin: in, Stdout: writer,
 			StderrLimit: maxStderr}, command)
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
 		if err == nil {
 			err = fmt.Errorf("it ended with exit code %d: %s", result.Code, shortened(result.Stderr))
 		}
@@ -86,13 +90,19 @@ func startSession(ctx context.Context, e Execs, pod cluster.Pod, system string) 
 		_ = in.CloseWithError(s.err) // ends a request that is being written
 		_ = writer.Close()
 	}()
-	go s.read(ctx, out)
+	go func() {
+		defer close(s.replies)
+		if err := s.read(ctx, out); err != nil {
+			cancel(err) // ends the command
+		}
+		_ = out.CloseWithError(errors.New("the answers are not read any more"))
+	}()
 	return s
 }
 
-// read reads the replies until the command ends. A line that is no reply is an error of the pod.
-func (s *session) read(ctx context.Context, out *io.PipeReader) {
-	defer close(s.replies)
+// read reads the replies until the command ends. A line that is no reply is an error of the pod, and so is a
+// line that is too long, which read returns.
+func (s *session) read(ctx context.Context, out io.Reader) error {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(make([]byte, 0, 64<<10), netprobe.MaxLine)
 	for lines.Scan() {
@@ -103,11 +113,10 @@ func (s *session) read(ctx context.Context, out *io.PipeReader) {
 		select {
 		case s.replies <- reply:
 		case <-ctx.Done():
-			_ = out.CloseWithError(context.Cause(ctx))
-			return
+			return context.Cause(ctx)
 		}
 	}
-	_ = out.CloseWithError(errors.New("the pod wrote too long a line")) // nothing if the output ended
+	return lines.Err()
 }
 
 // stop ends the probe, by the end of its input.
@@ -145,7 +154,7 @@ func (s *session) ended(ctx context.Context) error {
 	case <-s.done:
 		return s.err
 	case <-ctx.Done():
-		return fmt.Errorf("the probe in pod %s wrote too long a line, or ended its output", s.pod)
+		return fmt.Errorf("the probe in pod %s ended its output", s.pod)
 	}
 }
 
