@@ -162,6 +162,7 @@ func (w *world) ExecStream(ctx context.Context, pod cluster.Pod, _ string, s clu
 		local.Stdout = altered
 		go func() { _ = out.CloseWithError(alterLines(out, s.Stdout, w.alter)) }()
 	}
+	defer context.AfterFunc(ctx, func() { in.Close() })()
 	err := local.Run()
 	_ = in.Close()
 	return cluster.ExecResult{}, err
