@@ -68,13 +68,13 @@ func Floors() [][]Room {
 			{"sandbox", StandIns, "a node to try swdt on"},
 			{"testing", StandIns, "helpers of tests"},
 		},
-		{{"proof", YourMachine, "proofs of a cluster: e2e tests, readiness"}},
+		{{"proof", YourMachine, "proofs of a cluster: e2e tests, readiness, policies"}},
 		{
 			{"cli", YourMachine, "flags, calls, printing"},
 			{"architecture", Tools, "these rules"},
 		},
 		{
-			{"cmd", Tools, "swdt, swdt-agent"},
+			{"cmd", Tools, "swdt, swdt-agent, swdt-probe"},
 			{"docgen", Tools, "generated pages"},
 			{"bench", Tools, "benchmarks"},
 			{"e2e", Tools, "end-to-end tests"},

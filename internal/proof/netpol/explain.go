@@ -7,7 +7,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Explanation is what policies mean, for the pods of a model.
+// Explanation has the tables of policies for the pods of a model.
 type Explanation struct {
 	Pods  []string         `json:"pods"` // as NAMESPACE/POD
 	Ports []string         `json:"ports"`
@@ -16,7 +16,7 @@ type Explanation struct {
 	Invented bool `json:"invented"`
 }
 
-// CaseExplaining is what the policies of a case mean.
+// CaseExplaining has the tables that the policies of a case mean.
 type CaseExplaining struct {
 	Name     string   `json:"name"`
 	Proves   string   `json:"proves"`

@@ -36,8 +36,8 @@ import (
 )
 
 // world is a cluster in memory with a pod network: pods have addresses of loopback, the probes are real
-// processes, and an imitation of a CNI enforces the policies that are in the API server. What a pod
-// must not reach is sent to an address that never answers.
+// processes, and an imitation of a CNI enforces the policies that are in the API server. An attempt
+// that a pod must not make goes to an address that never answers.
 type world struct {
 	t       *testing.T
 	client  *fake.Clientset

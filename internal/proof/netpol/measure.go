@@ -18,7 +18,7 @@ const (
 	pollInterval = 100 * time.Millisecond
 )
 
-// state is what is known of a cell.
+// state holds the last result of a cell.
 type state struct {
 	netprobe.Result
 	right bool      // the result is as expected

@@ -146,7 +146,7 @@ func (s *stopping) Step(format string, values ...any) {
 	}
 }
 
-// What a hostile pod answers neither controls the terminal nor floods the result, and is no verdict.
+// The answers of a hostile pod neither control the terminal nor flood the result, and are no verdict.
 func TestHostilePods(t *testing.T) {
 	t.Parallel()
 	flood := `\u001b]0;owned\u0007\u202e` + strings.Repeat("A", 100_000)

@@ -330,7 +330,7 @@ func (r Report) Sentence() string {
 	if wrong == 0 {
 		text += "all as meant"
 	} else {
-		text += fmt.Sprintf("%d differ, in %s", wrong, plural(differ, "case"))
+		text += fmt.Sprintf("%d wrong, in %s", wrong, plural(differ, "case"))
 	}
 	if len(r.Unsupported) > 0 {
 		text += "; not supported: " + strings.Join(r.Unsupported, ", ")

@@ -187,7 +187,7 @@ func (s *session) serve(ctx context.Context, p Pod, ports []Port) ([]netprobe.Se
 	return reply.Served, nil
 }
 
-// round makes attempts, and returns their results in the order of the targets. What the pod has sent is
+// round makes attempts, and returns their results in the order of the targets. The pod's texts are
 // checked: outcomes are known, addresses are addresses, and texts are short and printable.
 func (s *session) round(ctx context.Context, targets []netprobe.Target, timeout time.Duration) (
 	[]netprobe.Result, error) {

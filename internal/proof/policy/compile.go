@@ -99,7 +99,7 @@ func (c *compiler) peers(field string, all []networkingv1.NetworkPolicyPeer) []p
 		at := fmt.Sprintf("%s[%d]", field, i)
 		switch selects := p.PodSelector != nil || p.NamespaceSelector != nil; {
 		case p.IPBlock != nil && selects:
-			c.wrong(at, "an ipBlock stands alone; put the selectors into a peer of their own")
+			c.wrong(at, "an ipBlock excludes selectors; put the selectors into a peer of their own")
 		case p.IPBlock != nil:
 			peers = append(peers, peer{block: c.block(at+".ipBlock", p.IPBlock)})
 		case selects:

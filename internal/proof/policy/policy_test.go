@@ -156,7 +156,7 @@ func TestFaults(t *testing.T) {
 		"x/p: spec.podSelector: ",
 		`spec.policyTypes: there is no type "Both"`,
 		"spec.ingress[0].from[0]: the peer is empty",
-		"from[1]: an ipBlock stands alone",
+		"from[1]: an ipBlock excludes selectors",
 		`from[2].ipBlock.cidr: "10.0.0.0"`,
 		"from[3].ipBlock.except[0]: 11.0.0.0/16 is no part of 10.0.0.0/8",
 		"except[1]: 10.0.0.0/8 is no part",
