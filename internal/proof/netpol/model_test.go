@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +15,26 @@ import (
 	"github.com/swdt-dev/swdt/internal/proof/netpol"
 	"github.com/swdt-dev/swdt/internal/proof/policy"
 )
+
+// standard returns the standard model with TCP and UDP.
+func standard(t *testing.T, pods int) netpol.Model {
+	t.Helper()
+	m, err := netpol.Standard(pods, corev1.ProtocolTCP, corev1.ProtocolUDP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// theCase returns the standard cases with these names.
+func theCase(t *testing.T, names ...string) []netpol.Case {
+	t.Helper()
+	all, err := netpol.Cases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(all, func(c netpol.Case) bool { return !slices.Contains(names, c.Name) })
+}
 
 // load writes a file with policies, and loads it.
 func load(t *testing.T, text string) (netpol.Case, error) {

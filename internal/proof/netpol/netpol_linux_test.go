@@ -12,30 +12,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/swdt-dev/swdt/internal/proof/netpol"
 	"github.com/swdt-dev/swdt/internal/proof/netprobe"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
-
-func standard(t *testing.T, pods int) netpol.Model {
-	t.Helper()
-	m, err := netpol.Standard(pods, corev1.ProtocolTCP, corev1.ProtocolUDP)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
-func theCase(t *testing.T, names ...string) []netpol.Case {
-	t.Helper()
-	all, err := netpol.Cases()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return slices.DeleteFunc(all, func(c netpol.Case) bool { return !slices.Contains(names, c.Name) })
-}
 
 // The pod network is wrong at three cells of 1,520, and exactly these are found.
 func TestThreeWrongCellsAreFound(t *testing.T) {
