@@ -48,8 +48,9 @@ type world struct {
 	mu        sync.Mutex
 	addresses map[string]netip.Addr // by NAMESPACE/POD of the cluster
 	deleted   []string
-	bindDelay time.Duration
-	made      map[string]time.Time // policies, by NAMESPACE/NAME
+	routed    int            // the number of rounds that pods have begun
+	made      map[string]int // routed when a policy was made, by NAMESPACE/NAME
+	bindAfter int            // the number of rounds after which a policy binds
 	// wrong decides on cells against the policies, while there are any. Pods have the names of the model.
 	wrong func(from, to, port string) (passes, decided bool)
 	short map[string]string // names of the model, by NAMESPACE/POD of the cluster
@@ -67,7 +68,7 @@ func node(name, system string) *corev1.Node {
 func newWorld(t *testing.T, network byte) *world {
 	t.Helper()
 	w := &world{t: t, client: fake.NewClientset(node("lin-1", "linux"), node("win-1", "windows")), folder: t.TempDir(),
-		network: network, addresses: map[string]netip.Addr{}, made: map[string]time.Time{}, short: map[string]string{}}
+		network: network, addresses: map[string]netip.Addr{}, made: map[string]int{}, short: map[string]string{}}
 	w.client.PrependReactor("create", "*", w.create)
 	w.client.PrependReactor("delete", "namespaces", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		w.mu.Lock()
@@ -114,7 +115,7 @@ func (w *world) create(action clienttesting.Action) (bool, runtime.Object, error
 	case *corev1.Pod:
 		w.addresses[o.Namespace+"/"+o.Name] = netip.AddrFrom4([4]byte{127, w.network, 0, byte(len(w.addresses) + 1)})
 	case *networkingv1.NetworkPolicy:
-		w.made[o.Namespace+"/"+o.Name] = time.Now()
+		w.made[o.Namespace+"/"+o.Name] = w.routed
 	}
 	return false, nil, nil
 }
@@ -265,8 +266,9 @@ func (w *world) policies() (*policy.Set, bool, error) {
 		return nil, false, err
 	}
 	w.mu.Lock()
+	w.routed++
 	bound := slices.DeleteFunc(list.Items, func(p networkingv1.NetworkPolicy) bool {
-		return time.Since(w.made[p.Namespace+"/"+p.Name]) < w.bindDelay
+		return w.routed-w.made[p.Namespace+"/"+p.Name] <= w.bindAfter
 	})
 	w.mu.Unlock()
 	set, err := policy.New(bound)
