@@ -233,15 +233,18 @@ func portsOf(policies []networkingv1.NetworkPolicy) (all []networkingv1.NetworkP
 	return all
 }
 
-// addPort adds a port, unless there is one with its name or, if it has none, its number.
+// addPort adds a port, unless there is one with its name or, if policies know it by its number, with its
+// number. A container's ports have different names, also if their protocols differ.
 func (d *deriver) addPort(p Port) {
-	if slices.ContainsFunc(d.Ports, func(has Port) bool {
-		return has.Protocol == p.Protocol && (p.Name != "" && has.Name == p.Name || p.Name == "" && has.Number == p.Number)
-	}) {
-		return
+	has := func(name string) bool {
+		return slices.ContainsFunc(d.Ports, func(other Port) bool { return other.Name == name })
 	}
-	if p.Name == "" {
-		p.Name = portName(p.Protocol, p.Number)
+	same := func(other Port) bool { return other.Protocol == p.Protocol && other.Number == p.Number }
+	switch name := portName(p.Protocol, p.Number); {
+	case p.Named && has(p.Name), !p.Named && slices.ContainsFunc(d.Ports, same):
+		return
+	case !p.Named && !has(name):
+		p.Name = name
 	}
 	d.Ports = append(d.Ports, p)
 }

@@ -110,7 +110,7 @@ items:
     podSelector: {matchExpressions: [{key: app, operator: In, values: [web, api]}, {key: old, operator: DoesNotExist}]}
     ingress:
     - from: [{podSelector: {matchLabels: {app: cart}}, namespaceSelector: {matchLabels: {team: front}}}]
-      ports: [{port: 80, endPort: 90}, {port: dns, protocol: UDP}, {port: 8080}]
+      ports: [{port: 80, endPort: 90}, {port: dns, protocol: UDP}, {port: dns}, {port: 8080}]
     - from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]
     - from: [{podSelector: {matchExpressions: [{key: a, operator: Exists}, {key: a, operator: DoesNotExist}]}}]
 - kind: Pod
