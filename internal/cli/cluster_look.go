@@ -53,7 +53,8 @@ func (a *app) clusterStatusCommand() *cobra.Command {
 		Long: `Shows the API server and the Linux nodes of the cluster, and each field of the
 document whose value the cluster does not have, with the file and line, the
 cluster's value, and a remedy. Fields that the document leaves out are compared
-with their defaults; for an existing cluster, only the addresses are compared.`,
+with their defaults; images and mirrors are looked up on each Linux node. For an
+existing cluster, only the addresses are compared.`,
 		Example: examples("cluster status -c cluster.yaml", ""),
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

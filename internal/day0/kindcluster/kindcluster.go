@@ -7,7 +7,8 @@
 //     do not answer
 //   - create.go, delete.go: the changes; status.go: the state of a cluster
 //   - difference.go: a cluster against a document that has changed since
-//   - provide.go: the images and the registry mirrors of a cluster's Linux nodes
+//   - provide.go: the images and the registry mirrors of a cluster's Linux nodes; lacking.go: those that
+//     the nodes lack
 //   - runtime.go: Docker, Podman or nerdctl
 //   - progress.go, errors.go: kind's messages as progress, and its failures with their reasons
 //

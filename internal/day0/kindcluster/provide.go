@@ -107,10 +107,7 @@ func (p *provision) mirror(ctx context.Context, node nodes.Node, mirror v1alpha1
 	if err != nil {
 		return err
 	}
-	var there bytes.Buffer
-	// cat fails if the file does not exist. If it fails for another reason, the write below fails too.
-	err = node.CommandContext(ctx, "cat", hostsFile(mirror.Registry)).SetStdout(&there).Run()
-	if err == nil && there.String() == text {
+	if hasMirrors(ctx, node, mirror.Registry, text) {
 		return nil
 	}
 	p.changes = append(p.changes, fmt.Sprintf("write the mirrors of %s on %s", mirror.Registry, node))
@@ -123,6 +120,14 @@ func (p *provision) mirror(ctx context.Context, node nodes.Node, mirror v1alpha1
 	// kind's WriteFile makes the folder.
 	return failed(nodeutils.WriteFile(node, hostsFile(mirror.Registry), text),
 		"write the mirrors of %s on %s", mirror.Registry, node)
+}
+
+// hasMirrors reports whether a node has the file of a registry's mirrors with this text. It also returns
+// false if the file cannot be read; if the node is the cause, writing the file fails too.
+func hasMirrors(ctx context.Context, node nodes.Node, registry, text string) bool {
+	var there bytes.Buffer
+	err := node.CommandContext(ctx, "cat", hostsFile(registry)).SetStdout(&there).Run()
+	return err == nil && there.String() == text
 }
 
 // hosts returns the content of the file with which containerd uses a registry's mirrors. containerd

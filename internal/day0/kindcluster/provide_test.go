@@ -152,3 +152,68 @@ func TestMirrorsOfAFailedCreateAreRemoved(t *testing.T) {
 		t.Errorf("the mirrors are still there:\n%s", text)
 	}
 }
+
+// differing returns the differences of a status, without their file and line.
+func differing(t *testing.T, clusters *kindcluster.Clusters, doc config.ClusterDocument) []string {
+	t.Helper()
+	opened, err := clusters.Compare(t.Context(), doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []string{}
+	for _, d := range opened.Differences {
+		all = append(all, d.Field+" "+d.What+"; "+d.Remedy)
+	}
+	return all
+}
+
+// The status finds the images and the mirrors that a node lacks, with remedies that work, and changes
+// nothing.
+func TestStatusComparesImagesAndMirrors(t *testing.T) {
+	const spec = "spec.controlPlane.kind."
+	k := newFake(t)
+	k.Images = map[string]string{"app:v1": "sha256:1"}
+	clusters, bare, doc := open(t, k, t.TempDir()), document(t, "workers: 0"), document(t, provided)
+	created(t, clusters, bare)
+	expect(t, "without fields", differing(t, clusters, bare))
+	expect(t, "new fields", differing(t, clusters, doc),
+		spec+"registryMirrors[0] containerd on dev-control-plane does not have these mirrors of docker.io; "+
+			"`swdt cluster create` writes them",
+		spec+"images[0] app:v1 is not on dev-control-plane; `swdt cluster create` loads it")
+	if text := hostsFile(t, k); text != "" {
+		t.Errorf("the status wrote mirrors:\n%s", text)
+	}
+	delete(k.Images, "app:v1")
+	expect(t, "an image that is nowhere", differing(t, clusters, document(t, "images: [app:v1]")),
+		spec+"images[0] app:v1 is neither on dev-control-plane nor in the container runtime; "+
+			"build or pull it, or remove it from the list")
+
+	k.Images["app:v1"] = "sha256:1"
+	created(t, clusters, doc)
+	expect(t, "after the remedies", differing(t, clusters, doc))
+	k.Images["app:v1"] = "sha256:2"
+	expect(t, "an image that was built again", differing(t, clusters, doc),
+		spec+"images[0] app:v1 on dev-control-plane is another build than the container runtime's; "+
+			"`swdt cluster create` loads it again")
+	delete(k.Images, "app:v1")
+	expect(t, "an image that only the node has", differing(t, clusters, doc))
+
+	other := document(t, "registryMirrors: [{registry: docker.io, endpoints: ['http://172.18.0.1:5001']}]")
+	expect(t, "another mirror", differing(t, clusters, other),
+		spec+"registryMirrors[0] containerd on dev-control-plane does not have these mirrors of docker.io; "+
+			"`swdt cluster create` writes them")
+	expect(t, "a mirror that is not wanted any more", differing(t, clusters, bare),
+		spec+"registryMirrors has no mirrors of docker.io, but the cluster has some of an earlier document; "+
+			"`swdt cluster create` removes them")
+	created(t, clusters, bare)
+	expect(t, "after its remedy", differing(t, clusters, bare))
+}
+
+// An image with one ID in the container runtime and another on the node is not a difference.
+func TestStatusKnowsImagesWithTwoIDs(t *testing.T) {
+	k := newFake(t)
+	k.Images, k.OtherIDs = map[string]string{"app:v1": "sha256:1"}, true
+	clusters, doc := open(t, k, t.TempDir()), document(t, "images: [app:v1]")
+	created(t, clusters, doc)
+	expect(t, "status", differing(t, clusters, doc))
+}

@@ -78,7 +78,8 @@ func (c *Clusters) Open(ctx context.Context, name string) (Opened, error) {
 	return c.describe(ctx, one)
 }
 
-// Compare does the same as Open, and adds the differences between the cluster and a document.
+// Compare does the same as Open, and adds the differences between the cluster and a document, with the
+// images and the registry mirrors of the Linux nodes.
 func (c *Clusters) Compare(ctx context.Context, doc config.ClusterDocument) (Opened, error) {
 	one, err := c.made(doc.Cluster.Metadata.Name)
 	if err != nil {
@@ -88,8 +89,21 @@ func (c *Clusters) Compare(ctx context.Context, doc config.ClusterDocument) (Ope
 	if err != nil {
 		return Opened{}, err
 	}
-	opened, err := c.describe(ctx, one)
-	opened.Differences = found
+	var (
+		group    errgroup.Group
+		opened   Opened
+		provided []config.Problem
+	)
+	group.Go(func() (err error) {
+		opened, err = c.describe(ctx, one)
+		return err
+	})
+	group.Go(func() (err error) {
+		provided, err = c.lacking(ctx, doc, one)
+		return err
+	})
+	err = group.Wait()
+	opened.Differences = append(found, provided...)
 	return opened, err
 }
 
