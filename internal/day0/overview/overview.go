@@ -75,6 +75,9 @@ func Look(ctx context.Context, doc config.ClusterDocument, documents []config.Do
 	}
 	add("cluster "+doc.Cluster.Metadata.Name, control.err)
 	add("pod network", control.networkErr)
+	if control.err == nil { // the reason why the Nodes are unknown, too
+		add("Nodes of the cluster", control.objectsErr)
+	}
 	add("VMs", noVMs)
 	statuses := push.NewStatusReport(statusesOf(nodes))
 	for i, result := range nodes {
@@ -113,7 +116,8 @@ func statusesOf(nodes []fleet.Result[Found]) (all []fleet.Result[push.NodeStatus
 	return all
 }
 
-func (o Options) ofNode(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (found Found, err error) {
+func (o Options) ofNode(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (found Found,
+	err error) {
 	if found.Status, err = push.Status(ctx, n, doc, o.Status, r); err != nil {
 		return found, err
 	}

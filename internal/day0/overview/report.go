@@ -59,9 +59,11 @@ func (r Report) Names() []string {
 }
 
 // Failed reports whether the pod network or a node is known not to work. A node works if it is Ready.
-// If the document leaves the pod network to other tools, Failed ignores the network.
+// A pod network that the document does not name does not work. If the document leaves the pod network
+// to other tools, Failed ignores a missing network.
 func (r Report) Failed() bool {
-	if r.Network.Result == fleet.OK && !r.Network.worksWithoutSwdt() && r.Network.Status.Failed() {
+	if network := r.Network; network.Result == fleet.OK && !network.worksWithoutSwdt() &&
+		(!network.installed() || network.Status.Failed()) {
 		return true
 	}
 	for _, n := range r.Nodes {

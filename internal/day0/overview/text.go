@@ -71,7 +71,7 @@ func (n Network) writeText(p *ui.Page) error {
 func (n Network) writeProblems(p *ui.Page) (err error) {
 	for _, setting := range n.Settings {
 		if setting.State != plan.OK {
-			_, failed := fmt.Fprintf(p, "  %s: %s%s\n", setting.Name, setting.Message, setting.Change)
+			_, failed := fmt.Fprintf(p, "  %s: %s\n", setting.Name, firstLine(setting.Message+setting.Change))
 			err = errors.Join(err, failed)
 		}
 	}
@@ -131,7 +131,7 @@ func (n Node) services() string {
 func (k Kubernetes) text() string {
 	switch {
 	case k.Error != "":
-		return ui.Warn("unknown") + ": " + k.Error
+		return ui.Warn("unknown") + ": " + firstLine(k.Error)
 	case k.State == "":
 		return ""
 	case k.Ready:
