@@ -89,7 +89,7 @@ type ClusterNetwork struct {
 	// ServiceSubnet is the range of the Services' addresses. Default 10.96.0.0/16;
 	// the range of an existing cluster is read from the cluster.
 	ServiceSubnet string `yaml:"serviceSubnet,omitempty"`
-	// Plugin is the pod network that `swdt up` installs: calico, flannel or none.
+	// Plugin is the pod network that `swdt up` installs: calico, flannel, antrea or none.
 	// Default calico, since a new cluster of kind has no pod network; for an existing
 	// cluster none, since it usually has a pod network, and two of them do not work together.
 	Plugin string `yaml:"plugin,omitempty"`
@@ -101,12 +101,19 @@ type ClusterNetwork struct {
 	// SHA256 is the hash of the manifest, in hexadecimal. It is required for a version
 	// whose hash swdt does not know, and for a manifest at a URL.
 	SHA256 string `yaml:"sha256,omitempty"`
+	// WindowsManifest is the path or URL of the manifest for Windows nodes, if the plugin
+	// has one of its own beside manifest: antrea has antrea-windows-with-ovs.yml.
+	WindowsManifest string `yaml:"windowsManifest,omitempty"`
+	// WindowsSHA256 is the hash of the manifest for Windows nodes, as sha256 is that of
+	// the other one.
+	WindowsSHA256 string `yaml:"windowsSHA256,omitempty"`
 }
 
 // The pod networks of a cluster.
 const (
 	CalicoPlugin  = "calico"
 	FlannelPlugin = "flannel"
+	AntreaPlugin  = "antrea"
 	NoPlugin      = "none"
 )
 

@@ -173,20 +173,31 @@ func validateSubnets(p *problems, field string, n ClusterNetwork, optional bool)
 
 // validatePlugin checks the fields that select the pod network and its manifest.
 func validatePlugin(p *problems, field string, n ClusterNetwork) {
-	oneOf(p, field+".plugin", n.Plugin, CalicoPlugin, FlannelPlugin, NoPlugin)
+	oneOf(p, field+".plugin", n.Plugin, CalicoPlugin, FlannelPlugin, AntreaPlugin, NoPlugin)
 	if n.Version != "" && n.Manifest != "" {
 		p.add(field+".manifest", "is set beside version", "leave version out: the manifest has its own")
 	}
-	if n.SHA256 != "" && !matches(`[0-9a-fA-F]{64}`, n.SHA256) {
-		p.add(field+".sha256", "is not a SHA-256", "write 64 hexadecimal digits, as sha256sum prints them")
+	type value struct{ name, text string }
+	for _, hash := range []value{{"sha256", n.SHA256}, {"windowsSHA256", n.WindowsSHA256}} {
+		if hash.text != "" && !matches(`[0-9a-fA-F]{64}`, hash.text) {
+			p.add(field+"."+hash.name, "is not a SHA-256", "write 64 hexadecimal digits, as sha256sum prints them")
+		}
 	}
+	if n.WindowsManifest != "" && n.Manifest == "" {
+		p.add(field+".windowsManifest", "is set without manifest", "name the manifest for Linux nodes in manifest, too")
+	}
+	var wrong []value
+	remedy := "remove it: only antrea has a second manifest"
 	if n.Plugin == NoPlugin {
-		for _, set := range []struct{ name, value string }{
-			{"version", n.Version}, {"manifest", n.Manifest}, {"sha256", n.SHA256},
-		} {
-			if set.value != "" {
-				p.add(field+"."+set.name, "is set, although plugin is none", "remove it, or choose a plugin")
-			}
+		wrong, remedy = []value{{"version", n.Version}, {"manifest", n.Manifest}, {"sha256", n.SHA256}},
+			"remove it, or choose a plugin"
+	}
+	if n.Plugin != AntreaPlugin {
+		wrong = append(wrong, value{"windowsManifest", n.WindowsManifest}, value{"windowsSHA256", n.WindowsSHA256})
+	}
+	for _, set := range wrong {
+		if set.text != "" {
+			p.add(field+"."+set.name, "is set, although plugin is "+n.Plugin, remedy)
 		}
 	}
 }

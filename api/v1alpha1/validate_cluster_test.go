@@ -131,6 +131,20 @@ func TestProblemsOfClusters(t *testing.T) {
 		"hash": {func(c *v1alpha1.Cluster) { c.Spec.Network.SHA256 = "abc" }, []string{"spec.network.sha256"}},
 		"none": {func(c *v1alpha1.Cluster) { c.Spec.Network.Plugin, c.Spec.Network.Version = "none", "3.28.5" },
 			[]string{"spec.network.version"}},
+		"antrea": {func(c *v1alpha1.Cluster) {
+			c.Spec.Network = v1alpha1.ClusterNetwork{PodSubnet: c.Spec.Network.PodSubnet, Plugin: "antrea",
+				ServiceSubnet: c.Spec.Network.ServiceSubnet, Manifest: "a.yml", WindowsManifest: "w.yml",
+				SHA256: strings.Repeat("a", 64), WindowsSHA256: strings.Repeat("b", 64)}
+		}, nil},
+		"a second hash that is none": {func(c *v1alpha1.Cluster) {
+			c.Spec.Network.Plugin, c.Spec.Network.WindowsSHA256 = "antrea", "abc"
+		}, []string{"spec.network.windowsSHA256"}},
+		"a second manifest alone": {func(c *v1alpha1.Cluster) {
+			c.Spec.Network.Plugin, c.Spec.Network.WindowsManifest = "antrea", "w.yml"
+		}, []string{"spec.network.windowsManifest"}},
+		"a second manifest of calico": {func(c *v1alpha1.Cluster) {
+			c.Spec.Network.Manifest, c.Spec.Network.WindowsManifest = "a.yml", "w.yml"
+		}, []string{"spec.network.windowsManifest"}},
 		"v6": {func(c *v1alpha1.Cluster) { c.Spec.Network.PodSubnet = "fd00::/64" }, []string{"spec.network.podSubnet"}},
 	} {
 		wrong := cluster()

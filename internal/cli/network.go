@@ -25,10 +25,10 @@ const defaultNetworkWait = 10 * time.Minute
 func (a *app) networkCommand() *cobra.Command {
 	cmd := group("network", "Install the pod network of a cluster with Windows nodes",
 		a.networkInstallCommand(), a.networkStatusCommand(), a.networkRemoveCommand())
-	cmd.Long = `Installs Calico (by its operator) or flannel with all settings that Windows nodes
-need, and kube-proxy for Windows. It works on the cluster of a kubeconfig or, with
--c, on that of a document of kind Cluster, and contacts no node, unless --on-nodes
-is set.`
+	cmd.Long = `Installs Calico (by its operator), flannel or Antrea with all settings that Windows
+nodes need, and kube-proxy for Windows. It works on the cluster of a kubeconfig or,
+with -c, on that of a document of kind Cluster, and contacts no node, unless
+--on-nodes is set.`
 	cmd.Example = examples(
 		"network install --dry-run", "what would change",
 		"network install", "Calico, with the cluster's own addresses",
@@ -58,17 +58,21 @@ type networkInstallOptions struct {
 func (a *app) networkInstallCommand() *cobra.Command {
 	o := &networkInstallOptions{}
 	cmd := forDocument(canDryRun(&cobra.Command{
-		Use: "install [calico|flannel] [flags]", Short: "Install the pod network, or what it lacks for Windows",
+		Use: "install [calico|flannel|antrea] [flags]", Short: "Install the pod network, or what it lacks for Windows",
 		SuggestFor: []string{"up", "apply", "create", "setup"},
 		Long: `Installs the pod network of a cluster. The default is Calico: its operator, HNS as
 the data plane of Windows, VXLAN without BGP, the Services' addresses, the API
 server's address for Windows (ConfigMap kubernetes-services-endpoint),
 strictAffinity, and kube-proxy's DaemonSet for Windows. flannel gets the VXLAN
-numbers of Windows (VNI 4096, port 4789) and its DaemonSet for Windows.
+numbers of Windows (VNI 4096, port 4789) and its DaemonSet for Windows. Antrea gets
+its DaemonSet for Windows, which replaces kube-proxy there, with the API server's
+address and the tunnels of Linux.
 
 The addresses come from the cluster. The manifest is the published one, whose hash
 swdt knows; name another one with --version or --manifest, and its hash with
---sha256. --mirror replaces the internet.
+--sha256. --mirror replaces the internet. swdt knows no hash of Antrea: verify its
+two manifests, antrea.yml and antrea-windows-with-ovs.yml, and pass both hashes, or
+name both files.
 
 With -c, the document of kind Cluster names the cluster, and its spec.network the
 network, version, manifest, hash and addresses, as for "swdt up"; the argument and
@@ -98,7 +102,7 @@ the cluster has, and reports the reason if it does not.`,
 	flags.StringVar(&o.version, "version", "", "`version` of the network (default the one whose hash swdt knows)")
 	flags.StringArrayVar(&o.manifests, "manifest", nil,
 		"`file` or URL of a manifest to apply instead of the network's own;\nrepeat the flag for each manifest")
-	flags.StringArrayVar(&o.hashes, "sha256", nil, "`hash` of the manifest; once for each --manifest, in their order")
+	flags.StringArrayVar(&o.hashes, "sha256", nil, "`hash` of the manifest; once for each manifest, in their order")
 	flags.StringVar(&o.mirror, "mirror", "", "`folder` or URL that replaces the internet")
 	flags.StringVar(&o.podCIDR, "pod-cidr", "", "`addresses` of pods (default those of the cluster)")
 	flags.StringSliceVar(&o.serviceCIDRs, "service-cidr", nil, "`addresses` of Services (default those of the cluster)")
@@ -146,6 +150,9 @@ func (a *app) runNetworkInstall(ctx context.Context, o *networkInstallOptions, a
 			return up.InstallNetwork(ctx, doc, c, o, r)
 		}
 	}
+	if options.WindowsSHA256 != "" && options.Settings.Network != cni.Antrea {
+		return errMoreHashes
+	}
 	if err := files.checkMade(ctx, a, &o.cluster); err != nil {
 		return err
 	}
@@ -180,8 +187,8 @@ func (o *networkInstallOptions) complete(args []string) (podnetwork.Options, err
 		return options, usagef("--wait %s: use a positive time, such as 10m", o.wait)
 	case o.version != "" && len(o.manifests) > 0:
 		return options, usagef("--version and --manifest exclude each other: the manifest has the version")
-	case len(o.manifests) == 0 && len(o.hashes) > 1, len(o.manifests) > 0 && len(o.hashes) > len(o.manifests):
-		return options, usagef("--sha256: there are more hashes than manifests")
+	case len(o.manifests) == 0 && len(o.hashes) > 2, len(o.manifests) > 0 && len(o.hashes) > len(o.manifests):
+		return options, errMoreHashes
 	}
 	for _, hash := range o.hashes {
 		if !podnetwork.IsSHA256(hash) {
@@ -193,8 +200,8 @@ func (o *networkInstallOptions) complete(args []string) (podnetwork.Options, err
 			return options, usagef("--api-server %q: write host:port, such as 192.168.122.1:6443", o.apiServer)
 		}
 	}
-	if len(o.manifests) == 0 && len(o.hashes) == 1 {
-		options.SHA256 = o.hashes[0]
+	if len(o.manifests) == 0 {
+		options.SHA256, options.WindowsSHA256 = firstOr(o.hashes, ""), firstOr(o.hashes[min(1, len(o.hashes)):], "")
 	}
 	for i, source := range o.manifests {
 		m := podnetwork.Manifest{Source: source}
@@ -205,6 +212,9 @@ func (o *networkInstallOptions) complete(args []string) (podnetwork.Options, err
 	}
 	return options, nil
 }
+
+// errMoreHashes is returned for hashes of manifests that the network does not have.
+var errMoreHashes = usagef("--sha256: there are more hashes than manifests")
 
 func firstOr(args []string, otherwise string) string {
 	return slices.Concat(args, []string{otherwise})[0]
@@ -288,7 +298,7 @@ type networkRemoveOptions struct {
 func (a *app) networkRemoveCommand() *cobra.Command {
 	o := &networkRemoveOptions{}
 	cmd := forDocument(canDryRun(&cobra.Command{
-		Use: "remove [calico|flannel] [flags]", Short: "Remove what network install has made",
+		Use: "remove [calico|flannel|antrea] [flags]", Short: "Remove what network install has made",
 		SuggestFor: []string{"uninstall", "delete", "down", "undo"},
 		Long: `Removes the objects that swdt network install has created. All other objects
 stay; in a Calico that others have installed, it turns only Windows off. A kind

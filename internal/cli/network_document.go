@@ -97,7 +97,7 @@ func (f networkFiles) network(args []string) (cni.Network, error) {
 	plugin := f.cluster.Cluster.Spec.Network.Plugin
 	if plugin == v1alpha1.NoPlugin {
 		return "", &config.Error{Problems: []config.Problem{f.cluster.Problem("spec.network.plugin",
-			"is none, so the document names no pod network", "write calico or flannel there, or after the command")}}
+			"is none, so the document names no pod network", "write calico, flannel or antrea there, or after the command")}}
 	}
 	return cni.NetworkNamed(plugin)
 }
@@ -127,6 +127,7 @@ func (o *networkInstallOptions) withDocument(doc config.ClusterDocument, flags p
 	}
 	if o.version != "" || len(o.manifests) > 0 {
 		network.Version, network.Manifest, network.SHA256 = "", "", ""
+		network.WindowsManifest, network.WindowsSHA256 = "", ""
 	}
 	if o.podCIDR != "" {
 		network.PodSubnet = ""
@@ -146,10 +147,15 @@ func (o *networkInstallOptions) withDocument(doc config.ClusterDocument, flags p
 	flags.Version = cmp.Or(flags.Version, documented.Version)
 	if len(flags.Manifests) == 0 && len(documented.Manifests) > 0 {
 		flags.Manifests = slices.Clone(documented.Manifests)
-		flags.Manifests[0].SHA256 = cmp.Or(flags.SHA256, flags.Manifests[0].SHA256)
-		flags.SHA256 = ""
+		for i, hash := range []string{flags.SHA256, flags.WindowsSHA256} {
+			if i < len(flags.Manifests) {
+				flags.Manifests[i].SHA256 = cmp.Or(hash, flags.Manifests[i].SHA256)
+			}
+		}
+		flags.SHA256, flags.WindowsSHA256 = "", ""
 	}
 	flags.SHA256 = cmp.Or(flags.SHA256, documented.SHA256)
+	flags.WindowsSHA256 = cmp.Or(flags.WindowsSHA256, documented.WindowsSHA256)
 	return flags, doc, err
 }
 

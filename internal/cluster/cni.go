@@ -36,11 +36,6 @@ type Flannel struct {
 	WindowsDaemonSets []string `json:"windowsDaemonSets,omitempty"`
 }
 
-// Antrea has the DaemonSets by which Antrea was detected.
-type Antrea struct {
-	WindowsDaemonSets []string `json:"windowsDaemonSets,omitempty"`
-}
-
 // CNI looks for the networks that are known to work with Windows nodes. If the cluster
 // lacks a resource, that is not an error.
 func (c *Cluster) CNI(ctx context.Context) (CNI, error) {
@@ -62,7 +57,9 @@ func (c *Cluster) CNI(ctx context.Context) (CNI, error) {
 		return CNI{}, err
 	}
 	if anyNamed(sets, "antrea-agent") {
-		found.Antrea = &Antrea{WindowsDaemonSets: onWindows(sets, "antrea-agent")}
+		if found.Antrea, err = c.antrea(ctx, sets); err != nil {
+			return CNI{}, err
+		}
 	}
 	return found, nil
 }

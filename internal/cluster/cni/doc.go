@@ -1,11 +1,11 @@
 // Package cni installs and removes the pod networks that Windows nodes need: Calico by its
-// operator, and flannel. It adds the settings that Windows requires, and kube-proxy for Windows.
+// operator, flannel, and Antrea. It adds the settings that Windows requires, and kube-proxy for Windows.
 //
 //   - release.go: the published manifests, with their hashes
 //   - manifest.go: parsing a manifest
 //   - facts.go: the facts about a cluster that decide about the objects
 //   - settings.go: the user's settings, completed by the facts
-//   - calico.go, flannel.go, kubeproxy.go: the wanted objects, as functions of facts and settings
+//   - calico.go, flannel.go, antrea.go, kubeproxy.go: the wanted objects, as functions of facts and settings
 //   - programs.go: the objects that the cluster already has
 //   - server.go, difference.go: comparing objects with the cluster and applying them by
 //     server-side apply

@@ -33,11 +33,14 @@ func (p Programs) Version() string {
 	return tag
 }
 
-// Programs reads the state of Calico's operator, or of flannel's DaemonSet.
+// Programs reads the state of Calico's operator, or of the DaemonSet of flannel or Antrea on Linux.
 func (s *Server) Programs(ctx context.Context, n Network) (Programs, error) {
 	main := newObject("apps/v1", "Deployment", OperatorNamespace, operatorName)
-	if n == Flannel {
+	switch n {
+	case Flannel:
 		main = newObject("apps/v1", "DaemonSet", flannelNamespace, flannelDaemonSet)
+	case Antrea:
+		main = newObject("apps/v1", "DaemonSet", antreaNamespace, antreaAgent)
 	}
 	live, err := s.Get(ctx, main)
 	if err != nil || live == nil {
@@ -47,9 +50,9 @@ func (s *Server) Programs(ctx context.Context, n Network) (Programs, error) {
 }
 
 // Keep sets missing settings to those of an earlier installation, so that a run without the flags
-// of that installation does not undo them: the API server's address in Calico's configuration, and
-// kube-proxy's image if swdt installed kube-proxy and the image's name contains the cluster's
-// version.
+// of that installation does not undo them: the API server's address in Calico's or Antrea's
+// configuration, and kube-proxy's image if swdt installed kube-proxy and the image's name contains
+// the cluster's version.
 func (s *Server) Keep(ctx context.Context, settings Settings, f Facts) (Settings, error) {
 	if settings.APIServer == "" && settings.Network == Calico {
 		live, err := s.Get(ctx, endpointObject())
@@ -63,6 +66,13 @@ func (s *Server) Keep(ctx context.Context, settings Settings, f Facts) (Settings
 				settings.APIServer = net.JoinHostPort(host, port)
 			}
 		}
+	}
+	if settings.APIServer == "" && settings.Network == Antrea {
+		address, err := s.antreaAPIServer(ctx)
+		if err != nil {
+			return settings, err
+		}
+		settings.APIServer = address
 	}
 	if settings.KubeProxyImage == "" {
 		live, err := s.Get(ctx, newObject("apps/v1", "DaemonSet", "kube-system", kubeProxyName))
@@ -107,21 +117,26 @@ func (s *Server) Installation(ctx context.Context) (*unstructured.Unstructured, 
 
 // Conditions returns the conditions under which a pod network works on Linux nodes and on the
 // Windows nodes that the cluster has.
-func (s *Server) Conditions(n Network, f Facts, kubeProxy bool) []Condition {
-	var all []Condition
-	if n == Calico {
+func (s *Server) Conditions(n Network, f Facts, kubeProxy bool) (all []Condition) {
+	switch n {
+	case Calico:
 		all = append(all, s.OperatorAvailable(), s.TigeraStatus("calico"))
-	} else {
+	case Flannel:
 		all = append(all, s.OnAll(flannelNamespace, flannelDaemonSet))
+	case Antrea: // it replaces kube-proxy on Windows nodes
+		all, kubeProxy = append(all, s.AntreaController(), s.OnAll(antreaNamespace, antreaAgent)), false
 	}
 	if len(f.Windows) == 0 {
 		return all
 	}
-	if n == Calico {
+	switch n {
+	case Calico:
 		all = append(all, s.TigeraStatus("calico-windows"),
 			s.OnWindows("calico-system", "calico-node-windows", f.Windows))
-	} else {
+	case Flannel:
 		all = append(all, s.OnWindows("kube-system", flannelWindows, f.Windows))
+	case Antrea:
+		all = append(all, s.PodAddresses(f.Windows), s.OnWindows(antreaNamespace, antreaWindows, f.Windows))
 	}
 	if kubeProxy {
 		all = append(all, s.OnWindows("kube-system", kubeProxyName, f.Windows))

@@ -118,15 +118,25 @@ func reason(condition map[string]any) string {
 
 // OperatorAvailable is the condition that Calico's operator runs.
 func (s *Server) OperatorAvailable() Condition {
-	return Condition{Name: "Calico's operator", Look: func(ctx context.Context) error {
+	return s.available("Calico's operator", OperatorNamespace, operatorName)
+}
+
+// AntreaController is the condition that Antrea's controller runs.
+func (s *Server) AntreaController() Condition {
+	return s.available("Antrea's controller", antreaNamespace, antreaController)
+}
+
+// available is the condition that a Deployment is available.
+func (s *Server) available(name, namespace, deployment string) Condition {
+	return Condition{Name: name, Look: func(ctx context.Context) error {
 		client := s.cluster.Clientset()
-		d, err := client.AppsV1().Deployments(OperatorNamespace).Get(ctx, operatorName, metav1.GetOptions{})
+		d, err := client.AppsV1().Deployments(namespace).Get(ctx, deployment, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return &NotReadyError{What: "its Deployment does not exist"}
 		}
 		if err != nil {
-			return s.cluster.Failure("read Deployment "+operatorName, cluster.Permission{Verb: "get",
-				Group: appsv1.GroupName, Resource: "deployments", Namespace: OperatorNamespace, Name: operatorName}, err)
+			return s.cluster.Failure("read Deployment "+deployment, cluster.Permission{Verb: "get",
+				Group: appsv1.GroupName, Resource: "deployments", Namespace: namespace, Name: deployment}, err)
 		}
 		what := "its controller has not seen the Deployment yet"
 		for _, c := range d.Status.Conditions {
@@ -138,7 +148,27 @@ func (s *Server) OperatorAvailable() Condition {
 				what = c.Reason + ": " + c.Message
 			}
 		}
-		return s.podReason(ctx, OperatorNamespace, d.Spec.Selector, what)
+		return s.podReason(ctx, namespace, d.Spec.Selector, what)
+	}}
+}
+
+// PodAddresses is the condition that each of the nodes has a range of addresses for its pods, which
+// Antrea's agents wait for.
+func (s *Server) PodAddresses(nodes []WindowsNode) Condition {
+	return Condition{Name: "pod addresses of Windows nodes", Look: func(ctx context.Context) error {
+		for _, n := range nodes {
+			live, err := s.cluster.Clientset().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+			switch {
+			case apierrors.IsNotFound(err): // the node was removed meanwhile
+			case err != nil:
+				return s.cluster.Failure("read Node "+n.Name, cluster.Permission{Verb: "get", Resource: "nodes", Name: n.Name},
+					err)
+			case live.Spec.PodCIDR == "":
+				return &NotReadyError{What: "Node " + n.Name + " has no podCIDR",
+					Remedy: "does kube-controller-manager run with --allocate-node-cidrs and --cluster-cidr?"}
+			}
+		}
+		return nil
 	}}
 }
 

@@ -18,7 +18,8 @@ type Settings struct {
 	KubeProxyImage string // default: the published image for the cluster's version and the network
 }
 
-// Wanted has the settings, completed with the facts. It determines the objects of a pod network.
+// Wanted has the settings, completed with the facts. It determines the objects of a pod network. For
+// Antrea, it has only the API server's address.
 type Wanted struct {
 	Network        Network
 	PodCIDR        netip.Prefix // IPv4
@@ -70,6 +71,9 @@ func (s Settings) Complete(f Facts) (Wanted, error) {
 	if w.KubeProxyImage == "" {
 		w.KubeProxyImage = kubeProxyImage(f.Version, s.Network)
 	}
+	if s.Network == Antrea { // its agents read the addresses of pods and Services from the cluster
+		return w, errors.Join(s.checkOthers(f), s.completeAPIServer(&w, f))
+	}
 	return w, errors.Join(s.checkOthers(f), s.completePods(&w, f), s.completeServices(&w, f), w.overlap(),
 		s.completeAPIServer(&w, f))
 }
@@ -81,7 +85,7 @@ func (s Settings) checkOthers(f Facts) error {
 		found = "calico" // without an operator, there may be only the pools of a Calico that was removed
 	case f.Networks.Flannel != nil && s.Network != Flannel:
 		found = "flannel"
-	case f.Networks.Antrea != nil:
+	case f.Networks.Antrea != nil && s.Network != Antrea:
 		found = "antrea"
 	}
 	if found == "" {

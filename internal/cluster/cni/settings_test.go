@@ -34,6 +34,16 @@ func TestCompleteNamesTheFlagOfEachProblem(t *testing.T) {
 			f.OtherNetwork = "of DaemonSet kube-system/kindnet"
 		}, "kindnet"},
 		"flannel": {func(_ *cni.Settings, f *cni.Facts) { f.Networks.Flannel = &cluster.Flannel{} }, "flannel"},
+		"antrea":  {func(_ *cni.Settings, f *cni.Facts) { f.Networks.Antrea = &cluster.Antrea{} }, "antrea"},
+		"Antrea's own": {func(s *cni.Settings, f *cni.Facts) {
+			s.Network, f.Networks.Antrea = cni.Antrea, &cluster.Antrea{}
+		}, ""},
+		"Antrea reads addresses from the cluster": {func(s *cni.Settings, f *cni.Facts) {
+			s.Network, f.PodCIDRs, f.ServiceCIDRs = cni.Antrea, nil, nil
+		}, ""},
+		"Antrea without a server": {func(s *cni.Settings, f *cni.Facts) {
+			s.Network, f.APIServer = cni.Antrea, ""
+		}, "--api-server"},
 		"left-over pools": {func(s *cni.Settings, f *cni.Facts) {
 			s.Network, f.Networks.Calico = cni.Flannel, &cluster.Calico{}
 		}, ""},
@@ -70,8 +80,11 @@ func TestCompleteReturnsEveryProblem(t *testing.T) {
 func TestReleases(t *testing.T) {
 	for _, n := range cni.Networks() {
 		pinned := cni.ReleaseOf(n, "")
-		if pinned.SHA256 == "" || !strings.Contains(pinned.URL, pinned.Version) {
+		if !strings.Contains(pinned.URL, pinned.Version) {
 			t.Errorf("%s: %+v", n, pinned)
+		}
+		if known := pinned.SHA256 != ""; known == (n == cni.Antrea) { // the files of a release of Antrea are in no module
+			t.Errorf("%s: its hash is known: %t", n, known)
 		}
 		if same := cni.ReleaseOf(n, strings.TrimPrefix(pinned.Version, "v")); same != pinned {
 			t.Errorf("%s without v: %+v, wanted %+v", n, same, pinned)
@@ -80,7 +93,7 @@ func TestReleases(t *testing.T) {
 			t.Errorf("%s of another version: %+v", n, other)
 		}
 	}
-	if _, err := cni.NetworkNamed("cilium"); err == nil || !strings.Contains(err.Error(), "calico or flannel") {
+	if _, err := cni.NetworkNamed("cilium"); err == nil || !strings.Contains(err.Error(), "calico, flannel or antrea") {
 		t.Errorf("an unknown network: %v", err)
 	}
 }

@@ -11,7 +11,11 @@ func clusterRules() map[string]object {
 		name   = `^([a-z0-9*]([-a-z0-9.]{0,251}[a-z0-9])?|[0-9A-Fa-f:.]+(%.+)?)$`
 		subnet = `([0-9]{1,3}\.){3}[0-9]{1,3}/`
 	)
-	manifest := object{"anyOf": []any{set("version"), set("manifest"), set("sha256")}}
+	windows := object{"anyOf": []any{set("windowsManifest"), set("windowsSHA256")}}
+	manifest := object{"anyOf": []any{set("version"), set("manifest"), set("sha256"), windows}}
+	plugin := func(name string) object {
+		return object{"required": []string{"plugin"}, "properties": object{"plugin": object{"const": name}}}
+	}
 	return map[string]object{
 		"Cluster": {"allOf": []any{object{"properties": object{"metadata": object{"properties": object{
 			"name": object{"pattern": `^[a-z0-9]([-a-z0-9.]{0,48}[a-z0-9])?$`},
@@ -42,15 +46,16 @@ func clusterRules() map[string]object {
 
 		"ClusterNetwork": {"allOf": []any{
 			object{"not": object{"allOf": []any{set("version"), set("manifest")}}},
-			object{"not": object{"allOf": []any{
-				object{"required": []string{"plugin"}, "properties": object{"plugin": object{"const": v1alpha1.NoPlugin}}},
-				manifest,
-			}}},
+			object{"not": object{"allOf": []any{plugin(v1alpha1.NoPlugin), manifest}}},
+			object{"anyOf": []any{plugin(v1alpha1.AntreaPlugin), object{"not": windows}}},
+			object{"not": without("manifest", "windowsManifest")},
 		}},
 		"ClusterNetwork.podSubnet":     {"type": "string", "pattern": `^(` + subnet + `([0-9]|1[0-9]|2[0-4]))?$`},
 		"ClusterNetwork.serviceSubnet": {"type": "string", "pattern": `^(` + subnet + `([0-9]|1[0-9]|2[0-8]))?$`},
-		"ClusterNetwork.plugin":        choice(v1alpha1.CalicoPlugin, v1alpha1.FlannelPlugin, v1alpha1.NoPlugin),
+		"ClusterNetwork.plugin": choice(v1alpha1.CalicoPlugin, v1alpha1.FlannelPlugin, v1alpha1.AntreaPlugin,
+			v1alpha1.NoPlugin),
 		"ClusterNetwork.sha256":        {"type": "string", "pattern": `^([0-9A-Fa-f]{64})?$`},
+		"ClusterNetwork.windowsSHA256": {"type": "string", "pattern": `^([0-9A-Fa-f]{64})?$`},
 	}
 }
 

@@ -51,10 +51,14 @@ func NetworkOptions(doc config.ClusterDocument) (podnetwork.Options, error) {
 		options.Settings.ServiceCIDRs = []string{wanted.ServiceSubnet}
 	}
 	if wanted.Manifest == "" {
-		options.SHA256 = wanted.SHA256
+		options.SHA256, options.WindowsSHA256 = wanted.SHA256, wanted.WindowsSHA256
 		return options, err
 	}
 	options.Manifests = []podnetwork.Manifest{{Source: doc.Resolve(wanted.Manifest), SHA256: wanted.SHA256}}
+	if wanted.WindowsManifest != "" {
+		options.Manifests = append(options.Manifests,
+			podnetwork.Manifest{Source: doc.Resolve(wanted.WindowsManifest), SHA256: wanted.WindowsSHA256})
+	}
 	return options, err
 }
 

@@ -44,12 +44,13 @@ func mistakesInFiles() []mistake {
 			plant: joins("controlPlaneAlias: {name: cp.example, ip: 10.244.0.9}"), cure: network(apart)},
 		{is: "the address of a VM is in the range of the pods", found: inFiles,
 			words: []string{"spec.machine.network.address: 10.244.9.9 is in 10.244.0.0/16"}, remedy: otherRange,
-			plant: func(w *world) { w.host, w.more = "", vm("mode: bridge, bridge: br0, address: 10.244.9.9") }, cure: network(apart)},
+			plant: func(w *world) { w.host, w.more = "", vmOn("mode: bridge, bridge: br0, address: 10.244.9.9") },
+			cure:  network(apart)},
 		{is: "QEMU's own network of a VM overlaps the range of the pods", found: inFiles,
 			words:  []string{"spec.machine.network.mode: is user, whose network 10.0.2.0/24 overlaps 10.0.0.0/14"},
 			remedy: otherRange,
 			plant: func(w *world) {
-				w.host, w.more, w.network = "", vm("mode: user"), "plugin: none, podSubnet: 10.0.0.0/14"
+				w.host, w.more, w.network = "", vmOn("mode: user"), "plugin: none, podSubnet: 10.0.0.0/14"
 			}, cure: network(apart)},
 		{is: "two nodes have the same name in the cluster", found: inFiles,
 			words:  []string{"cluster.yaml:26: spec.kubernetes.join.nodeName: win-a is also that of node win-1"},
@@ -74,7 +75,8 @@ func mistakesInFiles() []mistake {
 			remedy: "write the version of containerd to install, such as 1.7.12, or its source",
 			plant:  func(w *world) { w.containerd = "" }, cure: func(w *world) { w.containerd = "version: 1.7.12" }},
 		{is: "a pod network that swdt does not install", found: inFiles, words: []string{clusterOf + `plugin: "cilium"`},
-			remedy: "is not one of calico, flannel, none; write one of these", plant: network("plugin: cilium"), cure: network("plugin: none")},
+			remedy: "is not one of calico, flannel, antrea, none; write one of these", plant: network("plugin: cilium"),
+			cure: network("plugin: none")},
 		{is: "a misspelt field", found: inFiles, words: []string{"cluster.yaml:6: spec.network.podSubnets"},
 			remedy: "podSubnet", plant: network("plugin: none, podSubnets: 10.200.0.0/16"), cure: network(apart)},
 		{is: "neither kind nor an existing control plane", found: inFiles,
@@ -87,7 +89,7 @@ func mistakesInFiles() []mistake {
 	}
 }
 
-func vm(network string) string { return "  machine: {network: {" + network + "}}\n" }
+func vmOn(network string) string { return "  machine: {network: {" + network + "}}\n" }
 
 func environment(fields string) string { return "  setup: {environment: {" + fields + "}}\n" }
 
@@ -115,6 +117,8 @@ func mistakesOfManifests() []mistake {
 	compare := func(fields string) func(*world) {
 		return func(w *world) {
 			w.write("calico.yaml", manifest)
+			w.write("antrea.yml", antreaManifest)
+			w.write("antrea-windows.yml", antreaWindows)
 			w.write("flannel.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kube-flannel-cfg}\n")
 			w.network, w.options.DryRun, w.options.Only = fields, true, []string{up.Cluster, up.Network}
 		}
@@ -146,8 +150,35 @@ func mistakesOfManifests() []mistake {
 		{is: "a version beside a manifest", found: inFiles, words: []string{clusterOf + "manifest: is set beside version"},
 			remedy: "leave version out",
 			plant:  compare("plugin: calico, manifest: calico.yaml, version: 3.28.5"), cure: good},
+		{is: "Antrea without the hashes of its manifests", found: inFiles,
+			words: []string{clusterOf + "windowsSHA256: is missing", clusterOf + "sha256: is missing",
+				"/v2.7.0/antrea-windows-with-ovs.yml"},
+			remedy: "download it, read it, and name the file in windowsManifest",
+			plant:  compare("plugin: antrea"), cure: compare(bothOfAntrea)},
+		{is: "Antrea without its manifest for Windows", found: inFiles,
+			words:  []string{clusterOf + "manifest: ", "it has no DaemonSet antrea-agent-windows"},
+			remedy: "name antrea.yml there, and antrea-windows-with-ovs.yml in windowsManifest",
+			plant:  compare("plugin: antrea, manifest: antrea.yml"), cure: compare(bothOfAntrea)},
+		{is: "a manifest of Antrea for Windows that does not exist", found: inFiles,
+			words:  []string{clusterOf + "windowsManifest: there is no file "},
+			remedy: "correct the path",
+			plant:  compare("plugin: antrea, manifest: antrea.yml, windowsManifest: nowhere.yml"), cure: compare(bothOfAntrea)},
+		{is: "a second manifest of a network that has only one", found: inFiles,
+			words:  []string{clusterOf + "windowsManifest: is set, although plugin is calico"},
+			remedy: "remove it: only antrea has a second manifest",
+			plant:  compare("plugin: calico, manifest: calico.yaml, windowsManifest: calico.yaml"), cure: good},
 	}
 }
+
+const bothOfAntrea = "plugin: antrea, manifest: antrea.yml, windowsManifest: antrea-windows.yml"
+
+// Manifests in the shape of Antrea's.
+const (
+	antreaManifest = "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: antrea-agent, namespace: kube-system}\n"
+	antreaWindows  = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: antrea-windows-config, namespace: kube-system}\n" +
+		"---\napiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: antrea-agent-windows, namespace: kube-system}\n" +
+		"spec: {template: {spec: {securityContext: {windowsOptions: {hostProcess: true}}}}}\n"
+)
 
 // ownNetwork returns a network of this machine, other than loopback, as a range that is large enough
 // for pods.

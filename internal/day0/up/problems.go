@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 
+	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/cluster/cni"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/join/podnetwork"
@@ -21,16 +23,49 @@ func manifestInDocument(doc config.ClusterDocument, err error) error {
 	wanted := doc.Cluster.Spec.Network
 	switch {
 	case errors.As(err, &unverified):
-		return networkProblem(doc, "sha256", "is missing, and swdt does not know the hash of "+unverified.Source,
-			"verify that file and write its hash, or download it, read it, and name the file in manifest")
-	case errors.As(err, &mismatch) && wanted.SHA256 != "":
-		return networkProblem(doc, "sha256",
+		return unverifiedProblems(doc, append([]string{unverified.Source}, unverified.More...))
+	case errors.As(err, &mismatch) && wanted.SHA256+wanted.WindowsSHA256 != "":
+		field := "sha256"
+		if mismatch.Want == wanted.WindowsSHA256 {
+			field = "windowsSHA256"
+		}
+		return networkProblem(doc, field,
 			fmt.Sprintf("is %s, but %s has %s", mismatch.Want, mismatch.Source, mismatch.Got),
 			"find out who changed the file, or correct the hash")
 	case errors.As(err, &wrong) && wanted.Manifest != "":
-		return networkProblem(doc, "manifest", wrong.Error(), "name one of "+wanted.Plugin)
+		remedy := "name one of " + wanted.Plugin
+		if wanted.Plugin == v1alpha1.AntreaPlugin {
+			remedy = "name antrea.yml there, and antrea-windows-with-ovs.yml in windowsManifest"
+		}
+		return networkProblem(doc, "manifest", wrong.Error(), remedy)
 	case errors.Is(err, fs.ErrNotExist) && wanted.Manifest != "":
-		return networkProblem(doc, "manifest", "there is no file "+doc.Resolve(wanted.Manifest), "correct the path")
+		return missingManifests(doc)
 	}
 	return err
+}
+
+// unverifiedProblems returns a problem for each manifest whose hash is not known.
+func unverifiedProblems(doc config.ClusterDocument, sources []string) error {
+	windows := cni.ReleaseOf(cni.Network(doc.Cluster.Spec.Network.Plugin), doc.Cluster.Spec.Network.Version).WindowsURL
+	var all []config.Problem
+	for _, source := range sources {
+		hash, manifest := "sha256", "manifest"
+		if source == windows || source == doc.Resolve(doc.Cluster.Spec.Network.WindowsManifest) {
+			hash, manifest = "windowsSHA256", "windowsManifest"
+		}
+		all = append(all, doc.Problem("spec.network."+hash, "is missing, and swdt does not know the hash of "+source,
+			"verify that file and write its hash, or download it, read it, and name the file in "+manifest))
+	}
+	return &config.Error{Problems: all}
+}
+
+// missingManifests returns a problem for the first manifest of the document that does not exist.
+func missingManifests(doc config.ClusterDocument) error {
+	field, file := "manifest", doc.Resolve(doc.Cluster.Spec.Network.Manifest)
+	if windows := doc.Cluster.Spec.Network.WindowsManifest; windows != "" {
+		if _, err := os.Stat(file); err == nil {
+			field, file = "windowsManifest", doc.Resolve(windows)
+		}
+	}
+	return networkProblem(doc, field, "there is no file "+file, "correct the path")
 }

@@ -22,8 +22,10 @@ type Options struct {
 	Version   string     // the network's version; "": the default version, or the installed version
 	Manifests []Manifest // the manifests to use instead of the version's manifest
 	SHA256    string     // the hash of the version's manifest, if swdt does not know that hash
-	Mirror    string     // the URL or folder of a mirror, which replaces all URLs
-	Store     artifact.Options
+	// WindowsSHA256 is the hash of the version's second manifest, which only Antrea has.
+	WindowsSHA256 string
+	Mirror        string // the URL or folder of a mirror, which replaces all URLs
+	Store         artifact.Options
 
 	Force       bool // take the fields that other managers own
 	NoKubeProxy bool // the cluster has another proxy for Windows nodes
@@ -43,6 +45,8 @@ type work struct {
 	facts    cni.Facts
 	wanted   cni.Wanted
 	manifest []*unstructured.Unstructured // empty: the network's programs are already installed
+	// noWindows reports whether the network's part for Windows nodes is missing, and needs a manifest.
+	noWindows bool
 }
 
 // Install installs the pod network, or completes the pod network that the cluster has. Objects and
@@ -57,8 +61,8 @@ func Install(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) 
 	if err != nil {
 		return report.ended(err)
 	}
-	if !present.Exists || o.named() && present.Ours {
-		if w.manifest, err = o.obtain(ctx, r); err != nil {
+	if need := w.need(present); need.any() {
+		if w.manifest, err = w.options.obtain(ctx, need, r); err != nil {
 			return report.ended(err)
 		}
 	}
@@ -87,19 +91,42 @@ func (w *work) planOptions() plan.Options {
 	return plan.Options{DryRun: w.options.DryRun, Ordered: true, Elsewhere: "the cluster"}
 }
 
-func (w *work) programs(ctx context.Context) (cni.Programs, error) {
+func (w *work) programs(ctx context.Context) (present cni.Programs, err error) {
+	if w.options.Settings.Network == cni.Antrea {
+		live, err := w.server.Get(ctx, cni.AntreaWindowsObject())
+		if err != nil {
+			return present, err
+		}
+		w.noWindows = live == nil
+	}
 	return w.server.Programs(ctx, w.options.Settings.Network)
+}
+
+// need returns the parts of the network for which a manifest is needed.
+func (w *work) need(present cni.Programs) parts {
+	linux := !present.Exists || w.options.named() && present.Ours
+	if linux || w.options.Settings.Network != cni.Antrea {
+		return parts{linux: linux, windows: linux}
+	}
+	if w.options.Version == "" { // both systems have the same version
+		w.options.Version = present.Version()
+	}
+	return parts{windows: w.noWindows}
 }
 
 // steps returns the steps of an installation, in order.
 func (w *work) steps(present cni.Programs) []plan.Step {
 	var steps []plan.Step
-	if w.options.Settings.Network == cni.Flannel {
+	antrea := w.options.Settings.Network == cni.Antrea // it replaces kube-proxy on Windows nodes
+	switch w.options.Settings.Network {
+	case cni.Flannel:
 		steps = []plan.Step{w.flannelStep(present), w.flannelWindowsStep(present)}
-	} else {
+	case cni.Antrea:
+		steps = []plan.Step{w.antreaStep(present), w.antreaForWindows()}
+	default:
 		steps = []plan.Step{w.operatorStep(present), w.endpointStep(), w.installationStep(), &affinityStep{w}}
 	}
-	if !w.options.NoKubeProxy {
+	if !w.options.NoKubeProxy && !antrea {
 		steps = append(steps, w.kubeProxyStep())
 	}
 	if !w.options.NoWait {

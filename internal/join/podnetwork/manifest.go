@@ -1,6 +1,7 @@
 package podnetwork
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -25,9 +26,17 @@ type Manifest struct {
 
 // UnverifiedError reports a manifest from the network whose hash is not known. A manifest can do
 // everything in the cluster, so swdt uses no manifest from the network that it cannot verify.
-type UnverifiedError struct{ Source string }
+type UnverifiedError struct {
+	Source string
+	More   []string // further manifests whose hashes are not known
+}
 
 func (e *UnverifiedError) Error() string {
+	if len(e.More) > 0 {
+		return fmt.Sprintf("the hashes of these files are not known: verify the files and pass their hashes with --sha256, "+
+			"one for each in this order, or download them, read them and name the files with --manifest:\n  %s",
+			strings.Join(append([]string{e.Source}, e.More...), "\n  "))
+	}
 	return fmt.Sprintf("the hash of %s is not known: verify the file and pass its hash with --sha256, or download it, "+
 		"read it and name the file with --manifest", e.Source)
 }
@@ -40,30 +49,53 @@ func (e *MismatchError) Error() string {
 		"--sha256", e.Source, e.Got, e.Want)
 }
 
-// manifests returns the manifests to obtain: the manifests that the user names, or the manifest of
-// the version.
-func (o Options) manifests() ([]Manifest, error) {
+// parts are the parts of a network for which manifests are needed. Only Antrea has a manifest of its own
+// for Windows nodes.
+type parts struct{ linux, windows bool }
+
+func (p parts) any() bool { return p.linux || p.windows }
+
+// manifests returns the manifests to obtain: the manifests that the user names, or those of the version.
+func (o Options) manifests(need parts) ([]Manifest, error) {
 	all := o.Manifests
 	if len(all) == 0 {
-		release := cni.ReleaseOf(o.Settings.Network, o.Version)
-		all = []Manifest{{Source: release.URL, SHA256: release.SHA256}}
-		if o.SHA256 != "" {
-			all[0].SHA256 = o.SHA256
-		}
+		all = o.released(need)
 	}
+	var unverified []string
 	for _, m := range all {
 		if m.SHA256 == "" && !source.IsLocal(m.Source) {
-			return nil, &UnverifiedError{m.Source}
+			unverified = append(unverified, m.Source)
 		}
 	}
+	if len(unverified) > 0 {
+		return nil, &UnverifiedError{Source: unverified[0], More: unverified[1:]}
+	}
 	return all, nil
+}
+
+// released returns the manifests of the version. If only the second one is needed, the first hash of the
+// user may be its hash.
+func (o Options) released(need parts) (all []Manifest) {
+	release := cni.ReleaseOf(o.Settings.Network, o.Version)
+	first, second := o.SHA256, o.WindowsSHA256
+	if !need.linux && second == "" {
+		second = first
+	}
+	if need.linux || release.WindowsURL == "" {
+		all = append(all, Manifest{Source: release.URL, SHA256: cmp.Or(first, release.SHA256)})
+	}
+	if need.windows && release.WindowsURL != "" {
+		all = append(all, Manifest{Source: release.WindowsURL, SHA256: cmp.Or(second, release.WindowsSHA256)})
+	}
+	return all
 }
 
 // CheckManifests returns an error if a manifest of the options cannot be used: if its hash is not
 // known, or if a file of this machine is missing, has another hash, or has the manifest of another
 // program. It contacts nothing, and does not look at manifests from the network.
 func (o Options) CheckManifests(ctx context.Context) error {
-	manifests, err := o.manifests()
+	need := parts{linux: true, windows: true}
+	manifests, err := o.manifests(need)
 	if err != nil {
 		return err
 	}
@@ -72,13 +104,16 @@ func (o Options) CheckManifests(ctx context.Context) error {
 			return nil
 		}
 	}
-	_, err = o.obtain(ctx, ui.Discard{})
+	if o.Settings.Network == cni.Antrea { // the cluster may have the part of Linux
+		need.linux = false
+	}
+	_, err = o.obtain(ctx, need, ui.Discard{})
 	return err
 }
 
-// obtain returns the objects of the manifests.
-func (o Options) obtain(ctx context.Context, r ui.Reporter) ([]*unstructured.Unstructured, error) {
-	manifests, err := o.manifests()
+// obtain returns the objects of the manifests, which have the needed parts.
+func (o Options) obtain(ctx context.Context, need parts, r ui.Reporter) ([]*unstructured.Unstructured, error) {
+	manifests, err := o.manifests(need)
 	if err != nil {
 		return nil, err
 	}
@@ -96,11 +131,18 @@ func (o Options) obtain(ctx context.Context, r ui.Reporter) ([]*unstructured.Uns
 		}
 		all = append(all, objects...)
 	}
-	check := cni.CheckCalico
-	if o.Settings.Network == cni.Flannel {
-		check = cni.CheckFlannel
+	return all, o.check(manifests[0].Source, all, need)
+}
+
+// check returns an error if the objects are not those of the network.
+func (o Options) check(from string, all []*unstructured.Unstructured, need parts) error {
+	switch o.Settings.Network {
+	case cni.Flannel:
+		return cni.CheckFlannel(from, all)
+	case cni.Antrea:
+		return cni.CheckAntrea(from, all, need.linux, need.windows)
 	}
-	return all, check(manifests[0].Source, all)
+	return cni.CheckCalico(from, all)
 }
 
 // read returns the content of a manifest. If the hash of the manifest is known, read has verified
