@@ -175,15 +175,27 @@ func mistakesOfNetworks() []mistake {
 	changed := func(from, to string) func(*world) {
 		return objects(strings.Replace(calico, from, to, 1))
 	}
+	without := func(w *world) {
+		w.t.Helper()
+		removed("installations.operator.tigera.io", "", "default")(w)
+		removed("ipamconfigurations.projectcalico.org", "", "default")(w)
+		removed("ippools.crd.projectcalico.org", "", "default-ipv4-ippool")(w)
+	}
 	flannelOnly := func(config string) func(*world) {
 		return func(w *world) {
-			w.t.Helper()
-			removed("installations.operator.tigera.io", "", "default")(w)
-			removed("ipamconfigurations.projectcalico.org", "", "default")(w)
-			removed("ippools.crd.projectcalico.org", "", "default-ipv4-ippool")(w)
+			without(w)
 			w.plant(flannel(config))
 		}
 	}
+	noProxy := removed("daemonsets.apps", "kube-system", "kube-proxy-windows")
+	antreaOnly := func(settings string) func(*world) {
+		return func(w *world) {
+			without(w)
+			noProxy(w)
+			w.plant(antrea(settings))
+		}
+	}
+	const works = `kubeAPIServerOverride: "10.0.0.1:6443", antreaProxy: {proxyAll: true}`
 	return []mistake{
 		{is: "Calico uses BGP", found: inJoin, warns: true, words: []string{"calico: Calico uses BGP", "bgp is Enabled"},
 			remedy: install, plant: changed("bgp: Disabled", "bgp: Enabled"), cure: objects(calico)},
@@ -219,6 +231,43 @@ func mistakesOfNetworks() []mistake {
 			words:  []string{"flannel: flannel's VXLAN has a port that Windows does not take", "Port is 8472"},
 			remedy: `edit net-conf.json in ConfigMap kube-flannel-cfg: "Port": 4789, and restart flannel everywhere`,
 			plant:  flannelOnly(`"VNI": 4096, "Port": 8472`), cure: objects(flannel(`"VNI": 4096, "Port": 4789`))},
+		{is: "Antrea without the address of the API server", found: inJoin, warns: true,
+			words:  []string{"antrea: Antrea's agent on Windows lacks the address of the API server"},
+			remedy: "`swdt network install antrea`",
+			plant:  antreaOnly("antreaProxy: {proxyAll: true}"), cure: objects(antrea(works))},
+		{is: "Antrea with other tunnels on Windows than on Linux", found: inJoin, warns: true,
+			words:  []string{"antrea: Antrea's tunnels on Windows are of another type than on Linux", "tunnelType is vxlan"},
+			remedy: "`swdt network install antrea`",
+			plant:  antreaOnly(works + ", tunnelType: vxlan"), cure: objects(antrea(works))},
+		{is: "kube-proxy for Windows beside Antrea", found: inJoin, warns: true,
+			words:  []string{"antrea: kube-proxy runs on Windows nodes beside Antrea"},
+			remedy: "`kubectl delete daemonset kube-proxy-windows -n kube-system`",
+			plant: func(w *world) {
+				without(w)
+				w.plant(antrea(works))
+			}, cure: noProxy},
+		{is: "the node's firewall does not let VXLAN in", found: inJoin, warns: true,
+			words:  []string{"firewall: the node's firewall does not let UDP port 4789 in"},
+			remedy: `add {name: VXLAN, protocol: udp, ports: "4789"} to spec.setup.firewall`,
+			plant:  func(*world) {}, cure: func(w *world) {
+				w.more = "  setup: {firewall: [{name: VXLAN, protocol: udp, ports: \"4789\"}]}\n"
+				w.options.Only = append(w.options.Only, up.Setup)
+			}},
+		{is: "the node's firewall does not let Geneve in", found: inJoin, warns: true,
+			words:  []string{"firewall: the node's firewall does not let UDP port 6081 in"},
+			remedy: `add {name: Geneve, protocol: udp, ports: "6081"} to spec.setup.firewall`,
+			plant:  antreaOnly(works), cure: func(w *world) {
+				w.more = "  setup: {firewall: [{name: Geneve, protocol: udp, ports: \"6081\"}]}\n"
+				w.options.Only = append(w.options.Only, up.Setup)
+			}},
+		{is: "a rule of the node's firewall blocks VXLAN", found: inJoin, warns: true,
+			words:  []string{"firewall: the node's firewall blocks UDP port 4789"},
+			remedy: "`swdt exec -- netsh advfirewall firewall delete rule name=lock`",
+			plant:  blocked("udp", "4000-5000"), cure: unblocked},
+		{is: "a rule of the node's firewall blocks the kubelet's port", found: inJoin, warns: true,
+			words:  []string{"firewall: the node's firewall blocks TCP port 10250"},
+			remedy: "`swdt exec -- netsh advfirewall firewall delete rule name=lock`",
+			plant:  blocked("tcp", "10250"), cure: unblocked},
 		{is: "another pod network than that of the document", found: inNetwork,
 			words:  []string{clusterOf + "plugin: is flannel, but the cluster has the pod network calico already"},
 			remedy: "write plugin: none to leave the cluster's network as it is",
@@ -287,4 +336,47 @@ spec:
     metadata: {labels: {app: flannel}}
     spec: {nodeSelector: {kubernetes.io/os: windows}, containers: []}
 `
+}
+
+// antrea returns the objects of an Antrea with these settings of its agents on Windows.
+func antrea(settings string) string {
+	return `apiVersion: v1
+kind: ConfigMap
+metadata: {name: antrea-config, namespace: kube-system}
+data: {antrea-agent.conf: 'tunnelType: geneve'}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: antrea-windows-config, namespace: kube-system}
+data: {antrea-agent.conf: '{` + settings + `}'}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: antrea-agent-windows, namespace: kube-system}
+spec:
+  selector: {matchLabels: {app: antrea}}
+  template:
+    metadata: {labels: {app: antrea}}
+    spec: {nodeSelector: {kubernetes.io/os: windows}, containers: []}
+`
+}
+
+// blocked returns a function that adds a rule to the node's firewall, which blocks ports.
+func blocked(protocol, ports string) func(*world) {
+	return func(w *world) {
+		w.t.Helper()
+		rule := &agentv1.FirewallRule{Name: "lock", Enabled: true, Inbound: true, Protocol: protocol, Ports: ports,
+			Profiles: "any"}
+		if _, err := w.node.Firewall.Add(w.t.Context(), rule); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// unblocked removes that rule, as netsh does.
+func unblocked(w *world) {
+	w.t.Helper()
+	if _, err := w.node.Firewall.Remove(w.t.Context(), &agentv1.RemoveFirewallRuleRequest{Name: "lock"}); err != nil {
+		w.t.Fatal(err)
+	}
 }

@@ -176,13 +176,7 @@ func (m Machine) platform() platform.Facts {
 
 // FirewallRule is an enabled inbound rule. Rules that block only some addresses are
 // left out.
-type FirewallRule struct {
-	Name     string `json:"name"`
-	Allow    bool   `json:"allow"`
-	Protocol string `json:"protocol"`          // tcp, udp, any, …
-	Ports    string `json:"ports,omitempty"`   // such as 10250 or 8000-8100; empty: any port
-	Program  string `json:"program,omitempty"` // empty: any
-}
+type FirewallRule = preflight.FirewallRule
 
 // Updates describes the actions that Windows Update may take without asking.
 type Updates struct {

@@ -160,56 +160,10 @@ func (g *gatherer) listeners(ctx context.Context) error {
 	return err
 }
 
-var (
-	// errNoRules reports an empty list of rules, which must be wrong: every Windows has
-	// hundreds of rules.
-	errNoRules     = errors.New("the machine lists no firewall rules")
-	errFirewallOff = errors.New("the firewall is off")
-)
-
 func (g *gatherer) firewall(ctx context.Context) error {
-	if off, err := g.firewallOff(ctx); err != nil || off {
-		if err == nil {
-			g.facts.Firewall.Unknown = errFirewallOff.Error()
-		}
-		return err
-	}
-	reply, err := g.Node.Firewall.List(ctx, &agentv1.ListFirewallRulesRequest{})
-	rules := []FirewallRule{}
-	for _, r := range reply.GetRules() {
-		blocksSome := !r.GetAllow() && r.GetAddresses() != "" // the rule blocks only these addresses
-		if r.GetEnabled() && r.GetInbound() && !blocksSome {
-			rules = append(rules, FirewallRule{Name: r.GetName(), Allow: r.GetAllow(), Protocol: r.GetProtocol(),
-				Ports: r.GetPorts(), Program: r.GetProgram()})
-		}
-	}
-	if err == nil && len(reply.GetRules()) == 0 {
-		err = errNoRules
-	}
+	rules, err := g.look.Firewall(ctx)
 	g.facts.Firewall = factOf(rules, err)
 	return err
-}
-
-const firewallPolicy = `HKLM\SYSTEM\CurrentControlSet\Services\SharedAccess\Parameters\FirewallPolicy`
-
-// firewallOff reports whether the firewall is off in all network profiles. A profile without the
-// setting counts as on.
-func (g *gatherer) firewallOff(ctx context.Context) (bool, error) {
-	for _, profile := range []string{"DomainProfile", "StandardProfile", "PublicProfile"} {
-		on, err := g.Node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: firewallPolicy + `\` + profile,
-			Name: "EnableFirewall"})
-		if errors.Is(err, fault.ErrNotExist) {
-			return false, nil
-		}
-		if err != nil {
-			g.facts.Firewall.Unknown = err.Error()
-			return false, err
-		}
-		if on.GetInteger() != 0 {
-			return false, nil
-		}
-	}
-	return true, nil
 }
 
 func (g *gatherer) defender(ctx context.Context) error {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/join/preflight"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
@@ -182,7 +182,7 @@ func lookAtVXLANFirewall(f *Facts) []finding.Finding {
 	network := f.Network.Value
 	vxlan := network.Flannel != nil && strings.EqualFold(network.Flannel.Backend, "vxlan")
 	if network.Calico != nil {
-		vxlan = vxlan || slices.ContainsFunc(network.Calico.Pools, hasVXLAN)
+		vxlan = vxlan || slices.ContainsFunc(network.Calico.Pools, preflight.HasVXLAN)
 	}
 	if !vxlan {
 		return nil
@@ -190,49 +190,17 @@ func lookAtVXLANFirewall(f *Facts) []finding.Finding {
 	return f.lookAtFirewall("udp", 4789, "VXLAN")
 }
 
-// lookAtFirewall applies Windows' order: a rule that blocks a port overrides all rules that
-// allow it, and a port that no rule allows is blocked.
+// lookAtFirewall finds a port that the firewall does not let in.
 func (f *Facts) lookAtFirewall(protocol string, port uint16, what string) []finding.Finding {
-	allowed := false
-	for _, r := range *f.Firewall.Value {
-		if !r.covers(protocol, port) {
-			continue
-		}
-		if !r.Allow {
-			return one(finding.New("rule "+r.Name, "a firewall rule blocks %s port %d, %s", strings.ToUpper(protocol),
-				port, what).
-				Remedied("%s", remedy.Command("exec", "--", "netsh", "advfirewall", "firewall", "delete", "rule",
-					"name="+r.Name)))
-		}
-		allowed = true
-	}
-	if allowed {
+	allowed, blocks := preflight.Inbound(*f.Firewall.Value, protocol, port)
+	switch {
+	case blocks != nil:
+		return one(finding.New("rule "+blocks.Name, "a firewall rule blocks %s port %d, %s", strings.ToUpper(protocol),
+			port, what).Remedied("%s", preflight.DeleteRule(blocks.Name)))
+	case allowed:
 		return nil
 	}
 	return one(finding.New("", "no firewall rule lets %s port %d in, %s", strings.ToUpper(protocol), port, what))
-}
-
-// covers reports whether a rule applies to a port.
-func (r FirewallRule) covers(protocol string, port uint16) bool {
-	if !strings.EqualFold(r.Protocol, protocol) && !strings.EqualFold(r.Protocol, "any") && r.Protocol != "" {
-		return false
-	}
-	// A rule without ports covers all ports, unless it is for one program or package.
-	if r.Ports == "" {
-		return r.Program == "" && !strings.HasPrefix(r.Name, "@{")
-	}
-	for part := range strings.SplitSeq(r.Ports, ",") {
-		first, last, ranged := strings.Cut(strings.TrimSpace(part), "-")
-		low, err := strconv.ParseUint(first, 10, 16)
-		high := low
-		if ranged && err == nil {
-			high, err = strconv.ParseUint(last, 10, 16)
-		}
-		if err == nil && uint64(port) >= low && uint64(port) <= high {
-			return true
-		}
-	}
-	return false
 }
 
 // within reports whether an address is in a range such as 10.96.0.0/12.
@@ -241,5 +209,3 @@ func within(cidr, address string) bool {
 	ip, ipErr := netip.ParseAddr(address)
 	return err == nil && ipErr == nil && prefix.Contains(ip)
 }
-
-func hasVXLAN(pool cluster.IPPool) bool { return pool.VXLAN != "" && pool.VXLAN != "Never" }

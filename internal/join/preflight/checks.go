@@ -48,6 +48,7 @@ func nodeChecks() []Check {
 		{"hostname", finding.OnNode, "the node's name", needName, lookAtHostname},
 		{"clock", finding.OnNode, "the clock", needClocks, lookAtClock},
 		{"ports", finding.OnNode, "kubelet's ports", needListeners, lookAtPorts},
+		{"firewall", finding.OnNode, "the node's firewall", needFirewall, lookAtFirewall},
 		{"leftovers", finding.OnNode, "what an earlier join has left", needFiles, lookAtLeftovers},
 		{"membership", finding.OnNode, "which cluster it is a node of", needAuthorities, lookAtMembership},
 		{"kubelet-service", finding.OnNode, "the service kubelet", needServices, lookAtKubeletService},

@@ -41,6 +41,7 @@ func healthy() *facts {
 				100: {PID: 100, Name: "sshd.exe"},
 			}, nil),
 			listeners: factOf([]Listener{{Address: "0.0.0.0:22", Port: 22, PID: 100, Process: "sshd.exe"}}, nil),
+			firewall:  factOf([]FirewallRule{{Name: "VXLAN", Allow: true, Protocol: "udp", Ports: "4789"}}, nil),
 			runtime:   known[string]{err: fault.ErrNotExist},
 			uuid:      aUUID,
 			targets: []reached{{
@@ -424,7 +425,7 @@ func TestChecks(t *testing.T) {
 		t.Fatalf("len(r.Checks) is wrong; healthy: %+v", r)
 	}
 	fired := map[string]bool{}
-	for _, all := range []map[string]planted{plantedOnMachine(), plantedOnNode(), plantedOnCluster()} {
+	for _, all := range []map[string]planted{plantedOnMachine(), plantedOnNode(), plantedOnCluster(), plantedOnTunnels()} {
 		for name, p := range all {
 			t.Run(name, func(t *testing.T) {
 				f := healthy()

@@ -42,6 +42,7 @@ type nodeFacts struct {
 	listeners known[[]Listener]
 	files     known[[]string] // the files of leftovers() that exist
 	defender  known[Defender]
+	firewall  known[[]FirewallRule]
 
 	changeable known[[]Changeable]
 

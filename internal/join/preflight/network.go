@@ -132,16 +132,48 @@ func lookAtFlannel(f *facts) []finding.Finding {
 	return problems
 }
 
+// lookAtAntrea finds settings of Antrea that do not work with Windows nodes, see
+// https://antrea.io/docs/main/docs/windows/
 func lookAtAntrea(f *facts) []finding.Finding {
 	c := f.cluster.cni.value.Antrea
-	if c == nil || len(c.WindowsDaemonSets) > 0 {
+	if c == nil {
 		return nil
 	}
-	return []finding.Finding{{
-		Severity: finding.Warning, What: "Antrea does not run on Windows nodes: pods there get no network",
-		Evidence: "it has no DaemonSet for Windows",
-		Remedy:   "apply antrea-windows.yml of the same release",
-	}}
+	var problems found
+	install := remedy.Command("network", "install", "antrea")
+	if len(c.WindowsDaemonSets) == 0 {
+		problems.warn("Antrea does not run on Windows nodes: pods there get no network", "it has no DaemonSet for Windows",
+			install+" installs it in Antrea's version")
+		return problems
+	}
+	if !c.Configured {
+		return nil
+	}
+	if c.APIServer == "" {
+		problems.warn("Antrea's agent on Windows lacks the address of the API server, and does not start without kube-proxy",
+			"kubeAPIServerOverride in ConfigMap antrea-windows-config is not set", install)
+	}
+	if !c.ProxyAll {
+		if len(f.cluster.cni.value.KubeProxyWindows) == 0 {
+			problems.warn("neither Antrea nor kube-proxy works for Services on Windows nodes: they are not reached from there",
+				"antreaProxy.proxyAll in ConfigMap antrea-windows-config is off", install)
+		}
+	} else if all := f.cluster.cni.value.KubeProxyWindows; len(all) > 0 {
+		namespace, name, _ := strings.Cut(all[0], "/")
+		problems.warn("kube-proxy runs on Windows nodes beside Antrea, which replaces it there",
+			"DaemonSet "+all[0]+", and antreaProxy.proxyAll is on",
+			remedy.KubectlCommand("delete", "daemonset", name, "-n", namespace))
+	}
+	if c.LinuxTunnel != "" && c.Tunnel != c.LinuxTunnel {
+		problems.warn("Antrea's tunnels on Windows are of another type than on Linux: pods there are not reached",
+			"tunnelType is "+c.Tunnel+" on Windows, and "+c.LinuxTunnel+" on Linux", install)
+	}
+	if c.LinuxEncryption != "" && c.LinuxEncryption != "none" {
+		problems.warn("Antrea encrypts the traffic between nodes, and cannot do so on Windows: pods there are not reached",
+			"trafficEncryptionMode is "+c.LinuxEncryption, "set it to none in ConfigMap kube-system/antrea-config, and "+
+				"restart Antrea: "+remedy.KubectlCommand("rollout", "restart", "daemonset", "antrea-agent", "-n", "kube-system"))
+	}
+	return problems
 }
 
 // lookAtKubeProxy finds a cluster without a kube-proxy for Windows, or with one of another version. It

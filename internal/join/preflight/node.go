@@ -65,6 +65,7 @@ func gatherNode(ctx context.Context, in Input, targets []target) (*nodeFacts, er
 		f.changeable = factOf(l.Changeable(ctx, programsOf(in.Spec)...))
 		return f.changeable.err
 	})
+	look(func(ctx context.Context) error { f.firewall = factOf(l.Firewall(ctx)); return f.firewall.err })
 	look(func(ctx context.Context) error { f.defender = factOf(l.Defender(ctx)); return f.defender.err })
 	look(func(ctx context.Context) error { f.runtime = factOf(l.Runtime(ctx)); return f.runtime.err })
 	look(func(ctx context.Context) (err error) { f.uuid, err = in.Node.SystemUUID(ctx); return err })

@@ -4,7 +4,7 @@
 //
 // A run gathers the facts (node.go, cluster.go), each of which may be unknown, and then runs
 // every check on them. A check (checks.go; machine.go, kubelet.go, leftovers.go,
-// runtimes.go, reach.go, folders.go, access.go, certificate.go, versions.go, network.go) is a function of
+// runtimes.go, reach.go, firewall.go, folders.go, access.go, certificate.go, versions.go, network.go) is a function of
 // facts that makes no requests.
 package preflight
 

@@ -73,6 +73,7 @@ type pair struct {
 func newPair(t *testing.T, preset simulated.Preset) *pair {
 	t.Helper()
 	p := &pair{node: nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: preset})}
+	p.rule(t, &agentv1.FirewallRule{Name: "VXLAN", Allow: true, Protocol: "udp", Ports: "4789"})
 	c, err := fakecluster.Start(fakecluster.Options{Names: []string{"cp.example"}})
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +177,7 @@ func TestManyProblemsInOneRun(t *testing.T) {
 		"ports error", "ports error", "leftovers error", "kubelet-service error", "container-runtime error",
 		"control-plane-name error", "control-plane-reachable error", "windows-version error",
 		"version-skew error", "cluster-info error", "kubelet-config error", "node-name error", "virtualization error",
-		"containers-feature warning", "container-runtime warning", "defender warning", "calico warning",
+		"containers-feature warning", "container-runtime warning", "defender warning", "firewall warning", "calico warning",
 		"calico warning", "calico warning",
 		"kube-proxy warning",
 	}
@@ -198,8 +199,8 @@ func TestManyProblemsInOneRun(t *testing.T) {
 	if got := finding.Count(r.Problems, finding.Error); got != 20 {
 		t.Errorf("%d errors, want 20", got)
 	}
-	if got := finding.Count(r.Problems, finding.Warning); got != 7 {
-		t.Errorf("%d warnings, want 7", got)
+	if got := finding.Count(r.Problems, finding.Warning); got != 8 {
+		t.Errorf("%d warnings, want 8", got)
 	}
 	p.input.Spec.Join.IgnorePreflightErrors = []string{"all"}
 	if r := p.run(t); r.Failed() || finding.Count(r.Problems, finding.Warning) != len(want) {
@@ -209,6 +210,7 @@ func TestManyProblemsInOneRun(t *testing.T) {
 
 func (p *pair) spoilMachine(t *testing.T) {
 	t.Helper()
+	p.rule(t, &agentv1.FirewallRule{Name: "lock", Protocol: "udp", Ports: "4000-5000"})
 	m := p.node.Machine
 	m.SetFacts(func(f *platform.Facts) {
 		f.Hostname, f.Architecture, f.Elevated, f.Build = "WIN_1", "arm64", false, "14393.1"
@@ -446,5 +448,14 @@ func skipped(t *testing.T, r preflight.Report, want ...string) {
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the skipped checks differ (-want +got):\n%s\n%+v", diff, r.Skipped)
+	}
+}
+
+// rule adds an enabled inbound rule to the node's firewall.
+func (p *pair) rule(t *testing.T, rule *agentv1.FirewallRule) {
+	t.Helper()
+	rule.Enabled, rule.Inbound, rule.Profiles = true, true, "any"
+	if _, err := p.node.Firewall.Add(t.Context(), rule); err != nil {
+		t.Fatal(err)
 	}
 }
