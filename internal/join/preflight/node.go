@@ -205,15 +205,27 @@ func (l Looker) Listeners(ctx context.Context) (all []Listener, err error) {
 	return all, err
 }
 
-// Existing returns the paths that exist on the node.
-func (l Looker) Existing(ctx context.Context, paths ...string) (found []string, err error) {
-	for _, path := range paths {
-		_, err := l.Files.Stat(ctx, &agentv1.StatRequest{Path: path})
-		switch {
-		case errors.Is(err, fault.ErrNotExist):
-		case err != nil:
-			return nil, err
-		default:
+// Existing returns the paths that exist on the node, in their order. It asks for all of them at the same
+// time: one after the other, they would take longer than all other facts on a slow link.
+func (l Looker) Existing(ctx context.Context, paths ...string) ([]string, error) {
+	there := make([]bool, len(paths))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, path := range paths {
+		group.Go(func() error {
+			_, err := l.Files.Stat(ctx, &agentv1.StatRequest{Path: path})
+			if errors.Is(err, fault.ErrNotExist) {
+				return nil
+			}
+			there[i] = err == nil
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	var found []string
+	for i, path := range paths {
+		if there[i] {
 			found = append(found, path)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -457,5 +458,29 @@ func (p *pair) rule(t *testing.T, rule *agentv1.FirewallRule) {
 	rule.Enabled, rule.Inbound, rule.Profiles = true, true, "any"
 	if _, err := p.node.Firewall.Add(t.Context(), rule); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The node is asked for all paths at the same time, since each question takes a round trip.
+func TestPathsAreLookedAtTogether(t *testing.T) {
+	p := newPair(t, simulated.Minimal)
+	paths := []string{`C:\Windows`, `C:\no`, `C:\Windows\System32`}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	asked, all := atomic.Int32{}, make(chan struct{})
+	p.node.OnCall(func(string) error {
+		if int(asked.Add(1)) == len(paths) {
+			close(all)
+		}
+		select {
+		case <-all:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	found, err := preflight.Looker{Node: p.node.Node}.Existing(ctx, paths...)
+	if diff := cmp.Diff([]string{paths[0], paths[2]}, found); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
