@@ -10,6 +10,7 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/node/carrier"
 	"github.com/swdt-dev/swdt/internal/node/ssh"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
@@ -28,7 +29,7 @@ func Connect(ctx context.Context, doc config.Document, opts Options) (*Node, err
 	if doc.KnownHosts != "" {
 		opts.KnownHosts, opts.AcceptNewHostKey = doc.KnownHosts, doc.AcceptNewHostKey
 	}
-	n := &Node{Name: doc.Node.Metadata.Name, opts: opts, target: target(doc, opts)}
+	n := &Node{Name: doc.Node.Metadata.Name, opts: opts, way: newSSHWay(target(doc, opts), opts)}
 	n.caller = &caller{node: n.Name, calls: &n.calls}
 	n.Machine = agentv1.NewMachineClient(n.caller)
 	n.Services = agentv1.NewServicesClient(n.caller)
@@ -62,7 +63,7 @@ func (n *Node) Close() error {
 	return l.close()
 }
 
-// Reconnect makes a new SSH connection to the node and starts the agent on it; the clients of n
+// Reconnect makes a new connection to the node and starts the agent on it; the clients of n
 // then work again. Like Connect, Reconnect returns an *UnreachableError, unless ctx was cancelled.
 // After an error n is not connected, and Reconnect can be called again.
 func (n *Node) Reconnect(ctx context.Context) error {
@@ -90,40 +91,26 @@ func (n *Node) Reconnect(ctx context.Context) error {
 // clients but no connection.
 func (n *Node) OnReconnect(f func(context.Context) error) { n.redial = f }
 
-// connect makes one SSH connection with an agent at its other end. fresh reports whether the agent
+// connect makes one connection with an agent at its other end. fresh reports whether the agent
 // was installed first.
 func (n *Node) connect(ctx context.Context) (l *link, fresh bool, err error) {
-	n.opts.Reporter.Step("connecting to %s", n.target.Host)
-	client, err := n.dial(ctx)
+	n.opts.Reporter.Step("connecting to %s", n.way.Destination())
+	n.connections.Add(1)
+	conn, err := n.way.Connect(ctx)
 	if err != nil {
 		return nil, false, err
 	}
-	agent, fresh, err := n.runAgent(ctx, client)
+	agent, fresh, err := n.runAgent(ctx, conn)
 	if err != nil {
-		client.Close()
+		conn.Close()
 		return nil, false, err
 	}
-	l, err = newLink(client, agent)
+	l, err = newLink(conn, agent)
 	if err != nil {
-		client.Close()
+		conn.Close()
 		return nil, false, err
 	}
 	return l, fresh, nil
-}
-
-// dial makes an SSH connection.
-func (n *Node) dial(ctx context.Context) (*ssh.Client, error) {
-	n.connections.Add(1)
-	return ssh.Dial(ctx, n.target, ssh.Options{
-		Prompt:           n.opts.Prompt,
-		Keyring:          n.opts.Keyring,
-		AcceptNewHostKey: n.opts.AcceptNewHostKey,
-		KnownHosts:       n.opts.KnownHosts,
-		Config:           n.opts.SSHConfig,
-		HomeDir:          n.opts.HomeDir,
-		LookupEnv:        n.opts.LookupEnv,
-		Timeout:          n.opts.DialTimeout,
-	})
 }
 
 // installTries bounds the installations of one connection. One installation may not be enough:
@@ -134,32 +121,35 @@ const installTries = 3
 // start the agent, and installs it only if no agent of this version answers. So the usual case uses
 // one channel and no additional request. On any other machine, runAgent always installs the agent
 // first.
-func (n *Node) runAgent(ctx context.Context, client *ssh.Client) (agent *ssh.Process, fresh bool, err error) {
+func (n *Node) runAgent(ctx context.Context, conn carrier.Connection) (agent carrier.Process, fresh bool, err error) {
 	machines := newRestricted(n.opts.StateFile)
-	known := machines.has(client.HostKey())
+	known := conn.Machine() != "" && machines.has(conn.Machine())
 	silent := &silentError{}
+	var failed *carrier.FailedStart
 	if known {
-		agent, err = n.startAgent(ctx, client)
+		agent, err = n.startAgent(ctx, conn)
 		if !errors.As(err, &silent) {
 			return agent, false, err
 		}
+		failed = &silent.FailedStart
 	}
 	for range installTries {
-		if err := n.install(ctx, client, silent, known); err != nil {
+		if err := n.install(ctx, conn, failed, known); err != nil {
 			return nil, false, err
 		}
-		if !known {
-			if err := machines.add(client.HostKey()); err != nil {
+		if !known && conn.Machine() != "" {
+			if err := machines.add(conn.Machine()); err != nil {
 				n.opts.Reporter.Debug("remember this machine: %v", err)
 			}
-			known = true
 		}
-		agent, err = n.startAgent(ctx, client)
+		known = true
+		agent, err = n.startAgent(ctx, conn)
 		if !errors.As(err, &silent) {
 			return agent, true, err
 		}
+		failed = &silent.FailedStart
 	}
-	return nil, false, n.blocked(ctx, client, silent)
+	return nil, false, n.blocked(ctx, conn, silent.FailedStart)
 }
 
 func (o Options) complete() Options {
