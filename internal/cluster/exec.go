@@ -8,10 +8,12 @@ import (
 	"io"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
 	utilexec "k8s.io/client-go/util/exec"
+	"k8s.io/klog/v2"
 	"k8s.io/streaming/pkg/httpstream"
 )
 
@@ -28,40 +30,66 @@ type ExecResult struct {
 // an error means that the command could not be run, or that its end is unknown.
 func (c *Cluster) Exec(ctx context.Context, pod Pod, container string, limit int, command ...string) (ExecResult,
 	error) {
+	stdout, stderr := &head{limit: limit}, &head{limit: limit}
+	code, err := c.Stream(ctx, pod, container, command, ExecStreams{Out: stdout, Err: stderr})
+	return ExecResult{Code: code, Stdout: stdout.String(), Stderr: stderr.String()}, err
+}
+
+// ExecStreams are the streams of a command in a container. In may be nil. The command's stdin ends with
+// In.
+type ExecStreams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// Stream runs a command in a pod's container, without a shell, until the command or ctx ends. A command
+// that ends with an exit code is no error, as for Exec. If the command ends first, a read of In that
+// blocks may still be under way when Stream returns, so the caller must then end In.
+func (c *Cluster) Stream(ctx context.Context, pod Pod, container string, command []string, s ExecStreams) (code int,
+	err error) {
 	doing := "run a command in pod " + pod.String()
 	if c.config == nil {
-		return ExecResult{}, fmt.Errorf("%s: %w", doing, errors.ErrUnsupported)
+		return 0, fmt.Errorf("%s: %w", doing, errors.ErrUnsupported)
 	}
 	request := c.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).
 		SubResource("exec").VersionedParams(&corev1.PodExecOptions{
-		Container: container, Command: command, Stdout: true, Stderr: true,
+		Container: container, Command: command, Stdin: s.In != nil, Stdout: true, Stderr: true,
 	}, scheme.ParameterCodec)
-	executor, err := c.executor(request)
+	var refused *httpstream.UpgradeFailureError // of the WebSocket
+	executor, err := c.executor(request, &refused)
 	if err != nil {
-		return ExecResult{}, fmt.Errorf("%s: %w", doing, err)
+		return 0, fmt.Errorf("%s: %w", doing, err)
 	}
-	stdout, stderr := &head{limit: limit}, &head{limit: limit}
-	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: stdout, Stderr: stderr})
-	result := ExecResult{Stdout: stdout.String(), Stderr: stderr.String()}
+	silent := klog.NewContext(ctx, klog.New(nil)) // client-go would log the end of a stream to stderr
+	err = executor.StreamWithContext(silent, remotecommand.StreamOptions{Stdin: s.In, Stdout: s.Out, Stderr: s.Err})
 	var exit utilexec.CodeExitError
 	if errors.As(err, &exit) {
-		result.Code, err = exit.Code, nil
+		return exit.Code, nil
 	}
-	return result, c.fail(doing, podPermission("create", "pods/exec", pod), err)
+	// The error of SPDY is only a text; the WebSocket before it has the API server's status.
+	var status apierrors.APIStatus
+	if err != nil && refused != nil && errors.As(refused.Cause, &status) {
+		err = refused.Cause
+	}
+	return 0, c.fail(doing, podPermission("create", "pods/exec", pod), err)
 }
 
 // executor returns an executor that uses WebSocket, or SPDY if the API server or a proxy does not
-// support WebSocket.
-func (c *Cluster) executor(request *rest.Request) (remotecommand.Executor, error) {
-	first, err := remotecommand.NewWebSocketExecutor(c.config, "GET", request.URL().String())
+// support WebSocket. It sets refused to the error of the WebSocket that SPDY replaces.
+func (c *Cluster) executor(request *rest.Request, refused **httpstream.UpgradeFailureError) (remotecommand.Executor,
+	error) {
+	config := rest.CopyConfig(c.config)
+	config.Timeout = 0 // it would bound the stream as a whole
+	first, err := remotecommand.NewWebSocketExecutor(config, "GET", request.URL().String())
 	if err != nil {
 		return nil, err
 	}
-	second, err := remotecommand.NewSPDYExecutor(c.config, "POST", request.URL())
+	second, err := remotecommand.NewSPDYExecutor(config, "POST", request.URL())
 	if err != nil {
 		return nil, err
 	}
 	return remotecommand.NewFallbackExecutor(first, second, func(err error) bool {
+		errors.As(err, refused)
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	})
 }

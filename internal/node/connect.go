@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,13 +10,15 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/node/carrier"
 	"github.com/swdt-dev/swdt/internal/node/ssh"
+	"github.com/swdt-dev/swdt/internal/node/viapod"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Connect reaches the node by SSH and starts its agent. If the agent is missing, Connect
+// Connect reaches the node, by SSH or through its cluster, and starts its agent. If the agent is missing, Connect
 // installs it first. The error is an *UnreachableError, unless ctx was cancelled.
 func Connect(ctx context.Context, doc config.Document, opts Options) (*Node, error) {
 	opts = opts.complete()
@@ -29,7 +32,11 @@ func Connect(ctx context.Context, doc config.Document, opts Options) (*Node, err
 	if doc.KnownHosts != "" {
 		opts.KnownHosts, opts.AcceptNewHostKey = doc.KnownHosts, doc.AcceptNewHostKey
 	}
-	n := &Node{Name: doc.Node.Metadata.Name, opts: opts, way: newSSHWay(target(doc, opts), opts)}
+	n := &Node{Name: doc.Node.Metadata.Name, opts: opts}
+	var err error
+	if n.way, err = wayTo(doc, opts); err != nil {
+		return nil, &UnreachableError{Node: n.Name, Err: err}
+	}
 	n.caller = &caller{node: n.Name, calls: &n.calls}
 	n.Machine = agentv1.NewMachineClient(n.caller)
 	n.Services = agentv1.NewServicesClient(n.caller)
@@ -44,23 +51,42 @@ func Connect(ctx context.Context, doc config.Document, opts Options) (*Node, err
 	n.Swap = agentv1.NewSwapClient(n.caller)
 	n.Capture = agentv1.NewCaptureClient(n.caller)
 	if err := n.Reconnect(ctx); err != nil {
+		n.way.Leave(ctx)
 		return nil, err
 	}
 	return n, nil
 }
 
+// wayTo returns the way to a node that its credentials describe. It contacts nothing.
+func wayTo(doc config.Document, opts Options) (carrier.Way, error) {
+	k := doc.Node.Spec.Credentials.Kubernetes
+	if k == nil {
+		return newSSHWay(target(doc, opts), opts), nil
+	}
+	c, err := cluster.Open(cluster.Options{Kubeconfig: doc.Resolve(k.Kubeconfig), Context: k.Context})
+	if err != nil {
+		return nil, err
+	}
+	return viapod.New(c, viapod.Options{
+		Node: cmp.Or(k.Node, LikelyObjectName(doc.Node)), Namespace: k.Namespace, Image: k.Image,
+		Keep: opts.KeepPod, Shared: opts.SharedNamespace, Reporter: opts.Reporter,
+	}), nil
+}
+
 // Close ends the agent and the connection. It waits up to 3 seconds until the agent has ended by
 // itself. An agent that has ended by itself has released everything that it held on the node, such
 // as the node's lock, so that the next agent can take the lock.
-func (n *Node) Close() error {
+func (n *Node) Close() (err error) {
 	if n.caller == nil { // n was not made by Connect, as in tests
 		return nil
 	}
-	l := n.caller.swap(nil)
-	if l == nil {
-		return nil
+	if l := n.caller.swap(nil); l != nil {
+		err = l.close()
 	}
-	return l.close()
+	if n.way != nil {
+		n.way.Leave(context.Background())
+	}
+	return err
 }
 
 // Reconnect makes a new connection to the node and starts the agent on it; the clients of n
@@ -123,7 +149,8 @@ const installTries = 3
 // first.
 func (n *Node) runAgent(ctx context.Context, conn carrier.Connection) (agent carrier.Process, fresh bool, err error) {
 	machines := newRestricted(n.opts.StateFile)
-	known := conn.Machine() != "" && machines.has(conn.Machine())
+	machine, lasting := conn.Machine()
+	known := machine != "" && (machine == n.machine || lasting && machines.has(machine))
 	silent := &silentError{}
 	var failed *carrier.FailedStart
 	if known {
@@ -137,12 +164,12 @@ func (n *Node) runAgent(ctx context.Context, conn carrier.Connection) (agent car
 		if err := n.install(ctx, conn, failed, known); err != nil {
 			return nil, false, err
 		}
-		if !known && conn.Machine() != "" {
-			if err := machines.add(conn.Machine()); err != nil {
+		if !known && machine != "" && lasting {
+			if err := machines.add(machine); err != nil {
 				n.opts.Reporter.Debug("remember this machine: %v", err)
 			}
 		}
-		known = true
+		known, n.machine = true, machine
 		agent, err = n.startAgent(ctx, conn)
 		if !errors.As(err, &silent) {
 			return agent, true, err

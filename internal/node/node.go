@@ -40,6 +40,7 @@ type Node struct {
 
 	opts        Options
 	way         carrier.Way
+	machine     string // the identity of the machine on which this Node has installed the agent
 	caller      *caller
 	redial      func(context.Context) error // see OnReconnect
 	restoring   restoring

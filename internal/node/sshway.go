@@ -29,8 +29,8 @@ func newSSHWay(target ssh.Target, o Options) *sshWay {
 	}}
 }
 
-func (w *sshWay) Destination() string         { return w.target.Host }
-func (w *sshWay) Leave(context.Context) error { return nil }
+func (w *sshWay) Destination() string   { return w.target.Host }
+func (w *sshWay) Leave(context.Context) {}
 
 func (w *sshWay) dial(ctx context.Context) (*ssh.Client, error) {
 	return ssh.Dial(ctx, w.target, w.options)
@@ -48,7 +48,7 @@ func (w *sshWay) Connect(ctx context.Context) (carrier.Connection, error) {
 type sshConnection struct{ *ssh.Client }
 
 // Machine returns the host key, which no other machine has.
-func (c sshConnection) Machine() string { return c.HostKey() }
+func (c sshConnection) Machine() (identity string, lasting bool) { return c.HostKey(), true }
 
 func (c sshConnection) Start(ctx context.Context, program string, args ...string) (carrier.Process, error) {
 	process, err := c.Client.Start(ctx, plainLine(program, args))

@@ -25,9 +25,9 @@ type Way interface {
 	// Connect makes a connection. ctx bounds the connecting, not the connection. If ctx was cancelled,
 	// Connect returns ctx's error.
 	Connect(ctx context.Context) (Connection, error)
-	// Leave removes everything that Connect has made besides connections, such as a pod. After that,
-	// Connect makes it again. ctx bounds the removal.
-	Leave(ctx context.Context) error
+	// Leave removes everything that Connect has made besides connections, such as a pod. The removal goes
+	// on for some seconds if ctx was cancelled; a failure is a warning. After that, Connect makes it again.
+	Leave(ctx context.Context)
 }
 
 // Connection is a connection to a node.
@@ -37,7 +37,8 @@ type Connection interface {
 	// Machine identifies the machine among all machines that this user has contacted: no other machine,
 	// and not this machine after its Windows was installed again, can have the same identity. It is ""
 	// if the connection cannot prove that; package node then installs the agent at each connection.
-	Machine() string
+	// lasting reports whether a later command can meet the same identity.
+	Machine() (identity string, lasting bool)
 	// Start starts a program. Neither the program nor its arguments have a space or a character that a
 	// shell interprets. ctx bounds the starting only.
 	Start(ctx context.Context, program string, args ...string) (Process, error)
