@@ -35,16 +35,16 @@ type NodeSpec struct {
 	Kubernetes Kubernetes `yaml:"kubernetes,omitempty"`
 }
 
-// Credentials are the settings with which swdt logs in to the node by SSH. At most one
-// of privateKey, password and passwordFrom is set; if none is set, swdt tries the SSH
-// agent and the usual keys in ~/.ssh.
+// Credentials are the settings with which swdt reaches the node: by SSH, or through its
+// cluster. For SSH, at most one of privateKey, password and passwordFrom is set; if none is
+// set, swdt tries the SSH agent and the usual keys in ~/.ssh.
 type Credentials struct {
 	// Username to log in as; the user must be an administrator of the node.
 	// Default: ~/.ssh/config's User for the host, else Administrator.
 	Username string `yaml:"username,omitempty"`
 	// Hostname is host or host:port ([::1]:22 for IPv6); a Host of
-	// ~/.ssh/config works. The default port is 22. Required unless machine is set. If
-	// machine is set, swdt fills in the VM's address and, if no way to log in is set,
+	// ~/.ssh/config works. The default port is 22. Required unless kubernetes or machine is
+	// set. If machine is set, swdt fills in the VM's address and, if no way to log in is set,
 	// the VM's key.
 	Hostname string `yaml:"hostname,omitempty"`
 	// PrivateKey is the path of a private key; ~ and $VARIABLES are expanded.
@@ -60,6 +60,28 @@ type Credentials struct {
 	HostKey string `yaml:"hostKey,omitempty"`
 	// ProxyJump is [user@]host[:port] of a jump host, or several with commas.
 	ProxyJump string `yaml:"proxyJump,omitempty"`
+	// Kubernetes reaches the node through its cluster instead of SSH, so that it needs no
+	// sshd: swdt makes a HostProcess pod on the node and runs its agent there, as SYSTEM. The
+	// other fields of the credentials are then not set.
+	Kubernetes *ThroughKubernetes `yaml:"kubernetes,omitempty"`
+}
+
+// ThroughKubernetes is the way to a node through the API server of its cluster.
+type ThroughKubernetes struct {
+	// Node is the name of the Node object. Default: the name in metadata, in lower case.
+	Node string `yaml:"node,omitempty"`
+	// Kubeconfig is the path of the kubeconfig; ~ and $VARIABLES are expanded. Default:
+	// kubectl's, which are the files of KUBECONFIG, else ~/.kube/config.
+	Kubeconfig string `yaml:"kubeconfig,omitempty"`
+	// Context is the name of the kubeconfig's context. Default: its current one.
+	Context string `yaml:"context,omitempty"`
+	// Namespace is the namespace of the pod. swdt makes it if it is missing. Whoever may exec
+	// into pods there, or make them, is SYSTEM on the node. Default swdt-system.
+	Namespace string `yaml:"namespace,omitempty"`
+	// Image is the image of the pod: any Windows image that the node can pull, or a mirror of
+	// the default, Microsoft's base image for HostProcess containers, which has a few
+	// kilobytes.
+	Image string `yaml:"image,omitempty"`
 }
 
 // SecretSource is the source of a secret; exactly one field is set.

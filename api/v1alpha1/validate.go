@@ -104,6 +104,10 @@ func validateLabels(p *problems, labels map[string]string) {
 
 // validateCredentials checks how swdt logs in. A VM that swdt makes needs no hostname.
 func validateCredentials(p *problems, field string, c Credentials, isVM bool) {
+	if c.Kubernetes != nil {
+		validateThroughKubernetes(p, field, c, isVM)
+		return
+	}
 	if c.Hostname != "" || !isVM {
 		validateHostname(p, field+".hostname", c.Hostname)
 	}

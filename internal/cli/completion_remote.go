@@ -29,6 +29,13 @@ func (a *app) offeredByNodes(cmd *cobra.Command, documents []config.Document,
 	ask func(context.Context, *node.Node, config.Document) ([]string, error)) []string {
 	ctx, cancel := context.WithTimeout(cmp.Or(cmd.Context(), context.Background()), completionTimeout)
 	defer cancel()
+	// A node that is reached through its cluster would get a pod for each press of the key.
+	documents = slices.DeleteFunc(slices.Clone(a.global.via.apply(documents)), func(d config.Document) bool {
+		return d.Node.Spec.Credentials.Kubernetes != nil
+	})
+	if len(documents) == 0 {
+		return nil
+	}
 	quiet := *a
 	quiet.streams = ui.Streams{Out: io.Discard, Err: io.Discard}
 	s, err := quiet.sessionFor(documents)

@@ -93,6 +93,10 @@ func (a *app) allDocuments() ([]config.Document, []config.ClusterDocument, error
 		return nil, nil, err
 	}
 	sources, err := a.sources()
+	if err != nil && a.global.via.text != "" {
+		nodes, err := a.documents()
+		return nodes, nil, err
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -105,7 +109,7 @@ func (a *app) allDocuments() ([]config.Document, []config.ClusterDocument, error
 		return nil, clusters, nil
 	}
 	nodes, err = config.Select(nodes, a.global.nodes, a.global.selector)
-	return nodes, clusters, err
+	return a.global.via.apply(nodes), clusters, err
 }
 
 func (a *app) configConvertCommand() *cobra.Command {

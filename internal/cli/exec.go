@@ -101,6 +101,9 @@ func (a *app) noTerminal(args []string) error {
 	if len(documents) != 1 {
 		return usagef("%s; leave -t out, or choose one node with -n NAME", why)
 	}
+	if documents[0].Node.Spec.Credentials.Kubernetes != nil {
+		return usagef("%s; leave -t out", why)
+	}
 	return usagef("%s; leave -t out, or use the node's SSH server: `%s`",
 		why, node.SSHLine(a.shell(), documents[0], args))
 }

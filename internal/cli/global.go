@@ -59,6 +59,9 @@ type globalOptions struct {
 	acceptNewHostKey bool
 	knownHosts       string
 	sshConfig        string
+
+	via       viaFlag
+	printRBAC bool
 }
 
 // logFormat is the format of the progress on stderr.
@@ -94,6 +97,10 @@ func (o *globalOptions) addFlags(flags *pflag.FlagSet) {
 		false, "trust a node seen for the first time without asking;\na changed key is refused all the same")
 	flags.StringVar(&o.knownHosts, "known-hosts", "", "`file` of trusted host keys (default ~/.ssh/known_hosts)")
 	flags.StringVar(&o.sshConfig, "ssh-config", "", "SSH client's configuration `file` (default ~/.ssh/config)")
+	flags.Var(&o.via, "via", "kubernetes: reach the nodes through their cluster, without SSH, also\n"+
+		"without a node file; with settings as in kubernetes,image=NAME,keep:\n"+
+		"kubeconfig=, context=, namespace=, image=, keep (the pod), shared (a\nnamespace of others)")
+	flags.BoolVar(&o.printRBAC, "print-rbac", false, "with --via kubernetes: print the role that it needs, and end")
 }
 
 func (o *globalOptions) validate() error {
@@ -162,16 +169,13 @@ func (a *app) documents() ([]config.Document, error) {
 	if err := a.global.validate(); err != nil {
 		return nil, err
 	}
-	sources, err := a.sources()
-	if err != nil {
-		return nil, err
-	}
-	documents, err := config.Load(sources, a.streams.In)
+	documents, err := a.loadNodes()
 	if err != nil {
 		return nil, err
 	}
 	a.loaded = len(documents)
-	return config.Select(documents, a.global.nodes, a.global.selector)
+	documents, err = config.Select(documents, a.global.nodes, a.global.selector)
+	return a.global.via.apply(documents), err
 }
 
 // completeGlobalFlags makes the shell complete the flags that have a known set of values.
@@ -181,6 +185,7 @@ func (a *app) completeGlobalFlags(root *cobra.Command) {
 	}
 	// RegisterFlagCompletionFunc fails only for a flag that does not exist.
 	must(root.RegisterFlagCompletionFunc("output", a.completeFormats))
+	must(root.RegisterFlagCompletionFunc("via", completeVia))
 	must(root.RegisterFlagCompletionFunc("log-format", fixed("text", "json")))
 	must(root.RegisterFlagCompletionFunc("node", listed(a.completeNodes)))
 	for _, name := range []string{"config", "known-hosts", "ssh-config"} {

@@ -27,8 +27,10 @@ const anyWay = "auto"
 
 type insideOptions struct{ via string }
 
-func (o *insideOptions) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.via, "via", "auto", "`way` into the container: auto, cri or hcsdiag")
+func (o *insideOptions) addFlags(cmd *cobra.Command, global *viaFlag) {
+	o.via = anyWay
+	cmd.Flags().Var(ownVia{&o.via, global}, "via",
+		"`way` into the container: auto, cri or hcsdiag; kubernetes is the global\n--via")
 	must(cmd.RegisterFlagCompletionFunc("via", cobra.FixedCompletions([]string{"auto", "cri", "hcsdiag"},
 		cobra.ShellCompDirectiveNoFileComp)))
 }
@@ -58,7 +60,7 @@ func (a *app) hcsExecCommand() *cobra.Command {
 			})
 		},
 	})
-	o.addFlags(cmd)
+	o.addFlags(cmd, &a.global.via)
 	return cmd
 }
 
@@ -82,7 +84,7 @@ byte may end it. For other files use --via hcsdiag.`,
 			})
 		},
 	})
-	o.addFlags(cmd)
+	o.addFlags(cmd, &a.global.via)
 	return cmd
 }
 

@@ -133,9 +133,10 @@ yet, and a service that restarts.
 		ValidArgsFunction: a.completeSources,
 	})
 	o.addFlags(cmd, "lines")
-	cmd.Flags().StringVar(&o.via, "via", string(logs.Auto),
+	o.via = string(logs.Auto)
+	cmd.Flags().Var(ownVia{&o.via, &a.global.via}, "via",
 		"how the node is reached: `auto|ssh|api`; auto uses the API server if SSH fails\nand --kubeconfig or "+
-			"--context names it")
+			"--context names it; kubernetes is the global --via")
 	o.cluster.addFlags(cmd)
 	must(cmd.RegisterFlagCompletionFunc("via",
 		cobra.FixedCompletions([]string{string(logs.Auto), string(logs.SSH), string(logs.API)},

@@ -40,6 +40,10 @@ func (a *app) begin() (*session, error) {
 }
 
 func (a *app) sessionFor(documents []config.Document) (*session, error) {
+	documents = a.global.via.apply(documents)
+	if err := a.checkWay(documents); err != nil {
+		return nil, err
+	}
 	agent, err := a.env.Agent()
 	if err != nil {
 		return nil, err
@@ -61,6 +65,8 @@ func (a *app) sessionFor(documents []config.Document) (*session, error) {
 			AcceptNewHostKey: a.global.acceptNewHostKey,
 			KnownHosts:       a.global.knownHosts,
 			SSHConfig:        a.global.sshConfig,
+			KeepPod:          a.global.via.keep,
+			SharedNamespace:  a.global.via.shared,
 		},
 	}, nil
 }

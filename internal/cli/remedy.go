@@ -140,6 +140,7 @@ func (a *app) carried(command *cobra.Command, node string, line []string) []stri
 	}
 	flags.add("known-hosts", "", a.global.knownHosts)
 	flags.add("ssh-config", "", a.global.sshConfig)
+	flags.add("via", "", a.global.via.text)
 	return append(flags.all, a.carriedCluster(command, line)...)
 }
 

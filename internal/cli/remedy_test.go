@@ -262,6 +262,7 @@ func stdoutByHand() map[string]string {
 		"cri_proxy.go": programs, "exec.go": programs, "hcs_inside.go": programs, "logs.go": "lines of logs",
 		"hns_graph.go": "pictures", "stats_report.go": "the HTML page", "stats_serve.go": "an address",
 		"config.go": "files to redirect", "completion.go": "a script for a shell", "root.go": "cobra's help",
+		"via.go":     "a manifest to redirect",
 		"sandbox.go": "the background process",
 		"prompt.go":  terminal, "rows.go": terminal,
 	}

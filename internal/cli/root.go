@@ -41,6 +41,9 @@ binaries back if the new ones do not come up.`,
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			a.invoked = cmd
+			if err := a.printRBAC(); err != nil {
+				return err
+			}
 			return errors.Join(a.chooseFormat(cmd), a.checkDryRun(cmd))
 		},
 		SilenceErrors: true,

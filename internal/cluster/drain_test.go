@@ -69,6 +69,7 @@ func emptyDir(p *corev1.Pod) {
 }
 func ended(p *corev1.Pod)     { p.Status.Phase = corev1.PodSucceeded }
 func mirror(p *corev1.Pod)    { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} }
+func via(p *corev1.Pod)       { p.Labels = map[string]string{cluster.ViaLabel: p.Name} }
 func elsewhere(p *corev1.Pod) { p.Spec.NodeName = "linux-1" }
 
 func budget(name, app string) *policyv1.PodDisruptionBudget {
@@ -115,7 +116,7 @@ func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		daemons := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "ds"}}
 		c, client := fakeCluster(node("win-1"), daemons, pod("a"), pod("b"),
-			pod("daemon", owned("DaemonSet", "ds")), pod("mirror", mirror),
+			pod("daemon", owned("DaemonSet", "ds")), pod("mirror", mirror), pod("via", via, unmanaged),
 			pod("ended", ended, unmanaged, emptyDir), pod("elsewhere", elsewhere, unmanaged))
 		grace := 7 * time.Second
 		var wrong []string

@@ -8,10 +8,12 @@ import (
 	"io"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
 	utilexec "k8s.io/client-go/util/exec"
+	"k8s.io/klog/v2"
 	"k8s.io/streaming/pkg/httpstream"
 )
 
@@ -28,63 +30,66 @@ type ExecResult struct {
 // an error means that the command could not be run, or that its end is unknown.
 func (c *Cluster) Exec(ctx context.Context, pod Pod, container string, limit int, command ...string) (ExecResult,
 	error) {
-	stdout := &head{limit: limit}
-	result, err := c.exec(ctx, pod, container, Streams{Stdout: stdout, StderrLimit: limit}, command)
-	result.Stdout = stdout.String()
-	return result, err
+	stdout, stderr := &Head{Limit: limit}, &Head{Limit: limit}
+	code, err := c.Stream(ctx, pod, container, command, ExecStreams{Out: stdout, Err: stderr})
+	return ExecResult{Code: code, Stdout: stdout.String(), Stderr: stderr.String()}, err
 }
 
-// Streams are the input and the outputs of a command in a container.
-type Streams struct {
-	Stdin  io.Reader // nil: the command has no input
-	Stdout io.Writer
-	// StderrLimit is the number of bytes of stderr that the result keeps.
-	StderrLimit int
+// ExecStreams are the streams of a command in a container. In may be nil. The command's stdin ends with
+// In.
+type ExecStreams struct {
+	In       io.Reader
+	Out, Err io.Writer
 }
 
-// ExecStream is Exec with input, and with output while the command runs. The command's input ends with
-// s.Stdin. After ctx ends, ExecStream may still read from s.Stdin until the next read returns.
-func (c *Cluster) ExecStream(ctx context.Context, pod Pod, container string, s Streams, command ...string) (ExecResult,
-	error) {
-	return c.exec(ctx, pod, container, s, command)
-}
-
-func (c *Cluster) exec(ctx context.Context, pod Pod, container string, s Streams, command []string) (ExecResult,
-	error) {
+// Stream runs a command in a pod's container, without a shell, until the command or ctx ends. A command
+// that ends with an exit code is no error, as for Exec. If the command ends first, a read of In that
+// blocks may still be under way when Stream returns, so the caller must then end In.
+func (c *Cluster) Stream(ctx context.Context, pod Pod, container string, command []string, s ExecStreams) (code int,
+	err error) {
 	doing := "run a command in pod " + pod.String()
 	if c.config == nil {
-		return ExecResult{}, fmt.Errorf("%s: %w", doing, errors.ErrUnsupported)
+		return 0, fmt.Errorf("%s: %w", doing, errors.ErrUnsupported)
 	}
 	request := c.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).
 		SubResource("exec").VersionedParams(&corev1.PodExecOptions{
-		Container: container, Command: command, Stdin: s.Stdin != nil, Stdout: true, Stderr: true,
+		Container: container, Command: command, Stdin: s.In != nil, Stdout: true, Stderr: true,
 	}, scheme.ParameterCodec)
-	executor, err := c.executor(request)
+	var refused *httpstream.UpgradeFailureError // of the WebSocket
+	executor, err := c.executor(request, &refused)
 	if err != nil {
-		return ExecResult{}, fmt.Errorf("%s: %w", doing, err)
+		return 0, fmt.Errorf("%s: %w", doing, err)
 	}
-	stderr := &head{limit: s.StderrLimit}
-	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: s.Stdin, Stdout: s.Stdout, Stderr: stderr})
-	result := ExecResult{Stderr: stderr.String()}
+	silent := klog.NewContext(ctx, klog.New(nil)) // client-go would log the end of a stream to stderr
+	err = executor.StreamWithContext(silent, remotecommand.StreamOptions{Stdin: s.In, Stdout: s.Out, Stderr: s.Err})
 	var exit utilexec.CodeExitError
 	if errors.As(err, &exit) {
-		result.Code, err = exit.Code, nil
+		return exit.Code, nil
 	}
-	return result, c.fail(doing, podPermission("create", "pods/exec", pod), err)
+	// The error of SPDY is only a text; the WebSocket before it has the API server's status.
+	var status apierrors.APIStatus
+	if err != nil && refused != nil && errors.As(refused.Cause, &status) {
+		err = refused.Cause
+	}
+	return 0, c.fail(doing, podPermission("create", "pods/exec", pod), err)
 }
 
 // executor returns an executor that uses WebSocket, or SPDY if the API server or a proxy does not
-// support WebSocket.
-func (c *Cluster) executor(request *rest.Request) (remotecommand.Executor, error) {
-	first, err := remotecommand.NewWebSocketExecutor(c.config, "GET", request.URL().String())
+// support WebSocket. It sets refused to the error of the WebSocket that SPDY replaces.
+func (c *Cluster) executor(request *rest.Request, refused **httpstream.UpgradeFailureError) (remotecommand.Executor,
+	error) {
+	config := rest.CopyConfig(c.config)
+	config.Timeout = 0 // it would bound the stream as a whole
+	first, err := remotecommand.NewWebSocketExecutor(config, "GET", request.URL().String())
 	if err != nil {
 		return nil, err
 	}
-	second, err := remotecommand.NewSPDYExecutor(c.config, "POST", request.URL())
+	second, err := remotecommand.NewSPDYExecutor(config, "POST", request.URL())
 	if err != nil {
 		return nil, err
 	}
 	return remotecommand.NewFallbackExecutor(first, second, func(err error) bool {
+		errors.As(err, refused)
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	})
 }
@@ -106,13 +111,13 @@ func podPermission(verb, resource string, pod Pod) Permission {
 	return Permission{Verb: verb, Resource: resource, Namespace: pod.Namespace, Name: pod.Name}
 }
 
-// head keeps the first bytes that are written to it, and drops the others.
-type head struct {
+// Head is a writer that keeps the first Limit bytes.
+type Head struct {
 	bytes.Buffer
-	limit int
+	Limit int
 }
 
-func (h *head) Write(data []byte) (int, error) {
-	_, _ = h.Buffer.Write(data[:min(len(data), h.limit-h.Len())]) // a Buffer returns no error
+func (h *Head) Write(data []byte) (int, error) {
+	_, _ = h.Buffer.Write(data[:min(len(data), h.Limit-h.Len())]) // a Buffer returns no error
 	return len(data), nil
 }

@@ -82,6 +82,22 @@ func (c *Cluster) may(ctx context.Context, p Permission) (bool, error) {
 	return answer.Status.Allowed, nil
 }
 
+// OthersMay reports whether a user or a group has a permission; the other one of the two is "".
+func (c *Cluster) OthersMay(ctx context.Context, user, group string, p Permission) (bool, error) {
+	own := p.spec()
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: user, ResourceAttributes: own.ResourceAttributes, NonResourceAttributes: own.NonResourceAttributes}}
+	if group != "" {
+		review.Spec.Groups = []string{group}
+	}
+	answer, err := c.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, c.fail("ask what others may do", Permission{
+			Verb: "create", Group: authorizationv1.GroupName, Resource: "subjectaccessreviews"}, err)
+	}
+	return answer.Status.Allowed, nil
+}
+
 func (p Permission) spec() authorizationv1.SelfSubjectAccessReviewSpec {
 	if p.isPath() {
 		return authorizationv1.SelfSubjectAccessReviewSpec{

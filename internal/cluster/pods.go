@@ -20,6 +20,10 @@ type Pod struct {
 
 func (p Pod) String() string { return p.Namespace + "/" + p.Name }
 
+// ViaLabel is on each pod through which a swdt reaches a node. Its value is the pod's name, so that a copy
+// of the labels on another pod means nothing.
+const ViaLabel = "swdt.dev/via"
+
 func podOf(p *corev1.Pod) Pod { return Pod{Namespace: p.Namespace, Name: p.Name} }
 
 // BlockedPod is a pod that does not leave the node, with the reason.
@@ -89,12 +93,12 @@ func (c *Cluster) podsToEvict(ctx context.Context, node string, o DrainOptions) 
 
 // stays reports whether a drain leaves a pod on the node. A pod stays if it has ended; if it
 // belongs to a DaemonSet, which would recreate it at once on the same node, even a cordoned one;
-// or if it is a mirror pod, which the API server cannot end.
+// if it is a mirror pod, which the API server cannot end; or if it is swdt's own way to the node.
 func (c *Cluster) stays(ctx context.Context, p *corev1.Pod) (bool, error) {
 	if _, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
 		return true, nil
 	}
-	if ended(p) {
+	if ended(p) || p.Labels[ViaLabel] == p.Name {
 		return true, nil
 	}
 	owner := metav1.GetControllerOf(p)

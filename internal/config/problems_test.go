@@ -110,7 +110,7 @@ func TestLoadProblems(t *testing.T) {
 			head + "    ? [a]\n    : b\n    \"a\\nb\": c\n",
 			"-:7: spec.credentials: has a key that is no text; write a field's name before the colon\n" +
 				`-:9: spec.credentials."a\nb": unknown field; known here: username, hostname, privateKey, ` +
-				`passphraseFrom, password, passwordFrom, hostKey, proxyJump`,
+				`passphraseFrom, password, passwordFrom, hostKey, proxyJump, kubernetes`,
 		},
 	}
 	for name, test := range tests {

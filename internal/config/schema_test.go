@@ -55,6 +55,13 @@ func schemaCases() map[string]schemaCase {
 		"metadata: {name: a}\nspec: {credentials: {hostname: me@h}}")
 	good(node, "metadata: {name: 1, labels: {a: 1, b: }}\nspec: {credentials: {hostname: h}}")
 
+	const through = node + "metadata: {name: a}\nspec: {credentials: {kubernetes: "
+	good(through, "{}}}", "{node: win-1, context: c, kubeconfig: ~/k, namespace: n, image: 'r/i:v1'}}}",
+		"{}, username: }}")
+	bad(through, "}}", "{}, hostname: h}}", "{}, password: p}}", "{}, hostKey: x}}", "{node: Win 1}}}",
+		"{namespace: A_b}}}", "{image: a b}}}", "{pod: x}}}", "[]}}")
+	cases["a VM through its cluster"] = schemaCase{text: through + "{}}, machine: {}}\n", beyondSchema: true}
+
 	good(head, "    privateKey:", "    password: 5", "    privateKey: k\n    password: ''",
 		"    passwordFrom: {env: A}", "    passwordFrom:",
 		"    passwordFrom: {env: A, file: ''}", "    hostKey: SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",

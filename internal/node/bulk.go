@@ -33,11 +33,11 @@ func (n *Node) second(ctx context.Context, which func(*link) *secondLink) (*call
 		return nil, err
 	}
 	further, err := which(l).open(ctx, func(ctx context.Context) (*link, error) {
-		agent, err := n.startAgent(ctx, l.client)
+		agent, err := n.startAgent(ctx, l.conn)
 		if err != nil {
 			return nil, err
 		}
-		return newLink(l.client, agent)
+		return newLink(l.conn, agent)
 	})
 	switch {
 	case ctx.Err() != nil:
@@ -110,6 +110,6 @@ func (s *secondLink) wait() {
 func (s *secondLink) release() {
 	if s.link != nil {
 		s.link.rpc.Close()
-		s.link.agent.Stdin.Close()
+		s.link.agent.Input().Close()
 	}
 }

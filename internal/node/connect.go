@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,12 +10,15 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/node/carrier"
 	"github.com/swdt-dev/swdt/internal/node/ssh"
+	"github.com/swdt-dev/swdt/internal/node/viapod"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Connect reaches the node by SSH and starts its agent. If the agent is missing, Connect
+// Connect reaches the node, by SSH or through its cluster, and starts its agent. If the agent is missing, Connect
 // installs it first. The error is an *UnreachableError, unless ctx was cancelled.
 func Connect(ctx context.Context, doc config.Document, opts Options) (*Node, error) {
 	opts = opts.complete()
@@ -28,7 +32,11 @@ func Connect(ctx context.Context, doc config.Document, opts Options) (*Node, err
 	if doc.KnownHosts != "" {
 		opts.KnownHosts, opts.AcceptNewHostKey = doc.KnownHosts, doc.AcceptNewHostKey
 	}
-	n := &Node{Name: doc.Node.Metadata.Name, opts: opts, target: target(doc, opts)}
+	n := &Node{Name: doc.Node.Metadata.Name, opts: opts}
+	var err error
+	if n.way, err = wayTo(doc, opts); err != nil {
+		return nil, &UnreachableError{Node: n.Name, Err: err}
+	}
 	n.caller = &caller{node: n.Name, calls: &n.calls}
 	n.Machine = agentv1.NewMachineClient(n.caller)
 	n.Services = agentv1.NewServicesClient(n.caller)
@@ -43,26 +51,45 @@ func Connect(ctx context.Context, doc config.Document, opts Options) (*Node, err
 	n.Swap = agentv1.NewSwapClient(n.caller)
 	n.Capture = agentv1.NewCaptureClient(n.caller)
 	if err := n.Reconnect(ctx); err != nil {
+		n.way.Leave(ctx)
 		return nil, err
 	}
 	return n, nil
 }
 
+// wayTo returns the way to a node that its credentials describe. It contacts nothing.
+func wayTo(doc config.Document, opts Options) (carrier.Way, error) {
+	k := doc.Node.Spec.Credentials.Kubernetes
+	if k == nil {
+		return newSSHWay(target(doc, opts), opts), nil
+	}
+	c, err := cluster.Open(cluster.Options{Kubeconfig: doc.Resolve(k.Kubeconfig), Context: k.Context})
+	if err != nil {
+		return nil, err
+	}
+	return viapod.New(c, viapod.Options{
+		Node: cmp.Or(k.Node, LikelyObjectName(doc.Node)), Namespace: k.Namespace, Image: k.Image,
+		Keep: opts.KeepPod, Shared: opts.SharedNamespace, Reporter: opts.Reporter,
+	}), nil
+}
+
 // Close ends the agent and the connection. It waits up to 3 seconds until the agent has ended by
 // itself. An agent that has ended by itself has released everything that it held on the node, such
 // as the node's lock, so that the next agent can take the lock.
-func (n *Node) Close() error {
+func (n *Node) Close() (err error) {
 	if n.caller == nil { // n was not made by Connect, as in tests
 		return nil
 	}
-	l := n.caller.swap(nil)
-	if l == nil {
-		return nil
+	if l := n.caller.swap(nil); l != nil {
+		err = l.close()
 	}
-	return l.close()
+	if n.way != nil {
+		n.way.Leave(context.Background())
+	}
+	return err
 }
 
-// Reconnect makes a new SSH connection to the node and starts the agent on it; the clients of n
+// Reconnect makes a new connection to the node and starts the agent on it; the clients of n
 // then work again. Like Connect, Reconnect returns an *UnreachableError, unless ctx was cancelled.
 // After an error n is not connected, and Reconnect can be called again.
 func (n *Node) Reconnect(ctx context.Context) error {
@@ -90,40 +117,26 @@ func (n *Node) Reconnect(ctx context.Context) error {
 // clients but no connection.
 func (n *Node) OnReconnect(f func(context.Context) error) { n.redial = f }
 
-// connect makes one SSH connection with an agent at its other end. fresh reports whether the agent
+// connect makes one connection with an agent at its other end. fresh reports whether the agent
 // was installed first.
 func (n *Node) connect(ctx context.Context) (l *link, fresh bool, err error) {
-	n.opts.Reporter.Step("connecting to %s", n.target.Host)
-	client, err := n.dial(ctx)
+	n.opts.Reporter.Step("connecting to %s", n.way.Destination())
+	n.connections.Add(1)
+	conn, err := n.way.Connect(ctx)
 	if err != nil {
 		return nil, false, err
 	}
-	agent, fresh, err := n.runAgent(ctx, client)
+	agent, fresh, err := n.runAgent(ctx, conn)
 	if err != nil {
-		client.Close()
+		conn.Close()
 		return nil, false, err
 	}
-	l, err = newLink(client, agent)
+	l, err = newLink(conn, agent)
 	if err != nil {
-		client.Close()
+		conn.Close()
 		return nil, false, err
 	}
 	return l, fresh, nil
-}
-
-// dial makes an SSH connection.
-func (n *Node) dial(ctx context.Context) (*ssh.Client, error) {
-	n.connections.Add(1)
-	return ssh.Dial(ctx, n.target, ssh.Options{
-		Prompt:           n.opts.Prompt,
-		Keyring:          n.opts.Keyring,
-		AcceptNewHostKey: n.opts.AcceptNewHostKey,
-		KnownHosts:       n.opts.KnownHosts,
-		Config:           n.opts.SSHConfig,
-		HomeDir:          n.opts.HomeDir,
-		LookupEnv:        n.opts.LookupEnv,
-		Timeout:          n.opts.DialTimeout,
-	})
 }
 
 // installTries bounds the installations of one connection. One installation may not be enough:
@@ -134,32 +147,36 @@ const installTries = 3
 // start the agent, and installs it only if no agent of this version answers. So the usual case uses
 // one channel and no additional request. On any other machine, runAgent always installs the agent
 // first.
-func (n *Node) runAgent(ctx context.Context, client *ssh.Client) (agent *ssh.Process, fresh bool, err error) {
+func (n *Node) runAgent(ctx context.Context, conn carrier.Connection) (agent carrier.Process, fresh bool, err error) {
 	machines := newRestricted(n.opts.StateFile)
-	known := machines.has(client.HostKey())
+	machine, lasting := conn.Machine()
+	known := machine != "" && (machine == n.machine || lasting && machines.has(machine))
 	silent := &silentError{}
+	var failed *carrier.FailedStart
 	if known {
-		agent, err = n.startAgent(ctx, client)
+		agent, err = n.startAgent(ctx, conn)
 		if !errors.As(err, &silent) {
 			return agent, false, err
 		}
+		failed = &silent.FailedStart
 	}
 	for range installTries {
-		if err := n.install(ctx, client, silent, known); err != nil {
+		if err := n.install(ctx, conn, failed, known); err != nil {
 			return nil, false, err
 		}
-		if !known {
-			if err := machines.add(client.HostKey()); err != nil {
+		if !known && machine != "" && lasting {
+			if err := machines.add(machine); err != nil {
 				n.opts.Reporter.Debug("remember this machine: %v", err)
 			}
-			known = true
 		}
-		agent, err = n.startAgent(ctx, client)
+		known, n.machine = true, machine
+		agent, err = n.startAgent(ctx, conn)
 		if !errors.As(err, &silent) {
 			return agent, true, err
 		}
+		failed = &silent.FailedStart
 	}
-	return nil, false, n.blocked(ctx, client, silent)
+	return nil, false, n.blocked(ctx, conn, silent.FailedStart)
 }
 
 func (o Options) complete() Options {

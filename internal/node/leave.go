@@ -9,8 +9,9 @@ import (
 const leaveTimeout = 500 * time.Millisecond
 
 // Leave closes the connection, but does not wait long for a node that no longer
-// answers: it returns after at most half a second, or when ctx has ended. It is for
-// the end of a command, when an error of closing no longer matters.
+// answers: it returns after at most half a second, or when ctx has ended. A pod that leads
+// to the node is removed then, which can take some seconds. Leave is for the end of a
+// command, when an error of closing no longer matters.
 func (n *Node) Leave(ctx context.Context) {
 	closed := make(chan struct{})
 	go func() {
@@ -23,5 +24,8 @@ func (n *Node) Leave(ctx context.Context) {
 	case <-closed:
 	case <-timer.C:
 	case <-ctx.Done():
+	}
+	if n.way != nil {
+		n.way.Leave(ctx) // takes longer only if the way has made something, such as a pod
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/swdt-dev/swdt/internal/node/carrier"
 	"github.com/swdt-dev/swdt/internal/node/reply"
-	"github.com/swdt-dev/swdt/internal/node/ssh"
 	"github.com/swdt-dev/swdt/internal/wire/handshake"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 	"github.com/swdt-dev/swdt/internal/wire/packed"
@@ -29,25 +29,25 @@ const (
 	goodbye = 3 * time.Second
 )
 
-// link is one SSH connection with the agent at its other end.
+// link is one connection with the agent at its other end.
 type link struct {
-	client *ssh.Client
-	agent  *ssh.Process
+	conn   carrier.Connection
+	agent  carrier.Process
 	rpc    *grpc.ClientConn
 	bulk   secondLink // the channel for transfers that take long
 	relays secondLink // the channel for the node's named pipes
 }
 
-func newLink(client *ssh.Client, agent *ssh.Process) (*link, error) {
+func newLink(conn carrier.Connection, agent carrier.Process) (*link, error) {
 	var dialed atomic.Bool
 	once := func(context.Context, string) (net.Conn, error) {
 		if dialed.Swap(true) {
 			return nil, errors.New("the agent's stream ended")
 		}
-		return &agentConn{agent: agent, address: client.Address()}, nil
+		return &agentConn{agent: agent, address: conn.Address()}, nil
 	}
 	options := []grpc.DialOption{
-		grpc.WithTransportCredentials(insecure.NewCredentials()), // SSH protects the stream
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // the carrier protects the stream
 		grpc.WithContextDialer(once),
 		grpc.WithInitialWindowSize(streamWindow),
 		grpc.WithInitialConnWindowSize(connectionWindow),
@@ -62,7 +62,7 @@ func newLink(client *ssh.Client, agent *ssh.Process) (*link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the agent's services: %w", err)
 	}
-	return &link{client: client, agent: agent, rpc: rpc}, nil
+	return &link{conn: conn, agent: agent, rpc: rpc}, nil
 }
 
 func (l *link) close() error {
@@ -71,26 +71,26 @@ func (l *link) close() error {
 	l.bulk.hangUp()
 	l.relays.hangUp()
 	l.rpc.Close() // closes the agent's stdin, so that the agent ends
-	l.agent.Stdin.Close()
+	l.agent.Input().Close()
 	limit := time.NewTimer(goodbye)
 	defer limit.Stop()
 	select {
 	case <-l.agent.Done():
-	case <-l.client.Done():
+	case <-l.conn.Done():
 	case <-limit.C:
 	}
-	return l.client.Close()
+	return l.conn.Close()
 }
 
 // agentConn is the agent's stdin and stdout as a network connection.
 type agentConn struct {
-	agent   *ssh.Process
+	agent   carrier.Process
 	address string
 }
 
-func (c *agentConn) Read(p []byte) (int, error)  { return c.agent.Stdout.Read(p) }
-func (c *agentConn) Write(p []byte) (int, error) { return c.agent.Stdin.Write(p) }
-func (c *agentConn) Close() error                { return c.agent.Stdin.Close() }
+func (c *agentConn) Read(p []byte) (int, error)  { return c.agent.Output().Read(p) }
+func (c *agentConn) Write(p []byte) (int, error) { return c.agent.Input().Write(p) }
+func (c *agentConn) Close() error                { return c.agent.Input().Close() }
 
 func (c *agentConn) LocalAddr() net.Addr  { return agentAddr("swdt") }
 func (c *agentConn) RemoteAddr() net.Addr { return agentAddr(c.address) }
@@ -109,9 +109,8 @@ func (a agentAddr) String() string  { return string(a) }
 // silentError reports that the command at the agent's path was run, but that no agent of this
 // version answered.
 type silentError struct {
-	exitCode int
-	output   string
-	err      error
+	carrier.FailedStart
+	err error
 }
 
 func (e *silentError) Error() string { return e.err.Error() }
@@ -119,22 +118,22 @@ func (e *silentError) Unwrap() error { return e.err }
 
 // startAgent runs the agent and exchanges the greeting. The command is a path without
 // spaces and without arguments, which cmd and PowerShell parse alike.
-func (n *Node) startAgent(ctx context.Context, client *ssh.Client) (*ssh.Process, error) {
+func (n *Node) startAgent(ctx context.Context, conn carrier.Connection) (carrier.Process, error) {
 	path := layout.Agent(n.opts.Agent.Hash)
 	n.opts.Reporter.Debug("starting %s", path)
 	limited, cancel := context.WithTimeout(ctx, n.opts.AgentTimeout)
 	defer cancel()
-	agent, err := client.Start(limited, path)
+	agent, err := conn.Start(limited, path)
 	if err != nil {
 		return nil, n.notAnswered(ctx, limited, "", err)
 	}
 	// A read cannot be cancelled. When limited ends, swdt closes the whole connection, which has no
 	// use without an agent.
-	unhook := context.AfterFunc(limited, func() { client.Close() })
+	unhook := context.AfterFunc(limited, func() { conn.Close() })
 	err = handshake.Dial(struct {
 		io.Reader
 		io.Writer
-	}{agent.Stdout, agent.Stdin}, n.opts.Agent.Hash)
+	}{agent.Output(), agent.Input()}, n.opts.Agent.Hash)
 	if !unhook() || limited.Err() != nil {
 		return nil, n.notAnswered(ctx, limited, agent.Stderr(), err)
 	}
@@ -160,7 +159,7 @@ func (n *Node) notAnswered(ctx, limited context.Context, output string, err erro
 
 // silent returns err unchanged unless err reports that another program answered. In that case, it
 // returns a *silentError with the output and the exit code of the failed start.
-func silent(ctx context.Context, agent *ssh.Process, err error) error {
+func silent(ctx context.Context, agent carrier.Process, err error) error {
 	var none *handshake.NoAgentError
 	var other *handshake.HashMismatchError
 	printed := ""
@@ -171,9 +170,9 @@ func silent(ctx context.Context, agent *ssh.Process, err error) error {
 	default:
 		return err
 	}
-	agent.Stdin.Close() // ends the program that was started instead of an agent
+	agent.Input().Close() // ends the program that was started instead of an agent
 	limited, cancel := context.WithTimeout(ctx, goodbye)
 	defer cancel()
 	code, _ := agent.ExitCode(limited) // -1 if the program has not ended
-	return &silentError{exitCode: code, output: printed + " " + agent.Stderr(), err: err}
+	return &silentError{carrier.FailedStart{ExitCode: code, Output: printed + " " + agent.Stderr()}, err}
 }

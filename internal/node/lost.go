@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 
+	"github.com/swdt-dev/swdt/internal/node/carrier"
 	"github.com/swdt-dev/swdt/internal/node/ssh"
 )
 
@@ -30,6 +31,6 @@ func IsHopeless(err error) bool {
 		user     *NotAdministratorError
 		foreign  *ForeignFolderError
 	)
-	return isDistrust(err) || errors.As(err, &rejected) || errors.As(err, &other) ||
+	return carrier.IsRefusal(err) || isDistrust(err) || errors.As(err, &rejected) || errors.As(err, &other) ||
 		errors.As(err, &blocked) || errors.As(err, &user) || errors.As(err, &foreign)
 }

@@ -1,6 +1,11 @@
-// Package node is the only way to a Windows node: it connects by SSH, finds or
-// installs the agent, and provides the agent's RPC clients. Commands never use SSH
-// themselves.
+// Package node is the only way to a Windows node: it connects, finds or installs the
+// agent, and provides the agent's RPC clients. Commands never use SSH themselves.
+//
+//   - connect.go, link.go, rpc.go: a connection, the agent's stream on it, calls
+//   - carrier/: the contract of a way to a node; sshway.go, sshstage.go: SSH
+//   - install.go, restricted.go, tidy.go: the agent on the node
+//   - bulk.go, pipe.go, speed.go: further agents on a connection
+//   - lost.go, restore.go, reboot.go, retire.go, leave.go: the end of a connection
 package node
 
 import (
@@ -8,7 +13,7 @@ import (
 	"sync/atomic"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/node/ssh"
+	"github.com/swdt-dev/swdt/internal/node/carrier"
 )
 
 // Node is a connected Windows node. The errors of its clients are errors of package fault
@@ -34,7 +39,8 @@ type Node struct {
 	Speed Speed
 
 	opts        Options
-	target      ssh.Target
+	way         carrier.Way
+	machine     string // the identity of the machine on which this Node has installed the agent
 	caller      *caller
 	redial      func(context.Context) error // see OnReconnect
 	restoring   restoring
@@ -45,5 +51,5 @@ type Node struct {
 // Calls returns the number of calls made to the agent so far.
 func (n *Node) Calls() int { return int(n.calls.Load()) }
 
-// Connections returns the number of SSH connections made so far.
+// Connections returns the number of connections made so far.
 func (n *Node) Connections() int { return int(n.connections.Load()) }

@@ -41,6 +41,11 @@ type Options struct {
 	// contacted, such as a VM. nil: the document has all credentials. If Locate fails, the
 	// machine counts as unreachable.
 	Locate func(context.Context, config.Document) (config.Document, error)
+	// KeepPod leaves the pod on a node that is reached through its cluster, for the next contact.
+	KeepPod bool
+	// SharedNamespace accepts a namespace for that pod in which other users of the cluster may get
+	// into pods.
+	SharedNamespace bool
 	// LookupEnv reads the environment (SSH_AUTH_SOCK, secrets); nil: os.LookupEnv.
 	LookupEnv func(name string) (string, bool)
 	// DialTimeout bounds the TCP connection and, separately, the SSH handshake, on every

@@ -27,7 +27,12 @@ const retireLimit = 30 * time.Second
 // prepare. prepare can still use the agent, and may remove the keys with which swdt logs in.
 // Afterwards n is not connected.
 func (n *Node) Retire(ctx context.Context, prepare func(context.Context) error, last string) error {
-	client, err := n.dial(ctx)
+	way, err := n.needsSSH("remove swdt from the machine")
+	if err != nil {
+		return err
+	}
+	n.connections.Add(1)
+	client, err := way.dial(ctx)
 	if err != nil {
 		return &UnreachableError{Node: n.Name, Err: err}
 	}

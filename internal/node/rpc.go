@@ -118,8 +118,8 @@ func (c *caller) lostError(l *link, err error) error {
 	}
 	e := &LostError{Node: c.node, Stderr: l.agent.Stderr(), Err: errors.New(status.Convert(err).Message())}
 	select {
-	case <-l.client.Done():
-		switch reason := l.client.Err(); {
+	case <-l.conn.Done():
+		switch reason := l.conn.Err(); {
 		case errors.Is(reason, io.EOF):
 			e.Err = errHungUp
 		case reason != nil:

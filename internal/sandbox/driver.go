@@ -88,6 +88,7 @@ func startSimulated(_ context.Context, f folder, r request, agent agentbin.Agent
 	}
 	options.Preset = simulated.Minimal // a machine that will join is not a node yet
 	m := simulated.New(options)
+	cluster.SetKubelets(simulatedKubelet{m})
 	return running{
 		machine: &simulatedMachine{machine: m, shell: shell}, kubeconfig: f.file(kubeconfigFile), section: section,
 		close: func() { m.Close(); cluster.Close() },

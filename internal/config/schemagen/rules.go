@@ -20,17 +20,25 @@ func rules() map[string]object {
 		"NodeSpec": {"anyOf": []any{ // only a VM needs no hostname, since swdt fills it in
 			object{"required": []string{"machine"}, "properties": object{"machine": object{"type": "object"}}},
 			object{"required": []string{"credentials"}, "properties": object{"credentials": set("hostname")}},
+			object{"required": []string{"credentials"}, "properties": object{"credentials": object{
+				"required": []string{"kubernetes"}, "properties": object{"kubernetes": object{"type": "object"}}}}},
 		}},
 		"Credentials": {"not": object{"anyOf": []any{
 			object{"allOf": []any{set("privateKey"), set("password")}},
 			object{"allOf": []any{set("privateKey"), set("passwordFrom")}},
 			object{"allOf": []any{set("password"), set("passwordFrom")}},
+			object{"required": []string{"kubernetes"}, "properties": object{"kubernetes": object{"type": "object"}},
+				"anyOf": []any{set("username"), set("hostname"), set("privateKey"), set("password"),
+					set("passwordFrom"), set("passphraseFrom"), set("hostKey"), set("proxyJump")}},
 		}}},
-		"Credentials.hostname":  {"pattern": host},
-		"Credentials.hostKey":   {"type": "string", "pattern": `^(SHA256:[A-Za-z0-9+/]{43})?$`},
-		"Credentials.proxyJump": {"type": "string", "pattern": `^[^\s/]*$`},
-		"SecretSource":          {"oneOf": []any{set("env"), set("file"), object{"type": "null"}}},
-		"SecretSource.env":      {"type": "string", "pattern": `^([A-Za-z_][A-Za-z0-9_]*)?$`},
+		"ThroughKubernetes.node":      {"pattern": `^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$`},
+		"ThroughKubernetes.namespace": {"pattern": `^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`},
+		"ThroughKubernetes.image":     {"type": "string", "pattern": `^\S*$`},
+		"Credentials.hostname":        {"pattern": host},
+		"Credentials.hostKey":         {"type": "string", "pattern": `^(SHA256:[A-Za-z0-9+/]{43})?$`},
+		"Credentials.proxyJump":       {"type": "string", "pattern": `^[^\s/]*$`},
+		"SecretSource":                {"oneOf": []any{set("env"), set("file"), object{"type": "null"}}},
+		"SecretSource.env":            {"type": "string", "pattern": `^([A-Za-z_][A-Za-z0-9_]*)?$`},
 
 		"Machine": {"allOf": []any{
 			object{"if": driver("hyperv"), // a virtual switch of Hyper-V may have any name

@@ -70,6 +70,7 @@ func (m *Machine) installFiles() {
 	for _, folder := range []string{
 		systemFolder + `\drivers\etc`, systemFolder + `\OpenSSH`, systemFolder + `\WindowsPowerShell\v1.0`,
 		`C:\Program Files`, `C:\Program Files (x86)`, `C:\ProgramData\ssh`, `C:\Windows\Temp`,
+		`C:\Windows\System32\config\systemprofile`,
 		profileFolder + `\.ssh`, profileFolder + `\AppData\Local\Temp`,
 	} {
 		m.putFolder(folder)

@@ -138,50 +138,50 @@ func (w *world) play(action clienttesting.Action) (bool, runtime.Object, error) 
 	return true, p, nil
 }
 
-// ExecStream runs the real command, with the pod's folder in place of /swdt, and filters its input.
-func (w *world) ExecStream(ctx context.Context, pod cluster.Pod, _ string, s cluster.Streams, command ...string) (
-	cluster.ExecResult, error) {
+// Stream runs the real command, with the pod's folder in place of /swdt, and filters its input.
+func (w *world) Stream(ctx context.Context, pod cluster.Pod, _ string, command []string, s cluster.ExecStreams) (int,
+	error) {
 	folder := filepath.Join(w.folder, pod.Namespace, pod.Name)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return cluster.ExecResult{}, err
+		return 0, err
 	}
 	program := strings.TrimSuffix(path.Base(strings.ReplaceAll(command[0], `\`, "/")), ".exe")
 	local := exec.CommandContext(ctx, filepath.Join(folder, "swdt-probe"))
-	local.Stdin, local.Stdout, local.WaitDelay = s.Stdin, s.Stdout, time.Second
+	local.Stdin, local.Stdout, local.WaitDelay = s.In, s.Out, time.Second
 	if program == "curl" {
 		at, err := url.Parse(command[len(command)-1])
 		if err != nil || !slices.Contains([]string{"/swdt/swdt-probe", "/C:/swdt/swdt-probe.exe"}, at.Path) {
-			return cluster.ExecResult{}, fmt.Errorf("curl writes to %v: %v", at, err)
+			return 0, fmt.Errorf("curl writes to %v: %v", at, err)
 		}
-		return w.curl(ctx, command, filepath.Join(folder, "swdt-probe"), s.Stdin)
+		return 0, w.curl(ctx, command, filepath.Join(folder, "swdt-probe"), s)
 	}
 	in, filtered := io.Pipe()
 	local.Stdin = in
-	go func() { _ = filtered.CloseWithError(w.enforce(pod, s.Stdin, filtered)) }()
+	go func() { _ = filtered.CloseWithError(w.enforce(pod, s.In, filtered)) }()
 	if w.alter != nil {
 		out, altered := io.Pipe()
 		local.Stdout = altered
-		go func() { _ = out.CloseWithError(alterLines(out, s.Stdout, w.alter)) }()
+		go func() { _ = out.CloseWithError(alterLines(out, s.Out, w.alter)) }()
 	}
 	defer context.AfterFunc(ctx, func() { in.Close() })()
 	err := local.Run()
 	_ = in.Close()
-	return cluster.ExecResult{}, err
+	return 0, err
 }
 
 // curl writes the input into a file, by the real curl if this machine has it.
-func (w *world) curl(ctx context.Context, command []string, file string, input io.Reader) (cluster.ExecResult, error) {
+func (w *world) curl(ctx context.Context, command []string, file string, s cluster.ExecStreams) error {
 	if _, err := exec.LookPath("curl"); err != nil {
-		text, err := io.ReadAll(input)
-		return cluster.ExecResult{}, errors.Join(err, os.WriteFile(file, text, 0o700))
+		text, err := io.ReadAll(s.In)
+		return errors.Join(err, os.WriteFile(file, text, 0o700))
 	}
 	local := exec.CommandContext(ctx, "curl", append(slices.Clone(command[1:len(command)-1]), "file://"+file)...)
-	local.Stdin = input
-	output, err := local.CombinedOutput()
+	local.Stdin, local.Stdout, local.Stderr = s.In, s.Err, s.Err
+	err := local.Run()
 	if err == nil && strings.HasSuffix(command[0], ".exe") { // Windows has no such mode
 		err = os.Chmod(file, 0o700)
 	}
-	return cluster.ExecResult{Stderr: string(output)}, err
+	return err
 }
 
 func alterLines(from io.Reader, to io.Writer, alter func([]byte) []byte) error {

@@ -61,13 +61,13 @@ func quick(folder string) netpol.Options {
 // inProcess runs the probes of pods in this process.
 type inProcess struct{}
 
-func (inProcess) ExecStream(ctx context.Context, _ cluster.Pod, _ string, s cluster.Streams, command ...string) (
-	cluster.ExecResult, error) {
+func (inProcess) Stream(ctx context.Context, _ cluster.Pod, _ string, command []string, s cluster.ExecStreams) (int,
+	error) {
 	if strings.HasPrefix(command[0], "curl") {
-		_, err := io.Copy(io.Discard, s.Stdin)
-		return cluster.ExecResult{}, err
+		_, err := io.Copy(io.Discard, s.In)
+		return 0, err
 	}
-	return cluster.ExecResult{}, netprobe.Run(ctx, s.Stdin, s.Stdout)
+	return 0, netprobe.Run(ctx, s.In, s.Out)
 }
 
 // runKubelets stands for the scheduler and the kubelets: it reports pods as running.

@@ -30,8 +30,7 @@ const (
 
 // Execs runs commands in containers, through the API server.
 type Execs interface {
-	ExecStream(ctx context.Context, pod cluster.Pod, container string, s cluster.Streams, command ...string) (
-		cluster.ExecResult, error)
+	Stream(ctx context.Context, pod cluster.Pod, container string, command []string, s cluster.ExecStreams) (int, error)
 }
 
 // upload copies the probe into a pod. curl is in each image that smoke tests use; it writes its input into a
@@ -45,11 +44,11 @@ func upload(ctx context.Context, e Execs, pod cluster.Pod, system string, progra
 		command = []string{"curl.exe", "--silent", "--show-error", "--upload-file", "-",
 			"file:///C:" + folder + "/" + probeName(system)}
 	}
-	result, err := e.ExecStream(ctx, pod, smoke.Container, cluster.Streams{Stdin: program, Stdout: io.Discard,
-		StderrLimit: maxStderr}, command...)
-	if err == nil && result.Code != 0 {
-		err = fmt.Errorf("%s ended with exit code %d: %s; the image must have it", command[0], result.Code,
-			shortened(result.Stderr))
+	stderr := &cluster.Head{Limit: maxStderr}
+	code, err := e.Stream(ctx, pod, smoke.Container, command, cluster.ExecStreams{In: program, Out: io.Discard, Err: stderr})
+	if err == nil && code != 0 {
+		err = fmt.Errorf("%s ended with exit code %d: %s; the image must have it", command[0], code,
+			shortened(stderr.String()))
 	}
 	if err != nil {
 		return fmt.Errorf("copy the probe into pod %s: %w", pod, err)
@@ -78,13 +77,14 @@ func startSession(ctx context.Context, e Execs, pod cluster.Pod, system string) 
 	}
 	go func() {
 		defer close(s.done)
-		result, err := e.ExecStream(ctx, pod, smoke.Container, cluster.Streams{Stdin: in, Stdout: writer,
-			StderrLimit: maxStderr}, command)
+		stderr := &cluster.Head{Limit: maxStderr}
+		code, err := e.Stream(ctx, pod, smoke.Container, []string{command},
+			cluster.ExecStreams{In: in, Out: writer, Err: stderr})
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
 		if err == nil {
-			err = fmt.Errorf("it ended with exit code %d: %s", result.Code, shortened(result.Stderr))
+			err = fmt.Errorf("it ended with exit code %d: %s", code, shortened(stderr.String()))
 		}
 		s.err = fmt.Errorf("the probe in pod %s: %w", pod, err)
 		_ = in.CloseWithError(s.err) // ends a request that is being written

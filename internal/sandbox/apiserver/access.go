@@ -125,6 +125,9 @@ func forbidden(r Request) error {
 // stored object, or nil for a new object. admit must not call the store, since call.change calls
 // admit while the store is locked.
 func (c *Cluster) admit(r Request, before, o object) error {
+	if r.Group == "" && r.Resource == "pods" && before == nil {
+		c.startPod(o)
+	}
 	if r.Group != "" || r.Resource != "nodes" {
 		return nil
 	}
@@ -180,9 +183,9 @@ func kubeletLabel(name string) bool {
 	return !inDomain("kubernetes.io") && !inDomain("k8s.io")
 }
 
-// review answers a sender's question about itself. It sets the status of o to the sender's name
-// and groups or, for a SelfSubjectAccessReview, to the answer whether the sender may send the
-// request that o describes.
+// review answers a sender's question about itself or, for a SubjectAccessReview, about others. It sets the
+// status of o to the sender's name and groups or, for an access review, to the answer whether the subject
+// may send the request that o describes.
 func (c *Cluster) review(r Request, resource Resource, o object) object {
 	o["apiVersion"], o["kind"] = resource.apiVersion(), resource.Kind
 	if resource.Kind == "SelfSubjectReview" {
@@ -193,10 +196,19 @@ func (c *Cluster) review(r Request, resource Resource, o object) object {
 		o["status"] = object{"userInfo": object{"username": r.User, "groups": groups}}
 		return o
 	}
+	sender := user{r.User, r.groups}
+	if resource.Kind == "SubjectAccessReview" {
+		sender = user{name: text(o, "spec", "user")}
+		if groups, ok := field(o, "spec", "groups").([]any); ok {
+			for _, group := range groups {
+				sender.groups = append(sender.groups, fmt.Sprint(group))
+			}
+		}
+	}
 	asked := func(name string) string { return text(o, "spec", "resourceAttributes", name) }
 	about := Request{
 		Verb: asked("verb"), Group: asked("group"), Resource: asked("resource"), Subresource: asked("subresource"),
-		Namespace: asked("namespace"), Name: asked("name"), User: r.User, groups: r.groups,
+		Namespace: asked("namespace"), Name: asked("name"), User: sender.name, groups: sender.groups,
 	}
 	o["status"] = object{"allowed": c.allowed(about)}
 	return o

@@ -14,11 +14,12 @@
 //   - nodes are tainted, and their Ready condition becomes Unknown if a node does not renew its
 //     lease (nodes.go)
 //   - nodes get a pod that installs a pod network (nodes.go)
+//   - pods that name a node run if the cluster has kubelets, and answer exec (podhost.go)
 //   - evictions respect PodDisruptionBudgets (pods.go)
 //   - deleting an object deletes the objects that it owns (store.go)
 //
 // There is no scheduler, and no other controller creates pods. Access follows the
-// rules that kubeadm sets up (access.go); there are no RBAC objects. Lists are never
+// rules that kubeadm sets up (access.go); RoleBindings are stored, and allow nothing. Lists are never
 // paged. Tests can inject faults: see OnRequest, SetVersion, SetClock.
 package apiserver
 
@@ -91,6 +92,7 @@ type Cluster struct {
 	version   string
 	clock     time.Duration // how much the server's clock is ahead
 	hook      func(Request) Verdict
+	kubelets  Kubelets
 	requests  []Request
 	resources []Resource
 	store     *store

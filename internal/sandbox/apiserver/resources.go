@@ -52,6 +52,8 @@ func builtinResources() []Resource {
 			Namespaced: true, Status: true},
 		{Group: "authorization.k8s.io", Version: "v1", Name: "selfsubjectaccessreviews",
 			Kind: "SelfSubjectAccessReview", Virtual: true},
+		{Group: "authorization.k8s.io", Version: "v1", Name: "subjectaccessreviews",
+			Kind: "SubjectAccessReview", Virtual: true},
 		{Group: "authentication.k8s.io", Version: "v1", Name: "selfsubjectreviews",
 			Kind: "SelfSubjectReview", Virtual: true},
 		{Group: "batch", Version: "v1", Name: "jobs", Kind: "Job", Namespaced: true, Status: true},
@@ -62,6 +64,7 @@ func builtinResources() []Resource {
 		{Group: "node.k8s.io", Version: "v1", Name: "runtimeclasses", Kind: "RuntimeClass"},
 		{Group: "policy", Version: "v1", Name: "poddisruptionbudgets", Kind: "PodDisruptionBudget",
 			Short: []string{"pdb"}, Namespaced: true, Status: true},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Name: "rolebindings", Kind: "RoleBinding", Namespaced: true},
 		{Group: "storage.k8s.io", Version: "v1", Name: "csinodes", Kind: "CSINode"},
 	}
 }

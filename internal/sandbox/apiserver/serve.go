@@ -159,6 +159,9 @@ func (c *Cluster) answerPath(w http.ResponseWriter, r *http.Request) error {
 
 // answerResource answers requests about objects.
 func (c *Cluster) answerResource(w http.ResponseWriter, r *http.Request, request Request, resource Resource) error {
+	if request.Group == "" && request.Resource == "pods" && request.Subresource == "exec" {
+		return c.answerExec(w, r, request)
+	}
 	if request.Verb == "watch" {
 		return c.answerWatch(w, r, request, resource)
 	}

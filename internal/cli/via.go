@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/viapod"
+)
+
+// viaKubernetes is the only value of --via, before its settings.
+const viaKubernetes = "kubernetes"
+
+// viaFlag is the value of --via: how the nodes are reached, instead of what their files say.
+type viaFlag struct {
+	text         string // as the user typed it; "": the flag is not set
+	settings     v1alpha1.ThroughKubernetes
+	keep, shared bool
+}
+
+func (f *viaFlag) String() string { return f.text }
+func (f *viaFlag) Type() string   { return "way" }
+
+// Set reads kubernetes[,NAME=VALUE…][,keep][,shared].
+func (f *viaFlag) Set(text string) error {
+	parts := strings.Split(text, ",")
+	if parts[0] != viaKubernetes {
+		return fmt.Errorf("%q is not a way: use %s; without --via, the node file decides", parts[0], viaKubernetes)
+	}
+	read := viaFlag{text: text}
+	for _, part := range parts[1:] {
+		name, value, hasValue := strings.Cut(part, "=")
+		switch {
+		case name == "keep" && !hasValue:
+			read.keep = true
+		case name == "shared" && !hasValue:
+			read.shared = true
+		case name == "kubeconfig" && value != "":
+			path, err := filepath.Abs(value)
+			if err != nil {
+				return err
+			}
+			read.settings.Kubeconfig = path
+		case name == "context" && value != "":
+			read.settings.Context = value
+		case name == "namespace" && value != "":
+			read.settings.Namespace = value
+		case name == "image" && value != "":
+			read.settings.Image = value
+		default:
+			return fmt.Errorf("%q is not a setting of %s: use kubeconfig=FILE, context=NAME, namespace=NAME, image=NAME, "+
+				"keep and shared, with commas", part, viaKubernetes)
+		}
+	}
+	*f = read
+	return nil
+}
+
+// ownVia is the value of --via in a command that has ways of its own. It also takes the values of the global
+// flag, which the command's flag hides.
+type ownVia struct {
+	own    *string
+	global *viaFlag
+}
+
+func (f ownVia) String() string {
+	if f.own == nil { // pflag makes a zero value to compare with
+		return ""
+	}
+	return *f.own
+}
+func (f ownVia) Type() string { return "string" }
+func (f ownVia) Set(text string) error {
+	if first, _, _ := strings.Cut(text, ","); first == viaKubernetes {
+		return f.global.Set(text)
+	}
+	*f.own = text
+	return nil
+}
+
+// apply returns the documents with the way of the flag. The names of the Nodes stay those of the files.
+func (f *viaFlag) apply(documents []config.Document) []config.Document {
+	if f.text == "" {
+		return documents
+	}
+	changed := slices.Clone(documents)
+	for i := range changed {
+		way := v1alpha1.ThroughKubernetes{}
+		if own := changed[i].Node.Spec.Credentials.Kubernetes; own != nil {
+			way = *own
+		}
+		for _, each := range []struct{ to, from *string }{
+			{&way.Kubeconfig, &f.settings.Kubeconfig}, {&way.Context, &f.settings.Context},
+			{&way.Namespace, &f.settings.Namespace}, {&way.Image, &f.settings.Image},
+		} {
+			if *each.from != "" {
+				*each.to = *each.from
+			}
+		}
+		if way.Node == "" {
+			way.Node = node.LikelyObjectName(changed[i].Node)
+		}
+		changed[i].Node.Spec.Credentials = v1alpha1.Credentials{Kubernetes: &way}
+		changed[i].Node.Spec.Machine = nil
+	}
+	return changed
+}
+
+// loadNodes reads the node files. With --via, no file is needed: the names of --node are then names of
+// the cluster's nodes.
+func (a *app) loadNodes() ([]config.Document, error) {
+	sources, err := a.sources()
+	switch {
+	case err != nil && a.global.via.text != "" && len(a.global.nodes) > 0:
+		return config.OfNames(a.global.nodes, a.global.via.apply)
+	case err != nil && a.global.via.text != "":
+		return nil, usagef("--via %s: name the nodes with -n, as `kubectl get nodes` lists them, or node files with -c",
+			a.global.via.text)
+	case err != nil:
+		return nil, err
+	}
+	return config.Load(sources, a.streams.In)
+}
+
+// printRBAC prints the least role of --via kubernetes if that is all that the user wants.
+func (a *app) printRBAC() error {
+	if !a.global.printRBAC {
+		return nil
+	}
+	if a.global.via.text == "" {
+		return usagef("--print-rbac prints the role for a way through the cluster: use it with --via %s", viaKubernetes)
+	}
+	_, err := fmt.Fprint(a.streams.Out, viapod.Manifest(a.global.via.settings.Namespace))
+	return errors.Join(err, &exitError{code: exitDone})
+}
+
+// needsSSH lists the commands that reach a machine by SSH alone: they work on machines that are not nodes
+// yet, or no longer.
+func needsSSH() []string { return []string{"join", "reset", "up", "down", "vm", "image"} }
+
+// checkWay returns an error if the command needs SSH, and a node is reached through its cluster.
+func (a *app) checkWay(documents []config.Document) error {
+	if a.invoked == nil {
+		return nil
+	}
+	_, path, _ := strings.Cut(a.invoked.CommandPath(), " ")
+	first, _, _ := strings.Cut(path, " ")
+	if !slices.Contains(needsSSH(), first) {
+		return nil
+	}
+	for _, document := range documents {
+		if document.Node.Spec.Credentials.Kubernetes != nil {
+			return usagef("%s needs SSH, and %s is reached through its cluster: give it spec.credentials.hostname instead",
+				path, document.Node.Metadata.Name)
+		}
+	}
+	return nil
+}
+
+// completeVia completes the settings of --via.
+func completeVia(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	before := ""
+	if i := strings.LastIndex(toComplete, ","); i >= 0 {
+		before = toComplete[:i+1]
+	}
+	all := []string{viaKubernetes}
+	if before != "" {
+		all = nil
+		for _, setting := range []string{"context=", "image=", "keep", "kubeconfig=", "namespace=", "shared"} {
+			all = append(all, before+setting)
+		}
+	}
+	return beginningWith(all, toComplete), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}

@@ -1,0 +1,133 @@
+package viapod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/ui/remedy"
+	"github.com/swdt-dev/swdt/internal/wait"
+)
+
+const (
+	interval, maxInterval = 200 * time.Millisecond, 2 * time.Second
+	// pullLimit is how long the pull of the image may fail. The kubelet repeats a failed pull.
+	pullLimit = time.Minute
+)
+
+// awaitPod waits until the pod's container runs. The error has the last state of the pod.
+func (w *Way) awaitPod(ctx context.Context) error {
+	s := &starting{o: w.o}
+	var seen error
+	err := wait.Condition{
+		Name: "pod " + w.own.Pod + " to run", Interval: interval, MaxInterval: maxInterval, Limit: w.o.StartLimit,
+		Look: func(ctx context.Context) error {
+			pod, err := w.c.Clientset().CoreV1().Pods(w.own.Namespace).Get(ctx, w.own.Pod, metav1.GetOptions{})
+			switch {
+			case apierrors.IsNotFound(err):
+				return wait.Stop(&NotStartedError{Node: w.o.Node, Cause: "the pod is gone",
+					Remedy: "does another program delete pods?"})
+			case err != nil && seen != nil && ctx.Err() != nil:
+				return seen // the request only had too little time, at the end of the wait
+			case err != nil:
+				return wait.Stop(w.fail("read pod "+w.own.Pod, w.podPermission("get", w.own.Namespace), err))
+			}
+			state := s.look(pod)
+			if state == nil {
+				w.own.Container, _ = runningContainer(pod)
+				return nil
+			}
+			seen = w.withEvent(ctx, pod, state)
+			return wait.StopIf(state.final, seen)
+		},
+		Pending: func(state error) { w.o.Reporter.Debug("waiting: %v", state) },
+	}.Wait(ctx)
+	var over *wait.Error
+	if errors.As(err, &over) && ctx.Err() == nil && seen != nil {
+		var state *NotStartedError
+		if errors.As(seen, &state) {
+			state.Cause = fmt.Sprintf("not running after %s: %s", over.After.Round(time.Second), state.Cause)
+			return state
+		}
+	}
+	if err == nil {
+		err = w.own.save()
+	}
+	return err
+}
+
+// starting judges the states of a pod that starts.
+type starting struct {
+	o       Options
+	failing time.Time // when the pull of the image first failed; zero: it has not failed
+}
+
+// look returns nil if the pod's container runs, and otherwise the pod's state.
+func (s *starting) look(pod *corev1.Pod) *NotStartedError {
+	state := func(final bool, remedy, format string, args ...any) *NotStartedError {
+		return &NotStartedError{Node: s.o.Node, Cause: shortened(fmt.Sprintf(format, args...)), Remedy: remedy, final: final}
+	}
+	if _, running := runningContainer(pod); running {
+		return nil
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		switch {
+		case c.State.Terminated != nil:
+			t := c.State.Terminated
+			return state(true, "does the node let SYSTEM run cmd.exe and ping.exe?", "its program ended with exit code %d "+
+				"(%s %s)", t.ExitCode, t.Reason, t.Message)
+		case c.State.Waiting != nil:
+			return s.waiting(c, state)
+		}
+	}
+	if pod.Status.Phase == corev1.PodFailed {
+		return state(true, "", "the kubelet refuses the pod: %s: %s", pod.Status.Reason, pod.Status.Message)
+	}
+	return state(false, remedy.KubectlCommand("get", "node", s.o.Node)+" shows whether its kubelet reports; a node "+
+		"without a kubelet can be reached by SSH only", "the node's kubelet has not begun to start the pod")
+}
+
+func (s *starting) waiting(c corev1.ContainerStatus,
+	state func(final bool, remedy, format string, args ...any) *NotStartedError) *NotStartedError {
+	const other = "name an image that the node can pull: spec.credentials.kubernetes.image, or --via kubernetes,image=…"
+	why := c.State.Waiting
+	switch why.Reason {
+	case "ErrImagePull", "ImagePullBackOff":
+		if s.failing.IsZero() {
+			s.failing = time.Now()
+		}
+		return state(time.Since(s.failing) > pullLimit, other, "image %s: %s: %s", c.Image, why.Reason, why.Message)
+	case "InvalidImageName", "ErrImageNeverPull":
+		return state(true, other, "image %s: %s: %s", c.Image, why.Reason, why.Message)
+	}
+	return state(false, "", "%s: %s", why.Reason, why.Message)
+}
+
+// withEvent adds the pod's last warning to a state. Without the right to read events, and without a
+// warning, the state stays as it is.
+func (w *Way) withEvent(ctx context.Context, pod *corev1.Pod, state *NotStartedError) *NotStartedError {
+	list, err := w.c.Clientset().CoreV1().Events(pod.Namespace).List(ctx, metav1.ListOptions{Limit: 100,
+		FieldSelector: fields.OneTermEqualSelector("involvedObject.name", pod.Name).String()})
+	if err != nil {
+		return state
+	}
+	warnings := slices.DeleteFunc(list.Items, func(e corev1.Event) bool {
+		return e.Type != corev1.EventTypeWarning || e.InvolvedObject.Name != pod.Name
+	})
+	if len(warnings) == 0 {
+		return state
+	}
+	last := slices.MaxFunc(warnings, func(a, b corev1.Event) int {
+		return cluster.LastSeen(a).Compare(cluster.LastSeen(b))
+	})
+	state.Cause = fmt.Sprintf("%s (%s: %s)", state.Cause, shortened(last.Reason), shortened(last.Message))
+	return state
+}

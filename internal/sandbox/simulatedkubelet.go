@@ -1,0 +1,111 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/node/viapod"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/sandbox/apiserver"
+	"github.com/swdt-dev/swdt/internal/wait"
+)
+
+// simulatedKubelet is the kubelet and the container runtime of a simulated machine, as far as HostProcess
+// pods need them: a program in such a pod runs on the machine itself, and its stream ends with the kubelet
+// or the runtime that carries it. Services decide that, so a push of kubelet through the pod cuts it.
+type simulatedKubelet struct{ machine *simulated.Machine }
+
+// carrierPoll is how often the services that carry a stream are looked at.
+const carrierPoll = 20 * time.Millisecond
+
+// Starts implements apiserver.Kubelets.
+func (k simulatedKubelet) Starts(string) bool {
+	process := k.machine.Spawn("kubelet-look")
+	defer process.Exit()
+	_, err := carriers(context.Background(), process)
+	return err == nil
+}
+
+// carriers returns the processes of the services that carry streams.
+func carriers(ctx context.Context, p *simulated.Process) (pids string, err error) {
+	for _, name := range []string{"kubelet", "containerd"} {
+		status, err := p.Platform.Services.Status(ctx, name)
+		if err != nil {
+			return "", err
+		}
+		if status.State != platform.Running {
+			return "", fmt.Errorf("the service %s does not run", name)
+		}
+		pids += fmt.Sprint(status.PID, " ")
+	}
+	return pids, nil
+}
+
+// Exec implements apiserver.Kubelets.
+func (k simulatedKubelet) Exec(ctx context.Context, _ string, command []string, stdin io.Reader, stdout,
+	stderr io.Writer) (int, error) {
+	process := k.machine.Spawn("host-process-container")
+	defer process.Kill()
+	begun, err := carriers(ctx, process)
+	if err != nil {
+		return 0, fmt.Errorf("connect to the kubelet: %w", err)
+	}
+	ctx, cut := context.WithCancelCause(ctx)
+	defer cut(nil)
+	go func() {
+		_ = wait.Condition{Name: "the stream to break", Interval: carrierPoll, Look: func(ctx context.Context) error {
+			if now, err := carriers(ctx, process); err == nil && now == begun {
+				return errors.New("it holds")
+			}
+			cut(apiserver.ErrCut)
+			return nil
+		}}.Wait(ctx)
+	}()
+	code, err := k.run(ctx, process, command, stdin, stdout, stderr)
+	if errors.Is(context.Cause(ctx), apiserver.ErrCut) {
+		return 0, apiserver.ErrCut
+	}
+	return code, err
+}
+
+func (k simulatedKubelet) run(ctx context.Context, p *simulated.Process, command []string, stdin io.Reader, stdout,
+	stderr io.Writer) (int, error) {
+	if path, size, ok := viapod.Received(command); ok {
+		return receive(p, path, size, stdin, stdout, stderr), nil
+	}
+	return p.Platform.Processes.Run(ctx, platform.Command{Path: command[0], Args: command[1:], Stdin: stdin,
+		Stdout: stdout, Stderr: stderr})
+}
+
+// receive does the work of the script with which swdt sends the agent, which no simulated PowerShell can
+// run.
+func receive(p *simulated.Process, path string, size int64, stdin io.Reader, stdout, stderr io.Writer) int {
+	sum, err := receiveFile(p.Platform.Files, path, io.LimitReader(stdin, size))
+	if err != nil {
+		fmt.Fprintf(stderr, "%v\r\n", err)
+		return 1
+	}
+	fmt.Fprintf(stdout, "%s\r\n", strings.ToUpper(sum))
+	return 0
+}
+
+// receiveFile writes a new file and returns its hash.
+func receiveFile(files platform.Files, path string, content io.Reader) (sum string, err error) {
+	to, err := files.NewFile(path, "")
+	if err != nil {
+		return "", err
+	}
+	hash := sha256.New()
+	_, err = io.Copy(struct{ io.Writer }{to}, io.TeeReader(content, hash))
+	if err := errors.Join(err, to.Close()); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
