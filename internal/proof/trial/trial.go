@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/proof/evidence"
 	"github.com/swdt-dev/swdt/internal/proof/leftover"
 	"github.com/swdt-dev/swdt/internal/proof/suite"
 	"github.com/swdt-dev/swdt/internal/proof/verdict"
@@ -50,6 +51,8 @@ type Options struct {
 	Flags []string
 	// SkipChecks runs the specs whatever the checks find. e2e.test then waits for no node, either.
 	SkipChecks bool
+	// Evidence says how evidence of failed specs is collected; nil: none is.
+	Evidence *evidence.Options
 	// Records are the records of runs; nil: this user's.
 	Records *leftover.Store
 	// History is the file with the durations of earlier runs; "": in the user's cache.
@@ -218,6 +221,9 @@ func Run(ctx context.Context, c *cluster.Cluster, o Options) (verdict.Report, er
 	runs, err := t.runs(ctx)
 	report.Seconds = time.Since(report.Begin).Seconds()
 	report = report.Judged(runs, err)
+	for _, bundles := range t.bundles {
+		report.AddEvidence(bundles)
+	}
 	if err == nil && report.Summary.NotRun > 0 {
 		err = fmt.Errorf("%d of %d specs were not run; see the output in %s", report.Summary.NotRun,
 			report.Summary.Total(), report.Folder)
@@ -258,6 +264,7 @@ type trial struct {
 	plan    Plan
 	report  *verdict.Report
 	history history
+	bundles []map[string]evidence.Bundle // of each run, by the name of the spec
 }
 
 // runs makes the runs and returns their reports, including the report of a run that failed.
@@ -303,10 +310,15 @@ func (t *trial) run(ctx context.Context, n int, label string) (report suite.Repo
 		err = errors.Join(err, failed)
 	}()
 	shown := newDisplay(t.Reporter, t.plan.Specs, t.history, label)
-	return t.plan.Binary.Run(ctx, suite.RunOptions{
+	recorder := t.beginEvidence(filepath.Join(folder, suite.OutputName))
+	report, err = t.plan.Binary.Run(ctx, suite.RunOptions{
 		Selection: t.Selection, Specs: t.plan.Specs, Kubeconfig: t.Kubeconfig, Context: t.Context, Folder: folder,
-		Flags: t.flags(), Hold: record.Lock(), Progress: shown.show,
+		Flags: t.flags(), Hold: record.Lock(), Progress: func(p suite.Progress) {
+			shown.show(p)
+			recorder.take(p)
+		},
 	})
+	return report, errors.Join(err, t.endEvidence(ctx, recorder, n, report))
 }
 
 // flags returns the flags of e2e.test for Windows nodes.
