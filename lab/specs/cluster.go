@@ -34,7 +34,7 @@ func deleteNamespace(ctx context.Context, name string) error {
 // makePod makes a pod that is bound to a node.
 func makePod(ctx context.Context, namespace, name, node string) error {
 	body, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": name},
-		"spec": map[string]any{"nodeName": node, "containers": []any{map[string]any{"name": "app", "image": "agnhost"}}},
+		"spec":   map[string]any{"nodeName": node, "containers": []any{map[string]any{"name": "app", "image": "agnhost"}}},
 		"status": map[string]any{"phase": "Pending"}})
 	if err != nil {
 		return err
