@@ -92,6 +92,10 @@ of others stay.`,
 			}
 			return nil
 		},
+		PreRunE: func(*cobra.Command, []string) error {
+			_, err := o.complete(a, time.Now())
+			return err
+		},
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runE2E(cmd.Context(), o, args) },
 	})
 	o.addSelectionFlags(cmd)

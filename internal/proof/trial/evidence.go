@@ -26,7 +26,10 @@ func (t *trial) beginEvidence(output string) recorder {
 	return recorder{evidence.Record(context.Background(), t.c, func() (string, error) { return suite.RunID(output) })}
 }
 
-// endEvidence writes the evidence of the specs that failed in a run.
+// interrupted is the state of a spec that the end of the command has ended.
+const interrupted = "interrupted"
+
+// endEvidence writes the evidence of the specs that failed in a run by themselves.
 func (t *trial) endEvidence(ctx context.Context, r recorder, run int, report suite.Report) error {
 	if r.Recorder == nil {
 		return nil
@@ -34,7 +37,7 @@ func (t *trial) endEvidence(ctx context.Context, r recorder, run int, report sui
 	r.Stop()
 	var failed []suite.Result
 	for _, result := range report.Results {
-		if result.Outcome == suite.Failed {
+		if result.Outcome == suite.Failed && result.State != interrupted {
 			failed = append(failed, result)
 		}
 	}
