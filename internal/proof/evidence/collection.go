@@ -15,8 +15,8 @@ import (
 )
 
 // Write writes a bundle for each of the failed results of a run, into a folder of the run below the folder
-// of all results. It returns the bundles by the name of the spec. Call Stop before. What cannot be read is
-// named in the bundle, so the only error is that of a file that cannot be written, which ends the writing.
+// of all results. It returns the bundles by the name of the spec. Call Stop before. A bundle names the parts
+// that cannot be read, so the only error is that of a file that cannot be written, which ends the writing.
 // If ctx has ended, the bundles have nothing from nodes.
 func (r *Recorder) Write(ctx context.Context, results string, run int, failed []suite.Result, o Options,
 	reporter ui.Reporter) (map[string]Bundle, error) {

@@ -14,7 +14,7 @@ var ErrNewBuild = errors.New("a new build is about to be pushed")
 // After runs something after each pushed build, such as tests. It runs once all nodes that are being pushed
 // to have the build.
 //
-// A new build ends a run that has not ended: the run would say nothing about the new build, and the nodes
+// A new build ends a run that has not ended: its result would not be about the new build, and the nodes
 // change below it. The build is made and sent while the run goes on, but before a node is changed, the run
 // is interrupted, and the push waits until it has cleaned up.
 type After struct {
