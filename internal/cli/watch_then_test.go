@@ -52,7 +52,8 @@ func TestWatchThenInterruptsSpecs(t *testing.T) {
 	run.stderr.await(t, `^\d\d:\d\d:\d\d then e2e .*: interrupted by a new build$`, 1)
 	run.stdout.await(t, `^\d\d:\d\d:\d\d kubelet  .*healthy`, 2)
 	run.stderr.await(t, `^0 of 1 specs.*should wait forever`, 2)
-	if got := run.stdout.String(); strings.Index(got, "1 of 14 specs: 0 passed, 1 failed") > strings.LastIndex(got, "healthy") {
+	got := run.stdout.String()
+	if strings.Index(got, "1 of 14 specs: 0 passed, 1 failed") > strings.LastIndex(got, "healthy") {
 		t.Errorf("the node was changed before the specs had ended:\n%s", got)
 	}
 }

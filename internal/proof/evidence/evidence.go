@@ -80,6 +80,9 @@ const (
 	identifyInterval = 100 * time.Millisecond
 	// maxLate is how long after the end of a spec its namespaces may become known.
 	maxLate = 2 * time.Second
+	// listLimit bounds a request for a part of a list, watchLimit one watch, which is then begun again.
+	listLimit  = 15 * time.Second
+	watchLimit = 4 * time.Minute
 	// relist is the pause before a watch that has ended is begun again.
 	relist = 500 * time.Millisecond
 	// afterlife is how long the pods of a namespace that is gone are still watched, since their last

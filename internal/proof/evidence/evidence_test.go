@@ -33,6 +33,9 @@ const (
 	secret = "hunter2-kT9xQ4vLw8"
 )
 
+// requestLimit is the time limit of usual requests.
+const requestLimit = 2 * time.Second
+
 // bench is a cluster in memory, and a recorder of the run runID.
 type bench struct {
 	*cluster.Cluster
@@ -42,7 +45,7 @@ type bench struct {
 	folder   string
 }
 
-func newBench(t *testing.T) *bench {
+func newBench(t *testing.T, hooks ...func(apiserver.Request) apiserver.Verdict) *bench {
 	t.Helper()
 	api, err := apiserver.Start(apiserver.Options{})
 	if err != nil {
@@ -53,7 +56,10 @@ func newBench(t *testing.T) *bench {
 	if err := api.WriteKubeconfig(kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	c, err := cluster.Open(cluster.Options{Kubeconfig: kubeconfig})
+	for _, hook := range hooks {
+		api.OnRequest(hook)
+	}
+	c, err := cluster.Open(cluster.Options{Kubeconfig: kubeconfig, Timeout: requestLimit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +67,9 @@ func newBench(t *testing.T) *bench {
 	if err := os.Mkdir(filepath.Join(b.folder, "run-1"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	b.recorder = evidence.Record(t.Context(), c, func() (string, error) { return runID, nil })
+	if b.recorder, err = evidence.Record(t.Context(), c, func() (string, error) { return runID, nil }); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(b.recorder.Stop)
 	return b
 }
@@ -136,7 +144,7 @@ kind: Pod
 metadata:
   name: app
   namespace: pods-1
-  annotations: {simulated.swdt.dev/log: "2026-11-23T20:00:00Z connecting with password=` + secret + `\n\e[2Jcannot connect\n"}
+  annotations: {simulated.swdt.dev/log: "connecting with password=` + secret + `\n\e[2Jcannot connect\n"}
 spec:
   nodeName: win-1
   containers: [{name: app, image: agnhost, env: [{name: DB_PASSWORD, value: "` + secret + `"}]}]
@@ -232,8 +240,8 @@ func (b *bench) seen(t *testing.T) {
 // A node that cannot be reached is named with the reason, and asked once only.
 func TestAnUnreachableNode(t *testing.T) {
 	b := newBench(t)
-	b.plant(t, `{apiVersion: v1, kind: Node, metadata: {name: win-1, labels: {kubernetes.io/os: windows}},
-		status: {conditions: [{type: Ready, status: Unknown, reason: NodeStatusUnknown, message: Kubelet stopped posting}]}}`)
+	b.plant(t, `{apiVersion: v1, kind: Node, metadata: {name: win-1, labels: {kubernetes.io/os: windows}}, status: {
+		conditions: [{type: Ready, status: Unknown, reason: NodeStatusUnknown, message: Kubelet stopped posting}]}}`)
 	b.asked(t, "watch", "nodes/", "")
 	document := config.Document{Node: v1alpha1.Node{}}
 	document.Node.Metadata.Name = "win-1"
@@ -279,6 +287,25 @@ func TestRecordsAreBounded(t *testing.T) {
 		return strings.HasSuffix(text, "too many other namespaces were watched at the same time")
 	}) {
 		t.Errorf("missing: %q", all["spec 0"].Missing)
+	}
+}
+
+// The time limit of requests does not end a watch.
+func TestWatchesHaveNoTimeLimit(t *testing.T) {
+	b := newBench(t, func(r apiserver.Request) apiserver.Verdict {
+		if r.Verb == "watch" && r.Resource == "namespaces" {
+			return apiserver.Verdict{Delay: requestLimit + 100*time.Millisecond}
+		}
+		return apiserver.Verdict{}
+	})
+	b.asked(t, "watch", "namespaces/", "")
+	b.makeNamespace(t, "pods-1", runID)
+	b.asked(t, "watch", "events/", "pods-1")
+	b.plant(t, warning)
+	b.seen(t)
+	bundle := b.write(t, evidence.Options{}, b.failure("one"))["one"]
+	if slices.ContainsFunc(bundle.Missing, func(text string) bool { return strings.Contains(text, "watched") }) {
+		t.Errorf("missing: %q", bundle.Missing)
 	}
 }
 

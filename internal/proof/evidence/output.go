@@ -91,7 +91,7 @@ func (r *Recorder) follow(ctx context.Context, known *pod, p *corev1.Pod) {
 		r.running.Go(func() {
 			defer func() { <-r.followed }()
 			defer cancel()
-			request := r.c.Clientset().CoreV1().Pods(p.Namespace).GetLogs(p.Name, &corev1.PodLogOptions{
+			request := r.client.CoreV1().Pods(p.Namespace).GetLogs(p.Name, &corev1.PodLogOptions{
 				Container: o.container, Follow: true, Timestamps: true})
 			body, err := request.Stream(ctx)
 			if err == nil {

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/wait"
@@ -23,6 +24,7 @@ const runLabel = "e2e-run"
 // Recorder records one run of e2e.test.
 type Recorder struct {
 	c        *cluster.Cluster
+	client   kubernetes.Interface // for watches
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
 	followed chan struct{} // one element for each container whose output is followed
@@ -38,9 +40,13 @@ type Recorder struct {
 
 // Record records a run until ctx ends or Stop is called. The function id returns the ID of the run, or "" if
 // it is not known yet.
-func Record(ctx context.Context, c *cluster.Cluster, id func() (string, error)) *Recorder {
+func Record(ctx context.Context, c *cluster.Cluster, id func() (string, error)) (*Recorder, error) {
+	client, err := c.Following()
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithCancel(ctx)
-	r := &Recorder{c: c, cancel: cancel, byUID: map[types.UID]*namespace{}, nodes: map[string]changes{},
+	r := &Recorder{c: c, client: client, cancel: cancel, byUID: map[types.UID]*namespace{}, nodes: map[string]changes{},
 		followed: make(chan struct{}, maxFollowed)}
 	r.running.Go(func() { r.watchNodes(ctx) })
 	r.running.Go(func() {
@@ -48,7 +54,7 @@ func Record(ctx context.Context, c *cluster.Cluster, id func() (string, error)) 
 			r.watchNamespaces(ctx, id)
 		}
 	})
-	return r
+	return r, nil
 }
 
 // Stop ends the recording.
@@ -111,7 +117,7 @@ func (r *Recorder) gap(what string, err error) {
 }
 
 func (r *Recorder) watchNamespaces(ctx context.Context, id string) {
-	client := r.c.Clientset().CoreV1().Namespaces()
+	client := r.client.CoreV1().Namespaces()
 	stream[*corev1.Namespace, *corev1.NamespaceList]{
 		options: metav1.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{runLabel: id}).String()},
 		list:    client.List, watch: client.Watch,
@@ -153,7 +159,7 @@ func (r *Recorder) takeNamespace(ctx context.Context, object *corev1.Namespace, 
 
 // watchNamespace begins to watch the pods and events of a namespace.
 func (r *Recorder) watchNamespace(ctx context.Context, n *namespace) {
-	pods, events := r.c.Clientset().CoreV1().Pods(n.name), r.c.Clientset().CoreV1().Events(n.name)
+	pods, events := r.client.CoreV1().Pods(n.name), r.client.CoreV1().Events(n.name)
 	r.running.Go(func() {
 		stream[*corev1.Pod, *corev1.PodList]{
 			list: pods.List, watch: pods.Watch,
@@ -184,7 +190,7 @@ func (r *Recorder) watchNamespace(ctx context.Context, n *namespace) {
 
 // watchNodes watches the states of the Windows nodes.
 func (r *Recorder) watchNodes(ctx context.Context) {
-	client := r.c.Clientset().CoreV1().Nodes()
+	client := r.client.CoreV1().Nodes()
 	stream[*corev1.Node, *corev1.NodeList]{
 		options: metav1.ListOptions{LabelSelector: corev1.LabelOSStable + "=windows"},
 		list:    client.List, watch: client.Watch,

@@ -3,6 +3,7 @@ package evidence
 import (
 	"context"
 	"errors"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,11 +25,19 @@ type stream[T runtime.Object, L metav1.ListInterface] struct {
 	take func(object T, gone bool)
 }
 
-// run follows the objects until ctx ends. A watch that ends is begun again. failed gets the errors.
+// run follows the objects until ctx ends. A watch that ends is begun again, after a pause unless it has
+// lasted long. failed gets the errors.
 func (s stream[T, L]) run(ctx context.Context, failed func(error)) {
 	for ctx.Err() == nil {
-		if err := s.once(ctx); err != nil && ctx.Err() == nil {
+		begun := time.Now()
+		err := s.once(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
 			failed(err)
+		case time.Since(begun) > watchLimit/2:
+			continue
 		}
 		if wait.For(ctx, relist) != nil {
 			return
@@ -40,6 +49,8 @@ func (s stream[T, L]) run(ctx context.Context, failed func(error)) {
 func (s stream[T, L]) once(ctx context.Context) error {
 	version := ""
 	err := cluster.Pages(ctx, func(ctx context.Context, o metav1.ListOptions) (L, error) {
+		ctx, cancel := context.WithTimeout(ctx, listLimit)
+		defer cancel()
 		o.LabelSelector = s.options.LabelSelector
 		return s.list(ctx, o)
 	}, func(page L) {
@@ -52,7 +63,7 @@ func (s stream[T, L]) once(ctx context.Context) error {
 		return err
 	}
 	o := s.options
-	o.ResourceVersion = version
+	o.ResourceVersion, o.TimeoutSeconds = version, new(int64(watchLimit.Seconds()))
 	changes, err := s.watch(ctx, o)
 	if err != nil {
 		return err

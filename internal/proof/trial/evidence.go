@@ -19,11 +19,12 @@ func (r recorder) take(p suite.Progress) {
 
 // beginEvidence begins to record the run whose output is in a file. endEvidence ends that, also after ctx of
 // the command has ended, since the specs then clean up.
-func (t *trial) beginEvidence(output string) recorder {
+func (t *trial) beginEvidence(output string) (recorder, error) {
 	if t.Evidence == nil {
-		return recorder{}
+		return recorder{}, nil
 	}
-	return recorder{evidence.Record(context.Background(), t.c, func() (string, error) { return suite.RunID(output) })}
+	r, err := evidence.Record(context.Background(), t.c, func() (string, error) { return suite.RunID(output) })
+	return recorder{r}, err
 }
 
 // interrupted is the state of a spec that the end of the command has ended.

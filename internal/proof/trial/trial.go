@@ -310,7 +310,10 @@ func (t *trial) run(ctx context.Context, n int, label string) (report suite.Repo
 		err = errors.Join(err, failed)
 	}()
 	shown := newDisplay(t.Reporter, t.plan.Specs, t.history, label)
-	recorder := t.beginEvidence(filepath.Join(folder, suite.OutputName))
+	recorder, err := t.beginEvidence(filepath.Join(folder, suite.OutputName))
+	if err != nil {
+		return suite.Report{}, err
+	}
 	report, err = t.plan.Binary.Run(ctx, suite.RunOptions{
 		Selection: t.Selection, Specs: t.plan.Specs, Kubeconfig: t.Kubeconfig, Context: t.Context, Folder: folder,
 		Flags: t.flags(), Hold: record.Lock(), Progress: func(p suite.Progress) {
