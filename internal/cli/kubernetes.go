@@ -94,6 +94,8 @@ the exit code is that of the last command that was not interrupted.`,
 	o.cluster.addFlags(cmd)
 	cmd.MarkFlagsMutuallyExclusive("drain", "watch")
 	must(cmd.RegisterFlagCompletionFunc("only", listed(a.completeComponents)))
+	must(cmd.RegisterFlagCompletionFunc("then", cobra.FixedCompletions(thenCommands(),
+		cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
 }
 

@@ -83,6 +83,9 @@ func (a *app) thenArguments(text string) ([]string, error) {
 		}
 	}
 	own := strings.Fields(name)
+	if !slices.Equal(own, words[:min(len(own), len(words))]) {
+		return nil, fmt.Errorf("write the command first: %s …", name)
+	}
 	return slices.Concat(own, a.thenFlags(command), words[len(own):]), nil
 }
 
@@ -195,7 +198,12 @@ func (a *app) runWithin(ctx context.Context, story *ui.Story, args []string) int
 		Err: suspending{story, a.streams.Err}}, story)
 	part.args = args
 	part.root.SetArgs(args)
-	return part.finish(ctx, part.root.ExecuteContext(ctx))
+	err := part.root.ExecuteContext(ctx)
+	var interrupted *InterruptedError
+	if errors.As(context.Cause(ctx), &interrupted) { // the whole reports that
+		return exitInterrupted
+	}
+	return part.finish(ctx, err)
 }
 
 // suspending is a writer to a stream that a story draws on.

@@ -74,6 +74,9 @@ func TestWatchThenUsage(t *testing.T) {
 		"e2e --focus a; status":        "no regular expression|has no command|unknown",
 		"e2e --fokus a":                "unknown flag: --fokus",
 		"status -o json":               "its result is shown in text: leave -o out",
+		"-v status":                    "write the command first: status …",
+		"cluster check --wait 0s":      "--wait 0s: use a positive time",
+		"readiness run --assume x":     "there is no need",
 		"cluster check extra":          "extra",
 		"e2e --focus a --no-such-flag": "unknown flag: --no-such-flag",
 	} {

@@ -47,12 +47,10 @@ func (b *bundle) write() (Bundle, error) {
 	if err := os.Mkdir(b.folder, 0o700); err != nil {
 		return Bundle{}, err
 	}
-	if b.diagnosis.path == "" || len(b.nodes) == 0 {
-		b.lackDiagnosis()
-	} else {
+	if b.diagnosis.path != "" && len(b.nodes) > 0 {
 		b.files = append(b.files, relative(b.folder, b.diagnosis.path))
-		b.lackDiagnosis()
 	}
+	b.lackDiagnosis()
 	causes := b.causes()
 	if err := b.writeAll(causes); err != nil {
 		return Bundle{}, err

@@ -122,6 +122,17 @@ func (n *namespace) sortedEvents() []event {
 	return all
 }
 
+// bytes returns the size of the record, roughly, with the output of containers.
+func (n *namespace) bytes() int {
+	size := n.size
+	for _, p := range n.pods {
+		for _, o := range p.outputs {
+			size += o.bytes()
+		}
+	}
+	return size
+}
+
 // drop drops the record, for the reason given.
 func (n *namespace) drop(why string) {
 	for _, p := range n.pods {

@@ -30,6 +30,12 @@ func (o *output) text() (string, int64, error) {
 	return string(o.tail.kept), o.tail.dropped, o.err
 }
 
+func (o *output) bytes() int {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	return cap(o.tail.kept)
+}
+
 func (o *output) failed(err error) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()

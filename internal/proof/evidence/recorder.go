@@ -80,12 +80,15 @@ func (r *Recorder) Ended(passed bool) {
 func (r *Recorder) makeRoom() {
 	size := 0
 	for _, n := range r.namespaces {
-		size += n.size
+		size += n.bytes()
+	}
+	if size <= maxRecords {
+		return
 	}
 	for _, passed := range []bool{true, false} {
 		for _, n := range r.namespaces {
 			if size > maxRecords && n.passed == passed {
-				size -= n.size
+				size -= n.bytes()
 				n.drop("the records of this run had no room for it")
 			}
 		}
@@ -170,6 +173,7 @@ func (r *Recorder) watchNamespace(ctx context.Context, n *namespace) {
 				if known := n.takePod(p, gone); known != nil && !gone {
 					r.follow(ctx, known, p)
 				}
+				r.makeRoom()
 			},
 		}.run(ctx, func(err error) { r.gap("the pods of namespace "+n.name, err) })
 	})

@@ -35,6 +35,9 @@ type Options struct {
 	Source    Source
 	Set       string // the name of a named set, for the report; Selection has its filters
 	Selection suite.Selection
+	// Known has the specs that Selection matches, from an earlier list of the same program; nil: they are
+	// listed, which takes seconds.
+	Known *suite.Listing
 	// Kubeconfig and Context select the cluster for e2e.test: a path and a name.
 	Kubeconfig, Context string
 	// Folder is an empty folder for the results; it is made if it does not exist.
@@ -140,8 +143,7 @@ func (o Options) list(ctx context.Context, p *Plan) (err error) {
 	if p.Binary, err = o.Source.find(ctx, p.Kubernetes, o.Reporter); err != nil {
 		return err
 	}
-	o.Reporter.Step("listing the specs of e2e.test %s", p.Binary.Version)
-	listing, err := p.Binary.List(ctx, o.Selection)
+	listing, err := o.listing(ctx, p.Binary)
 	if err != nil {
 		return err
 	}
@@ -150,6 +152,14 @@ func (o Options) list(ctx context.Context, p *Plan) (err error) {
 		return &NoSpecsError{Selection: o.Selection, Binary: p.Binary, Total: p.Total}
 	}
 	return nil
+}
+
+func (o Options) listing(ctx context.Context, b suite.Binary) (suite.Listing, error) {
+	if o.Known != nil {
+		return *o.Known, nil
+	}
+	o.Reporter.Step("listing the specs of e2e.test %s", b.Version)
+	return b.List(ctx, o.Selection)
 }
 
 // Prepare returns the specs that Run would run, and the findings of the checks. It changes nothing in
