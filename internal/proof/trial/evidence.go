@@ -38,7 +38,7 @@ func (t *trial) endEvidence(ctx context.Context, r recorder, run int, report sui
 	r.Stop()
 	var failed []suite.Result
 	for _, result := range report.Results {
-		if result.Outcome == suite.Failed && result.State != interrupted {
+		if result.Outcome == suite.Failed && (ctx.Err() == nil || result.State != interrupted) {
 			failed = append(failed, result)
 		}
 	}
