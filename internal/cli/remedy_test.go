@@ -262,8 +262,8 @@ func stdoutByHand() map[string]string {
 		"cri_proxy.go": programs, "exec.go": programs, "hcs_inside.go": programs, "logs.go": "lines of logs",
 		"hns_graph.go": "pictures", "stats_report.go": "the HTML page", "stats_serve.go": "an address",
 		"config.go": "files to redirect", "completion.go": "a script for a shell", "root.go": "cobra's help",
-		"sandbox.go": "the background process",
-		"prompt.go":  terminal, "rows.go": terminal,
+		"sandbox.go": "the background process", "kubernetes_then.go": "streams of a command that is a part",
+		"prompt.go": terminal, "rows.go": terminal,
 	}
 }
 

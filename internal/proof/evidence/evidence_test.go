@@ -175,7 +175,7 @@ func TestEvidenceOfADeletedNamespace(t *testing.T) {
 	b.asked(t, "watch", "events/", "pods-1")
 	b.plant(t, failingPod)
 	b.plant(t, warning)
-	b.asked(t, "get", "pods/log", "pods-1")
+	b.recorded(t, "the output", func(r *evidence.Recorder) bool { return r.HasOutput("pods-1") })
 	b.seen(t)
 	core := b.Clientset().CoreV1()
 	if err := errors.Join(core.Pods("pods-1").Delete(t.Context(), "app", metav1.DeleteOptions{}),
@@ -222,12 +222,12 @@ func TestEvidenceOfADeletedNamespace(t *testing.T) {
 	}
 }
 
-// seen waits until the recorder has the event of the namespace pods-1: its summary would have it.
-func (b *bench) seen(t *testing.T) {
+// recorded waits until the records have what the function looks for.
+func (b *bench) recorded(t *testing.T, what string, has func(*evidence.Recorder) bool) {
 	t.Helper()
-	err := wait.Condition{Name: "the event in the records", Interval: 5 * time.Millisecond, Limit: 20 * time.Second,
+	err := wait.Condition{Name: what + " in the records", Interval: 5 * time.Millisecond, Limit: 20 * time.Second,
 		Look: func(context.Context) error {
-			if !b.recorder.HasEvent("pods-1", "FailedCreatePodSandBox") {
+			if !has(b.recorder) {
 				return errors.New("it is not there")
 			}
 			return nil
@@ -237,12 +237,18 @@ func (b *bench) seen(t *testing.T) {
 	}
 }
 
+// seen waits until the recorder has the event of the namespace pods-1.
+func (b *bench) seen(t *testing.T) {
+	t.Helper()
+	b.recorded(t, "the event", func(r *evidence.Recorder) bool { return r.HasEvent("pods-1", "FailedCreatePodSandBox") })
+}
+
 // A node that cannot be reached is named with the reason, and asked once only.
 func TestAnUnreachableNode(t *testing.T) {
 	b := newBench(t)
 	b.plant(t, `{apiVersion: v1, kind: Node, metadata: {name: win-1, labels: {kubernetes.io/os: windows}}, status: {
 		conditions: [{type: Ready, status: Unknown, reason: NodeStatusUnknown, message: Kubelet stopped posting}]}}`)
-	b.asked(t, "watch", "nodes/", "")
+	b.recorded(t, "the node", func(r *evidence.Recorder) bool { return r.HasNode("win-1") })
 	document := config.Document{Node: v1alpha1.Node{}}
 	document.Node.Metadata.Name = "win-1"
 	dials := 0
