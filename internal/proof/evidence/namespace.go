@@ -100,7 +100,10 @@ func (n *namespace) takeEvent(e *corev1.Event) {
 }
 
 func eventOf(e *corev1.Event) event {
-	from := strings.Trim(cmp.Or(e.Source.Component, e.ReportingController)+" on "+e.Source.Host, " on ")
+	from := cmp.Or(e.Source.Component, e.ReportingController)
+	if e.Source.Host != "" {
+		from += " on " + e.Source.Host
+	}
 	count := max(int(e.Count), 1)
 	if e.Series != nil {
 		count = max(count, int(e.Series.Count))
