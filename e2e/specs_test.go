@@ -45,6 +45,7 @@ func TestRealSpecsOnARealAPIServer(t *testing.T) {
 	})
 	t.Setenv("KUBECONFIG", plane.Kubeconfig())
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // swdt keeps the durations of specs there
 	folder := filepath.Join(t.TempDir(), "results")
 	const focus = `ResourceQuota should create a ResourceQuota and ` +
 		`(ensure its status is promptly calculated|capture the life of a (secret|configMap))\.`

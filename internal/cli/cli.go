@@ -69,6 +69,7 @@ type app struct {
 	invoked *cobra.Command // the command that runs; nil before its flags are read
 	loaded  int            // number of nodes in the node files; 0: no file was read
 	printer *printer       // prints the result of the command that runs
+	whole   *ui.Story      // of the command of which this one is a part; nil: none
 	// ofDocument selects the existing cluster that spec.controlPlane.existing of the document of kind
 	// Cluster names. It is empty if no such document was read, or if its cluster is made by swdt.
 	ofDocument clusterOptions

@@ -49,6 +49,10 @@ token. An image needs agnhost's netexec as its entry point, and curl; the defaul
 			"cluster check --image mirror.example.com/agnhost:2.63.0", "without the internet",
 		),
 		Args: arguments(cobra.NoArgs),
+		PreRunE: func(*cobra.Command, []string) error {
+			_, err := o.complete(a)
+			return err
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runClusterCheck(cmd.Context(), o) },
 	})
 	o.cluster.addFlags(cmd)

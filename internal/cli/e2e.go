@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/swdt-dev/swdt/internal/cluster"
-	"github.com/swdt-dev/swdt/internal/localfile"
+	"github.com/swdt-dev/swdt/internal/format/redact"
 	"github.com/swdt-dev/swdt/internal/obtain/artifact"
 	"github.com/swdt-dev/swdt/internal/proof/suite"
 	"github.com/swdt-dev/swdt/internal/proof/trial"
@@ -41,6 +39,8 @@ type e2eOptions struct {
 	taints     []string
 	repoList   string
 	skipChecks bool
+	noEvidence bool
+	redact     []string
 }
 
 func (a *app) e2eCommand() *cobra.Command {
@@ -69,6 +69,12 @@ A spec that skips itself never counts as passed. The exit code is 0 if specs pas
 and none failed, 5 if a spec failed, is flaky, or all skipped themselves, 1 if the
 tests themselves could not be run to their end, and 2 if no spec matches.
 
+For a spec that failed, the results have evidence, unless --no-evidence is set: the
+pods, events and container output of its namespaces, which swdt records while they
+exist, and the logs of the nodes involved in that time. These are read over SSH if
+node files (-c) name the nodes, else through the API server. With node files there are
+also diagnostics, as of "swdt diag". All of it is redacted as there.
+
 At Ctrl-C, e2e.test may clean up for 40 seconds; then swdt removes the namespaces
 that this run has made. The next run does that for one that was killed. Namespaces
 of others stay.`,
@@ -86,6 +92,10 @@ of others stay.`,
 			}
 			return nil
 		},
+		PreRunE: func(*cobra.Command, []string) error {
+			_, err := o.complete(a, time.Now())
+			return err
+		},
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runE2E(cmd.Context(), o, args) },
 	})
 	o.addSelectionFlags(cmd)
@@ -99,6 +109,9 @@ of others stay.`,
 	flags.StringVar(&o.repoList, "repo-list", "",
 		"`file` with the registries of test images (default\n$KUBE_TEST_REPO_LIST)")
 	flags.BoolVar(&o.skipChecks, "skip-checks", false, "run the specs whatever the checks find")
+	flags.BoolVar(&o.noEvidence, "no-evidence", false, "collect no evidence of failed specs")
+	flags.StringArrayVar(&o.redact, "redact", nil,
+		"also redact text of the evidence that matches this `pattern`;\nrepeat the flag for more")
 	must(errors.Join(cmd.MarkFlagDirname("out"), cmd.MarkFlagFilename("repo-list")))
 	addInOrder(cmd, a.e2eListCommand(), a.e2eCompareCommand())
 	return cmd
@@ -143,11 +156,16 @@ func (o *e2eOptions) complete(a *app, now time.Time) (trial.Options, error) {
 		return options, usagef("--binary and --build both name an e2e.test: use one of the two")
 	case o.untilFail && o.untilPass:
 		return options, usagef("--until-fail and --until-pass exclude each other: use one of the two")
+	case o.noEvidence && len(o.redact) > 0:
+		return options, usagef("--redact has no effect with --no-evidence: leave one of them out")
 	case o.repeat < 0 || o.repeat > mostRuns:
 		return options, usagef("--repeat %d: use a number from 1 to %d", o.repeat, mostRuns)
 	}
 	if err := options.Selection.Check(); err != nil {
 		return options, usagef("%v", err)
+	}
+	if _, err := redact.New(o.redact); err != nil {
+		return options, usagef("--redact: %v", err)
 	}
 	if err := artifact.CheckMirror(o.source.Mirror); err != nil {
 		return options, usagef("--mirror %s: %v", o.source.Mirror, err)
@@ -204,7 +222,10 @@ func (a *app) runE2E(ctx context.Context, o *e2eOptions, more []string) error {
 	}
 	ctx, cancel := a.global.bounded(ctx)
 	defer cancel()
-	story := a.newStory()
+	story, err := a.e2eEvidence(o, &options)
+	if err != nil {
+		return err
+	}
 	options.Reporter = story.Node("")
 	if a.global.dryRun {
 		plan, err := trial.Prepare(ctx, c, options)
@@ -246,55 +267,4 @@ func e2eFailure(err error) error {
 		return &exitError{code: exitUsage, err: err}
 	}
 	return unreachable(err)
-}
-
-// file returns the path of a kubeconfig for another program. If swdt must merge several kubeconfigs,
-// the path is that of a new file, and done removes this file.
-func (o *clusterOptions) file(a *app) (path string, done func(), err error) {
-	done = func() {}
-	path = o.kubeconfig
-	if path == "" {
-		files := splitFiles(a.env.Getenv("KUBECONFIG"))
-		if len(files) > 1 {
-			return o.merged()
-		}
-		if len(files) == 1 {
-			path = files[0]
-		}
-	}
-	if path == "" {
-		home, err := localfile.Home()
-		if err != nil {
-			return "", done, err
-		}
-		path = filepath.Join(home, ".kube", "config")
-	}
-	path, err = filepath.Abs(path)
-	return path, done, err
-}
-
-// merged writes a kubeconfig with the selected context alone, into a folder that only this user can
-// read. If swdt is killed and leaves the folder, the next swdt removes it.
-func (o *clusterOptions) merged() (string, func(), error) {
-	text, err := cluster.Kubeconfig(cluster.Options{Kubeconfig: o.kubeconfig, Context: o.context})
-	if err != nil {
-		return "", nil, err
-	}
-	data, err := localfile.DataFolder()
-	if err != nil {
-		return "", nil, err
-	}
-	parent := filepath.Join(data, "swdt", "e2e")
-	if err := os.MkdirAll(parent, 0o700); err != nil {
-		return "", nil, err
-	}
-	staging, err := localfile.Stage(parent, "kubeconfig")
-	if err != nil {
-		return "", nil, err
-	}
-	path := filepath.Join(staging.Path, "config")
-	if err := os.WriteFile(path, text, localfile.Private); err != nil {
-		return "", nil, errors.Join(err, staging.Remove())
-	}
-	return path, func() { _ = staging.Remove() }, nil
 }

@@ -2,11 +2,15 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -82,4 +86,55 @@ func (a *app) optionalClusterOnce(ctx context.Context, o *clusterOptions, r ui.R
 	}
 	r.Warn("KUBECONFIG is set, but its cluster cannot be used, so %s: %v", without, err)
 	return nil, nil
+}
+
+// file returns the path of a kubeconfig for another program. If swdt must merge several kubeconfigs,
+// the path is that of a new file, and done removes this file.
+func (o *clusterOptions) file(a *app) (path string, done func(), err error) {
+	done = func() {}
+	path = o.kubeconfig
+	if path == "" {
+		files := splitFiles(a.env.Getenv("KUBECONFIG"))
+		if len(files) > 1 {
+			return o.merged()
+		}
+		if len(files) == 1 {
+			path = files[0]
+		}
+	}
+	if path == "" {
+		home, err := localfile.Home()
+		if err != nil {
+			return "", done, err
+		}
+		path = filepath.Join(home, ".kube", "config")
+	}
+	path, err = filepath.Abs(path)
+	return path, done, err
+}
+
+// merged writes a kubeconfig with the selected context alone, into a folder that only this user can
+// read. If swdt is killed and leaves the folder, the next swdt removes it.
+func (o *clusterOptions) merged() (string, func(), error) {
+	text, err := cluster.Kubeconfig(cluster.Options{Kubeconfig: o.kubeconfig, Context: o.context})
+	if err != nil {
+		return "", nil, err
+	}
+	data, err := localfile.DataFolder()
+	if err != nil {
+		return "", nil, err
+	}
+	parent := filepath.Join(data, "swdt", "e2e")
+	if err := os.MkdirAll(parent, 0o700); err != nil {
+		return "", nil, err
+	}
+	staging, err := localfile.Stage(parent, "kubeconfig")
+	if err != nil {
+		return "", nil, err
+	}
+	path := filepath.Join(staging.Path, "config")
+	if err := os.WriteFile(path, text, localfile.Private); err != nil {
+		return "", nil, errors.Join(err, staging.Remove())
+	}
+	return path, func() { _ = staging.Remove() }, nil
 }

@@ -23,6 +23,7 @@ type kubernetesOptions struct {
 	strict bool
 	build  bool
 	watch  bool
+	then   []string
 
 	cluster      clusterOptions
 	drain        bool
@@ -47,7 +48,14 @@ If --kubeconfig or KUBECONFIG names the cluster of the node, the node must also
 become Ready in the cluster, with a lease that the new kubelet renewed, else the
 old binaries are put back. --drain evicts the node's pods before the services
 stop and uncordons the node after; if a PodDisruptionBudget keeps pods from
-leaving in time, nothing is changed.`,
+leaving in time, nothing is changed.
+
+With --watch, --then runs a command of swdt whenever all nodes have a new build:
+` + strings.Join(thenCommands(), ", ") + `.
+It gets the node files, nodes and cluster of this command. It is no shell command:
+it is split into words, and nothing is expanded. A build that is ready to be pushed
+interrupts it before a node is changed. A failure does not end the watch; after q,
+the exit code is that of the last command that was not interrupted.`,
 		Example: examples(
 			"kubernetes", "push all that differs",
 			"push kubelet", "only kubelet, as with --only kubelet",
@@ -55,6 +63,7 @@ leaving in time, nothing is changed.`,
 			"push --force --only containerd", "restart it even if it does not differ",
 			"push --build", "run the provisioners' builds first",
 			"push --watch", "and again whenever a binary or its sources change",
+			"push --watch --then 'e2e --focus Density'", "test each build that was pushed",
 			"push --drain --kubeconfig admin.conf", "evict the node's pods first",
 		),
 		Args:              cobra.ArbitraryArgs,
@@ -63,6 +72,9 @@ leaving in time, nothing is changed.`,
 			o.only = append(o.only, names...)
 			if cmd.Flags().Changed("only") && len(o.only) == 0 {
 				return usagef("--only is empty: name the components to push, or leave it out for all")
+			}
+			if len(o.then) > 0 && !o.watch {
+				return usagef("--then runs commands after each push of --watch: set --watch, too")
 			}
 			return a.runKubernetes(cmd.Context(), o)
 		},
@@ -74,12 +86,16 @@ leaving in time, nothing is changed.`,
 		"run the build of each component first, as the node file's build: says")
 	cmd.Flags().BoolVar(&o.watch, "watch", false,
 		"push again whenever a binary changes, and build when its sources do,\nuntil Ctrl-C or q")
+	cmd.Flags().StringArrayVar(&o.then, "then", nil,
+		"with --watch: run this swdt `command` after each push; repeat the flag for more")
 	cmd.Flags().BoolVar(&o.drain, "drain", false,
 		"cordon the node and evict its pods before anything is stopped, uncordon it after")
 	cmd.Flags().DurationVar(&o.drainTimeout, "drain-timeout", defaultDrainTimeout, "how long pods may take to leave")
 	o.cluster.addFlags(cmd)
 	cmd.MarkFlagsMutuallyExclusive("drain", "watch")
 	must(cmd.RegisterFlagCompletionFunc("only", listed(a.completeComponents)))
+	must(cmd.RegisterFlagCompletionFunc("then", cobra.FixedCompletions(thenCommands(),
+		cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
 }
 
@@ -87,6 +103,10 @@ leaving in time, nothing is changed.`,
 const defaultDrainTimeout = 5 * time.Minute
 
 func (a *app) runKubernetes(ctx context.Context, o *kubernetesOptions) error {
+	then, err := a.newThen(o.then)
+	if err != nil {
+		return err
+	}
 	s, err := a.begin()
 	if err != nil {
 		return err
@@ -106,7 +126,7 @@ func (a *app) runKubernetes(ctx context.Context, o *kubernetesOptions) error {
 		return err
 	}
 	if o.watch {
-		return a.runWatch(ctx, s, options, builds)
+		return a.runWatch(ctx, s, options, builds, then)
 	}
 	if o.build {
 		if err := a.buildOnce(ctx, s, builds); err != nil {

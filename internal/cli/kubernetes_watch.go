@@ -12,7 +12,7 @@ import (
 )
 
 // runWatch pushes whenever a source changes, until Ctrl-C or q.
-func (a *app) runWatch(ctx context.Context, s *session, options push.Options, builds *build.Set) error {
+func (a *app) runWatch(ctx context.Context, s *session, options push.Options, builds *build.Set, then *then) error {
 	if a.global.dryRun {
 		return usagef("--watch and --dry-run: choose one; `push --dry-run` shows what a push would do now")
 	}
@@ -24,7 +24,7 @@ func (a *app) runWatch(ctx context.Context, s *session, options push.Options, bu
 	defer s.story.End()
 
 	w, err := live.New(s.documents, live.Options{Push: options, Builds: builds, Parallel: a.global.parallel,
-		Reporter: s.reporter})
+		Reporter: s.reporter, After: then.after(s)})
 	if errors.Is(err, live.ErrNothingToWatch) {
 		return usagef("--watch: %v", err)
 	}
@@ -40,7 +40,7 @@ func (a *app) runWatch(ctx context.Context, s *session, options push.Options, bu
 		narrator.Help, narrator.AllTried = keyHelp, keys.begin(ctx)
 		commands = keys.commands
 	}
-	return explain(ctx, w.Run(ctx, s.options, commands, narrator.Report, s.story.Node("")))
+	return explain(ctx, then.ended(w.Run(ctx, s.options, commands, narrator.Report, s.story.Node(""))))
 }
 
 // newNarrator returns the printer of a watch's events.

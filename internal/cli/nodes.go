@@ -73,6 +73,9 @@ func (a *app) sessionFor(documents []config.Document) (*session, error) {
 
 // newStory begins the progress output of a command on stderr.
 func (a *app) newStory() *ui.Story {
+	if a.whole != nil {
+		return a.whole.Part()
+	}
 	return ui.NewStory(a.streams.Err, ui.StoryOptions{
 		Terminal: a.canDraw(a.streams.Err), JSON: a.global.logs == "json", Verbose: a.global.verbose,
 		Rewrite: a.remedies,

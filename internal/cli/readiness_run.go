@@ -62,6 +62,10 @@ With --sonobuoy they are also where Sonobuoy's worker looks for them.`,
 			"readiness run --sonobuoy /tmp/sonobuoy/results", "as a plugin of Sonobuoy",
 		),
 		Args: arguments(cobra.NoArgs),
+		PreRunE: func(*cobra.Command, []string) error {
+			_, _, _, err := o.complete(a, time.Now())
+			return err
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runReadiness(cmd.Context(), o) },
 	}
 	o.cluster.addFlags(cmd)

@@ -263,8 +263,8 @@ func stdoutByHand() map[string]string {
 		"hns_graph.go": "pictures", "stats_report.go": "the HTML page", "stats_serve.go": "an address",
 		"config.go": "files to redirect", "completion.go": "a script for a shell", "root.go": "cobra's help",
 		"via.go":     "a manifest to redirect",
-		"sandbox.go": "the background process",
-		"prompt.go":  terminal, "rows.go": terminal,
+		"sandbox.go": "the background process", "kubernetes_then.go": "streams of a command that is a part",
+		"prompt.go": terminal, "rows.go": terminal,
 	}
 }
 

@@ -147,6 +147,21 @@ func (c *Cluster) Endpoint() string { return endpoint(c.server) }
 // itself.
 func (c *Cluster) Clientset() kubernetes.Interface { return c.client }
 
+// Following returns a client of client-go whose requests may last as long as their context, such as a watch
+// or the output of a container that still runs. The requests of Clientset end after Options.Timeout.
+func (c *Cluster) Following() (kubernetes.Interface, error) {
+	if c.config == nil {
+		return c.client, nil
+	}
+	config := rest.CopyConfig(c.config)
+	config.Timeout = 0
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, &ConfigError{Err: err}
+	}
+	return client, nil
+}
+
 // Dynamic returns client-go's client for objects of any kind.
 func (c *Cluster) Dynamic() dynamic.Interface { return c.dynamic }
 

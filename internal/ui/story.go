@@ -29,12 +29,19 @@ type StoryOptions struct {
 // of them share one stream.
 type Story struct {
 	options StoryOptions
-	live    *live // nil: the stream is not a terminal
+	whole   *Story // of which this one is a part; nil: none
+	live    *live  // nil: the stream is not a terminal
 
 	mutex sync.Mutex
 	w     io.Writer
-	ended bool // End was called; a step that still runs is not reported any more
+	ended bool       // End was called; a step that still runs is not reported any more
+	parts []Reporter // of a part
 }
+
+// Part returns a story whose reports are in s: for a command that runs as a part of another one. Its End
+// ends the reports of the part alone. Its Suspend does nothing but call f, so the streams of that command
+// must themselves suspend s.
+func (s *Story) Part() *Story { return &Story{options: s.options, whole: s} }
 
 // NewStory returns a story on w. End must be called before anything else writes to w.
 func NewStory(w io.Writer, options StoryOptions) *Story {
@@ -51,6 +58,12 @@ func NewStory(w io.Writer, options StoryOptions) *Story {
 // Node returns the reporter of one node, whose name is in each line. With an empty name, it
 // returns the reporter of the command itself.
 func (s *Story) Node(name string) Reporter {
+	if s.whole != nil {
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		s.parts = append(s.parts, s.whole.Node(name))
+		return s.parts[len(s.parts)-1]
+	}
 	r := &reporter{story: s, node: name}
 	if s.live != nil {
 		return newLiveReporter(r, s.live)
@@ -62,7 +75,11 @@ func (s *Story) Node(name string) Reporter {
 func (s *Story) End() {
 	s.mutex.Lock()
 	s.ended = true
+	parts := s.parts
 	s.mutex.Unlock()
+	for _, r := range parts {
+		Done(r)
+	}
 	if s.live != nil {
 		s.live.end()
 	}
@@ -71,6 +88,10 @@ func (s *Story) End() {
 // Suspend removes the live lines and calls f, which may use the terminal for a question. It
 // blocks all other writes until f returns.
 func (s *Story) Suspend(f func()) {
+	if s.whole != nil {
+		f()
+		return
+	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.live == nil {
@@ -132,6 +153,10 @@ func (s *Story) format(l level, node, message string) []byte {
 }
 
 func (s *Story) write(line []byte) {
+	if s.whole != nil {
+		s.whole.write(line)
+		return
+	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.live != nil && s.live.write(line) {

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"time"
 )
 
 // makeNamespace makes a namespace with the labels of e2e.test.
@@ -30,31 +31,75 @@ func deleteNamespace(ctx context.Context, name string) error {
 	return request(ctx, http.MethodDelete, "/api/v1/namespaces/"+name, nil)
 }
 
-// request sends a request to the API server of the kubeconfig, which must have all certificates in it.
-func request(ctx context.Context, method, path string, body []byte) error {
-	text, err := os.ReadFile(*kubeconfig)
+// makePod makes a pod that is bound to a node.
+func makePod(ctx context.Context, namespace, name, node string) error {
+	body, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": name},
+		"spec":   map[string]any{"nodeName": node, "containers": []any{map[string]any{"name": "app", "image": "agnhost"}}},
+		"status": map[string]any{"phase": "Pending"}})
 	if err != nil {
 		return err
+	}
+	return request(ctx, http.MethodPost, "/api/v1/namespaces/"+namespace+"/pods", body)
+}
+
+func deletePod(ctx context.Context, namespace, name string) error {
+	return request(ctx, http.MethodDelete, "/api/v1/namespaces/"+namespace+"/pods/"+name, nil)
+}
+
+// awaitRunning waits until a pod is Running, and returns its last phase.
+func awaitRunning(ctx context.Context, namespace, name string, patience time.Duration) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	var pod struct{ Status struct{ Phase string } }
+	for {
+		answer, err := send(context.WithoutCancel(ctx), http.MethodGet, "/api/v1/namespaces/"+namespace+"/pods/"+name, nil)
+		if err == nil {
+			err = json.Unmarshal(answer, &pod)
+		}
+		if err != nil || pod.Status.Phase == "Running" {
+			return pod.Status.Phase, err
+		}
+		select {
+		case <-ctx.Done():
+			return pod.Status.Phase, nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// request sends a request whose answer does not matter.
+func request(ctx context.Context, method, path string, body []byte) error {
+	_, err := send(ctx, method, path, body)
+	return err
+}
+
+// send sends a request to the API server of the kubeconfig, which must have all certificates in it.
+func send(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+	text, err := os.ReadFile(*kubeconfig)
+	if err != nil {
+		return nil, err
 	}
 	ca, err := value(text, "certificate-authority-data")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	certificate, err := value(text, "client-certificate-data")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	key, err := value(text, "client-key-data")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	server := regexp.MustCompile(`server"?:\s*"?(https://[^\s",]+)`).FindSubmatch(text)
 	if server == nil {
-		return errors.New("the kubeconfig has no server")
+		return nil, errors.New("the kubeconfig has no server")
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
@@ -62,19 +107,19 @@ func request(ctx context.Context, method, path string, body []byte) error {
 		Certificates: []tls.Certificate{pair}}}}
 	r, err := http.NewRequestWithContext(ctx, method, string(server[1])+path, bytes.NewReader(body))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.Header.Set("Content-Type", "application/json")
 	answer, err := client.Do(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode >= http.StatusBadRequest {
 		why, _ := io.ReadAll(io.LimitReader(answer.Body, 1000))
-		return fmt.Errorf("%s %s: %s: %s", method, path, answer.Status, why)
+		return nil, fmt.Errorf("%s %s: %s: %s", method, path, answer.Status, why)
 	}
-	return nil
+	return io.ReadAll(io.LimitReader(answer.Body, 1<<20))
 }
 
 // value returns the decoded value of a key of the kubeconfig.

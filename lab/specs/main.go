@@ -2,7 +2,10 @@
 // e2e.test that swdt passes, and has one spec for each way in which a spec can end. A spec that needs
 // the cluster makes a namespace with the labels of e2e.test.
 //
-// The environment changes the suite: SPECS_STATE is a folder in which the flaky spec counts its runs,
+// The spec of pods runs a pod on the node SPECS_NODE, and waits until it is Running for SPECS_PATIENCE,
+// such as 5s.
+//
+// The environment also changes the suite: SPECS_STATE is a folder in which the flaky spec counts its runs,
 // SPECS_SETUP=fail lets the preparation of the suite fail, SPECS_VERSION is the version that --version
 // prints.
 package main
@@ -129,6 +132,35 @@ var _ = ginkgo.Describe("[sig-network] DNS", ginkgo.Label("sig-network"), func()
 
 var _ = ginkgo.Describe("[sig-storage] Volumes", ginkgo.Label("sig-storage"), func() {
 	ginkgo.It("should be read", func() {})
+})
+
+var _ = ginkgo.Describe("[sig-node] Pods", ginkgo.Label("sig-node"), func() {
+	ginkgo.It("should run on a node [Pods]", func(ctx context.Context) {
+		node, patience := os.Getenv("SPECS_NODE"), 10*time.Second
+		if text := os.Getenv("SPECS_PATIENCE"); text != "" {
+			var err error
+			if patience, err = time.ParseDuration(text); err != nil {
+				ginkgo.Fail(err.Error())
+			}
+		}
+		namespace, err := makeNamespace(ctx, "pods")
+		if err != nil {
+			ginkgo.Fail(err.Error())
+		}
+		ginkgo.DeferCleanup(func(ctx context.Context) error { // e2e.test deletes it at once, too
+			return errors.Join(deletePod(ctx, namespace, "app"), deleteNamespace(ctx, namespace))
+		})
+		if err := makePod(ctx, namespace, "app", node); err != nil {
+			ginkgo.Fail(err.Error())
+		}
+		phase, err := awaitRunning(ctx, namespace, "app", patience)
+		if err != nil {
+			ginkgo.Fail(err.Error())
+		}
+		if phase != "Running" {
+			ginkgo.Fail(fmt.Sprintf("pod app is not Running after %s: it is %s", patience, phase))
+		}
+	})
 })
 
 // runs counts the runs of the flaky spec.

@@ -32,6 +32,7 @@ func builtinCommands() map[string]command {
 		"hcsdiag":    hcsdiagMain,
 		"pktmon":     pktmonMain,
 		"vfpctrl":    vfpctrlMain,
+		"sc":         scMain,
 		"sysprep":    sysprepMain,
 		"defrag":     func(context.Context, *Process) int { return 0 }, // nothing to do: removed files have no content
 		"svchost":    func(context.Context, *Process) int { return 0 },
@@ -40,6 +41,29 @@ func builtinCommands() map[string]command {
 
 func hostnameMain(_ context.Context, p *Process) int {
 	fmt.Fprintf(p.Stdout, "%s\r\n", p.p.m.options.Hostname)
+	return 0
+}
+
+// scMain imitates sc.exe, with the commands start and stop. Like sc.exe, it only sends the request.
+func scMain(ctx context.Context, p *Process) int {
+	if len(p.Args) != 2 {
+		fmt.Fprint(p.Stdout, "USAGE: sc start|stop <service name>\r\n")
+		return 1
+	}
+	var err error
+	switch services := p.Platform.Services; strings.ToLower(p.Args[0]) {
+	case "start":
+		err = services.Start(ctx, p.Args[1])
+	case "stop":
+		err = services.Stop(ctx, p.Args[1])
+	default:
+		fmt.Fprintf(p.Stdout, "*** Unrecognized Command ***\r\n")
+		return 1
+	}
+	if err != nil {
+		fmt.Fprintf(p.Stdout, "[SC] ControlService FAILED: %v\r\n", err)
+		return 1
+	}
 	return 0
 }
 

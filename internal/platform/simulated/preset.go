@@ -75,7 +75,7 @@ func (m *Machine) installFiles() {
 	} {
 		m.putFolder(folder)
 	}
-	for _, name := range []string{"cmd", "hostname", "whoami", "ipconfig", "svchost", "wevtutil", "hcsdiag",
+	for _, name := range []string{"cmd", "hostname", "whoami", "ipconfig", "sc", "svchost", "wevtutil", "hcsdiag",
 		"pktmon", "vfpctrl", "defrag"} {
 		m.putProgram(systemFolder+`\`+name+".exe", BinarySpec{Name: name, Version: "10.0.20348.2700"})
 	}

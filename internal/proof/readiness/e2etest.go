@@ -14,6 +14,7 @@ type e2eTest struct {
 	c       *cluster.Cluster
 	options trial.Options
 	specs   map[string]suite.Spec // the specs of the program, by name
+	total   int                   // their number
 }
 
 // E2ETest returns a Suite that runs e2e.test with the options. The Suite replaces their selection.
@@ -29,6 +30,7 @@ func (e *e2eTest) List(ctx context.Context) ([]Spec, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.total = plan.Total
 	var all []Spec
 	for _, s := range plan.Specs {
 		e.specs[s.Name] = s
@@ -44,7 +46,7 @@ func (e *e2eTest) Run(ctx context.Context, specs []Spec) (map[string]SpecResult,
 		chosen = append(chosen, e.specs[s.Name])
 	}
 	o := e.options
-	o.Selection = suite.Only(chosen...)
+	o.Selection, o.Known = suite.Only(chosen...), &suite.Listing{Specs: chosen, Total: e.total}
 	report, err := trial.Run(ctx, e.c, o)
 	results := map[string]SpecResult{}
 	for _, s := range report.Specs {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/proof/evidence"
 	"github.com/swdt-dev/swdt/internal/proof/leftover"
 	"github.com/swdt-dev/swdt/internal/proof/suite"
 	"github.com/swdt-dev/swdt/internal/proof/verdict"
@@ -34,6 +35,9 @@ type Options struct {
 	Source    Source
 	Set       string // the name of a named set, for the report; Selection has its filters
 	Selection suite.Selection
+	// Known has the specs that Selection matches, from an earlier list of the same program; nil: they are
+	// listed, which takes seconds.
+	Known *suite.Listing
 	// Kubeconfig and Context select the cluster for e2e.test: a path and a name.
 	Kubeconfig, Context string
 	// Folder is an empty folder for the results; it is made if it does not exist.
@@ -50,6 +54,8 @@ type Options struct {
 	Flags []string
 	// SkipChecks runs the specs whatever the checks find. e2e.test then waits for no node, either.
 	SkipChecks bool
+	// Evidence says how evidence of failed specs is collected; nil: none is.
+	Evidence *evidence.Options
 	// Records are the records of runs; nil: this user's.
 	Records *leftover.Store
 	// History is the file with the durations of earlier runs; "": in the user's cache.
@@ -137,8 +143,7 @@ func (o Options) list(ctx context.Context, p *Plan) (err error) {
 	if p.Binary, err = o.Source.find(ctx, p.Kubernetes, o.Reporter); err != nil {
 		return err
 	}
-	o.Reporter.Step("listing the specs of e2e.test %s", p.Binary.Version)
-	listing, err := p.Binary.List(ctx, o.Selection)
+	listing, err := o.listing(ctx, p.Binary)
 	if err != nil {
 		return err
 	}
@@ -147,6 +152,14 @@ func (o Options) list(ctx context.Context, p *Plan) (err error) {
 		return &NoSpecsError{Selection: o.Selection, Binary: p.Binary, Total: p.Total}
 	}
 	return nil
+}
+
+func (o Options) listing(ctx context.Context, b suite.Binary) (suite.Listing, error) {
+	if o.Known != nil {
+		return *o.Known, nil
+	}
+	o.Reporter.Step("listing the specs of e2e.test %s", b.Version)
+	return b.List(ctx, o.Selection)
 }
 
 // Prepare returns the specs that Run would run, and the findings of the checks. It changes nothing in
@@ -218,6 +231,9 @@ func Run(ctx context.Context, c *cluster.Cluster, o Options) (verdict.Report, er
 	runs, err := t.runs(ctx)
 	report.Seconds = time.Since(report.Begin).Seconds()
 	report = report.Judged(runs, err)
+	for _, bundles := range t.bundles {
+		report.AddEvidence(bundles)
+	}
 	if err == nil && report.Summary.NotRun > 0 {
 		err = fmt.Errorf("%d of %d specs were not run; see the output in %s", report.Summary.NotRun,
 			report.Summary.Total(), report.Folder)
@@ -258,6 +274,7 @@ type trial struct {
 	plan    Plan
 	report  *verdict.Report
 	history history
+	bundles []map[string]evidence.Bundle // of each run, by the name of the spec
 }
 
 // runs makes the runs and returns their reports, including the report of a run that failed.
@@ -303,10 +320,18 @@ func (t *trial) run(ctx context.Context, n int, label string) (report suite.Repo
 		err = errors.Join(err, failed)
 	}()
 	shown := newDisplay(t.Reporter, t.plan.Specs, t.history, label)
-	return t.plan.Binary.Run(ctx, suite.RunOptions{
+	recorder, err := t.beginEvidence(filepath.Join(folder, suite.OutputName))
+	if err != nil {
+		return suite.Report{}, err
+	}
+	report, err = t.plan.Binary.Run(ctx, suite.RunOptions{
 		Selection: t.Selection, Specs: t.plan.Specs, Kubeconfig: t.Kubeconfig, Context: t.Context, Folder: folder,
-		Flags: t.flags(), Hold: record.Lock(), Progress: shown.show,
+		Flags: t.flags(), Hold: record.Lock(), Progress: func(p suite.Progress) {
+			shown.show(p)
+			recorder.take(p)
+		},
 	})
+	return report, errors.Join(err, t.endEvidence(ctx, recorder, n, report))
 }
 
 // flags returns the flags of e2e.test for Windows nodes.

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/proof/evidence"
 	"github.com/swdt-dev/swdt/internal/proof/leftover"
 	"github.com/swdt-dev/swdt/internal/proof/suite"
 	"github.com/swdt-dev/swdt/internal/proof/suite/suitetest"
@@ -211,6 +212,29 @@ func TestUntil(t *testing.T) {
 	}
 }
 
+// Specs that are known are not listed again: e2e.test is started for its version and for the run.
+func TestKnownSpecsAreNotListed(t *testing.T) {
+	b := newBench(t)
+	starts := filepath.Join(t.TempDir(), "starts")
+	program := filepath.Join(t.TempDir(), "e2e.test")
+	script := fmt.Sprintf("#!/bin/sh\necho \"$@\" >>'%s'\nexec '%s' \"$@\"\n", starts, b.options.Source.Path)
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	spec := suite.Spec{Name: "[sig-storage] Volumes should be read"}
+	r, err := b.run(t.Context(), t, "", func(o *trial.Options) {
+		o.Source.Path, o.Selection = program, suite.Only(spec)
+		o.Known = &suite.Listing{Specs: []suite.Spec{spec}, Total: suitetest.Specs}
+	})
+	if err != nil || r.Result != verdict.AllPassed || r.Total != suitetest.Specs {
+		t.Errorf("%v, %+v", err, r)
+	}
+	text, err := os.ReadFile(starts)
+	if err != nil || strings.Contains(string(text), "dry-run") || strings.Count(string(text), "\n") != 2 {
+		t.Errorf("%v, e2e.test was started with:\n%s", err, text)
+	}
+}
+
 func TestNothingIsRunIfNoSpecMatches(t *testing.T) {
 	r, err := newBench(t).run(t.Context(), t, "no such spec")
 	var none *trial.NoSpecsError
@@ -232,6 +256,35 @@ func TestNothingIsRunOnAClusterThatIsUnfit(t *testing.T) {
 	r, err = b.run(t.Context(), t, "should pass", func(o *trial.Options) { o.SkipChecks = true })
 	if err != nil || r.Result != verdict.AllPassed {
 		t.Errorf("with SkipChecks: %v, %s", err, r.Result)
+	}
+}
+
+// A failed spec has evidence, a spec that passed has none.
+func TestEvidence(t *testing.T) {
+	b := newBench(t)
+	t.Setenv("SPECS_NODE", "win-1")
+	t.Setenv("SPECS_PATIENCE", "300ms")
+	r, err := b.run(t.Context(), t, "Pods|should pass", func(o *trial.Options) {
+		o.Evidence, o.Runs = &evidence.Options{}, 2
+	})
+	if err != nil || r.Result != verdict.SomeFailed || len(r.Specs) != 2 {
+		t.Fatalf("%v, %+v", err, r)
+	}
+	if n := len(r.Specs[1].Evidence); n != 0 {
+		t.Errorf("%d bundles of a spec that passed", n)
+	}
+	failed := r.Specs[0].Evidence
+	if len(failed) != 2 || failed[1].Run != 2 {
+		t.Fatalf("%+v", failed)
+	}
+	for _, e := range failed {
+		text, err := os.ReadFile(filepath.Join(r.Folder, filepath.FromSlash(e.Folder), evidence.SummaryName))
+		if err != nil || !strings.Contains(string(text), "Pending on win-1") {
+			t.Errorf("%v, the evidence is:\n%s", err, text)
+		}
+	}
+	if again, err := verdict.Load(r.Folder); err != nil || len(again.Specs[0].Evidence) != 2 {
+		t.Errorf("%v, %+v", err, again)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"path"
+	"strings"
 	"time"
 )
 
@@ -72,7 +74,7 @@ func (r Report) WriteJUnit(w io.Writer) error {
 
 func (s Spec) junit() junitCase {
 	c := junitCase{Name: s.Name, Class: s.Sig(), File: s.File, Time: fmt.Sprintf("%.3f", s.Seconds.Median),
-		Output: s.Output}
+		Output: s.Output + s.attachments()}
 	if c.Class == "" {
 		c.Class = "e2e"
 	}
@@ -89,4 +91,20 @@ func (s Spec) junit() junitCase {
 		c.Error = message
 	}
 	return c
+}
+
+// attachments names the files of the evidence in the form that CI systems turn into links, and the likely
+// causes.
+func (s Spec) attachments() string {
+	var text strings.Builder
+	for _, e := range s.Evidence {
+		fmt.Fprintf(&text, "\nevidence of run %d:\n", e.Run)
+		for _, cause := range e.Causes {
+			text.WriteString("- " + cause + "\n")
+		}
+		for _, file := range e.Files {
+			text.WriteString("[[ATTACHMENT|" + path.Join(e.Folder, file) + "]]\n")
+		}
+	}
+	return text.String()
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"path"
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -16,7 +17,7 @@ var page string
 // WritePage writes the report as one page, which loads nothing and runs no script.
 func (r Report) WritePage(w io.Writer) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
-		"printable": ui.PrintableLines, "line": ui.Printable, "duration": duration,
+		"join": path.Join, "printable": ui.PrintableLines, "line": ui.Printable, "duration": duration,
 		"seconds": func(s float64) string { return ui.Seconds(time.Duration(s * float64(time.Second))) },
 		"utc":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 	}).Parse(page)

@@ -2,9 +2,11 @@ package verdict
 
 import (
 	"fmt"
+	"path"
 	"strings"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/proof/evidence"
 	"github.com/swdt-dev/swdt/internal/proof/suite"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
@@ -71,6 +73,15 @@ func (r Report) Judged(runs []suite.Report, err error) Report {
 	}
 	r.Result = r.Summary.result(err)
 	return r
+}
+
+// AddEvidence adds the bundles of one run, by the name of the spec.
+func (r *Report) AddEvidence(bundles map[string]evidence.Bundle) {
+	for i := range r.Specs {
+		if bundle, ok := bundles[r.Specs[i].Name]; ok {
+			r.Specs[i].Evidence = append(r.Specs[i].Evidence, bundle)
+		}
+	}
 }
 
 func (s Summary) result(err error) string {
@@ -161,8 +172,31 @@ func (r Report) lines() []string {
 	if r.Result == NothingProved {
 		lines = append(lines, ui.Warn("all specs skipped themselves, so nothing is proved"))
 	}
+	lines = append(lines, r.evidence()...)
 	if r.Folder != "" {
 		lines = append(lines, "results: "+r.Folder)
+	}
+	return lines
+}
+
+// shownEvidence is the largest number of specs whose evidence has a line in the text.
+const shownEvidence = 10
+
+// evidence returns a line for the last bundle of each failed spec, with the most likely cause.
+func (r Report) evidence() (lines []string) {
+	for _, s := range r.Specs {
+		if len(s.Evidence) == 0 || len(lines) >= shownEvidence {
+			continue
+		}
+		last := s.Evidence[len(s.Evidence)-1]
+		if last.Folder == "" {
+			continue
+		}
+		line := "evidence: " + path.Join(last.Folder, evidence.SummaryName)
+		if len(last.Causes) > 0 {
+			line += ": " + ui.Printable(last.Causes[0])
+		}
+		lines = append(lines, line)
 	}
 	return lines
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/swdt-dev/swdt/internal/proof/evidence"
 	"github.com/swdt-dev/swdt/internal/proof/suite"
 )
 
@@ -35,6 +36,8 @@ type Spec struct {
 	Seconds Spread `json:"seconds"` // the durations of the runs in which the spec passed or failed
 	Tries   []Try  `json:"tries"`   // in the order of the runs
 	Output  string `json:"output"`  // the output of the last run in which the spec failed, shortened
+	// Evidence has a bundle for each run in which the spec failed, if evidence was collected.
+	Evidence []evidence.Bundle `json:"evidence"`
 }
 
 // Counts are numbers of runs.
@@ -72,7 +75,7 @@ func Judge(runs []suite.Report) []Spec {
 		for _, result := range run.Results {
 			s := byName[result.Name]
 			if s == nil {
-				s = &Spec{Spec: result.Spec, Tries: []Try{}}
+				s = &Spec{Spec: result.Spec, Tries: []Try{}, Evidence: []evidence.Bundle{}}
 				byName[result.Name] = s
 			}
 			s.add(i+1, result)

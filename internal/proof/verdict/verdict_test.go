@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/swdt-dev/swdt/internal/proof/evidence"
 	"github.com/swdt-dev/swdt/internal/proof/suite"
 	"github.com/swdt-dev/swdt/internal/proof/verdict"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -85,8 +86,14 @@ func report(t *testing.T) verdict.Report {
 	t.Helper()
 	r := verdict.Report{Cluster: "https://api" + evil, Kubernetes: "v1.36.3", Folder: t.TempDir(), Total: 9,
 		Selection: suite.Selection{Focus: []string{evil}}}
-	return r.Judged(runs(map[string]string{"[sig-a] a " + evil: "pf", "[sig-a] b": "ff", "[sig-b] c": "pp", "d": "ss",
+	r = r.Judged(runs(map[string]string{"[sig-a] a " + evil: "pf", "[sig-a] b": "ff", "[sig-b] c": "pp", "d": "ss",
 		"e": "nn"}), errors.New("ended: "+evil))
+	r.AddEvidence(map[string]evidence.Bundle{"[sig-a] b": {Run: 1, Folder: "run-1/evidence/1-b",
+		Files: []string{"evidence.txt", "../nodes.tar.gz"}, Causes: []string{"node win-1 was not Ready"},
+		Missing: []string{"logs of node win-2: no route to host"}}})
+	r.AddEvidence(map[string]evidence.Bundle{"[sig-a] b": {Run: 2, Folder: "javascript:alert(1)/" + evil,
+		Files: []string{"javascript:alert(2)", evil}, Causes: []string{evil}, Missing: []string{evil}}})
+	return r
 }
 
 func TestFilesAreHarmlessAndWhole(t *testing.T) {
@@ -98,11 +105,13 @@ func TestFilesAreHarmlessAndWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found := regexp.MustCompile(`(?i)<script|<img|<iframe|<link|<[^>]*\ssrc=|href=|@import|url\(|[\x00\x1b\x07]|\x{202e}`).
-		Find(page); found != nil {
+	forbidden := regexp.MustCompile(
+		`(?i)<script|<img|<iframe|<link|<[^>]*\ssrc=|href="[^r#]|@import|url\(|[\x00\x1b\x07]|\x{202e}`)
+	if found := forbidden.Find(page); found != nil {
 		t.Errorf("the page has %q", found)
 	}
-	for _, want := range []string{"flaky (1 of 2 failed)", "not run", "&lt;script&gt;", "prefers-color-scheme: dark"} {
+	for _, want := range []string{"flaky (1 of 2 failed)", "not run", "&lt;script&gt;", "prefers-color-scheme: dark",
+		`<a href="run-1/evidence/1-b/evidence.txt">`, `<a href="run-1/evidence/nodes.tar.gz">`} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -143,6 +152,9 @@ func TestTheTextIsHarmless(t *testing.T) {
 	}
 	if strings.ContainsAny(out.String(), "\x00\x1b\a\u202e") {
 		t.Errorf("%q", out.String())
+	}
+	if !strings.Contains(out.String(), "\nevidence: ") {
+		t.Errorf("the evidence is not named:\n%s", out.String())
 	}
 	if !strings.Contains(out.String(), "5 of 9 specs in 2 runs: 1 passed, 1 failed, 1 flaky, 1 skipped, 1 not run in ") {
 		t.Errorf("%s", out.String())

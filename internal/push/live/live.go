@@ -3,6 +3,7 @@
 //
 //   - live.go: from node files to the binaries and targets of a watch
 //   - remote.go: one node, its connection, and which failures are worth a retry
+//   - after.go: runs something after each pushed build, such as tests
 //   - narrator.go, event.go: the events for people, and for programs
 package live
 
@@ -35,6 +36,8 @@ type Options struct {
 	Parallel int
 	// Reporter returns the reporter of a node.
 	Reporter func(config.Document) ui.Reporter
+	// After runs something after each pushed build; nil: nothing is run.
+	After *After
 }
 
 // Watch is a watch that is ready to run.
@@ -162,6 +165,14 @@ func (w *Watch) Run(ctx context.Context, o node.Options, commands <-chan watch.C
 		remote.nodeOptions = o
 	}
 	w.plan.Commands, w.plan.Report = commands, report
+	if after := w.options.After; after != nil {
+		after.Begin(ctx)
+		defer after.End()
+		w.plan.Report = func(e watch.Event) {
+			report(e)
+			after.Report(e)
+		}
+	}
 	var err error
 	if w.plan.Notifier, err = watch.NewNotifier(); err != nil {
 		r.Debug("%v; looking now and then instead", err)

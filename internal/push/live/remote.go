@@ -80,11 +80,22 @@ func (r *Remote) Lost() <-chan struct{} {
 func (r *Remote) Push(ctx context.Context, order watch.Order) (any, error) {
 	options := r.watch.options.Push
 	options.Only, options.Force = order.Names, order.Force
-	options.Commit, options.Healthy = order.Commit, order.Healthy
+	options.Healthy = order.Healthy
+	options.Commit = func() bool {
+		r.interruptRun(ctx)
+		return order.Commit()
+	}
 	result, err := r.work(ctx, func(n *node.Node) (push.NodeResult, error) {
 		return push.Push(ctx, n, r.document, options, r.reporter)
 	})
 	return Result{result, order}, err
+}
+
+// interruptRun ends what runs after each push, since the node is about to change.
+func (r *Remote) interruptRun(ctx context.Context) {
+	if after := r.watch.options.After; after != nil {
+		after.Interrupt(ctx)
+	}
 }
 
 // prepare makes, ahead of time, the patch that a push of a component's new binary will
@@ -117,6 +128,7 @@ func (r *Remote) RollBack(ctx context.Context) (any, error) {
 			"pushes back")
 	}
 	options := push.Options{Holder: r.watch.options.Push.Holder}
+	r.interruptRun(ctx)
 	result, err := r.work(ctx, func(n *node.Node) (push.NodeResult, error) {
 		return push.Rollback(ctx, n, r.document, names, options, r.reporter)
 	})

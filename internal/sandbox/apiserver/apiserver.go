@@ -16,6 +16,7 @@
 //   - nodes get a pod that installs a pod network (nodes.go)
 //   - pods that name a node run if the cluster has kubelets, and answer exec (podhost.go)
 //   - evictions respect PodDisruptionBudgets (pods.go)
+//   - the output of a pod's containers is an annotation of the pod (pods.go)
 //   - deleting an object deletes the objects that it owns (store.go)
 //
 // There is no scheduler, and no other controller creates pods. Access follows the

@@ -3,6 +3,8 @@ package apiserver
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +13,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
+
+// logAnnotation has the output of all containers of a pod.
+const logAnnotation = "simulated.swdt.dev/log"
+
+// answerLog answers with the output of a pod's containers, which never print more.
+func (c *Cluster) answerLog(w http.ResponseWriter, r Request, container string) error {
+	resource, _ := c.resource("", "v1", "pods")
+	pod, ok := c.store.get(key{"pods", r.Namespace, r.Name})
+	if !ok {
+		return apierrors.NewNotFound(groupResource(resource), r.Name)
+	}
+	output, ok := texts(pod, "metadata", "annotations")[logAnnotation]
+	if !ok {
+		return apierrors.NewBadRequest(fmt.Sprintf("container %q in pod %q has printed nothing", container, r.Name))
+	}
+	w.Header().Set("Content-Type", "text/plain")
+	w.WriteHeader(http.StatusOK)
+	_, _ = io.WriteString(w, output) // the client may be gone
+	return nil
+}
 
 const budgets = "poddisruptionbudgets.policy"
 

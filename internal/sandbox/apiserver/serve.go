@@ -165,6 +165,9 @@ func (c *Cluster) answerResource(w http.ResponseWriter, r *http.Request, request
 	if request.Verb == "watch" {
 		return c.answerWatch(w, r, request, resource)
 	}
+	if resource.qualified() == "pods" && request.Subresource == "log" && request.Verb == "get" {
+		return c.answerLog(w, request, r.URL.Query().Get("container"))
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		return apierrors.NewRequestEntityTooLargeError("the request is too large")
