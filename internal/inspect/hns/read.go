@@ -17,12 +17,15 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/word"
 )
 
-// Read reads all objects of a node's Host Network Service. If the node has no such
-// service, the error is fault.ErrNotSupported.
-func Read(ctx context.Context, compute agentv1.ComputeClient) (State, error) {
+// Read reads the objects of these kinds of a node's Host Network Service; without kinds, it reads all
+// objects. If the node has no such service, the error is fault.ErrNotSupported.
+func Read(ctx context.Context, compute agentv1.ComputeClient, kinds ...platform.NetworkKind) (State, error) {
+	if len(kinds) == 0 {
+		kinds = []platform.NetworkKind{platform.HNSNetworks, platform.HNSEndpoints, platform.HNSLoadBalancers,
+			platform.HNSNamespaces}
+	}
 	documents := map[platform.NetworkKind][][]byte{}
-	for _, kind := range []platform.NetworkKind{platform.HNSNetworks, platform.HNSEndpoints, platform.HNSLoadBalancers,
-		platform.HNSNamespaces} {
+	for _, kind := range kinds {
 		reply, err := compute.Objects(ctx, &agentv1.ComputeRequest{Kind: word.Value[agentv1.ComputeKind](string(kind))})
 		if err != nil {
 			return State{}, err // the error names the attempted operation

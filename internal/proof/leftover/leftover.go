@@ -1,13 +1,15 @@
-// Package leftover removes the namespaces that runs of e2e.test have made and not removed, since they
-// were interrupted or killed.
+// Package leftover removes the namespaces that runs of e2e.test and of swdt itself have made and not
+// removed, since they were interrupted or killed.
 //
 //   - leftover.go: the record of a run, and the records of runs that have ended
-//   - namespaces.go: the namespaces of one run
+//   - namespaces.go: the namespaces of one run of e2e.test
+//   - own.go: the namespace of one run of swdt itself
 //
 // e2e.test labels each namespace that it makes with e2e-run and an ID that it chooses when it starts. It
 // prints the ID before it makes a namespace, into a file that swdt has named in a record before the start.
 // So at every moment, a record leads to the namespaces. A record has a lock, which swdt and e2e.test both
-// hold; a lock that is free belongs to a run that has ended.
+// hold; a lock that is free belongs to a run that has ended. swdt chooses the name of its own namespace,
+// and writes it into the record before it makes the namespace.
 package leftover
 
 import (
@@ -56,34 +58,47 @@ func Open(folder string) (*Store, error) {
 	return &Store{folder: folder}, nil
 }
 
-// Run is one run of e2e.test.
+// Run is one run of e2e.test, or of swdt itself.
 type Run struct {
 	Server string    `json:"server"` // the API server's URL
-	Output string    `json:"output"` // the file with the output of e2e.test
+	Output string    `json:"output"` // the file with the output of e2e.test; "" for a run of swdt itself
 	Begun  time.Time `json:"begun"`
 	// ID is the value of the label e2e-run; "" until swdt has read it from the output.
 	ID string `json:"id"`
+	// Namespace is the namespace of a run of swdt itself; "" for a run of e2e.test.
+	Namespace string `json:"namespace"`
 
 	path string
 	lock *os.File
 }
 
-// Begin records a run that is about to start.
+// Begin records a run of e2e.test that is about to start.
 func (s *Store) Begin(server, output string) (*Run, error) {
-	random := make([]byte, 8)
-	_, _ = rand.Read(random) // never fails
-	path := filepath.Join(s.folder, hex.EncodeToString(random))
+	return s.begin(Run{Server: server, Output: output})
+}
+
+// begin records a run with these fields.
+func (s *Store) begin(run Run) (*Run, error) {
+	path := filepath.Join(s.folder, randomHex(8))
 	lock, err := localfile.Claim(path + lockEnd)
 	if err != nil {
 		return nil, fmt.Errorf("record the run: %w", err)
 	}
-	r := &Run{Server: server, Output: output, Begun: time.Now(), path: path, lock: lock}
+	r := &run
+	r.Begun, r.path, r.lock = time.Now(), path, lock
 	if err := r.save(); err != nil {
 		lock.Close()
 		_ = os.Remove(path + lockEnd)
 		return nil, fmt.Errorf("record the run: %w", err)
 	}
 	return r, nil
+}
+
+// randomHex returns random bytes in hexadecimal.
+func randomHex(bytes int) string {
+	random := make([]byte, bytes)
+	_, _ = rand.Read(random) // never fails
+	return hex.EncodeToString(random)
 }
 
 // Lock returns the lock of the run, for e2e.test to hold it, too.
@@ -110,6 +125,9 @@ func (r *Run) End(ctx context.Context, c *cluster.Cluster) ([]string, error) {
 
 // clean removes the namespaces of the run.
 func (r *Run) clean(ctx context.Context, c *cluster.Cluster) ([]string, error) {
+	if r.Namespace != "" {
+		return removeOwn(ctx, c, r.Namespace, r.Begun)
+	}
 	if r.ID == "" {
 		id, err := suite.RunID(r.Output)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -169,3 +169,75 @@ func TestAPlantedRecordSelectsNothing(t *testing.T) {
 		t.Errorf("removed %q, asked for %q", removed, w.deleted)
 	}
 }
+
+// own returns a namespace as a run of swdt itself makes it.
+func own(name string, change ...func(*corev1.Namespace)) *corev1.Namespace {
+	n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name),
+		CreationTimestamp: metav1.Now(), Labels: map[string]string{leftover.OwnLabel: name}}}
+	for _, c := range change {
+		c(n)
+	}
+	return n
+}
+
+func TestTheNamespaceOfAKilledRunOfSwdtIsRemoved(t *testing.T) {
+	w := newWorld(t, namespace("pods-1", id))
+	s, folder := store(t)
+	r, err := s.BeginOwn("https://api")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Clientset().(*fake.Clientset).Tracker().Add(own(r.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	if removed := s.Tidy(t.Context(), w.Cluster, ui.Discard{}); len(removed) > 0 {
+		t.Errorf("the namespace of a run that still works was removed: %q", removed)
+	}
+	if err := r.Lock().Close(); err != nil { // as the end of its process does
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{r.Namespace}, s.Tidy(t.Context(), w.Cluster, ui.Discard{})); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{r.Namespace + " uid-" + r.Namespace}, w.deleted); diff != "" {
+		t.Errorf("the deletions with their UIDs (-want +got)\n%s", diff)
+	}
+	empty(t, folder)
+}
+
+// A namespace that only has the name of a run's is not removed, and neither is one that a planted record names.
+func TestNamespacesOfOthersStay(t *testing.T) {
+	for name, change := range map[string]func(*corev1.Namespace){
+		"no label":         func(n *corev1.Namespace) { n.Labels = nil },
+		"another's label":  func(n *corev1.Namespace) { n.Labels[leftover.OwnLabel] = "swdt-scale-0123456789" },
+		"older":            func(n *corev1.Namespace) { n.CreationTimestamp = metav1.NewTime(time.Now().Add(-9 * time.Hour)) },
+		"already removed":  func(n *corev1.Namespace) { n.DeletionTimestamp = &n.CreationTimestamp },
+		"without identity": func(n *corev1.Namespace) { n.UID = "" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			s, folder := store(t)
+			r, err := s.BeginOwn("https://api")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Clientset().(*fake.Clientset).Tracker().Add(own(r.Namespace, change)); err != nil {
+				t.Fatal(err)
+			}
+			removed, err := r.End(t.Context(), w.Cluster)
+			if err != nil || len(removed) > 0 || len(w.deleted) > 0 {
+				t.Errorf("removed %q, asked for %q: %v", removed, w.deleted, err)
+			}
+			empty(t, folder)
+		})
+	}
+	w := newWorld(t, own("kube-system"))
+	s, folder := store(t)
+	text := `{"server":"https://api","namespace":"kube-system","begun":"` + time.Now().Format(time.RFC3339) + `"}`
+	if err := os.WriteFile(filepath.Join(folder, "planted.json"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if removed := s.Tidy(t.Context(), w.Cluster, ui.Discard{}); len(removed) > 0 || len(w.deleted) > 0 {
+		t.Errorf("removed %q, asked for %q", removed, w.deleted)
+	}
+}

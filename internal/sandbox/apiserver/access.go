@@ -125,6 +125,9 @@ func forbidden(r Request) error {
 // stored object, or nil for a new object. admit must not call the store, since call.change calls
 // admit while the store is locked.
 func (c *Cluster) admit(r Request, before, o object) error {
+	if r.Group == "" && r.Resource == "services" && before == nil {
+		c.giveClusterIP(o)
+	}
 	if r.Group != "" || r.Resource != "nodes" {
 		return nil
 	}

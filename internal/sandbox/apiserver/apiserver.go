@@ -16,6 +16,7 @@
 //   - nodes get a pod that installs a pod network (nodes.go)
 //   - evictions respect PodDisruptionBudgets (pods.go)
 //   - deleting an object deletes the objects that it owns (store.go)
+//   - Services get a cluster IP, and deleting a namespace deletes its objects (services.go)
 //
 // There is no scheduler, and no other controller creates pods. Access follows the
 // rules that kubeadm sets up (access.go); there are no RBAC objects. Lists are never
@@ -93,6 +94,7 @@ type Cluster struct {
 	hook      func(Request) Verdict
 	requests  []Request
 	resources []Resource
+	services  int // the number of Services that got a cluster IP
 	store     *store
 }
 
