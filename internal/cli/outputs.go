@@ -24,6 +24,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/node/transfer/patchfile"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/proof/readiness"
+	"github.com/swdt-dev/swdt/internal/proof/scale"
 	"github.com/swdt-dev/swdt/internal/proof/trial"
 	"github.com/swdt-dev/swdt/internal/proof/verdict"
 	"github.com/swdt-dev/swdt/internal/push"
@@ -152,6 +153,11 @@ func outputs() map[string]output {
 		"readiness list":   {document: readiness.List{}, wide: true},
 		"readiness run":    {document: readiness.Report{}, wide: true},
 		"readiness report": {document: readiness.Report{}, wide: true},
+
+		"scale run": {document: scale.Report{}, wide: true,
+			modes: []mode{{flags: "--dry-run", document: scale.Plan{}}}},
+		"scale report":  {document: scale.Report{}, wide: true},
+		"scale compare": {document: scale.Comparison{}, wide: true},
 
 		"config init":     yaml,
 		"config schema":   json,

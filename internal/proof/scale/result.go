@@ -160,10 +160,11 @@ func spread(all []time.Duration) Spread {
 func (p *NodePhase) judge(entries []entry, spans []span, final time.Time, slow time.Duration) {
 	var took, resolution []time.Duration
 	var last time.Time
+	var faults []Fault
 	for i, e := range entries {
 		s := spans[i]
 		if s.by.IsZero() {
-			p.fault(Fault{Service: e.name, Address: e.vip.String(), Problem: p.problem()})
+			faults = append(faults, Fault{Service: e.name, Address: e.vip.String(), Problem: p.problem()})
 			continue
 		}
 		time := max(s.by.Sub(e.written), 0)
@@ -178,9 +179,11 @@ func (p *NodePhase) judge(entries []entry, spans []span, final time.Time, slow t
 		}
 		// A time counts as slow only if the Service was certainly not programmed before.
 		if certain := since.Sub(e.written); slow > 0 && certain > slow {
-			p.fault(Fault{Service: e.name, Address: e.vip.String(), Problem: Slow, Seconds: time.Seconds()})
+			faults = append(faults, Fault{Service: e.name, Address: e.vip.String(), Problem: Slow, Seconds: time.Seconds()})
 		}
 	}
+	slices.SortFunc(faults, func(a, b Fault) int { return cmp.Compare(a.Service, b.Service) })
+	p.FaultCount, p.Faults = len(faults), append(p.Faults, faults[:min(len(faults), maxFaults)]...)
 	p.Programmed = len(took)
 	p.Time, p.Resolution = spread(took), spread(resolution)
 	if p.Programmed == p.Services && p.Services > 0 {
@@ -193,13 +196,6 @@ func (p *NodePhase) problem() string {
 		return Left
 	}
 	return Missing
-}
-
-func (p *NodePhase) fault(f Fault) {
-	p.FaultCount++
-	if len(p.Faults) < maxFaults {
-		p.Faults = append(p.Faults, f)
-	}
 }
 
 // specify finds out more about the Services that were not programmed, with the load balancers that HNS
