@@ -181,7 +181,7 @@ func (s *session) connectAll(ctx context.Context, targets *[]scale.Target) (hang
 		})
 	for _, result := range results {
 		if result.Err == nil {
-			*targets = append(*targets, scale.Target{Name: result.Node, Node: result.Value})
+			*targets = append(*targets, scale.Target{Name: result.Name(), Node: result.Value})
 		}
 	}
 	return func() {

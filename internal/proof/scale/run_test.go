@@ -107,6 +107,7 @@ func (w *world) namespaces(t *testing.T) (names []string, services int) {
 }
 
 func TestAllServicesAreProgrammedAndRemoved(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	report, err := scale.Run(t.Context(), w.Cluster, options(t, w))
 	if err != nil {
@@ -151,19 +152,20 @@ func TestAllServicesAreProgrammedAndRemoved(t *testing.T) {
 
 // The planted faults, and only these, are found.
 func TestPlantedFaultsAreFound(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(service string) proxier.Fault {
 		switch service {
 		case "service-00007":
 			return proxier.Fault{Never: true}
 		case "service-00011":
-			return proxier.Fault{After: 1200 * time.Millisecond}
+			return proxier.Fault{After: 2500 * time.Millisecond}
 		case "service-00013":
 			return proxier.Fault{Stays: true}
 		}
 		return proxier.Fault{}
 	})
 	o := options(t, w)
-	o.Slow, o.Load.Changes = 900*time.Millisecond, 0
+	o.Slow, o.Wait, o.Load.Changes = 1500*time.Millisecond, 3*time.Second, 0
 	report, err := scale.Run(t.Context(), w.Cluster, o)
 	var failed *scale.FailedError
 	if !errors.As(err, &failed) {
@@ -184,6 +186,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 
 // After Ctrl-C, nothing is left; after kill -9, nothing is left after the next command.
 func TestNothingIsLeft(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(string) proxier.Fault { return proxier.Fault{Never: true} })
 	o := options(t, w)
 	o.Wait = time.Minute
