@@ -137,23 +137,23 @@ func (m *proxyMetrics) take(name string, labels map[string]string, value float64
 
 // settled reports whether kube-proxy has programmed all that it knows of: no change is pending, and the
 // last sync ended after the last change was queued, in each IP family. It returns the end of the latest
-// of these syncs, by the node's clock.
-func (m proxyMetrics) settled() (at time.Time, ok bool) {
+// of these syncs, and the time when the last change was queued, in seconds since 1970, by the node's clock.
+func (m proxyMetrics) settled() (at time.Time, queued float64, ok bool) {
 	latest := 0.0
 	for _, f := range m.families {
 		if !f.hasQueued || f.queued == 0 { // no change was ever queued in this family
 			continue
 		}
 		if f.services+f.endpoints > 0 || !f.hasSynced || f.synced < f.queued {
-			return time.Time{}, false
+			return time.Time{}, 0, false
 		}
-		latest = max(latest, f.synced)
+		latest, queued = max(latest, f.synced), max(queued, f.queued)
 	}
 	if latest == 0 || latest > math.MaxInt32*1000.0 {
-		return time.Time{}, false
+		return time.Time{}, 0, false
 	}
 	seconds, part := math.Modf(latest)
-	return time.Unix(int64(seconds), int64(part*1e9)), true
+	return time.Unix(int64(seconds), int64(part*1e9)), queued, true
 }
 
 // pending returns the numbers of changes of Services and of endpoints that the next sync will program.

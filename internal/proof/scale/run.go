@@ -98,7 +98,7 @@ func Run(ctx context.Context, c *cluster.Cluster, o Options) (report Report, err
 		return w.report, err
 	}
 	defer interrupt.AllowTime(ctx, leftover.Limit+5*time.Second)()
-	w.report.Leftovers = append(w.report.Leftovers, o.Records.Tidy(ctx, c, w.r)...)
+	w.report.Leftovers = append(w.report.Leftovers, w.Records.Tidy(ctx, c, w.r)...)
 	err = w.measure(ctx)
 	w.report.Seconds = time.Since(w.report.Begin).Seconds()
 	for _, n := range w.nodes {

@@ -138,13 +138,16 @@ func (w *watcher) askMetrics(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.metrics, w.hasMetrics = metrics, true
-	at, settled := metrics.settled()
+	at, queued, settled := metrics.settled()
 	at = at.Add(-w.offset)
 	switch {
 	case !settled:
 		w.settled = time.Time{}
-	case w.complete && w.settled.IsZero() && at.After(final.Add(-clockTolerance)):
-		w.settled = at
+	case w.settled.IsZero() || queued != w.queued: // a later sync without a change does not count
+		w.settled, w.queued = at, queued
+	}
+	if !w.complete || w.settled.Before(final.Add(-clockTolerance)) {
+		w.settled = time.Time{}
 	}
 }
 

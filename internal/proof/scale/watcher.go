@@ -23,6 +23,8 @@ const (
 	// clockTolerance is how much earlier than its last write a phase can be programmed, by a clock that is
 	// compared over the network.
 	clockTolerance = time.Second
+	// reportInterval is the shortest time between two reports of the progress.
+	reportInterval = 5 * time.Second
 	// maxFailures bounds the kinds of failures that are kept, and maxMessage a message, in characters.
 	maxFailures, maxMessage = 50, 300
 )
@@ -43,6 +45,7 @@ type watcher struct {
 	cost      tally
 	r         ui.Reporter
 	begun     time.Time
+	reported  time.Time  // when the progress was last reported; only look uses it
 	sampling  sync.Mutex // is held during a sample
 
 	mu         sync.Mutex
@@ -55,6 +58,7 @@ type watcher struct {
 	metrics    proxyMetrics
 	hasMetrics bool
 	settled    time.Time // kube-proxy programmed all of the phase; zero: not yet, or unknown
+	queued     float64   // the time of kube-proxy's last change at that time, by the node's clock
 	hnsPID     uint32    // 0: unknown
 	proxy      consumer
 	hns        consumer
@@ -155,7 +159,12 @@ func (w *watcher) looks(took time.Duration, ok bool) {
 	w.looked = ok
 }
 
+// report reports the progress, now and then.
 func (w *watcher) report() {
+	if time.Since(w.reported) < reportInterval {
+		return
+	}
+	w.reported = time.Now()
 	phase, written, programmed := w.board.counts(w)
 	w.r.Step("%s: %d of %d written Services are programmed", phase, programmed, written)
 }
