@@ -11,7 +11,7 @@ import (
 const (
 	chartWidth, chartHeight = 720.0, 180.0
 	chartLeft, chartBottom  = 60.0, 24.0
-	chartTop, chartRight    = 10.0, 10.0
+	chartTop, chartRight    = 10.0, 26.0
 )
 
 // curve is one line of a chart.

@@ -23,6 +23,10 @@ const (
 	lbFailures       = "kubeproxy_sync_proxy_rules_winkernel_lb_" // Kubernetes 1.37 and newer
 )
 
+// syncTolerance is how much earlier than the change that started it a sync may seem to have begun, in
+// seconds: kube-proxy measures a sync and its end at slightly different moments.
+const syncTolerance = 0.05
+
 // maxFamilies bounds the number of label values that are kept: a node may send any.
 const maxFamilies = 64
 
@@ -37,6 +41,7 @@ type family struct {
 	queued, synced            float64
 	services, endpoints       float64 // changes that the next sync will program
 	syncs, syncSeconds        float64
+	took                      float64             // by the last sync, in seconds; 0: unknown
 	buckets                   map[float64]float64 // the number of syncs that took at most this many seconds
 	hasQueued, hasSynced, any bool
 }
@@ -135,8 +140,23 @@ func (m *proxyMetrics) take(name string, labels map[string]string, value float64
 	}
 }
 
-// settled reports whether kube-proxy has programmed all that it knows of: no change is pending, and the
-// last sync ended after the last change was queued, in each IP family. It returns the end of the latest
+// follow takes over from the metrics at an earlier moment how long the last sync took.
+func (m proxyMetrics) follow(earlier proxyMetrics) {
+	for name, f := range m.families {
+		was := earlier.families[name]
+		switch {
+		case was == nil:
+		case f.syncs == was.syncs:
+			f.took = was.took
+		case f.syncs == was.syncs+1:
+			f.took = max(f.syncSeconds-was.syncSeconds, 0)
+		}
+	}
+}
+
+// settled reports whether kube-proxy has programmed all that it knows of, in each IP family: no change is
+// pending, and the last sync ended after the last change was queued. It also must have begun after that, if
+// its duration is known: kube-proxy takes pending changes over when a sync begins. settled returns the end of the latest
 // of these syncs, and the time when the last change was queued, in seconds since 1970, by the node's clock.
 func (m proxyMetrics) settled() (at time.Time, queued float64, ok bool) {
 	latest := 0.0
@@ -144,7 +164,8 @@ func (m proxyMetrics) settled() (at time.Time, queued float64, ok bool) {
 		if !f.hasQueued || f.queued == 0 { // no change was ever queued in this family
 			continue
 		}
-		if f.services+f.endpoints > 0 || !f.hasSynced || f.synced < f.queued {
+		if f.services+f.endpoints > 0 || !f.hasSynced || f.synced < f.queued ||
+			f.took > syncTolerance && f.synced-f.took < f.queued-syncTolerance {
 			return time.Time{}, 0, false
 		}
 		latest, queued = max(latest, f.synced), max(queued, f.queued)

@@ -60,6 +60,27 @@ func TestMetricsOfKubeProxy(t *testing.T) {
 	}
 }
 
+// A sync that began before the last change was queued has not programmed it, although kube-proxy's
+// counters of pending changes are 0 as soon as the next sync begins.
+func TestASyncThatBeganBeforeTheLastChange(t *testing.T) {
+	before := parsed(t, `count{ip_family="IPv4"} 5`, `count{ip_family="IPv4"} 4`, "} 12.5", "} 2.5")
+	during := parsed(t)
+	during.follow(before) // the last sync took 10 s, and the change came 2.5 s before its end
+	if at, _, ok := during.settled(); ok {
+		t.Errorf("settled at %v", at)
+	}
+	after := parsed(t, `count{ip_family="IPv4"} 5`, `count{ip_family="IPv4"} 6`, "} 12.5", "} 14.5")
+	after.follow(during) // 2 s
+	if _, _, ok := after.settled(); !ok {
+		t.Error("not settled after the next sync")
+	}
+	later := parsed(t, `count{ip_family="IPv4"} 5`, `count{ip_family="IPv4"} 6`, "} 12.5", "} 14.5")
+	later.follow(after)
+	if _, _, ok := later.settled(); !ok {
+		t.Error("not settled when nothing has changed")
+	}
+}
+
 func TestUnsettledMetrics(t *testing.T) {
 	for name, replace := range map[string][]string{
 		"a change is pending":      {`service_changes_pending{ip_family="IPv4"} 0`, `service_changes_pending{ip_family="IPv4"} 2`},

@@ -137,6 +137,7 @@ func (w *watcher) askMetrics(ctx context.Context) {
 	_, final := w.board.writes()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	metrics.follow(w.metrics)
 	w.metrics, w.hasMetrics = metrics, true
 	at, queued, settled := metrics.settled()
 	at = at.Add(-w.offset)
