@@ -50,7 +50,7 @@ read on the node. Another proxy may have none; HNS shows its work too.
 The results are in the folder --out: results.json, and report.html with curves. The
 exit code is 0 if all was programmed and removed, 5 if a node makes no progress for
 --wait, if a Service took longer than --slow, or if kube-proxy ended, and 1 if the
-run did not come to its end. After Ctrl-C the namespace is removed; the next run
+run itself failed. After Ctrl-C the namespace is removed; the next run
 removes that of one that was killed.`,
 		Example: examples(
 			"scale run", "2,000 Services with 5,000 endpoints",

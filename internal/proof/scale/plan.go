@@ -12,7 +12,7 @@ import (
 // Plan has the objects that a run would make.
 type Plan struct {
 	Cluster string `json:"cluster"` // the API server's URL
-	// Namespace is the namespace's name; its end is random, and stands as ….
+	// Namespace is the namespace's name; its random end is written as ….
 	Namespace string `json:"namespace"`
 	Load      Load   `json:"load"`
 	// Others is the number of Services in the cluster, which a run leaves alone.

@@ -12,7 +12,7 @@ import (
 const (
 	Programmed = "programmed" // all nodes programmed all Services in time, and removed them
 	Failed     = "failed"     // a Service was not programmed, or too slowly, or kube-proxy was restarted
-	Incomplete = "incomplete" // the run did not come to its end
+	Incomplete = "incomplete" // the run itself failed, or was interrupted
 )
 
 // The problems of a Service on a node.
@@ -37,7 +37,7 @@ const maxFaults = 100
 // Report is the result of a run.
 type Report struct {
 	Result     string    `json:"result"` // programmed, failed or incomplete
-	Error      string    `json:"error"`  // why the run did not come to its end; "" if it did
+	Error      string    `json:"error"`  // the failure of the run itself; "" if there is none
 	Cluster    string    `json:"cluster"`
 	Kubernetes string    `json:"kubernetes"` // the API server's version
 	Namespace  string    `json:"namespace"`
@@ -124,7 +124,7 @@ func compareFailures(a, b Failure) int {
 	return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Source, b.Source), cmp.Compare(a.Message, b.Message))
 }
 
-// Cost is what watching a node took.
+// Cost is the cost of watching a node.
 type Cost struct {
 	Calls int   `json:"calls"` // of the agent
 	Bytes int64 `json:"bytes"` // of the agent's replies, before compression
@@ -224,7 +224,7 @@ func (r Report) Failure() error {
 	return &IncompleteError{Why: r.Error}
 }
 
-// judged returns the report with its verdict. err is the reason why the run did not come to its end.
+// judged returns the report with its verdict. err is the failure of the run itself.
 func (r Report) judged(err error) Report {
 	r.Result = Programmed
 	for _, n := range r.Nodes {
@@ -245,9 +245,9 @@ type FailedError struct{}
 
 func (e *FailedError) Error() string { return "a node did not program all Services in time" }
 
-// IncompleteError reports that a run did not come to its end.
+// IncompleteError reports that a run itself failed, or was interrupted.
 type IncompleteError struct{ Why string }
 
 func (e *IncompleteError) Error() string {
-	return fmt.Sprintf("the run did not come to its end: %s", cmp.Or(e.Why, "it was ended"))
+	return fmt.Sprintf("the run itself failed: %s", cmp.Or(e.Why, "it was ended"))
 }

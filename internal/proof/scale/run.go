@@ -84,7 +84,7 @@ type run struct {
 
 // Run measures the nodes. It removes all that it has made, also if it fails or ctx ends, and writes the
 // results into o.Folder. The error is a *FailedError if a node did not program all Services in time. Any
-// other error means that the run did not come to its end; if nothing was made, the report has no folder.
+// other error means that the run itself failed; if nothing was made, the report has no folder.
 func Run(ctx context.Context, c *cluster.Cluster, o Options) (report Report, err error) {
 	o = o.completed()
 	w := &run{Options: o, c: c, r: o.Reporter(""), phases: map[*watcher][]NodePhase{}}

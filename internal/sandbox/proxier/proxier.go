@@ -37,7 +37,7 @@ const (
 	defaultMinSync = time.Second
 )
 
-// Fault is what goes wrong with a Service.
+// Fault selects the faults of the proxier for one Service.
 type Fault struct {
 	Never bool          // it is never programmed
 	After time.Duration // it is programmed this long after it was first seen
@@ -52,7 +52,7 @@ type Options struct {
 	MinSync time.Duration
 	// Write is how long each write to HNS takes.
 	Write time.Duration
-	// Fault returns what goes wrong with a Service, by its name; nil: nothing.
+	// Fault returns the faults for a Service, by its name; nil: there are none.
 	Fault func(service string) Fault
 }
 
