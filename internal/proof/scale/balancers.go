@@ -10,7 +10,6 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/inspect/hns"
-	"github.com/swdt-dev/swdt/internal/platform"
 )
 
 // balancers reads the load balancers of a node for the Services of a run. It reads the endpoints, of
@@ -23,13 +22,13 @@ type balancers struct {
 // read returns the sorted addresses of the endpoints of each load balancer with an address for which ours
 // returns true. An endpoint that HNS does not have counts as the zero address.
 func (b *balancers) read(ctx context.Context, ours func(netip.Addr) bool) (map[netip.Addr][]netip.Addr, error) {
-	state, err := hns.Read(ctx, b.compute, platform.HNSLoadBalancers)
+	all, err := hns.ReadLoadBalancers(ctx, b.compute)
 	if err != nil {
 		return nil, err
 	}
 	found := map[netip.Addr][]string{}
 	complete := true
-	for _, l := range state.LoadBalancers {
+	for _, l := range all {
 		if !slices.ContainsFunc(l.Ports, isServicePort) {
 			continue
 		}
@@ -57,12 +56,12 @@ func isServicePort(p hns.PortMapping) bool { return p.Protocol == "tcp" && p.Ext
 
 // learn reads the addresses of all endpoints.
 func (b *balancers) learn(ctx context.Context) error {
-	state, err := hns.Read(ctx, b.compute, platform.HNSEndpoints)
+	all, err := hns.ReadEndpoints(ctx, b.compute)
 	if err != nil {
 		return err
 	}
-	b.known = make(map[string]netip.Addr, len(state.Endpoints))
-	for _, e := range state.Endpoints {
+	b.known = make(map[string]netip.Addr, len(all))
+	for _, e := range all {
 		if address, err := netip.ParseAddr(e.IP()); err == nil {
 			b.known[e.ID] = address
 		}

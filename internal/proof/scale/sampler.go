@@ -6,7 +6,7 @@ import (
 	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/wire/layout"
+	"github.com/swdt-dev/swdt/internal/node"
 )
 
 const (
@@ -108,7 +108,7 @@ func (w *watcher) keep(all []*agentv1.Process, now time.Time, elapsed time.Durat
 	s.HNSCores = w.hns.take(selected(all, func(p *agentv1.Process) bool {
 		return w.hnsPID != 0 && p.GetPid() == w.hnsPID
 	}), elapsed)
-	s.AgentCores = w.agent.take(selected(all, isAgent), elapsed)
+	s.AgentCores = w.agent.take(selected(all, node.IsAgent), elapsed)
 	s.ProxyMemoryBytes, s.ProxyHandles = w.proxy.memory, w.proxy.handles
 	w.memory = max(w.memory, s.ProxyMemoryBytes)
 	w.handles = max(w.handles, s.ProxyHandles)
@@ -154,12 +154,6 @@ func (w *watcher) askMetrics(ctx context.Context) {
 
 func (w *watcher) isProxy(p *agentv1.Process) bool {
 	return strings.EqualFold(strings.TrimSuffix(strings.ToLower(p.GetName()), ".exe"), w.Proxy)
-}
-
-// isAgent reports whether a process is an agent of swdt.
-func isAgent(p *agentv1.Process) bool {
-	return strings.EqualFold(p.GetName(), layout.AgentName) ||
-		strings.HasPrefix(strings.ToLower(p.GetImage()), strings.ToLower(layout.Agents+`\`))
 }
 
 func selected(all []*agentv1.Process, is func(*agentv1.Process) bool) (some []*agentv1.Process) {
