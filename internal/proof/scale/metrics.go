@@ -38,12 +38,12 @@ type proxyMetrics struct {
 
 // family has the metrics of one IP family. Times are in seconds since 1970, by the node's clock.
 type family struct {
-	queued, synced            float64
-	services, endpoints       float64 // changes that the next sync will program
-	syncs, syncSeconds        float64
-	took                      float64             // by the last sync, in seconds; 0: unknown
-	buckets                   map[float64]float64 // the number of syncs that took at most this many seconds
-	hasQueued, hasSynced, any bool
+	queued, synced       float64
+	services, endpoints  float64 // changes that the next sync will program
+	syncs, syncSeconds   float64
+	took                 float64             // by the last sync, in seconds; 0: unknown
+	buckets              map[float64]float64 // the number of syncs that took at most this many seconds
+	hasQueued, hasSynced bool
 }
 
 // parseMetrics reads the text of kube-proxy's metrics, and ignores all that it does not know. It returns

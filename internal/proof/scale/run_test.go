@@ -3,6 +3,7 @@ package scale_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -150,36 +151,63 @@ func TestAllServicesAreProgrammedAndRemoved(t *testing.T) {
 	}
 }
 
+// faults returns the problems of a report by their phase.
+func faults(r scale.Report) map[string][]string {
+	all := map[string][]string{}
+	for _, p := range r.Nodes[0].Phases {
+		for _, f := range p.Faults {
+			all[p.Phase] = append(all[p.Phase], f.Service+" "+f.Problem)
+		}
+	}
+	return all
+}
+
 // The planted faults, and only these, are found.
 func TestPlantedFaultsAreFound(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(service string) proxier.Fault {
-		switch service {
-		case "service-00007":
-			return proxier.Fault{Never: true}
-		case "service-00011":
-			return proxier.Fault{After: 2500 * time.Millisecond}
-		case "service-00013":
-			return proxier.Fault{Stays: true}
-		}
-		return proxier.Fault{}
+		return proxier.Fault{Never: service == "service-00007", Stays: service == "service-00013"}
 	})
+	later := time.Now().Add(time.Minute).UTC()
+	w.node.Put(`C:\var\log\kube-proxy\kube-proxy.log`, fmt.Appendf(nil, "E%s 1 a.go:1] \"An old error\"\n"+
+		"E%[2]s 1 proxier.go:487] \"Endpoint deletion failed\" ip=\"198.18.0.1\"\n"+
+		"I%[2]s 1 proxier.go:1] \"Syncing\"\n"+
+		"E%[2]s 1 proxier.go:487] \"Endpoint deletion failed\" ip=\"198.18.0.2\"\n",
+		later.Add(-time.Hour).Format("0102 15:04:05.000000"), later.Format("0102 15:04:05.000000")))
 	o := options(t, w)
-	o.Slow, o.Wait, o.Load.Changes = 1500*time.Millisecond, 3*time.Second, 0
+	o.Wait, o.Load.Changes = 3*time.Second, 0
 	report, err := scale.Run(t.Context(), w.Cluster, o)
 	var failed *scale.FailedError
 	if !errors.As(err, &failed) {
 		t.Fatal(err)
 	}
-	got := map[string][]string{}
-	for _, p := range report.Nodes[0].Phases {
-		for _, f := range p.Faults {
-			got[p.Phase] = append(got[p.Phase], f.Service+" "+f.Problem)
-		}
+	want := map[string][]string{scale.Create: {"service-00007 missing"}, scale.Remove: {"service-00013 left"}}
+	if diff := cmp.Diff(want, faults(report)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
-	want := map[string][]string{scale.Create: {"service-00007 missing", "service-00011 slow"},
-		scale.Remove: {"service-00013 left"}}
-	if diff := cmp.Diff(want, got); diff != "" {
+	logged := []scale.Failure{{Source: scale.FromLog, Message: "Endpoint deletion failed", Count: 2}}
+	if diff := cmp.Diff(logged, report.Nodes[0].Failures); diff != "" {
+		t.Errorf("the errors (-want +got)\n%s", diff)
+	}
+}
+
+// The slow Service, and no other, is found.
+func TestASlowServiceIsFound(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(service string) proxier.Fault {
+		if service == "service-00011" {
+			return proxier.Fault{After: 5 * time.Second}
+		}
+		return proxier.Fault{}
+	})
+	o := options(t, w)
+	o.Wait, o.Slow, o.Load.Changes = time.Minute, 2*time.Second, 0
+	report, err := scale.Run(t.Context(), w.Cluster, o)
+	var failed *scale.FailedError
+	if !errors.As(err, &failed) {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string][]string{scale.Create: {"service-00011 slow"}}, faults(report)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
