@@ -72,7 +72,8 @@ func (a *app) sandboxUpCommand() *cobra.Command {
 		"the stand-in for Windows: "+strings.Join(sandbox.Drivers(), " or "))
 	cmd.Flags().StringVar(&o.Shell, "shell", "", "default shell of its SSH server: cmd or powershell (default cmd)")
 	cmd.Flags().BoolVar(&o.Cluster, "cluster", false, "a Kubernetes control plane too, for the node to join")
-	cmd.Flags().BoolVar(&o.KubeProxy, "kube-proxy", false, "a stand-in for kube-proxy on a simulated node with --cluster too")
+	cmd.Flags().BoolVar(&o.KubeProxy, "kube-proxy", false,
+		"a stand-in for kube-proxy on a simulated node with --cluster too")
 	cmd.Flags().IntVar(&o.Pods, "pods", 0, "`number` of pods that a simulated node runs (default 1)")
 	cmd.Flags().IntVar(&o.Port, "port", 0, "`port` to listen on (default a free one)")
 	must(cmd.RegisterFlagCompletionFunc("driver", cobra.FixedCompletions(sandbox.Drivers(),

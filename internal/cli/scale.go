@@ -59,7 +59,9 @@ none. The exit code is 5 if a value is worse in the second run.`,
 			"scale compare before after --tolerance 50", ""),
 		Args:              arguments(cobra.ExactArgs(2)),
 		ValidArgsFunction: completeFiles,
-		RunE:              func(_ *cobra.Command, args []string) error { return a.runScaleCompare(args[0], args[1], tolerance) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.runScaleCompare(args[0], args[1], tolerance)
+		},
 	}
 	cmd.Flags().Float64Var(&tolerance, "tolerance", tolerance, "`percent` by which a value may grow")
 	return cmd

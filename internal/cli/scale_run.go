@@ -65,15 +65,18 @@ removes that of one that was killed.`,
 	o.cluster.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.IntVar(&o.run.Load.Services, "services", scale.DefaultServices, "`number` of Services")
-	flags.IntVar(&o.run.Load.Endpoints, "endpoints", scale.DefaultEndpoints, "`number` of endpoints of all Services together")
+	flags.IntVar(&o.run.Load.Endpoints, "endpoints", scale.DefaultEndpoints,
+		"`number` of endpoints of all Services together")
 	flags.IntVar(&o.run.Load.Changes, "changes", 0, fmt.Sprintf(
-		"`number` of Services of which an endpoint is replaced\n(default %d, or all of fewer Services)", scale.DefaultChanges))
+		"`number` of Services of which an endpoint is replaced\n(default %d, or all of fewer Services)",
+		scale.DefaultChanges))
 	flags.StringVar(&o.run.Load.Range, "range", scale.DefaultRange, "`prefix` of the addresses of the endpoints")
 	flags.IntVar(&o.run.Writers, "writers", scale.DefaultWriters, "`number` of requests to the API server at a time")
 	flags.Float64Var(&o.run.Rate, "rate", scale.DefaultRate, "most requests to the API server in a `second`; 0: no limit")
 	flags.DurationVar(&o.run.Wait, "wait", scale.DefaultWait, "how long to wait for a node that makes no progress")
 	flags.DurationVar(&o.run.Slow, "slow", 0, "a Service that takes `longer` is a failure (default none is)")
-	flags.StringVar(&o.run.Proxy, "proxy", scale.DefaultProxy, "`name` of the proxy's process, without .exe, and of its log")
+	flags.StringVar(&o.run.Proxy, "proxy", scale.DefaultProxy,
+		"`name` of the proxy's process, without .exe, and of its log")
 	flags.StringVar(&o.run.MetricsURL, "metrics-url", scale.DefaultMetricsURL, "`URL` of the proxy's metrics, on the node")
 	flags.StringVar(&o.run.Folder, "out", "", "`folder` for the results, new or empty (default scale-DATE-TIME)")
 	addYesFlag(cmd, &o.yes)
@@ -122,8 +125,8 @@ func (a *app) runScale(ctx context.Context, o *scaleRunOptions) error {
 	if err != nil {
 		return err
 	}
-	question := fmt.Sprintf("Make %d Services with %d endpoints in a new namespace, and remove them at the end? All nodes of "+
-		"the cluster program them.", o.run.Load.Services, o.run.Load.Endpoints)
+	question := fmt.Sprintf("Make %d Services with %d endpoints in a new namespace, and remove them at the end? All "+
+		"nodes of the cluster program them.", o.run.Load.Services, o.run.Load.Endpoints)
 	if err := canConfirm(s.options.Prompt, o.yes || a.global.dryRun, question); err != nil {
 		return err
 	}

@@ -208,9 +208,11 @@ func TestTheNamespaceOfAKilledRunOfSwdtIsRemoved(t *testing.T) {
 // A namespace that only has the name of a run's is not removed, and neither is one that a planted record names.
 func TestNamespacesOfOthersStay(t *testing.T) {
 	for name, change := range map[string]func(*corev1.Namespace){
-		"no label":         func(n *corev1.Namespace) { n.Labels = nil },
-		"another's label":  func(n *corev1.Namespace) { n.Labels[leftover.OwnLabel] = "swdt-scale-0123456789" },
-		"older":            func(n *corev1.Namespace) { n.CreationTimestamp = metav1.NewTime(time.Now().Add(-9 * time.Hour)) },
+		"no label":        func(n *corev1.Namespace) { n.Labels = nil },
+		"another's label": func(n *corev1.Namespace) { n.Labels[leftover.OwnLabel] = "swdt-scale-0123456789" },
+		"older": func(n *corev1.Namespace) {
+			n.CreationTimestamp = metav1.NewTime(time.Now().Add(-9 * time.Hour))
+		},
 		"already removed":  func(n *corev1.Namespace) { n.DeletionTimestamp = &n.CreationTimestamp },
 		"without identity": func(n *corev1.Namespace) { n.UID = "" },
 	} {

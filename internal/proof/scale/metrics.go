@@ -156,8 +156,9 @@ func (m proxyMetrics) follow(earlier proxyMetrics) {
 
 // settled reports whether kube-proxy has programmed all that it knows of, in each IP family: no change is
 // pending, and the last sync ended after the last change was queued. It also must have begun after that, if
-// its duration is known: kube-proxy takes pending changes over when a sync begins. settled returns the end of the latest
-// of these syncs, and the time when the last change was queued, in seconds since 1970, by the node's clock.
+// its duration is known: kube-proxy takes pending changes over when a sync begins. settled returns the end of
+// the latest of these syncs, and the time when the last change was queued, in seconds since 1970, by the
+// node's clock.
 func (m proxyMetrics) settled() (at time.Time, queued float64, ok bool) {
 	latest := 0.0
 	for _, f := range m.families {

@@ -13,7 +13,7 @@ import (
 )
 
 // sent is a part of the metrics in the form in which kube-proxy 1.36 on Windows sends them.
-const sent = `# HELP kubeproxy_network_programming_duration_seconds [ALPHA] In Cluster Network Programming Latency in seconds
+const sent = `# HELP kubeproxy_network_programming_duration_seconds [ALPHA] In Cluster Network Programming Latency
 # TYPE kubeproxy_network_programming_duration_seconds histogram
 kubeproxy_sync_proxy_rules_duration_seconds_bucket{ip_family="IPv4",le="0.001"} 1
 kubeproxy_sync_proxy_rules_duration_seconds_bucket{ip_family="IPv4",le="2.048"} 4
@@ -25,7 +25,7 @@ kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds{ip_family="IPv4"} 1.795
 kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds{ip_family="IPv6"} 0
 kubeproxy_sync_proxy_rules_last_timestamp_seconds{ip_family="IPv4"} 1.7955000025e+09
 kubeproxy_sync_proxy_rules_service_changes_pending{ip_family="IPv4"} 0
-kubeproxy_sync_proxy_rules_winkernel_lb_create_failures_total{error="HNS failed, it says",ip_family="IPv4",lb_type="clusterip"} 3
+kubeproxy_sync_proxy_rules_winkernel_lb_create_failures_total{error="a, b",ip_family="IPv4",lb_type="clusterip"} 3
 process_cpu_seconds_total 4
 `
 
@@ -50,7 +50,8 @@ func TestMetricsOfKubeProxy(t *testing.T) {
 	if diff := cmp.Diff(Syncs{Count: 5, MeanSeconds: 2.5}, m.since(proxyMetrics{})); diff != "" {
 		t.Errorf("all syncs (-want +got)\n%s", diff)
 	}
-	before := parsed(t, `"+Inf"} 5`, `"+Inf"} 3`, `"2.048"} 4`, `"2.048"} 2`, "} 12.5", "} 10.5", `count{ip_family="IPv4"} 5`,
+	before := parsed(t, `"+Inf"} 5`, `"+Inf"} 3`, `"2.048"} 4`, `"2.048"} 2`, "} 12.5", "} 10.5",
+		`count{ip_family="IPv4"} 5`,
 		`count{ip_family="IPv4"} 3`)
 	if diff := cmp.Diff(Syncs{Count: 2, MeanSeconds: 1, MaxSeconds: 2.048}, m.since(before)); diff != "" {
 		t.Errorf("the last two syncs (-want +got)\n%s", diff)
@@ -139,8 +140,8 @@ func TestCPUTimeOfProcesses(t *testing.T) {
 
 func TestMessagesOfLogLines(t *testing.T) {
 	for line, want := range map[string]string{
-		`E1123 10:00:00.000000    1 proxier.go:487] "Endpoint deletion failed" err="x \"y\"" ip="1.2.3.4"`: "Endpoint deletion failed",
-		"E1123 10:00:00.000000    1 hns.go:9] Unable to find network":                                      "Unable to find network",
+		`E1123 10:00:00.0 1 proxier.go:487] "Endpoint deletion failed" err="x \"y\"" ip="1.2.3.4"`: "Endpoint deletion failed",
+		"E1123 10:00:00.0 1 hns.go:9] Unable to find network":                                      "Unable to find network",
 		"anything": "anything",
 	} {
 		if got := messageOf(line); got != want {

@@ -105,13 +105,15 @@ func TestThePageInABrowser(t *testing.T) {
 func TestFilesThatAreNoReport(t *testing.T) {
 	folder := t.TempDir()
 	for name, content := range map[string]string{
-		"empty": "", "no JSON": "x", "another document": `{"nodes":[]}`, "numbers": `{"result":"failed","load":{"services":1e99}}`,
+		"empty": "", "no JSON": "x", "another document": `{"nodes":[]}`,
+		"numbers": `{"result":"failed","load":{"services":1e99}}`,
 	} {
 		path := filepath.Join(folder, "x.json")
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := scale.LoadReport(path); err == nil || !strings.Contains(err.Error(), "are these the results of `swdt scale run`?") {
+		_, err := scale.LoadReport(path)
+		if err == nil || !strings.Contains(err.Error(), "are these the results of `swdt scale run`?") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -168,7 +170,8 @@ func TestCompare(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || !c.Worse() {
 		t.Errorf("worse: %v (-want +got)\n%s", c.Worse(), diff)
 	}
-	if shown := text(t, c.WriteText, false); !strings.Contains(shown, "worse   win-2  create  99%        8.0s    12.0s  +50%\n") {
+	const line = "worse   win-2  create  99%        8.0s    12.0s  +50%\n"
+	if shown := text(t, c.WriteText, false); !strings.Contains(shown, line) {
 		t.Errorf("the text:\n%s", shown)
 	}
 	var not *scale.IncomparableError

@@ -100,7 +100,8 @@ func (w *world) namespaces(t *testing.T) (names []string, services int) {
 	for _, n := range all.Items {
 		names = append(names, n.Name)
 	}
-	found, err := w.client.CoreV1().Services("").List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=swdt"})
+	found, err := w.client.CoreV1().Services("").List(t.Context(), metav1.ListOptions{
+		LabelSelector: "app.kubernetes.io/managed-by=swdt"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +246,8 @@ func TestNothingIsLeft(t *testing.T) {
 	if err := killed.Lock().Close(); err != nil { // as the end of its process does
 		t.Fatal(err)
 	}
-	o.Folder, o.Wait, o.Load = t.TempDir(), 100*time.Millisecond, scale.Load{Services: 1, Endpoints: 1, Range: scale.DefaultRange}
+	o.Folder, o.Wait, o.Load = t.TempDir(), 100*time.Millisecond,
+		scale.Load{Services: 1, Endpoints: 1, Range: scale.DefaultRange}
 	report, _ = scale.Run(t.Context(), w.Cluster, o)
 	if diff := cmp.Diff([]string{killed.Namespace}, report.Leftovers); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

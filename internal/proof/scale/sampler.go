@@ -2,6 +2,7 @@ package scale
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"time"
 
@@ -127,7 +128,7 @@ func (w *watcher) keep(all []*agentv1.Process, now time.Time, elapsed time.Durat
 func (w *watcher) askMetrics(ctx context.Context) {
 	reply, err := w.node.Network.HTTPGet(ctx, &agentv1.HTTPGetRequest{Url: w.MetricsURL})
 	w.cost.add(reply)
-	if err != nil || reply.GetStatus() != 200 {
+	if err != nil || reply.GetStatus() != http.StatusOK {
 		return
 	}
 	metrics, ok := parseMetrics(reply.GetBody())

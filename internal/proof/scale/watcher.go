@@ -261,7 +261,8 @@ func (w *watcher) summary() NodeReport {
 	r := NodeReport{Name: w.name, Phases: []NodePhase{}, Failures: []Failure{}, Samples: w.samples, Cost: cost}
 	for kind, count := range w.metrics.failures {
 		if len(r.Failures) < maxFailures {
-			r.Failures = append(r.Failures, Failure{Source: FromMetrics, Message: ui.Printable(kind), Count: int(min(count, 1e9))})
+			r.Failures = append(r.Failures, Failure{Source: FromMetrics, Message: ui.Printable(kind),
+				Count: int(min(count, 1e9))})
 		}
 	}
 	for f, count := range w.failures {
