@@ -61,7 +61,10 @@ type PhaseWrites struct {
 
 // NodeReport is the result of a run on a node.
 type NodeReport struct {
-	Name     string      `json:"name"`
+	Name string `json:"name"`
+	// Result is programmed or failed, and Error the reason for the latter.
+	Result   string      `json:"result"`
+	Error    string      `json:"error"`
 	Phases   []NodePhase `json:"phases"`
 	Failures []Failure   `json:"failures"`
 	Samples  []Sample    `json:"samples"`
@@ -227,11 +230,19 @@ func (r Report) Failure() error {
 // judged returns the report with its verdict. err is the failure of the run itself.
 func (r Report) judged(err error) Report {
 	r.Result = Programmed
-	for _, n := range r.Nodes {
+	for i := range r.Nodes {
+		n := &r.Nodes[i]
+		n.Result = Programmed
 		for _, p := range n.Phases {
-			if p.FaultCount > 0 || p.ProxyRestarts > 0 {
-				r.Result = Failed
+			switch {
+			case p.FaultCount > 0:
+				n.Result, n.Error = Failed, fmt.Sprintf("%s: %d Services have a problem", p.Phase, p.FaultCount)
+			case p.ProxyRestarts > 0:
+				n.Result, n.Error = Failed, p.Phase+": the proxy's process ended"
 			}
+		}
+		if n.Result == Failed {
+			r.Result = Failed
 		}
 	}
 	if err != nil {
