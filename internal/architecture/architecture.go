@@ -68,7 +68,7 @@ func Floors() [][]Room {
 			{"sandbox", StandIns, "a node to try swdt on"},
 			{"testing", StandIns, "helpers of tests"},
 		},
-		{{"proof", YourMachine, "proofs of a cluster: e2e tests, readiness, policies"}},
+		{{"proof", YourMachine, "proofs of a cluster: e2e tests, readiness, policies, scale"}},
 		{
 			{"cli", YourMachine, "flags, calls, printing"},
 			{"architecture", Tools, "these rules"},

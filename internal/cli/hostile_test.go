@@ -176,7 +176,10 @@ func notShown() map[string]string {
 		"reset": "it needs a node that has joined, and shows its steps as setup does",
 		"up":    steps, "down": steps, "image bake": steps,
 		"cluster": parent, "network": parent, "vm": parent, "vm snapshot": parent, "vm network": parent,
-		"vm image": parent, "image": parent, "readiness": parent, "readiness list": here, "readiness report": here, "cluster init": here, "cluster kubeconfig": raw,
+		"vm image": parent, "image": parent, "readiness": parent, "readiness list": here, "readiness report": here,
+		"scale": parent, "scale report": here, "scale compare": here,
+		"scale run":    "it needs a cluster; TestHostileNodes of package scale shows that its text is printable",
+		"cluster init": here, "cluster kubeconfig": raw,
 		"netpol": parent, "netpol list": here, "netpol explain": here,
 	}
 	for _, command := range []string{

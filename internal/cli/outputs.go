@@ -25,6 +25,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/proof/netpol"
 	"github.com/swdt-dev/swdt/internal/proof/readiness"
+	"github.com/swdt-dev/swdt/internal/proof/scale"
 	"github.com/swdt-dev/swdt/internal/proof/trial"
 	"github.com/swdt-dev/swdt/internal/proof/verdict"
 	"github.com/swdt-dev/swdt/internal/push"
@@ -157,6 +158,10 @@ func outputs() map[string]output {
 		"netpol list":    {document: netpol.List{}, wide: true},
 		"netpol explain": {document: netpol.Explanation{}},
 		"netpol run":     {document: netpol.Report{}, wide: true},
+		"scale run": {document: scale.Report{}, wide: true,
+			modes: []mode{{flags: "--dry-run", document: scale.Plan{}}}},
+		"scale report":  {document: scale.Report{}, wide: true},
+		"scale compare": {document: scale.Comparison{}, wide: true},
 
 		"config init":     yaml,
 		"config schema":   json,

@@ -72,6 +72,8 @@ func (a *app) sandboxUpCommand() *cobra.Command {
 		"the stand-in for Windows: "+strings.Join(sandbox.Drivers(), " or "))
 	cmd.Flags().StringVar(&o.Shell, "shell", "", "default shell of its SSH server: cmd or powershell (default cmd)")
 	cmd.Flags().BoolVar(&o.Cluster, "cluster", false, "a Kubernetes control plane too, for the node to join")
+	cmd.Flags().BoolVar(&o.KubeProxy, "kube-proxy", false,
+		"a stand-in for kube-proxy on a simulated node with --cluster too")
 	cmd.Flags().IntVar(&o.Pods, "pods", 0, "`number` of pods that a simulated node runs (default 1)")
 	cmd.Flags().IntVar(&o.Port, "port", 0, "`port` to listen on (default a free one)")
 	must(cmd.RegisterFlagCompletionFunc("driver", cobra.FixedCompletions(sandbox.Drivers(),
@@ -87,6 +89,8 @@ func (o *sandboxOptions) validateUp() error {
 		return usagef("--driver %s: use %s", o.Driver, strings.Join(sandbox.Drivers(), " or "))
 	case o.Shell != "" && o.Shell != "cmd" && o.Shell != "powershell":
 		return usagef("--shell %s: use cmd or powershell", o.Shell)
+	case o.KubeProxy && (o.Driver != sandbox.DefaultDriver || !o.Cluster):
+		return usagef("--kube-proxy: only a simulated node with --cluster has a stand-in for it; leave it out")
 	case o.Port < 0 || o.Port > 65535:
 		return usagef("--port %d: use 0 to 65535", o.Port)
 	case o.Pods < 0 || o.Pods > sandbox.MostPods:

@@ -28,6 +28,9 @@ type Options struct {
 	Context string
 	// Timeout bounds each request. Default 15 s.
 	Timeout time.Duration
+	// Unlimited leaves it to the caller to bound the requests a second. Default: 50 requests a second, and
+	// 100 at once.
+	Unlimited bool
 }
 
 // defaultTimeout bounds each request if the options do not.
@@ -51,7 +54,7 @@ func Open(o Options) (*Cluster, error) {
 	if config.Timeout == 0 {
 		config.Timeout = defaultTimeout
 	}
-	return FromConfig(config)
+	return fromConfig(config, o.Unlimited)
 }
 
 // Parse returns the Cluster that the current context of a kubeconfig selects. The argument is the
@@ -114,10 +117,15 @@ func files(rules *clientcmd.ClientConfigLoadingRules) []string {
 }
 
 // FromConfig returns a Cluster for an existing configuration.
-func FromConfig(config *rest.Config) (*Cluster, error) {
+func FromConfig(config *rest.Config) (*Cluster, error) { return fromConfig(config, false) }
+
+func fromConfig(config *rest.Config, unlimited bool) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "swdt"
 	config.QPS, config.Burst = 50, 100
+	if unlimited {
+		config.QPS = -1 // client-go's value for no limit
+	}
 	config.WarningHandler = rest.NoWarnings{} // by default, client-go writes the server's warnings to stderr
 	config.Wrap(evictionsAnswerAtOnce)
 	client, err := kubernetes.NewForConfig(config)

@@ -89,8 +89,16 @@ func startSimulated(_ context.Context, f folder, r request, agent agentbin.Agent
 	options.Preset = simulated.Minimal // a machine that will join is not a node yet
 	m := simulated.New(options)
 	cluster.SetKubelets(simulatedKubelet{m})
+	stop := func() {}
+	if r.KubeProxy {
+		if stop, err = startProxier(cluster, m, log); err != nil {
+			m.Close()
+			cluster.Close()
+			return running{}, err
+		}
+	}
 	return running{
 		machine: &simulatedMachine{machine: m, shell: shell}, kubeconfig: f.file(kubeconfigFile), section: section,
-		close: func() { m.Close(); cluster.Close() },
+		close: func() { stop(); m.Close(); cluster.Close() },
 	}, nil
 }

@@ -52,6 +52,8 @@ type Options struct {
 	Port int
 	// Cluster also requests a control plane that the node can join.
 	Cluster bool
+	// KubeProxy also requests a stand-in for kube-proxy on a simulated node with a cluster.
+	KubeProxy bool
 	// Pods is the number of pods that run on a simulated node; default 1.
 	Pods int
 	// Executable is the swdt that runs in the background; default: this program.

@@ -1,15 +1,21 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	clustersim "github.com/swdt-dev/swdt/internal/sandbox/apiserver"
+	"github.com/swdt-dev/swdt/internal/sandbox/proxier"
 )
 
 // The versions of the programs that the simulated cluster's node will run.
@@ -46,6 +52,37 @@ func startSimulatedCluster(f folder, log *slog.Logger) (cluster *clustersim.Clus
 	}
 	return cluster, joinSection(mirror), nil
 }
+
+// startProxier starts a stand-in for kube-proxy on the machine. The function stop ends it.
+func startProxier(cluster *clustersim.Cluster, m *simulated.Machine, log *slog.Logger) (stop func(), err error) {
+	kubeconfig, err := cluster.Kubeconfig("")
+	if err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := proxier.Run(ctx, proxier.Options{Machine: m, Client: client, Write: proxierWrite}); err != nil {
+			log.Error("the stand-in for kube-proxy has ended", "err", err)
+		}
+	})
+	return func() {
+		cancel()
+		running.Wait()
+	}, nil
+}
+
+// proxierWrite is how long a write to HNS takes for the stand-in of kube-proxy: as long as the times that
+// SIG Windows published for Windows Server 2022 suggest.
+const proxierWrite = 1200 * time.Microsecond
 
 // kubeProxy is the DaemonSet of kube-proxy in clusters with Windows nodes.
 const kubeProxy = `

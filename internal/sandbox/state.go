@@ -55,6 +55,8 @@ type request struct {
 	Port    int    `json:"port,omitempty"`
 	Cluster bool   `json:"cluster,omitempty"`
 	Pods    int    `json:"pods,omitempty"`
+
+	KubeProxy bool `json:"kubeProxy,omitempty"`
 }
 
 // manage takes the lock that a caller must hold to start, end or clean this sandbox. The lock is a
@@ -146,7 +148,7 @@ func (f folder) prepare(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	asked := request{o.Name, o.Driver, o.Shell, o.Port, o.Cluster, o.Pods}
+	asked := request{o.Name, o.Driver, o.Shell, o.Port, o.Cluster, o.Pods, o.KubeProxy}
 	if err := driver.check(asked); err != nil {
 		return err
 	}

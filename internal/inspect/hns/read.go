@@ -20,9 +20,26 @@ import (
 // Read reads all objects of a node's Host Network Service. If the node has no such
 // service, the error is fault.ErrNotSupported.
 func Read(ctx context.Context, compute agentv1.ComputeClient) (State, error) {
+	return read(ctx, compute, platform.HNSNetworks, platform.HNSEndpoints, platform.HNSLoadBalancers,
+		platform.HNSNamespaces)
+}
+
+// ReadLoadBalancers is like Read, and reads only the load balancers.
+func ReadLoadBalancers(ctx context.Context, compute agentv1.ComputeClient) ([]LoadBalancer, error) {
+	state, err := read(ctx, compute, platform.HNSLoadBalancers)
+	return state.LoadBalancers, err
+}
+
+// ReadEndpoints is like Read, and reads only the endpoints.
+func ReadEndpoints(ctx context.Context, compute agentv1.ComputeClient) ([]Endpoint, error) {
+	state, err := read(ctx, compute, platform.HNSEndpoints)
+	return state.Endpoints, err
+}
+
+// read reads the objects of these kinds.
+func read(ctx context.Context, compute agentv1.ComputeClient, kinds ...platform.NetworkKind) (State, error) {
 	documents := map[platform.NetworkKind][][]byte{}
-	for _, kind := range []platform.NetworkKind{platform.HNSNetworks, platform.HNSEndpoints, platform.HNSLoadBalancers,
-		platform.HNSNamespaces} {
+	for _, kind := range kinds {
 		reply, err := compute.Objects(ctx, &agentv1.ComputeRequest{Kind: word.Value[agentv1.ComputeKind](string(kind))})
 		if err != nil {
 			return State{}, err // the error names the attempted operation

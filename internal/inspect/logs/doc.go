@@ -9,6 +9,7 @@
 //   - show.go: reads the logs of one node, by SSH
 //   - tail.go: reads one file as records, from the agent
 //   - merge.go: merges the records of many logs by time, with bounded memory
+//   - count.go: the errors of one program
 //   - nodes.go: reads the logs of several nodes, by SSH or the API server
 //   - print.go, report.go: print the output of `swdt logs` and `swdt logs list`
 //   - api.go: reads logs through the API server, if SSH is not available

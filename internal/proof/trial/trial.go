@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/proof/evidence"
 	"github.com/swdt-dev/swdt/internal/proof/leftover"
 	"github.com/swdt-dev/swdt/internal/proof/suite"
@@ -220,7 +221,7 @@ func Run(ctx context.Context, c *cluster.Cluster, o Options) (verdict.Report, er
 			return report, err
 		}
 	}
-	if report.Folder, err = newFolder(o.Folder); err != nil {
+	if report.Folder, err = localfile.EmptyFolder(o.Folder); err != nil {
 		return report, err
 	}
 	defer ui.Done(o.Reporter)
@@ -246,25 +247,6 @@ func withPlan(r verdict.Report, p Plan) verdict.Report {
 	r.Kubernetes, r.Binary, r.Set, r.Selection, r.Total = p.Kubernetes, p.Binary, p.Set, p.Selection, p.Total
 	r.Findings = p.Findings
 	return r
-}
-
-// newFolder makes the folder for the results, and returns its absolute path.
-func newFolder(path string) (string, error) {
-	path, err := filepath.Abs(path)
-	if err == nil {
-		err = os.MkdirAll(path, 0o700)
-	}
-	if err != nil {
-		return "", fmt.Errorf("make the folder of the results: %w; name another with --out", err)
-	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return "", fmt.Errorf("read the folder of the results: %w", err)
-	}
-	if len(entries) > 0 {
-		return "", fmt.Errorf("the folder %s is not empty; name another with --out", path)
-	}
-	return path, nil
 }
 
 // trial is a command at work.

@@ -128,6 +128,9 @@ func (c *Cluster) admit(r Request, before, o object) error {
 	if r.Group == "" && r.Resource == "pods" && before == nil {
 		c.startPod(o)
 	}
+	if r.Group == "" && r.Resource == "services" && before == nil {
+		c.giveClusterIP(o)
+	}
 	if r.Group != "" || r.Resource != "nodes" {
 		return nil
 	}

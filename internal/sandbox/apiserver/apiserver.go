@@ -18,6 +18,7 @@
 //   - evictions respect PodDisruptionBudgets (pods.go)
 //   - the output of a pod's containers is an annotation of the pod (pods.go)
 //   - deleting an object deletes the objects that it owns (store.go)
+//   - Services get a cluster IP, and deleting a namespace deletes its objects (services.go)
 //
 // There is no scheduler, and no other controller creates pods. Access follows the
 // rules that kubeadm sets up (access.go); RoleBindings are stored, and allow nothing. Lists are never
@@ -96,6 +97,7 @@ type Cluster struct {
 	kubelets  Kubelets
 	requests  []Request
 	resources []Resource
+	services  int // the number of Services that got a cluster IP
 	store     *store
 }
 

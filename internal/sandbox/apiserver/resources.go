@@ -60,6 +60,7 @@ func builtinResources() []Resource {
 		{Group: "certificates.k8s.io", Version: "v1", Name: "certificatesigningrequests",
 			Kind: "CertificateSigningRequest", Short: []string{"csr"}, Status: true},
 		{Group: "coordination.k8s.io", Version: "v1", Name: "leases", Kind: "Lease", Namespaced: true},
+		{Group: "discovery.k8s.io", Version: "v1", Name: "endpointslices", Kind: "EndpointSlice", Namespaced: true},
 		{Group: "events.k8s.io", Version: "v1", Name: "events", Kind: "Event", Short: []string{"ev"}, Namespaced: true},
 		{Group: "node.k8s.io", Version: "v1", Name: "runtimeclasses", Kind: "RuntimeClass"},
 		{Group: "policy", Version: "v1", Name: "poddisruptionbudgets", Kind: "PodDisruptionBudget",

@@ -1,0 +1,227 @@
+package scale
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The metrics of kube-proxy that are read. Windows' proxier registers network_programming_duration and
+// never sets it, so the time until a change is programmed follows from the two timestamps.
+const (
+	syncDuration     = "kubeproxy_sync_proxy_rules_duration_seconds"
+	lastQueued       = "kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds"
+	lastSync         = "kubeproxy_sync_proxy_rules_last_timestamp_seconds"
+	pendingEndpoints = "kubeproxy_sync_proxy_rules_endpoint_changes_pending"
+	pendingServices  = "kubeproxy_sync_proxy_rules_service_changes_pending"
+	lbFailures       = "kubeproxy_sync_proxy_rules_winkernel_lb_" // Kubernetes 1.37 and newer
+)
+
+// syncTolerance is how much earlier than the change that started it a sync may seem to have begun, in
+// seconds: kube-proxy measures a sync and its end at slightly different moments.
+const syncTolerance = 0.05
+
+// maxFamilies bounds the number of label values that are kept: a node may send any.
+const maxFamilies = 64
+
+// proxyMetrics are kube-proxy's metrics at one moment.
+type proxyMetrics struct {
+	families map[string]*family // by the label ip_family
+	failures map[string]float64 // of load balancers in HNS, by the kind of failure
+}
+
+// family has the metrics of one IP family. Times are in seconds since 1970, by the node's clock.
+type family struct {
+	queued, synced       float64
+	services, endpoints  float64 // changes that the next sync will program
+	syncs, syncSeconds   float64
+	took                 float64             // by the last sync, in seconds; 0: unknown
+	buckets              map[float64]float64 // the number of syncs that took at most this many seconds
+	hasQueued, hasSynced bool
+}
+
+// parseMetrics reads the text of kube-proxy's metrics, and ignores all that it does not know. It returns
+// false if there are none of kube-proxy.
+func parseMetrics(text []byte) (proxyMetrics, bool) {
+	m := proxyMetrics{families: map[string]*family{}, failures: map[string]float64{}}
+	scanner := bufio.NewScanner(bytes.NewReader(text))
+	for scanner.Scan() {
+		name, labels, value, ok := parseMetric(scanner.Text())
+		if ok {
+			m.take(name, labels, value)
+		}
+	}
+	return m, len(m.families) > 0
+}
+
+// parseMetric reads one line of Prometheus' text format, such as a{b="c"} 1.5.
+func parseMetric(line string) (name string, labels map[string]string, value float64, ok bool) {
+	end := strings.IndexAny(line, "{ ")
+	if end <= 0 || line[0] == '#' || !strings.HasPrefix(line, "kubeproxy_sync_") {
+		return "", nil, 0, false
+	}
+	name, rest := line[:end], line[end:]
+	if rest[0] == '{' {
+		closing := strings.LastIndexByte(rest, '}')
+		if closing < 0 {
+			return "", nil, 0, false
+		}
+		labels, rest = parseLabels(rest[1:closing]), rest[closing+1:]
+	}
+	fields := strings.Fields(rest)
+	if len(fields) == 0 {
+		return "", nil, 0, false
+	}
+	value, err := strconv.ParseFloat(fields[0], 64)
+	if err != nil || math.IsNaN(value) || math.IsInf(value, 0) || value < 0 {
+		return "", nil, 0, false
+	}
+	return name, labels, value, true
+}
+
+// parseLabels reads a="b",c="d". Values with escaped quotes are not among those that kube-proxy sends.
+func parseLabels(text string) map[string]string {
+	labels := map[string]string{}
+	for pair := range strings.SplitSeq(text, ",") {
+		if name, value, ok := strings.Cut(pair, "="); ok {
+			labels[strings.TrimSpace(name)] = strings.Trim(value, `"`)
+		}
+	}
+	return labels
+}
+
+func (m *proxyMetrics) take(name string, labels map[string]string, value float64) {
+	if kind, ok := strings.CutPrefix(name, lbFailures); ok {
+		if value > 0 && len(m.failures) < maxFamilies {
+			m.failures[strings.TrimSuffix(kind, "_failures_total")+" "+labels["lb_type"]] += value
+		}
+		return
+	}
+	base, part := name, ""
+	for _, suffix := range []string{"_sum", "_count", "_bucket"} {
+		if name == syncDuration+suffix {
+			base, part = syncDuration, suffix
+		}
+	}
+	if !slices.Contains([]string{syncDuration, lastQueued, lastSync, pendingEndpoints, pendingServices}, base) {
+		return
+	}
+	f := m.families[labels["ip_family"]]
+	if f == nil {
+		if len(m.families) >= maxFamilies {
+			return
+		}
+		f = &family{buckets: map[float64]float64{}}
+		m.families[labels["ip_family"]] = f
+	}
+	switch {
+	case base == lastQueued:
+		f.queued, f.hasQueued = value, true
+	case base == lastSync:
+		f.synced, f.hasSynced = value, true
+	case base == pendingEndpoints:
+		f.endpoints = value
+	case base == pendingServices:
+		f.services = value
+	case part == "_sum":
+		f.syncSeconds = value
+	case part == "_count":
+		f.syncs = value
+	case part == "_bucket":
+		if most, err := strconv.ParseFloat(labels["le"], 64); err == nil && len(f.buckets) < maxFamilies {
+			f.buckets[most] = value
+		}
+	}
+}
+
+// follow takes over from the metrics at an earlier moment how long the last sync took.
+func (m proxyMetrics) follow(earlier proxyMetrics) {
+	for name, f := range m.families {
+		was := earlier.families[name]
+		switch {
+		case was == nil:
+		case f.syncs == was.syncs:
+			f.took = was.took
+		case f.syncs == was.syncs+1:
+			f.took = max(f.syncSeconds-was.syncSeconds, 0)
+		}
+	}
+}
+
+// settled reports whether kube-proxy has programmed all that it knows of, in each IP family: no change is
+// pending, and the last sync ended after the last change was queued. It also must have begun after that, if
+// its duration is known: kube-proxy takes pending changes over when a sync begins. settled returns the end of
+// the latest of these syncs, and the time when the last change was queued, in seconds since 1970, by the
+// node's clock.
+func (m proxyMetrics) settled() (at time.Time, queued float64, ok bool) {
+	latest := 0.0
+	for _, f := range m.families {
+		if !f.hasQueued || f.queued == 0 { // no change was ever queued in this family
+			continue
+		}
+		if f.services+f.endpoints > 0 || !f.hasSynced || f.synced < f.queued ||
+			f.took > syncTolerance && f.synced-f.took < f.queued-syncTolerance {
+			return time.Time{}, 0, false
+		}
+		latest, queued = max(latest, f.synced), max(queued, f.queued)
+	}
+	if latest == 0 || latest > math.MaxInt32*1000.0 {
+		return time.Time{}, 0, false
+	}
+	seconds, part := math.Modf(latest)
+	return time.Unix(int64(seconds), int64(part*1e9)), queued, true
+}
+
+// pending returns the numbers of changes of Services and of endpoints that the next sync will program.
+func (m proxyMetrics) pending() (services, endpoints float64) {
+	for _, f := range m.families {
+		services, endpoints = services+f.services, endpoints+f.endpoints
+	}
+	return services, endpoints
+}
+
+// Syncs are the synchronizations of kube-proxy's rules in a phase.
+type Syncs struct {
+	Count       int     `json:"count"`
+	MeanSeconds float64 `json:"meanSeconds"`
+	// MaxSeconds is the upper bound of the histogram's bucket that has the longest sync; 0 if no sync
+	// ended, or if the longest one took more than the largest bucket.
+	MaxSeconds float64 `json:"maxSeconds"`
+}
+
+// since returns the syncs since an earlier moment. If kube-proxy was restarted meanwhile, it counts
+// those since the restart.
+func (m proxyMetrics) since(earlier proxyMetrics) Syncs {
+	var s Syncs
+	var count, seconds float64
+	buckets := map[float64]float64{}
+	for name, f := range m.families {
+		was := earlier.families[name]
+		if was == nil || was.syncs > f.syncs {
+			was = &family{}
+		}
+		count, seconds = count+f.syncs-was.syncs, seconds+f.syncSeconds-was.syncSeconds
+		for most, n := range f.buckets {
+			buckets[most] += n - was.buckets[most]
+		}
+	}
+	if count < 1 || count > math.MaxInt32 {
+		return s
+	}
+	s.Count, s.MeanSeconds = int(count), max(seconds, 0)/count
+	for _, most := range slices.Sorted(maps.Keys(buckets)) {
+		if buckets[most] >= count {
+			s.MaxSeconds = cmp.Or(s.MaxSeconds, most)
+		}
+	}
+	if math.IsInf(s.MaxSeconds, 0) {
+		s.MaxSeconds = 0
+	}
+	return s
+}
