@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	mostRooms  = 30  // folders side by side
+	mostRooms = 30 // folders side by side
 	// 130, and what the rooms vm, join/bake, day0 and proof, and nodes without SSH need
 	mostArrows = 172
 )
