@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -24,16 +23,6 @@ func standard(t *testing.T, pods int) netpol.Model {
 		t.Fatal(err)
 	}
 	return m
-}
-
-// theCase returns the standard cases with these names.
-func theCase(t *testing.T, names ...string) []netpol.Case {
-	t.Helper()
-	all, err := netpol.Cases()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return slices.DeleteFunc(all, func(c netpol.Case) bool { return !slices.Contains(names, c.Name) })
 }
 
 // load writes a file with policies, and loads it.

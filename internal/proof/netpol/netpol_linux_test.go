@@ -197,3 +197,13 @@ func TestHostileResults(t *testing.T) {
 		}
 	}
 }
+
+// theCase returns the standard cases with these names.
+func theCase(t *testing.T, names ...string) []netpol.Case {
+	t.Helper()
+	all, err := netpol.Cases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(all, func(c netpol.Case) bool { return !slices.Contains(names, c.Name) })
+}
