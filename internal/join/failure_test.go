@@ -123,7 +123,7 @@ func TestANameThatAnotherMachineHas(t *testing.T) {
 	first.mustJoin()
 	second.spec().Join.NodeName = "win1"
 	results, err := second.join()
-	if err == nil || !strings.Contains(err.Error(), "another machine is the node win1") {
+	if err == nil || !strings.Contains(err.Error(), "node win1 of the cluster is another machine") {
 		t.Fatalf("got %v\n%s", err, table(results))
 	}
 	first.isReady()
