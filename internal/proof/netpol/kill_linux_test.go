@@ -140,20 +140,22 @@ func killAt(t *testing.T, at int32, network byte) {
 	run := exec.CommandContext(t.Context(), os.Args[0])
 	run.Env = append(os.Environ(), childFolder+"="+folder)
 	var changes atomic.Int32
-	killed := make(chan struct{})
+	started, killed := make(chan struct{}), make(chan struct{})
 	api.OnRequest(func(r apiserver.Request) apiserver.Verdict {
 		own := strings.HasPrefix(r.Namespace+r.Name, "swdt-netpol-") || r.Resource == "namespaces"
 		change := r.Verb == "create" || r.Verb == "delete"
 		if !own || !change || changes.Add(1) != at {
 			return apiserver.Verdict{}
 		}
-		_ = run.Process.Kill()
+		<-started
 		close(killed)
+		_ = run.Process.Kill()
 		return apiserver.Verdict{Drop: at%2 == 0}
 	})
 	if err := run.Start(); err != nil {
 		t.Fatal(err)
 	}
+	close(started)
 	_ = run.Wait() // fails, since it is killed
 	select {
 	case <-killed:
