@@ -44,20 +44,20 @@ func hostnameMain(_ context.Context, p *Process) int {
 	return 0
 }
 
-// scMain imitates sc.exe, with the commands start and stop. Like sc.exe, it only sends the request.
+// scMain imitates sc.exe, with the commands start, stop and queryex. Like sc.exe, start and stop only send the
+// request. queryex lists all services, whatever its options.
 func scMain(ctx context.Context, p *Process) int {
-	if len(p.Args) != 2 {
-		fmt.Fprint(p.Stdout, "USAGE: sc start|stop <service name>\r\n")
-		return 1
-	}
+	services := p.Platform.Services
 	var err error
-	switch services := p.Platform.Services; strings.ToLower(p.Args[0]) {
-	case "start":
+	switch {
+	case len(p.Args) > 0 && strings.EqualFold(p.Args[0], "queryex"):
+		err = listServices(ctx, p)
+	case len(p.Args) == 2 && strings.EqualFold(p.Args[0], "start"):
 		err = services.Start(ctx, p.Args[1])
-	case "stop":
+	case len(p.Args) == 2 && strings.EqualFold(p.Args[0], "stop"):
 		err = services.Stop(ctx, p.Args[1])
 	default:
-		fmt.Fprintf(p.Stdout, "*** Unrecognized Command ***\r\n")
+		fmt.Fprint(p.Stdout, "USAGE: sc start|stop|queryex [service name]\r\n")
 		return 1
 	}
 	if err != nil {
@@ -65,6 +65,16 @@ func scMain(ctx context.Context, p *Process) int {
 		return 1
 	}
 	return 0
+}
+
+func listServices(ctx context.Context, p *Process) error {
+	all, err := p.Platform.Services.List(ctx)
+	for _, s := range all {
+		fmt.Fprintf(p.Stdout, "\r\nSERVICE_NAME: %s\r\nDISPLAY_NAME: %s\r\n        STATE              : %s\r\n"+
+			"        WIN32_EXIT_CODE    : %d\r\n        PID                : %d\r\n", s.Name, s.DisplayName,
+			strings.ToUpper(string(s.State)), s.ExitCode, s.PID)
+	}
+	return err
 }
 
 func whoamiMain(_ context.Context, p *Process) int {
