@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Writes the generated files: the agent's RPC code from the .proto files, the JSON
-# schema of the node file, the reference pages. Needs protoc (Debian:
-# protobuf-compiler).
+# schema of the node file, the reference pages, the licences of linked modules. Needs
+# protoc (Debian: protobuf-compiler).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools=$(mktemp -d)
@@ -20,3 +20,5 @@ for file in api/agent/v1/*.pb.go; do
 done
 go run ./internal/config/schemagen api/v1alpha1
 go run ./internal/docgen docs/reference
+go -C tools build -o "$tools/licenses" ./licenses
+"$tools/licenses" -write

@@ -93,6 +93,13 @@ fresh() {
 	diff <(echo "$before") <(contents) || { echo "generated files were stale; they are fresh now: commit them"; return 1; }
 }
 
+licences() {
+	local tool
+	tool=$(mktemp -d)
+	trap 'rm -rf "$tool"' RETURN
+	go -C tools build -o "$tool/licenses" ./licenses && "$tool/licenses"
+}
+
 # The upstream release that one module builds cannot be tidied: a test of a package
 # that it imports finds cloud.google.com/go/compute/metadata in two modules.
 untidy=lab/containerd/1.6.27
@@ -121,8 +128,10 @@ check "vet of other modules" each_module go vet
 check "imports keep the rules" go test ./internal/architecture/...
 check "readiness cases select their specs" go test ./internal/proof/readiness/...
 check "staticcheck" lint
+check "licences of linked modules" licences
 check "generated files" fresh
 check "go.mod of every module is tidy" tidy
+check "links and names in documents" go test ./internal/docgen
 check "shellcheck" scripts
 check "language" scripts/language.sh
 exit $failed
