@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
@@ -126,6 +127,11 @@ func pages(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	forms, err := filepath.Glob(filepath.Join(root, ".github", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all = append(all, forms...)
 	err = filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
 		if filepath.Ext(path) == ".md" {
 			all = append(all, path)
@@ -149,15 +155,17 @@ func targets(page string) []string {
 	return all
 }
 
-// anchors returns the fragments of a page's headings, as GitHub makes them.
+// anchors returns the fragments of a page's headings, as GitHub makes them: it adds a number
+// to a heading that occurred before.
 func anchors(page string) []string {
 	var all []string
+	times := map[string]int{}
 	for line := range strings.Lines(page) {
 		title, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " ")
 		if !ok || !strings.HasPrefix(line, "#") {
 			continue
 		}
-		all = append(all, strings.Map(func(r rune) rune {
+		fragment := strings.Map(func(r rune) rune {
 			switch {
 			case r == ' ':
 				return '-'
@@ -165,7 +173,13 @@ func anchors(page string) []string {
 				return unicode.ToLower(r)
 			}
 			return -1
-		}, strings.TrimSpace(title)))
+		}, strings.TrimSpace(title))
+		if n := times[fragment]; n > 0 {
+			all = append(all, fragment+"-"+strconv.Itoa(n))
+		} else {
+			all = append(all, fragment)
+		}
+		times[fragment]++
 	}
 	return all
 }
