@@ -65,7 +65,7 @@ bench: ## compare swdt with its peers, into docs/benchmarks.md; takes half an ho
 	scripts/bench.sh
 
 .PHONY: verify
-verify: ## check formatting, vet for three systems, lint, imports, licences, generated files, go.mod, links, shell scripts, language
+verify: ## check formatting, vet for three systems, lint, imports, licences, generated files, go.mod, links, scripts, workflows, language
 	scripts/verify.sh
 
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0

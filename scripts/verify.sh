@@ -93,6 +93,11 @@ fresh() {
 	diff <(echo "$before") <(contents) || { echo "generated files were stale; they are fresh now: commit them"; return 1; }
 }
 
+workflows() {
+	command -v shellcheck >/dev/null || { echo "shellcheck is missing: scripts/install-test-deps.sh"; return 1; }
+	go tool -modfile=tools/go.mod actionlint
+}
+
 licences() {
 	local tool
 	tool=$(mktemp -d)
@@ -133,5 +138,6 @@ check "generated files" fresh
 check "go.mod of every module is tidy" tidy
 check "links and names in documents" go test ./internal/docgen
 check "shellcheck" scripts
+check "workflows" workflows
 check "language" scripts/language.sh
 exit $failed
