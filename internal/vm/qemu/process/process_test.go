@@ -45,7 +45,12 @@ func TestAProcessIsBelievedByItsMark(t *testing.T) {
 	if err := p.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	go func() { _ = cmd.Wait() }()
+	waited := make(chan struct{})
+	go func() {
+		defer close(waited)
+		_ = cmd.Wait()
+	}()
+	t.Cleanup(func() { <-waited }) // before the cleanup of sleeper, which waits too
 	if err := p.Ended(t.Context(), time.Minute); err != nil {
 		t.Error(err)
 	}
