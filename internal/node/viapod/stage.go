@@ -35,9 +35,16 @@ func (c *connection) Stage(ctx context.Context, _ *carrier.FailedStart) (carrier
 	return &stage{c: c, ctx: ctx}, nil
 }
 
-// HasAgent implements carrier.Stage. It reports false: only a kept pod is known to swdt, and if its agent
-// does not start, to send it again costs less than the question.
-func (s *stage) HasAgent(context.Context, string, string) (bool, error) { return false, nil }
+// HasAgent implements carrier.Stage. It reports false: if the agent of a known pod does not start, to send it
+// again costs less than the question. It returns an error if no program starts in the pod, as while the
+// node's kubelet or runtime is replaced: the agent would then be sent for nothing.
+func (s *stage) HasAgent(ctx context.Context, _, _ string) (bool, error) {
+	out, err := s.c.Run(ctx, "cmd.exe", "/d", "/c", "exit")
+	if err == nil && out.ExitCode != 0 {
+		err = fmt.Errorf("cmd.exe in the pod ended with exit code %d: %s", out.ExitCode, shortened(out.Stderr))
+	}
+	return false, err
+}
 
 // Put implements carrier.Stage. A script on the node writes its stdin to a new file, as many bytes as the
 // agent has, and prints the hash of the file. Package node starts the agent only if the hash is right.
