@@ -87,7 +87,7 @@ func startProxy(t *testing.T, config string) criProxy {
 }
 
 // windowsProgram builds a program of this package's folder for the node, and returns its path.
-func windowsProgram(t *testing.T, name string) string {
+func windowsProgram(t testing.TB, name string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name+".exe")
 	build := exec.Command("go", "build", "-o", path, "./"+name)

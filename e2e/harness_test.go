@@ -20,7 +20,7 @@ import (
 const commandLimit = 3 * time.Minute
 
 // environment returns a path from an environment variable that scripts/test.sh sets.
-func environment(t *testing.T, name string) string {
+func environment(t testing.TB, name string) string {
 	t.Helper()
 	value := os.Getenv(name)
 	if value == "" {
@@ -30,7 +30,7 @@ func environment(t *testing.T, name string) string {
 }
 
 // lab returns the path of a program that lab/build.sh built.
-func lab(t *testing.T, name string) string {
+func lab(t testing.TB, name string) string {
 	t.Helper()
 	path := filepath.Join(environment(t, "SWDT_LAB"), name)
 	if _, err := os.Stat(path); err != nil {
@@ -50,13 +50,13 @@ func (r result) String() string {
 }
 
 // swdt runs bin/swdt to its end.
-func swdt(t *testing.T, args ...string) result {
+func swdt(t testing.TB, args ...string) result {
 	t.Helper()
 	return swdtWithin(t, commandLimit, args...)
 }
 
 // swdtWithin is like swdt for a command that may take longer than commandLimit.
-func swdtWithin(t *testing.T, limit time.Duration, args ...string) result {
+func swdtWithin(t testing.TB, limit time.Duration, args ...string) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -87,7 +87,7 @@ func execute(ctx context.Context, cache string, args ...string) (result, error) 
 
 // cacheHome returns the user's cache folder. It contains the template of Wine prefixes, which is
 // slow to make.
-func cacheHome(t *testing.T) string {
+func cacheHome(t testing.TB) string {
 	t.Helper()
 	folder, err := os.UserCacheDir()
 	if err != nil {
@@ -97,7 +97,7 @@ func cacheHome(t *testing.T) string {
 }
 
 // ok runs swdt and fails the test if the command fails.
-func ok(t *testing.T, args ...string) result {
+func ok(t testing.TB, args ...string) result {
 	t.Helper()
 	r := swdt(t, args...)
 	if r.code != 0 {
@@ -107,7 +107,7 @@ func ok(t *testing.T, args ...string) result {
 }
 
 // decoded reads a JSON result.
-func decoded[T any](t *testing.T, r result) T {
+func decoded[T any](t testing.TB, r result) T {
 	t.Helper()
 	var value T
 	if err := json.Unmarshal([]byte(r.stdout), &value); err != nil {
@@ -148,7 +148,7 @@ func wineSandbox(t *testing.T) sandboxInfo {
 	return wineSandboxNamed(t, "e2e")
 }
 
-func wineSandboxNamed(t *testing.T, name string, more ...string) sandboxInfo {
+func wineSandboxNamed(t testing.TB, name string, more ...string) sandboxInfo {
 	t.Helper()
 	state := t.TempDir()
 	args := append([]string{"sandbox", "up", "--driver", "wine", "--name", name, "--state-dir", state, "-o", "json"},
@@ -159,7 +159,7 @@ func wineSandboxNamed(t *testing.T, name string, more ...string) sandboxInfo {
 }
 
 // nodeFile writes a node file: the sandbox's credentials and these provisioners.
-func nodeFile(t *testing.T, credentials, provisioners string) string {
+func nodeFile(t testing.TB, credentials, provisioners string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "node.yaml")
 	text := "apiVersion: windows.k8s.io/v1alpha1\nkind: Node\nmetadata:\n  name: node\nspec:\n  credentials:\n" +
@@ -171,7 +171,7 @@ func nodeFile(t *testing.T, credentials, provisioners string) string {
 }
 
 // credentialsOf returns the lines with the credentials of a sandbox's node file.
-func credentialsOf(t *testing.T, info sandboxInfo) string {
+func credentialsOf(t testing.TB, info sandboxInfo) string {
 	t.Helper()
 	text, err := os.ReadFile(info.Config)
 	if err != nil {
@@ -207,13 +207,13 @@ func containerdProvisioner(t *testing.T, version string) string {
 }
 
 // eventually calls ask until ask returns no error, for at most half a minute.
-func eventually(t *testing.T, what string, ask func() error) {
+func eventually(t testing.TB, what string, ask func() error) {
 	t.Helper()
 	within(t, 30*time.Second, what, ask)
 }
 
 // within calls ask until ask returns no error, for at most the given time.
-func within(t *testing.T, limit time.Duration, what string, ask func() error) {
+func within(t testing.TB, limit time.Duration, what string, ask func() error) {
 	t.Helper()
 	over := time.NewTimer(limit)
 	defer over.Stop()

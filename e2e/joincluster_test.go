@@ -18,7 +18,7 @@ type cluster struct {
 
 // clusterSandbox starts a cluster. It needs the lab's control plane, which takes minutes to build,
 // and kubelet's own ports. So tests that call clusterSandbox run only in `make e2e`.
-func clusterSandbox(t *testing.T) cluster {
+func clusterSandbox(t testing.TB) cluster {
 	t.Helper()
 	if os.Getenv("SWDT_LAB_CLUSTER") != "required" {
 		t.Skip("joins a real control plane: run make e2e")
@@ -38,7 +38,7 @@ type joinWith struct {
 }
 
 // joinFile writes a node file for a join with the lab's programs.
-func (c cluster) joinFile(t *testing.T, credentials string, with joinWith) string {
+func (c cluster) joinFile(t testing.TB, credentials string, with joinWith) string {
 	t.Helper()
 	name := with.name
 	if name == "" {
@@ -104,7 +104,7 @@ func withNodeName(t *testing.T, file, name string) string {
 }
 
 // kubectl runs the lab's kubectl.
-func (c cluster) kubectl(t *testing.T, args ...string) string {
+func (c cluster) kubectl(t testing.TB, args ...string) string {
 	t.Helper()
 	return strings.TrimSpace(run(t, lab(t, "linux/kubectl"),
 		append([]string{"--kubeconfig", c.Kubeconfig}, args...)...))
@@ -133,7 +133,7 @@ func (c cluster) awaitPod(t *testing.T, prefix string) (pod string) {
 }
 
 // expectNode waits until `kubectl get nodes -o wide` has a line for the node with all of these texts.
-func (c cluster) expectNode(t *testing.T, name string, texts ...string) {
+func (c cluster) expectNode(t testing.TB, name string, texts ...string) {
 	t.Helper()
 	eventually(t, "node "+name, func() error {
 		// kubeadm does not wait until the kubelet has registered the node.
@@ -157,7 +157,7 @@ func (c cluster) expectNode(t *testing.T, name string, texts ...string) {
 // needsAddress fails the test if kubelet reports no address, so that the API server cannot reach
 // kubelet. It does not skip the test, since a required test that checks nothing must not count as
 // passed.
-func (c cluster) needsAddress(t *testing.T) {
+func (c cluster) needsAddress(t testing.TB) {
 	t.Helper()
 	if c.kubectl(t, "get", "node", "wine-1", "-o", "jsonpath={.status.addresses}") == "" {
 		t.Fatal("this machine has loopback alone, which no API server connects to, so kubelet has no address to " +

@@ -19,7 +19,7 @@ type podCluster struct {
 	podNode
 }
 
-func newPodCluster(t *testing.T) podCluster {
+func newPodCluster(t testing.TB) podCluster {
 	t.Helper()
 	c := clusterSandbox(t)
 	n := podNode{sandboxInfo: c.sandboxInfo, registry: registry(t)}

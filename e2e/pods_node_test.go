@@ -53,7 +53,7 @@ func newPodNode(t *testing.T, version string) podNode {
 
 // installLab installs the programs with which containerd runs pods, and starts the service of the
 // snapshotter.
-func (n podNode) installLab(t *testing.T) {
+func (n podNode) installLab(t testing.TB) {
 	t.Helper()
 	for from, to := range map[string]string{
 		lab(t, "pods/containerd-shim-lab-v1.exe"): `C:\Program Files\containerd\bin\containerd-shim-lab-v1.exe`,
@@ -71,13 +71,13 @@ func (n *podNode) connect(conn *grpc.ClientConn) {
 	n.runtime, n.images = runtimev1.NewRuntimeServiceClient(conn), runtimev1.NewImageServiceClient(conn)
 }
 
-func (n podNode) exec(t *testing.T, command ...string) result {
+func (n podNode) exec(t testing.TB, command ...string) result {
 	t.Helper()
 	return ok(t, append([]string{"exec", "-c", n.config, "--"}, command...)...)
 }
 
 // registry serves the lab's images until the test ends, and returns the registry's address.
-func registry(t *testing.T) string {
+func registry(t testing.TB) string {
 	t.Helper()
 	burn := lab(t, "pods/burn.exe")
 	cmd := exec.Command(lab(t, "linux/image"), "burn="+burn, "pause="+burn+",--cores,0")
@@ -106,7 +106,7 @@ func registry(t *testing.T) string {
 	return strings.TrimSpace(address)
 }
 
-func textFile(t *testing.T, text string) string {
+func textFile(t testing.TB, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -3,54 +3,149 @@
 package e2e
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-// TestThroughTheCluster uses a node through its cluster alone: the real API server, kubelet and containerd
-// carry the stream of the agent, and pushes replace each of them below it.
+// throughCluster is a node whose agent's stream the real API server, kubelet and containerd carry.
+type throughCluster struct {
+	podCluster
+	credentials string // of the node file, which names no host for SSH
+	profile     string // the folder that receives the agent
+}
+
+// TestThroughTheCluster uses a node through its cluster alone.
 func TestThroughTheCluster(t *testing.T) {
-	c := newPodCluster(t)
+	c := newThroughCluster(t)
+	t.Run("answers", c.answersAsOverSSH)
+	t.Run("pushes", c.pushesBelowItself)
+	t.Run("killed", c.survivesKills)
+	c.expectNothingLeft(t)
+}
+
+func newThroughCluster(t testing.TB) throughCluster {
+	t.Helper()
+	c := throughCluster{podCluster: newPodCluster(t)}
 	c.needsAddress(t)
 	// Wine has no PowerShell, and its prefix lacks SYSTEM's profile.
 	ok(t, "cp", "-c", c.config, windowsProgram(t, "powershell"), `node:C:\windows\system32\powershell.exe`)
-	profile := filepath.Join(c.cluster.Prefix, "drive_c/windows/system32/config/systemprofile")
-	if err := os.MkdirAll(profile, 0o700); err != nil {
+	c.profile = filepath.Join(c.cluster.Prefix, "drive_c/windows/system32/config/systemprofile")
+	if err := os.MkdirAll(c.profile, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	credentials := fmt.Sprintf("    kubernetes: {node: wine-1, kubeconfig: %s, image: '%s/burn:1'}\n",
+	c.credentials = fmt.Sprintf("    kubernetes: {node: wine-1, kubeconfig: %s, image: '%s/burn:1'}\n",
 		c.cluster.Kubeconfig, c.registry)
+	return c
+}
 
-	file := nodeFile(t, credentials, provisioner("kubelet", "", lab(t, "node/kubelet-1.36.3-edited.exe"), kubeletExe, ""))
-	if r := ok(t, "status", "-c", file); !strings.Contains(r.stdout, "kubelet") {
-		t.Errorf("status: %v", r)
+// badUsage is the exit code of a command that contacts no node.
+const badUsage = 2
+
+// answersAsOverSSH runs the same commands over both ways and compares what they print.
+func (c throughCluster) answersAsOverSSH(t *testing.T) {
+	kubelet := provisioner("kubelet", "", lab(t, "node/kubelet-1.36.3.exe"), kubeletExe, "")
+	overSSH := nodeFile(t, credentialsOf(t, c.cluster.sandboxInfo), kubelet)
+	over := nodeFile(t, c.credentials, kubelet)
+	ok(t, "status", "-c", over) // pulls the pod's image, so that the lists of images are the same
+	sent := filepath.Join(t.TempDir(), "sent.txt")
+	if err := os.WriteFile(sent, bytes.Repeat([]byte("swdt\r\n"), 1<<18), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	c.expectNoViaPods(t)
+	for _, command := range [][]string{
+		{"exec", "--", "hostname"},
+		{"exec", "--", "cmd", "/c", "exit 7"},
+		{"exec", "--", "nothing-of-this-name"},
+		{"status", "-o", "name"},
+		{"cri", "version"},
+		{"cri", "images", "-o", "name"},
+		{"hcs", "list", "-o", "name"},
+		{"setup", "--dry-run"},
+	} {
+		t.Run(strings.Join(command[:2], " "), func(t *testing.T) {
+			onto := func(file string) result {
+				r := swdt(t, slices.Insert(slices.Clone(command), 1, "-c", file)...)
+				r.stderr = "" // names the way
+				return r
+			}
+			if diff := cmp.Diff(onto(overSSH), onto(over), cmp.AllowUnexported(result{})); diff != "" {
+				t.Errorf("swdt %v prints (-over SSH +through the cluster):\n%s", command, diff)
+			}
+		})
+	}
+	// What these print changes with time, or with what is there already.
+	for _, command := range [][]string{
+		{"status"}, {"ps"}, {"events"}, {"logs", "list"}, {"logs", "kubelet", "--tail", "3"}, {"push", "--dry-run"},
+		{"doctor"}, {"diag", "--out", filepath.Join(t.TempDir(), "diag.tar.gz")}, {"cri", "pods"}, {"hns", "networks"},
+		{"cp", sent, `node:C:\sent.txt`}, {"cp", `node:C:\sent.txt`, sent + ".fetched"},
+	} {
+		t.Run(strings.Join(command, " "), func(t *testing.T) {
+			ssh := swdt(t, append(slices.Clone(command), "-c", overSSH)...)
+			via := swdt(t, append(slices.Clone(command), "-c", over)...)
+			if ssh.code != via.code || ssh.code == badUsage {
+				t.Errorf("swdt %v: exit code %d over SSH, %d through the cluster", command, ssh.code, via.code)
+			}
+		})
+	}
+}
 
-	c.expectPushed(t, file, "changed")
+// pushesBelowItself replaces the kubelet and containerd, which carry the stream of the push.
+func (c throughCluster) pushesBelowItself(t *testing.T) {
+	edited := c.file(t, provisioner("kubelet", "", lab(t, "node/kubelet-1.36.3-edited.exe"), kubeletExe, ""))
+	c.expectPushed(t, edited, "changed")
 	c.expectNode(t, "wine-1", "Ready", "v1.36.3-edited", "containerd://1.7.12")
-	c.expectPushed(t, file, "unchanged")
-	ok(t, "rollback", "kubelet", "-c", file)
+	c.expectPushed(t, edited, "unchanged")
+	ok(t, "rollback", "kubelet", "-c", edited)
 	c.expectNode(t, "wine-1", "Ready", "v1.36.3", "containerd://1.7.12")
 
-	broken := nodeFile(t, credentials, provisioner("kubelet", "", lab(t, "kubelet-v1.29.1-crash-at-start.exe"),
-		kubeletExe, ""))
+	broken := c.file(t, provisioner("kubelet", "", lab(t, "kubelet-v1.29.1-crash-at-start.exe"), kubeletExe, ""))
 	if r := swdt(t, "push", "-c", broken); r.code != 4 {
 		t.Errorf("a kubelet that does not come up: %v", r)
 	}
 	c.expectNode(t, "wine-1", "Ready", "v1.36.3", "containerd://1.7.12")
 
-	runtime := nodeFile(t, credentials, containerdProvisioner(t, "1.7.11"))
-	c.expectPushed(t, runtime, "changed")
+	c.expectPushed(t, c.file(t, containerdProvisioner(t, "1.7.11")), "changed")
 	c.expectNode(t, "wine-1", "Ready", "v1.36.3", "containerd://1.7.11")
+}
+
+// survivesKills kills swdt during a push. The node is well, and the next command removes the pod.
+func (c throughCluster) survivesKills(t *testing.T) {
+	edited := c.file(t, provisioner("kubelet", "", lab(t, "node/kubelet-1.36.3-edited.exe"), kubeletExe, ""))
+	original := c.file(t, provisioner("kubelet", "", lab(t, "node/kubelet-1.36.3.exe"), kubeletExe, ""))
+	for _, at := range []string{"starting a pod", "installing the agent", "sending kubelet", "stopping kubelet",
+		"reconnecting"} {
+		t.Run(at, func(t *testing.T) {
+			killAt(t, at, "push", "-c", edited)
+			c.expectNode(t, "wine-1", "Ready")
+			ok(t, "status", "-c", edited)
+			c.expectNoViaPods(t)
+			ok(t, "push", "-c", edited)
+			c.expectNode(t, "wine-1", "Ready", "v1.36.3-edited")
+			ok(t, "push", "-c", original)
+		})
+	}
+}
+
+// expectNothingLeft fails the test if a pod or a file of the way is left.
+func (c throughCluster) expectNothingLeft(t *testing.T) {
+	t.Helper()
 	c.expectNoViaPods(t)
-	left, err := filepath.Glob(filepath.Join(profile, "swdt-agent-*"))
+	left, err := filepath.Glob(filepath.Join(c.profile, "swdt-agent-*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left in SYSTEM's profile: %v, %v", left, err)
 	}
+}
+
+// file writes a node file that leads through the cluster.
+func (c throughCluster) file(t *testing.T, provisioners string) string {
+	t.Helper()
+	return nodeFile(t, c.credentials, provisioners)
 }
 
 func (c podCluster) expectPushed(t *testing.T, file, result string) {
