@@ -79,7 +79,7 @@ func (c throughCluster) answersAsOverSSH(t *testing.T) {
 			}
 		})
 	}
-	// What these print changes with time, or with what is there already.
+	// The texts of these change with time, or with the files that are there already.
 	for _, command := range [][]string{
 		{"status"}, {"ps"}, {"events"}, {"logs", "list"}, {"logs", "kubelet", "--tail", "3"}, {"push", "--dry-run"},
 		{"doctor"}, {"diag", "--out", filepath.Join(t.TempDir(), "diag.tar.gz")}, {"cri", "pods"}, {"hns", "networks"},
