@@ -1,6 +1,7 @@
 package main
 
 import (
+	"go/build"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -118,6 +119,71 @@ func TestPagesNameThingsThatExist(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestFilesForOneSystemAreListed compares the files that docs/platforms.md names with those that
+// are compiled for some of Linux, macOS and Windows, but not for all.
+func TestFilesForOneSystemAreListed(t *testing.T) {
+	named := regexp.MustCompile("`((?:cmd|internal)/[\\w/-]+\\.go)`")
+	var listed []string
+	for _, found := range named.FindAllStringSubmatch(read(t, filepath.Join(root, "docs/platforms.md")), -1) {
+		listed = append(listed, found[1])
+	}
+	slices.Sort(listed)
+	var partial []string
+	for _, top := range []string{"api", "cmd", "internal"} {
+		partial = append(partial, partialFiles(t, top)...)
+	}
+	slices.Sort(partial)
+	if diff := cmp.Diff(partial, listed); diff != "" {
+		t.Errorf("docs/platforms.md (+) does not list the files for one system (-); add what each system lacks:\n%s", diff)
+	}
+}
+
+// partialFiles returns the Go files below a folder that are compiled for some systems only, without
+// tests, helpers of tests, and the node's side.
+func partialFiles(t *testing.T, top string) []string {
+	t.Helper()
+	left := []string{"testdata", "internal/testing", "internal/platform/windows"}
+	var partial []string
+	err := filepath.WalkDir(filepath.Join(root, top), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		name = filepath.ToSlash(name)
+		if entry.IsDir() && (slices.Contains(left, name) || slices.Contains(left, entry.Name())) {
+			return filepath.SkipDir
+		}
+		if filepath.Ext(name) == ".go" && !strings.HasSuffix(name, "_test.go") && forSomeSystems(t, path) {
+			partial = append(partial, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return partial
+}
+
+// forSomeSystems reports whether a file is compiled for one of the systems that swdt is built for,
+// but not for all of them.
+func forSomeSystems(t *testing.T, path string) bool {
+	t.Helper()
+	systems := []string{"linux", "darwin", "windows"}
+	compiled := 0
+	for _, system := range systems {
+		context := build.Default
+		context.GOOS, context.GOARCH, context.CgoEnabled = system, "amd64", false
+		matches, err := context.MatchFile(filepath.Dir(path), filepath.Base(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if matches {
+			compiled++
+		}
+	}
+	return compiled > 0 && compiled < len(systems)
 }
 
 // pages returns the paths of all Markdown pages for readers.
