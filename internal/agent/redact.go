@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"google.golang.org/grpc"
@@ -13,6 +14,7 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/format/redact"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 // redactor returns the redactor that the caller requested for the reply, or nil
@@ -47,7 +49,7 @@ func redactUnary(ctx context.Context, request any, _ *grpc.UnaryServerInfo, hand
 }
 
 // redactStream is redactUnary for streamed replies.
-func redactStream(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+func redactStream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	r, err := redactor(stream.Context())
 	if err != nil {
 		return err
@@ -55,7 +57,10 @@ func redactStream(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo
 	if r == nil {
 		return handle(server, stream)
 	}
-	if relay, ok := server.(*networkService); ok { // Pipe is the only stream of networkService
+	if info.FullMethod == agentv1.Network_Connect_FullMethodName {
+		return fmt.Errorf("connect to a port: %w: bytes that are only relayed cannot be redacted", fault.ErrPermission)
+	}
+	if relay, ok := server.(*networkService); ok { // Pipe is its only other stream
 		if err := relay.redactedPipe(&pipeStream{ServerStream: stream}, r); err != nil {
 			return &redactedError{r.String(err.Error()), err}
 		}

@@ -210,7 +210,7 @@ func closeAll(ctx context.Context, proxies map[string]*criProxy) {
 // serve relays until ctx ends, or until every further attempt to reach the node would fail.
 func (p *criProxy) serve(ctx context.Context) error {
 	keeper := &criproxy.Keeper{Node: p.node, Pipe: p.document.RuntimePipe(), Reporter: p.reporter}
-	return criproxy.Serve(ctx, p.listener, keeper.Dial)
+	return criproxy.Serve(ctx, p.listener, keeper)
 }
 
 // serveAll serves the nodes that could be reached, until ctx ends or no node is left.

@@ -3,6 +3,7 @@ package platform
 import (
 	"context"
 	"net"
+	"net/netip"
 	"time"
 )
 
@@ -14,6 +15,11 @@ type Network interface {
 	// DialPipe connects to a named pipe such as \\.\pipe\containerd-containerd.
 	// If no process serves the pipe, the error is fault.ErrNotExist.
 	DialPipe(ctx context.Context, path string) (net.Conn, error)
+	// Connect connects by TCP to a port of the machine itself: to a loopback address, or to an
+	// address of one of its network interfaces. For any other address the error is
+	// fault.ErrPermission, and nothing is sent. If no process listens, the error is
+	// fault.ErrNotExist.
+	Connect(ctx context.Context, address netip.AddrPort) (Connection, error)
 	// Reach connects to host:port by TCP, closes the connection at once and
 	// reports the outcome. A failed connection is an outcome, not an error; err
 	// is set only for an invalid address, and when ctx ends.
@@ -24,6 +30,13 @@ type Network interface {
 	// Listeners returns every TCP port on which a process listens, sorted by port. If the machine
 	// cannot list these ports, the error is fault.ErrNotSupported.
 	Listeners(ctx context.Context) ([]Listener, error)
+}
+
+// Connection is a TCP connection. Its directions end separately: after CloseWrite the peer reads the
+// end, and Read still returns what the peer sends.
+type Connection interface {
+	net.Conn
+	CloseWrite() error
 }
 
 // ReachOutcome is how an attempt to connect ended.

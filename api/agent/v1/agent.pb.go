@@ -5499,6 +5499,100 @@ func (x *PipeReply) GetData() []byte {
 	return nil
 }
 
+type ConnectRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"` // 127.0.0.1:49152 or [::1]:49152, never a name; in the first message only
+	Data          []byte                 `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConnectRequest) Reset() {
+	*x = ConnectRequest{}
+	mi := &file_agent_proto_msgTypes[103]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConnectRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConnectRequest) ProtoMessage() {}
+
+func (x *ConnectRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[103]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *ConnectRequest) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *ConnectRequest) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+type ConnectReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"` // the first one is empty
+	End           bool                   `protobuf:"varint,2,opt,name=end,proto3" json:"end,omitempty"`  // the peer sends no more data; it may still receive
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConnectReply) Reset() {
+	*x = ConnectReply{}
+	mi := &file_agent_proto_msgTypes[104]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConnectReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConnectReply) ProtoMessage() {}
+
+func (x *ConnectReply) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[104]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *ConnectReply) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *ConnectReply) GetEnd() bool {
+	if x != nil {
+		return x.End
+	}
+	return false
+}
+
 type InspectRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Components    []*InspectComponent    `protobuf:"bytes,1,rep,name=components,proto3" json:"components,omitempty"`
@@ -5508,7 +5602,7 @@ type InspectRequest struct {
 
 func (x *InspectRequest) Reset() {
 	*x = InspectRequest{}
-	mi := &file_agent_proto_msgTypes[103]
+	mi := &file_agent_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5520,7 +5614,7 @@ func (x *InspectRequest) String() string {
 func (*InspectRequest) ProtoMessage() {}
 
 func (x *InspectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[103]
+	mi := &file_agent_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5552,7 +5646,7 @@ type InspectComponent struct {
 
 func (x *InspectComponent) Reset() {
 	*x = InspectComponent{}
-	mi := &file_agent_proto_msgTypes[104]
+	mi := &file_agent_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5564,7 +5658,7 @@ func (x *InspectComponent) String() string {
 func (*InspectComponent) ProtoMessage() {}
 
 func (x *InspectComponent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[104]
+	mi := &file_agent_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5614,7 +5708,7 @@ type InspectReply struct {
 
 func (x *InspectReply) Reset() {
 	*x = InspectReply{}
-	mi := &file_agent_proto_msgTypes[105]
+	mi := &file_agent_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5626,7 +5720,7 @@ func (x *InspectReply) String() string {
 func (*InspectReply) ProtoMessage() {}
 
 func (x *InspectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[105]
+	mi := &file_agent_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5683,7 +5777,7 @@ type ComponentState struct {
 
 func (x *ComponentState) Reset() {
 	*x = ComponentState{}
-	mi := &file_agent_proto_msgTypes[106]
+	mi := &file_agent_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5695,7 +5789,7 @@ func (x *ComponentState) String() string {
 func (*ComponentState) ProtoMessage() {}
 
 func (x *ComponentState) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[106]
+	mi := &file_agent_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5818,7 +5912,7 @@ type Transaction struct {
 
 func (x *Transaction) Reset() {
 	*x = Transaction{}
-	mi := &file_agent_proto_msgTypes[107]
+	mi := &file_agent_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5830,7 +5924,7 @@ func (x *Transaction) String() string {
 func (*Transaction) ProtoMessage() {}
 
 func (x *Transaction) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[107]
+	mi := &file_agent_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5893,7 +5987,7 @@ type SwapPlan struct {
 
 func (x *SwapPlan) Reset() {
 	*x = SwapPlan{}
-	mi := &file_agent_proto_msgTypes[108]
+	mi := &file_agent_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5905,7 +5999,7 @@ func (x *SwapPlan) String() string {
 func (*SwapPlan) ProtoMessage() {}
 
 func (x *SwapPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[108]
+	mi := &file_agent_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5953,7 +6047,7 @@ type SwapComponent struct {
 
 func (x *SwapComponent) Reset() {
 	*x = SwapComponent{}
-	mi := &file_agent_proto_msgTypes[109]
+	mi := &file_agent_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5965,7 +6059,7 @@ func (x *SwapComponent) String() string {
 func (*SwapComponent) ProtoMessage() {}
 
 func (x *SwapComponent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[109]
+	mi := &file_agent_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6071,7 +6165,7 @@ type Health struct {
 
 func (x *Health) Reset() {
 	*x = Health{}
-	mi := &file_agent_proto_msgTypes[110]
+	mi := &file_agent_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6083,7 +6177,7 @@ func (x *Health) String() string {
 func (*Health) ProtoMessage() {}
 
 func (x *Health) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[110]
+	mi := &file_agent_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6129,7 +6223,7 @@ type SwapEvent struct {
 
 func (x *SwapEvent) Reset() {
 	*x = SwapEvent{}
-	mi := &file_agent_proto_msgTypes[111]
+	mi := &file_agent_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6141,7 +6235,7 @@ func (x *SwapEvent) String() string {
 func (*SwapEvent) ProtoMessage() {}
 
 func (x *SwapEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[111]
+	mi := &file_agent_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6207,7 +6301,7 @@ type SwapOutcome struct {
 
 func (x *SwapOutcome) Reset() {
 	*x = SwapOutcome{}
-	mi := &file_agent_proto_msgTypes[112]
+	mi := &file_agent_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6219,7 +6313,7 @@ func (x *SwapOutcome) String() string {
 func (*SwapOutcome) ProtoMessage() {}
 
 func (x *SwapOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[112]
+	mi := &file_agent_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6282,7 +6376,7 @@ type ComponentOutcome struct {
 
 func (x *ComponentOutcome) Reset() {
 	*x = ComponentOutcome{}
-	mi := &file_agent_proto_msgTypes[113]
+	mi := &file_agent_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6294,7 +6388,7 @@ func (x *ComponentOutcome) String() string {
 func (*ComponentOutcome) ProtoMessage() {}
 
 func (x *ComponentOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[113]
+	mi := &file_agent_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6362,7 +6456,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_agent_proto_msgTypes[114]
+	mi := &file_agent_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6374,7 +6468,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[114]
+	mi := &file_agent_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6394,7 +6488,7 @@ type AcknowledgeRequest struct {
 
 func (x *AcknowledgeRequest) Reset() {
 	*x = AcknowledgeRequest{}
-	mi := &file_agent_proto_msgTypes[115]
+	mi := &file_agent_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6406,7 +6500,7 @@ func (x *AcknowledgeRequest) String() string {
 func (*AcknowledgeRequest) ProtoMessage() {}
 
 func (x *AcknowledgeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[115]
+	mi := &file_agent_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6432,7 +6526,7 @@ type AcknowledgeReply struct {
 
 func (x *AcknowledgeReply) Reset() {
 	*x = AcknowledgeReply{}
-	mi := &file_agent_proto_msgTypes[116]
+	mi := &file_agent_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6444,7 +6538,7 @@ func (x *AcknowledgeReply) String() string {
 func (*AcknowledgeReply) ProtoMessage() {}
 
 func (x *AcknowledgeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[116]
+	mi := &file_agent_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6808,7 +6902,13 @@ const file_agent_proto_rawDesc = "" +
 	"\x04pipe\x18\x01 \x01(\tR\x04pipe\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\"\x1f\n" +
 	"\tPipeReply\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data\"Q\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\">\n" +
+	"\x0eConnectRequest\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\"4\n" +
+	"\fConnectReply\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\x12\x10\n" +
+	"\x03end\x18\x02 \x01(\bR\x03end\"Q\n" +
 	"\x0eInspectRequest\x12?\n" +
 	"\n" +
 	"components\x18\x01 \x03(\v2\x1f.swdt.agent.v1.InspectComponentR\n" +
@@ -7014,7 +7114,7 @@ const file_agent_proto_rawDesc = "" +
 	"\x04List\x12'.swdt.agent.v1.ListFirewallRulesRequest\x1a%.swdt.agent.v1.ListFirewallRulesReply\x12G\n" +
 	"\x03Add\x12\x1b.swdt.agent.v1.FirewallRule\x1a#.swdt.agent.v1.AddFirewallRuleReply\x12Z\n" +
 	"\x06Remove\x12(.swdt.agent.v1.RemoveFirewallRuleRequest\x1a&.swdt.agent.v1.RemoveFirewallRuleReply\x12a\n" +
-	"\vEnableGroup\x12).swdt.agent.v1.EnableFirewallGroupRequest\x1a'.swdt.agent.v1.EnableFirewallGroupReply2\x84\x04\n" +
+	"\vEnableGroup\x12).swdt.agent.v1.EnableFirewallGroupRequest\x1a'.swdt.agent.v1.EnableFirewallGroupReply2\xcf\x04\n" +
 	"\aNetwork\x12?\n" +
 	"\x05Reach\x12\x1b.swdt.agent.v1.ReachRequest\x1a\x19.swdt.agent.v1.ReachReply\x12E\n" +
 	"\aResolve\x12\x1d.swdt.agent.v1.ResolveRequest\x1a\x1b.swdt.agent.v1.ResolveReply\x12E\n" +
@@ -7023,7 +7123,8 @@ const file_agent_proto_rawDesc = "" +
 	"\n" +
 	"CRIVersion\x12 .swdt.agent.v1.CRIVersionRequest\x1a\x1e.swdt.agent.v1.CRIVersionReply\x12K\n" +
 	"\tCRIStatus\x12\x1f.swdt.agent.v1.CRIStatusRequest\x1a\x1d.swdt.agent.v1.CRIStatusReply\x12@\n" +
-	"\x04Pipe\x12\x1a.swdt.agent.v1.PipeRequest\x1a\x18.swdt.agent.v1.PipeReply(\x010\x012\xa0\x02\n" +
+	"\x04Pipe\x12\x1a.swdt.agent.v1.PipeRequest\x1a\x18.swdt.agent.v1.PipeReply(\x010\x01\x12I\n" +
+	"\aConnect\x12\x1d.swdt.agent.v1.ConnectRequest\x1a\x1b.swdt.agent.v1.ConnectReply(\x010\x012\xa0\x02\n" +
 	"\x04Swap\x12E\n" +
 	"\aInspect\x12\x1d.swdt.agent.v1.InspectRequest\x1a\x1b.swdt.agent.v1.InspectReply\x12:\n" +
 	"\x03Run\x12\x17.swdt.agent.v1.SwapPlan\x1a\x18.swdt.agent.v1.SwapEvent0\x01\x12B\n" +
@@ -7036,7 +7137,7 @@ var (
 )
 
 var file_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 117)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 119)
 var file_agent_proto_goTypes = []any{
 	(Simulation)(0),                    // 0: swdt.agent.v1.Simulation
 	(ServiceState)(0),                  // 1: swdt.agent.v1.ServiceState
@@ -7150,93 +7251,95 @@ var file_agent_proto_goTypes = []any{
 	(*CRIStatusReply)(nil),             // 109: swdt.agent.v1.CRIStatusReply
 	(*PipeRequest)(nil),                // 110: swdt.agent.v1.PipeRequest
 	(*PipeReply)(nil),                  // 111: swdt.agent.v1.PipeReply
-	(*InspectRequest)(nil),             // 112: swdt.agent.v1.InspectRequest
-	(*InspectComponent)(nil),           // 113: swdt.agent.v1.InspectComponent
-	(*InspectReply)(nil),               // 114: swdt.agent.v1.InspectReply
-	(*ComponentState)(nil),             // 115: swdt.agent.v1.ComponentState
-	(*Transaction)(nil),                // 116: swdt.agent.v1.Transaction
-	(*SwapPlan)(nil),                   // 117: swdt.agent.v1.SwapPlan
-	(*SwapComponent)(nil),              // 118: swdt.agent.v1.SwapComponent
-	(*Health)(nil),                     // 119: swdt.agent.v1.Health
-	(*SwapEvent)(nil),                  // 120: swdt.agent.v1.SwapEvent
-	(*SwapOutcome)(nil),                // 121: swdt.agent.v1.SwapOutcome
-	(*ComponentOutcome)(nil),           // 122: swdt.agent.v1.ComponentOutcome
-	(*ResumeRequest)(nil),              // 123: swdt.agent.v1.ResumeRequest
-	(*AcknowledgeRequest)(nil),         // 124: swdt.agent.v1.AcknowledgeRequest
-	(*AcknowledgeReply)(nil),           // 125: swdt.agent.v1.AcknowledgeReply
-	(*durationpb.Duration)(nil),        // 126: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),      // 127: google.protobuf.Timestamp
+	(*ConnectRequest)(nil),             // 112: swdt.agent.v1.ConnectRequest
+	(*ConnectReply)(nil),               // 113: swdt.agent.v1.ConnectReply
+	(*InspectRequest)(nil),             // 114: swdt.agent.v1.InspectRequest
+	(*InspectComponent)(nil),           // 115: swdt.agent.v1.InspectComponent
+	(*InspectReply)(nil),               // 116: swdt.agent.v1.InspectReply
+	(*ComponentState)(nil),             // 117: swdt.agent.v1.ComponentState
+	(*Transaction)(nil),                // 118: swdt.agent.v1.Transaction
+	(*SwapPlan)(nil),                   // 119: swdt.agent.v1.SwapPlan
+	(*SwapComponent)(nil),              // 120: swdt.agent.v1.SwapComponent
+	(*Health)(nil),                     // 121: swdt.agent.v1.Health
+	(*SwapEvent)(nil),                  // 122: swdt.agent.v1.SwapEvent
+	(*SwapOutcome)(nil),                // 123: swdt.agent.v1.SwapOutcome
+	(*ComponentOutcome)(nil),           // 124: swdt.agent.v1.ComponentOutcome
+	(*ResumeRequest)(nil),              // 125: swdt.agent.v1.ResumeRequest
+	(*AcknowledgeRequest)(nil),         // 126: swdt.agent.v1.AcknowledgeRequest
+	(*AcknowledgeReply)(nil),           // 127: swdt.agent.v1.AcknowledgeReply
+	(*durationpb.Duration)(nil),        // 128: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),      // 129: google.protobuf.Timestamp
 }
 var file_agent_proto_depIdxs = []int32{
-	126, // 0: swdt.agent.v1.FactsReply.uptime:type_name -> google.protobuf.Duration
+	128, // 0: swdt.agent.v1.FactsReply.uptime:type_name -> google.protobuf.Duration
 	0,   // 1: swdt.agent.v1.FactsReply.simulated:type_name -> swdt.agent.v1.Simulation
-	127, // 2: swdt.agent.v1.FactsReply.time:type_name -> google.protobuf.Timestamp
+	129, // 2: swdt.agent.v1.FactsReply.time:type_name -> google.protobuf.Timestamp
 	1,   // 3: swdt.agent.v1.ServiceStatus.state:type_name -> swdt.agent.v1.ServiceState
-	127, // 4: swdt.agent.v1.ServiceStatus.started:type_name -> google.protobuf.Timestamp
-	126, // 5: swdt.agent.v1.Recovery.restarts:type_name -> google.protobuf.Duration
-	126, // 6: swdt.agent.v1.Recovery.reset:type_name -> google.protobuf.Duration
+	129, // 4: swdt.agent.v1.ServiceStatus.started:type_name -> google.protobuf.Timestamp
+	128, // 5: swdt.agent.v1.Recovery.restarts:type_name -> google.protobuf.Duration
+	128, // 6: swdt.agent.v1.Recovery.reset:type_name -> google.protobuf.Duration
 	2,   // 7: swdt.agent.v1.ServiceConfig.start_type:type_name -> swdt.agent.v1.StartType
 	18,  // 8: swdt.agent.v1.ServiceConfig.recovery:type_name -> swdt.agent.v1.Recovery
 	17,  // 9: swdt.agent.v1.ListServicesReply.services:type_name -> swdt.agent.v1.ServiceStatus
 	17,  // 10: swdt.agent.v1.ServiceReply.status:type_name -> swdt.agent.v1.ServiceStatus
 	19,  // 11: swdt.agent.v1.ServiceReply.config:type_name -> swdt.agent.v1.ServiceConfig
-	126, // 12: swdt.agent.v1.StartServiceRequest.timeout:type_name -> google.protobuf.Duration
-	126, // 13: swdt.agent.v1.StopServiceRequest.timeout:type_name -> google.protobuf.Duration
+	128, // 12: swdt.agent.v1.StartServiceRequest.timeout:type_name -> google.protobuf.Duration
+	128, // 13: swdt.agent.v1.StopServiceRequest.timeout:type_name -> google.protobuf.Duration
 	29,  // 14: swdt.agent.v1.RegistrySetRequest.value:type_name -> swdt.agent.v1.RegistryValue
 	29,  // 15: swdt.agent.v1.RegistryListReply.values:type_name -> swdt.agent.v1.RegistryValue
-	127, // 16: swdt.agent.v1.FileInfo.modified:type_name -> google.protobuf.Timestamp
+	129, // 16: swdt.agent.v1.FileInfo.modified:type_name -> google.protobuf.Timestamp
 	37,  // 17: swdt.agent.v1.ListFilesReply.entries:type_name -> swdt.agent.v1.FileInfo
-	127, // 18: swdt.agent.v1.TailRequest.since:type_name -> google.protobuf.Timestamp
+	129, // 18: swdt.agent.v1.TailRequest.since:type_name -> google.protobuf.Timestamp
 	47,  // 19: swdt.agent.v1.TailRequest.from:type_name -> swdt.agent.v1.TailPlace
 	47,  // 20: swdt.agent.v1.TailRequest.copies:type_name -> swdt.agent.v1.TailPlace
 	3,   // 21: swdt.agent.v1.TailReply.event:type_name -> swdt.agent.v1.TailEvent
 	47,  // 22: swdt.agent.v1.TailReply.place:type_name -> swdt.agent.v1.TailPlace
 	49,  // 23: swdt.agent.v1.WriteRequest.header:type_name -> swdt.agent.v1.WriteHeader
-	127, // 24: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
+	129, // 24: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
 	52,  // 25: swdt.agent.v1.PatchRequest.header:type_name -> swdt.agent.v1.PatchHeader
-	127, // 26: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
-	126, // 27: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
+	129, // 26: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
+	128, // 27: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
 	66,  // 28: swdt.agent.v1.GetEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
 	66,  // 29: swdt.agent.v1.SetEnvironmentRequest.variables:type_name -> swdt.agent.v1.EnvironmentVariable
 	71,  // 30: swdt.agent.v1.GetHostsReply.entries:type_name -> swdt.agent.v1.HostsEntry
 	71,  // 31: swdt.agent.v1.SetHostsRequest.entries:type_name -> swdt.agent.v1.HostsEntry
-	127, // 32: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
-	126, // 33: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
+	129, // 32: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
+	128, // 33: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
 	76,  // 34: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
-	127, // 35: swdt.agent.v1.ListProcessesReply.taken:type_name -> google.protobuf.Timestamp
+	129, // 35: swdt.agent.v1.ListProcessesReply.taken:type_name -> google.protobuf.Timestamp
 	82,  // 36: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
 	4,   // 37: swdt.agent.v1.Feature.state:type_name -> swdt.agent.v1.FeatureState
 	84,  // 38: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
 	89,  // 39: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
-	126, // 40: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
+	128, // 40: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
 	5,   // 41: swdt.agent.v1.ReachReply.outcome:type_name -> swdt.agent.v1.ReachOutcome
-	126, // 42: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
+	128, // 42: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
 	105, // 43: swdt.agent.v1.ListenersReply.listeners:type_name -> swdt.agent.v1.Listener
-	113, // 44: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
-	115, // 45: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
-	116, // 46: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
+	115, // 44: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
+	117, // 45: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
+	118, // 46: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
 	10,  // 47: swdt.agent.v1.InspectReply.facts:type_name -> swdt.agent.v1.FactsReply
 	17,  // 48: swdt.agent.v1.ComponentState.service:type_name -> swdt.agent.v1.ServiceStatus
 	19,  // 49: swdt.agent.v1.ComponentState.service_config:type_name -> swdt.agent.v1.ServiceConfig
-	127, // 50: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
+	129, // 50: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
 	6,   // 51: swdt.agent.v1.Transaction.state:type_name -> swdt.agent.v1.SwapState
-	121, // 52: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	118, // 53: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
-	119, // 54: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
-	126, // 55: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
-	126, // 56: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
-	126, // 57: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
-	126, // 58: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
-	127, // 59: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
+	123, // 52: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	120, // 53: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
+	121, // 54: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
+	128, // 55: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
+	128, // 56: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
+	128, // 57: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
+	128, // 58: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
+	129, // 59: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
 	6,   // 60: swdt.agent.v1.SwapEvent.state:type_name -> swdt.agent.v1.SwapState
-	121, // 61: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	123, // 61: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
 	7,   // 62: swdt.agent.v1.SwapOutcome.result:type_name -> swdt.agent.v1.SwapResult
-	122, // 63: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
-	126, // 64: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
+	124, // 63: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
+	128, // 64: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
 	8,   // 65: swdt.agent.v1.ComponentOutcome.action:type_name -> swdt.agent.v1.SwapAction
 	17,  // 66: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
-	126, // 67: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
-	126, // 68: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
+	128, // 67: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
+	128, // 68: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
 	9,   // 69: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
 	11,  // 70: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
 	13,  // 71: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
@@ -7285,64 +7388,66 @@ var file_agent_proto_depIdxs = []int32{
 	106, // 114: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
 	108, // 115: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
 	110, // 116: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
-	112, // 117: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
-	117, // 118: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
-	123, // 119: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
-	124, // 120: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
-	10,  // 121: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
-	12,  // 122: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
-	14,  // 123: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
-	16,  // 124: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
-	21,  // 125: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
-	23,  // 126: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
-	23,  // 127: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
-	23,  // 128: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
-	25,  // 129: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
-	23,  // 130: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
-	28,  // 131: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
-	29,  // 132: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
-	32,  // 133: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
-	34,  // 134: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
-	36,  // 135: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
-	37,  // 136: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
-	40,  // 137: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
-	42,  // 138: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
-	44,  // 139: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
-	46,  // 140: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
-	50,  // 141: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
-	53,  // 142: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
-	55,  // 143: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
-	57,  // 144: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
-	59,  // 145: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
-	61,  // 146: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
-	63,  // 147: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
-	65,  // 148: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
-	68,  // 149: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
-	70,  // 150: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
-	73,  // 151: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
-	75,  // 152: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
-	78,  // 153: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
-	80,  // 154: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
-	83,  // 155: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
-	86,  // 156: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
-	88,  // 157: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
-	91,  // 158: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
-	92,  // 159: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
-	94,  // 160: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
-	96,  // 161: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
-	98,  // 162: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
-	100, // 163: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
-	102, // 164: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
-	104, // 165: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
-	107, // 166: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
-	109, // 167: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
-	111, // 168: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
-	114, // 169: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
-	120, // 170: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
-	120, // 171: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
-	125, // 172: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
-	121, // [121:173] is the sub-list for method output_type
-	69,  // [69:121] is the sub-list for method input_type
+	112, // 117: swdt.agent.v1.Network.Connect:input_type -> swdt.agent.v1.ConnectRequest
+	114, // 118: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
+	119, // 119: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
+	125, // 120: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
+	126, // 121: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
+	10,  // 122: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
+	12,  // 123: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
+	14,  // 124: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
+	16,  // 125: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
+	21,  // 126: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
+	23,  // 127: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
+	23,  // 128: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
+	23,  // 129: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
+	25,  // 130: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
+	23,  // 131: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
+	28,  // 132: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
+	29,  // 133: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
+	32,  // 134: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
+	34,  // 135: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
+	36,  // 136: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
+	37,  // 137: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
+	40,  // 138: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
+	42,  // 139: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
+	44,  // 140: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
+	46,  // 141: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
+	50,  // 142: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
+	53,  // 143: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
+	55,  // 144: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
+	57,  // 145: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
+	59,  // 146: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
+	61,  // 147: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
+	63,  // 148: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
+	65,  // 149: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
+	68,  // 150: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
+	70,  // 151: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
+	73,  // 152: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
+	75,  // 153: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
+	78,  // 154: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
+	80,  // 155: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
+	83,  // 156: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
+	86,  // 157: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
+	88,  // 158: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
+	91,  // 159: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
+	92,  // 160: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
+	94,  // 161: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
+	96,  // 162: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
+	98,  // 163: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
+	100, // 164: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
+	102, // 165: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
+	104, // 166: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
+	107, // 167: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
+	109, // 168: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
+	111, // 169: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
+	113, // 170: swdt.agent.v1.Network.Connect:output_type -> swdt.agent.v1.ConnectReply
+	116, // 171: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
+	122, // 172: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
+	122, // 173: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
+	127, // 174: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
+	122, // [122:175] is the sub-list for method output_type
+	69,  // [69:122] is the sub-list for method input_type
 	69,  // [69:69] is the sub-list for extension type_name
 	69,  // [69:69] is the sub-list for extension extendee
 	0,   // [0:69] is the sub-list for field type_name
@@ -7359,7 +7464,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      9,
-			NumMessages:   117,
+			NumMessages:   119,
 			NumExtensions: 0,
 			NumServices:   10,
 		},

@@ -2145,6 +2145,7 @@ const (
 	Network_CRIVersion_FullMethodName = "/swdt.agent.v1.Network/CRIVersion"
 	Network_CRIStatus_FullMethodName  = "/swdt.agent.v1.Network/CRIStatus"
 	Network_Pipe_FullMethodName       = "/swdt.agent.v1.Network/Pipe"
+	Network_Connect_FullMethodName    = "/swdt.agent.v1.Network/Connect"
 )
 
 // NetworkClient is the client API for Network service.
@@ -2173,6 +2174,14 @@ type NetworkClient interface {
 	// the first reply reports that it is connected. The end of either side ends
 	// both.
 	Pipe(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[PipeRequest, PipeReply], error)
+	// Connect connects to a TCP port of the node itself and relays bytes both
+	// ways; it is meant for the streaming server of a container runtime. The first
+	// request names the address, which must be a loopback address or an address of
+	// one of the node's interfaces; for any other address the error is
+	// PermissionDenied. The first reply reports that it is connected. When the
+	// caller closes its direction of the call, the connection is closed for writing.
+	// The call ends when both directions have ended.
+	Connect(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ConnectRequest, ConnectReply], error)
 }
 
 type networkClient struct {
@@ -2256,6 +2265,19 @@ func (c *networkClient) Pipe(ctx context.Context, opts ...grpc.CallOption) (grpc
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Network_PipeClient = grpc.BidiStreamingClient[PipeRequest, PipeReply]
 
+func (c *networkClient) Connect(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ConnectRequest, ConnectReply], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Network_ServiceDesc.Streams[1], Network_Connect_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ConnectRequest, ConnectReply]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Network_ConnectClient = grpc.BidiStreamingClient[ConnectRequest, ConnectReply]
+
 // NetworkServer is the server API for Network service.
 // All implementations must embed UnimplementedNetworkServer
 // for forward compatibility.
@@ -2282,6 +2304,14 @@ type NetworkServer interface {
 	// the first reply reports that it is connected. The end of either side ends
 	// both.
 	Pipe(grpc.BidiStreamingServer[PipeRequest, PipeReply]) error
+	// Connect connects to a TCP port of the node itself and relays bytes both
+	// ways; it is meant for the streaming server of a container runtime. The first
+	// request names the address, which must be a loopback address or an address of
+	// one of the node's interfaces; for any other address the error is
+	// PermissionDenied. The first reply reports that it is connected. When the
+	// caller closes its direction of the call, the connection is closed for writing.
+	// The call ends when both directions have ended.
+	Connect(grpc.BidiStreamingServer[ConnectRequest, ConnectReply]) error
 	mustEmbedUnimplementedNetworkServer()
 }
 
@@ -2312,6 +2342,9 @@ func (UnimplementedNetworkServer) CRIStatus(context.Context, *CRIStatusRequest) 
 }
 func (UnimplementedNetworkServer) Pipe(grpc.BidiStreamingServer[PipeRequest, PipeReply]) error {
 	return status.Error(codes.Unimplemented, "method Pipe not implemented")
+}
+func (UnimplementedNetworkServer) Connect(grpc.BidiStreamingServer[ConnectRequest, ConnectReply]) error {
+	return status.Error(codes.Unimplemented, "method Connect not implemented")
 }
 func (UnimplementedNetworkServer) mustEmbedUnimplementedNetworkServer() {}
 func (UnimplementedNetworkServer) testEmbeddedByValue()                 {}
@@ -2449,6 +2482,13 @@ func _Network_Pipe_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Network_PipeServer = grpc.BidiStreamingServer[PipeRequest, PipeReply]
 
+func _Network_Connect_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(NetworkServer).Connect(&grpc.GenericServerStream[ConnectRequest, ConnectReply]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Network_ConnectServer = grpc.BidiStreamingServer[ConnectRequest, ConnectReply]
+
 // Network_ServiceDesc is the grpc.ServiceDesc for Network service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -2485,6 +2525,12 @@ var Network_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Pipe",
 			Handler:       _Network_Pipe_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "Connect",
+			Handler:       _Network_Connect_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
 		},

@@ -33,7 +33,7 @@ func BenchmarkUnary(b *testing.B) {
 		unary(b, runtimev1.NewRuntimeServiceClient(conn))
 	})
 	b.Run("through the proxy", func(b *testing.B) {
-		c, _ := client(b, proxy(b, f.keeper(cri.DefaultPipe).Dial))
+		c, _ := client(b, proxy(b, f.keeper(cri.DefaultPipe)))
 		unary(b, c)
 	})
 }
@@ -58,7 +58,7 @@ func unary(b *testing.B, c runtimev1.RuntimeServiceClient) {
 func BenchmarkBulk(b *testing.B) {
 	f := start(b, simulated.Minimal)
 	pipeServer(b, f, measure.ServeBulk)
-	endpoint := proxy(b, f.keeper(cri.DefaultPipe).Dial)
+	endpoint := proxy(b, f.keeper(cri.DefaultPipe))
 	for name, direction := range map[string]measure.Direction{"from the node": measure.FromServer,
 		"to the node": measure.ToServer} {
 		b.Run(name, func(b *testing.B) {

@@ -1,12 +1,17 @@
 // Package criproxy gives a node's container runtime an address on your machine, for clients that
 // cannot use SSH. A proxy listens on a socket that only the user who runs swdt can access, or on
-// loopback, and relays the bytes of each connection to the node. It neither parses nor changes the
-// bytes, so that every protocol of the runtime's pipe (CRI, containerd's own API) works.
+// loopback, and relays each connection to the node. It relays every gRPC call with its messages as
+// they are (CRI, containerd's own API), and the bytes of any other protocol. It changes only one
+// thing: the URLs with which the runtime answers Exec, Attach and PortForward, which lead to a port
+// of the node, become URLs of a port of your machine, see package streaming.
 //
 //   - listen.go: the addresses at which a proxy may listen
-//   - relay.go: one connection
+//   - sniff.go: whether a connection carries gRPC
+//   - calls.go: a connection with gRPC calls
+//   - urls.go: the answers to Exec, Attach and PortForward
+//   - single.go: a listener for one connection
+//   - relay.go: a connection with another protocol
 //   - keeper.go: the connection to the node, replaced when it breaks
-//   - refuse.go: the error that a client gets if the runtime cannot be reached
 package criproxy
 
 import (
@@ -14,19 +19,30 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"sync"
+
+	"github.com/swdt-dev/swdt/internal/node/criproxy/streaming"
 )
 
 // Dial connects to the runtime.
 type Dial func(context.Context) (net.Conn, error)
 
+// Dialer connects to the node. A *Keeper is a Dialer.
+type Dialer interface {
+	Dial(ctx context.Context) (net.Conn, error)                                   // to the runtime
+	DialPort(ctx context.Context, address netip.AddrPort) (streaming.Conn, error) // to a port of the node
+}
+
 // Serve relays every connection that listener accepts. It returns nil when ctx has ended, a
 // *HopelessError when further dialing cannot succeed, and any other error if the listener fails. It
 // closes the listener and every connection before it returns.
-func Serve(ctx context.Context, listener net.Listener, dial Dial) error {
+func Serve(ctx context.Context, listener net.Listener, dialer Dialer) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	defer context.AfterFunc(ctx, func() { listener.Close() })()
+	streams := streaming.New(ctx, dialer.DialPort)
+	defer streams.Close()
 	var connections sync.WaitGroup
 	defer connections.Wait()
 	defer stop(nil)
@@ -37,7 +53,7 @@ func Serve(ctx context.Context, listener net.Listener, dial Dial) error {
 		}
 		connections.Go(func() {
 			var hopeless *HopelessError
-			if err := serve(ctx, local, dial); errors.As(err, &hopeless) {
+			if err := serve(ctx, local, dialer.Dial, streams); errors.As(err, &hopeless) {
 				stop(hopeless)
 			}
 		})
@@ -57,13 +73,18 @@ func accepted(ctx context.Context, err error) error {
 }
 
 // serve serves one client's connection until it ends.
-func serve(ctx context.Context, local net.Conn, dial Dial) error {
+func serve(ctx context.Context, local net.Conn, dial Dial, streams *streaming.Relay) error {
 	defer local.Close()
+	defer context.AfterFunc(ctx, func() { local.Close() })()
+	local, grpc, err := sniff(local)
+	if err != nil {
+		return err
+	}
+	if grpc {
+		return relayCalls(ctx, local, dial, streams)
+	}
 	remote, err := dial(ctx)
 	if err != nil {
-		if ctx.Err() == nil {
-			refuse(ctx, local, err)
-		}
 		return err
 	}
 	relay(ctx, local, remote)

@@ -124,7 +124,7 @@ func (f *fixture) keeper(pipe string) *criproxy.Keeper {
 }
 
 // proxy serves on a socket until the test ends, and returns the socket's endpoint.
-func proxy(t testing.TB, dial criproxy.Dial) string {
+func proxy(t testing.TB, dialer criproxy.Dialer) string {
 	t.Helper()
 	listener, err := criproxy.Listen("unix://" + filepath.Join(t.TempDir(), "cri.sock"))
 	if err != nil {
@@ -132,7 +132,7 @@ func proxy(t testing.TB, dial criproxy.Dial) string {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- criproxy.Serve(ctx, listener, dial) }()
+	go func() { served <- criproxy.Serve(ctx, listener, dialer) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-served; err != nil {

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/criproxy/streaming"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
@@ -20,6 +22,7 @@ const restTime = time.Second
 // Node is the part of a node that a Keeper uses.
 type Node interface {
 	DialPipe(ctx context.Context, path string) (net.Conn, error)
+	DialPort(ctx context.Context, address netip.AddrPort) (*node.PortConn, error)
 	Reconnect(ctx context.Context) error
 }
 
@@ -30,7 +33,7 @@ type HopelessError struct{ Err error }
 func (e *HopelessError) Error() string { return e.Err.Error() }
 func (e *HopelessError) Unwrap() error { return e.Err }
 
-// Keeper dials a pipe of a node, and reconnects to the node if necessary.
+// Keeper dials a pipe and ports of a node, and reconnects to the node if necessary.
 type Keeper struct {
 	Node     Node
 	Pipe     string
@@ -46,20 +49,42 @@ type Keeper struct {
 
 // Dial connects to the pipe. If several callers find the connection broken, one of them
 // reconnects for all.
-func (k *Keeper) Dial(ctx context.Context) (net.Conn, error) {
+func (k *Keeper) Dial(ctx context.Context) (conn net.Conn, err error) {
+	err = k.connected(ctx, func() error {
+		conn, err = k.Node.DialPipe(ctx, k.Pipe)
+		return err
+	})
+	return conn, err
+}
+
+// DialPort connects to a TCP port of the node itself, as Dial does to the pipe.
+func (k *Keeper) DialPort(ctx context.Context, address netip.AddrPort) (streaming.Conn, error) {
+	var conn *node.PortConn
+	err := k.connected(ctx, func() (err error) {
+		conn, err = k.Node.DialPort(ctx, address)
+		return err
+	})
+	if err != nil {
+		return nil, err // and no nil pointer in an interface
+	}
+	return conn, nil
+}
+
+// connected dials, and once more after it has reconnected to the node if the connection is broken.
+func (k *Keeper) connected(ctx context.Context, dial func() error) error {
 	before, _ := k.state()
-	conn, err := k.Node.DialPipe(ctx, k.Pipe)
+	err := dial()
 	var lost *node.LostError
 	if errors.As(err, &lost) {
 		if err := k.reconnect(ctx, before); err != nil {
-			return nil, err
+			return err
 		}
-		conn, err = k.Node.DialPipe(ctx, k.Pipe)
+		err = dial()
 	}
 	if errors.Is(err, fault.ErrNotExist) {
 		err = fmt.Errorf("%w; is containerd running?", err)
 	}
-	return conn, err
+	return err
 }
 
 func (k *Keeper) state() (made int, failed error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -32,7 +33,7 @@ func version(ctx context.Context, c runtimev1.RuntimeServiceClient) (string, err
 
 func TestAClientThatKnowsNothingOfSSH(t *testing.T) {
 	f := start(t, simulated.Node)
-	c, _ := client(t, proxy(t, f.keeper(cri.DefaultPipe).Dial))
+	c, _ := client(t, proxy(t, f.keeper(cri.DefaultPipe)))
 	if got, err := version(t.Context(), c); err != nil || got != simulated.ContainerdVersion {
 		t.Fatalf("version %q, %v", got, err)
 	}
@@ -54,7 +55,7 @@ func TestAClientThatKnowsNothingOfSSH(t *testing.T) {
 
 func TestFiftyClientsTenThousandCalls(t *testing.T) {
 	f := start(t, simulated.Node)
-	endpoint := proxy(t, f.keeper(cri.DefaultPipe).Dial)
+	endpoint := proxy(t, f.keeper(cri.DefaultPipe))
 	var clients sync.WaitGroup
 	for range 50 {
 		clients.Go(func() {
@@ -76,7 +77,7 @@ func TestFiftyClientsTenThousandCalls(t *testing.T) {
 
 func TestRuntimeKilledDuringACall(t *testing.T) {
 	f := start(t, simulated.Node)
-	c, _ := client(t, proxy(t, f.keeper(cri.DefaultPipe).Dial))
+	c, _ := client(t, proxy(t, f.keeper(cri.DefaultPipe)))
 	events, err := c.GetContainerEvents(t.Context(), &runtimev1.GetEventsRequest{})
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +121,7 @@ func again(t *testing.T, c runtimev1.RuntimeServiceClient) runtimev1.RuntimeServ
 
 func TestConnectionLost(t *testing.T) {
 	f := start(t, simulated.Node)
-	c, _ := client(t, proxy(t, f.keeper(cri.DefaultPipe).Dial))
+	c, _ := client(t, proxy(t, f.keeper(cri.DefaultPipe)))
 	events, err := c.GetContainerEvents(t.Context(), &runtimev1.GetEventsRequest{})
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +184,7 @@ func TestHalfAnEndIsTheEndAndLosesNothing(t *testing.T) {
 		text, _ := io.ReadAll(conn)
 		received <- string(text)
 	})
-	conn := dialSocket(t, proxy(t, f.keeper(cri.DefaultPipe).Dial))
+	conn := dialSocket(t, proxy(t, f.keeper(cri.DefaultPipe)))
 	if _, err := conn.Write([]byte("last words")); err != nil {
 		t.Fatal(err)
 	}
@@ -200,8 +201,15 @@ func TestHalfAnEndIsTheEndAndLosesNothing(t *testing.T) {
 
 func TestTheRuntimesEndIsTheClients(t *testing.T) {
 	f := start(t, simulated.Minimal)
-	pipeServer(t, f, func(conn net.Conn) { _, _ = conn.Write([]byte("bye")) })
-	conn := dialSocket(t, proxy(t, f.keeper(cri.DefaultPipe).Dial))
+	pipeServer(t, f, func(conn net.Conn) {
+		if _, err := conn.Read(make([]byte, 5)); err == nil { // the runtime does not speak first
+			_, _ = conn.Write([]byte("bye"))
+		}
+	})
+	conn := dialSocket(t, proxy(t, f.keeper(cri.DefaultPipe)))
+	if _, err := conn.Write([]byte("hello")); err != nil {
+		t.Fatal(err)
+	}
 	if text, err := io.ReadAll(conn); err != nil || string(text) != "bye" {
 		t.Errorf("read %q, %v", text, err)
 	}
@@ -228,7 +236,7 @@ func TestBackPressure(t *testing.T) {
 			}
 		}
 	})
-	endpoint := proxy(t, f.keeper(cri.DefaultPipe).Dial)
+	endpoint := proxy(t, f.keeper(cri.DefaultPipe))
 	if _, err := dialSocket(t, endpoint).Write([]byte("f")); err != nil {
 		t.Fatal(err)
 	}
@@ -285,6 +293,10 @@ func (b *broken) DialPipe(context.Context, string) (net.Conn, error) {
 	return client, server.Close()
 }
 
+func (b *broken) DialPort(context.Context, netip.AddrPort) (*node.PortConn, error) {
+	return nil, &node.LostError{Node: "win1"}
+}
+
 func (b *broken) Reconnect(context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -321,7 +333,7 @@ func TestNoHopeEndsTheProxy(t *testing.T) {
 	}
 	served := make(chan error, 1)
 	keeper := &criproxy.Keeper{Node: b, Reporter: ui.Discard{}}
-	go func() { served <- criproxy.Serve(t.Context(), listener, keeper.Dial) }()
+	go func() { served <- criproxy.Serve(t.Context(), listener, keeper) }()
 	c, _ := client(t, listener.Addr().String())
 	if _, err := version(t.Context(), c); status.Code(err) != codes.Unavailable ||
 		!strings.Contains(err.Error(), "log in") {

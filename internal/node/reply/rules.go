@@ -149,6 +149,7 @@ var rules = sync.OnceValue(func() map[string]rule {
 		"CRIVersionReply.runtime_api_version": line(shortText),
 		"CRIStatusReply.status":               anything,
 		"PipeReply.data":                      anything,
+		"ConnectReply.data":                   anything,
 
 		"InspectReply.components":         list(1<<10, anything),
 		"InspectReply.transactions":       list(1<<10, anything),

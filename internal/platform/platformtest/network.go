@@ -69,6 +69,7 @@ func testNetwork(t *testing.T, fixture func(*testing.T) Fixture) {
 		}
 	})
 	t.Run("Reach", func(t *testing.T) { testReach(t, fixture(t)) })
+	t.Run("Connect", func(t *testing.T) { testConnect(t, fixture(t)) })
 	t.Run("Resolve", func(t *testing.T) { testResolve(t, fixture(t)) })
 	t.Run("Listeners", func(t *testing.T) { testListeners(t, fixture(t)) })
 	t.Run("DialPipe", func(t *testing.T) {

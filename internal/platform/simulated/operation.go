@@ -51,6 +51,7 @@ const (
 	// hook receives them so that a test can make a health check fail.
 	OpHTTPGet   Kind = "http.get"
 	OpPipeDial  Kind = "pipe.dial"
+	OpConnect   Kind = "connect"
 	OpReach     Kind = "reach"
 	OpResolve   Kind = "resolve"
 	OpListeners Kind = "listeners"
@@ -64,7 +65,7 @@ const (
 
 func (k Kind) changes() bool {
 	switch k {
-	case OpHTTPGet, OpPipeDial, OpReach, OpResolve, OpListeners:
+	case OpHTTPGet, OpPipeDial, OpConnect, OpReach, OpResolve, OpListeners:
 		return false
 	}
 	return true
