@@ -34,10 +34,15 @@ func (a *app) criProxyCommand() *cobra.Command {
 		Use:   "proxy [flags] [--exec -- CMD [ARG…]]",
 		Short: "Relay the node's container runtime to a socket on your machine",
 		Long: `Listens on a socket of your account, or on loopback, and relays each connection
-to the named pipe of the runtime on the node, over the SSH connection. It
-changes nothing in between: crictl, grpcurl, ctr and any other gRPC client work
-as they are. It runs until Ctrl-C and reconnects to the node after a lost
-connection; until then clients get an error with the reason.
+to the named pipe of the runtime on the node, over the connection to the node.
+crictl, grpcurl, ctr and any other gRPC client work as they are. It runs until
+Ctrl-C and reconnects to the node after a lost connection; until then clients
+get an error with the reason.
+
+crictl exec -it, attach and port-forward work, too: swdt replaces the URL that
+the runtime names by one of a loopback port of your machine, with a secret for
+one connection, and relays that connection. A streaming server with TLS is not
+relayed.
 
 Each node has a socket of its own, always at the same path. swdt prints the
 endpoints as soon as clients can connect. A client that connects controls the

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -91,6 +92,10 @@ func (c *PortConn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// errEmpty is the error of a reply without data. No agent sends it, and an endless series of them would
+// keep a reader busy for ever.
+var errEmpty = errors.New("the node's answer to Network/Connect is empty")
+
 // receive receives one reply. The regular end of the call is io.EOF only after the reply that
 // announces the end of the data: without that reply, data may be missing.
 func (c *PortConn) receive() {
@@ -102,6 +107,8 @@ func (c *PortConn) receive() {
 		c.last = err
 	case reply.GetEnd():
 		c.last = io.EOF
+	case len(reply.GetData()) == 0:
+		c.last = errEmpty
 	}
 	c.unread = reply.GetData()
 }

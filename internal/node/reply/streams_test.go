@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -54,16 +55,17 @@ type streamUser struct {
 // streaming call needs an entry: see TestEveryStreamIsAttacked.
 func streamUsers() map[string]streamUser {
 	return map[string]streamUser{
-		"Files/Read":    {work: consumers()["cp"]},
-		"Files/Tail":    {work: followLogs},
-		"Files/Write":   {work: upload},
-		"Files/Patch":   {work: sendDifference},
-		"Files/Probe":   {work: upload},
-		"Processes/Run": {work: followLogs}, // events come from a program
-		"Network/Pipe":  {work: watchStats},
-		"Swap/Run":      {work: pushKubelet},
-		"Swap/Resume":   {work: pushKubelet, before: cutSwap},
-		"Capture/Run":   {work: consumers()["capture"]},
+		"Files/Read":      {work: consumers()["cp"]},
+		"Files/Tail":      {work: followLogs},
+		"Files/Write":     {work: upload},
+		"Files/Patch":     {work: sendDifference},
+		"Files/Probe":     {work: upload},
+		"Processes/Run":   {work: followLogs}, // events come from a program
+		"Network/Pipe":    {work: watchStats},
+		"Network/Connect": {work: askPort},
+		"Swap/Run":        {work: pushKubelet},
+		"Swap/Resume":     {work: pushKubelet, before: cutSwap},
+		"Capture/Run":     {work: consumers()["capture"]},
 	}
 }
 
@@ -209,6 +211,37 @@ func watchStatsThrough(ctx context.Context, n *nodetest.Node, change func(net.Co
 		_ = tally.Summaries()
 		return nil
 	})
+}
+
+// askPort sends text to a port of the node, which sends it back, and reads to the end.
+func askPort(ctx context.Context, n *nodetest.Node, _ string) error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	var answered sync.WaitGroup
+	answered.Go(func() {
+		if conn, err := listener.Accept(); err == nil {
+			defer conn.Close()
+			_, _ = io.Copy(conn, conn)
+		}
+	})
+	defer answered.Wait()
+	defer listener.Close()
+	conn, err := n.DialPort(ctx, netip.MustParseAddrPort(listener.Addr().String()))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	if _, err := conn.Write([]byte("hello")); err != nil {
+		return err
+	}
+	if err := conn.CloseWrite(); err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, conn)
+	return err
 }
 
 // streamAttack is one way in which a hostile node changes the replies of a streaming call.
