@@ -86,7 +86,7 @@ func options(t *testing.T, w *world) scale.Options {
 	return scale.Options{
 		Load:  scale.Load{Services: 40, Endpoints: 100, Changes: 8, Range: scale.DefaultRange},
 		Nodes: []scale.Target{{Name: "win-1", Node: w.node.Node}},
-		Wait:  2 * time.Second, Interval: 20 * time.Millisecond,
+		Wait:  time.Minute, Interval: 20 * time.Millisecond,
 		Folder: t.TempDir(), Records: records,
 	}
 }
@@ -177,7 +177,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		"E%[2]s 1 proxier.go:487] \"Endpoint deletion failed\" ip=\"198.18.0.2\"\n",
 		later.Add(-time.Hour).Format("0102 15:04:05.000000"), later.Format("0102 15:04:05.000000")))
 	o := options(t, w)
-	o.Wait, o.Load.Changes = 3*time.Second, 0
+	o.Wait, o.Load.Changes = 10*time.Second, 0
 	report, err := scale.Run(t.Context(), w.Cluster, o)
 	var failed *scale.FailedError
 	if !errors.As(err, &failed) {
@@ -198,12 +198,12 @@ func TestASlowServiceIsFound(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(service string) proxier.Fault {
 		if service == "service-00011" {
-			return proxier.Fault{After: 5 * time.Second}
+			return proxier.Fault{After: 25 * time.Second}
 		}
 		return proxier.Fault{}
 	})
 	o := options(t, w)
-	o.Wait, o.Slow, o.Load.Changes = time.Minute, 2*time.Second, 0
+	o.Wait, o.Slow, o.Load.Changes = 2*time.Minute, 8*time.Second, 0
 	report, err := scale.Run(t.Context(), w.Cluster, o)
 	var failed *scale.FailedError
 	if !errors.As(err, &failed) {

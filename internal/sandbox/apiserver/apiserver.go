@@ -47,8 +47,8 @@ type Options struct {
 	// Names are further names and addresses in the server's certificate, such as
 	// a control plane's alias.
 	Names []string
-	// NodeGrace is the time without a renewed lease after which a node's Ready
-	// condition becomes Unknown; default 40 s, as in Kubernetes.
+	// NodeGrace is the time without a renewed lease after which the Ready condition of a node that
+	// has a lease becomes Unknown; default 40 s, as in Kubernetes.
 	NodeGrace time.Duration
 	// PodGrace is how long a deleted pod that runs on a node remains; default:
 	// the pod is removed at once.

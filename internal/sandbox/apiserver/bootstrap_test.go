@@ -57,12 +57,16 @@ func TestATokenSignsAndExpires(t *testing.T) {
 
 func TestANodeThatIsNotHeardOf(t *testing.T) {
 	f := start(t, apiserver.Options{NodeGrace: 50 * time.Millisecond})
-	f.plant(t, "apiVersion: v1\nkind: Node\nmetadata: {name: node-n}")
-	if _, err := f.client.CoreV1().Nodes().Patch(t.Context(), "node-n", types.StrategicMergePatchType,
-		[]byte(`{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`), metav1.PatchOptions{},
-		"status"); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"planted", "node-n"} {
+		f.plant(t, "apiVersion: v1\nkind: Node\nmetadata: {name: "+name+"}")
+		if _, err := f.client.CoreV1().Nodes().Patch(t.Context(), name, types.StrategicMergePatchType,
+			[]byte(`{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`), metav1.PatchOptions{},
+			"status"); err != nil {
+			t.Fatal(err)
+		}
 	}
+	f.plant(t, "apiVersion: coordination.k8s.io/v1\nkind: Lease\n"+
+		"metadata: {name: node-n, namespace: kube-node-lease}")
 	await(t, "a node that is not known to be ready", func() bool {
 		n, err := f.client.CoreV1().Nodes().Get(t.Context(), "node-n", metav1.GetOptions{})
 		if err != nil {
@@ -70,4 +74,8 @@ func TestANodeThatIsNotHeardOf(t *testing.T) {
 		}
 		return n.Status.Conditions[0].Status == "Unknown" && hasTaint(n, "node.kubernetes.io/unreachable")
 	})
+	planted, err := f.client.CoreV1().Nodes().Get(t.Context(), "planted", metav1.GetOptions{})
+	if err != nil || planted.Status.Conditions[0].Status != "True" {
+		t.Errorf("a node without a lease: %v, %+v", err, planted.Status.Conditions)
+	}
 }

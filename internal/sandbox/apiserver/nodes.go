@@ -78,8 +78,9 @@ func (c *Cluster) taintNode(event change) {
 		})
 }
 
-// watchNodes is the node lifecycle controller: if a node does not renew its lease, watchNodes sets
-// the node's Ready condition to Unknown.
+// watchNodes is the node lifecycle controller: if a node stops renewing its lease, watchNodes sets
+// the node's Ready condition to Unknown. It leaves a node alone that never had a lease: no kubelet
+// has reported for it, since a test or a user has planted it.
 func (c *Cluster) watchNodes(ctx context.Context) {
 	tick := time.NewTicker(max(c.options.NodeGrace/10, 10*time.Millisecond))
 	defer tick.Stop()
@@ -91,29 +92,31 @@ func (c *Cluster) watchNodes(ctx context.Context) {
 		}
 		nodes, _ := c.store.list("nodes", "")
 		for _, o := range nodes {
-			if state := ready(o); state != "Unknown" && state != "" &&
-				c.now().Sub(c.lastSign(o)) > c.options.NodeGrace {
+			state := ready(o)
+			last, hasLease := c.lastSign(o)
+			if hasLease && state != "Unknown" && state != "" && c.now().Sub(last) > c.options.NodeGrace {
 				c.markUnknown(text(o, "metadata", "name"))
 			}
 		}
 	}
 }
 
-// lastSign returns the time at which a node last renewed its lease or its status, or was created.
-func (c *Cluster) lastSign(o object) time.Time {
+// lastSign returns the time at which a node last renewed its lease or its status, or was created, and
+// reports whether it has a lease.
+func (c *Cluster) lastSign(o object) (last time.Time, hasLease bool) {
 	parse := func(text string) time.Time {
 		when, _ := time.Parse(time.RFC3339, text)
 		return when
 	}
-	last := parse(text(condition(o, "Ready"), "lastHeartbeatTime"))
-	lease, _ := c.store.get(key{leaseResource, "kube-node-lease", text(o, "metadata", "name")})
+	last = parse(text(condition(o, "Ready"), "lastHeartbeatTime"))
+	lease, hasLease := c.store.get(key{leaseResource, "kube-node-lease", text(o, "metadata", "name")})
 	if renewed := parse(text(lease, "spec", "renewTime")); renewed.After(last) {
 		last = renewed
 	}
 	created := parse(text(o, "metadata", "creationTimestamp"))
 	return slices.MaxFunc([]time.Time{last, created}, func(a, b time.Time) int {
 		return cmp.Compare(a.UnixNano(), b.UnixNano())
-	})
+	}), hasLease
 }
 
 func (c *Cluster) markUnknown(name string) {
