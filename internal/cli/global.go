@@ -84,7 +84,8 @@ func (o *globalOptions) addFlags(flags *pflag.FlagSet) {
 		"c", "node `file`, a folder of them, or - for stdin; several times, or with commas,\nfor several (default $"+
 			configVariable+", files separated as in PATH; else\n./swdt.yaml, else ~/.config/swdt/config.yaml)")
 	flags.StringSliceVarP(&o.nodes, "node", "n", nil, "`name`s of the nodes to work on (default all)")
-	flags.StringVarP(&o.selector, "selector", "l", "", "`labels` of the nodes to work on: k=v,k!=v,k,!k")
+	flags.StringVarP(&o.selector, "selector", "l", "", "`labels` of the nodes to work on: k=v,k!=v,k,!k; with --via and\n"+
+		"no node file those of the cluster, also k in (v,w), k notin (v)")
 	flags.StringVarP(&o.output, "output", "o", "",
 		"`format` of the result on stdout: text, wide, json, yaml, name or\njsonpath=TEMPLATE, as far as the command "+
 			"has it (default text)")
@@ -169,7 +170,14 @@ func (a *app) documents() ([]config.Document, error) {
 	if err := a.global.validate(); err != nil {
 		return nil, err
 	}
-	documents, err := a.loadNodes()
+	sources, err := a.sources()
+	if err != nil && a.global.via.text != "" {
+		return a.clusterDocuments()
+	}
+	if err != nil {
+		return nil, err
+	}
+	documents, err := config.Load(sources, a.streams.In)
 	if err != nil {
 		return nil, err
 	}
@@ -205,6 +213,9 @@ func (a *app) completeNodes(cmd *cobra.Command, args []string, toComplete string
 		return a.completeVMs(cmd, args, toComplete)
 	} else if path == "cluster check" {
 		return a.completeWindowsNodes(cmd, toComplete), cobra.ShellCompDirectiveNoFileComp
+	}
+	if _, err := a.sources(); err != nil && a.global.via.text != "" {
+		return a.completeClusterNodes(cmd, toComplete), cobra.ShellCompDirectiveNoFileComp
 	}
 	documents, err := a.documents()
 	if err != nil {

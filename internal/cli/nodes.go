@@ -66,6 +66,7 @@ func (a *app) sessionFor(documents []config.Document) (*session, error) {
 			KnownHosts:       a.global.knownHosts,
 			SSHConfig:        a.global.sshConfig,
 			KeepPod:          a.global.via.keep,
+			Clusters:         a.viaClusters(),
 			SharedNamespace:  a.global.via.shared,
 		},
 	}, nil

@@ -70,6 +70,8 @@ func (a *app) kubectl(args []string) []string {
 	for _, name := range clusterFlags() {
 		flags.add(name, "", a.invokedWith(name))
 	}
+	flags.addCluster(clusterOptions{kubeconfig: a.global.via.settings.Kubeconfig,
+		context: a.global.via.settings.Context})
 	flags.addCluster(a.ofDocument)
 	return slices.Insert(slices.Clone(args), own, flags.all...)
 }
@@ -132,6 +134,8 @@ func (a *app) carried(command *cobra.Command, node string, line []string) []stri
 	flags.add("config", "c", a.global.config...)
 	switch {
 	case flags.has("node", "n"), flags.has("selector", "l"):
+	case flags.has("print-rbac", ""): // the role has a rule for the labels
+		flags.add("selector", "l", a.global.selector)
 	case node == "":
 		flags.add("node", "n", strings.Join(a.global.nodes, ","))
 		flags.add("selector", "l", a.global.selector)

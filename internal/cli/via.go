@@ -113,22 +113,6 @@ func (f *viaFlag) apply(documents []config.Document) []config.Document {
 	return changed
 }
 
-// loadNodes reads the node files. With --via, no file is needed: the names of --node are then names of
-// the cluster's nodes.
-func (a *app) loadNodes() ([]config.Document, error) {
-	sources, err := a.sources()
-	switch {
-	case err != nil && a.global.via.text != "" && len(a.global.nodes) > 0:
-		return config.OfNames(a.global.nodes, a.global.via.apply)
-	case err != nil && a.global.via.text != "":
-		return nil, usagef("--via %s: name the nodes with -n, as `kubectl get nodes` lists them, or node files with -c",
-			a.global.via.text)
-	case err != nil:
-		return nil, err
-	}
-	return config.Load(sources, a.streams.In)
-}
-
 // printRBAC prints the least role of --via kubernetes if that is all that the user wants.
 func (a *app) printRBAC() error {
 	if !a.global.printRBAC {
@@ -137,7 +121,7 @@ func (a *app) printRBAC() error {
 	if a.global.via.text == "" {
 		return usagef("--print-rbac prints the role for a way through the cluster: use it with --via %s", viaKubernetes)
 	}
-	_, err := fmt.Fprint(a.streams.Out, viapod.Manifest(a.global.via.settings.Namespace))
+	_, err := fmt.Fprint(a.streams.Out, viapod.Manifest(a.global.via.settings.Namespace, a.global.selector != ""))
 	return errors.Join(err, &exitError{code: exitDone})
 }
 
@@ -147,12 +131,8 @@ func needsSSH() []string { return []string{"join", "reset", "up", "down", "vm", 
 
 // checkWay returns an error if the command needs SSH, and a node is reached through its cluster.
 func (a *app) checkWay(documents []config.Document) error {
-	if a.invoked == nil {
-		return nil
-	}
-	_, path, _ := strings.Cut(a.invoked.CommandPath(), " ")
-	first, _, _ := strings.Cut(path, " ")
-	if !slices.Contains(needsSSH(), first) {
+	path, needs := a.invokedNeedsSSH()
+	if !needs {
 		return nil
 	}
 	for _, document := range documents {
@@ -162,6 +142,24 @@ func (a *app) checkWay(documents []config.Document) error {
 		}
 	}
 	return nil
+}
+
+// needsNodeFile returns an error if the command needs SSH, which no label of the cluster leads to.
+func (a *app) needsNodeFile() error {
+	if path, needs := a.invokedNeedsSSH(); needs {
+		return usagef("%s needs SSH: leave --via out, and name a node file with -c", path)
+	}
+	return nil
+}
+
+// invokedNeedsSSH returns the command without the program's name, and reports whether it needs SSH.
+func (a *app) invokedNeedsSSH() (path string, needs bool) {
+	if a.invoked == nil {
+		return "", false
+	}
+	_, path, _ = strings.Cut(a.invoked.CommandPath(), " ")
+	first, _, _ := strings.Cut(path, " ")
+	return path, slices.Contains(needsSSH(), first)
 }
 
 // completeVia completes the settings of --via.

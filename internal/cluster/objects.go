@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	nodev1 "k8s.io/api/node/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // The functions below return objects as the API server has them, for code that searches for
@@ -43,6 +45,30 @@ func (c *Cluster) NodeObject(ctx context.Context, name string) (*corev1.Node, er
 		return nil, &NoNodeError{Node: name}
 	}
 	return node, c.nodeError("read node "+name, "get", name, err)
+}
+
+// mostNodes bounds a list of Nodes: four times what Kubernetes supports in one cluster.
+const mostNodes = 20_000
+
+// NodeObjects returns the Node objects that a selector matches.
+func (c *Cluster) NodeObjects(ctx context.Context, selector labels.Selector) (all []*corev1.Node, err error) {
+	list := func(ctx context.Context, o metav1.ListOptions) (*corev1.NodeList, error) {
+		o.LabelSelector = selector.String()
+		return c.client.CoreV1().Nodes().List(ctx, o)
+	}
+	bounded := func(ctx context.Context, o metav1.ListOptions) (*corev1.NodeList, error) {
+		if len(all) > mostNodes {
+			return nil, fmt.Errorf("the API server lists more than %d nodes; choose fewer by a selector", mostNodes)
+		}
+		return list(ctx, o)
+	}
+	err = Pages(ctx, bounded, func(page *corev1.NodeList) {
+		for i := range page.Items {
+			page.Items[i].Status.Images = nil // most of the object, and never needed
+			all = append(all, &page.Items[i])
+		}
+	})
+	return all, c.nodeError("list the nodes", "list", "", err)
 }
 
 // LeaseObject returns a node's lease; nil if there is none.

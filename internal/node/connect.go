@@ -63,13 +63,13 @@ func wayTo(doc config.Document, opts Options) (carrier.Way, error) {
 	if k == nil {
 		return newSSHWay(target(doc, opts), opts), nil
 	}
-	c, err := cluster.Open(cluster.Options{Kubeconfig: doc.Resolve(k.Kubeconfig), Context: k.Context})
+	c, err := opts.Clusters.Open(cluster.Options{Kubeconfig: doc.Resolve(k.Kubeconfig), Context: k.Context})
 	if err != nil {
 		return nil, err
 	}
 	return viapod.New(c, viapod.Options{
 		Node: cmp.Or(k.Node, LikelyObjectName(doc.Node)), Namespace: k.Namespace, Image: k.Image,
-		Keep: opts.KeepPod, Shared: opts.SharedNamespace, Reporter: opts.Reporter,
+		Keep: opts.KeepPod, Shared: opts.SharedNamespace, Clusters: opts.Clusters, Reporter: opts.Reporter,
 	}), nil
 }
 
@@ -185,6 +185,9 @@ func (o Options) complete() Options {
 	}
 	if o.Keyring == nil {
 		o.Keyring = ssh.NewKeyring()
+	}
+	if o.Clusters == nil {
+		o.Clusters = NewClusters()
 	}
 	if o.Reporter == nil {
 		o.Reporter = ui.Discard{}

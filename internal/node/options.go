@@ -7,6 +7,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
 	"github.com/swdt-dev/swdt/internal/node/ssh"
+	"github.com/swdt-dev/swdt/internal/node/viapod"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -18,6 +19,12 @@ type Keyring = ssh.Keyring
 
 // NewKeyring returns an empty keyring, for all nodes of a command.
 func NewKeyring() *Keyring { return ssh.NewKeyring() }
+
+// Clusters are the clusters through which nodes are reached, see viapod.Clusters.
+type Clusters = viapod.Clusters
+
+// NewClusters returns the clusters for all nodes of a command.
+func NewClusters() *Clusters { return viapod.NewClusters() }
 
 // Options configure connections to nodes; one value serves many nodes.
 type Options struct {
@@ -46,6 +53,9 @@ type Options struct {
 	// SharedNamespace accepts a namespace for that pod in which other users of the cluster may get
 	// into pods.
 	SharedNamespace bool
+	// Clusters is shared by the nodes of a command that are reached through their clusters, so that
+	// each cluster and namespace is checked only once. nil: each node has its own.
+	Clusters *Clusters
 	// LookupEnv reads the environment (SSH_AUTH_SOCK, secrets); nil: os.LookupEnv.
 	LookupEnv func(name string) (string, bool)
 	// DialTimeout bounds the TCP connection and, separately, the SSH handshake, on every

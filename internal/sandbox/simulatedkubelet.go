@@ -17,6 +17,34 @@ import (
 	"github.com/swdt-dev/swdt/internal/wait"
 )
 
+// SimulatedKubelets returns the kubelets of simulated machines, by the names of their Nodes. Tests of nodes
+// that are reached through their cluster need them.
+func SimulatedKubelets(machines map[string]*simulated.Machine) apiserver.Kubelets {
+	all := simulatedKubelets{}
+	for name, machine := range machines {
+		all[name] = simulatedKubelet{machine}
+	}
+	return all
+}
+
+type simulatedKubelets map[string]simulatedKubelet
+
+// Starts implements apiserver.Kubelets.
+func (k simulatedKubelets) Starts(node string) bool {
+	one, ok := k[node]
+	return ok && one.Starts(node)
+}
+
+// Exec implements apiserver.Kubelets.
+func (k simulatedKubelets) Exec(ctx context.Context, node string, command []string, stdin io.Reader, stdout,
+	stderr io.Writer) (int, error) {
+	one, ok := k[node]
+	if !ok {
+		return 0, fmt.Errorf("node %s has no kubelet", node)
+	}
+	return one.Exec(ctx, node, command, stdin, stdout, stderr)
+}
+
 // simulatedKubelet is the kubelet and the container runtime of a simulated machine, as far as HostProcess
 // pods need them: a program in such a pod runs on the machine itself, and its stream ends with the kubelet
 // or the runtime that carries it. Services decide that, so a push of kubelet through the pod cuts it.

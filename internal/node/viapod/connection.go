@@ -158,7 +158,7 @@ func (p *process) run() {
 	defer p.cancel()
 	code, err := p.c.way.c.Stream(p.ctx, cluster.Pod{Namespace: p.c.pod.Namespace, Name: p.c.pod.Pod}, container,
 		p.command, cluster.ExecStreams{In: p.in, Out: p.out, Err: p.stderr})
-	err = p.c.way.asDenied(err)
+	err = asDenied(err, p.c.way.o.Namespace)
 	if p.ctx.Err() != nil && err != nil {
 		err = fmt.Errorf("%s: the stream was closed: %w", p.command[0], err)
 	}

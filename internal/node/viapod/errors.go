@@ -21,12 +21,17 @@ func (e *RefusedError) Refused() bool { return true }
 
 // DeniedError reports a rule of RBAC that is missing.
 type DeniedError struct {
-	Missing cluster.Permission
-	Err     error
+	Missing   cluster.Permission
+	Namespace string // of the pods; "": DefaultNamespace
+	Err       error
 }
 
 func (e *DeniedError) Error() string {
-	return e.Err.Error() + "; `swdt status --via kubernetes --print-rbac` prints the role that swdt needs"
+	via := "kubernetes"
+	if e.Namespace != "" && e.Namespace != DefaultNamespace {
+		via += ",namespace=" + e.Namespace
+	}
+	return e.Err.Error() + "; `swdt status --via " + via + " --print-rbac` prints the role that swdt needs"
 }
 func (e *DeniedError) Unwrap() error { return e.Err }
 
@@ -100,16 +105,16 @@ func (e *NotStartedError) Refused() bool { return e.final }
 
 // fail converts the error of a request to an error of this package or of package cluster.
 func (w *Way) fail(doing string, needs cluster.Permission, err error) error {
-	return w.asDenied(w.c.Failure(doing, needs, err))
+	return asDenied(w.c.Failure(doing, needs, err), w.o.Namespace)
 }
 
-// asDenied converts the errors of package cluster that are refusals.
-func (w *Way) asDenied(err error) error {
+// asDenied converts the errors of package cluster that are refusals. The namespace is that of the pods, or "".
+func asDenied(err error, namespace string) error {
 	var forbidden *cluster.ForbiddenError
 	var unauthorized *cluster.UnauthorizedError
 	switch {
 	case errors.As(err, &forbidden):
-		return &DeniedError{Missing: forbidden.Missing, Err: err}
+		return &DeniedError{Missing: forbidden.Missing, Namespace: namespace, Err: err}
 	case errors.As(err, &unauthorized):
 		return &RefusedError{err}
 	}

@@ -26,8 +26,8 @@ func (w *Way) checkNamespace(ctx context.Context) error {
 	if apierrors.IsNotFound(err) {
 		_, err = namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.o.Namespace,
 			Labels: map[string]string{managedBy: manager, podSecurity: "privileged"}}}, metav1.CreateOptions{})
-		w.madeNamespace = err == nil || apierrors.IsAlreadyExists(err) // by another swdt at the same time
-		if !w.madeNamespace {
+		w.namespace.made.Store(err == nil || apierrors.IsAlreadyExists(err)) // by another swdt at the same time
+		if !w.namespace.made.Load() {
 			return w.fail("make namespace "+w.o.Namespace, cluster.Permission{Verb: "create", Resource: "namespaces"}, err)
 		}
 		err = nil
@@ -163,7 +163,7 @@ func (w *Way) getsIn(ctx context.Context, s subject) (string, error) {
 	for _, p := range w.waysIn() {
 		allowed, err := w.c.OthersMay(ctx, s.user, s.group, p)
 		if err != nil {
-			return "", w.asDenied(err)
+			return "", asDenied(err, w.o.Namespace)
 		}
 		if allowed {
 			return p.Verb + " " + p.Resource, nil

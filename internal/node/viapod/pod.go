@@ -138,7 +138,7 @@ func (w *Way) create(ctx context.Context, name string) (pod *corev1.Pod, err err
 				return wait.Stop(w.fail("make pod "+name, needs, refused))
 			}
 			admission := &NotAdmittedError{Namespace: w.o.Namespace, Err: refused}
-			return wait.StopIf(!w.madeNamespace, admission)
+			return wait.StopIf(!w.namespace.made.Load(), admission)
 		},
 	}.Wait(ctx)
 	var over *wait.Error

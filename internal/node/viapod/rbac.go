@@ -24,12 +24,17 @@ func Needs(namespace string) []cluster.Permission {
 }
 
 // Manifest returns the namespace and the least roles with which swdt works, as YAML for kubectl apply. The
-// subject of the bindings is left to the administrator.
-func Manifest(namespace string) string {
+// subject of the bindings is left to the administrator. lists reports whether the nodes are chosen by their
+// labels, which needs a rule more.
+func Manifest(namespace string, lists bool) string {
 	if namespace == "" {
 		namespace = DefaultNamespace
 	}
-	return strings.ReplaceAll(manifest, "NAMESPACE", namespace)
+	nodes := "[get]"
+	if lists {
+		nodes = "[get, list] # list: to choose nodes by their labels"
+	}
+	return strings.NewReplacer("NAMESPACE", namespace, "NODEVERBS", nodes).Replace(manifest)
 }
 
 // manifest has the rules of Needs, and the reading of events, which explain a pod that does not start.
@@ -51,7 +56,7 @@ metadata:
 rules:
 - apiGroups: [""]
   resources: [nodes]
-  verbs: [get]
+  verbs: NODEVERBS
 - apiGroups: [""]
   resources: [namespaces]
   resourceNames: [NAMESPACE]

@@ -100,8 +100,9 @@ func (r *record) forget() {
 	r.lock.Close()
 }
 
-// claimed returns the records of this cluster whose swdts have ended, each with its lock.
-func (s records) claimed(server string) (all []*record) {
+// claimed returns the records of this cluster whose swdts have ended, each with its lock. Records that do
+// not fit are not locked, not even for a moment: ways to other nodes look for theirs at the same time.
+func (s records) claimed(server string, fits func(*record) bool) (all []*record) {
 	entries, err := os.ReadDir(s.folder)
 	if s.err != nil || err != nil {
 		return nil // there is no folder before the first pod
@@ -111,7 +112,11 @@ func (s records) claimed(server string) (all []*record) {
 		if !ok {
 			continue
 		}
-		if r := claim(filepath.Join(s.folder, name), server); r != nil {
+		path := filepath.Join(s.folder, name)
+		if peeked, err := read(path); fits != nil && (err != nil || !fits(peeked)) {
+			continue
+		}
+		if r := claim(path, server); r != nil {
 			all = append(all, r)
 		}
 	}
@@ -124,18 +129,8 @@ func claim(path, server string) *record {
 	if err != nil {
 		return nil // its swdt still works
 	}
-	r := &record{path: path, lock: lock}
-	text, err := readBounded(path + recordEnd)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		r.forget()
-		return nil
-	case err == nil:
-		err = json.Unmarshal(text, r)
-	}
-	if err == nil && !r.ours() {
-		err = errors.New("it is no record")
-	}
+	r, err := read(path)
+	r.lock = lock
 	switch {
 	case err != nil || time.Since(r.Begun) > keepRecords:
 		r.forget()
@@ -145,6 +140,19 @@ func claim(path, server string) *record {
 		return nil
 	}
 	return r
+}
+
+// read returns a record without its lock. With an error, it has only the path.
+func read(path string) (*record, error) {
+	r := &record{path: path}
+	text, err := readBounded(path + recordEnd)
+	if err == nil {
+		err = json.Unmarshal(text, r)
+	}
+	if err == nil && !r.ours() {
+		err = errors.New("it is no record")
+	}
+	return r, err
 }
 
 // ours reports whether the record names a pod that swdt can have made.
@@ -165,10 +173,12 @@ func readBounded(path string) ([]byte, error) {
 // and has at least half of its life left.
 func (w *Way) kept(ctx context.Context) *record {
 	var found *record
-	for _, r := range w.records().claimed(w.c.Server()) {
-		fits := r.Keep && r.Node == w.o.Node && r.Namespace == w.o.Namespace && r.Image == w.o.Image &&
+	fits := func(r *record) bool {
+		return r.Keep && r.Node == w.o.Node && r.Namespace == w.o.Namespace && r.Image == w.o.Image &&
 			time.Since(r.Begun) < deadline*time.Second/2
-		if found != nil || !fits {
+	}
+	for _, r := range w.records().claimed(w.c.Server(), fits) {
+		if found != nil {
 			r.release()
 			continue
 		}
@@ -184,7 +194,7 @@ func (w *Way) kept(ctx context.Context) *record {
 // tidy removes the pods that killed swdts of this user have left in the cluster, and swdt's pods that have
 // ended, whoever has made them. A failure is a warning, since the connection does not depend on it.
 func (w *Way) tidy(ctx context.Context) {
-	for _, r := range w.records().claimed(w.c.Server()) {
+	for _, r := range w.records().claimed(w.c.Server(), nil) {
 		running, err := w.runs(ctx, r)
 		if err == nil && running && r.Keep && time.Since(r.Begun) < deadline*time.Second/2 {
 			r.release()

@@ -2,7 +2,7 @@
 // on the node, whose processes run on the node itself as SYSTEM, and runs the agent in it by exec. The
 // stream of the agent goes over the API server and the node's kubelet.
 //
-//   - viapod.go: the way to one node
+//   - viapod.go: the way to one node; clusters.go: what the ways of one command share
 //   - connection.go: programs in the pod, with their streams
 //   - stage.go: sends the agent
 //   - pod.go: the pod; await.go: waits until it runs; record.go: pods that a killed swdt has left
@@ -49,7 +49,9 @@ type Options struct {
 	Records string
 	// StartLimit bounds the start of the pod; default 3 minutes.
 	StartLimit time.Duration
-	Reporter   ui.Reporter // nil: nothing is reported
+	// Clusters is shared by the ways of a command; nil: this way shares nothing. It has opened the cluster.
+	Clusters *Clusters
+	Reporter ui.Reporter // nil: nothing is reported
 }
 
 func (o Options) complete() Options {
@@ -62,6 +64,9 @@ func (o Options) complete() Options {
 	if o.StartLimit == 0 {
 		o.StartLimit = 3 * time.Minute
 	}
+	if o.Clusters == nil {
+		o.Clusters = NewClusters()
+	}
 	if o.Reporter == nil {
 		o.Reporter = ui.Discard{}
 	}
@@ -73,14 +78,18 @@ type Way struct {
 	c *cluster.Cluster
 	o Options
 
-	mu            sync.Mutex
-	own           *record // the pod of this way; nil: none
-	checked       bool    // the node and the namespace were checked
-	madeNamespace bool
+	namespace *namespace
+
+	mu      sync.Mutex
+	own     *record // the pod of this way; nil: none
+	checked bool    // the node was checked
 }
 
 // New returns the way to a node through its cluster. It contacts nothing.
-func New(c *cluster.Cluster, o Options) *Way { return &Way{c: c, o: o.complete()} }
+func New(c *cluster.Cluster, o Options) *Way {
+	o = o.complete()
+	return &Way{c: c, o: o, namespace: o.Clusters.namespace(namespaceKey{c, o.Namespace, o.Shared, o.Records})}
+}
 
 // Destination implements carrier.Way.
 func (w *Way) Destination() string { return w.o.Node + " through " + w.c.Endpoint() }
@@ -119,17 +128,23 @@ func (w *Way) prepare(ctx context.Context) error {
 	if err := w.checkNode(ctx); err != nil {
 		return err
 	}
-	if err := w.checkNamespace(ctx); err != nil {
-		return err
-	}
-	w.tidy(ctx)
-	w.checked = true
-	return nil
+	err := w.namespace.once(ctx, func(ctx context.Context) error {
+		if err := w.checkNamespace(ctx); err != nil {
+			return err
+		}
+		w.tidy(ctx)
+		return nil
+	})
+	w.checked = err == nil
+	return err
 }
 
 // checkNode returns an error if a HostProcess pod cannot run on the node.
 func (w *Way) checkNode(ctx context.Context) error {
-	n, err := w.c.Clientset().CoreV1().Nodes().Get(ctx, w.o.Node, metav1.GetOptions{})
+	n, err := w.o.Clusters.seen(w.c, w.o.Node), error(nil)
+	if n == nil {
+		n, err = w.c.Clientset().CoreV1().Nodes().Get(ctx, w.o.Node, metav1.GetOptions{})
+	}
 	if apierrors.IsNotFound(err) {
 		return &RefusedError{&cluster.NoNodeError{Node: w.o.Node}}
 	}

@@ -164,7 +164,7 @@ func TestEachRuleIsNeededAndNamed(t *testing.T) {
 
 // The printed role has exactly the rules that the code needs, and events.
 func TestThePrintedRole(t *testing.T) {
-	text := viapod.Manifest("elsewhere")
+	text := viapod.Manifest("elsewhere", false)
 	for _, want := range []string{"namespace: elsewhere", "resourceNames: [elsewhere]", "enforce: privileged",
 		"verbs: [create, get, list, delete]", "resources: [pods/exec]", "resources: [subjectaccessreviews]"} {
 		if !strings.Contains(text, want) {
