@@ -244,3 +244,28 @@ func TestLabelsOfANodeFileStayThose(t *testing.T) {
 		}
 	}
 }
+
+// The attacker is the API server, or whoever may write Nodes. A name reaches neither the terminal nor the shell as
+// it is.
+func TestNamesOfAHostileCluster(t *testing.T) {
+	m := newMixed(t)
+	plant := func(name, system string) {
+		err := m.cluster.Plant(strings.NewReplacer("NAME", `"`+name+`"`, "SYSTEM", system, "POOL", "evil").Replace(mixedNode))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	plant(`lin\e[2J`, "linux")
+	code, _, stderr := m.swdt("status", "-l", "pool in (evil,a)")
+	if code != 0 || strings.Contains(stderr, "\x1b") || !strings.Contains(stderr, "left out") {
+		t.Errorf("exit code %d: %q", code, stderr)
+	}
+	plant(`win\e[2J$(reboot)`, "windows")
+	code, _, stderr = m.swdt("status", "-l", "pool in (evil,a)")
+	if code != 2 || strings.Contains(stderr, "\x1b") || !strings.Contains(stderr, "--node") {
+		t.Errorf("exit code %d: %q", code, stderr)
+	}
+	if _, stdout, _ := m.complete("status", "-n", ""); strings.Contains(stdout, "reboot") {
+		t.Errorf("offers %q", stdout)
+	}
+}

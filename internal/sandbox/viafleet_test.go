@@ -149,7 +149,7 @@ func TestKeptPodsOfManyNodesAreUsedAgain(t *testing.T) {
 	}
 }
 
-// What the first node learns is no error of the others: if the first one was cancelled, another one asks.
+// The nodes share a check and not its interruption: if the node that began it was cancelled, another one asks.
 func TestACancelledNodeDoesNotFailTheOthers(t *testing.T) {
 	w := newThroughMany(t, 2)
 	ctx, cancel := context.WithCancel(t.Context())

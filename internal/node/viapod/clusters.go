@@ -53,7 +53,7 @@ type nodeKey struct {
 	name    string
 }
 
-// seenNode is what the API server has last reported of a Node.
+// seenNode is a Node as the API server has last reported it.
 type seenNode struct {
 	node *corev1.Node
 	at   time.Time
@@ -95,7 +95,7 @@ type namespaceKey struct {
 	records string
 }
 
-// namespace is what the ways of a command know of a namespace.
+// namespace is the knowledge that the ways of a command have of a namespace.
 type namespace struct {
 	checking singleflight.Group
 	checked  atomic.Bool
