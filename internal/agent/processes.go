@@ -81,12 +81,17 @@ func (s *processesService) Run(stream runStream) error {
 	if command.GetPath() == "" {
 		return status.Error(codes.InvalidArgument, "run a command: the first message has no command")
 	}
+	terminal, resize, err := newTerminal(command.GetTerminal())
+	if err != nil {
+		return err
+	}
 	stdin, feed := io.Pipe()
 	defer stdin.Close() // also ends feedStdin if its write to the pipe is blocked
-	go feedStdin(stream, first, feed)
+	go feedStdin(stream, first, feed, resize)
 
 	out := &output{stream: stream}
 	code, err := s.platform.Processes.Run(stream.Context(), platform.Command{
+		Terminal:    terminal,
 		Path:        command.GetPath(),
 		Args:        command.GetArgs(),
 		Folder:      command.GetFolder(),
@@ -102,9 +107,13 @@ func (s *processesService) Run(stream runStream) error {
 }
 
 // feedStdin passes on the client's bytes until the client ends its input, the client closes its side, or the command
-// ends.
-func feedStdin(stream runStream, request *agentv1.RunRequest, stdin *io.PipeWriter) {
+// ends. It passes each size of the client's terminal to resize.
+func feedStdin(stream runStream, request *agentv1.RunRequest, stdin *io.PipeWriter,
+	resize func(*agentv1.TerminalSize)) {
 	for {
+		if size := request.GetResize(); size != nil {
+			resize(size)
+		}
 		if len(request.GetStdin()) > 0 {
 			if _, err := stdin.Write(request.GetStdin()); err != nil {
 				return

@@ -44,7 +44,33 @@ type Command struct {
 	Stdin       io.Reader // nil: empty
 	Stdout      io.Writer // nil: discarded
 	Stderr      io.Writer // nil: discarded
+	// Terminal gives the command a terminal of its own; nil: none. Stdin then has the keys that a
+	// person presses, as a terminal sends them, and Stdout gets what the terminal shows, in UTF-8
+	// with control sequences. Stderr is not used.
+	Terminal *Terminal
 }
+
+// Terminal is the terminal of a command.
+type Terminal struct {
+	Size TerminalSize
+	// Resized gets each further size; nil: the size does not change. Run stops receiving at the end
+	// of the command.
+	Resized <-chan TerminalSize
+}
+
+// TerminalSize is the size of a terminal in characters.
+type TerminalSize struct{ Columns, Rows int }
+
+// MostCells is the largest number of columns, and of rows, of a terminal.
+const MostCells = 1000
+
+// Valid reports whether a terminal can have this size.
+func (s TerminalSize) Valid() bool {
+	return s.Columns > 0 && s.Rows > 0 && s.Columns <= MostCells && s.Rows <= MostCells
+}
+
+// ExitInterrupted is the exit code of a program that Ctrl-C has ended: STATUS_CONTROL_C_EXIT.
+const ExitInterrupted = 0xC000013A
 
 // Processes are the machine's processes.
 type Processes interface {
@@ -57,5 +83,9 @@ type Processes interface {
 	// for its end failed. The command and all its children end when ctx ends or the agent's process
 	// ends. Args are quoted as Windows programs parse them; for cmd.exe they are joined with
 	// spaces, since cmd.exe parses its command line itself.
+	//
+	// On a terminal, Ctrl-C (byte 3 of Stdin) interrupts the programs of the command: it ends those
+	// that do not handle it, with ExitInterrupted. The end of Stdin hangs up, which ends the command
+	// and all its children. If the machine cannot make terminals, the error is fault.ErrNotSupported.
 	Run(ctx context.Context, c Command) (exitCode int, err error)
 }

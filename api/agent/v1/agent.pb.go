@@ -4063,6 +4063,7 @@ type RunRequest struct {
 	Command       *RunCommand            `protobuf:"bytes,1,opt,name=command,proto3" json:"command,omitempty"` // in the first message only
 	Stdin         []byte                 `protobuf:"bytes,2,opt,name=stdin,proto3" json:"stdin,omitempty"`
 	StdinClosed   bool                   `protobuf:"varint,3,opt,name=stdin_closed,json=stdinClosed,proto3" json:"stdin_closed,omitempty"`
+	Resize        *TerminalSize          `protobuf:"bytes,4,opt,name=resize,proto3" json:"resize,omitempty"` // only for a command with a terminal
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4113,12 +4114,20 @@ func (x *RunRequest) GetStdinClosed() bool {
 	return false
 }
 
+func (x *RunRequest) GetResize() *TerminalSize {
+	if x != nil {
+		return x.Resize
+	}
+	return nil
+}
+
 type RunCommand struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
 	Args          []string               `protobuf:"bytes,2,rep,name=args,proto3" json:"args,omitempty"`
 	Folder        string                 `protobuf:"bytes,3,opt,name=folder,proto3" json:"folder,omitempty"`
 	Environment   []string               `protobuf:"bytes,4,rep,name=environment,proto3" json:"environment,omitempty"` // NAME=value
+	Terminal      *TerminalSize          `protobuf:"bytes,5,opt,name=terminal,proto3" json:"terminal,omitempty"`       // unset: the command has no terminal
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4176,6 +4185,60 @@ func (x *RunCommand) GetEnvironment() []string {
 	return nil
 }
 
+func (x *RunCommand) GetTerminal() *TerminalSize {
+	if x != nil {
+		return x.Terminal
+	}
+	return nil
+}
+
+type TerminalSize struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Columns       uint32                 `protobuf:"varint,1,opt,name=columns,proto3" json:"columns,omitempty"` // 1 to 1000
+	Rows          uint32                 `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`       // 1 to 1000
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TerminalSize) Reset() {
+	*x = TerminalSize{}
+	mi := &file_agent_proto_msgTypes[74]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TerminalSize) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TerminalSize) ProtoMessage() {}
+
+func (x *TerminalSize) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[74]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *TerminalSize) GetColumns() uint32 {
+	if x != nil {
+		return x.Columns
+	}
+	return 0
+}
+
+func (x *TerminalSize) GetRows() uint32 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
 type RunReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Stdout        []byte                 `protobuf:"bytes,1,opt,name=stdout,proto3" json:"stdout,omitempty"`
@@ -4189,7 +4252,7 @@ type RunReply struct {
 
 func (x *RunReply) Reset() {
 	*x = RunReply{}
-	mi := &file_agent_proto_msgTypes[74]
+	mi := &file_agent_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4201,7 +4264,7 @@ func (x *RunReply) String() string {
 func (*RunReply) ProtoMessage() {}
 
 func (x *RunReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[74]
+	mi := &file_agent_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4257,7 +4320,7 @@ type Feature struct {
 
 func (x *Feature) Reset() {
 	*x = Feature{}
-	mi := &file_agent_proto_msgTypes[75]
+	mi := &file_agent_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4269,7 +4332,7 @@ func (x *Feature) String() string {
 func (*Feature) ProtoMessage() {}
 
 func (x *Feature) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[75]
+	mi := &file_agent_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4303,7 +4366,7 @@ type GetFeaturesRequest struct {
 
 func (x *GetFeaturesRequest) Reset() {
 	*x = GetFeaturesRequest{}
-	mi := &file_agent_proto_msgTypes[76]
+	mi := &file_agent_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4315,7 +4378,7 @@ func (x *GetFeaturesRequest) String() string {
 func (*GetFeaturesRequest) ProtoMessage() {}
 
 func (x *GetFeaturesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[76]
+	mi := &file_agent_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4342,7 +4405,7 @@ type FeaturesReply struct {
 
 func (x *FeaturesReply) Reset() {
 	*x = FeaturesReply{}
-	mi := &file_agent_proto_msgTypes[77]
+	mi := &file_agent_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4354,7 +4417,7 @@ func (x *FeaturesReply) String() string {
 func (*FeaturesReply) ProtoMessage() {}
 
 func (x *FeaturesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[77]
+	mi := &file_agent_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4382,7 +4445,7 @@ type SetFeatureRequest struct {
 
 func (x *SetFeatureRequest) Reset() {
 	*x = SetFeatureRequest{}
-	mi := &file_agent_proto_msgTypes[78]
+	mi := &file_agent_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4394,7 +4457,7 @@ func (x *SetFeatureRequest) String() string {
 func (*SetFeatureRequest) ProtoMessage() {}
 
 func (x *SetFeatureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[78]
+	mi := &file_agent_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4428,7 +4491,7 @@ type SetFeatureReply struct {
 
 func (x *SetFeatureReply) Reset() {
 	*x = SetFeatureReply{}
-	mi := &file_agent_proto_msgTypes[79]
+	mi := &file_agent_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4440,7 +4503,7 @@ func (x *SetFeatureReply) String() string {
 func (*SetFeatureReply) ProtoMessage() {}
 
 func (x *SetFeatureReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[79]
+	mi := &file_agent_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4476,7 +4539,7 @@ type FirewallRule struct {
 
 func (x *FirewallRule) Reset() {
 	*x = FirewallRule{}
-	mi := &file_agent_proto_msgTypes[80]
+	mi := &file_agent_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4488,7 +4551,7 @@ func (x *FirewallRule) String() string {
 func (*FirewallRule) ProtoMessage() {}
 
 func (x *FirewallRule) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[80]
+	mi := &file_agent_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4577,7 +4640,7 @@ type ListFirewallRulesRequest struct {
 
 func (x *ListFirewallRulesRequest) Reset() {
 	*x = ListFirewallRulesRequest{}
-	mi := &file_agent_proto_msgTypes[81]
+	mi := &file_agent_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4589,7 +4652,7 @@ func (x *ListFirewallRulesRequest) String() string {
 func (*ListFirewallRulesRequest) ProtoMessage() {}
 
 func (x *ListFirewallRulesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[81]
+	mi := &file_agent_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4609,7 +4672,7 @@ type ListFirewallRulesReply struct {
 
 func (x *ListFirewallRulesReply) Reset() {
 	*x = ListFirewallRulesReply{}
-	mi := &file_agent_proto_msgTypes[82]
+	mi := &file_agent_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4621,7 +4684,7 @@ func (x *ListFirewallRulesReply) String() string {
 func (*ListFirewallRulesReply) ProtoMessage() {}
 
 func (x *ListFirewallRulesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[82]
+	mi := &file_agent_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4647,7 +4710,7 @@ type AddFirewallRuleReply struct {
 
 func (x *AddFirewallRuleReply) Reset() {
 	*x = AddFirewallRuleReply{}
-	mi := &file_agent_proto_msgTypes[83]
+	mi := &file_agent_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4659,7 +4722,7 @@ func (x *AddFirewallRuleReply) String() string {
 func (*AddFirewallRuleReply) ProtoMessage() {}
 
 func (x *AddFirewallRuleReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[83]
+	mi := &file_agent_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4679,7 +4742,7 @@ type RemoveFirewallRuleRequest struct {
 
 func (x *RemoveFirewallRuleRequest) Reset() {
 	*x = RemoveFirewallRuleRequest{}
-	mi := &file_agent_proto_msgTypes[84]
+	mi := &file_agent_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4691,7 +4754,7 @@ func (x *RemoveFirewallRuleRequest) String() string {
 func (*RemoveFirewallRuleRequest) ProtoMessage() {}
 
 func (x *RemoveFirewallRuleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[84]
+	mi := &file_agent_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4717,7 +4780,7 @@ type RemoveFirewallRuleReply struct {
 
 func (x *RemoveFirewallRuleReply) Reset() {
 	*x = RemoveFirewallRuleReply{}
-	mi := &file_agent_proto_msgTypes[85]
+	mi := &file_agent_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4729,7 +4792,7 @@ func (x *RemoveFirewallRuleReply) String() string {
 func (*RemoveFirewallRuleReply) ProtoMessage() {}
 
 func (x *RemoveFirewallRuleReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[85]
+	mi := &file_agent_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4750,7 +4813,7 @@ type EnableFirewallGroupRequest struct {
 
 func (x *EnableFirewallGroupRequest) Reset() {
 	*x = EnableFirewallGroupRequest{}
-	mi := &file_agent_proto_msgTypes[86]
+	mi := &file_agent_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4762,7 +4825,7 @@ func (x *EnableFirewallGroupRequest) String() string {
 func (*EnableFirewallGroupRequest) ProtoMessage() {}
 
 func (x *EnableFirewallGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[86]
+	mi := &file_agent_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4795,7 +4858,7 @@ type EnableFirewallGroupReply struct {
 
 func (x *EnableFirewallGroupReply) Reset() {
 	*x = EnableFirewallGroupReply{}
-	mi := &file_agent_proto_msgTypes[87]
+	mi := &file_agent_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4807,7 +4870,7 @@ func (x *EnableFirewallGroupReply) String() string {
 func (*EnableFirewallGroupReply) ProtoMessage() {}
 
 func (x *EnableFirewallGroupReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[87]
+	mi := &file_agent_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4828,7 +4891,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_agent_proto_msgTypes[88]
+	mi := &file_agent_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4840,7 +4903,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[88]
+	mi := &file_agent_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4877,7 +4940,7 @@ type ReachReply struct {
 
 func (x *ReachReply) Reset() {
 	*x = ReachReply{}
-	mi := &file_agent_proto_msgTypes[89]
+	mi := &file_agent_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4889,7 +4952,7 @@ func (x *ReachReply) String() string {
 func (*ReachReply) ProtoMessage() {}
 
 func (x *ReachReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[89]
+	mi := &file_agent_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4937,7 +5000,7 @@ type ResolveRequest struct {
 
 func (x *ResolveRequest) Reset() {
 	*x = ResolveRequest{}
-	mi := &file_agent_proto_msgTypes[90]
+	mi := &file_agent_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4949,7 +5012,7 @@ func (x *ResolveRequest) String() string {
 func (*ResolveRequest) ProtoMessage() {}
 
 func (x *ResolveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[90]
+	mi := &file_agent_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4976,7 +5039,7 @@ type ResolveReply struct {
 
 func (x *ResolveReply) Reset() {
 	*x = ResolveReply{}
-	mi := &file_agent_proto_msgTypes[91]
+	mi := &file_agent_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4988,7 +5051,7 @@ func (x *ResolveReply) String() string {
 func (*ResolveReply) ProtoMessage() {}
 
 func (x *ResolveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[91]
+	mi := &file_agent_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5015,7 +5078,7 @@ type HTTPGetRequest struct {
 
 func (x *HTTPGetRequest) Reset() {
 	*x = HTTPGetRequest{}
-	mi := &file_agent_proto_msgTypes[92]
+	mi := &file_agent_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5027,7 +5090,7 @@ func (x *HTTPGetRequest) String() string {
 func (*HTTPGetRequest) ProtoMessage() {}
 
 func (x *HTTPGetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[92]
+	mi := &file_agent_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5055,7 +5118,7 @@ type HTTPGetReply struct {
 
 func (x *HTTPGetReply) Reset() {
 	*x = HTTPGetReply{}
-	mi := &file_agent_proto_msgTypes[93]
+	mi := &file_agent_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5067,7 +5130,7 @@ func (x *HTTPGetReply) String() string {
 func (*HTTPGetReply) ProtoMessage() {}
 
 func (x *HTTPGetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[93]
+	mi := &file_agent_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5100,7 +5163,7 @@ type ListenersRequest struct {
 
 func (x *ListenersRequest) Reset() {
 	*x = ListenersRequest{}
-	mi := &file_agent_proto_msgTypes[94]
+	mi := &file_agent_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5112,7 +5175,7 @@ func (x *ListenersRequest) String() string {
 func (*ListenersRequest) ProtoMessage() {}
 
 func (x *ListenersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[94]
+	mi := &file_agent_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5132,7 +5195,7 @@ type ListenersReply struct {
 
 func (x *ListenersReply) Reset() {
 	*x = ListenersReply{}
-	mi := &file_agent_proto_msgTypes[95]
+	mi := &file_agent_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5144,7 +5207,7 @@ func (x *ListenersReply) String() string {
 func (*ListenersReply) ProtoMessage() {}
 
 func (x *ListenersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[95]
+	mi := &file_agent_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5175,7 +5238,7 @@ type Listener struct {
 
 func (x *Listener) Reset() {
 	*x = Listener{}
-	mi := &file_agent_proto_msgTypes[96]
+	mi := &file_agent_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5187,7 +5250,7 @@ func (x *Listener) String() string {
 func (*Listener) ProtoMessage() {}
 
 func (x *Listener) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[96]
+	mi := &file_agent_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5242,7 +5305,7 @@ type CRIVersionRequest struct {
 
 func (x *CRIVersionRequest) Reset() {
 	*x = CRIVersionRequest{}
-	mi := &file_agent_proto_msgTypes[97]
+	mi := &file_agent_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5254,7 +5317,7 @@ func (x *CRIVersionRequest) String() string {
 func (*CRIVersionRequest) ProtoMessage() {}
 
 func (x *CRIVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[97]
+	mi := &file_agent_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5283,7 +5346,7 @@ type CRIVersionReply struct {
 
 func (x *CRIVersionReply) Reset() {
 	*x = CRIVersionReply{}
-	mi := &file_agent_proto_msgTypes[98]
+	mi := &file_agent_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5295,7 +5358,7 @@ func (x *CRIVersionReply) String() string {
 func (*CRIVersionReply) ProtoMessage() {}
 
 func (x *CRIVersionReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[98]
+	mi := &file_agent_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5337,7 +5400,7 @@ type CRIStatusRequest struct {
 
 func (x *CRIStatusRequest) Reset() {
 	*x = CRIStatusRequest{}
-	mi := &file_agent_proto_msgTypes[99]
+	mi := &file_agent_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5349,7 +5412,7 @@ func (x *CRIStatusRequest) String() string {
 func (*CRIStatusRequest) ProtoMessage() {}
 
 func (x *CRIStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[99]
+	mi := &file_agent_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5383,7 +5446,7 @@ type CRIStatusReply struct {
 
 func (x *CRIStatusReply) Reset() {
 	*x = CRIStatusReply{}
-	mi := &file_agent_proto_msgTypes[100]
+	mi := &file_agent_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5395,7 +5458,7 @@ func (x *CRIStatusReply) String() string {
 func (*CRIStatusReply) ProtoMessage() {}
 
 func (x *CRIStatusReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[100]
+	mi := &file_agent_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5423,7 +5486,7 @@ type PipeRequest struct {
 
 func (x *PipeRequest) Reset() {
 	*x = PipeRequest{}
-	mi := &file_agent_proto_msgTypes[101]
+	mi := &file_agent_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5435,7 +5498,7 @@ func (x *PipeRequest) String() string {
 func (*PipeRequest) ProtoMessage() {}
 
 func (x *PipeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[101]
+	mi := &file_agent_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5469,7 +5532,7 @@ type PipeReply struct {
 
 func (x *PipeReply) Reset() {
 	*x = PipeReply{}
-	mi := &file_agent_proto_msgTypes[102]
+	mi := &file_agent_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5481,7 +5544,7 @@ func (x *PipeReply) String() string {
 func (*PipeReply) ProtoMessage() {}
 
 func (x *PipeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[102]
+	mi := &file_agent_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5509,7 +5572,7 @@ type ConnectRequest struct {
 
 func (x *ConnectRequest) Reset() {
 	*x = ConnectRequest{}
-	mi := &file_agent_proto_msgTypes[103]
+	mi := &file_agent_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5521,7 +5584,7 @@ func (x *ConnectRequest) String() string {
 func (*ConnectRequest) ProtoMessage() {}
 
 func (x *ConnectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[103]
+	mi := &file_agent_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5556,7 +5619,7 @@ type ConnectReply struct {
 
 func (x *ConnectReply) Reset() {
 	*x = ConnectReply{}
-	mi := &file_agent_proto_msgTypes[104]
+	mi := &file_agent_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5568,7 +5631,7 @@ func (x *ConnectReply) String() string {
 func (*ConnectReply) ProtoMessage() {}
 
 func (x *ConnectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[104]
+	mi := &file_agent_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5602,7 +5665,7 @@ type InspectRequest struct {
 
 func (x *InspectRequest) Reset() {
 	*x = InspectRequest{}
-	mi := &file_agent_proto_msgTypes[105]
+	mi := &file_agent_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5614,7 +5677,7 @@ func (x *InspectRequest) String() string {
 func (*InspectRequest) ProtoMessage() {}
 
 func (x *InspectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[105]
+	mi := &file_agent_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5646,7 +5709,7 @@ type InspectComponent struct {
 
 func (x *InspectComponent) Reset() {
 	*x = InspectComponent{}
-	mi := &file_agent_proto_msgTypes[106]
+	mi := &file_agent_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5658,7 +5721,7 @@ func (x *InspectComponent) String() string {
 func (*InspectComponent) ProtoMessage() {}
 
 func (x *InspectComponent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[106]
+	mi := &file_agent_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5708,7 +5771,7 @@ type InspectReply struct {
 
 func (x *InspectReply) Reset() {
 	*x = InspectReply{}
-	mi := &file_agent_proto_msgTypes[107]
+	mi := &file_agent_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5720,7 +5783,7 @@ func (x *InspectReply) String() string {
 func (*InspectReply) ProtoMessage() {}
 
 func (x *InspectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[107]
+	mi := &file_agent_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5777,7 +5840,7 @@ type ComponentState struct {
 
 func (x *ComponentState) Reset() {
 	*x = ComponentState{}
-	mi := &file_agent_proto_msgTypes[108]
+	mi := &file_agent_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5789,7 +5852,7 @@ func (x *ComponentState) String() string {
 func (*ComponentState) ProtoMessage() {}
 
 func (x *ComponentState) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[108]
+	mi := &file_agent_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5912,7 +5975,7 @@ type Transaction struct {
 
 func (x *Transaction) Reset() {
 	*x = Transaction{}
-	mi := &file_agent_proto_msgTypes[109]
+	mi := &file_agent_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5924,7 +5987,7 @@ func (x *Transaction) String() string {
 func (*Transaction) ProtoMessage() {}
 
 func (x *Transaction) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[109]
+	mi := &file_agent_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5987,7 +6050,7 @@ type SwapPlan struct {
 
 func (x *SwapPlan) Reset() {
 	*x = SwapPlan{}
-	mi := &file_agent_proto_msgTypes[110]
+	mi := &file_agent_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5999,7 +6062,7 @@ func (x *SwapPlan) String() string {
 func (*SwapPlan) ProtoMessage() {}
 
 func (x *SwapPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[110]
+	mi := &file_agent_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6047,7 +6110,7 @@ type SwapComponent struct {
 
 func (x *SwapComponent) Reset() {
 	*x = SwapComponent{}
-	mi := &file_agent_proto_msgTypes[111]
+	mi := &file_agent_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6059,7 +6122,7 @@ func (x *SwapComponent) String() string {
 func (*SwapComponent) ProtoMessage() {}
 
 func (x *SwapComponent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[111]
+	mi := &file_agent_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6165,7 +6228,7 @@ type Health struct {
 
 func (x *Health) Reset() {
 	*x = Health{}
-	mi := &file_agent_proto_msgTypes[112]
+	mi := &file_agent_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6177,7 +6240,7 @@ func (x *Health) String() string {
 func (*Health) ProtoMessage() {}
 
 func (x *Health) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[112]
+	mi := &file_agent_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6223,7 +6286,7 @@ type SwapEvent struct {
 
 func (x *SwapEvent) Reset() {
 	*x = SwapEvent{}
-	mi := &file_agent_proto_msgTypes[113]
+	mi := &file_agent_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6235,7 +6298,7 @@ func (x *SwapEvent) String() string {
 func (*SwapEvent) ProtoMessage() {}
 
 func (x *SwapEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[113]
+	mi := &file_agent_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6301,7 +6364,7 @@ type SwapOutcome struct {
 
 func (x *SwapOutcome) Reset() {
 	*x = SwapOutcome{}
-	mi := &file_agent_proto_msgTypes[114]
+	mi := &file_agent_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6313,7 +6376,7 @@ func (x *SwapOutcome) String() string {
 func (*SwapOutcome) ProtoMessage() {}
 
 func (x *SwapOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[114]
+	mi := &file_agent_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6376,7 +6439,7 @@ type ComponentOutcome struct {
 
 func (x *ComponentOutcome) Reset() {
 	*x = ComponentOutcome{}
-	mi := &file_agent_proto_msgTypes[115]
+	mi := &file_agent_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6388,7 +6451,7 @@ func (x *ComponentOutcome) String() string {
 func (*ComponentOutcome) ProtoMessage() {}
 
 func (x *ComponentOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[115]
+	mi := &file_agent_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6456,7 +6519,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_agent_proto_msgTypes[116]
+	mi := &file_agent_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6468,7 +6531,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[116]
+	mi := &file_agent_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6488,7 +6551,7 @@ type AcknowledgeRequest struct {
 
 func (x *AcknowledgeRequest) Reset() {
 	*x = AcknowledgeRequest{}
-	mi := &file_agent_proto_msgTypes[117]
+	mi := &file_agent_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6500,7 +6563,7 @@ func (x *AcknowledgeRequest) String() string {
 func (*AcknowledgeRequest) ProtoMessage() {}
 
 func (x *AcknowledgeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[117]
+	mi := &file_agent_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6526,7 +6589,7 @@ type AcknowledgeReply struct {
 
 func (x *AcknowledgeReply) Reset() {
 	*x = AcknowledgeReply{}
-	mi := &file_agent_proto_msgTypes[118]
+	mi := &file_agent_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6538,7 +6601,7 @@ func (x *AcknowledgeReply) String() string {
 func (*AcknowledgeReply) ProtoMessage() {}
 
 func (x *AcknowledgeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[118]
+	mi := &file_agent_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6807,18 +6870,23 @@ const file_agent_proto_rawDesc = "" +
 	"\x05taken\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05taken\"&\n" +
 	"\x12KillProcessRequest\x12\x10\n" +
 	"\x03pid\x18\x01 \x01(\rR\x03pid\"\x12\n" +
-	"\x10KillProcessReply\"z\n" +
+	"\x10KillProcessReply\"\xaf\x01\n" +
 	"\n" +
 	"RunRequest\x123\n" +
 	"\acommand\x18\x01 \x01(\v2\x19.swdt.agent.v1.RunCommandR\acommand\x12\x14\n" +
 	"\x05stdin\x18\x02 \x01(\fR\x05stdin\x12!\n" +
-	"\fstdin_closed\x18\x03 \x01(\bR\vstdinClosed\"n\n" +
+	"\fstdin_closed\x18\x03 \x01(\bR\vstdinClosed\x123\n" +
+	"\x06resize\x18\x04 \x01(\v2\x1b.swdt.agent.v1.TerminalSizeR\x06resize\"\xa7\x01\n" +
 	"\n" +
 	"RunCommand\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
 	"\x04args\x18\x02 \x03(\tR\x04args\x12\x16\n" +
 	"\x06folder\x18\x03 \x01(\tR\x06folder\x12 \n" +
-	"\venvironment\x18\x04 \x03(\tR\venvironment\"\x87\x01\n" +
+	"\venvironment\x18\x04 \x03(\tR\venvironment\x127\n" +
+	"\bterminal\x18\x05 \x01(\v2\x1b.swdt.agent.v1.TerminalSizeR\bterminal\"<\n" +
+	"\fTerminalSize\x12\x18\n" +
+	"\acolumns\x18\x01 \x01(\rR\acolumns\x12\x12\n" +
+	"\x04rows\x18\x02 \x01(\rR\x04rows\"\x87\x01\n" +
 	"\bRunReply\x12\x16\n" +
 	"\x06stdout\x18\x01 \x01(\fR\x06stdout\x12\x16\n" +
 	"\x06stderr\x18\x02 \x01(\fR\x06stderr\x12\x16\n" +
@@ -7137,7 +7205,7 @@ var (
 )
 
 var file_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 119)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 120)
 var file_agent_proto_goTypes = []any{
 	(Simulation)(0),                    // 0: swdt.agent.v1.Simulation
 	(ServiceState)(0),                  // 1: swdt.agent.v1.ServiceState
@@ -7222,235 +7290,238 @@ var file_agent_proto_goTypes = []any{
 	(*KillProcessReply)(nil),           // 80: swdt.agent.v1.KillProcessReply
 	(*RunRequest)(nil),                 // 81: swdt.agent.v1.RunRequest
 	(*RunCommand)(nil),                 // 82: swdt.agent.v1.RunCommand
-	(*RunReply)(nil),                   // 83: swdt.agent.v1.RunReply
-	(*Feature)(nil),                    // 84: swdt.agent.v1.Feature
-	(*GetFeaturesRequest)(nil),         // 85: swdt.agent.v1.GetFeaturesRequest
-	(*FeaturesReply)(nil),              // 86: swdt.agent.v1.FeaturesReply
-	(*SetFeatureRequest)(nil),          // 87: swdt.agent.v1.SetFeatureRequest
-	(*SetFeatureReply)(nil),            // 88: swdt.agent.v1.SetFeatureReply
-	(*FirewallRule)(nil),               // 89: swdt.agent.v1.FirewallRule
-	(*ListFirewallRulesRequest)(nil),   // 90: swdt.agent.v1.ListFirewallRulesRequest
-	(*ListFirewallRulesReply)(nil),     // 91: swdt.agent.v1.ListFirewallRulesReply
-	(*AddFirewallRuleReply)(nil),       // 92: swdt.agent.v1.AddFirewallRuleReply
-	(*RemoveFirewallRuleRequest)(nil),  // 93: swdt.agent.v1.RemoveFirewallRuleRequest
-	(*RemoveFirewallRuleReply)(nil),    // 94: swdt.agent.v1.RemoveFirewallRuleReply
-	(*EnableFirewallGroupRequest)(nil), // 95: swdt.agent.v1.EnableFirewallGroupRequest
-	(*EnableFirewallGroupReply)(nil),   // 96: swdt.agent.v1.EnableFirewallGroupReply
-	(*ReachRequest)(nil),               // 97: swdt.agent.v1.ReachRequest
-	(*ReachReply)(nil),                 // 98: swdt.agent.v1.ReachReply
-	(*ResolveRequest)(nil),             // 99: swdt.agent.v1.ResolveRequest
-	(*ResolveReply)(nil),               // 100: swdt.agent.v1.ResolveReply
-	(*HTTPGetRequest)(nil),             // 101: swdt.agent.v1.HTTPGetRequest
-	(*HTTPGetReply)(nil),               // 102: swdt.agent.v1.HTTPGetReply
-	(*ListenersRequest)(nil),           // 103: swdt.agent.v1.ListenersRequest
-	(*ListenersReply)(nil),             // 104: swdt.agent.v1.ListenersReply
-	(*Listener)(nil),                   // 105: swdt.agent.v1.Listener
-	(*CRIVersionRequest)(nil),          // 106: swdt.agent.v1.CRIVersionRequest
-	(*CRIVersionReply)(nil),            // 107: swdt.agent.v1.CRIVersionReply
-	(*CRIStatusRequest)(nil),           // 108: swdt.agent.v1.CRIStatusRequest
-	(*CRIStatusReply)(nil),             // 109: swdt.agent.v1.CRIStatusReply
-	(*PipeRequest)(nil),                // 110: swdt.agent.v1.PipeRequest
-	(*PipeReply)(nil),                  // 111: swdt.agent.v1.PipeReply
-	(*ConnectRequest)(nil),             // 112: swdt.agent.v1.ConnectRequest
-	(*ConnectReply)(nil),               // 113: swdt.agent.v1.ConnectReply
-	(*InspectRequest)(nil),             // 114: swdt.agent.v1.InspectRequest
-	(*InspectComponent)(nil),           // 115: swdt.agent.v1.InspectComponent
-	(*InspectReply)(nil),               // 116: swdt.agent.v1.InspectReply
-	(*ComponentState)(nil),             // 117: swdt.agent.v1.ComponentState
-	(*Transaction)(nil),                // 118: swdt.agent.v1.Transaction
-	(*SwapPlan)(nil),                   // 119: swdt.agent.v1.SwapPlan
-	(*SwapComponent)(nil),              // 120: swdt.agent.v1.SwapComponent
-	(*Health)(nil),                     // 121: swdt.agent.v1.Health
-	(*SwapEvent)(nil),                  // 122: swdt.agent.v1.SwapEvent
-	(*SwapOutcome)(nil),                // 123: swdt.agent.v1.SwapOutcome
-	(*ComponentOutcome)(nil),           // 124: swdt.agent.v1.ComponentOutcome
-	(*ResumeRequest)(nil),              // 125: swdt.agent.v1.ResumeRequest
-	(*AcknowledgeRequest)(nil),         // 126: swdt.agent.v1.AcknowledgeRequest
-	(*AcknowledgeReply)(nil),           // 127: swdt.agent.v1.AcknowledgeReply
-	(*durationpb.Duration)(nil),        // 128: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),      // 129: google.protobuf.Timestamp
+	(*TerminalSize)(nil),               // 83: swdt.agent.v1.TerminalSize
+	(*RunReply)(nil),                   // 84: swdt.agent.v1.RunReply
+	(*Feature)(nil),                    // 85: swdt.agent.v1.Feature
+	(*GetFeaturesRequest)(nil),         // 86: swdt.agent.v1.GetFeaturesRequest
+	(*FeaturesReply)(nil),              // 87: swdt.agent.v1.FeaturesReply
+	(*SetFeatureRequest)(nil),          // 88: swdt.agent.v1.SetFeatureRequest
+	(*SetFeatureReply)(nil),            // 89: swdt.agent.v1.SetFeatureReply
+	(*FirewallRule)(nil),               // 90: swdt.agent.v1.FirewallRule
+	(*ListFirewallRulesRequest)(nil),   // 91: swdt.agent.v1.ListFirewallRulesRequest
+	(*ListFirewallRulesReply)(nil),     // 92: swdt.agent.v1.ListFirewallRulesReply
+	(*AddFirewallRuleReply)(nil),       // 93: swdt.agent.v1.AddFirewallRuleReply
+	(*RemoveFirewallRuleRequest)(nil),  // 94: swdt.agent.v1.RemoveFirewallRuleRequest
+	(*RemoveFirewallRuleReply)(nil),    // 95: swdt.agent.v1.RemoveFirewallRuleReply
+	(*EnableFirewallGroupRequest)(nil), // 96: swdt.agent.v1.EnableFirewallGroupRequest
+	(*EnableFirewallGroupReply)(nil),   // 97: swdt.agent.v1.EnableFirewallGroupReply
+	(*ReachRequest)(nil),               // 98: swdt.agent.v1.ReachRequest
+	(*ReachReply)(nil),                 // 99: swdt.agent.v1.ReachReply
+	(*ResolveRequest)(nil),             // 100: swdt.agent.v1.ResolveRequest
+	(*ResolveReply)(nil),               // 101: swdt.agent.v1.ResolveReply
+	(*HTTPGetRequest)(nil),             // 102: swdt.agent.v1.HTTPGetRequest
+	(*HTTPGetReply)(nil),               // 103: swdt.agent.v1.HTTPGetReply
+	(*ListenersRequest)(nil),           // 104: swdt.agent.v1.ListenersRequest
+	(*ListenersReply)(nil),             // 105: swdt.agent.v1.ListenersReply
+	(*Listener)(nil),                   // 106: swdt.agent.v1.Listener
+	(*CRIVersionRequest)(nil),          // 107: swdt.agent.v1.CRIVersionRequest
+	(*CRIVersionReply)(nil),            // 108: swdt.agent.v1.CRIVersionReply
+	(*CRIStatusRequest)(nil),           // 109: swdt.agent.v1.CRIStatusRequest
+	(*CRIStatusReply)(nil),             // 110: swdt.agent.v1.CRIStatusReply
+	(*PipeRequest)(nil),                // 111: swdt.agent.v1.PipeRequest
+	(*PipeReply)(nil),                  // 112: swdt.agent.v1.PipeReply
+	(*ConnectRequest)(nil),             // 113: swdt.agent.v1.ConnectRequest
+	(*ConnectReply)(nil),               // 114: swdt.agent.v1.ConnectReply
+	(*InspectRequest)(nil),             // 115: swdt.agent.v1.InspectRequest
+	(*InspectComponent)(nil),           // 116: swdt.agent.v1.InspectComponent
+	(*InspectReply)(nil),               // 117: swdt.agent.v1.InspectReply
+	(*ComponentState)(nil),             // 118: swdt.agent.v1.ComponentState
+	(*Transaction)(nil),                // 119: swdt.agent.v1.Transaction
+	(*SwapPlan)(nil),                   // 120: swdt.agent.v1.SwapPlan
+	(*SwapComponent)(nil),              // 121: swdt.agent.v1.SwapComponent
+	(*Health)(nil),                     // 122: swdt.agent.v1.Health
+	(*SwapEvent)(nil),                  // 123: swdt.agent.v1.SwapEvent
+	(*SwapOutcome)(nil),                // 124: swdt.agent.v1.SwapOutcome
+	(*ComponentOutcome)(nil),           // 125: swdt.agent.v1.ComponentOutcome
+	(*ResumeRequest)(nil),              // 126: swdt.agent.v1.ResumeRequest
+	(*AcknowledgeRequest)(nil),         // 127: swdt.agent.v1.AcknowledgeRequest
+	(*AcknowledgeReply)(nil),           // 128: swdt.agent.v1.AcknowledgeReply
+	(*durationpb.Duration)(nil),        // 129: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),      // 130: google.protobuf.Timestamp
 }
 var file_agent_proto_depIdxs = []int32{
-	128, // 0: swdt.agent.v1.FactsReply.uptime:type_name -> google.protobuf.Duration
+	129, // 0: swdt.agent.v1.FactsReply.uptime:type_name -> google.protobuf.Duration
 	0,   // 1: swdt.agent.v1.FactsReply.simulated:type_name -> swdt.agent.v1.Simulation
-	129, // 2: swdt.agent.v1.FactsReply.time:type_name -> google.protobuf.Timestamp
+	130, // 2: swdt.agent.v1.FactsReply.time:type_name -> google.protobuf.Timestamp
 	1,   // 3: swdt.agent.v1.ServiceStatus.state:type_name -> swdt.agent.v1.ServiceState
-	129, // 4: swdt.agent.v1.ServiceStatus.started:type_name -> google.protobuf.Timestamp
-	128, // 5: swdt.agent.v1.Recovery.restarts:type_name -> google.protobuf.Duration
-	128, // 6: swdt.agent.v1.Recovery.reset:type_name -> google.protobuf.Duration
+	130, // 4: swdt.agent.v1.ServiceStatus.started:type_name -> google.protobuf.Timestamp
+	129, // 5: swdt.agent.v1.Recovery.restarts:type_name -> google.protobuf.Duration
+	129, // 6: swdt.agent.v1.Recovery.reset:type_name -> google.protobuf.Duration
 	2,   // 7: swdt.agent.v1.ServiceConfig.start_type:type_name -> swdt.agent.v1.StartType
 	18,  // 8: swdt.agent.v1.ServiceConfig.recovery:type_name -> swdt.agent.v1.Recovery
 	17,  // 9: swdt.agent.v1.ListServicesReply.services:type_name -> swdt.agent.v1.ServiceStatus
 	17,  // 10: swdt.agent.v1.ServiceReply.status:type_name -> swdt.agent.v1.ServiceStatus
 	19,  // 11: swdt.agent.v1.ServiceReply.config:type_name -> swdt.agent.v1.ServiceConfig
-	128, // 12: swdt.agent.v1.StartServiceRequest.timeout:type_name -> google.protobuf.Duration
-	128, // 13: swdt.agent.v1.StopServiceRequest.timeout:type_name -> google.protobuf.Duration
+	129, // 12: swdt.agent.v1.StartServiceRequest.timeout:type_name -> google.protobuf.Duration
+	129, // 13: swdt.agent.v1.StopServiceRequest.timeout:type_name -> google.protobuf.Duration
 	29,  // 14: swdt.agent.v1.RegistrySetRequest.value:type_name -> swdt.agent.v1.RegistryValue
 	29,  // 15: swdt.agent.v1.RegistryListReply.values:type_name -> swdt.agent.v1.RegistryValue
-	129, // 16: swdt.agent.v1.FileInfo.modified:type_name -> google.protobuf.Timestamp
+	130, // 16: swdt.agent.v1.FileInfo.modified:type_name -> google.protobuf.Timestamp
 	37,  // 17: swdt.agent.v1.ListFilesReply.entries:type_name -> swdt.agent.v1.FileInfo
-	129, // 18: swdt.agent.v1.TailRequest.since:type_name -> google.protobuf.Timestamp
+	130, // 18: swdt.agent.v1.TailRequest.since:type_name -> google.protobuf.Timestamp
 	47,  // 19: swdt.agent.v1.TailRequest.from:type_name -> swdt.agent.v1.TailPlace
 	47,  // 20: swdt.agent.v1.TailRequest.copies:type_name -> swdt.agent.v1.TailPlace
 	3,   // 21: swdt.agent.v1.TailReply.event:type_name -> swdt.agent.v1.TailEvent
 	47,  // 22: swdt.agent.v1.TailReply.place:type_name -> swdt.agent.v1.TailPlace
 	49,  // 23: swdt.agent.v1.WriteRequest.header:type_name -> swdt.agent.v1.WriteHeader
-	129, // 24: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
+	130, // 24: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
 	52,  // 25: swdt.agent.v1.PatchRequest.header:type_name -> swdt.agent.v1.PatchHeader
-	129, // 26: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
-	128, // 27: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
+	130, // 26: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
+	129, // 27: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
 	66,  // 28: swdt.agent.v1.GetEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
 	66,  // 29: swdt.agent.v1.SetEnvironmentRequest.variables:type_name -> swdt.agent.v1.EnvironmentVariable
 	71,  // 30: swdt.agent.v1.GetHostsReply.entries:type_name -> swdt.agent.v1.HostsEntry
 	71,  // 31: swdt.agent.v1.SetHostsRequest.entries:type_name -> swdt.agent.v1.HostsEntry
-	129, // 32: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
-	128, // 33: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
+	130, // 32: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
+	129, // 33: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
 	76,  // 34: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
-	129, // 35: swdt.agent.v1.ListProcessesReply.taken:type_name -> google.protobuf.Timestamp
+	130, // 35: swdt.agent.v1.ListProcessesReply.taken:type_name -> google.protobuf.Timestamp
 	82,  // 36: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
-	4,   // 37: swdt.agent.v1.Feature.state:type_name -> swdt.agent.v1.FeatureState
-	84,  // 38: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
-	89,  // 39: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
-	128, // 40: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
-	5,   // 41: swdt.agent.v1.ReachReply.outcome:type_name -> swdt.agent.v1.ReachOutcome
-	128, // 42: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
-	105, // 43: swdt.agent.v1.ListenersReply.listeners:type_name -> swdt.agent.v1.Listener
-	115, // 44: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
-	117, // 45: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
-	118, // 46: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
-	10,  // 47: swdt.agent.v1.InspectReply.facts:type_name -> swdt.agent.v1.FactsReply
-	17,  // 48: swdt.agent.v1.ComponentState.service:type_name -> swdt.agent.v1.ServiceStatus
-	19,  // 49: swdt.agent.v1.ComponentState.service_config:type_name -> swdt.agent.v1.ServiceConfig
-	129, // 50: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
-	6,   // 51: swdt.agent.v1.Transaction.state:type_name -> swdt.agent.v1.SwapState
-	123, // 52: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	120, // 53: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
-	121, // 54: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
-	128, // 55: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
-	128, // 56: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
-	128, // 57: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
-	128, // 58: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
-	129, // 59: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
-	6,   // 60: swdt.agent.v1.SwapEvent.state:type_name -> swdt.agent.v1.SwapState
-	123, // 61: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	7,   // 62: swdt.agent.v1.SwapOutcome.result:type_name -> swdt.agent.v1.SwapResult
-	124, // 63: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
-	128, // 64: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
-	8,   // 65: swdt.agent.v1.ComponentOutcome.action:type_name -> swdt.agent.v1.SwapAction
-	17,  // 66: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
-	128, // 67: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
-	128, // 68: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
-	9,   // 69: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
-	11,  // 70: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
-	13,  // 71: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
-	15,  // 72: swdt.agent.v1.Machine.Unlock:input_type -> swdt.agent.v1.UnlockRequest
-	20,  // 73: swdt.agent.v1.Services.List:input_type -> swdt.agent.v1.ListServicesRequest
-	22,  // 74: swdt.agent.v1.Services.Get:input_type -> swdt.agent.v1.GetServiceRequest
-	19,  // 75: swdt.agent.v1.Services.Create:input_type -> swdt.agent.v1.ServiceConfig
-	19,  // 76: swdt.agent.v1.Services.Configure:input_type -> swdt.agent.v1.ServiceConfig
-	24,  // 77: swdt.agent.v1.Services.Delete:input_type -> swdt.agent.v1.DeleteServiceRequest
-	26,  // 78: swdt.agent.v1.Services.Start:input_type -> swdt.agent.v1.StartServiceRequest
-	27,  // 79: swdt.agent.v1.Services.Stop:input_type -> swdt.agent.v1.StopServiceRequest
-	30,  // 80: swdt.agent.v1.Registry.Get:input_type -> swdt.agent.v1.RegistryGetRequest
-	31,  // 81: swdt.agent.v1.Registry.Set:input_type -> swdt.agent.v1.RegistrySetRequest
-	33,  // 82: swdt.agent.v1.Registry.Delete:input_type -> swdt.agent.v1.RegistryDeleteRequest
-	35,  // 83: swdt.agent.v1.Registry.List:input_type -> swdt.agent.v1.RegistryListRequest
-	38,  // 84: swdt.agent.v1.Files.Stat:input_type -> swdt.agent.v1.StatRequest
-	39,  // 85: swdt.agent.v1.Files.List:input_type -> swdt.agent.v1.ListFilesRequest
-	41,  // 86: swdt.agent.v1.Files.Hash:input_type -> swdt.agent.v1.HashRequest
-	43,  // 87: swdt.agent.v1.Files.Read:input_type -> swdt.agent.v1.ReadRequest
-	45,  // 88: swdt.agent.v1.Files.Tail:input_type -> swdt.agent.v1.TailRequest
-	48,  // 89: swdt.agent.v1.Files.Write:input_type -> swdt.agent.v1.WriteRequest
-	51,  // 90: swdt.agent.v1.Files.Patch:input_type -> swdt.agent.v1.PatchRequest
-	54,  // 91: swdt.agent.v1.Files.Probe:input_type -> swdt.agent.v1.ProbeRequest
-	56,  // 92: swdt.agent.v1.Files.Rename:input_type -> swdt.agent.v1.RenameRequest
-	58,  // 93: swdt.agent.v1.Files.Remove:input_type -> swdt.agent.v1.RemoveRequest
-	60,  // 94: swdt.agent.v1.Files.MakeFolder:input_type -> swdt.agent.v1.MakeFolderRequest
-	62,  // 95: swdt.agent.v1.Files.GetACL:input_type -> swdt.agent.v1.GetACLRequest
-	64,  // 96: swdt.agent.v1.Files.SetACL:input_type -> swdt.agent.v1.SetACLRequest
-	67,  // 97: swdt.agent.v1.Settings.GetEnvironment:input_type -> swdt.agent.v1.GetEnvironmentRequest
-	69,  // 98: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
-	72,  // 99: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
-	74,  // 100: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
-	77,  // 101: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
-	79,  // 102: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
-	81,  // 103: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
-	85,  // 104: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
-	87,  // 105: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
-	90,  // 106: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
-	89,  // 107: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
-	93,  // 108: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
-	95,  // 109: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
-	97,  // 110: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
-	99,  // 111: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
-	101, // 112: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
-	103, // 113: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
-	106, // 114: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
-	108, // 115: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
-	110, // 116: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
-	112, // 117: swdt.agent.v1.Network.Connect:input_type -> swdt.agent.v1.ConnectRequest
-	114, // 118: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
-	119, // 119: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
-	125, // 120: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
-	126, // 121: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
-	10,  // 122: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
-	12,  // 123: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
-	14,  // 124: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
-	16,  // 125: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
-	21,  // 126: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
-	23,  // 127: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
-	23,  // 128: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
-	23,  // 129: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
-	25,  // 130: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
-	23,  // 131: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
-	28,  // 132: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
-	29,  // 133: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
-	32,  // 134: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
-	34,  // 135: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
-	36,  // 136: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
-	37,  // 137: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
-	40,  // 138: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
-	42,  // 139: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
-	44,  // 140: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
-	46,  // 141: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
-	50,  // 142: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
-	53,  // 143: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
-	55,  // 144: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
-	57,  // 145: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
-	59,  // 146: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
-	61,  // 147: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
-	63,  // 148: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
-	65,  // 149: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
-	68,  // 150: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
-	70,  // 151: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
-	73,  // 152: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
-	75,  // 153: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
-	78,  // 154: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
-	80,  // 155: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
-	83,  // 156: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
-	86,  // 157: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
-	88,  // 158: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
-	91,  // 159: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
-	92,  // 160: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
-	94,  // 161: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
-	96,  // 162: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
-	98,  // 163: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
-	100, // 164: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
-	102, // 165: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
-	104, // 166: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
-	107, // 167: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
-	109, // 168: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
-	111, // 169: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
-	113, // 170: swdt.agent.v1.Network.Connect:output_type -> swdt.agent.v1.ConnectReply
-	116, // 171: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
-	122, // 172: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
-	122, // 173: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
-	127, // 174: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
-	122, // [122:175] is the sub-list for method output_type
-	69,  // [69:122] is the sub-list for method input_type
-	69,  // [69:69] is the sub-list for extension type_name
-	69,  // [69:69] is the sub-list for extension extendee
-	0,   // [0:69] is the sub-list for field type_name
+	83,  // 37: swdt.agent.v1.RunRequest.resize:type_name -> swdt.agent.v1.TerminalSize
+	83,  // 38: swdt.agent.v1.RunCommand.terminal:type_name -> swdt.agent.v1.TerminalSize
+	4,   // 39: swdt.agent.v1.Feature.state:type_name -> swdt.agent.v1.FeatureState
+	85,  // 40: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
+	90,  // 41: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
+	129, // 42: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
+	5,   // 43: swdt.agent.v1.ReachReply.outcome:type_name -> swdt.agent.v1.ReachOutcome
+	129, // 44: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
+	106, // 45: swdt.agent.v1.ListenersReply.listeners:type_name -> swdt.agent.v1.Listener
+	116, // 46: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
+	118, // 47: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
+	119, // 48: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
+	10,  // 49: swdt.agent.v1.InspectReply.facts:type_name -> swdt.agent.v1.FactsReply
+	17,  // 50: swdt.agent.v1.ComponentState.service:type_name -> swdt.agent.v1.ServiceStatus
+	19,  // 51: swdt.agent.v1.ComponentState.service_config:type_name -> swdt.agent.v1.ServiceConfig
+	130, // 52: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
+	6,   // 53: swdt.agent.v1.Transaction.state:type_name -> swdt.agent.v1.SwapState
+	124, // 54: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	121, // 55: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
+	122, // 56: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
+	129, // 57: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
+	129, // 58: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
+	129, // 59: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
+	129, // 60: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
+	130, // 61: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
+	6,   // 62: swdt.agent.v1.SwapEvent.state:type_name -> swdt.agent.v1.SwapState
+	124, // 63: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	7,   // 64: swdt.agent.v1.SwapOutcome.result:type_name -> swdt.agent.v1.SwapResult
+	125, // 65: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
+	129, // 66: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
+	8,   // 67: swdt.agent.v1.ComponentOutcome.action:type_name -> swdt.agent.v1.SwapAction
+	17,  // 68: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
+	129, // 69: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
+	129, // 70: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
+	9,   // 71: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
+	11,  // 72: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
+	13,  // 73: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
+	15,  // 74: swdt.agent.v1.Machine.Unlock:input_type -> swdt.agent.v1.UnlockRequest
+	20,  // 75: swdt.agent.v1.Services.List:input_type -> swdt.agent.v1.ListServicesRequest
+	22,  // 76: swdt.agent.v1.Services.Get:input_type -> swdt.agent.v1.GetServiceRequest
+	19,  // 77: swdt.agent.v1.Services.Create:input_type -> swdt.agent.v1.ServiceConfig
+	19,  // 78: swdt.agent.v1.Services.Configure:input_type -> swdt.agent.v1.ServiceConfig
+	24,  // 79: swdt.agent.v1.Services.Delete:input_type -> swdt.agent.v1.DeleteServiceRequest
+	26,  // 80: swdt.agent.v1.Services.Start:input_type -> swdt.agent.v1.StartServiceRequest
+	27,  // 81: swdt.agent.v1.Services.Stop:input_type -> swdt.agent.v1.StopServiceRequest
+	30,  // 82: swdt.agent.v1.Registry.Get:input_type -> swdt.agent.v1.RegistryGetRequest
+	31,  // 83: swdt.agent.v1.Registry.Set:input_type -> swdt.agent.v1.RegistrySetRequest
+	33,  // 84: swdt.agent.v1.Registry.Delete:input_type -> swdt.agent.v1.RegistryDeleteRequest
+	35,  // 85: swdt.agent.v1.Registry.List:input_type -> swdt.agent.v1.RegistryListRequest
+	38,  // 86: swdt.agent.v1.Files.Stat:input_type -> swdt.agent.v1.StatRequest
+	39,  // 87: swdt.agent.v1.Files.List:input_type -> swdt.agent.v1.ListFilesRequest
+	41,  // 88: swdt.agent.v1.Files.Hash:input_type -> swdt.agent.v1.HashRequest
+	43,  // 89: swdt.agent.v1.Files.Read:input_type -> swdt.agent.v1.ReadRequest
+	45,  // 90: swdt.agent.v1.Files.Tail:input_type -> swdt.agent.v1.TailRequest
+	48,  // 91: swdt.agent.v1.Files.Write:input_type -> swdt.agent.v1.WriteRequest
+	51,  // 92: swdt.agent.v1.Files.Patch:input_type -> swdt.agent.v1.PatchRequest
+	54,  // 93: swdt.agent.v1.Files.Probe:input_type -> swdt.agent.v1.ProbeRequest
+	56,  // 94: swdt.agent.v1.Files.Rename:input_type -> swdt.agent.v1.RenameRequest
+	58,  // 95: swdt.agent.v1.Files.Remove:input_type -> swdt.agent.v1.RemoveRequest
+	60,  // 96: swdt.agent.v1.Files.MakeFolder:input_type -> swdt.agent.v1.MakeFolderRequest
+	62,  // 97: swdt.agent.v1.Files.GetACL:input_type -> swdt.agent.v1.GetACLRequest
+	64,  // 98: swdt.agent.v1.Files.SetACL:input_type -> swdt.agent.v1.SetACLRequest
+	67,  // 99: swdt.agent.v1.Settings.GetEnvironment:input_type -> swdt.agent.v1.GetEnvironmentRequest
+	69,  // 100: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
+	72,  // 101: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
+	74,  // 102: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
+	77,  // 103: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
+	79,  // 104: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
+	81,  // 105: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
+	86,  // 106: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
+	88,  // 107: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
+	91,  // 108: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
+	90,  // 109: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
+	94,  // 110: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
+	96,  // 111: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
+	98,  // 112: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
+	100, // 113: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
+	102, // 114: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
+	104, // 115: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
+	107, // 116: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
+	109, // 117: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
+	111, // 118: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
+	113, // 119: swdt.agent.v1.Network.Connect:input_type -> swdt.agent.v1.ConnectRequest
+	115, // 120: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
+	120, // 121: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
+	126, // 122: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
+	127, // 123: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
+	10,  // 124: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
+	12,  // 125: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
+	14,  // 126: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
+	16,  // 127: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
+	21,  // 128: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
+	23,  // 129: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
+	23,  // 130: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
+	23,  // 131: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
+	25,  // 132: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
+	23,  // 133: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
+	28,  // 134: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
+	29,  // 135: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
+	32,  // 136: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
+	34,  // 137: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
+	36,  // 138: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
+	37,  // 139: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
+	40,  // 140: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
+	42,  // 141: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
+	44,  // 142: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
+	46,  // 143: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
+	50,  // 144: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
+	53,  // 145: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
+	55,  // 146: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
+	57,  // 147: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
+	59,  // 148: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
+	61,  // 149: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
+	63,  // 150: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
+	65,  // 151: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
+	68,  // 152: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
+	70,  // 153: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
+	73,  // 154: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
+	75,  // 155: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
+	78,  // 156: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
+	80,  // 157: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
+	84,  // 158: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
+	87,  // 159: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
+	89,  // 160: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
+	92,  // 161: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
+	93,  // 162: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
+	95,  // 163: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
+	97,  // 164: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
+	99,  // 165: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
+	101, // 166: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
+	103, // 167: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
+	105, // 168: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
+	108, // 169: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
+	110, // 170: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
+	112, // 171: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
+	114, // 172: swdt.agent.v1.Network.Connect:output_type -> swdt.agent.v1.ConnectReply
+	117, // 173: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
+	123, // 174: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
+	123, // 175: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
+	128, // 176: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
+	124, // [124:177] is the sub-list for method output_type
+	71,  // [71:124] is the sub-list for method input_type
+	71,  // [71:71] is the sub-list for extension type_name
+	71,  // [71:71] is the sub-list for extension extendee
+	0,   // [0:71] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -7464,7 +7535,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      9,
-			NumMessages:   119,
+			NumMessages:   120,
 			NumExtensions: 0,
 			NumServices:   10,
 		},

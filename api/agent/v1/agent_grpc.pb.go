@@ -1617,7 +1617,9 @@ type ProcessesClient interface {
 	List(ctx context.Context, in *ListProcessesRequest, opts ...grpc.CallOption) (*ListProcessesReply, error)
 	Kill(ctx context.Context, in *KillProcessRequest, opts ...grpc.CallOption) (*KillProcessReply, error)
 	// Run runs a command: the first request starts it, later ones feed its stdin.
-	// The last reply has the exit code. The command ends with the call.
+	// The last reply has the exit code. The command ends with the call. A command
+	// with a terminal reads the keys from stdin, and all its output is stdout. It
+	// ends when stdin is closed.
 	Run(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[RunRequest, RunReply], error)
 }
 
@@ -1669,7 +1671,9 @@ type ProcessesServer interface {
 	List(context.Context, *ListProcessesRequest) (*ListProcessesReply, error)
 	Kill(context.Context, *KillProcessRequest) (*KillProcessReply, error)
 	// Run runs a command: the first request starts it, later ones feed its stdin.
-	// The last reply has the exit code. The command ends with the call.
+	// The last reply has the exit code. The command ends with the call. A command
+	// with a terminal reads the keys from stdin, and all its output is stdout. It
+	// ends when stdin is closed.
 	Run(grpc.BidiStreamingServer[RunRequest, RunReply]) error
 	mustEmbedUnimplementedProcessesServer()
 }

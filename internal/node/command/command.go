@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 )
@@ -22,6 +23,10 @@ type Streams struct {
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
+	// Resized gets each further size of the program's terminal; nil: its size does not change. The
+	// program has a terminal if the RunCommand has the first size. Stdin then has its keys, and Stdout
+	// gets all its output.
+	Resized <-chan *agentv1.TerminalSize
 }
 
 // mostInMemory bounds the output that is kept in memory, in bytes.
@@ -55,8 +60,10 @@ func Run(ctx context.Context, processes agentv1.ProcessesClient, c *agentv1.RunC
 			return 0, err
 		}
 	} else {
+		send := &safeSender{stream: stream}
+		go resize(ctx, send, s.Resized)
 		go func() {
-			err := feed(stream, s.Stdin)
+			err := feed(send, s.Stdin)
 			feeding <- err
 			if err != nil {
 				cancel()
@@ -102,6 +109,43 @@ func (b *bounded) Write(p []byte) (int, error) {
 type sender interface {
 	Send(*agentv1.RunRequest) error
 	CloseSend() error
+}
+
+// safeSender sends one request at a time: a stream allows no more.
+type safeSender struct {
+	mu     sync.Mutex
+	stream sender
+	closed bool
+}
+
+func (s *safeSender) Send(r *agentv1.RunRequest) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return io.EOF
+	}
+	return s.stream.Send(r)
+}
+
+func (s *safeSender) CloseSend() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return s.stream.CloseSend()
+}
+
+// resize sends sizes until ctx ends or the call does.
+func resize(ctx context.Context, stream sender, sizes <-chan *agentv1.TerminalSize) {
+	for {
+		select {
+		case size, ok := <-sizes:
+			if !ok || stream.Send(&agentv1.RunRequest{Resize: size}) != nil {
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // feed copies stdin to the program. It returns no error if the program ends before it has read all

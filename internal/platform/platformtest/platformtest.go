@@ -38,6 +38,12 @@ type Fixture struct {
 	//	lock PATH TEXT   acquires the lock of the file with the holder TEXT, prints
 	//	                 "locked" and a newline, and holds the lock until stdin ends
 	//	forever          waits to be killed
+	//	hang             waits to be killed, and does not handle Ctrl-C
+	//	size             prints the size of its terminal, COLUMNSxROWS and a newline
+	//	awaitsize SIZE   waits until its terminal has the size, and prints "resized"
+	//	                 and a newline
+	//	line             reads a line of stdin, and prints "got " and the line
+	//	count N          prints "number 1" to "number N", each on a line
 	Program     string
 	ProgramArgs []string
 
@@ -96,6 +102,7 @@ func Run(t *testing.T, fixture func(t *testing.T) Fixture) {
 	t.Run("ACL", func(t *testing.T) { testACL(t, fixture) })
 	t.Run("Registry", func(t *testing.T) { testRegistry(t, fixture) })
 	t.Run("Processes", func(t *testing.T) { testProcesses(t, fixture) })
+	t.Run("Terminal", func(t *testing.T) { testTerminal(t, fixture) })
 	t.Run("Services", func(t *testing.T) { testServices(t, fixture) })
 	t.Run("Machine", func(t *testing.T) { testMachine(t, fixture(t)) })
 	t.Run("Network", func(t *testing.T) { testNetwork(t, fixture) })

@@ -34,6 +34,8 @@ func builtinCommands() map[string]command {
 		"vfpctrl":    vfpctrlMain,
 		"sc":         scMain,
 		"sysprep":    sysprepMain,
+		"mode":       modeMain,
+		"ping":       pingMain,
 		"defrag":     func(context.Context, *Process) int { return 0 }, // nothing to do: removed files have no content
 		"svchost":    func(context.Context, *Process) int { return 0 },
 	}
@@ -101,7 +103,10 @@ func cmdMain(ctx context.Context, p *Process) int {
 		}
 	}
 	shell := &cmdShell{p: p, folder: p.Folder}
-	if text == "" {
+	switch {
+	case text == "" && p.Terminal != nil:
+		return shell.cmdOnTerminal(ctx)
+	case text == "":
 		return shell.interactive(ctx)
 	}
 	return shell.runAll(ctx, text)
@@ -174,6 +179,12 @@ func (s *cmdShell) run(ctx context.Context, line string) int {
 		return s.dir(argv[1:])
 	case "cd", "chdir":
 		return s.cd(argv[1:])
+	case "copy":
+		if len(argv) != 3 || !strings.EqualFold(argv[1], "con") || s.p.Terminal == nil {
+			fmt.Fprint(errOut, "The simulated cmd can copy the console only: copy con FILE\r\n")
+			return 1
+		}
+		return s.copyConsole(argv[2])
 	case "del", "erase":
 		return s.del(argv[1:])
 	case "rmdir", "rd":

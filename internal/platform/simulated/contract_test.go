@@ -1,8 +1,10 @@
 package simulated_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +17,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/platform/platformtest"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 const playerPath = `C:\hosttest\player.exe`
@@ -177,12 +180,47 @@ func playWords(ctx context.Context, p *simulated.Process, words []string) int {
 			fmt.Fprintln(p.Stdout, "locked")
 			_, _ = io.Copy(io.Discard, p.Stdin)
 			return 0
-		case "forever":
+		case "forever", "hang":
 			<-ctx.Done()
 			return 1
+		case "size":
+			fmt.Fprintln(p.Stdout, sizeOf(p))
+		case "awaitsize":
+			if !awaitSize(ctx, p, words[0]) {
+				return 9
+			}
+			words = words[1:]
+		case "line":
+			line, err := bufio.NewReader(p.Stdin).ReadString('\n')
+			if err != nil {
+				return 9
+			}
+			fmt.Fprint(p.Stdout, "got ", line)
+		case "count":
+			n, _ := strconv.Atoi(words[0])
+			for i := range n {
+				fmt.Fprintln(p.Stdout, "number", i+1)
+			}
+			words = words[1:]
 		}
 	}
 	return 0
+}
+
+func sizeOf(p *simulated.Process) string {
+	size := p.Terminal.Size()
+	return fmt.Sprintf("%dx%d", size.Columns, size.Rows)
+}
+
+func awaitSize(ctx context.Context, p *simulated.Process, size string) bool {
+	err := wait.Condition{Name: "the size " + size, Interval: time.Millisecond, Look: func(context.Context) error {
+		if now := sizeOf(p); now != size {
+			return errors.New(now)
+		}
+		return nil
+	}}.Wait(ctx)
+	fmt.Fprintln(p.Stdout, "resized")
+	return err == nil
 }
 
 // playParent starts a child and prints its PID.

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -17,6 +18,9 @@ import (
 // statements: output of a literal, exit, and commands that are programs. Other statements fail; a
 // test can answer them with Machine.Script.
 func powershellMain(ctx context.Context, p *Process) int {
+	if p.Terminal != nil && !slices.ContainsFunc(p.Args, namesScript) {
+		return powershellOnTerminal(ctx, p)
+	}
 	script, err := powershellScript(p)
 	if err != nil {
 		fmt.Fprintf(p.Stderr, "powershell: %v\r\n", err)
@@ -30,6 +34,12 @@ func powershellMain(ctx context.Context, p *Process) int {
 		return 1
 	}
 	return runStatements(ctx, p, script)
+}
+
+// namesScript reports whether an argument of PowerShell precedes a script.
+func namesScript(arg string) bool {
+	return slices.Contains([]string{"encodedcommand", "enc", "e", "ec", "command", "c", "file", "f"},
+		fold(strings.TrimLeft(arg, "-/")))
 }
 
 // unwrapped returns the script inside the frame that package powershell adds. The frame has the
@@ -157,7 +167,8 @@ func runStatements(ctx context.Context, p *Process, script string) int {
 			fmt.Fprintf(p.Stderr, "%s\r\n", literal(strings.TrimSuffix(text, ")")))
 		case strings.HasPrefix(line, "'") || strings.HasPrefix(line, `"`):
 			fmt.Fprintf(p.Stdout, "%s\r\n", literal(line))
-		case strings.EqualFold(word, "hostname"), strings.EqualFold(word, "whoami"), strings.EqualFold(word, "cmd"):
+		case strings.EqualFold(word, "hostname"), strings.EqualFold(word, "whoami"), strings.EqualFold(word, "cmd"),
+			strings.EqualFold(word, "mode"), strings.EqualFold(word, "ping"):
 			if code := shell.external(ctx, commandline.Split(line)); code != 0 {
 				return code
 			}

@@ -76,7 +76,7 @@ func (m *Machine) installFiles() {
 		m.putFolder(folder)
 	}
 	for _, name := range []string{"cmd", "hostname", "whoami", "ipconfig", "sc", "svchost", "wevtutil", "hcsdiag",
-		"pktmon", "vfpctrl", "defrag"} {
+		"pktmon", "vfpctrl", "defrag", "mode", "ping"} {
 		m.putProgram(systemFolder+`\`+name+".exe", BinarySpec{Name: name, Version: "10.0.20348.2700"})
 	}
 	m.putProgram(systemFolder+`\WindowsPowerShell\v1.0\powershell.exe`,

@@ -35,6 +35,8 @@ type Process struct {
 	Stdin       io.Reader
 	Stdout      io.Writer
 	Stderr      io.Writer
+	// Terminal is the process's terminal, which Stdin reads; nil: none.
+	Terminal *Terminal
 	// Service is the process's connection to the SCM; nil in a process that the SCM has not
 	// started.
 	Service *ServiceControl

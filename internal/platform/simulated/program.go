@@ -102,6 +102,7 @@ type execution struct {
 	stdin       io.Reader
 	stdout      io.Writer
 	stderr      io.Writer
+	terminal    *Terminal // read instead of stdin; nil: none
 }
 
 // execute starts a process; ctx is the context of the current boot. The program runs in a goroutine
@@ -128,6 +129,9 @@ func (m *Machine) execute(ctx context.Context, e execution) (*process, error) {
 		Platform: p.platform(), Executable: p.image, Args: slices.Clone(e.args), Folder: e.folder,
 		Environment: slices.Clone(e.environment), Stdin: e.stdin, Stdout: e.stdout, Stderr: e.stderr,
 		Service: e.control, p: p, image: image,
+	}
+	if e.terminal != nil {
+		run.Terminal, run.Stdin = e.terminal, e.terminal.attach(p)
 	}
 	run.fillStreams()
 	if c := e.inherited; c != nil {

@@ -79,6 +79,12 @@ func (v processesView) run(ctx context.Context, c platform.Command) (int, error)
 	if err != nil {
 		return -1, err
 	}
+	if c.Terminal != nil {
+		return v.runOnTerminal(ctx, c, e)
+	}
+	if inherited, ok := c.Stdin.(*keyboard); ok { // the command runs on its parent's terminal
+		e.terminal, c.Stdin = inherited.terminal, nil
+	}
 	in, out := newSource(c.Stdin), newSink(c.Stdout)
 	errOut := out // the same sink if both go to one stream, so that only one goroutine writes to it
 	if !sameWriter(c.Stdout, c.Stderr) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/windows"
 	"golang.org/x/sys/windows/svc"
 
 	"github.com/swdt-dev/swdt/internal/platform/platformtest"
@@ -151,9 +152,40 @@ func playProgram(words []string) int {
 			ctrlC := make(chan os.Signal, 1)
 			signal.Notify(ctrlC, os.Interrupt)
 			<-ctrlC
+		case "hang":
+			time.Sleep(time.Hour) // until it is killed
+		case "size":
+			fmt.Println(consoleSize())
+		case "awaitsize":
+			for consoleSize() != words[0] {
+				time.Sleep(10 * time.Millisecond) // another process changes it
+			}
+			fmt.Println("resized")
+			words = words[1:]
+		case "line":
+			var line string
+			if _, err := fmt.Scanln(&line); err != nil {
+				return 9
+			}
+			fmt.Println("got", line)
+		case "count":
+			n, _ := strconv.Atoi(words[0])
+			for i := range n {
+				fmt.Println("number", i+1)
+			}
+			words = words[1:]
 		}
 	}
 	return 0
+}
+
+// consoleSize returns the size of this process's console.
+func consoleSize() string {
+	var info windows.ConsoleScreenBufferInfo
+	if err := windows.GetConsoleScreenBufferInfo(windows.Handle(os.Stdout.Fd()), &info); err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%dx%d", info.Window.Right-info.Window.Left+1, info.Window.Bottom-info.Window.Top+1)
 }
 
 // playLocker acquires a lock, prints that it has it, and holds it until stdin

@@ -37,6 +37,9 @@ func (processes) Run(ctx context.Context, c platform.Command) (int, error) {
 		return -1, err
 	}
 	defer job.close() // ends all processes that the command has left running
+	if c.Terminal != nil {
+		return runOnTerminal(ctx, path, c, job)
+	}
 
 	cmd := command(ctx, path, c, job)
 	if err := start(cmd, c.Stdin, job); err != nil {
@@ -73,10 +76,12 @@ func command(ctx context.Context, path string, c platform.Command, job job) *exe
 		CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NO_WINDOW,
 	}
 	if isCommandShell(path) {
-		cmd.SysProcAttr.CmdLine = `"` + path + `" ` + strings.Join(c.Args, " ")
+		cmd.SysProcAttr.CmdLine = shellCommandLine(path, c.Args)
 	}
 	return cmd
 }
+
+func shellCommandLine(path string, args []string) string { return `"` + path + `" ` + strings.Join(args, " ") }
 
 // isCommandShell reports whether path is cmd.exe, which needs its command line
 // unchanged, quotes included.
@@ -143,13 +148,16 @@ func newJob() (job, error) {
 func (j job) adopt(process *os.Process) error {
 	var err error
 	handleErr := process.WithHandle(func(handle uintptr) {
-		if err = windows.AssignProcessToJobObject(j.handle, windows.Handle(handle)); err != nil {
-			err = failed(err, "put process %d into a job object", process.Pid)
-			return
-		}
-		err = failed(resume(windows.Handle(handle)), "resume process %d", process.Pid)
+		err = j.adoptHandle(windows.Handle(handle), process.Pid)
 	})
 	return errors.Join(handleErr, err)
+}
+
+func (j job) adoptHandle(process windows.Handle, pid int) error {
+	if err := windows.AssignProcessToJobObject(j.handle, process); err != nil {
+		return failed(err, "put process %d into a job object", pid)
+	}
+	return failed(resume(process), "resume process %d", pid)
 }
 
 func (j job) kill() error { return windows.TerminateJobObject(j.handle, 1) }
