@@ -29,18 +29,21 @@ func (a *app) execCommand() *cobra.Command {
 	o := &execOptions{}
 	cmd := forNodes(&cobra.Command{
 		Use:        "exec [flags] -- CMD [ARG…]",
-		SuggestFor: []string{"run", "ssh", "shell", "cmd"},
+		SuggestFor: []string{"run", "cmd"},
 		Short:      "Run a program on nodes",
 		Long: `Runs a program on the node with its stdin, stdout and stderr. Its exit code is
 the exit code of swdt. No shell is in between: arguments arrive as they are
 written. Commands that are built into a shell need one: cmd /c dir, or swdt
 powershell.
 
+With -t, or -it, the program has your terminal, as in "swdt shell".
+
 On several nodes each line begins with the node's name, and stdin is empty.`,
 		Example: examples(
 			"exec -- hostname", "",
 			`exec -- cmd /c dir "C:\k"`, "a command that is built into cmd",
 			"exec -- ctr -n k8s.io containers ls", "",
+			"exec -it -- diskpart", "a program that asks questions",
 		),
 		Args: arguments(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runExec(cmd.Context(), o, args) },
@@ -51,8 +54,9 @@ On several nodes each line begins with the node's name, and stdin is empty.`,
 		nil, "environment variable to add, `NAME=value`; repeat the flag for more")
 	cmd.Flags().BoolVar(&o.noStdin, "no-stdin", false, "do not read stdin, for a loop that reads it itself")
 	cmd.Flags().BoolVarP(&o.stdin, "stdin", "i", false, "send stdin to the program, which is the default")
-	cmd.Flags().BoolVarP(&o.terminal, "tty", "t", false, "refused: a program gets no terminal from swdt yet")
+	cmd.Flags().BoolVarP(&o.terminal, "tty", "t", false, "give the program your terminal, as -it with kubectl")
 	cmd.MarkFlagsMutuallyExclusive("stdin", "no-stdin")
+	cmd.MarkFlagsMutuallyExclusive("tty", "no-stdin")
 	return cmd
 }
 
@@ -72,40 +76,28 @@ func (a *app) runExec(ctx context.Context, o *execOptions, args []string) error 
 	if err := o.validate(args); err != nil {
 		return err
 	}
-	if o.terminal {
-		return a.noTerminal(args)
-	}
-	args = command.ForShell(args)
-	return a.runRemote(ctx, func(ctx context.Context, n *node.Node, streams command.Streams) (int, error) {
-		if o.noStdin {
-			streams.Stdin = nil
-		}
-		code, err := command.Run(ctx, n.Processes, &agentv1.RunCommand{
-			Path: args[0], Args: args[1:], Folder: o.folder, Environment: o.environment,
-		}, streams)
+	line := command.ForShell(args)
+	program := &agentv1.RunCommand{Path: line[0], Args: line[1:], Folder: o.folder, Environment: o.environment}
+	run := func(ctx context.Context, n *node.Node, streams command.Streams) (int, error) {
+		code, err := command.Run(ctx, n.Processes, program, streams)
 		if errors.Is(err, fault.ErrNotExist) {
 			return 0, fmt.Errorf("%w; %s", err, command.NotFoundRemedy(args))
 		}
 		return code, err
+	}
+	if o.terminal {
+		return a.runOnTerminal(ctx, func(ctx context.Context, n *node.Node, size *agentv1.TerminalSize,
+			streams command.Streams) (int, error) {
+			program.Terminal = size
+			return run(ctx, n, streams)
+		})
+	}
+	return a.runRemote(ctx, func(ctx context.Context, n *node.Node, streams command.Streams) (int, error) {
+		if o.noStdin {
+			streams.Stdin = nil
+		}
+		return run(ctx, n, streams)
 	})
-}
-
-// noTerminal returns the error for exec -t. The agent runs programs without a console
-// of their own, so only the node's SSH server itself can give a terminal.
-func (a *app) noTerminal(args []string) error {
-	documents, err := a.documents()
-	if err != nil {
-		return err
-	}
-	const why = "exec -t: swdt gives a program no terminal yet"
-	if len(documents) != 1 {
-		return usagef("%s; leave -t out, or choose one node with -n NAME", why)
-	}
-	if documents[0].Node.Spec.Credentials.Kubernetes != nil {
-		return usagef("%s; leave -t out", why)
-	}
-	return usagef("%s; leave -t out, or use the node's SSH server: `%s`",
-		why, node.SSHLine(a.shell(), documents[0], args))
 }
 
 // runRemote runs a program on every node. From one node it copies the output

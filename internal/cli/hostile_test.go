@@ -164,7 +164,7 @@ func notShown() map[string]string {
 	// no page passes a control sequence on.
 	const page = "no agent answers, and its result passes a ui.Page"
 	reasons := map[string]string{
-		"exec": raw, "powershell": raw, "hcs read": raw, "hcs exec": raw,
+		"exec": raw, "shell": raw, "powershell": raw, "hcs read": raw, "hcs exec": raw,
 		"cri proxy": "it runs until Ctrl-C, and tells the story", "stats serve": raw,
 		"diag show": here, "stats compare": here, "stats report": here, "cri env": here, "config": parent,
 		"config init": here, "config validate": here,

@@ -71,6 +71,7 @@ func outputs() map[string]output {
 			modes: []mode{{flags: "-c CLUSTER", document: overview.Report{}}}},
 
 		"exec":       none,
+		"shell":      none,
 		"powershell": none,
 		"cp":         {document: transfer.CopyReport{}},
 		"logs":       {document: logs.Line{}, records: true},

@@ -68,7 +68,7 @@ func TestCommandsInTextsCanBePasted(t *testing.T) {
 var (
 	verb        = regexp.MustCompile(`%(\[\d+\])?[-+#.\d]*[sdqvcx]`)
 	backquoted  = regexp.MustCompile("`[^`]*`")
-	bareCommand = regexp.MustCompile(`(\S*) ?\bswdt (setup|join|kubernetes|push|rollback|status|exec|powershell|cp|` +
+	bareCommand = regexp.MustCompile(`(\S*) ?\bswdt (setup|join|kubernetes|push|rollback|status|exec|shell|powershell|cp|` +
 		`logs|events|ps|hns|hcs|cri|stats|trace|doctor|reset|capture|diag)\b`)
 	bareKubectl = regexp.MustCompile(
 		`\bkubectl (annotate|auth|cordon|delete|describe|drain|get|label|logs|patch|taint|uncordon)\b`)

@@ -68,7 +68,8 @@ binaries back if the new ones do not come up.`,
 	)
 	addTo(root, groupNode, a.setupCommand(), a.joinCommand(), a.kubernetesCommand(), a.rollbackCommand(),
 		a.statusCommand(), a.resetCommand())
-	addTo(root, groupInside, a.execCommand(), a.powershellCommand(), a.cpCommand(),
+	addTo(root, groupInside, a.execCommand(), a.shellCommand(), a.powershellCommand(),
+		a.cpCommand(),
 		a.logsCommand(), a.eventsCommand(), a.captureCommand(), a.psCommand(), a.hnsCommand(), a.hcsCommand(),
 		a.criCommand(), a.statsCommand(), a.traceCommand(), a.diagCommand(), a.doctorCommand())
 	addTo(root, groupAround, a.upCommand(), a.downCommand(), a.clusterCommand(), a.networkCommand(), a.e2eCommand(),

@@ -1,0 +1,31 @@
+//go:build !windows
+
+package console
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// watch passes on the terminal's sizes until the session ends. It also ends the session at the signals
+// that would end the process without putting the terminal back.
+func (c *Console) watch() {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGWINCH, syscall.SIGHUP, syscall.SIGQUIT)
+	defer signal.Stop(signals)
+	size := c.Size()
+	c.sizes <- size // the terminal may have changed since the program's first size was read
+	for {
+		select {
+		case s := <-signals:
+			if s != syscall.SIGWINCH {
+				c.hungUp(s)
+				return
+			}
+			size = c.resized(size)
+		case <-c.ctx.Done():
+			return
+		}
+	}
+}
