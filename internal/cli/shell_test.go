@@ -33,14 +33,19 @@ type seat struct {
 // sitAt runs swdt with these arguments at a new terminal.
 func sitAt(t *testing.T, w *workplace, args ...string) *seat {
 	t.Helper()
+	return sitWith(t, w, append([]string{"-c", filepath.Join(w.folder, "swdt.yaml")}, args...)...)
+}
+
+// sitWith is sitAt without the node file.
+func sitWith(t *testing.T, w *workplace, args ...string) *seat {
+	t.Helper()
 	s := &seat{workplace: w, terminal: newTerminal(t, 30, 100)}
 	var err error
 	if s.before, err = term.GetState(int(s.File.Fd())); err != nil {
 		t.Fatal(err)
 	}
-	s.command = exec.Command("swdt", append([]string{"-c", filepath.Join(w.folder, "swdt.yaml")}, args...)...)
-	s.command.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(w.folder, "cache"), "HOME="+w.folder,
-		"XDG_STATE_HOME="+filepath.Join(w.folder, "state"), "SSH_AUTH_SOCK=", "GORACE=atexit_sleep_ms=0")
+	s.command = exec.Command("swdt", args...)
+	s.command.Env = append(os.Environ(), w.environment()...)
 	s.command.Stdin, s.command.Stdout, s.command.Stderr = s.File, s.File, s.File
 	s.command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := s.command.Start(); err != nil {
@@ -48,6 +53,12 @@ func sitAt(t *testing.T, w *workplace, args ...string) *seat {
 	}
 	t.Cleanup(func() { _ = s.command.Process.Kill() }) // it has ended, unless the test failed
 	return s
+}
+
+// environment keeps the files of swdt in the workplace.
+func (w *workplace) environment() []string {
+	return []string{"XDG_CACHE_HOME=" + filepath.Join(w.folder, "cache"), "HOME=" + w.folder,
+		"XDG_STATE_HOME=" + filepath.Join(w.folder, "state"), "SSH_AUTH_SOCK=", "GORACE=atexit_sleep_ms=0"}
 }
 
 // ends waits for the end of swdt, and requires an exit code and the terminal as it was.
@@ -205,4 +216,39 @@ func TestShellNeedsATerminal(t *testing.T) {
 			t.Errorf("%q: %s", args, story)
 		}
 	}
+}
+
+// The way through the cluster has the same terminal.
+func TestShellThroughKubernetes(t *testing.T) {
+	w := &workplace{t: t, folder: t.TempDir()}
+	run := func(args ...string) {
+		t.Helper()
+		command := exec.Command("swdt", args...)
+		command.Env = append(os.Environ(), w.environment()...)
+		if out, err := command.CombinedOutput(); err != nil {
+			t.Fatalf("swdt %s: %v: %s", strings.Join(args, " "), err, out)
+		}
+	}
+	run("sandbox", "up", "--name", "win-1", "--cluster")
+	t.Cleanup(func() { run("sandbox", "down", "--all", "--yes") })
+	box := filepath.Join(w.folder, "state", "swdt", "sandbox", "win-1")
+	run("join", "-c", filepath.Join(box, "node.yaml"), "--kubeconfig", filepath.Join(box, "admin.conf"), "--allow-reboot")
+	way := "kubernetes,keep,kubeconfig=" + filepath.Join(box, "admin.conf")
+
+	s := sitWith(t, w, "shell", "--shell", "cmd", "-n", "win-1", "--via", way)
+	s.shows(cmdPrompt, 1)
+	s.typed("mode con\r")
+	s.shows("Columns:        100", 1)
+	s.typed("ping -t localhost\r")
+	s.shows("Pinging localhost", 1)
+	s.typed("\x03")
+	s.shows(cmdPrompt, 3)
+	s.typed("exit 7\r")
+	s.ends(7)
+
+	// The shell ends kubelet, through which its own stream goes.
+	s = sitWith(t, w, "shell", "--shell", "cmd", "-n", "win-1", "--via", way)
+	s.shows(cmdPrompt, 1)
+	s.typed("sc stop kubelet\r")
+	s.ends(1)
 }
