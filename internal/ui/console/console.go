@@ -19,8 +19,6 @@ import (
 	"sync"
 
 	"golang.org/x/term"
-
-	"github.com/swdt-dev/swdt/internal/ui/interrupt"
 )
 
 // Size is the size of a terminal in characters.
@@ -116,6 +114,3 @@ func (c *Console) resized(before Size) Size {
 	c.sizes <- now // has room, since only this goroutine sends
 	return now
 }
-
-// hungUp ends the session because of a signal.
-func (c *Console) hungUp(signal os.Signal) { c.end(&interrupt.Error{Signal: signal.String()}) }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/swdt-dev/swdt/internal/ui/interrupt"
 )
 
 // watch passes on the terminal's sizes until the session ends. It also ends the session at the signals
@@ -20,7 +22,7 @@ func (c *Console) watch() {
 		select {
 		case s := <-signals:
 			if s != syscall.SIGWINCH {
-				c.hungUp(s)
+				c.end(&interrupt.Error{Signal: s.String()})
 				return
 			}
 			size = c.resized(size)
