@@ -81,7 +81,9 @@ func command(ctx context.Context, path string, c platform.Command, job job) *exe
 	return cmd
 }
 
-func shellCommandLine(path string, args []string) string { return `"` + path + `" ` + strings.Join(args, " ") }
+func shellCommandLine(path string, args []string) string {
+	return `"` + path + `" ` + strings.Join(args, " ")
+}
 
 // isCommandShell reports whether path is cmd.exe, which needs its command line
 // unchanged, quotes included.
