@@ -78,6 +78,10 @@ lint: ## run golangci-lint, which verify leaves out; the first time builds it in
 generate: ## write the generated files
 	scripts/generate.sh
 
+.PHONY: crosstest
+crosstest: ## link all tests for Windows, which verify only vets; takes minutes
+	GOOS=windows CGO_ENABLED=0 go test -c -o /dev/null ./api/... ./cmd/... ./internal/...
+
 .PHONY: lab
 lab: ## build the programs for tests, the demo, a node and a control plane; the first time takes a quarter of an hour
 	lab/build.sh
