@@ -88,6 +88,7 @@ type Capabilities struct {
 	RunningReplace    bool // replacing a running executable by a rename is refused
 	SpecificExit      bool // the exit code 1066 and the service's own code are kept
 	Respelling        bool // a rename that changes only the case of a name works
+	Terminal          bool // a program can have a terminal of its own
 	PortOwner         bool // the PID of the process that listens on a port is known
 	PlantedHNS        bool // HNS and HCS read their objects from the files of a folder; false on real Windows
 }

@@ -120,6 +120,7 @@ func (s *seated) expect(t *testing.T, code int) {
 }
 
 func testTerminal(t *testing.T, fixture func(*testing.T) Fixture) {
+	need(t, fixture(t).Has.Terminal, "a terminal for programs")
 	size := platform.TerminalSize{Columns: 91, Rows: 31}
 	t.Run("SizeAndExitCode", func(t *testing.T) {
 		s := fixture(t).sit(t, size, "size", "exit", "7")

@@ -53,6 +53,7 @@ func TestContract(t *testing.T) {
 				ACL: true, Inheritance: true, Recovery: true, Restarts: true, StartDependencies: true,
 				DeletePending: true, Features: true, Firewall: true, ParentPID: true, RunningReplace: true,
 				SpecificExit: true, Respelling: true, PortOwner: true, PlantedHNS: true,
+				Terminal: true,
 			},
 		}
 	})

@@ -52,6 +52,7 @@ func capabilities() platformtest.Capabilities {
 		RunningReplace:    true,
 		SpecificExit:      true,
 		Respelling:        onWindows,
+		Terminal:          onWindows, // Wine's programs do not open the streams of a pseudoconsole
 		PortOwner:         onWindows,
 		PlantedHNS:        !onWindows,
 	}

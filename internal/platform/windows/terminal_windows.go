@@ -154,9 +154,10 @@ func (c *pseudoConsole) start(path string, command platform.Command, job job) (*
 	}
 	startup := &windows.StartupInfoEx{ProcThreadAttributeList: attributes.List()}
 	startup.Cb = uint32(unsafe.Sizeof(*startup))
-	// Without this flag, a program would get the streams of this process, which are pipes. The
-	// handles stay 0, so that the program opens those of its console.
+	// Without this flag, a program would get the streams of this process, which are pipes. With
+	// invalid handles, Windows opens those of the console.
 	startup.Flags = windows.STARTF_USESTDHANDLES
+	startup.StdInput, startup.StdOutput, startup.StdErr = windows.InvalidHandle, windows.InvalidHandle, windows.InvalidHandle
 
 	line := windows.ComposeCommandLine(append([]string{path}, command.Args...))
 	if isCommandShell(path) {
