@@ -17,24 +17,34 @@ import (
 	"testing"
 	"time"
 
+	"github.com/creack/pty"
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
 const wincat = `C:\windows\system32\wincat.exe`
 
 // TestStreamsOfRealContainerd checks the streams of the published crictl, which knows nothing of
-// swdt, with the real containerd 1.7.12. The lab's shim has no terminals, so `crictl exec -t` is
-// tested as far as its refusal.
+// swdt, with two versions of the real containerd. A process of `crictl exec -it` has pipes, since the lab's
+// shim has no terminals; the terminal is crictl's own.
 func TestStreamsOfRealContainerd(t *testing.T) {
 	if os.Getenv("SWDT_LAB_KIND") != "required" {
 		t.Skip("needs the lab's crictl: run make e2e")
 	}
-	n := newPodNode(t, "1.7.12")
+	for _, version := range []string{"1.7.12", "2.4.2"} {
+		t.Run(version, func(t *testing.T) { testStreams(t, newPodNode(t, version)) })
+	}
+}
+
+func testStreams(t *testing.T, n podNode) {
 	ok(t, "cp", "-c", n.config, windowsProgram(t, "wincat"), "node:"+wincat)
 	c := crictl{endpoint: startProxy(t, n.config).endpoint}
 	p := n.runPod(t, "streams", true, "--cores", "0")
 	t.Run("exec", func(t *testing.T) { c.testExec(t, p) })
-	t.Run("attach", func(t *testing.T) { c.testAttach(t, n.runEcho(t, p)) })
+	t.Run("attach", func(t *testing.T) {
+		id := n.runEcho(t, p)
+		c.testAttach(t, id)
+		n.removeEnded(t, id)
+	})
 	t.Run("port-forward", func(t *testing.T) { c.testPortForward(t, p) })
 	n.removePod(t, p)
 }
@@ -79,12 +89,40 @@ func (c crictl) testExec(t *testing.T, p pod) {
 		r.code != 7 {
 		t.Errorf("an exit code: %v", r)
 	}
-	if r := c.run(t, nil, "exec", "-t", p.container, "cmd"); r.code == 0 || !strings.Contains(r.stderr, "terminals") {
-		t.Errorf("a terminal, which the lab's shim does not have: %v", r)
-	}
+	c.testTerminal(t, p)
 	if r := c.run(t, nil, "exec", "--sync", p.container, "cmd", "/c", "echo hello"); r.code != 0 ||
 		strings.TrimSpace(r.stdout) != "hello" {
 		t.Errorf("a command without a stream: %v", r)
+	}
+}
+
+// testTerminal types into `crictl exec -it`, changes the size of its terminal, and ends the program.
+func (c crictl) testTerminal(t *testing.T, p pod) {
+	cmd := c.command(t, "exec", "-it", p.container, wincat, "echo")
+	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
+	shown := bufio.NewScanner(terminal)
+	for _, line := range []string{"hello", "end"} {
+		if _, err := io.WriteString(terminal, line+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for !found && shown.Scan() {
+			found = strings.Contains(shown.Text(), "echo: "+line)
+		}
+		if !found {
+			t.Errorf("the program's answer to %q is not shown: %v", line, shown.Err())
+		}
+		if err := pty.Setsize(terminal, &pty.Winsize{Rows: 50, Cols: 120}); err != nil {
+			t.Error(err)
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, terminal) }() // ends with the terminal
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("crictl exec -it: %v", err)
 	}
 }
 
@@ -132,6 +170,19 @@ func (n podNode) runEcho(t *testing.T, p pod) string {
 		t.Fatal(err)
 	}
 	return created.ContainerId
+}
+
+// removeEnded removes a container whose program has ended.
+func (n podNode) removeEnded(t *testing.T, id string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), commandLimit)
+	defer cancel()
+	if _, err := n.runtime.StopContainer(ctx, &runtimev1.StopContainerRequest{ContainerId: id}); err != nil {
+		t.Error(err)
+	}
+	if _, err := n.runtime.RemoveContainer(ctx, &runtimev1.RemoveContainerRequest{ContainerId: id}); err != nil {
+		t.Error(err)
+	}
 }
 
 // testAttach attaches to a running program, speaks with it, and ends with it.

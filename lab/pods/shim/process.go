@@ -32,7 +32,10 @@ type processSpec struct {
 }
 
 // streams are the pipes that containerd serves for a process; empty: none.
-type streams struct{ stdin, stdout, stderr string }
+type streams struct {
+	stdin, stdout, stderr string
+	oneOutput             bool // stderr is written to stdout, as on a terminal
+}
 
 // process is one process of a container, from before its start until after its end.
 type process struct {
@@ -97,6 +100,9 @@ func (p *process) start(c *container) error {
 	outputs, stop := context.WithCancel(context.Background())
 	stdout, stderr := openSink(outputs, p.streams.stdout), openSink(outputs, p.streams.stderr)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
+	if p.streams.oneOutput {
+		cmd.Stderr = stdout
+	}
 	closeOutputs := func() {
 		stop()
 		stdout.close()
