@@ -1,5 +1,3 @@
-//go:build windows
-
 // Command wincat is the program of containers that streams are tested with. Windows images of pod
 // sandboxes have a program of this name, which containerd runs to forward a port.
 //

@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"net"
+	"net/netip"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -121,6 +123,36 @@ func TestANodeIsReachedThroughItsCluster(t *testing.T) {
 	left, err := files.List(`C:\Windows\System32\config\systemprofile`)
 	if err != nil || len(left) != 0 {
 		t.Errorf("left %v on the node, %v", left, err)
+	}
+}
+
+// The port of a container runtime's streaming server is reached through the same stream.
+func TestAPortOfTheNodeIsReachedThroughItsCluster(t *testing.T) {
+	n := newThrough(t).connect()
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // the simulated node shares loopback
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		if conn, err := listener.Accept(); err == nil {
+			_, _ = io.Copy(conn, conn)
+			conn.Close()
+		}
+	}()
+	conn, err := n.DialPort(t.Context(), netip.MustParseAddrPort(listener.Addr().String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "hello"); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(conn); err != nil || string(got) != "hello" {
+		t.Errorf("the port answered %q, %v", got, err)
 	}
 }
 
