@@ -81,6 +81,15 @@ func (m *mixed) swdt(args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), story.String()
 }
 
+// swdtBefore runs a command line, with --via before its arguments, which may be those of a program.
+func (m *mixed) swdtBefore(args []string) (code int, stdout, stderr string) {
+	m.t.Helper()
+	var out, story bytes.Buffer
+	code = cli.Run(m.t.Context(), ui.Streams{Out: &out, Err: &story}, append([]string{args[0], "--via", m.via}, args[1:]...),
+		cli.Environment{Agent: agent, Getenv: func(string) string { return "" }})
+	return code, out.String(), story.String()
+}
+
 func TestNodesAreChosenByTheClustersLabels(t *testing.T) {
 	m := newMixed(t)
 	tests := map[string]struct {

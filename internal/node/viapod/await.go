@@ -111,11 +111,15 @@ func (s *starting) waiting(c corev1.ContainerStatus,
 	return state(false, "", "%s: %s", why.Reason, why.Message)
 }
 
-// withEvent adds the pod's last warning to a state. Without the right to read events, and without a
-// warning, the state stays as it is.
+// withEvent adds the pod's last warning to a state. Without the right to read events, it adds that right.
+// Without a warning, the state stays as it is.
 func (w *Way) withEvent(ctx context.Context, pod *corev1.Pod, state *NotStartedError) *NotStartedError {
 	list, err := w.c.Clientset().CoreV1().Events(pod.Namespace).List(ctx, metav1.ListOptions{Limit: 100,
 		FieldSelector: fields.OneTermEqualSelector("involvedObject.name", pod.Name).String()})
+	if apierrors.IsForbidden(err) {
+		state.Cause += " (its events may explain it, but the kubeconfig's user may not " +
+			cluster.Permission{Verb: "list", Resource: "events", Namespace: pod.Namespace}.String() + ")"
+	}
 	if err != nil {
 		return state
 	}

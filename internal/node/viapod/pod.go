@@ -184,6 +184,21 @@ func (w *Way) removePod(ctx context.Context, r *record) error {
 	return w.fail("remove pod "+r.Namespace+"/"+r.Pod, w.podPermission("delete", r.Namespace), err)
 }
 
+// checkRemoval returns an error if the user may not remove pods, or not find those to remove: a pod that stays
+// is a way onto the node.
+func (w *Way) checkRemoval(ctx context.Context) error {
+	missing, err := w.c.Missing(ctx, []cluster.Permission{w.podPermission("delete", w.o.Namespace),
+		w.podPermission("list", w.o.Namespace)})
+	if err != nil {
+		return asDenied(err, w.o.Namespace)
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return asDenied(&cluster.ForbiddenError{Doing: "make a pod and remove it again", Missing: missing[0],
+		Err: errors.New("so its pod would stay")}, w.o.Namespace)
+}
+
 func (w *Way) podPermission(verb, namespace string) cluster.Permission {
 	return cluster.Permission{Verb: verb, Resource: "pods", Namespace: namespace}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Needs returns the permissions that swdt needs to reach nodes through their cluster. The WebSocket of an
-// exec is a GET request, which API servers before Kubernetes 1.35 check as "get"; SPDY is a POST, "create".
+// exec is a GET request, which needs "get" and, since Kubernetes 1.35, also "create". SPDY needs "create".
 func Needs(namespace string) []cluster.Permission {
 	in := func(verb, group, resource string) cluster.Permission {
 		return cluster.Permission{Verb: verb, Group: group, Resource: resource, Namespace: namespace}
@@ -76,7 +76,7 @@ rules:
   verbs: [create, get, list, delete]
 - apiGroups: [""]
   resources: [pods/exec]
-  verbs: [create, get] # get: the WebSocket of API servers before 1.35
+  verbs: [create, get] # get: WebSocket; create: WebSocket since 1.35, and SPDY
 - apiGroups: [""]
   resources: [events] # to say why a pod does not start
   verbs: [list]

@@ -132,6 +132,9 @@ func (w *Way) prepare(ctx context.Context) error {
 		if err := w.checkNamespace(ctx); err != nil {
 			return err
 		}
+		if err := w.checkRemoval(ctx); err != nil {
+			return err
+		}
 		w.tidy(ctx)
 		return nil
 	})

@@ -47,7 +47,7 @@ func (c *Cluster) authenticate(r *http.Request) (user, error) {
 }
 
 // allowed reports whether the sender may send the request. It decides as the RBAC rules of
-// kubeadm's clusters and the node authorizer do.
+// kubeadm's clusters and the node authorizer do, and by the roles that are stored.
 func (c *Cluster) allowed(r Request) bool {
 	in := func(group string) bool { return slices.Contains(r.groups, group) }
 	switch {
@@ -64,7 +64,7 @@ func (c *Cluster) allowed(r Request) bool {
 	case in(groupNodes):
 		return nodeMay(r)
 	}
-	return false
+	return c.granted(r)
 }
 
 func (r Request) is(resource string, verbs ...string) bool {

@@ -21,7 +21,7 @@
 //   - Services get a cluster IP, and deleting a namespace deletes its objects (services.go)
 //
 // There is no scheduler, and no other controller creates pods. Access follows the
-// rules that kubeadm sets up (access.go); RoleBindings are stored, and allow nothing. Lists are never
+// rules that kubeadm sets up (access.go) and the roles that are stored (rbac.go). Lists are never
 // paged. Tests can inject faults: see OnRequest, SetVersion, SetClock.
 package apiserver
 
@@ -171,9 +171,16 @@ func (c *Cluster) Kubeconfig(server string) ([]byte, error) {
 	if server == "" {
 		server = c.Server()
 	}
-	certificate, key, err := c.ca.client("kubernetes-admin", "system:masters")
+	return c.kubeconfigOf(server, "kubernetes-admin", groupMasters)
+}
+
+// KubeconfigOf returns the kubeconfig of a user with the rights of the roles that are bound to the user.
+func (c *Cluster) KubeconfigOf(user string) ([]byte, error) { return c.kubeconfigOf(c.Server(), user) }
+
+func (c *Cluster) kubeconfigOf(server, user string, groups ...string) ([]byte, error) {
+	certificate, key, err := c.ca.client(user, groups...)
 	if err != nil {
-		return nil, fmt.Errorf("make an administrator's certificate: %w", err)
+		return nil, fmt.Errorf("make the certificate of %s: %w", user, err)
 	}
 	return kubeconfig(server, c.ca.pem, certificate, key)
 }

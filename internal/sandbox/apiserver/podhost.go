@@ -72,7 +72,11 @@ func (c *Cluster) answerExec(w http.ResponseWriter, r *http.Request, request Req
 	resource, _ := c.resource("", "v1", "pods")
 	pod, ok := c.store.get(key{"pods", request.Namespace, request.Name})
 	kubelets := c.kubeletsOf()
+	create := request
+	create.Verb = "create" // since Kubernetes 1.35 the upgrade to a WebSocket needs both verbs
 	switch {
+	case !c.allowed(create):
+		return forbidden(create)
 	case !ok:
 		return apierrors.NewNotFound(groupResource(resource), request.Name)
 	case kubelets == nil || text(pod, "status", "phase") != "Running":
