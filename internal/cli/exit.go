@@ -51,9 +51,9 @@ With several nodes the code is 0 if all succeeded, the code of the failed nodes
 if all of them have the same code, and 1 if their codes differ; the summary
 lists them. A failed node does not keep swdt from working on the others.
 
-exec, shell and powershell end with the exit code of the program that they ran: a
-code from 0 to 255 as it is, and 1 for any other (codes of Windows have 32 bits). If
-the program could not be run, they end with one of the codes above.
+exec, shell and powershell end with the exit code of the program that they ran:
+a code from 0 to 255 as it is, and 1 for any other (codes of Windows have 32
+bits). If the program could not be run, they end with one of the codes above.
 `
 
 // usageError is a command line that makes no sense.
