@@ -115,7 +115,12 @@ func (c *pseudoConsole) end(ctx context.Context, shown <-chan struct{}) {
 		case <-ctx.Done():
 			return // the reader discards the rest, since writes fail from now on
 		case <-grace.C:
-			_ = windows.CancelIoEx(c.screen, nil) // the console did not close its end
+			select {
+			case <-shown: // the handle is closed then
+				return
+			default:
+				_ = windows.CancelIoEx(c.screen, nil) // the console did not close its end
+			}
 		}
 	}
 }
@@ -157,7 +162,8 @@ func (c *pseudoConsole) start(path string, command platform.Command, job job) (*
 	// Without this flag, a program would get the streams of this process, which are pipes. With
 	// invalid handles, Windows opens those of the console.
 	startup.Flags = windows.STARTF_USESTDHANDLES
-	startup.StdInput, startup.StdOutput, startup.StdErr = windows.InvalidHandle, windows.InvalidHandle, windows.InvalidHandle
+	const none = windows.InvalidHandle
+	startup.StdInput, startup.StdOutput, startup.StdErr = none, none, none
 
 	line := windows.ComposeCommandLine(append([]string{path}, command.Args...))
 	if isCommandShell(path) {
@@ -237,8 +243,8 @@ func environmentBlock(variables []string) (*uint16, error) {
 func (c *pseudoConsole) show(to io.Writer) (shown <-chan struct{}) {
 	done := make(chan struct{})
 	go func() {
-		defer close(done)
 		defer windows.CloseHandle(c.screen)
+		defer close(done) // before the handle is closed, since end uses it until then
 		if to == nil {
 			to = io.Discard
 		}
