@@ -46,9 +46,11 @@ func Open(ctx context.Context, files Files) (context.Context, *Console, error) {
 	c := &Console{out: files.Out, ctx: ctx, end: end, sizes: make(chan Size, 1)}
 	c.keys = newKeyboard(keysOf(files.In), end)
 	c.screen = &screen{to: files.Out, filter: &filter{}}
+	signals := catch()
 	unraw, err := makeRaw(files.In, files.Out)
 	if err != nil {
 		end(nil)
+		c.watch(signals) // which releases the signals and returns, since the context has ended
 		return nil, nil, fmt.Errorf("make the terminal raw: %w", err)
 	}
 	c.restore = sync.OnceFunc(func() {
@@ -57,7 +59,7 @@ func Open(ctx context.Context, files Files) (context.Context, *Console, error) {
 	})
 	context.AfterFunc(ctx, c.restore) // at once: the process may end soon after a signal
 	go c.guarded(c.keys.read)
-	c.working.Go(func() { c.guarded(c.watch) })
+	c.working.Go(func() { c.guarded(func() { c.watch(signals) }) })
 	return ctx, c, nil
 }
 
