@@ -96,8 +96,14 @@ func (w *Way) makePod(ctx context.Context) error {
 	}
 	w.o.Reporter.Step("starting a pod on %s", w.o.Node)
 	pod, err := w.create(ctx, name)
-	if err != nil {
+	var answer apierrors.APIStatus
+	switch {
+	case err != nil && errors.As(err, &answer):
 		own.forget()
+		return err
+	case err != nil: // without an answer, the pod may have been made, or still be made
+		w.remove(ctx, own)
+		own.release()
 		return err
 	}
 	own.UID = string(pod.UID)
@@ -118,8 +124,7 @@ func (w *Way) create(ctx context.Context, name string) (pod *corev1.Pod, err err
 		Look: func(ctx context.Context) error {
 			for _, priority := range []string{critical, ""} {
 				var err error
-				pod, err = w.c.Clientset().CoreV1().Pods(w.o.Namespace).Create(ctx, podOf(w.o, name, priority),
-					metav1.CreateOptions{})
+				pod, err = w.request(ctx, podOf(w.o, name, priority))
 				if err == nil {
 					return nil
 				}
@@ -146,6 +151,26 @@ func (w *Way) create(ctx context.Context, name string) (pod *corev1.Pod, err err
 		return nil, &NotAdmittedError{Namespace: w.o.Namespace, Err: refused}
 	}
 	return pod, err
+}
+
+// answerLimit bounds the wait for the answer after Ctrl-C.
+const answerLimit = 3 * time.Second
+
+// request makes the pod. It waits for the answer also after Ctrl-C: a request that is cut off may make the pod all
+// the same.
+func (w *Way) request(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+	answered, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() {
+		limit := time.NewTimer(answerLimit)
+		defer limit.Stop()
+		select {
+		case <-limit.C:
+			cancel()
+		case <-answered.Done():
+		}
+	})()
+	return w.c.Clientset().CoreV1().Pods(w.o.Namespace).Create(answered, pod, metav1.CreateOptions{})
 }
 
 // runs reports whether the pod of a record still runs.

@@ -190,14 +190,22 @@ func (w *Way) abandon(ctx context.Context) {
 	}
 	own := w.own
 	w.own = nil
+	if w.remove(ctx, own) {
+		own.forget()
+	} else {
+		own.release()
+	}
+}
+
+// remove removes the pod of a record, and reports whether that is done.
+func (w *Way) remove(ctx context.Context, r *record) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
 	defer cancel()
-	if err := w.removePod(ctx, own); err != nil {
-		own.release()
+	err := w.removePod(ctx, r)
+	if err != nil {
 		w.o.Reporter.Warn("%v; the next contact with a node of this cluster removes it", err)
-		return
 	}
-	own.forget()
+	return err == nil
 }
 
 // Leave implements carrier.Way. It removes the pod, unless Options.Keep is set.

@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/remotecommand"
 	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // Kubelets imitate the kubelets of the nodes, as far as pods and exec need them.
@@ -53,8 +55,44 @@ func (c *Cluster) startPod(pod object) {
 	}
 	if !kubelets.Starts(node) {
 		pod["status"] = object{"phase": "Pending"}
+		c.startLater(key{"pods", text(pod, "metadata", "namespace"), text(pod, "metadata", "name")})
 		return
 	}
+	c.run(pod)
+}
+
+const (
+	// laterPoll is how often a kubelet is asked again whether it starts pods, for laterLimit.
+	laterPoll, laterLimit = 50 * time.Millisecond, 5 * time.Minute
+)
+
+// startLater lets a pod run as soon as the kubelet of its node starts pods, unless the pod is gone by then.
+func (c *Cluster) startLater(k key) {
+	if !c.begin() {
+		return
+	}
+	go func() {
+		defer c.running.Done()
+		_ = wait.Condition{Name: "the kubelet to start pods", Interval: laterPoll, Limit: laterLimit,
+			Look: func(context.Context) error {
+				pod, ok := c.store.get(k)
+				kubelets := c.kubeletsOf()
+				if !ok || kubelets == nil || !kubelets.Starts(text(pod, "spec", "nodeName")) {
+					return errors.New("it does not")
+				}
+				resource, _ := c.resource("", "v1", "pods")
+				_, err := c.store.update(resource, k, func(before object) (object, error) {
+					pod := copyOf(before)
+					c.run(pod)
+					return pod, nil
+				})
+				return wait.StopIf(err != nil, err)
+			}}.Wait(c.ctx)
+	}()
+}
+
+// run sets the status of a pod that runs.
+func (c *Cluster) run(pod object) {
 	containers, _ := field(pod, "spec", "containers").([]any)
 	var states []any
 	for _, each := range containers {
