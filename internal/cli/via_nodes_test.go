@@ -85,7 +85,8 @@ func (m *mixed) swdt(args ...string) (code int, stdout, stderr string) {
 func (m *mixed) swdtBefore(args []string) (code int, stdout, stderr string) {
 	m.t.Helper()
 	var out, story bytes.Buffer
-	code = cli.Run(m.t.Context(), ui.Streams{Out: &out, Err: &story}, append([]string{args[0], "--via", m.via}, args[1:]...),
+	args = append([]string{args[0], "--via", m.via}, args[1:]...)
+	code = cli.Run(m.t.Context(), ui.Streams{Out: &out, Err: &story}, args,
 		cli.Environment{Agent: agent, Getenv: func(string) string { return "" }})
 	return code, out.String(), story.String()
 }
@@ -232,7 +233,8 @@ func TestOnlyLabelsNeedToListNodes(t *testing.T) {
 // With a node file, -l means the labels of the file, whatever the cluster's are.
 func TestLabelsOfANodeFileStayThose(t *testing.T) {
 	m := newMixed(t)
-	text := fmt.Sprintf("%[1]s\nmetadata: {name: win-1, labels: {pool: mine}}\nspec: {credentials: {kubernetes: {}}}\n"+
+	text := fmt.Sprintf("%[1]s\nmetadata: {name: win-1, labels: {pool: mine}}\n"+
+		"spec: {credentials: {kubernetes: {}}}\n"+
 		"---\n%[1]s\nmetadata: {name: win-2, labels: {pool: a}}\nspec: {credentials: {kubernetes: {}}}\n",
 		"apiVersion: windows.k8s.io/v1alpha1\nkind: Node")
 	if err := os.WriteFile("swdt.yaml", []byte(text), 0o600); err != nil {
@@ -244,7 +246,8 @@ func TestLabelsOfANodeFileStayThose(t *testing.T) {
 		}
 	}
 	code, _, stderr := m.swdt("status", "-l", "kubernetes.io/os=windows")
-	if code != 2 || !strings.Contains(stderr, `no node has the labels "kubernetes.io/os=windows"; there are: win-1 (pool=mine)`) {
+	want := `no node has the labels "kubernetes.io/os=windows"; there are: win-1 (pool=mine)`
+	if code != 2 || !strings.Contains(stderr, want) {
 		t.Errorf("exit code %d\n%s", code, stderr)
 	}
 	for _, r := range m.cluster.Requests() {
