@@ -19,10 +19,11 @@ type podCluster struct {
 	podNode
 }
 
-func newPodCluster(t testing.TB) podCluster {
+// newPodCluster returns such a cluster. images are further images of its registry, see registry.
+func newPodCluster(t testing.TB, images ...string) podCluster {
 	t.Helper()
 	c := clusterSandbox(t)
-	n := podNode{sandboxInfo: c.sandboxInfo, registry: registry(t)}
+	n := podNode{sandboxInfo: c.sandboxInfo, registry: registry(t, images...)}
 	n.config = c.joinFile(t, credentialsOf(t, c.sandboxInfo), joinWith{
 		containerd: labContainerd(n.registry),
 	})

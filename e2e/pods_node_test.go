@@ -76,11 +76,12 @@ func (n podNode) exec(t testing.TB, command ...string) result {
 	return ok(t, append([]string{"exec", "-c", n.config, "--"}, command...)...)
 }
 
-// registry serves the lab's images until the test ends, and returns the registry's address.
-func registry(t testing.TB) string {
+// registry serves the lab's images until the test ends, and returns the registry's address. more are
+// further images, as NAME[:TAG]=PROGRAM[,ARGUMENT…].
+func registry(t testing.TB, more ...string) string {
 	t.Helper()
 	burn := lab(t, "pods/burn.exe")
-	cmd := exec.Command(lab(t, "linux/image"), "burn="+burn, "pause="+burn+",--cores,0")
+	cmd := exec.Command(lab(t, "linux/image"), append([]string{"burn=" + burn, "pause=" + burn + ",--cores,0"}, more...)...)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

@@ -12,7 +12,8 @@
 #   lab/build.sh cluster       a control plane for this machine (Linux): etcd, kube-apiserver, …
 #   lab/build.sh kind          the node image of a real kind cluster (Debian and Ubuntu, as root)
 #   lab/build.sh networks      the published manifests of pod networks
-#   lab/build.sh e2etest       Kubernetes' own end-to-end tests (e2e.test) of two versions, for this machine
+#   lab/build.sh e2etest       Kubernetes' own end-to-end tests (e2e.test) of two versions, for this machine, and
+#                              agnhost, the program of their images, for Windows
 #   lab/build.sh guest         the disk of the virtual machine that stands for Windows (Debian and Ubuntu on amd64)
 #
 # "Everything" leaves out kubelet, bench, node, cluster and kind, since their first builds
@@ -174,7 +175,7 @@ kubernetes_build() ( # FOLDER PACKAGE VERSION {MODULE SED-SCRIPT FILE-IN-MODULE}
 	done
 	# With -trimpath the path of a clone does not change the build's results, so
 	# packages without an edit come from Go's cache.
-	go build -modfile "$work/go.mod" -trimpath -ldflags "$flags" -o "$OUT" "$package"
+	go build -overlay "$(wine_overlay "$work")" -modfile "$work/go.mod" -trimpath -ldflags "$flags" -o "$OUT" "$package"
 )
 
 # node_kubelet builds the kubelet of a node under Wine: the real one with two edits.
@@ -182,13 +183,14 @@ kubernetes_build() ( # FOLDER PACKAGE VERSION {MODULE SED-SCRIPT FILE-IN-MODULE}
 #   the one that kubelet's own tests use.
 # - Wine's CreateSymbolicLink reports success and makes no link, so the current client
 #   certificate is a copy.
+# It removes the folders of pods, so it needs wine_overlay too.
 node_kubelet() { # VERSION NAME {MODULE SED-SCRIPT FILE-IN-MODULE}…
 	local edits=(
 		k8s.io/kubernetes 's/^\(\s*ContainerManager: *\)nil,$/\1cm.NewFakeContainerManager(),/' cmd/kubelet/app/server.go
 		k8s.io/client-go 's/fi.Mode()&os.ModeSymlink != os.ModeSymlink/!fi.Mode().IsRegular()/; s/if err := os\.Symlink(filename, updatedPath)/var data []byte\n\tif data, err = os.ReadFile(filename); err != nil {\n\t\treturn err\n\t}\n\tif err := os.WriteFile(updatedPath, data, 0o600)/'
 		util/certificate/certificate_store.go
 	)
-	build "node/kubelet-$2.exe" "$(go env GOVERSION) 1 $1 $(sha256sum <kubelet/go.mod) ${edits[*]} ${*:3}" \
+	build "node/kubelet-$2.exe" "$(go env GOVERSION) 2 $1 $(sha256sum <kubelet/go.mod) ${edits[*]} ${*:3}" \
 		kubernetes_build kubelet k8s.io/kubernetes/cmd/kubelet "$1" "${edits[@]}" "${@:3}"
 }
 
@@ -263,6 +265,17 @@ e2etests() { # [VERSION]
 		build "e2e.test-v$version" "$(go env GOVERSION) 1 $GOOS $GOARCH $(sha256sum <"e2etest/$version/go.mod")" \
 			e2etest_build "$version"
 	done
+}
+
+# agnhost builds the program of most images that these tests use, for Windows.
+agnhost() {
+	local version=1.36.3
+	build "pods/agnhost-$version.exe" "$(go env GOVERSION) 1 $(sha256sum <agnhost/go.mod)" \
+		agnhost_build
+}
+
+agnhost_build() {
+	(cd agnhost && go build -trimpath -ldflags "-s -w" -o "$OUT" k8s.io/kubernetes/test/images/agnhost)
 }
 
 e2etest_build() { # VERSION
@@ -463,7 +476,10 @@ cluster)
 networks) networks ;;
 kind) kind ;;
 guest) guest ;;
-e2etest) e2etests "${2:-}" ;;
+e2etest)
+	agnhost
+	e2etests "${2:-}"
+	;;
 *)
 	echo "usage: lab/build.sh [services|containerd|pods|kubelet|bench|node|cluster|networks|kind|guest|e2etest [VERSION]]" >&2
 	exit 2

@@ -4,7 +4,7 @@
 //	image burn=burn.exe pause=burn.exe,--cores,0
 //
 // prints the registry's address when the registry answers, and serves the images
-// ADDRESS/burn:1 and ADDRESS/pause:1. Each image has one uncompressed layer with the
+// ADDRESS/burn:1 and ADDRESS/pause:1; NAME:TAG=PROGRAM chooses another tag. Each image has one uncompressed layer with the
 // program; the image's entrypoint is the program with the arguments.
 package main
 
@@ -28,13 +28,13 @@ func main() {
 
 func run(args []string, stdin io.Reader, stdout io.Writer) error {
 	if len(args) == 0 {
-		return errors.New("usage: image NAME=PROGRAM[,ARGUMENT…]…")
+		return errors.New("usage: image NAME[:TAG]=PROGRAM[,ARGUMENT…]…")
 	}
 	registry := newRegistry()
 	for _, arg := range args {
 		name, program, found := strings.Cut(arg, "=")
 		if !found {
-			return fmt.Errorf("%s: want NAME=PROGRAM", arg)
+			return fmt.Errorf("%s: want NAME[:TAG]=PROGRAM", arg)
 		}
 		words := strings.Split(program, ",")
 		content, err := os.ReadFile(words[0])

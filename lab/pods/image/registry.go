@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -18,7 +19,7 @@ const (
 
 	// osVersion is the build that a Wine prefix reports.
 	osVersion = "10.0.20348.2700"
-	tag       = "1"
+	firstTag  = "1"
 	program   = "program.exe"
 )
 
@@ -72,7 +73,12 @@ func (r *registry) blob(mediaType string, content []byte) descriptor {
 	return d
 }
 
-func (r *registry) add(name string, content []byte, arguments []string) error {
+// add adds an image NAME or NAME:TAG of a program and its first arguments.
+func (r *registry) add(image string, content []byte, arguments []string) error {
+	name, tag, hasTag := strings.Cut(image, ":")
+	if !hasTag {
+		tag = firstTag
+	}
 	layer, err := layerOf(content)
 	if err != nil {
 		return err
