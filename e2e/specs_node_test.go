@@ -35,7 +35,7 @@ func TestRealSpecsOnAWineNode(t *testing.T) {
 func newSpecNode(t *testing.T) specNode {
 	t.Helper()
 	agnhost := lab(t, "pods/agnhost-1.36.3.exe")
-	c := newPodCluster(t, "agnhost:2.63.0="+agnhost, "pause:3.10.2="+agnhost+",pause")
+	c := newPodCluster(t, "agnhost:2.63.0="+agnhost, "agnhost:2.55="+agnhost, "pause:3.10.2="+agnhost+",pause")
 	c.needsAddress(t)
 	t.Setenv("KUBECONFIG", c.cluster.Kubeconfig)
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
