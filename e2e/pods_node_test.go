@@ -81,7 +81,8 @@ func (n podNode) exec(t testing.TB, command ...string) result {
 func registry(t testing.TB, more ...string) string {
 	t.Helper()
 	burn := lab(t, "pods/burn.exe")
-	cmd := exec.Command(lab(t, "linux/image"), append([]string{"burn=" + burn, "pause=" + burn + ",--cores,0"}, more...)...)
+	images := append([]string{"burn=" + burn, "pause=" + burn + ",--cores,0"}, more...)
+	cmd := exec.Command(lab(t, "linux/image"), images...)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

@@ -12,6 +12,7 @@
 //   - kubelet: a module that builds the real kubelet.exe.
 //   - specs: a module with a small suite of Ginkgo that acts as Kubernetes' e2e.test;
 //     tests build it themselves.
+//   - agnhost: the module that builds agnhost, the program of the images of these tests, for Windows.
 //   - e2etest/VERSION: modules that build e2e.test, with Kubernetes' own end-to-end tests.
 //   - kubernetes: a module that builds a control plane for Linux, which
 //     internal/sandbox/controlplane of swdt's module runs.

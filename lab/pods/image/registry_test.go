@@ -42,7 +42,7 @@ func TestAnImageIsPulled(t *testing.T) {
 		Config descriptor
 		Layers []descriptor
 	}
-	if err := json.Unmarshal(get("/v2/burn/manifests/"+tag), &manifest); err != nil || len(manifest.Layers) != 1 {
+	if err := json.Unmarshal(get("/v2/burn/manifests/"+firstTag), &manifest); err != nil || len(manifest.Layers) != 1 {
 		t.Fatalf("manifest %+v, %v", manifest, err)
 	}
 	var config struct {
