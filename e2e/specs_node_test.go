@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -34,6 +35,9 @@ func TestRealSpecsOnAWineNode(t *testing.T) {
 
 func newSpecNode(t *testing.T) specNode {
 	t.Helper()
+	if os.Getenv("SWDT_LAB_CLUSTER") != "required" {
+		t.Skip("needs the lab's e2e.test and control plane: run make e2e")
+	}
 	agnhost := lab(t, "pods/agnhost-1.36.3.exe")
 	c := newPodCluster(t, "agnhost:2.63.0="+agnhost, "agnhost:2.55="+agnhost, "pause:3.10.2="+agnhost+",pause")
 	c.needsAddress(t)
