@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,6 +32,46 @@ func TestRealSpecsOnAWineNode(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
+	t.Run("a spec that fails in one run of two is flaky, and its evidence names the cause", n.failsOnce)
+}
+
+// failsOnce takes the program of the node's pod network away until the first of two runs has failed.
+func (n specNode) failsOnce(t *testing.T) {
+	const plugin = `C:\lab\cni\lab-network.exe`
+	n.exec(t, "cmd", "/c", "ren", plugin, "away.exe")
+	folder := filepath.Join(t.TempDir(), "results")
+	type ended struct {
+		result
+		err error
+	}
+	runs := make(chan ended, 1)
+	go func() {
+		r, err := execute(t.Context(), cacheHome(t), append(n.args, "--focus", "Pods should get a host IP", "--repeat", "2",
+			"--out", folder, "-o", "json")...)
+		runs <- ended{r, err}
+	}()
+	// Kubernetes' tests wait five minutes for a pod.
+	within(t, 8*time.Minute, "evidence of the first run", func() error {
+		_, err := os.Stat(filepath.Join(folder, "run-1", "evidence"))
+		return err
+	})
+	n.exec(t, "cmd", "/c", "ren", `C:\lab\cni\away.exe`, "lab-network.exe")
+	r := <-runs
+	if r.err != nil || r.code != 5 {
+		t.Fatalf("%v, %v", r.err, r.result)
+	}
+	report := decoded[verdict.Report](t, r.result)
+	if len(report.Specs) != 1 || report.Specs[0].Verdict != verdict.Flaky || len(report.Specs[0].Evidence) != 1 {
+		t.Fatalf("%+v", report.Specs)
+	}
+	spec := report.Specs[0]
+	if diff := cmp.Diff(verdict.Counts{Passed: 1, Failed: 1}, spec.Counts); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	t.Logf("%q", spec.Evidence[0].Causes)
+	if !strings.Contains(strings.Join(spec.Evidence[0].Causes, "\n"), "lab-network") {
+		t.Errorf("the causes do not name the program: %q", spec.Evidence[0].Causes)
+	}
 }
 
 func newSpecNode(t *testing.T) specNode {
