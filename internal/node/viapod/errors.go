@@ -27,11 +27,11 @@ type DeniedError struct {
 }
 
 func (e *DeniedError) Error() string {
-	via := "kubernetes"
+	prints := "`swdt status --via kubernetes --print-rbac`"
 	if e.Namespace != "" && e.Namespace != DefaultNamespace {
-		via += ",namespace=" + e.Namespace
+		prints = fmt.Sprintf("`swdt status --via kubernetes,namespace=%s --print-rbac`", e.Namespace)
 	}
-	return e.Err.Error() + "; `swdt status --via " + via + " --print-rbac` prints the role that swdt needs"
+	return fmt.Sprintf("%v; %s prints the role that swdt needs", e.Err, prints)
 }
 func (e *DeniedError) Unwrap() error { return e.Err }
 

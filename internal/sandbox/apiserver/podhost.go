@@ -66,7 +66,8 @@ const (
 	laterPoll, laterLimit = 50 * time.Millisecond, 5 * time.Minute
 )
 
-// startLater lets a pod run as soon as the kubelet of its node starts pods, unless the pod is gone by then.
+// startLater lets a pod run as soon as the kubelet of its node starts pods, unless the pod is gone by then, or
+// another program has reported its status.
 func (c *Cluster) startLater(k key) {
 	if !c.begin() {
 		return
@@ -77,13 +78,18 @@ func (c *Cluster) startLater(k key) {
 			Look: func(context.Context) error {
 				pod, ok := c.store.get(k)
 				kubelets := c.kubeletsOf()
+				if ok && text(pod, "status", "phase") != "Pending" {
+					return nil
+				}
 				if !ok || kubelets == nil || !kubelets.Starts(text(pod, "spec", "nodeName")) {
 					return errors.New("it does not")
 				}
 				resource, _ := c.resource("", "v1", "pods")
 				_, err := c.store.update(resource, k, func(before object) (object, error) {
 					pod := copyOf(before)
-					c.run(pod)
+					if text(pod, "status", "phase") == "Pending" {
+						c.run(pod)
+					}
 					return pod, nil
 				})
 				return wait.StopIf(err != nil, err)
