@@ -29,7 +29,7 @@ type monitored struct {
 func newMonitored(t *testing.T) *monitored {
 	t.Helper()
 	n := &monitored{info: wineSandbox(t)}
-	n.proxy = newProxy(t, n.info.Hostname)
+	n.proxy = newProxy(t, n.info.Hostname, 0)
 	credentials := strings.Replace(credentialsOf(t, n.info), n.info.Hostname, n.proxy.address(), 1)
 	n.config = nodeFile(t, credentials, "      []\n")
 	for _, program := range []string{"pktmon", "vfpctrl"} {

@@ -76,7 +76,7 @@ type victim struct {
 func newVictim(t *testing.T) *victim {
 	t.Helper()
 	n := &victim{info: wineSandbox(t), agent: slowAgent(t)}
-	n.proxy = newProxy(t, n.info.Hostname)
+	n.proxy = newProxy(t, n.info.Hostname, 0)
 	credentials := strings.Replace(credentialsOf(t, n.info), n.info.Hostname, n.proxy.address(), 1)
 	sets := [2][2]string{
 		{lab(t, "containerd-v1.7.11.exe"), lab(t, "kubelet-v1.28.0.exe")},
@@ -341,17 +341,18 @@ func hashFile(t *testing.T, path string) string {
 type proxy struct {
 	listener net.Listener
 	target   string
+	idle     time.Duration // a connection ends that transfers nothing for so long in a direction; 0: none does
 	mu       sync.Mutex
 	open     map[net.Conn]bool
 }
 
-func newProxy(t *testing.T, target string) *proxy {
+func newProxy(t *testing.T, target string, idle time.Duration) *proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{listener: listener, target: target, open: map[net.Conn]bool{}}
+	p := &proxy{listener: listener, target: target, idle: idle, open: map[net.Conn]bool{}}
 	go p.serve()
 	t.Cleanup(func() {
 		listener.Close()
@@ -384,6 +385,9 @@ func (p *proxy) serve() {
 func (p *proxy) pass(from, to net.Conn) {
 	buffer := make([]byte, 64<<10)
 	for {
+		if p.idle > 0 && from.SetReadDeadline(time.Now().Add(p.idle)) != nil {
+			break
+		}
 		n, err := from.Read(buffer)
 		if n > 0 {
 			if _, err := to.Write(buffer[:n]); err != nil {

@@ -11,14 +11,12 @@ import (
 	"testing"
 )
 
-// TestFollowThroughCutConnections follows a log of a Wine node while the test cuts the connection
-// again and again, in the middle of lines and just after rotations. Each line is shown once, in
-// the order of the log.
+// TestFollowThroughCutConnections follows a log of a Wine node over SSH while the test cuts the connection
+// again and again.
 func TestFollowThroughCutConnections(t *testing.T) {
 	t.Parallel()
-	const rounds, each = 9, 3000
 	info := wineSandbox(t)
-	between := newProxy(t, info.Hostname)
+	between := newProxy(t, info.Hostname, 0)
 	text, err := os.ReadFile(info.Config)
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +26,15 @@ func TestFollowThroughCutConnections(t *testing.T) {
 		0o600); err != nil {
 		t.Fatal(err)
 	}
-	log := growing{t: t, path: filepath.Join(info.Prefix, "drive_c", "cut.log")}
+	followThroughCuts(t, file, info.Prefix, between, 9)
+}
+
+// followThroughCuts follows a log of a Wine node. It cuts the connection twice a round, in the middle of lines
+// and just after rotations. Each line is shown once, in the order of the log.
+func followThroughCuts(t *testing.T, file, prefix string, between *proxy, rounds int) {
+	t.Helper()
+	const each = 3000
+	log := growing{t: t, path: filepath.Join(prefix, "drive_c", "cut.log")}
 	log.add("begin\n")
 	f := follow(t, "logs", "-f", "--tail", "-1", "-o", "json", "-c", file, `file:C:\cut.log`)
 	f.await(t, "begin")

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -25,6 +27,8 @@ type throughCluster struct {
 func TestThroughTheCluster(t *testing.T) {
 	c := newThroughCluster(t)
 	t.Run("answers", c.answersAsOverSSH)
+	t.Run("cut streams", c.followsThroughCuts)
+	t.Run("idle streams", c.staysWhileIdle)
 	t.Run("pushes", c.pushesBelowItself)
 	t.Run("killed", c.survivesKills)
 	c.expectNothingLeft(t)
@@ -92,6 +96,46 @@ func (c throughCluster) answersAsOverSSH(t *testing.T) {
 				t.Errorf("swdt %v: exit code %d over SSH, %d through the cluster", command, ssh.code, via.code)
 			}
 		})
+	}
+}
+
+// through returns a node file that reaches the API server through a proxy.
+func (c throughCluster) through(t *testing.T, idle time.Duration) (file string, between *proxy) {
+	t.Helper()
+	text, err := os.ReadFile(c.cluster.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := regexp.MustCompile(`https://(\S+)`).FindSubmatch(text)
+	if server == nil {
+		t.Fatalf("no server in %s", c.cluster.Kubeconfig)
+	}
+	between = newProxy(t, string(server[1]), idle)
+	kubeconfig := textFile(t, strings.ReplaceAll(string(text), string(server[1]), between.address()))
+	return nodeFile(t, strings.Replace(c.credentials, c.cluster.Kubeconfig, kubeconfig, 1), ""), between
+}
+
+// followsThroughCuts cuts the connections to the API server while swdt follows a log.
+func (c throughCluster) followsThroughCuts(t *testing.T) {
+	file, between := c.through(t, 0)
+	followThroughCuts(t, file, c.cluster.Prefix, between, 4)
+}
+
+// staysWhileIdle follows a log that grows after a while, through a proxy that ends idle connections sooner, as
+// load balancers in front of API servers do.
+func (c throughCluster) staysWhileIdle(t *testing.T) {
+	const idle = 15 * time.Second
+	file, _ := c.through(t, idle)
+	log := growing{t: t, path: filepath.Join(c.cluster.Prefix, "drive_c", "idle.log")}
+	log.add("begin\n")
+	f := follow(t, "logs", "-f", "--tail", "-1", "-o", "json", "-c", file, `file:C:\idle.log`)
+	f.await(t, "begin")
+	time.Sleep(2*idle + idle/2) // the time itself is what is tested
+	log.add("end\n")
+	f.await(t, "end")
+	f.end(t)
+	if strings.Contains(f.stderr.String(), "reconnecting") {
+		t.Errorf("the stream was cut while it was idle:\n%s", f.stderr.String())
 	}
 }
 
