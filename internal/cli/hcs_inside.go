@@ -5,12 +5,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/inspect/hcs"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/command"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/console"
 )
 
 const containerHelp = `CONTAINER is NAMESPACE/POD/CONTAINER, NAMESPACE/POD if the pod has one container,
@@ -45,23 +47,53 @@ func (o *insideOptions) validate() error {
 
 func (a *app) hcsExecCommand() *cobra.Command {
 	o := &insideOptions{}
+	var stdin, terminal bool
 	cmd := forNodes(&cobra.Command{
 		Use: "exec [flags] CONTAINER -- CMD [ARG…]", Short: "Run a command in a container",
-		Long: "Runs a command in a container of the node.\n\n" + containerHelp,
+		Long: "Runs a command in a container of the node.\n\n" + containerHelp + `
+
+With -i the command has your stdin, and with -t, or -it, your terminal, as in
+"swdt shell"; its output then arrives at once, without a limit.`,
 		Example: examples(
 			"hcs exec default/web -- ipconfig", "",
 			`hcs exec default/web -- cmd /c dir C:\`, "a command that is built into cmd",
+			"hcs exec -it default/web -- cmd", "a shell in the container",
 		),
 		Args: arguments(cobra.MinimumNArgs(2)), ValidArgsFunction: a.completeContainers,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.runInside(cmd.Context(), o, args[0], func(ctx context.Context, in hcs.Inside,
-				s command.Streams) (int, error) {
+			work := func(ctx context.Context, in hcs.Inside, s command.Streams) (int, error) {
 				return in.Exec(ctx, args[1:], s)
-			})
+			}
+			switch {
+			case terminal:
+				files, err := a.terminal()
+				if err != nil {
+					return err
+				}
+				work = onTerminalInside(files, args[1:])
+			case stdin:
+				work = func(ctx context.Context, in hcs.Inside, s command.Streams) (int, error) {
+					s.Stdin = a.stdin()
+					return in.Interact(ctx, args[1:], nil, s)
+				}
+			}
+			return a.runInside(cmd.Context(), o, args[0], work)
 		},
 	})
+	cmd.Flags().BoolVarP(&stdin, "stdin", "i", false, "send stdin to the command")
+	cmd.Flags().BoolVarP(&terminal, "tty", "t", false, "give the command your terminal")
 	o.addFlags(cmd, &a.global.via)
 	return cmd
+}
+
+// onTerminalInside returns the work that runs a command of a container on your terminal.
+func onTerminalInside(files console.Files, args []string) hcs.Work {
+	return func(ctx context.Context, in hcs.Inside, _ command.Streams) (int, error) {
+		return command.OnTerminal(ctx, files, func(ctx context.Context, size *agentv1.TerminalSize, s command.Streams) (int,
+			error) {
+			return in.Interact(ctx, args, size, s)
+		})
+	}
 }
 
 func (a *app) hcsReadCommand() *cobra.Command {

@@ -10,6 +10,7 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/node/command"
+	"github.com/swdt-dev/swdt/internal/node/criproxy/streaming"
 )
 
 // Way is the way in which commands are run in a container.
@@ -18,9 +19,8 @@ type Way string
 const (
 	// ByRuntime runs a command through the container runtime. The command has separate streams for
 	// stdout and stderr, and the container's own user and environment. Its real exit code is
-	// returned. This also works for HostProcess containers, which are not compute systems. The
-	// command has no stdin. The output of the command arrives when the command has ended, and is
-	// limited to 16 MB.
+	// returned. This also works for HostProcess containers, which are not compute systems. Without
+	// stdin, the output of the command arrives when the command has ended, and is limited to 16 MB.
 	ByRuntime Way = "cri"
 	// ByTool runs a command with the node's hcsdiag.exe, for compute systems that the
 	// runtime does not know. The exit code is hcsdiag's, which may differ from the
@@ -33,13 +33,14 @@ type Inside struct {
 	ID        string // in full
 	Way       Way
 	Runtime   runtimev1.RuntimeServiceClient // for ByRuntime
+	Dial      streaming.Dial                 // for ByRuntime: connects to the runtime's streaming server
 	Processes agentv1.ProcessesClient        // for ByTool
 }
 
 // hcsdiag is Windows' own tool; the agent finds it on the PATH, in System32.
 const hcsdiag = "hcsdiag.exe"
 
-// Exec runs a command in the container and returns its exit code.
+// Exec runs a command without stdin in the container and returns its exit code.
 func (i Inside) Exec(ctx context.Context, args []string, s command.Streams) (int, error) {
 	if i.Way == ByTool {
 		return command.Run(ctx, i.Processes, &agentv1.RunCommand{Path: hcsdiag,

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/command"
 	"github.com/swdt-dev/swdt/internal/node/criclient"
+	"github.com/swdt-dev/swdt/internal/node/criproxy/streaming"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
@@ -35,6 +37,13 @@ func Into(
 	in, err := find(ctx, n, target, client)
 	if err != nil {
 		return 0, err
+	}
+	in.Dial = func(ctx context.Context, address netip.AddrPort) (streaming.Conn, error) {
+		conn, err := n.DialPort(ctx, address)
+		if err != nil {
+			return nil, err // and no nil pointer in an interface
+		}
+		return conn, nil
 	}
 	found()
 	code, err = work(ctx, in, s)
