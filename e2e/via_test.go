@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,6 +28,7 @@ type throughCluster struct {
 func TestThroughTheCluster(t *testing.T) {
 	c := newThroughCluster(t)
 	t.Run("answers", c.answersAsOverSSH)
+	t.Run("least role", c.leastRole)
 	t.Run("cut streams", c.followsThroughCuts)
 	t.Run("idle streams", c.staysWhileIdle)
 	t.Run("pushes", c.pushesBelowItself)
@@ -97,6 +99,52 @@ func (c throughCluster) answersAsOverSSH(t *testing.T) {
 			}
 		})
 	}
+}
+
+// leastRole uses the node as a user who has the rights that swdt prints, and no others. Without one of them,
+// swdt names it.
+func (c throughCluster) leastRole(t *testing.T) {
+	text, err := os.ReadFile(c.cluster.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	least := textFile(t, strings.Replace(string(text), "  user:\n", "  user:\n    as: least\n", 1))
+	file := nodeFile(t, strings.Replace(c.credentials, c.cluster.Kubeconfig, least, 1), "")
+	if r := swdt(t, "exec", "-c", file, "--", "hostname"); r.code != 3 || !strings.Contains(r.stderr, "--print-rbac") {
+		t.Errorf("a user without any rights: %v", r)
+	}
+	c.apply(t, ok(t, "status", "-c", file, "--print-rbac").stdout)
+	c.kubectl(t, "create", "clusterrolebinding", "swdt-via-swdt-system", "--clusterrole=swdt-via-swdt-system",
+		"--user=least")
+	c.kubectl(t, "create", "rolebinding", "swdt-via", "-n", "swdt-system", "--role=swdt-via", "--user=least")
+	eventually(t, "the bindings count", func() error {
+		if r := swdt(t, "exec", "-c", file, "--", "hostname"); r.code != 0 {
+			return errors.New(r.stderr)
+		}
+		return nil
+	})
+	ok(t, "status", "-c", file)
+	ok(t, "ps", "-c", file)
+
+	c.kubectl(t, "patch", "role", "swdt-via", "-n", "swdt-system", "--type=json",
+		"-p", `[{"op": "test", "path": "/rules/1/resources/0", "value": "pods/exec"}, {"op": "remove", "path": "/rules/1"}]`)
+	eventually(t, "the missing rule is named", func() error {
+		r := swdt(t, "exec", "-c", file, "--", "hostname")
+		if r.code != 3 || !strings.Contains(r.stderr, "pods/exec") || !strings.Contains(r.stderr, "--print-rbac") {
+			return fmt.Errorf("exit code %d: %s", r.code, r.stderr)
+		}
+		return nil
+	})
+	c.expectNoViaPods(t)
+
+	// To the administrator, least is another user who gets into the pods.
+	c.kubectl(t, "patch", "role", "swdt-via", "-n", "swdt-system", "--type=json",
+		"-p", `[{"op": "add", "path": "/rules/-", "value": {"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["*"]}}]`)
+	if r := swdt(t, "status", "-c", c.file(t, "")); r.code != 3 || !strings.Contains(r.stderr, "least") {
+		t.Errorf("a namespace that another user gets into: %v", r)
+	}
+	c.kubectl(t, "delete", "rolebinding", "swdt-via", "-n", "swdt-system")
+	c.kubectl(t, "delete", "clusterrolebinding", "swdt-via-swdt-system")
 }
 
 // through returns a node file that reaches the API server through a proxy.
