@@ -113,7 +113,7 @@ func (c throughCluster) leastRole(t *testing.T) {
 	if r := swdt(t, "exec", "-c", file, "--", "hostname"); r.code != 3 || !strings.Contains(r.stderr, "--print-rbac") {
 		t.Errorf("a user without any rights: %v", r)
 	}
-	c.apply(t, ok(t, "status", "-c", file, "--print-rbac").stdout)
+	c.apply(t, ok(t, "status", "-c", file, "--via", "kubernetes", "--print-rbac").stdout)
 	c.kubectl(t, "create", "clusterrolebinding", "swdt-via-swdt-system", "--clusterrole=swdt-via-swdt-system",
 		"--user=least")
 	c.kubectl(t, "create", "rolebinding", "swdt-via", "-n", "swdt-system", "--role=swdt-via", "--user=least")
