@@ -72,7 +72,11 @@ func (m *mixed) run(stage viaStage, signal os.Signal) (code int, story string) {
 	defer cancel()
 	var once sync.Once
 	command := exec.CommandContext(ctx, "swdt", "push", "-c", "push.yaml", "-n", "win-1", "--via", m.via)
-	cut := func() { once.Do(func() { _ = command.Process.Signal(signal) }) } // fails if it has ended
+	started := make(chan struct{})
+	cut := func() {
+		<-started
+		once.Do(func() { _ = command.Process.Signal(signal) }) // fails if it has ended
+	}
 	said := &cutStory{at: stage.line, cut: cut}
 	command.Stderr, command.Stdout = said, said
 	m.cluster.OnRequest(func(r apiserver.Request) apiserver.Verdict {
@@ -82,7 +86,11 @@ func (m *mixed) run(stage viaStage, signal os.Signal) (code int, story string) {
 		return apiserver.Verdict{}
 	})
 	defer m.cluster.OnRequest(nil)
-	_ = command.Run() // see the exit code
+	if err := command.Start(); err != nil {
+		m.t.Fatal(err)
+	}
+	close(started)
+	_ = command.Wait() // see the exit code
 	return command.ProcessState.ExitCode(), said.String()
 }
 
