@@ -5,7 +5,8 @@
 //   - owners.go: reads the pods that own the systems from the container runtime
 //   - find.go: finds a system or container by its pod or the beginning of its ID
 //   - look.go: the systems of a node with their owners
-//   - into.go, inside.go: run a command or read a file in a container
+//   - into.go, inside.go: run a command or read a file in a container; stream.go: a command with stdin or a
+//     terminal
 //   - kill.go: terminates a system
 //   - report.go: the output of `swdt hcs list` and `swdt hcs kill`
 package hcs
