@@ -4,7 +4,7 @@
 SHELL := bash
 .DEFAULT_GOAL := build
 
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+VERSION ?= $(shell git describe --tags --always --dirty --abbrev=12 2>/dev/null || echo devel)
 COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 
 AGENT   := internal/node/agentbin/swdt-agent.exe.zst
@@ -30,13 +30,27 @@ build: ## build bin/swdt with the agent inside, and bin/swdt-agent.exe
 	done
 	CGO_ENABLED=0 go build $(SWDT_FLAGS) -o bin/ ./cmd/swdt
 
-.PHONY: dist
-dist: build ## build dist/: swdt for Linux, macOS and Windows
-	@for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do \
-		out=dist/swdt-$${target/\//-}; [[ $$target == windows/* ]] && out+=.exe; \
+TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+.PHONY: programs
+programs: build ## build bin/programs: swdt for Linux, macOS and Windows
+	@for target in $(TARGETS); do \
+		out=bin/programs/swdt-$${target/\//-}; [[ $$target == windows/* ]] && out+=.exe; \
 		echo "$$out"; \
 		GOOS=$${target%/*} GOARCH=$${target#*/} CGO_ENABLED=0 go build $(SWDT_FLAGS) -o $$out ./cmd/swdt || exit 1; \
 	done
+
+.PHONY: release
+release: programs ## make dist/, a release that is not published: archives, packages, manifests, SBOM, checksums
+	@mkdir -p bin/share/completions
+	bin/swdt completion bash >bin/share/completions/swdt.bash
+	bin/swdt completion zsh >bin/share/completions/_swdt
+	bin/swdt completion fish >bin/share/completions/swdt.fish
+	bin/swdt completion powershell >bin/share/completions/swdt.ps1
+	rm -rf bin/share/man
+	go run ./internal/docgen/man -version "$(VERSION)" -date "$$(git log -1 --format=%cd --date=format:%F)" bin/share/man
+	go -C tools build -o ../bin/release ./release
+	bin/release build -version "$(VERSION)" -commit "$$(git rev-parse HEAD)" -time "$$(git log -1 --format=%ct)" -out dist
 
 .PHONY: demo
 demo: build ## show swdt on a simulated node, in under a minute

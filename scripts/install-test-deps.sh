@@ -34,6 +34,8 @@ need fdisk test -x /usr/sbin/sfdisk
 need genisoimage command -v genisoimage
 need protobuf-compiler command -v protoc
 need libprotobuf-dev test -e /usr/include/google/protobuf/timestamp.proto
+# Tests read the manual pages.
+need mandoc command -v mandoc
 need shellcheck command -v shellcheck
 # Tests read the CDs that swdt vm writes, and validate its answer files; they make discs
 # like Windows installation media.

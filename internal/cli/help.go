@@ -54,6 +54,11 @@ func examples(pairs ...string) string {
 // programMark stands for swdt, or kubectl swdt, in examples.
 const programMark = "@swdt"
 
+// exampleOf returns the examples of a command, with the name by which the user calls swdt.
+func exampleOf(cmd *cobra.Command) string {
+	return strings.ReplaceAll(cmd.Example, programMark, cmd.Root().CommandPath())
+}
+
 // addHelp makes swdt write the help without cobra's templates, which take their functions from a
 // global table.
 func addHelp(root *cobra.Command) {
@@ -84,7 +89,7 @@ func usage(cmd *cobra.Command) string {
 		fmt.Fprintf(&b, "\nAlso called:\n  %s\n", strings.Join(cmd.Aliases, ", "))
 	}
 	if cmd.HasExample() {
-		fmt.Fprintf(&b, "\nExamples:\n%s\n", strings.ReplaceAll(cmd.Example, programMark, cmd.Root().CommandPath()))
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", exampleOf(cmd))
 	}
 	writeCommands(&b, cmd)
 	writeFlags(&b, cmd)

@@ -222,6 +222,25 @@ func Commands() (all [][]string) {
 	return commandsBelow(a.rootCommand())
 }
 
+// Tree returns the commands of swdt with their flags and help, for generated pages. It runs none of them.
+func Tree() *cobra.Command {
+	a := &app{env: Environment{}.complete()}
+	root := a.rootCommand()
+	namePrograms(root)
+	return root
+}
+
+// Below returns the commands directly below cmd, in the order of help.
+func Below(cmd *cobra.Command) []*cobra.Command { return inReadingOrder(cmd.Commands()) }
+
+// namePrograms completes the examples of a command and of all commands below it.
+func namePrograms(cmd *cobra.Command) {
+	cmd.Example = exampleOf(cmd)
+	for _, child := range cmd.Commands() {
+		namePrograms(child)
+	}
+}
+
 func commandsBelow(cmd *cobra.Command) (all [][]string) {
 	all = append(all, strings.Fields(cmd.CommandPath())[1:])
 	for _, child := range inReadingOrder(cmd.Commands()) {

@@ -26,7 +26,7 @@ type program struct {
 
 var programs = []program{
 	{folder: "./cmd/swdt", targets: []string{
-		"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64",
+		"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64",
 	}},
 	{folder: "./cmd/swdt-agent", targets: []string{"windows/amd64"}, tags: "grpcnotrace"},
 	{folder: "./cmd/swdt-probe", targets: []string{"linux/amd64", "linux/arm64", "windows/amd64"}},
