@@ -101,6 +101,12 @@ type ClusterNetwork struct {
 	// SHA256 is the hash of the manifest, in hexadecimal. It is required for a version
 	// whose hash swdt does not know, and for a manifest at a URL.
 	SHA256 string `yaml:"sha256,omitempty"`
+	// CRDManifest is the path or URL of the manifest with CustomResourceDefinitions, if the
+	// plugin has them beside manifest: calico has operator-crds.yaml since 3.30.
+	CRDManifest string `yaml:"crdManifest,omitempty"`
+	// CRDSHA256 is the hash of the manifest with CustomResourceDefinitions, as sha256 is that
+	// of the other one.
+	CRDSHA256 string `yaml:"crdSHA256,omitempty"`
 	// WindowsManifest is the path or URL of the manifest for Windows nodes, if the plugin
 	// has one of its own beside manifest: antrea has antrea-windows-with-ovs.yml.
 	WindowsManifest string `yaml:"windowsManifest,omitempty"`

@@ -178,7 +178,9 @@ func validatePlugin(p *problems, field string, n ClusterNetwork) {
 		p.add(field+".manifest", "is set beside version", "leave version out: the manifest has its own")
 	}
 	type value struct{ name, text string }
-	for _, hash := range []value{{"sha256", n.SHA256}, {"windowsSHA256", n.WindowsSHA256}} {
+	for _, hash := range []value{
+		{"sha256", n.SHA256}, {"crdSHA256", n.CRDSHA256}, {"windowsSHA256", n.WindowsSHA256},
+	} {
 		if hash.text != "" && !matches(`[0-9a-fA-F]{64}`, hash.text) {
 			p.add(field+"."+hash.name, "is not a SHA-256", "write 64 hexadecimal digits, as sha256sum prints them")
 		}
@@ -186,14 +188,23 @@ func validatePlugin(p *problems, field string, n ClusterNetwork) {
 	if n.WindowsManifest != "" && n.Manifest == "" {
 		p.add(field+".windowsManifest", "is set without manifest", "name the manifest for Linux nodes in manifest, too")
 	}
+	switch {
+	case n.CRDManifest != "" && n.Manifest == "":
+		p.add(field+".crdManifest", "is set without manifest", "name tigera-operator.yaml in manifest, too")
+	case n.CRDSHA256 != "" && n.CRDManifest == "":
+		p.add(field+".crdSHA256", "is set without crdManifest", "name the manifest in crdManifest")
+	}
 	var wrong []value
-	remedy := "remove it: only antrea has a second manifest"
+	remedy := "remove it: only antrea has a manifest for Windows, and only calico one with CustomResourceDefinitions"
 	if n.Plugin == NoPlugin {
 		wrong, remedy = []value{{"version", n.Version}, {"manifest", n.Manifest}, {"sha256", n.SHA256}},
 			"remove it, or choose a plugin"
 	}
 	if n.Plugin != AntreaPlugin {
 		wrong = append(wrong, value{"windowsManifest", n.WindowsManifest}, value{"windowsSHA256", n.WindowsSHA256})
+	}
+	if n.Plugin != CalicoPlugin {
+		wrong = append(wrong, value{"crdManifest", n.CRDManifest}, value{"crdSHA256", n.CRDSHA256})
 	}
 	for _, set := range wrong {
 		if set.text != "" {

@@ -145,6 +145,18 @@ func TestProblemsOfClusters(t *testing.T) {
 		"a second manifest of calico": {func(c *v1alpha1.Cluster) {
 			c.Spec.Network.Manifest, c.Spec.Network.WindowsManifest = "a.yml", "w.yml"
 		}, []string{"spec.network.windowsManifest"}},
+		"calico since 3.30": {func(c *v1alpha1.Cluster) {
+			c.Spec.Network.Manifest, c.Spec.Network.CRDManifest = "a.yaml", "crds.yaml"
+			c.Spec.Network.CRDSHA256 = strings.Repeat("a", 64)
+		}, nil},
+		"CRDs alone": {func(c *v1alpha1.Cluster) { c.Spec.Network.CRDManifest = "crds.yaml" },
+			[]string{"spec.network.crdManifest"}},
+		"a hash of CRDs alone": {func(c *v1alpha1.Cluster) {
+			c.Spec.Network.Manifest, c.Spec.Network.CRDSHA256 = "a.yaml", strings.Repeat("a", 64)
+		}, []string{"spec.network.crdSHA256"}},
+		"CRDs of flannel": {func(c *v1alpha1.Cluster) {
+			c.Spec.Network.Plugin, c.Spec.Network.Manifest, c.Spec.Network.CRDManifest = "flannel", "a.yaml", "crds.yaml"
+		}, []string{"spec.network.crdManifest"}},
 		"v6": {func(c *v1alpha1.Cluster) { c.Spec.Network.PodSubnet = "fd00::/64" }, []string{"spec.network.podSubnet"}},
 	} {
 		wrong := cluster()

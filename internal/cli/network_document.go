@@ -127,6 +127,7 @@ func (o *networkInstallOptions) withDocument(doc config.ClusterDocument, flags p
 	}
 	if o.version != "" || len(o.manifests) > 0 {
 		network.Version, network.Manifest, network.SHA256 = "", "", ""
+		network.CRDManifest, network.CRDSHA256 = "", ""
 		network.WindowsManifest, network.WindowsSHA256 = "", ""
 	}
 	if o.podCIDR != "" {

@@ -22,7 +22,7 @@ func CheckCalico(from string, manifest []*unstructured.Unstructured) error {
 		return &ManifestError{From: from, What: "it has no Deployment " + operatorName + " of Calico's operator"}
 	case find(manifest, "CustomResourceDefinition", "installations.operator.tigera.io") == nil:
 		return &ManifestError{From: from, What: "it has no CustomResourceDefinition installations.operator.tigera.io; " +
-			"since v3.30, Calico has it in operator-crds.yaml: name that file with a second --manifest"}
+			"since v3.30, Calico has it in operator-crds.yaml: name that file as well (with --manifest again, or in crdManifest of a cluster's document)"}
 	}
 	return nil
 }

@@ -12,7 +12,8 @@ func clusterRules() map[string]object {
 		subnet = `([0-9]{1,3}\.){3}[0-9]{1,3}/`
 	)
 	windows := object{"anyOf": []any{set("windowsManifest"), set("windowsSHA256")}}
-	manifest := object{"anyOf": []any{set("version"), set("manifest"), set("sha256"), windows}}
+	crds := object{"anyOf": []any{set("crdManifest"), set("crdSHA256")}}
+	manifest := object{"anyOf": []any{set("version"), set("manifest"), set("sha256"), crds, windows}}
 	plugin := func(name string) object {
 		return object{"required": []string{"plugin"}, "properties": object{"plugin": object{"const": name}}}
 	}
@@ -49,12 +50,16 @@ func clusterRules() map[string]object {
 			object{"not": object{"allOf": []any{plugin(v1alpha1.NoPlugin), manifest}}},
 			object{"anyOf": []any{plugin(v1alpha1.AntreaPlugin), object{"not": windows}}},
 			object{"not": without("manifest", "windowsManifest")},
+			object{"anyOf": []any{object{"not": set("plugin")}, plugin(v1alpha1.CalicoPlugin), object{"not": crds}}},
+			object{"not": without("manifest", "crdManifest")},
+			object{"not": without("crdManifest", "crdSHA256")},
 		}},
 		"ClusterNetwork.podSubnet":     {"type": "string", "pattern": `^(` + subnet + `([0-9]|1[0-9]|2[0-4]))?$`},
 		"ClusterNetwork.serviceSubnet": {"type": "string", "pattern": `^(` + subnet + `([0-9]|1[0-9]|2[0-8]))?$`},
 		"ClusterNetwork.plugin": choice(v1alpha1.CalicoPlugin, v1alpha1.FlannelPlugin, v1alpha1.AntreaPlugin,
 			v1alpha1.NoPlugin),
 		"ClusterNetwork.sha256":        {"type": "string", "pattern": `^([0-9A-Fa-f]{64})?$`},
+		"ClusterNetwork.crdSHA256":     {"type": "string", "pattern": `^([0-9A-Fa-f]{64})?$`},
 		"ClusterNetwork.windowsSHA256": {"type": "string", "pattern": `^([0-9A-Fa-f]{64})?$`},
 	}
 }

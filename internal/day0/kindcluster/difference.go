@@ -15,8 +15,10 @@ import (
 // DifferentError reports a cluster that was made from another document.
 type DifferentError struct {
 	Name string
-	// Differences are the fields of the document that differ, as far as they are known.
+	// Differences are the fields of the document that differ.
 	Differences []config.Problem
+	// Unknown is the reason why the differences are not known; nil: they are known.
+	Unknown error
 }
 
 func (e *DifferentError) Error() string {
@@ -26,16 +28,18 @@ func (e *DifferentError) Error() string {
 		d.Remedy = ""
 		text += "\n  " + d.String()
 	}
+	if e.Unknown != nil {
+		text += fmt.Sprintf("\n  the differences are not known: %v", e.Unknown)
+	}
 	return text
 }
+
+func (e *DifferentError) Unwrap() error { return e.Unknown }
 
 // different returns the error for a cluster whose record has another configuration than a document.
 func different(doc config.ClusterDocument, one record) error {
 	found, err := differences(doc, one)
-	if err != nil { // the record cannot be compared, so no differences are known
-		found = nil
-	}
-	return &DifferentError{Name: one.Name, Differences: found}
+	return &DifferentError{Name: one.Name, Differences: found, Unknown: err}
 }
 
 // CheckSettings compares a document with the settings from which its cluster was made. If they differ,

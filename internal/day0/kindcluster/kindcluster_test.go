@@ -2,10 +2,13 @@ package kindcluster_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -90,6 +93,40 @@ func TestCreateRefusesAClusterFromOtherSettings(t *testing.T) {
 	}
 	if calls := k.Calls(); len(calls) != 0 {
 		t.Errorf("kind was called: %v", calls)
+	}
+}
+
+// TestDifferencesThatAreNotKnown changes the settings in a record to ones that cannot be read.
+func TestDifferencesThatAreNotKnown(t *testing.T) {
+	k, folder := newFake(t), t.TempDir()
+	_, err := open(t, k, folder).Create(t.Context(), document(t, ""), kindcluster.Options{}, ui.Discard{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(folder, "dev.json")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var record map[string]any
+	if err := json.Unmarshal(text, &record); err != nil {
+		t.Fatal(err)
+	}
+	record["wanted"] = "settings of a later swdt"
+	if text, err = json.Marshal(record); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err = open(t, k, folder).CheckSettings(document(t, ""))
+	var different *kindcluster.DifferentError
+	if !errors.As(err, &different) || different.Unknown == nil {
+		t.Fatalf("got %v, want a DifferentError whose differences are not known", err)
+	}
+	if want := "the differences are not known: read the settings of cluster dev in its record: "; !strings.Contains(
+		err.Error(), want) {
+		t.Errorf("error %q lacks %q", err, want)
 	}
 }
 

@@ -55,6 +55,10 @@ func NetworkOptions(doc config.ClusterDocument) (podnetwork.Options, error) {
 		return options, err
 	}
 	options.Manifests = []podnetwork.Manifest{{Source: doc.Resolve(wanted.Manifest), SHA256: wanted.SHA256}}
+	if wanted.CRDManifest != "" {
+		options.Manifests = append(options.Manifests,
+			podnetwork.Manifest{Source: doc.Resolve(wanted.CRDManifest), SHA256: wanted.CRDSHA256})
+	}
 	if wanted.WindowsManifest != "" {
 		options.Manifests = append(options.Manifests,
 			podnetwork.Manifest{Source: doc.Resolve(wanted.WindowsManifest), SHA256: wanted.WindowsSHA256})

@@ -117,6 +117,9 @@ func mistakesOfManifests() []mistake {
 	compare := func(fields string) func(*world) {
 		return func(w *world) {
 			w.write("calico.yaml", manifest)
+			crds, operator, _ := strings.Cut(manifest, "---\n")
+			w.write("crds.yaml", crds)
+			w.write("operator.yaml", operator)
 			w.write("antrea.yml", antreaManifest)
 			w.write("antrea-windows.yml", antreaWindows)
 			w.write("flannel.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kube-flannel-cfg}\n")
@@ -139,6 +142,20 @@ func mistakesOfManifests() []mistake {
 		{is: "the manifest of another program", found: inFiles,
 			words:  []string{clusterOf + "manifest: ", "has no Deployment tigera-operator"},
 			remedy: "name one of calico", plant: compare("plugin: calico, manifest: flannel.yaml"), cure: good},
+		{is: "Calico 3.30 or later without its CustomResourceDefinitions", found: inFiles,
+			words:  []string{clusterOf + "manifest: ", "Calico has it in operator-crds.yaml"},
+			remedy: "operator-crds.yaml in crdManifest",
+			plant:  compare("plugin: calico, manifest: operator.yaml"),
+			cure:   compare("plugin: calico, manifest: operator.yaml, crdManifest: crds.yaml")},
+		{is: "a manifest of CustomResourceDefinitions with another hash", found: inFiles,
+			words:  []string{clusterOf + "crdSHA256: is " + wrong, "crds.yaml has "},
+			remedy: "find out who changed the file, or correct the hash",
+			plant:  compare("plugin: calico, manifest: operator.yaml, crdManifest: crds.yaml, crdSHA256: " + wrong),
+			cure:   compare("plugin: calico, manifest: operator.yaml, crdManifest: crds.yaml")},
+		{is: "a manifest of CustomResourceDefinitions that does not exist", found: inFiles,
+			words: []string{clusterOf + "crdManifest: there is no file "}, remedy: "correct the path",
+			plant: compare("plugin: calico, manifest: operator.yaml, crdManifest: nowhere.yaml"),
+			cure:  compare("plugin: calico, manifest: operator.yaml, crdManifest: crds.yaml")},
 		{is: "a version of the pod network whose hash is not known", found: inFiles,
 			words:  []string{clusterOf + "sha256: is missing", "v9.9.9/manifests/tigera-operator.yaml"},
 			remedy: "verify that file and write its hash, or download it, read it, and name the file in manifest",
@@ -165,7 +182,7 @@ func mistakesOfManifests() []mistake {
 			plant:  compare("plugin: antrea, manifest: antrea.yml, windowsManifest: nowhere.yml"), cure: compare(bothOfAntrea)},
 		{is: "a second manifest of a network that has only one", found: inFiles,
 			words:  []string{clusterOf + "windowsManifest: is set, although plugin is calico"},
-			remedy: "remove it: only antrea has a second manifest",
+			remedy: "remove it: only antrea has a manifest for Windows",
 			plant:  compare("plugin: calico, manifest: calico.yaml, windowsManifest: calico.yaml"), cure: good},
 	}
 }

@@ -24,9 +24,12 @@ func manifestInDocument(doc config.ClusterDocument, err error) error {
 	switch {
 	case errors.As(err, &unverified):
 		return unverifiedProblems(doc, append([]string{unverified.Source}, unverified.More...))
-	case errors.As(err, &mismatch) && wanted.SHA256+wanted.WindowsSHA256 != "":
+	case errors.As(err, &mismatch) && wanted.SHA256+wanted.CRDSHA256+wanted.WindowsSHA256 != "":
 		field := "sha256"
-		if mismatch.Want == wanted.WindowsSHA256 {
+		switch mismatch.Want {
+		case wanted.CRDSHA256:
+			field = "crdSHA256"
+		case wanted.WindowsSHA256:
 			field = "windowsSHA256"
 		}
 		return networkProblem(doc, field,
@@ -34,7 +37,10 @@ func manifestInDocument(doc config.ClusterDocument, err error) error {
 			"find out who changed the file, or correct the hash")
 	case errors.As(err, &wrong) && wanted.Manifest != "":
 		remedy := "name one of " + wanted.Plugin
-		if wanted.Plugin == v1alpha1.AntreaPlugin {
+		switch wanted.Plugin {
+		case v1alpha1.CalicoPlugin:
+			remedy += ", and since v3.30, operator-crds.yaml in crdManifest"
+		case v1alpha1.AntreaPlugin:
 			remedy = "name antrea.yml there, and antrea-windows-with-ovs.yml in windowsManifest"
 		}
 		return networkProblem(doc, "manifest", wrong.Error(), remedy)
@@ -50,7 +56,10 @@ func unverifiedProblems(doc config.ClusterDocument, sources []string) error {
 	var all []config.Problem
 	for _, source := range sources {
 		hash, manifest := "sha256", "manifest"
-		if source == windows || source == doc.Resolve(doc.Cluster.Spec.Network.WindowsManifest) {
+		switch source {
+		case doc.Resolve(doc.Cluster.Spec.Network.CRDManifest):
+			hash, manifest = "crdSHA256", "crdManifest"
+		case windows, doc.Resolve(doc.Cluster.Spec.Network.WindowsManifest):
 			hash, manifest = "windowsSHA256", "windowsManifest"
 		}
 		all = append(all, doc.Problem("spec.network."+hash, "is missing, and swdt does not know the hash of "+source,
@@ -61,10 +70,14 @@ func unverifiedProblems(doc config.ClusterDocument, sources []string) error {
 
 // missingManifests returns a problem for the first manifest of the document that does not exist.
 func missingManifests(doc config.ClusterDocument) error {
-	field, file := "manifest", doc.Resolve(doc.Cluster.Spec.Network.Manifest)
-	if windows := doc.Cluster.Spec.Network.WindowsManifest; windows != "" {
-		if _, err := os.Stat(file); err == nil {
-			field, file = "windowsManifest", doc.Resolve(windows)
+	wanted := doc.Cluster.Spec.Network
+	field, file := "manifest", doc.Resolve(wanted.Manifest)
+	if _, err := os.Stat(file); err == nil {
+		switch {
+		case wanted.CRDManifest != "":
+			field, file = "crdManifest", doc.Resolve(wanted.CRDManifest)
+		case wanted.WindowsManifest != "":
+			field, file = "windowsManifest", doc.Resolve(wanted.WindowsManifest)
 		}
 	}
 	return networkProblem(doc, field, "there is no file "+file, "correct the path")
