@@ -21,7 +21,7 @@ var recipe embed.FS
 
 const (
 	// recipeVersion must change with the code of build, so that old templates are not used.
-	recipeVersion = "3"
+	recipeVersion = "4"
 	registryFile  = "node.reg"
 	lockInterval  = 200 * time.Millisecond
 )
@@ -160,7 +160,8 @@ func (p *Prefix) compile(ctx context.Context, system32 string) error {
 	defer os.RemoveAll(sources)
 	for _, shim := range shims() {
 		if err := p.run(exec.CommandContext(ctx, p.tools.compiler, "-shared", "-O2", "-s",
-			"-o", filepath.Join(system32, shim+".dll"), shim+".c", "-ladvapi32", "-lole32"), sources); err != nil {
+			"-o", filepath.Join(system32, shim+".dll"), shim+".c", "-ladvapi32", "-lole32", "-lntdll"),
+			sources); err != nil {
 			return err
 		}
 	}

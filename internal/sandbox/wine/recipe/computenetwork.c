@@ -1,8 +1,11 @@
 /* computenetwork.dll: the new interface of Windows' Host Network Service, which
- * says what networks, endpoints, namespaces and load balancers there are. It
- * reads, see hns.h, and makes namespaces alone: a container runtime makes one for
- * each pod. */
+ * says what networks, endpoints, namespaces and load balancers there are, and
+ * makes them: a container runtime makes a namespace for each pod, and kube-proxy
+ * makes endpoints and load balancers. What is made has the settings that it was
+ * made with, and no traffic flows through it. See hns.h for the files in which
+ * all programs on the node find it, and calls.h for counts and delays. */
 #include "hns.h"
+#include "calls.h"
 
 /* What a handle of an open object is. */
 typedef struct {
@@ -10,12 +13,90 @@ typedef struct {
     wchar_t id[40];
 } OBJECT;
 
-static HRESULT enumerate(const wchar_t *kind, wchar_t **list, wchar_t **error)
+static void id_of(wchar_t *id, const GUID *guid)
+{
+    wchar_t braced[40];
+    StringFromGUID2(guid, braced, 40);
+    swprintf(id, 40, L"%.36ls", braced + 1);
+}
+
+static BOOL exists(const wchar_t *kind, const wchar_t *id)
+{
+    wchar_t path[HNS_PATH];
+    path_of(path, kind, id);
+    return GetFileAttributesW(path) != INVALID_FILE_ATTRIBUTES;
+}
+
+/* Copies the value of a name in the query's filter, a JSON text in a JSON text:
+ * {"Filter":"{\"Name\":\"cbr0\"}"}. */
+static BOOL filter_value(const wchar_t *query, const wchar_t *name, wchar_t *value, int size)
+{
+    wchar_t begin[64];
+    const wchar_t *from, *to;
+    swprintf(begin, 64, L"\\\"%ls\\\":\\\"", name);
+    from = query ? wcsstr(query, begin) : NULL;
+    if (!from)
+        return FALSE;
+    from += wcslen(begin);
+    to = wcsstr(from, L"\\\"");
+    if (!to)
+        return FALSE;
+    swprintf(value, size, L"%.*ls", (int)(to - from), from);
+    value[size - 1] = 0;
+    return TRUE;
+}
+
+/* Whether an object has the field with the value, in either case of its letters. It
+ * is found if the JSON text has no spaces there, as in all that Go programs make. */
+static BOOL has_field(const char *object, const wchar_t *field, const wchar_t *value)
+{
+    char wanted[HNS_PATH];
+    size_t length;
+    snprintf(wanted, sizeof wanted, "\"%ls\":\"%ls\"", field, value);
+    for (length = strlen(wanted); *object; object++)
+        if (_strnicmp(object, wanted, length) == 0)
+            return TRUE;
+    return FALSE;
+}
+
+/* Whether the object with an ID is one of those that a query asks for. */
+static BOOL wanted(const wchar_t *kind, const wchar_t *id, const wchar_t *query)
+{
+    static const struct {
+        const wchar_t *filter, *field;
+    } fields[] = { { L"Name", L"Name" }, { L"VirtualNetwork", L"HostComputeNetwork" } };
+    wchar_t value[256];
+    int i;
+    for (i = 0; i < 2; i++) {
+        TEXT_ object = { 0 };
+        BOOL has;
+        if (!filter_value(query, fields[i].filter, value, 256))
+            continue;
+        has = add_object(&object, kind, id) && object.bytes && has_field(object.bytes, fields[i].field, value);
+        free(object.bytes);
+        if (!has)
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static HRESULT enumerate(const wchar_t *kind, const wchar_t *query, wchar_t **list, wchar_t **error)
 {
     TEXT_ text = { 0 };
+    wchar_t id[40];
     if (error)
         *error = NULL;
-    add_list(&text, kind, TRUE);
+    if (filter_value(query, L"ID", id, 40)) {
+        add_string(&text, "[");
+        if (exists(kind, id)) {
+            add_string(&text, "\"");
+            add_wide(&text, id);
+            add_string(&text, "\"");
+        }
+        add_string(&text, "]");
+    } else {
+        add_list(&text, kind, TRUE, wanted, query);
+    }
     *list = give(&text);
     return S_OK;
 }
@@ -23,17 +104,11 @@ static HRESULT enumerate(const wchar_t *kind, wchar_t **list, wchar_t **error)
 static HRESULT open(const wchar_t *kind, const GUID *id, void **handle, wchar_t **error)
 {
     OBJECT *object = calloc(1, sizeof *object);
-    TEXT_ text = { 0 };
-    wchar_t braced[40];
-    BOOL found;
     if (error)
         *error = NULL;
-    StringFromGUID2(id, braced, 40);
-    wcsncpy(object->id, braced + 1, 36);
+    id_of(object->id, id);
     object->kind = kind;
-    found = add_object(&text, kind, object->id);
-    free(text.bytes);
-    if (!found) {
+    if (!exists(kind, object->id)) {
         free(object);
         return HNS_NOT_FOUND;
     }
@@ -52,71 +127,131 @@ static HRESULT query(OBJECT *object, wchar_t **properties, wchar_t **error)
     return S_OK;
 }
 
-static void namespace_path(wchar_t *path, const GUID *id)
+/* Replaces a file by a whole one: a program that is killed leaves no half object. */
+static BOOL write_file(const wchar_t *path, const TEXT_ *text)
 {
-    wchar_t braced[40];
-    StringFromGUID2(id, braced, 40);
-    swprintf(path, HNS_PATH, HNS_FOLDER L"\\namespaces\\%.36ls.json", braced + 1);
-}
-
-static BOOL write_namespace(const GUID *id)
-{
-    wchar_t path[HNS_PATH];
-    char json[256];
+    wchar_t unfinished[HNS_PATH];
     DWORD written;
     HANDLE file;
     BOOL done;
-    CreateDirectoryW(HNS_FOLDER, NULL);
-    CreateDirectoryW(HNS_FOLDER L"\\namespaces", NULL);
-    namespace_path(path, id);
-    snprintf(json, sizeof json, "{\"ID\":\"%.36ls\",\"NamespaceId\":1,\"Type\":\"Host\",\"SchemaVersion\":{\"Major\":2,\"Minor\":0}}",
-             wcsrchr(path, L'\\') + 1);
-    file = CreateFileW(path, GENERIC_WRITE, 0, NULL, CREATE_NEW, 0, NULL);
+    swprintf(unfinished, HNS_PATH, HNS_FOLDER L"\\%lu-%lu.unfinished", GetCurrentProcessId(), GetCurrentThreadId());
+    file = CreateFileW(unfinished, GENERIC_WRITE, 0, NULL, CREATE_ALWAYS, 0, NULL);
     if (file == INVALID_HANDLE_VALUE)
         return FALSE;
-    done = WriteFile(file, json, strlen(json), &written, NULL);
+    done = WriteFile(file, text->bytes, text->length, &written, NULL);
     CloseHandle(file);
+    return done && MoveFileExW(unfinished, path, MOVEFILE_REPLACE_EXISTING);
+}
+
+/* Writes an object: its ID, and the fields of the settings, which are a JSON object. */
+static BOOL write_object(const wchar_t *kind, const wchar_t *id, const wchar_t *settings)
+{
+    wchar_t path[HNS_PATH];
+    TEXT_ text = { 0 };
+    char begin[64];
+    const wchar_t *fields = settings ? wcschr(settings, L'{') : NULL;
+    BOOL done;
+    if (!fields)
+        return FALSE;
+    fields++;
+    snprintf(begin, sizeof begin, "{\"ID\":\"%.36ls\"%s", id, fields[wcsspn(fields, L" \t\r\n")] == L'}' ? "" : ",");
+    add_string(&text, begin);
+    add_wide(&text, fields);
+    CreateDirectoryW(HNS_FOLDER, NULL);
+    swprintf(path, HNS_PATH, HNS_FOLDER L"\\%ls", kind);
+    CreateDirectoryW(path, NULL);
+    path_of(path, kind, id);
+    done = write_file(path, &text);
+    free(text.bytes);
     return done;
 }
 
-#define EXPORT __declspec(dllexport) HRESULT WINAPI
-#define READ(name, names, folder) \
-    EXPORT HcnEnumerate##names(const wchar_t *what, wchar_t **list, wchar_t **error) { return enumerate(folder, list, error); } \
-    EXPORT HcnOpen##name(const GUID *id, void **handle, wchar_t **error) { return open(folder, id, handle, error); } \
-    EXPORT HcnQuery##name##Properties(void *handle, const wchar_t *what, wchar_t **properties, wchar_t **error) \
-    { return query(handle, properties, error); } \
-    EXPORT HcnModify##name(void *handle, const wchar_t *settings, wchar_t **error) { return HNS_NOT_SUPPORTED; } \
-    EXPORT HcnClose##name(void *handle) { free(handle); return S_OK; }
-#define KEEP(name) \
-    EXPORT HcnDelete##name(const GUID *id, wchar_t **error) { return HNS_NOT_SUPPORTED; }
-
-READ(Network, Networks, L"networks")
-KEEP(Network)
-READ(Endpoint, Endpoints, L"endpoints")
-KEEP(Endpoint)
-READ(LoadBalancer, LoadBalancers, L"loadbalancers")
-KEEP(LoadBalancer)
-READ(Namespace, Namespaces, L"namespaces")
-
-/* Who has no ID for it gets one. */
-EXPORT HcnCreateNamespace(const GUID *wanted, const wchar_t *settings, void **handle, wchar_t **error)
+/* Makes an object. One for which the caller has no ID gets one. */
+static HRESULT create(const wchar_t *kind, const GUID *wanted, const wchar_t *settings, void **handle, wchar_t **error)
 {
     static const GUID none;
-    GUID id = *wanted;
+    GUID id = wanted ? *wanted : none;
+    wchar_t text[40];
     if (error)
         *error = NULL;
     if (IsEqualGUID(&id, &none) && FAILED(CoCreateGuid(&id)))
         return E_FAIL;
-    if (!write_namespace(&id))
+    id_of(text, &id);
+    if (exists(kind, text) || !write_object(kind, text, settings))
         return E_FAIL;
-    return open(L"namespaces", &id, handle, error);
+    return open(kind, &id, handle, error);
 }
 
-EXPORT HcnDeleteNamespace(const GUID *id, wchar_t **error)
+static HRESULT modify(OBJECT *object, const wchar_t *settings, wchar_t **error)
 {
-    wchar_t path[HNS_PATH];
     if (error)
         *error = NULL;
-    namespace_path(path, id);
+    if (!exists(object->kind, object->id))
+        return HNS_NOT_FOUND;
+    return write_object(object->kind, object->id, settings) ? S_OK : E_FAIL;
+}
+
+static HRESULT remove_object(const wchar_t *kind, const GUID *id, wchar_t **error)
+{
+    wchar_t path[HNS_PATH], text[40];
+    if (error)
+        *error = NULL;
+    id_of(text, id);
+    path_of(path, kind, text);
     return DeleteFileW(path) ? S_OK : HNS_NOT_FOUND;
+}
+
+#define EXPORT __declspec(dllexport) HRESULT WINAPI
+#define READ(name, names, folder) \
+    EXPORT HcnEnumerate##names(const wchar_t *what, wchar_t **list, wchar_t **error) \
+    { called("HcnEnumerate" #names, FALSE); return enumerate(folder, what, list, error); } \
+    EXPORT HcnOpen##name(const GUID *id, void **handle, wchar_t **error) \
+    { called("HcnOpen" #name, FALSE); return open(folder, id, handle, error); } \
+    EXPORT HcnQuery##name##Properties(void *handle, const wchar_t *what, wchar_t **properties, wchar_t **error) \
+    { called("HcnQuery" #name "Properties", FALSE); return query(handle, properties, error); } \
+    EXPORT HcnClose##name(void *handle) { called("HcnClose" #name, FALSE); free(handle); return S_OK; }
+#define DELETE_(name, folder) \
+    EXPORT HcnDelete##name(const GUID *id, wchar_t **error) \
+    { called("HcnDelete" #name, TRUE); return remove_object(folder, id, error); }
+
+READ(Network, Networks, L"networks")
+EXPORT HcnModifyNetwork(void *handle, const wchar_t *settings, wchar_t **error) { return HNS_NOT_SUPPORTED; }
+EXPORT HcnDeleteNetwork(const GUID *id, wchar_t **error) { return HNS_NOT_SUPPORTED; }
+
+READ(Endpoint, Endpoints, L"endpoints")
+DELETE_(Endpoint, L"endpoints")
+EXPORT HcnModifyEndpoint(void *handle, const wchar_t *settings, wchar_t **error) { return HNS_NOT_SUPPORTED; }
+
+/* The settings name the endpoint's network. */
+EXPORT HcnCreateEndpoint(void *network, const GUID *id, const wchar_t *settings, void **handle, wchar_t **error)
+{
+    called("HcnCreateEndpoint", TRUE);
+    return create(L"endpoints", id, settings, handle, error);
+}
+
+READ(LoadBalancer, LoadBalancers, L"loadbalancers")
+DELETE_(LoadBalancer, L"loadbalancers")
+
+EXPORT HcnCreateLoadBalancer(const GUID *id, const wchar_t *settings, void **handle, wchar_t **error)
+{
+    called("HcnCreateLoadBalancer", TRUE);
+    return create(L"loadbalancers", id, settings, handle, error);
+}
+
+EXPORT HcnModifyLoadBalancer(void *handle, const wchar_t *settings, wchar_t **error)
+{
+    called("HcnModifyLoadBalancer", TRUE);
+    return modify(handle, settings, error);
+}
+
+READ(Namespace, Namespaces, L"namespaces")
+DELETE_(Namespace, L"namespaces")
+EXPORT HcnModifyNamespace(void *handle, const wchar_t *settings, wchar_t **error) { return HNS_NOT_SUPPORTED; }
+
+/* All namespaces are alike, whatever the settings. */
+EXPORT HcnCreateNamespace(const GUID *id, const wchar_t *settings, void **handle, wchar_t **error)
+{
+    called("HcnCreateNamespace", TRUE);
+    return create(L"namespaces", id, L"{\"NamespaceId\":1,\"Type\":\"Host\",\"SchemaVersion\":{\"Major\":2,\"Minor\":0}}",
+                  handle, error);
 }

@@ -4,10 +4,11 @@
  *   networks\ID.json endpoints\ID.json namespaces\ID.json loadbalancers\ID.json
  *   endpointstats\ID.json globals\version.json systems\ID.json
  *
- * There is nothing there at first. The names of an object's fields are read by
- * clients without regard to case, and unknown ones passed over, so that one file
- * can have those of the old interface (vmcompute.dll) and of the new one
- * (computenetwork.dll). */
+ * There is nothing there at first. Programs that make objects through
+ * computenetwork.dll make such files too, so the objects outlive the programs. The
+ * names of an object's fields are read by clients without regard to case, and
+ * unknown ones passed over, so that one file can have those of the old interface
+ * (vmcompute.dll) and of the new one (computenetwork.dll). */
 #include <windows.h>
 #include <objbase.h>
 #include <stdio.h>
@@ -49,32 +50,18 @@ static BOOL add_file(TEXT_ *text, const wchar_t *path)
     return TRUE;
 }
 
-/* The objects of a kind as a JSON list: themselves, or their IDs. */
-static void add_list(TEXT_ *text, const wchar_t *kind, BOOL only_ids)
+static void add_wide(TEXT_ *text, const wchar_t *more)
 {
-    wchar_t path[HNS_PATH];
-    WIN32_FIND_DATAW found;
-    HANDLE search;
-    int number = 0;
-    add_string(text, "[");
-    swprintf(path, HNS_PATH, HNS_FOLDER L"\\%ls\\*.json", kind);
-    search = FindFirstFileW(path, &found);
-    if (search != INVALID_HANDLE_VALUE) {
-        do {
-            if (number++ > 0)
-                add_string(text, ",");
-            if (only_ids) {
-                char id[HNS_PATH];
-                snprintf(id, sizeof id, "\"%.*ls\"", (int)(wcslen(found.cFileName) - wcslen(L".json")), found.cFileName);
-                add_string(text, id);
-            } else {
-                swprintf(path, HNS_PATH, HNS_FOLDER L"\\%ls\\%ls", kind, found.cFileName);
-                add_file(text, path);
-            }
-        } while (FindNextFileW(search, &found));
-        FindClose(search);
-    }
-    add_string(text, "]");
+    int length = WideCharToMultiByte(CP_UTF8, 0, more, -1, NULL, 0, NULL, NULL);
+    char *narrow = malloc(length);
+    WideCharToMultiByte(CP_UTF8, 0, more, -1, narrow, length, NULL, NULL);
+    add(text, narrow, length - 1);
+    free(narrow);
+}
+
+static void path_of(wchar_t *path, const wchar_t *kind, const wchar_t *id)
+{
+    swprintf(path, HNS_PATH, HNS_FOLDER L"\\%ls\\%ls.json", kind, id);
 }
 
 static BOOL add_object(TEXT_ *text, const wchar_t *kind, const wchar_t *id)
@@ -82,8 +69,41 @@ static BOOL add_object(TEXT_ *text, const wchar_t *kind, const wchar_t *id)
     wchar_t path[HNS_PATH];
     if (!*id || wcschr(id, L'\\') || wcsstr(id, L".."))
         return FALSE;
-    swprintf(path, HNS_PATH, HNS_FOLDER L"\\%ls\\%ls.json", kind, id);
+    path_of(path, kind, id);
     return add_file(text, path);
+}
+
+/* Whether a query asks for the object with an ID. */
+typedef BOOL WANTED(const wchar_t *kind, const wchar_t *id, const wchar_t *query);
+
+/* The objects of a kind as a JSON list: themselves, or their IDs. Without wanted, it has all. */
+static void add_list(TEXT_ *text, const wchar_t *kind, BOOL only_ids, WANTED *wanted, const wchar_t *query)
+{
+    wchar_t path[HNS_PATH], id[HNS_PATH];
+    WIN32_FIND_DATAW found;
+    HANDLE search;
+    int number = 0;
+    add_string(text, "[");
+    path_of(path, kind, L"*");
+    search = FindFirstFileW(path, &found);
+    if (search != INVALID_HANDLE_VALUE) {
+        do {
+            swprintf(id, HNS_PATH, L"%.*ls", (int)(wcslen(found.cFileName) - wcslen(L".json")), found.cFileName);
+            if (wanted && !wanted(kind, id, query))
+                continue;
+            if (number++ > 0)
+                add_string(text, ",");
+            if (only_ids) {
+                add_string(text, "\"");
+                add_wide(text, id);
+                add_string(text, "\"");
+            } else {
+                add_object(text, kind, id);
+            }
+        } while (FindNextFileW(search, &found));
+        FindClose(search);
+    }
+    add_string(text, "]");
 }
 
 /* The text for a caller, who frees it with CoTaskMemFree. */

@@ -23,7 +23,7 @@ static BOOL answer(TEXT_ *output, const wchar_t *method, const wchar_t *path)
     id = path + length + wcsspn(path + length, L"/");
     if (*id)
         return add_object(output, kind, id);
-    add_list(output, kind, FALSE);
+    add_list(output, kind, FALSE, NULL, NULL);
     return TRUE;
 }
 
@@ -50,7 +50,7 @@ EXPORT HcsEnumerateComputeSystems(const wchar_t *query, wchar_t **systems, wchar
 {
     TEXT_ text = { 0 };
     *result = NULL;
-    add_list(&text, SYSTEMS, FALSE);
+    add_list(&text, SYSTEMS, FALSE, NULL, NULL);
     *systems = give(&text);
     return S_OK;
 }
