@@ -102,7 +102,7 @@ func newVictim(t *testing.T) *victim {
 	return n
 }
 
-func createService(t *testing.T, config, name, exe string, more ...string) {
+func createService(t testing.TB, config, name, exe string, more ...string) {
 	t.Helper()
 	args := []string{"exec", "-c", config, "--", "sc", "create", name, "binpath=", exe, "start=", "auto"}
 	ok(t, append(args, more...)...)

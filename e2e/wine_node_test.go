@@ -124,7 +124,7 @@ nodeRegistration: {name: %s, criSocket: "npipe:////./pipe/containerd-containerd"
 }
 
 // put writes a file on the node.
-func (c cluster) put(t *testing.T, content, destination string) {
+func (c cluster) put(t testing.TB, content, destination string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {

@@ -196,7 +196,7 @@ node_kubelet() { # VERSION NAME {MODULE SED-SCRIPT FILE-IN-MODULE}…
 
 node() {
 	local package version=1.36.3
-	for package in k8s.io/component-base/logs/kube-log-runner k8s.io/kubernetes/cmd/kubeadm; do
+	for package in k8s.io/component-base/logs/kube-log-runner k8s.io/kubernetes/cmd/{kubeadm,kube-proxy}; do
 		build "node/${package##*/}-$version.exe" "$(go env GOVERSION) 1 $version $(sha256sum <kubernetes/go.mod)" \
 			kubernetes_build kubernetes "$package" "$version"
 	done
@@ -205,9 +205,20 @@ node() {
 	# a log line by which tests recognise it.
 	node_kubelet "$version-edited" "$version-edited" \
 		k8s.io/kubernetes '/^func (kl \*Kubelet) Run(/a klog.InfoS("This kubelet was edited")' pkg/kubelet/kubelet.go
+	edited_kube_proxy "$version"
 	containerd 1.7.11
 	containerd 1.7.12
 	containerd 2.4.2
+}
+
+# edited_kube_proxy builds a developer's kube-proxy: it looks up its network in HNS once, and not for
+# each endpoint that it makes.
+edited_kube_proxy() { # VERSION
+	local edit='s/^\thnsNetwork, err := hns.hcn.GetNetworkByName(networkName)$/\thnsNetwork, err := knownNetwork, error(nil)\n\tif hnsNetwork == nil {\n\t\thnsNetwork, err = hns.hcn.GetNetworkByName(networkName)\n\t\tknownNetwork = hnsNetwork\n\t}/
+$a var knownNetwork *hcn.HostComputeNetwork'
+	build "node/kube-proxy-$1-edited.exe" "$(go env GOVERSION) 1 $1 $(sha256sum <kubernetes/go.mod) $edit" \
+		kubernetes_build kubernetes k8s.io/kubernetes/cmd/kube-proxy "$1-edited" \
+		k8s.io/kubernetes "$edit" pkg/proxy/winkernel/hns.go
 }
 
 # cluster builds the control plane, which runs beside swdt and not on the node: for
