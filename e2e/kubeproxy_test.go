@@ -5,7 +5,6 @@ package e2e
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -28,15 +27,15 @@ type proxyNode struct {
 	config string // node file
 }
 
-// newProxyNode returns such a node. Its service kube-proxy is not started yet.
-func newProxyNode(t testing.TB) proxyNode {
+// newProxyNode returns such a node with a kube-proxy.exe. Its service kube-proxy is not started yet.
+func newProxyNode(t testing.TB, kubeProxy string) proxyNode {
 	t.Helper()
 	c := clusterSandbox(t)
 	n := proxyNode{cluster: c, config: c.joinFile(t, credentialsOf(t, c.sandboxInfo), joinWith{})}
 	ok(t, "join", "-c", n.config, "--kubeconfig", c.Kubeconfig, "--allow-reboot")
 	c.expectNode(t, "wine-1", "Ready", kubeProxyVersion)
 	n.prepareHNS(t)
-	ok(t, "cp", "-c", n.config, lab(t, "node/kube-proxy-1.36.3.exe"), `node:C:\k\kube-proxy.exe`)
+	ok(t, "cp", "-c", n.config, kubeProxy, `node:C:\k\kube-proxy.exe`)
 	ok(t, "cp", "-c", n.config, textFile(t, n.kubeconfig(t)), `node:C:\k\kube-proxy.conf`)
 	n.put(t, "", `C:\var\log\kube-proxy\.keep`) // kube-log-runner does not create the folder of its log
 	createService(t, n.config, "kube-proxy", kubeProxyCommand, "depend=", "containerd")
@@ -52,6 +51,16 @@ func newProxyNode(t testing.TB) proxyNode {
 const kubeProxyCommand = `C:\k\kube-log-runner.exe --log-file=C:/var/log/kube-proxy/kube-proxy.log ` +
 	`C:\k\kube-proxy.exe --windows-service --kubeconfig=C:/k/kube-proxy.conf --hostname-override=wine-1 --network-name=cbr0 ` +
 	`--healthz-bind-address=127.0.0.1:10256 --v=2`
+
+// labKubeProxy returns the path of the published kube-proxy.exe. Like clusterSandbox, it skips the test if
+// the lab's control plane is not required.
+func labKubeProxy(t testing.TB) string {
+	t.Helper()
+	if os.Getenv("SWDT_LAB_CLUSTER") != "required" {
+		t.Skip("joins a real control plane: run make e2e")
+	}
+	return lab(t, "node/kube-proxy-1.36.3.exe")
+}
 
 // prepareHNS plants what kube-proxy expects of a node: the network of its pods, which a network plugin
 // makes, and a version of HNS that can modify load balancers. HNS counts the calls from now on.
@@ -109,96 +118,10 @@ func (n proxyNode) programmed(t *testing.T) (balancers, endpoints int) {
 	return count("loadbalancers"), count("endpoints")
 }
 
-// calls has numbers of calls of HNS, by function.
-type calls map[string]int
-
-// calls returns the calls of all kube-proxies that have run on the node.
-func (n proxyNode) calls(t testing.TB) calls {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(n.hns(), "calls", "kube-proxy-*.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := calls{}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines, _, _ := strings.Cut(string(text), "\x00")
-		for line := range strings.Lines(lines) {
-			var function string
-			var count int
-			if _, err := fmt.Sscanf(line, "%s %d", &function, &count); err != nil {
-				t.Fatalf("%s: line %q: %v", file, line, err)
-			}
-			all[function] += count
-		}
-	}
-	return all
-}
-
-// since returns the calls after an earlier moment.
-func (c calls) since(earlier calls) calls {
-	after := calls{}
-	for function, count := range c {
-		if count != earlier[function] {
-			after[function] = count - earlier[function]
-		}
-	}
-	return after
-}
-
-func (c calls) total() (total int) {
-	for _, count := range c {
-		total += count
-	}
-	return total
-}
-
-// syncs returns the number of synchronizations: each lists the endpoints once. A removal lists the one
-// endpoint too. kube-proxy synchronizes the two IP families by themselves.
-func (c calls) syncs() int { return c["HcnEnumerateEndpoints"] - c["HcnDeleteEndpoint"] }
-
-// listings returns the calls with which synchronizations list what HNS has: it looks the network up
-// twice, and opens, reads and closes each endpoint and each load balancer.
-func listings(syncs, openedBalancers, openedEndpoints int) calls {
-	return calls{
-		"HcnEnumerateNetworks": 2 * syncs, "HcnOpenNetwork": 2 * syncs,
-		"HcnQueryNetworkProperties": 2 * syncs, "HcnCloseNetwork": 2 * syncs,
-		"HcnEnumerateEndpoints": syncs, "HcnOpenEndpoint": openedEndpoints,
-		"HcnQueryEndpointProperties": openedEndpoints, "HcnCloseEndpoint": openedEndpoints,
-		"HcnEnumerateLoadBalancers": syncs, "HcnOpenLoadBalancer": openedBalancers,
-		"HcnQueryLoadBalancerProperties": openedBalancers, "HcnCloseLoadBalancer": openedBalancers,
-	}
-}
-
-// creations returns the calls with which load balancers and endpoints are made: 3 for each load
-// balancer, and 9 for each endpoint, since kube-proxy looks the network up for each of them.
-func creations(balancers, endpoints int) calls {
-	return calls{
-		"HcnCreateEndpoint": endpoints, "HcnQueryEndpointProperties": endpoints, "HcnCloseEndpoint": endpoints,
-		"HcnEnumerateNetworks": endpoints, "HcnOpenNetwork": 2 * endpoints,
-		"HcnQueryNetworkProperties": endpoints, "HcnCloseNetwork": 2 * endpoints,
-		"HcnCreateLoadBalancer": balancers, "HcnQueryLoadBalancerProperties": balancers,
-		"HcnCloseLoadBalancer": balancers,
-	}
-}
-
-// plus adds up calls. The result has no zeros, as since returns them.
-func (c calls) plus(more calls) calls {
-	sum := maps.Clone(c)
-	for function, count := range more {
-		sum[function] += count
-	}
-	maps.DeleteFunc(sum, func(_ string, count int) bool { return count == 0 })
-	return sum
-}
-
 // TestScaleOfRealKubeProxy measures the real kube-proxy with swdt scale before and after a push of an
 // edited one, and counts the calls of HNS by both.
 func TestScaleOfRealKubeProxy(t *testing.T) {
-	n := newProxyNode(t)
+	n := newProxyNode(t, labKubeProxy(t))
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
 	const services, endpoints = 100, 300
 	n.apply(t, manyServices(services, endpoints))
@@ -349,9 +272,14 @@ func (n proxyNode) measure(t testing.TB, folder string, l load) calls {
 }
 
 // BenchmarkScaleOfRealKubeProxy measures one run with the numbers for which SIG Windows published times,
-// which takes about ten minutes. docs/guides/scale.md has the result.
+// which takes minutes. SWDT_KUBE_PROXY names another kube-proxy.exe than the lab's. docs/guides/scale.md has
+// the result.
 func BenchmarkScaleOfRealKubeProxy(b *testing.B) {
-	n := newProxyNode(b)
+	kubeProxy := os.Getenv("SWDT_KUBE_PROXY")
+	if kubeProxy == "" {
+		kubeProxy = labKubeProxy(b)
+	}
+	n := newProxyNode(b, kubeProxy)
 	b.Setenv("XDG_DATA_HOME", b.TempDir())
 	ok(b, "exec", "-c", n.config, "--", "net", "start", "kube-proxy")
 	for b.Loop() {
