@@ -214,6 +214,7 @@ node() {
 # edited_kube_proxy builds a developer's kube-proxy: it looks up its network in HNS once, and not for
 # each endpoint that it makes.
 edited_kube_proxy() { # VERSION
+	# shellcheck disable=SC2016 # sed expands it
 	local edit='s/^\thnsNetwork, err := hns.hcn.GetNetworkByName(networkName)$/\thnsNetwork, err := knownNetwork, error(nil)\n\tif hnsNetwork == nil {\n\t\thnsNetwork, err = hns.hcn.GetNetworkByName(networkName)\n\t\tknownNetwork = hnsNetwork\n\t}/
 $a var knownNetwork *hcn.HostComputeNetwork'
 	build "node/kube-proxy-$1-edited.exe" "$(go env GOVERSION) 1 $1 $(sha256sum <kubernetes/go.mod) $edit" \
