@@ -10,9 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/join/smoke"
 	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/obtain/artifact"
+	"github.com/swdt-dev/swdt/internal/proof/ability"
 	"github.com/swdt-dev/swdt/internal/proof/readiness"
 	"github.com/swdt-dev/swdt/internal/proof/trial"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -48,8 +50,9 @@ the others were not. A spec that skips itself, and a case that was not run, are 
 proved.
 
 A case that this cluster cannot prove, since it has no Linux node for example, is
-"not possible here"; --assume runs it anyway. Cases that disturb nodes need
---disruptive. The exit code is 0 if all others were proved, 5 if one failed, and 1 if
+"not possible here"; --assume runs it anyway. With -c, kubelet and containerd are
+restarted on the nodes of the node files, while pods run. Cases that disturb the pods
+of others, such as by a reboot, need --disruptive. The exit code is 0 if all others were proved, 5 if one failed, and 1 if
 one was not run, or none was proved.
 
 e2e.test is that of the cluster's version, as for "swdt e2e". The results are in the
@@ -59,6 +62,7 @@ With --sonobuoy they are also where Sonobuoy's worker looks for them.`,
 			"readiness run", "all that this cluster can prove",
 			"readiness run --skip specs", "the probes alone, in a minute",
 			"readiness run --category host-process,security", "",
+			"readiness run --case probe-kubelet-restart -c win-1.yaml", "restarts kubelet of this node",
 			"readiness run --sonobuoy /tmp/sonobuoy/results", "as a plugin of Sonobuoy",
 		),
 		Args: arguments(cobra.NoArgs),
@@ -151,12 +155,19 @@ func (a *app) runReadiness(ctx context.Context, o *readinessRunOptions) error {
 	}
 	ctx, cancel := a.global.bounded(ctx)
 	defer cancel()
-	story := a.newStory()
+	story, machines, err := a.machinesOfNodes()
+	if err != nil {
+		return err
+	}
 	options.Reporter = story.Node("")
 	specs.Reporter, specs.Kubeconfig, specs.Context = options.Reporter, kubeconfig, o.cluster.context
 	options.Suite = readiness.E2ETest(c, specs)
 	pods.Reporter = func(node string) ui.Reporter { return story.Node(node) }
 	options.Smoke = func(ctx context.Context) (smoke.Report, error) { return smoke.Run(ctx, c, pods) }
+	options.Ability = func(ctx context.Context, probes []string) ([]ability.Result, error) {
+		return ability.Run(ctx, c, ability.Options{Probes: probes, Image: pods.Image, LinuxImage: pods.LinuxImage,
+			Wait: pods.Wait, Reporter: pods.Reporter, Machine: machines})
+	}
 	report, err := readiness.Run(ctx, c, options)
 	story.End()
 	saved := o.save(report)
@@ -164,6 +175,26 @@ func (a *app) runReadiness(ctx context.Context, o *readinessRunOptions) error {
 		return errors.Join(saved, unreachable(explain(ctx, err)))
 	}
 	return errors.Join(a.print(report, report.WriteText), saved, readinessFailure(ctx, err))
+}
+
+// machinesOfNodes returns the ways to the nodes of the node files that the user has named, and begins the progress
+// output. It returns no ways if the user has named none: the file at the usual place is no permission to restart
+// services of its nodes.
+func (a *app) machinesOfNodes() (*ui.Story, func(context.Context, cluster.Node, ui.Reporter) (ability.Machine, error),
+	error) {
+	if !a.namesNodeFiles() {
+		return a.newStory(), nil, nil
+	}
+	documents, err := a.documents()
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := a.sessionFor(documents)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.options.Prompt = nil // a question would stop the run
+	return s.story, ability.Machines(s.documents, s.connectAndClose), nil
 }
 
 // save writes the report into the folders of the run.

@@ -12,6 +12,7 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/ui/interrupt"
 	"github.com/swdt-dev/swdt/internal/wait"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/word"
@@ -262,4 +263,20 @@ func registerAsBefore(ctx context.Context, n *node.Node, name string, b registra
 		StartType: word.Value[agentv1.StartType](b.StartType),
 	})
 	return err
+}
+
+// RestartService restarts a service of a node, and starts the services that depend on it and that ran before. It
+// waits until all of them run. Once the first one is stopped, it starts them even if ctx ends.
+func RestartService(ctx context.Context, n *node.Node, name string) error {
+	dependents, err := runningDependents(ctx, n, name)
+	if err != nil {
+		return err
+	}
+	defer interrupt.AllowTime(ctx, stopTimeout+startTimeout)()
+	ctx = context.WithoutCancel(ctx)
+	failed := stop(ctx, n, name)
+	for _, each := range append([]string{name}, dependents...) {
+		failed = errors.Join(failed, start(ctx, n, each))
+	}
+	return failed
 }

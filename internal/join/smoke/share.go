@@ -82,3 +82,14 @@ func onNode(name string) *corev1.Affinity {
 		},
 	}}
 }
+
+// Fetch sends an HTTP request from a pod, by curl in its container, and returns the body of the answer. system
+// is the operating system of the pod's node. Fetch sends no second request if the first one fails.
+func Fetch(ctx context.Context, k Kubelets, from cluster.Pod, system, url string) (string, error) {
+	q := request{from: from, system: system, url: url}
+	a, err := (&run{Options: Options{Kubelets: k}}).send(ctx, q)
+	if err != nil {
+		return "", err
+	}
+	return a.body, q.wrong(a)
+}

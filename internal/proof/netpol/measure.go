@@ -107,6 +107,7 @@ func (w *run) poll(ctx context.Context, all []cell, cells []int, allowed []bool,
 // attempt makes one attempt for each of the cells of a source.
 func (w *run) attempt(ctx context.Context, all []cell, cells []int, allowed []bool, states []state,
 	timeout time.Duration) error {
+	from := all[cells[0]].from
 	for part := range slices.Chunk(cells, netprobe.MaxTargets) {
 		targets := make([]netprobe.Target, len(part))
 		for i, at := range part {
@@ -115,7 +116,7 @@ func (w *run) attempt(ctx context.Context, all []cell, cells []int, allowed []bo
 				Address: to.Address.String()}
 		}
 		begun := time.Now()
-		results, err := w.sessions[all[cells[0]].from].round(ctx, targets, timeout)
+		results, err := round(ctx, w.sessions[from], w.model.Pods[from], targets, timeout)
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,6 @@
 package netpol
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -18,6 +17,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/join/smoke"
 	"github.com/swdt-dev/swdt/internal/proof/leftover"
 	"github.com/swdt-dev/swdt/internal/proof/probebin"
+	"github.com/swdt-dev/swdt/internal/proof/probepod"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/interrupt"
 )
@@ -45,7 +45,7 @@ type Options struct {
 	// Records has the records of runs; nil: the user's.
 	Records *leftover.Store
 	// Execs gives access to the containers; nil: the cluster.
-	Execs Execs
+	Execs probepod.Execs
 	// Program returns the probe for a system and a processor; nil: those inside this swdt.
 	Program func(system, processor string) ([]byte, error)
 }
@@ -78,7 +78,7 @@ type run struct {
 	c        *cluster.Cluster
 	r        ui.Reporter
 	model    Model // with the namespaces, nodes and addresses of the cluster
-	sessions []*session
+	sessions []*probepod.Session
 	absent   map[[2]int]bool // pod and port that its system does not have
 }
 
@@ -146,7 +146,7 @@ func (w *run) measure(ctx context.Context, nodes []cluster.Node, report *Report)
 
 // startPods makes the pods, starts the probes in them and their servers.
 func (w *run) startPods(ctx context.Context, nodes []cluster.Node) error {
-	w.sessions = make([]*session, len(w.model.Pods))
+	w.sessions = make([]*probepod.Session, len(w.model.Pods))
 	served := make([][]int, len(w.model.Pods))
 	places := make(chan struct{}, starts)
 	starting, cancel := context.WithCancelCause(ctx)
@@ -205,7 +205,7 @@ func (w *run) startPod(ctx, starting context.Context, i int, node cluster.Node, 
 	if err != nil {
 		return nil, err
 	}
-	w.sessions[i] = startSession(ctx, w.Execs, pod, p.System)
+	w.sessions[i] = probepod.Start(ctx, w.Execs, pod, p.System)
 	return w.serve(starting, i)
 }
 
@@ -214,13 +214,13 @@ func (w *run) copyProbe(ctx context.Context, pod cluster.Pod, p Pod, node cluste
 	if err != nil {
 		return err
 	}
-	return upload(ctx, w.Execs, pod, p.System, bytes.NewReader(program))
+	return probepod.Upload(ctx, w.Execs, pod, p.System, program)
 }
 
 // serve starts the servers of a pod. It returns the indexes of the ports that the pod's system does not have.
 func (w *run) serve(ctx context.Context, i int) (absent []int, err error) {
 	p := w.model.Pods[i]
-	states, err := w.sessions[i].serve(ctx, p, w.model.Ports)
+	states, err := serve(ctx, w.sessions[i], p, w.model.Ports)
 	if err != nil {
 		return nil, err
 	}

@@ -19,31 +19,16 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/join/smoke"
 	"github.com/swdt-dev/swdt/internal/proof/probebin"
+	"github.com/swdt-dev/swdt/internal/proof/probepod"
 )
 
 const (
 	windows = "windows"
-	// folder is where the probe is in a pod.
-	folder, volume = "/swdt", "probe"
 	// privileged is the first port that needs no right on Linux, unless a sysctl says otherwise.
 	privileged, portSysctl = 1024, "net.ipv4.ip_unprivileged_port_start"
 	// prefix begins the name of each namespace that a run makes.
 	prefix = "swdt-netpol-"
 )
-
-func folderOf(system string) string {
-	if system == windows {
-		return `C:\swdt`
-	}
-	return folder
-}
-
-func probeName(system string) string {
-	if system == windows {
-		return "swdt-probe.exe"
-	}
-	return "swdt-probe"
-}
 
 // NoNodeError reports that no node can run the pods.
 type NoNodeError struct{ Why []string }
@@ -68,10 +53,10 @@ func nodesFor(ctx context.Context, c *cluster.Cluster) ([]cluster.Node, error) {
 	for _, n := range all {
 		switch why := smoke.CannotRun(n); {
 		case why != "":
-			none.Why = append(none.Why, n.Name+": "+shortened(why))
+			none.Why = append(none.Why, n.Name+": "+probepod.Shortened(why))
 		case !slices.Contains(probebin.Targets(), systemOf(n)+"/"+processorOf(n)):
 			none.Why = append(none.Why, fmt.Sprintf("%s: swdt has probes for %s, and none for %s", n.Name,
-				strings.Join(probebin.Targets(), ", "), shortened(systemOf(n)+"/"+processorOf(n))))
+				strings.Join(probebin.Targets(), ", "), probepod.Shortened(systemOf(n)+"/"+processorOf(n))))
 		case systemOf(n) == windows:
 			onWindows = append(onWindows, n)
 		case smoke.IsControlPlane(n):
@@ -164,9 +149,7 @@ func (w *run) object(p Pod, node cluster.Node) *corev1.Pod {
 			pod.Spec.SecurityContext.Sysctls = []corev1.Sysctl{{Name: portSysctl, Value: "0"}}
 		}
 	}
-	pod.Spec.Volumes = []corev1.Volume{{Name: volume,
-		VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
-	container.VolumeMounts = []corev1.VolumeMount{{Name: volume, MountPath: folderOf(p.System)}}
+	probepod.Mount(pod, p.System)
 	return pod
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/proof/netprobe"
+	"github.com/swdt-dev/swdt/internal/proof/probepod"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -139,7 +140,7 @@ func (r Report) judged(took time.Duration, err error) Report {
 		r.Result = Differs
 	}
 	if err != nil {
-		r.Result, r.Error = Unmeasured, shortened(err.Error())
+		r.Result, r.Error = Unmeasured, probepod.Shortened(err.Error())
 	}
 	return r
 }

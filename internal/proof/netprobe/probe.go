@@ -47,6 +47,7 @@ type probe struct {
 	source  netip.Addr
 	servers []io.Closer
 	running sync.WaitGroup
+	filled  [][]byte // the memory of loads
 }
 
 func (p *probe) close() {
@@ -64,6 +65,10 @@ func (p *probe) obey(ctx context.Context, r Request) Reply {
 		reply.Served, err = p.serve(*r.Serve)
 	case r.Round != nil:
 		reply.Results, err = p.round(ctx, *r.Round)
+	case r.Load != nil:
+		var loaded Loaded
+		loaded, err = p.load(ctx, *r.Load)
+		reply.Loaded = &loaded
 	default:
 		err = errors.New("the request is empty")
 	}

@@ -159,3 +159,20 @@ func FuzzRequests(f *testing.F) {
 		_ = netprobe.Run(t.Context(), strings.NewReader(text), io.Discard)
 	})
 }
+
+// A load uses the CPU time that it reports, and bounds what it accepts.
+func TestLoad(t *testing.T) {
+	p := start(t)
+	reply := p.obey(t, netprobe.Request{Load: &netprobe.Load{Threads: 1, MS: 200, Bytes: 20 << 20}})
+	if reply.Error != "" || reply.Loaded == nil {
+		t.Fatalf("%+v", reply)
+	}
+	if l := *reply.Loaded; l.CPUMS == 0 || l.WallMS < 200 || l.Bytes != 20<<20 {
+		t.Errorf("%+v", l)
+	}
+	for _, wrong := range []netprobe.Load{{Threads: -1}, {Threads: 17}, {MS: -1}, {MS: 1 << 40}, {Bytes: -1}, {Bytes: 1 << 40}} {
+		if reply := p.obey(t, netprobe.Request{Load: &wrong}); reply.Error == "" {
+			t.Errorf("%+v is accepted: %+v", wrong, reply)
+		}
+	}
+}

@@ -19,6 +19,7 @@ const (
 type Request struct {
 	Serve *Serve `json:"serve,omitempty"`
 	Round *Round `json:"round,omitempty"`
+	Load  *Load  `json:"load,omitempty"`
 }
 
 // Serve asks for servers. Their answers name the pod.
@@ -53,12 +54,27 @@ type Reply struct {
 	Error   string   `json:"error,omitempty"`
 	Served  []Served `json:"served,omitempty"`  // in the order of the request's ports
 	Results []Result `json:"results,omitempty"` // in the order of the request's targets
+	Loaded  *Loaded  `json:"loaded,omitempty"`
 }
 
 // Served is the state of a server.
 type Served struct {
 	Error       string `json:"error,omitempty"`       // why the port is not served; "" if it is
 	Unsupported bool   `json:"unsupported,omitempty"` // the pod's system does not have the protocol
+}
+
+// Load asks for memory, and then for CPU time. If the system refuses the memory, the probe ends.
+type Load struct {
+	Threads int   `json:"threads"` // the number of threads that are busy
+	MS      int64 `json:"ms"`      // for how long
+	Bytes   int64 `json:"bytes"`   // the memory to allocate and to write to, which the probe keeps
+}
+
+// Loaded has the CPU time and the memory that a load got.
+type Loaded struct {
+	CPUMS  int64 `json:"cpuMs"`  // the CPU time that the probe used while its threads were busy
+	WallMS int64 `json:"wallMs"` // how long that took
+	Bytes  int64 `json:"bytes"`
 }
 
 // Outcomes of an attempt.

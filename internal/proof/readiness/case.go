@@ -51,6 +51,8 @@ type Case struct {
 	Specs []Selection `json:"specs"`
 	// Probe is the name of swdt's own test; "" if the case has specs.
 	Probe string `json:"probe"`
+	// Why is the reason why the case is proved in this way; "" if the specs need no reason.
+	Why string `json:"why"`
 	// Needs lists what the cluster must have, such as linux-node or domain.
 	Needs []string `json:"needs"`
 	// Impossible is the reason why no cluster can prove the case at present; "" if clusters can.

@@ -24,13 +24,13 @@ func (l List) Names() (all []string) {
 func (l List) WriteText(p *ui.Page) error {
 	header := []string{"CASE", "CATEGORY", "BY", "NEEDS", "PROVES"}
 	if p.Wide {
-		header = append(header, "CLASSIC", "FAULT OF THE CLASSIC CASE")
+		header = append(header, "WHY", "CLASSIC", "FAULT OF THE CLASSIC CASE")
 	}
 	var rows [][]string
 	for _, c := range l.Cases {
 		row := []string{c.ID, c.Category, c.by(), strings.Join(c.Needs, ","), c.Proves}
 		if p.Wide {
-			row = append(row, c.Classic.ID, c.Classic.Fault)
+			row = append(row, c.Why, c.Classic.ID, c.Classic.Fault)
 		}
 		rows = append(rows, row)
 	}

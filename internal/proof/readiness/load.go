@@ -65,6 +65,8 @@ func (c *Case) check() error {
 		return fmt.Errorf("case %s: proves is empty", c.ID)
 	case (len(c.Specs) == 0) == (c.Probe == ""):
 		return fmt.Errorf("case %s: write either specs or a probe", c.ID)
+	case c.Probe != "" && c.Why == "":
+		return fmt.Errorf("case %s: why is empty: write why specs do not prove the case", c.ID)
 	case c.Classic.ID == "" && len(c.Classic.Focus) > 0:
 		return fmt.Errorf("case %s: classic has no id", c.ID)
 	}

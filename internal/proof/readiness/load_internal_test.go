@@ -6,7 +6,7 @@ import (
 )
 
 func TestParseNamesEachProblem(t *testing.T) {
-	const good = "cases:\n- {id: a-b, category: node, proves: It works, probe: started}\n"
+	const good = "cases:\n- {id: a-b, category: node, proves: It works, probe: started, why: It is new}\n"
 	if all, err := parse([]byte(good)); err != nil || len(all) != 1 {
 		t.Fatalf("%v, %v", all, err)
 	}
@@ -14,6 +14,7 @@ func TestParseNamesEachProblem(t *testing.T) {
 		strings.Replace(good, "probe", "prob", 1):                           "prob",
 		strings.Replace(good, "a-b", "A_b", 1):                              "small letters",
 		strings.Replace(good, "node", "nodes", 1):                           "category",
+		strings.Replace(good, "It is new", `""`, 1):                         "why is empty",
 		strings.Replace(good, "It works", `""`, 1):                          "proves",
 		strings.Replace(good, ", probe: started", "", 1):                    "either specs or a probe",
 		strings.Replace(good, "started", "started, needs: [a-pony]", 1):     "a-pony",

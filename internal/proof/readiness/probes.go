@@ -14,9 +14,10 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/join/smoke"
+	"github.com/swdt-dev/swdt/internal/proof/ability"
 )
 
-// The probes of kubelets. The other probes are legs of package smoke.
+// The probes of kubelets. The other probes are legs of package smoke, and those of package ability.
 const (
 	probeNodeLogs       = "node-logs"
 	probeKubeletMetrics = "kubelet-metrics"
@@ -58,12 +59,12 @@ type unavailable struct{ why string }
 
 func (e *unavailable) Error() string { return e.why }
 
-// legsOf returns the legs of a smoke test that prove the probe; none for a probe of kubelets.
+// legsOf returns the legs of a smoke test that prove the probe; none for other probes.
 func legsOf(probe string) []string {
-	switch probe {
-	case probeNodeLogs, probeKubeletMetrics:
+	switch {
+	case probe == probeNodeLogs, probe == probeKubeletMetrics, slices.Contains(ability.Names(), probe):
 		return nil
-	case smoke.Started:
+	case probe == smoke.Started:
 		return []string{smoke.Scheduled, smoke.Started}
 	}
 	return []string{probe}
@@ -71,25 +72,36 @@ func legsOf(probe string) []string {
 
 // Probes returns the names of all probes.
 func Probes() []string {
-	return []string{smoke.Started, smoke.LogsAndExec, smoke.Resolves, smoke.ReachesLinux, smoke.ReachesService,
-		smoke.ReachedFromLinux, smoke.ReachesAPI, probeNodeLogs, probeKubeletMetrics}
+	return append([]string{smoke.Started, smoke.LogsAndExec, smoke.Resolves, smoke.ReachesLinux, smoke.ReachesService,
+		smoke.ReachedFromLinux, smoke.ReachesAPI, probeNodeLogs, probeKubeletMetrics}, ability.Names()...)
 }
 
 // probe runs the probes of the cases that are not decided yet.
 func (w *run) probe(ctx context.Context) error {
-	var pods []int
+	var pods, abilities []int
 	for i, c := range w.Cases {
 		switch {
 		case c.Probe == "" || w.report.Cases[i].Result == NotPossible || ctx.Err() != nil:
 		case len(legsOf(c.Probe)) > 0:
 			pods = append(pods, i)
+		case slices.Contains(ability.Names(), c.Probe):
+			abilities = append(abilities, i)
 		default:
 			w.Reporter.Step("%s", c.ID)
 			w.askKubelets(ctx, &w.report.Cases[i], c.Probe)
 			w.say(w.report.Cases[i])
 		}
 	}
-	if len(pods) == 0 {
+	err := w.smoke(ctx, pods)
+	if ctx.Err() != nil {
+		return err
+	}
+	return errors.Join(err, w.abilities(ctx, abilities))
+}
+
+// smoke runs the probes of these cases that are legs of a smoke test.
+func (w *run) smoke(ctx context.Context, cases []int) error {
+	if len(cases) == 0 {
 		return nil
 	}
 	w.Reporter.Step("run a pod on each Windows node")
@@ -98,11 +110,47 @@ func (w *run) probe(ctx context.Context) error {
 	if errors.As(err, &failed) {
 		err = nil // the report has the failures
 	}
-	for _, i := range pods {
+	for _, i := range cases {
 		w.report.Cases[i].takeLegs(report, legsOf(w.Cases[i].Probe), err)
 		w.say(w.report.Cases[i])
 	}
 	return err
+}
+
+// abilities runs the probes of these cases that package ability has.
+func (w *run) abilities(ctx context.Context, cases []int) error {
+	if len(cases) == 0 {
+		return nil
+	}
+	var names []string
+	for _, i := range cases {
+		names = append(names, w.Cases[i].Probe)
+	}
+	w.Reporter.Step("run %d probes on each Windows node", len(names))
+	results, err := w.Ability(ctx, names)
+	for _, i := range cases {
+		w.report.Cases[i].takeAbilities(results, w.Cases[i].Probe, err)
+		w.say(w.report.Cases[i])
+	}
+	return err
+}
+
+// takeAbilities derives the result of a case from those of its probe on all nodes. err is the error of the
+// whole run of probes.
+func (c *CaseResult) takeAbilities(results []ability.Result, probe string, err error) {
+	for _, r := range results {
+		if r.Probe == probe { // both packages use the same words for results
+			c.Nodes = append(c.Nodes, NodeResult{Name: r.Node, Build: r.Build, Result: r.Result, Message: r.Message,
+				Seconds: r.Seconds})
+		}
+	}
+	c.takeNodes()
+	if len(c.Nodes) == 0 {
+		c.Result, c.Message = NotRun, "the probe was not run"
+		if err != nil {
+			c.Message = err.Error()
+		}
+	}
 }
 
 // takeLegs derives the result of a case from legs of a smoke test on all nodes. err is the error of

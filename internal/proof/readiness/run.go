@@ -9,11 +9,15 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/join/smoke"
+	"github.com/swdt-dev/swdt/internal/proof/ability"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 // Disruptive is the label of specs that disturb nodes and the pods of others.
 const Disruptive = "Disruptive"
+
+// disturbs is the message of a case that Options.Disruptive would allow.
+const disturbs = "it disturbs a node and its pods; `swdt readiness run --disruptive` runs it"
 
 // Suite lists and runs the specs of e2e.test.
 type Suite interface {
@@ -31,6 +35,8 @@ type Options struct {
 	Suite Suite
 	// Smoke runs the pods of the probes, one on each Windows node.
 	Smoke func(ctx context.Context) (smoke.Report, error)
+	// Ability runs these probes of package ability on each Windows node.
+	Ability func(ctx context.Context, probes []string) ([]ability.Result, error)
 	// Kubelets answers the probes of kubelets; nil: the kubelets of the cluster.
 	Kubelets Kubelets
 	// Assume lists the needs that the cluster is assumed to have, whatever its facts show.
@@ -104,6 +110,9 @@ func (w *run) choose(ctx context.Context) error {
 			result.Result, result.Message = NotPossible, why
 			continue
 		}
+		if c.Probe == ability.Reboot && !w.Disruptive {
+			result.Result, result.Message = NotPossible, disturbs
+		}
 		if len(c.Specs) == 0 {
 			continue
 		}
@@ -116,8 +125,7 @@ func (w *run) choose(ctx context.Context) error {
 		case err != nil:
 			result.Message = err.Error()
 		case !w.Disruptive && slices.ContainsFunc(specs, func(s Spec) bool { return s.Has(Disruptive) }):
-			result.Result = NotPossible
-			result.Message = "it disturbs a node and its pods; `swdt readiness run --disruptive` runs it"
+			result.Result, result.Message = NotPossible, disturbs
 		default:
 			w.specs[c.ID] = specs
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/join/smoke"
+	"github.com/swdt-dev/swdt/internal/proof/ability"
 	"github.com/swdt-dev/swdt/internal/proof/readiness"
 )
 
@@ -340,6 +341,43 @@ func TestEveryProbeIsKnown(t *testing.T) {
 	}
 	if diff := cmp.Diff(readiness.Probes(), used, cmpopts.SortSlices(strings.Compare)); diff != "" {
 		t.Errorf("probes (-known +used):\n%s", diff)
+	}
+}
+
+// Probes of package ability run together, and their results are those of the cases. A reboot needs Disruptive.
+func TestProbesOfAbilities(t *testing.T) {
+	var asked []string
+	play := func(_ context.Context, probes []string) ([]ability.Result, error) {
+		asked = probes
+		return []ability.Result{{Node: "win", Probe: ability.CPULimit, Result: ability.Proved, Seconds: 2},
+			{Node: "win-2", Probe: ability.CPULimit, Result: ability.Failed, Message: "used 2 cores"},
+			{Node: "win", Probe: ability.SMBVolume, Result: ability.NotPossible, Message: "no driver"},
+			{Node: "win", Probe: ability.KubeletRestart, Result: ability.NotRun, Message: "no pod"}}, nil
+	}
+	all := []readiness.Case{byProbe("cpu", ability.CPULimit), byProbe("smb", ability.SMBVolume),
+		byProbe("kubelet", ability.KubeletRestart), byProbe("port", ability.NodePort), byProbe("boot", ability.Reboot)}
+	report, _ := readiness.Run(t.Context(), clusterOf(node("win", "windows")), readiness.Options{Cases: all, Ability: play})
+	want := map[string]string{
+		"cpu": "failed: win-2: used 2 cores", "smb": "notPossible: win: no driver", "kubelet": "notRun: win: no pod",
+		"port": "notRun: the probe was not run",
+		"boot": "notPossible: it disturbs a node and its pods; `swdt readiness run --disruptive` runs it",
+	}
+	if diff := cmp.Diff(want, results(report)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if slices.Contains(asked, ability.Reboot) || len(asked) != 4 {
+		t.Errorf("asked for %q", asked)
+	}
+	_, _ = readiness.Run(t.Context(), clusterOf(node("win", "windows")), readiness.Options{Cases: all, Ability: play,
+		Disruptive: true})
+	if !slices.Contains(asked, ability.Reboot) {
+		t.Errorf("asked for %q", asked)
+	}
+	broken := func(context.Context, []string) ([]ability.Result, error) { return nil, errors.New("no namespace") }
+	report, err := readiness.Run(t.Context(), clusterOf(node("win", "windows")), readiness.Options{Cases: all[:1],
+		Ability: broken})
+	if got := results(report)["cpu"]; err == nil || got != "notRun: no namespace" {
+		t.Errorf("%v: %s", err, got)
 	}
 }
 
