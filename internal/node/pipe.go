@@ -2,12 +2,7 @@ package node
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"net"
-	"os"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -15,12 +10,8 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 )
 
-const (
-	// pipeChunk is the most data in one message, in bytes.
-	pipeChunk = 32<<10 - 64
-	// pipeGoodbye is how long Close waits for the last written bytes to arrive.
-	pipeGoodbye = 2 * time.Second
-)
+// pipeGoodbye is how long Close waits for the last written bytes to arrive.
+const pipeGoodbye = 2 * time.Second
 
 // DialPipe connects to a named pipe of a container runtime on the node. The agent relays only
 // certain pipes (see package cri): for any other pipe DialPipe returns ErrPermission. If no process
@@ -33,98 +24,25 @@ func (n *Node) DialPipe(ctx context.Context, path string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The stream outlives ctx.
-	streaming, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	unhook := context.AfterFunc(ctx, cancel)
-	stream, err := connectPipe(streaming, client, path)
-	if !unhook() || err != nil {
-		cancel()
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("connect to pipe %s: %w", path, ctx.Err())
-		}
-		return nil, err // the agent's error names what was attempted
-	}
-	return &pipeConn{stream: stream, cancel: cancel, path: path}, nil
-}
-
-func connectPipe(ctx context.Context, client agentv1.NetworkClient, path string) (pipeStream, error) {
-	stream, err := client.Pipe(ctx)
+	stream, cancel, err := openRelay(ctx, "pipe "+path, client.Pipe, &agentv1.PipeRequest{Pipe: path})
 	if err != nil {
 		return nil, err
 	}
-	// An error of Send only means that the stream has ended; Recv returns the cause.
-	if err := stream.Send(&agentv1.PipeRequest{Pipe: path}); err != nil && err != io.EOF {
-		return nil, err
+	c := &pipeConn{stream: stream, path: path}
+	c.relay.cancel = cancel
+	c.relay.send = func(data []byte) error { return stream.Send(&agentv1.PipeRequest{Data: data}) }
+	c.relay.receive = func() ([]byte, error) {
+		reply, err := stream.Recv()
+		return reply.GetData(), err
 	}
-	if _, err := stream.Recv(); err != nil {
-		return nil, err
-	}
-	return stream, nil
+	return c, nil
 }
-
-// relays returns the client for pipes: on a further channel if an agent starts there, else on the
-// connection's first channel.
-func (n *Node) relays(ctx context.Context) (agentv1.NetworkClient, error) {
-	caller, err := n.second(ctx, func(l *link) *secondLink { return &l.relays })
-	if err != nil || caller == nil {
-		return n.Network, err
-	}
-	return agentv1.NewNetworkClient(caller), nil
-}
-
-type pipeStream = grpc.BidiStreamingClient[agentv1.PipeRequest, agentv1.PipeReply]
 
 // pipeConn is this machine's end of a relayed pipe.
 type pipeConn struct {
-	stream pipeStream
-	cancel context.CancelFunc
+	relay
+	stream grpc.BidiStreamingClient[agentv1.PipeRequest, agentv1.PipeReply]
 	path   string
-
-	closed  atomic.Bool
-	writing sync.Mutex
-	reading sync.Mutex
-	unread  []byte
-}
-
-func (c *pipeConn) Read(p []byte) (int, error) {
-	c.reading.Lock()
-	defer c.reading.Unlock()
-	for len(c.unread) == 0 {
-		if c.closed.Load() {
-			return 0, net.ErrClosed
-		}
-		reply, err := c.stream.Recv()
-		switch {
-		case err == nil:
-			c.unread = reply.GetData()
-		case c.closed.Load():
-			return 0, net.ErrClosed
-		default:
-			return 0, err
-		}
-	}
-	n := copy(p, c.unread)
-	c.unread = c.unread[n:]
-	return n, nil
-}
-
-func (c *pipeConn) Write(p []byte) (written int, err error) {
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	for written < len(p) {
-		if c.closed.Load() {
-			return written, net.ErrClosed
-		}
-		chunk := p[written:min(len(p), written+pipeChunk)]
-		switch err := c.stream.Send(&agentv1.PipeRequest{Data: chunk}); {
-		case err == io.EOF:
-			return written, io.ErrClosedPipe // Read returns the cause
-		case err != nil:
-			return written, err
-		}
-		written += len(chunk)
-	}
-	return written, nil
 }
 
 // Close ends both directions of the pipe. It first waits until the written bytes have arrived, at
@@ -151,12 +69,8 @@ func (c *pipeConn) Close() error {
 	}
 }
 
-func (c *pipeConn) LocalAddr() net.Addr  { return pipeAddr("swdt") }
+// RemoteAddr implements net.Conn.
 func (c *pipeConn) RemoteAddr() net.Addr { return pipeAddr(c.path) }
-
-func (c *pipeConn) SetDeadline(time.Time) error      { return os.ErrNoDeadline }
-func (c *pipeConn) SetReadDeadline(time.Time) error  { return os.ErrNoDeadline }
-func (c *pipeConn) SetWriteDeadline(time.Time) error { return os.ErrNoDeadline }
 
 type pipeAddr string
 

@@ -4,26 +4,21 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"net/netip"
-	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc"
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 	serverside "k8s.io/cri-streaming/pkg/streaming"
-	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
-	"k8s.io/utils/exec"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/inspect/hcs"
 	"github.com/swdt-dev/swdt/internal/node/command"
 	"github.com/swdt-dev/swdt/internal/node/criproxy/streaming"
+	"github.com/swdt-dev/swdt/internal/node/criproxy/streaming/streamingtest"
 )
 
 // streamer is a runtime with the streaming server of containerd and CRI-O.
@@ -44,49 +39,9 @@ func (s *streamer) Exec(_ context.Context, q *runtimev1.ExecRequest, _ ...grpc.C
 	return reply, err
 }
 
-// container runs commands: "copy" copies its stdin and reports its length on stderr, "size" prints two sizes of its
-// terminal, "exit" ends with code 7, and all others are missing.
-type container struct{ serverside.Runtime }
-
-func (container) Exec(_ context.Context, _ string, args []string, in io.Reader, out, errs io.WriteCloser, _ bool,
-	resize <-chan remotecommand.TerminalSize) error {
-	switch args[0] {
-	case "copy":
-		n, err := io.Copy(out, in)
-		if err == nil {
-			_, err = fmt.Fprintf(errs, "%d bytes", n)
-		}
-		return err
-	case "size":
-		for range 2 {
-			size := <-resize
-			if _, err := fmt.Fprintf(out, "%dx%d ", size.Width, size.Height); err != nil {
-				return err
-			}
-		}
-		return nil
-	case "exit":
-		return exec.CodeExitError{Err: errors.New("exit code 7"), Code: 7}
-	}
-	return errors.New("the system cannot find the file specified")
-}
-
 func startStreamer(t *testing.T) (*streamer, hcs.Inside) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := serverside.DefaultConfig
-	config.BaseURL = &url.URL{Scheme: "http", Host: listener.Addr().String()}
-	server, err := serverside.NewServer(config, container{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	web := &http.Server{Handler: server, ReadHeaderTimeout: time.Minute}
-	go func() { _ = web.Serve(listener) }()
-	t.Cleanup(func() { web.Close() })
-	s := &streamer{server: server}
+	s := &streamer{server: streamingtest.Start(t).Server}
 	return s, hcs.Inside{ID: "0123456789abcdef", Way: hcs.ByRuntime, Runtime: s,
 		Dial: func(_ context.Context, address netip.AddrPort) (streaming.Conn, error) {
 			conn, err := net.Dial("tcp", address.String())
@@ -138,7 +93,7 @@ func TestInteractThatIsRefused(t *testing.T) {
 	streams := command.Streams{Stdout: &out, Stderr: &errs}
 	_, err := in.Interact(t.Context(), []string{"nothing"}, nil, streams)
 	var refused *hcs.RefusedError
-	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "cannot find the file") {
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), streamingtest.Missing) {
 		t.Errorf("a missing program: %v", err)
 	}
 	// A hostile node names a place that is not its own.
