@@ -92,11 +92,11 @@ func (a *app) allDocuments() ([]config.Document, []config.ClusterDocument, error
 	if err := a.global.validate(); err != nil {
 		return nil, nil, err
 	}
-	sources, err := a.sources()
-	if err != nil && a.global.via.text != "" {
+	if a.choosesInCluster() {
 		nodes, err := a.documents()
 		return nodes, nil, err
 	}
+	sources, err := a.sources()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -101,7 +101,7 @@ func (o *globalOptions) addFlags(flags *pflag.FlagSet) {
 	flags.Var(&o.via, "via", "kubernetes: reach the nodes through their cluster, without SSH, also\n"+
 		"without a node file; with settings as in kubernetes,image=NAME,keep:\n"+
 		"kubeconfig=, context=, namespace=, image=, keep (the pod), shared (a\nnamespace of others)")
-	flags.BoolVar(&o.printRBAC, "print-rbac", false, "with --via kubernetes: print the role that it needs, and end")
+	flags.BoolVar(&o.printRBAC, "print-rbac", false, "print the role that the way through the cluster needs, and end")
 }
 
 func (o *globalOptions) validate() error {
@@ -170,10 +170,10 @@ func (a *app) documents() ([]config.Document, error) {
 	if err := a.global.validate(); err != nil {
 		return nil, err
 	}
-	sources, err := a.sources()
-	if err != nil && a.global.via.text != "" {
+	if a.choosesInCluster() {
 		return a.clusterDocuments()
 	}
+	sources, err := a.sources()
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ func (a *app) completeNodes(cmd *cobra.Command, args []string, toComplete string
 	} else if path == "cluster check" {
 		return a.completeWindowsNodes(cmd, toComplete), cobra.ShellCompDirectiveNoFileComp
 	}
-	if _, err := a.sources(); err != nil && a.global.via.text != "" {
+	if a.choosesInCluster() {
 		return a.completeClusterNodes(cmd, toComplete), cobra.ShellCompDirectiveNoFileComp
 	}
 	documents, err := a.documents()

@@ -66,7 +66,7 @@ With -i the command has your stdin, and with -t, or -it, your terminal, as in
 			}
 			switch {
 			case terminal:
-				files, err := a.terminal()
+				files, err := a.terminal("`swdt hcs exec CONTAINER -- CMD`")
 				if err != nil {
 					return err
 				}

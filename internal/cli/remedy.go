@@ -44,11 +44,23 @@ func (a *app) commandLine(node string, args []string) string {
 	if err != nil || command == a.root {
 		return a.shell().Join(line)
 	}
+	line = a.withSettings(line)
 	own := ownArguments(line)
 	if command.Annotations[usesNodes] == "" {
 		return a.shell().Join(slices.Insert(line, own, a.carriedCluster(command, line[:own])...))
 	}
 	return a.shell().Join(slices.Insert(line, own, a.carried(command, node, line[:own])...))
+}
+
+// withSettings adds the settings of --via of this invocation to those that the line names.
+func (a *app) withSettings(line []string) []string {
+	at := slices.Index(line[:ownArguments(line)], "--via")
+	if at < 0 || at+1 == len(line) || !strings.HasPrefix(line[at+1], viaKubernetes) {
+		return line
+	}
+	line = slices.Clone(line)
+	line[at+1] = a.global.via.with(line[at+1])
+	return line
 }
 
 // ownArguments counts the arguments before "--".

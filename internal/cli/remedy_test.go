@@ -197,6 +197,11 @@ func TestRemediesKeepTheInvocation(t *testing.T) {
 				"`kubectl get nodes --context=d --kubeconfig 'a b.conf' | wc`; `kubectl swdt version`"},
 		{name: "kubectl without a kubeconfig", node: "n1", loaded: 1, args: []string{"doctor"},
 			text: "`kubectl get nodes`", want: "`kubectl get nodes`"},
+		{name: "a setting of --via more", node: "n1",
+			args: []string{"status", "-n", "n1", "--via", "kubernetes,context=c,namespace=own,keep"},
+			text: "`swdt status --via kubernetes,shared`; `swdt status --via kubernetes,namespace=x --print-rbac`",
+			want: "`swdt status --via kubernetes,shared,context=c,namespace=own,keep -n n1`; " +
+				"`swdt status --via kubernetes,namespace=x,context=c,keep --print-rbac`"},
 		{name: "a name from a node", node: "n1", loaded: 2, args: []string{"doctor"},
 			text: remedy.Command("exec", "--", "netsh", "name=`a`; $(b)"),
 			want: "`swdt exec -n n1 -- netsh $'name=\\140a\\140; $(b)'`"},

@@ -86,7 +86,7 @@ type onTerminal func(context.Context, *node.Node, *agentv1.TerminalSize, command
 
 // runOnTerminal runs a program of one node on the user's terminal: the first that the node has.
 func (a *app) runOnTerminal(ctx context.Context, programs ...onTerminal) error {
-	terminal, err := a.terminal()
+	terminal, err := a.terminal("`swdt exec -- CMD` or `swdt powershell FILE`")
 	if err != nil {
 		return err
 	}
@@ -118,16 +118,16 @@ func (a *app) runOnTerminal(ctx context.Context, programs ...onTerminal) error {
 	return nil
 }
 
-// terminal returns the terminal at which the user sits.
-func (a *app) terminal() (console.Files, error) {
+// terminal returns the terminal at which the user sits. instead names the commands to use without one.
+func (a *app) terminal(instead string) (console.Files, error) {
 	in, isFile := a.streams.In.(*os.File)
 	out, isTerminal := a.streams.Out.(*ui.Terminal)
 	switch {
 	case a.global.readsStdin():
 		return console.Files{}, usagef("stdin has the node file already: name its file with --config")
 	case !isFile || !ui.IsTerminal(in) || !isTerminal:
-		return console.Files{}, usagef("stdin and stdout are no terminal, and a shell for a person needs one; use " +
-			"`swdt exec -- CMD` or `swdt powershell FILE`, without -t")
+		return console.Files{}, usagef("stdin and stdout are no terminal, and a shell for a person needs one; use %s, without -t",
+			instead)
 	}
 	return console.Files{In: in, Out: out.File()}, nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -113,16 +114,68 @@ func (f *viaFlag) apply(documents []config.Document) []config.Document {
 	return changed
 }
 
-// printRBAC prints the least role of --via kubernetes if that is all that the user wants.
+// with returns the value of --via that a proposed command names, with the settings of this invocation that the
+// proposed one does not set.
+func (f *viaFlag) with(proposed string) string {
+	if f.text == "" || proposed == "" {
+		return cmp.Or(proposed, f.text)
+	}
+	name := func(setting string) string {
+		name, _, _ := strings.Cut(setting, "=")
+		return name
+	}
+	settings := strings.Split(proposed, ",")
+	for _, own := range strings.Split(f.text, ",")[1:] {
+		if !slices.ContainsFunc(settings[1:], func(s string) bool { return name(s) == name(own) }) {
+			settings = append(settings, own)
+		}
+	}
+	return strings.Join(settings, ",")
+}
+
+// printRBAC prints the least role of the way through the cluster if that is all that the user wants. It contacts
+// nothing.
 func (a *app) printRBAC() error {
 	if !a.global.printRBAC {
 		return nil
 	}
-	if a.global.via.text == "" {
-		return usagef("--print-rbac prints the role for a way through the cluster: use it with --via %s", viaKubernetes)
+	namespaces, err := a.viaNamespaces()
+	if err != nil {
+		return err
 	}
-	_, err := fmt.Fprint(a.streams.Out, viapod.Manifest(a.global.via.settings.Namespace, a.global.selector != ""))
+	lists := a.global.selector != "" && a.choosesInCluster()
+	for i, namespace := range namespaces {
+		text := viapod.Manifest(namespace, lists)
+		if i > 0 {
+			text = "---\n" + text
+		}
+		_, printErr := fmt.Fprint(a.streams.Out, text)
+		err = errors.Join(err, printErr)
+	}
 	return errors.Join(err, &exitError{code: exitDone})
+}
+
+// viaNamespaces returns the namespaces of the pods: that of --via, or those that the node files name. "" is the
+// default.
+func (a *app) viaNamespaces() (namespaces []string, err error) {
+	if own := a.global.via.settings.Namespace; own != "" || a.choosesInCluster() {
+		return []string{own}, nil
+	}
+	documents, err := a.documents()
+	if err != nil {
+		return nil, err
+	}
+	for _, document := range documents {
+		if k := document.Node.Spec.Credentials.Kubernetes; k != nil {
+			namespaces = append(namespaces, k.Namespace)
+		}
+	}
+	if len(namespaces) == 0 {
+		return nil, usagef("--print-rbac prints the role for a way through the cluster, and these nodes are reached by SSH: "+
+			"use it with --via %s, or give a node spec.credentials.kubernetes", viaKubernetes)
+	}
+	slices.Sort(namespaces)
+	return slices.Compact(namespaces), nil
 }
 
 // needsSSH lists the commands that reach a machine by SSH alone: they work on machines that are not nodes

@@ -27,18 +27,20 @@ func (a *app) viaClusters() *node.Clusters {
 	return a.clusters
 }
 
-// clusterDocuments returns the nodes that --node and --selector choose if there is no node file. Names are
-// those of the cluster's Nodes, and contact nothing. For a selector the API server lists the Nodes.
+// clusterDocuments returns the nodes that --node and --selector choose in the cluster. Names are those of the
+// cluster's Nodes, and contact nothing. For a selector the API server lists the Nodes.
 func (a *app) clusterDocuments() ([]config.Document, error) {
-	names := slices.Clone(a.global.nodes) // without duplicates: a completion parses the flags twice
-	slices.Sort(names)
-	names = slices.Compact(names)
+	described, err := a.describedNodes()
+	if err != nil {
+		return nil, err
+	}
+	names := a.namesInCluster(described)
 	switch {
 	case a.global.selector == "" && len(names) == 0:
 		return nil, usagef("--via %s: name the nodes with -n, as `kubectl get nodes` lists them, or choose them by their "+
 			"labels, as in -l %s=windows, or name node files with -c", a.global.via.text, corev1.LabelOSStable)
 	case a.global.selector == "":
-		return config.OfNames(names, a.global.via.apply)
+		return config.OfNames(names, described, a.global.via.apply)
 	case a.completing():
 		return nil, usagef("-l asks the cluster, and a completion does not")
 	}
@@ -59,7 +61,7 @@ func (a *app) clusterDocuments() ([]config.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	return config.OfNames(chosen, a.global.via.apply)
+	return config.OfNames(chosen, described, a.global.via.apply)
 }
 
 // refusedList adds the exit code for an unreachable node to err if the API server cannot be reached, or does
@@ -158,7 +160,8 @@ func (a *app) noWindowsNode(others []string) error {
 		what += ", only nodes that do not run Windows: " + firstOf(others)
 	}
 	return &config.Error{Problems: []config.Problem{{Field: "--selector", What: what,
-		Remedy: "`kubectl get nodes --show-labels` lists the nodes with their labels"}}}
+		Remedy: "`kubectl get nodes --show-labels` lists the nodes with their labels" +
+			config.EmptyValues(a.global.selector)}}}
 }
 
 // mostNamed bounds the nodes that a message names.

@@ -257,6 +257,46 @@ func TestLabelsOfANodeFileStayThose(t *testing.T) {
 	}
 }
 
+// The file of the home folder is a default: it adds what it knows to the nodes that the cluster's labels choose, and
+// leaves their cluster alone.
+func TestTheHomeFileDescribesNodesOfTheCluster(t *testing.T) {
+	m := newMixed(t)
+	home := filepath.Join(os.Getenv("HOME"), ".config", "swdt")
+	text := "apiVersion: windows.k8s.io/v1alpha1\nkind: Node\nmetadata: {name: mine, labels: {pool: mine}}\n" +
+		"spec:\n  credentials: {kubernetes: {node: win-1, context: elsewhere, namespace: own}}\n" +
+		"  kubernetes: {provisioners: [{name: kubelet, sourceURL: kubelet.exe, destination: 'C:\\k\\kubelet.exe'}]}\n"
+	if err := errors.Join(os.MkdirAll(home, 0o700),
+		os.WriteFile(filepath.Join(home, "config.yaml"), []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ args, want string }{
+		{"-l pool=a", "node/mine\n"},
+		{"-l kubernetes.io/os=windows", "node/mine\nnode/win-2\nnode/win-10\n"},
+		{"-l pool=a -n mine", "node/mine\n"},
+		{"-n win-2", "node/win-2\n"},
+		{"-n win-1", "node/mine\n"},
+	} {
+		args := append([]string{"status", "-o", "name"}, strings.Fields(test.args)...)
+		code, stdout, stderr := m.swdt(args...)
+		if code != 0 || stdout != test.want {
+			t.Errorf("%s: exit code %d, %q, want %q\n%s", test.args, code, stdout, test.want, stderr)
+		}
+	}
+	if _, stdout, stderr := m.swdt("status", "-l", "pool=a"); !strings.Contains(stdout, "kubelet") {
+		t.Errorf("the component of the file is missing:\n%s%s", stdout, stderr)
+	}
+	// Without a choice, and with the file's own names, the file decides, and so does its cluster.
+	for _, args := range [][]string{nil, {"-n", "mine"}} {
+		code, _, stderr := m.swdt(append([]string{"status"}, args...)...)
+		if code != 2 || !strings.Contains(stderr, "elsewhere") {
+			t.Errorf("%v: exit code %d\n%s", args, code, stderr)
+		}
+	}
+	if code, _, stderr := m.swdt("status", "-l", "pool=="); code != 2 || !strings.Contains(stderr, "write pool=VALUE") {
+		t.Errorf("a label without a value: exit code %d\n%s", code, stderr)
+	}
+}
+
 // The attacker is the API server, or whoever may write Nodes. A name reaches neither the terminal nor the shell as
 // it is.
 func TestNamesOfAHostileCluster(t *testing.T) {

@@ -21,10 +21,16 @@ const Stdin = "-"
 // file. Because of it, swdt does not read a whole binary that the user named by mistake.
 const maxSize = 1 << 20
 
+// hereSource is the node file of the working folder.
+const hereSource = "swdt.yaml"
+
+// IsHere reports whether a source of DefaultSource is that of the working folder.
+func IsHere(source string) bool { return source == hereSource }
+
 // DefaultSource returns the node file that is used if the user names none: swdt.yaml
 // in the working folder, else ~/.config/swdt/config.yaml. The error is an *Error.
 func DefaultSource() (string, error) {
-	candidates := []string{"swdt.yaml"}
+	candidates := []string{hereSource}
 	if home, err := localfile.Home(); err == nil {
 		candidates = append(candidates, filepath.Join(home, ".config", "swdt", "config.yaml"))
 	}

@@ -6,11 +6,15 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 )
 
-// OfNames returns documents for nodes without a node file, by the names of their Nodes. complete sets how
-// they are reached. The error is an *Error.
-func OfNames(names []string, complete func([]Document) []Document) ([]Document, error) {
+// OfNames returns documents for nodes by the names of their Nodes: those of known, and new ones for the others.
+// complete sets how they are reached. The error is an *Error.
+func OfNames(names []string, known map[string]Document, complete func([]Document) []Document) ([]Document, error) {
 	var documents []Document
 	for _, name := range names {
+		if d, ok := known[name]; ok {
+			documents = append(documents, d)
+			continue
+		}
 		d := Document{File: Stdin}
 		d.Node.APIVersion, d.Node.Kind = v1alpha1.APIVersion, v1alpha1.Kind
 		d.Node.Metadata.Name = name

@@ -27,7 +27,7 @@ func Select(documents []Document, names []string, selector string) ([]Document, 
 	if len(selected) == 0 {
 		return nil, &Error{[]Problem{{
 			Field: "--selector", What: fmt.Sprintf("no node has the labels %q", selector),
-			Remedy: "there are: " + labelled(documents),
+			Remedy: "there are: " + labelled(documents) + EmptyValues(selector),
 		}}}
 	}
 	return selected, nil
@@ -50,6 +50,18 @@ func unknownNames(documents []Document, names []string) (problems []Problem) {
 			Remedy: remedy})
 	}
 	return problems
+}
+
+// EmptyValues returns the part of a remedy for a selector that chose no node and has terms such as k= or k==, which
+// mean the label k without a value. It returns "" if the selector has no such term.
+func EmptyValues(selector string) string {
+	text := ""
+	for term := range strings.SplitSeq(selector, ",") {
+		if key := strings.TrimRight(strings.TrimSpace(term), "=!"); key != "" && strings.HasSuffix(strings.TrimSpace(term), "=") {
+			text += fmt.Sprintf("; %s means an empty value: write %s=VALUE, or %s for any value", strings.TrimSpace(term), key, key)
+		}
+	}
+	return text
 }
 
 // requirement is one term of a selector.
