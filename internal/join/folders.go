@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/format/access"
@@ -118,40 +120,61 @@ type folderDifferences struct {
 	changeable []string // existing folders that ordinary accounts can change
 }
 
+// compare looks at all folders at the same time: one after the other, they would take longer than all
+// other comparisons of a join.
 func (s *folders) compare(ctx context.Context, n *node.Node) (f folderDifferences, err error) {
-	for _, path := range s.wanted() {
-		info, err := n.Files.Stat(ctx, &agentv1.StatRequest{Path: path})
+	wanted, secret := s.wanted(), s.secret()
+	seen, restricted := make([]folderState, len(wanted)), make([]bool, len(secret))
+	group, all := errgroup.WithContext(ctx)
+	for i, path := range wanted {
+		group.Go(func() (err error) {
+			seen[i], err = lookAtFolder(all, n, path)
+			return err
+		})
+	}
+	for i, path := range secret {
+		group.Go(func() (err error) {
+			restricted[i], err = smallfile.Restricted(all, n, path)
+			if errors.Is(err, fault.ErrNotExist) {
+				return nil
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return f, err
+	}
+	for i, path := range wanted {
 		switch {
-		case errors.Is(err, fault.ErrNotExist):
+		case !seen[i].exists:
 			f.missing = append(f.missing, path)
-			continue
-		case err != nil:
-			return f, fmt.Errorf("look at %s: %w", path, err)
-		case !info.GetFolder() && !info.GetLink():
-			return f, fmt.Errorf("%s is a file and must be a folder: move it away", path)
-		}
-		by, err := changers(ctx, n, path)
-		if err != nil {
-			return f, err
-		}
-		if len(by) > 0 && !containsFold(s.secret(), path) {
+		case seen[i].changeable && !containsFold(secret, path):
 			f.changeable = append(f.changeable, path)
 		}
 	}
-	for _, path := range s.secret() {
-		if containsFold(f.missing, path) {
-			f.readable = append(f.readable, path)
-			continue
-		}
-		restricted, err := smallfile.Restricted(ctx, n, path)
-		if err != nil {
-			return f, err
-		}
-		if !restricted {
+	for i, path := range secret {
+		if !restricted[i] {
 			f.readable = append(f.readable, path)
 		}
 	}
 	return f, nil
+}
+
+// folderState is the present state of a folder.
+type folderState struct{ exists, changeable bool }
+
+func lookAtFolder(ctx context.Context, n *node.Node, path string) (folderState, error) {
+	info, err := n.Files.Stat(ctx, &agentv1.StatRequest{Path: path})
+	switch {
+	case errors.Is(err, fault.ErrNotExist):
+		return folderState{}, nil
+	case err != nil:
+		return folderState{}, fmt.Errorf("look at %s: %w", path, err)
+	case !info.GetFolder() && !info.GetLink():
+		return folderState{}, fmt.Errorf("%s is a file and must be a folder: move it away", path)
+	}
+	by, err := changers(ctx, n, path)
+	return folderState{exists: true, changeable: len(by) > 0}, err
 }
 
 // changers returns the ordinary accounts that may change a file, or the content of a folder.
