@@ -185,6 +185,7 @@ type netpolRunOptions struct {
 	images  clusterCheckOptions
 	settle  time.Duration
 	attempt time.Duration
+	hosts   bool
 	out     string
 }
 
@@ -201,6 +202,10 @@ long the policies took to bind is measured. Without files, it runs the standard 
 with files, one case with all their policies and pods that match their selectors. The
 policies are made in namespaces of their own and affect no other pods.
 
+With --hosts, the nodes are in the table too: a pod and its own node must always reach
+each other. For other traffic from and to nodes, the meaning of policies is undefined,
+so it is measured and not judged.
+
 The exit code is 5 if a cell differs, and 1 if the table could not be measured.
 
 All objects are in namespaces that are removed at the end, also after Ctrl-C; the next
@@ -210,6 +215,7 @@ the default is ` + smoke.DefaultImage + `.`,
 		Example: examples(
 			"netpol run", "the standard cases",
 			"netpol run --case port-range,ip-block --pods 20", "two of them, with more pods",
+			"netpol run --hosts --case deny-both", "with the nodes themselves",
 			"netpol run policy.yaml --out netpol.html", "your own policies, as a page",
 			"netpol run --image mirror.example.com/agnhost:2.63.0", "without the internet",
 		),
@@ -224,6 +230,7 @@ the default is ` + smoke.DefaultImage + `.`,
 	flags.StringVar(&o.images.image, "image", "", "`image` of the pods (default agnhost)")
 	flags.StringVar(&o.images.linuxImage, "linux-image", "", "`image` of the pods on Linux (default that of --image)")
 	flags.DurationVar(&o.images.wait, "wait", smoke.DefaultWait, "how long the start of each pod may take")
+	flags.BoolVar(&o.hosts, "hosts", false, "add the nodes themselves, by pods in their network")
 	flags.DurationVar(&o.settle, "settle", netpol.DefaultSettle, "how long policies may take to bind")
 	flags.DurationVar(&o.attempt, "probe-timeout", netpol.DefaultProbeTimeout,
 		"how long an attempt to reach a port may take")
@@ -234,7 +241,7 @@ the default is ` + smoke.DefaultImage + `.`,
 
 // complete checks the arguments and flags without contacting anything.
 func (o *netpolRunOptions) complete(cmd *cobra.Command, a *app) (netpol.Options, error) {
-	options := netpol.Options{Settle: o.settle, ProbeTimeout: o.attempt}
+	options := netpol.Options{Settle: o.settle, ProbeTimeout: o.attempt, Nodes: o.hosts}
 	pods, err := o.images.complete(a)
 	if err != nil {
 		return options, err

@@ -52,9 +52,15 @@ type world struct {
 	made      map[string]int // routed when a policy was made, by NAMESPACE/NAME
 	bindAfter int            // the number of rounds after which a policy binds
 	// wrong decides on cells against the policies, while there are any. Pods have the names of the model.
-	wrong func(from, to, port string) (passes, decided bool)
-	short map[string]string // names of the model, by NAMESPACE/POD of the cluster
-	alter func(line []byte) []byte
+	wrong   func(from, to, port string) (passes, decided bool)
+	looked  func() // is called once, when all pods run
+	once    sync.Once
+	shields bool // nodes have a firewall
+	strict  bool // connections for which policies are undefined do not pass
+	// firewall has the addresses of nodes that reject all connections.
+	firewall []netip.Addr
+	short    map[string]string // names of the model, by NAMESPACE/POD of the cluster
+	alter    func(line []byte) []byte
 }
 
 func node(name, system string) *corev1.Node {
@@ -113,7 +119,11 @@ func (w *world) create(action clienttesting.Action) (bool, runtime.Object, error
 		o.UID, o.CreationTimestamp = types.UID("uid-of-"+o.Name), metav1.Now()
 		o.Labels[corev1.LabelMetadataName] = o.Name
 	case *corev1.Pod:
-		w.addresses[o.Namespace+"/"+o.Name] = netip.AddrFrom4([4]byte{127, w.network, 0, byte(len(w.addresses) + 1)})
+		address := netip.AddrFrom4([4]byte{127, w.network, 0, byte(len(w.addresses) + 1)})
+		w.addresses[o.Namespace+"/"+o.Name] = address
+		if o.Spec.HostNetwork && w.shields {
+			w.firewall = append(w.firewall, address)
+		}
 	case *networkingv1.NetworkPolicy:
 		w.made[o.Namespace+"/"+o.Name] = w.routed
 	}
@@ -128,14 +138,19 @@ func (w *world) play(action clienttesting.Action) (bool, runtime.Object, error) 
 		return true, nil, err
 	}
 	p := live.(*corev1.Pod).DeepCopy()
-	terms := p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p.Spec.NodeName = terms[0].MatchFields[0].Values[0]
+	p.Spec.NodeName = nodeOf(*p)
 	p.Status.PodIP = w.addresses[p.Namespace+"/"+p.Name].String()
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
 	return true, p, nil
+}
+
+// nodeOf returns the node of a pod, by its affinity.
+func nodeOf(p corev1.Pod) string {
+	terms := p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	return terms[0].MatchFields[0].Values[0]
 }
 
 // Stream runs the real command, with the pod's folder in place of /swdt, and filters its input.
@@ -244,15 +259,16 @@ func (w *world) route(pod cluster.Pod, targets []netprobe.Target) error {
 	for i := range targets {
 		t := &targets[i]
 		to := pods[netip.MustParseAddr(t.Address)]
-		passes := set.Decide(policy.Connection{From: pods[own], To: to, Port: t.Number,
-			Protocol: corev1.Protocol(t.Protocol)}).Allowed()
+		verdict := set.Decide(policy.Connection{From: pods[own], To: to, Port: t.Number,
+			Protocol: corev1.Protocol(t.Protocol)})
+		passes := verdict.Allowed() || verdict.Undefined() && !w.strict
 		if w.wrong != nil && any {
 			port := fmt.Sprintf("%s/%d", t.Protocol, t.Number)
 			if decision, ok := w.wrong(w.short[pod.Namespace+"/"+pod.Name], t.Name, port); ok {
 				passes = decision
 			}
 		}
-		if !passes {
+		if !passes || slices.Contains(w.firewall, to.Address) {
 			t.Address = w.hole().String()
 		}
 	}
@@ -271,6 +287,9 @@ func (w *world) policies() (*policy.Set, bool, error) {
 		return w.routed-w.made[p.Namespace+"/"+p.Name] <= w.bindAfter
 	})
 	w.mu.Unlock()
+	if w.looked != nil {
+		w.once.Do(w.looked)
+	}
 	set, err := policy.New(bound)
 	return set, len(bound) > 0, err
 }
@@ -289,7 +308,7 @@ func (w *world) pods() (map[netip.Addr]policy.Pod, error) {
 		}
 		w.mu.Lock()
 		end := policy.Pod{Namespace: p.Namespace, Name: p.Name, Labels: p.Labels, NamespaceLabels: n.Labels,
-			Address: w.addresses[p.Namespace+"/"+p.Name]}
+			Address: w.addresses[p.Namespace+"/"+p.Name], Host: p.Spec.HostNetwork, Node: nodeOf(p)}
 		w.mu.Unlock()
 		for _, c := range p.Spec.Containers[0].Ports {
 			end.Ports = append(end.Ports, policy.Port{Name: c.Name, Number: c.ContainerPort, Protocol: c.Protocol})

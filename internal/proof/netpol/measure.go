@@ -18,6 +18,26 @@ const (
 	pollInterval = 100 * time.Millisecond
 )
 
+// wish is the wanted result of a cell.
+type wish int
+
+const (
+	deny     wish = iota
+	allow         // the cell must pass
+	whatever      // both is right, since the meaning of policies is undefined
+)
+
+// wishOf returns what the policies wish of a cell.
+func wishOf(c cell) wish {
+	switch {
+	case c.verdict.Undefined():
+		return whatever
+	case c.verdict.Allowed():
+		return allow
+	}
+	return deny
+}
+
 // state holds the last result of a cell.
 type state struct {
 	netprobe.Result
@@ -26,13 +46,13 @@ type state struct {
 }
 
 // take adds the result of an attempt to the state.
-func (s *state) take(r netprobe.Result, allowed bool, begun time.Time) {
+func (s *state) take(r netprobe.Result, wanted wish, begun time.Time) {
 	right := r.Outcome == netprobe.Connected
 	switch r.Outcome {
 	case netprobe.Timeout, netprobe.Refused, netprobe.Unreachable:
-		right = !allowed
+		right = wanted != allow
 	case netprobe.Connected:
-		right = allowed
+		right = wanted != deny
 	}
 	if right && !s.right {
 		s.since = begun
@@ -43,12 +63,12 @@ func (s *state) take(r netprobe.Result, allowed bool, begun time.Time) {
 // settle makes attempts until all cells are as expected, or for w.Settle. The last attempt of each cell has
 // the full timeout. bound is the time from begin until all cells were as expected for good; it is only
 // valid if all of them are.
-func (w *run) settle(ctx context.Context, all []cell, allowed []bool, begin time.Time) (states []state,
+func (w *run) settle(ctx context.Context, all []cell, wanted []wish, begin time.Time) (states []state,
 	bound time.Duration, err error) {
 	states = make([]state, len(all))
 	until := begin.Add(w.Settle)
-	poll := func(cells []int) error { return w.poll(ctx, all, cells, allowed, states, until) }
-	verify := func(cells []int) error { return w.attempt(ctx, all, cells, allowed, states, w.ProbeTimeout) }
+	poll := func(cells []int) error { return w.poll(ctx, all, cells, wanted, states, until) }
+	verify := func(cells []int) error { return w.attempt(ctx, all, cells, wanted, states, w.ProbeTimeout) }
 	for {
 		if err := w.eachPod(ctx, all, poll); err != nil {
 			return states, 0, err
@@ -88,14 +108,14 @@ func (w *run) eachPod(ctx context.Context, all []cell, f func(cells []int) error
 }
 
 // poll makes attempts for the cells of a source that are not as expected, until all are, or until a time.
-func (w *run) poll(ctx context.Context, all []cell, cells []int, allowed []bool, states []state,
+func (w *run) poll(ctx context.Context, all []cell, cells []int, wanted []wish, states []state,
 	until time.Time) error {
 	for {
 		pending := slices.DeleteFunc(slices.Clone(cells), func(i int) bool { return states[i].right })
 		if len(pending) == 0 || !time.Now().Before(until) {
 			return nil
 		}
-		if err := w.attempt(ctx, all, pending, allowed, states, min(pollTimeout, w.ProbeTimeout)); err != nil {
+		if err := w.attempt(ctx, all, pending, wanted, states, min(pollTimeout, w.ProbeTimeout)); err != nil {
 			return err
 		}
 		if err := wait.For(ctx, pollInterval); err != nil {
@@ -105,7 +125,7 @@ func (w *run) poll(ctx context.Context, all []cell, cells []int, allowed []bool,
 }
 
 // attempt makes one attempt for each of the cells of a source.
-func (w *run) attempt(ctx context.Context, all []cell, cells []int, allowed []bool, states []state,
+func (w *run) attempt(ctx context.Context, all []cell, cells []int, wanted []wish, states []state,
 	timeout time.Duration) error {
 	from := all[cells[0]].from
 	for part := range slices.Chunk(cells, netprobe.MaxTargets) {
@@ -121,7 +141,7 @@ func (w *run) attempt(ctx context.Context, all []cell, cells []int, allowed []bo
 			return err
 		}
 		for i, at := range part {
-			states[at].take(results[i], allowed[at], begun)
+			states[at].take(results[i], wanted[at], begun)
 		}
 	}
 	return nil

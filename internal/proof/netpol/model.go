@@ -33,6 +33,7 @@ type Namespace struct {
 	Name   string
 	Labels map[string]string
 	Real   string // its name in the cluster; "" if there is no cluster
+	Host   bool   // its pods use the network of their nodes
 }
 
 // Pod is a pod of a model.
@@ -43,6 +44,8 @@ type Pod struct {
 	Node      string // "" if there is no cluster
 	System    string // of the node: linux or windows
 	Address   netip.Addr
+	// Host reports whether the pod uses the network of its node, so that it stands for the node.
+	Host bool
 }
 
 // Name returns the pod's name in tables.
@@ -118,7 +121,7 @@ func (m Model) ends() []policy.Pod {
 	for i, p := range m.Pods {
 		n, _ := m.namespace(p.Namespace)
 		all[i] = policy.Pod{Namespace: n.Name, Name: p.Short, Labels: p.Labels, NamespaceLabels: n.Labels,
-			Address: p.Address}
+			Address: p.Address, Node: p.Node, Host: p.Host}
 		if n.Real != "" {
 			all[i].Namespace = n.Real
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/join/smoke"
 	"github.com/swdt-dev/swdt/internal/proof/leftover"
+	"github.com/swdt-dev/swdt/internal/proof/netprobe"
 	"github.com/swdt-dev/swdt/internal/proof/probebin"
 	"github.com/swdt-dev/swdt/internal/proof/probepod"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -35,6 +36,8 @@ const (
 type Options struct {
 	Model Model
 	Cases []Case
+	// Nodes adds the nodes themselves to the table, by pods that use their network.
+	Nodes bool
 	// Image is the image of the pods on Windows, LinuxImage that of the others. Empty: smoke.DefaultImage.
 	Image, LinuxImage string
 	// Wait bounds the start of each pod, Settle the time until a policy binds, ProbeTimeout an attempt.
@@ -80,7 +83,15 @@ type run struct {
 	model    Model // with the namespaces, nodes and addresses of the cluster
 	sessions []*probepod.Session
 	absent   map[[2]int]bool // pod and port that its system does not have
+	nodes    map[string]cluster.Node
+	// closed has the cells to nodes that are blocked without policies, such as by the firewall of the node.
+	closed map[place]bool
+	// notes say which nodes are not in the table although Options.Nodes is set, and why.
+	notes []string
 }
+
+// place is the place of a cell in the tables: indexes of pods and of the port.
+type place struct{ from, to, port int }
 
 // Run makes the pods, measures the table without policies and then that of each case, and removes all that
 // it has made, also if it fails or ctx ends. It also removes the namespaces of runs that were killed. The
@@ -93,7 +104,8 @@ func Run(ctx context.Context, c *cluster.Cluster, o Options) (report Report, err
 	if o, err = o.completed(c); err != nil {
 		return report, err
 	}
-	w := &run{Options: o, c: c, r: o.Reporter(""), absent: map[[2]int]bool{}}
+	w := &run{Options: o, c: c, r: o.Reporter(""), absent: map[[2]int]bool{}, nodes: map[string]cluster.Node{},
+		closed: map[place]bool{}}
 	defer ui.Done(w.r)
 	defer interrupt.AllowTime(ctx, leftover.Limit+5*time.Second)()
 	report.Leftovers = append(report.Leftovers, o.Records.Tidy(ctx, c, w.r)...)
@@ -110,7 +122,7 @@ func Run(ctx context.Context, c *cluster.Cluster, o Options) (report Report, err
 		_, failed := record.End(ctx, c)
 		err = errors.Join(err, failed)
 	}()
-	w.model = o.Model.placed(nodes, record.Labels())
+	w.model = w.placed(nodes, record.Labels())
 	probing, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the probes before the namespaces are removed
 	err = w.measure(probing, nodes, &report)
@@ -127,7 +139,7 @@ func (w *run) measure(ctx context.Context, nodes []cluster.Node, report *Report)
 	if err := w.makeNamespaces(ctx); err != nil {
 		return err
 	}
-	err := w.startPods(ctx, nodes)
+	err := w.startPods(ctx)
 	report.Pods, report.Unsupported = w.podReports(), w.unsupported()
 	if err != nil {
 		return err
@@ -145,7 +157,7 @@ func (w *run) measure(ctx context.Context, nodes []cluster.Node, report *Report)
 }
 
 // startPods makes the pods, starts the probes in them and their servers.
-func (w *run) startPods(ctx context.Context, nodes []cluster.Node) error {
+func (w *run) startPods(ctx context.Context) error {
 	w.sessions = make([]*probepod.Session, len(w.model.Pods))
 	served := make([][]int, len(w.model.Pods))
 	places := make(chan struct{}, starts)
@@ -154,7 +166,7 @@ func (w *run) startPods(ctx context.Context, nodes []cluster.Node) error {
 	var running sync.WaitGroup
 	for i := range w.model.Pods {
 		running.Go(func() {
-			absent, err := w.startPod(ctx, starting, i, nodes[i%len(nodes)], places)
+			absent, err := w.startPod(ctx, starting, i, w.nodes[w.model.Pods[i].Node], places)
 			if served[i] = absent; err != nil {
 				cancel(err) // one pod that does not start is enough
 			}
@@ -226,7 +238,7 @@ func (w *run) serve(ctx context.Context, i int) (absent []int, err error) {
 	}
 	for at, s := range states {
 		switch {
-		case s.Unsupported:
+		case s.Unsupported, p.Host && s.Error != "": // a program of the node may have the port
 			absent = append(absent, at)
 		case s.Error != "":
 			return nil, fmt.Errorf("pod %s cannot serve %s: %s", p.Name(), w.model.Ports[at], s.Error)
@@ -237,10 +249,14 @@ func (w *run) serve(ctx context.Context, i int) (absent []int, err error) {
 
 // unsupported returns the protocols that a pod does not have.
 func (w *run) unsupported() []string {
-	all := []string{}
+	all := slices.Clone(w.notes)
 	for i, p := range w.model.Pods {
 		for at, port := range w.model.Ports {
-			if w.absent[[2]int{i, at}] {
+			switch {
+			case !w.absent[[2]int{i, at}]:
+			case p.Host:
+				all = append(all, fmt.Sprintf("%s on node %s", port, p.Node))
+			default:
 				all = append(all, fmt.Sprintf("%s on %s", port.Protocol, cmp.Or(p.System, "?")))
 			}
 		}
@@ -265,18 +281,24 @@ func (w *run) measureCase(ctx context.Context, c Case) (CaseReport, error) {
 	measured := slices.DeleteFunc(slices.Clone(all), func(c cell) bool {
 		return w.absent[[2]int{c.from, c.port}] || w.absent[[2]int{c.to, c.port}]
 	})
-	allowed, open := make([]bool, len(measured)), slices.Repeat([]bool{true}, len(measured))
+	wanted, open := make([]wish, len(measured)), slices.Repeat([]wish{allow}, len(measured))
 	for i, cell := range measured {
-		allowed[i] = cell.verdict.Allowed()
+		wanted[i] = wishOf(cell)
+		if w.isUnjudged(cell, c.Name == Before) {
+			wanted[i], open[i] = whatever, whatever
+		}
 	}
 	if err := w.apply(ctx, policies); err != nil {
 		return report, errors.Join(err, w.withdraw(ctx, policies))
 	}
-	states, bound, err := w.settle(ctx, measured, allowed, time.Now())
+	states, bound, err := w.settle(ctx, measured, wanted, time.Now())
 	if err != nil {
 		return report, err
 	}
-	report = report.withStates(w.model, all, measured, states, bound)
+	report = report.withStates(w.model, all, measured, wanted, states, bound)
+	if c.Name == Before {
+		w.close(measured, states)
+	}
 	if len(policies) == 0 {
 		return report, nil
 	}
@@ -291,12 +313,27 @@ func (w *run) measureCase(ctx context.Context, c Case) (CaseReport, error) {
 	return report, err
 }
 
+// isUnjudged reports whether a cell is right whatever its result is, since it leads to a node that may reject the
+// connection by itself: in the first table, and later if it did.
+func (w *run) isUnjudged(c cell, first bool) bool {
+	return w.model.Pods[c.to].Host && (first || w.closed[place{c.from, c.to, c.port}])
+}
+
+// close notes the cells to nodes that do not pass without policies.
+func (w *run) close(measured []cell, states []state) {
+	for i, c := range measured {
+		if w.model.Pods[c.to].Host && states[i].Outcome != netprobe.Connected {
+			w.closed[place{c.from, c.to, c.port}] = true
+		}
+	}
+}
+
 // podReports returns the pods with their places.
 func (w *run) podReports() []PodReport {
 	all := []PodReport{}
 	for _, p := range w.model.Pods {
 		n, _ := w.model.namespace(p.Namespace)
-		r := PodReport{Name: p.Name(), Namespace: n.Real, Node: p.Node, System: p.System}
+		r := PodReport{Name: p.Name(), Namespace: n.Real, Node: p.Node, System: p.System, Host: p.Host}
 		if p.Address.IsValid() {
 			r.Address = p.Address.String()
 		}

@@ -28,6 +28,8 @@ const (
 	privileged, portSysctl = 1024, "net.ipv4.ip_unprivileged_port_start"
 	// prefix begins the name of each namespace that a run makes.
 	prefix = "swdt-netpol-"
+	// maxNodeName is the length of a node's name up to which it is the name of its pod.
+	maxNodeName = 60
 )
 
 // NoNodeError reports that no node can run the pods.
@@ -84,6 +86,18 @@ func systemOf(n cluster.Node) string { return n.Labels[corev1.LabelOSStable] }
 // processorOf returns a node's processor, such as amd64, by its label.
 func processorOf(n cluster.Node) string { return cmp.Or(n.Labels[corev1.LabelArchStable], "amd64") }
 
+// placed returns the model with names of new namespaces, a node for each pod and, if they are wanted, the nodes.
+func (w *run) placed(nodes []cluster.Node, labels map[string]string) Model {
+	for _, n := range nodes {
+		w.nodes[n.Name] = n
+	}
+	m := w.Model.placed(nodes, labels)
+	if w.Options.Nodes {
+		m, w.notes = m.withNodes(nodes, labels)
+	}
+	return m
+}
+
 // placed returns the model with names of new namespaces and a node for each pod.
 func (m Model) placed(nodes []cluster.Node, labels map[string]string) Model {
 	random := make([]byte, 4)
@@ -92,8 +106,9 @@ func (m Model) placed(nodes []cluster.Node, labels map[string]string) Model {
 	for i := range m.Namespaces {
 		n := &m.Namespaces[i]
 		n.Real = fmt.Sprintf("%s%s-%d", prefix, hex.EncodeToString(random), i+1)
-		n.Labels = maps.Clone(n.Labels)
-		maps.Copy(n.Labels, labels)
+		all := maps.Clone(labels)
+		maps.Copy(all, n.Labels)
+		n.Labels = all
 		n.Labels[metadataName] = n.Real
 		n.Labels["pod-security.kubernetes.io/enforce"] = "restricted"
 	}
@@ -102,6 +117,42 @@ func (m Model) placed(nodes []cluster.Node, labels map[string]string) Model {
 		m.Pods[i].Node, m.Pods[i].System = node.Name, systemOf(node)
 	}
 	return m
+}
+
+// withNodes returns the model with a pod for each node, which uses the network of the node, in a namespace of their
+// own, for which there are no policies. The notes say which nodes are left out.
+func (m Model) withNodes(nodes []cluster.Node, labels map[string]string) (Model, []string) {
+	name := "node"
+	for _, taken := m.namespace(name); taken; _, taken = m.namespace(name) {
+		name += "-"
+	}
+	hosts := Model{Namespaces: []Namespace{{Name: name, Host: true}}}.placed(nodes, labels).Namespaces[0]
+	hosts.Labels["pod-security.kubernetes.io/enforce"] = "privileged"
+	m.Namespaces = append(m.Namespaces, hosts)
+	notes := []string{}
+	for i, n := range nodes {
+		if systemOf(n) == windows && strings.HasPrefix(n.Runtime, "containerd://1.6.") {
+			notes = append(notes, "node "+n.Name+" (a HostProcess container has no volumes with containerd 1.6)")
+			continue
+		}
+		short := n.Name
+		if len(short) > maxNodeName {
+			short = fmt.Sprintf("node-%d", i+1)
+		}
+		m.Pods = append(m.Pods, Pod{Namespace: name, Short: short, Node: n.Name, System: systemOf(n), Host: true})
+	}
+	return m, notes
+}
+
+// useNetworkOfNode lets a pod use the network of its node.
+func useNetworkOfNode(pod *corev1.Pod, system string) {
+	pod.Spec.HostNetwork = true
+	if system != windows {
+		return
+	}
+	yes, user := true, `NT AUTHORITY\LOCAL SERVICE` // the one of Windows' accounts with the fewest rights
+	options := &corev1.WindowsSecurityContextOptions{HostProcess: &yes, RunAsUserName: &user}
+	pod.Spec.SecurityContext.WindowsOptions = options
 }
 
 // makeNamespaces makes the namespaces with their ServiceAccounts.
@@ -142,6 +193,11 @@ func (w *run) object(p Pod, node cluster.Node) *corev1.Pod {
 	pod := smoke.NewPod(n.Real, p.Short, image, node, "pause")
 	pod.Labels = maps.Clone(p.Labels) // and no others, since policies select by them
 	container := &pod.Spec.Containers[0]
+	probepod.Mount(pod, p.System)
+	if p.Host {
+		useNetworkOfNode(pod, p.System)
+		return pod // without ports, which would keep it off a node that has one of them in use
+	}
 	for _, port := range w.model.Ports {
 		container.Ports = append(container.Ports, corev1.ContainerPort{Name: port.Name, ContainerPort: port.Number,
 			Protocol: port.Protocol})
@@ -149,7 +205,6 @@ func (w *run) object(p Pod, node cluster.Node) *corev1.Pod {
 			pod.Spec.SecurityContext.Sysctls = []corev1.Sysctl{{Name: portSysctl, Value: "0"}}
 		}
 	}
-	probepod.Mount(pod, p.System)
 	return pod
 }
 

@@ -30,8 +30,8 @@ type Report struct {
 	Seconds float64     `json:"seconds"`
 	Pods    []PodReport `json:"pods"`
 	Ports   []string    `json:"ports"` // such as TCP/8080
-	// Unsupported has the protocols that pods do not have, such as "SCTP on windows". Their cells are not
-	// measured.
+	// Unsupported has the protocols that pods do not have, such as "SCTP on windows", and what nodes cannot serve.
+	// Their cells are not measured.
 	Unsupported []string `json:"unsupported"`
 	// Leftovers are the namespaces of killed runs that this run has removed.
 	Leftovers []string     `json:"leftovers"`
@@ -44,6 +44,7 @@ type PodReport struct {
 	Namespace string `json:"namespace"` // in the cluster
 	Node      string `json:"node"`
 	System    string `json:"system"`  // linux or windows
+	Host      bool   `json:"host"`    // it uses the network of its node, and stands for the node
 	Address   string `json:"address"` // "" if the pod did not start
 }
 
@@ -56,6 +57,9 @@ type CaseReport struct {
 	Cells    int      `json:"cells"`    // the number of cells that were measured
 	Denied   int      `json:"denied"`   // the number of cells that the policies deny
 	Wrong    int      `json:"wrong"`    // the number of cells that differ
+	// Undefined is the number of cells from or to nodes for which the meaning of policies is undefined. They are
+	// measured and not judged.
+	Undefined int `json:"undefined"`
 	// BindSeconds is the time from the last policy until all cells were as meant; 0 if they never were.
 	BindSeconds float64 `json:"bindSeconds"`
 	// Released reports whether all pods reached each other again after the policies were removed, and
@@ -80,12 +84,15 @@ type Difference struct {
 }
 
 // withStates returns the report with the measured cells among all.
-func (r CaseReport) withStates(m Model, all, measured []cell, states []state, bound time.Duration) CaseReport {
-	type place struct{ from, to, port int }
+func (r CaseReport) withStates(m Model, all, measured []cell, wanted []wish, states []state,
+	bound time.Duration) CaseReport {
 	at := map[place]int{}
 	for i, c := range measured {
 		at[place{c.from, c.to, c.port}] = i
-		if !c.verdict.Allowed() {
+		switch wanted[i] {
+		case whatever:
+			r.Undefined++
+		case deny:
 			r.Denied++
 		}
 		if !states[i].right {
@@ -102,6 +109,10 @@ func (r CaseReport) withStates(m Model, all, measured []cell, states []state, bo
 		switch {
 		case !ok, states[j].Outcome == netprobe.Failed, states[j].Outcome == "":
 			return markUnknown
+		case states[j].right && wanted[j] == whatever && states[j].Outcome == netprobe.Connected:
+			return markOpen
+		case states[j].right && wanted[j] == whatever:
+			return markShut
 		case states[j].right:
 			return c.expected()
 		case states[j].Outcome == netprobe.Connected:
@@ -199,7 +210,7 @@ func (r Report) WriteText(page *ui.Page) error {
 		}
 	}
 	if tables {
-		if _, err := fmt.Fprintf(page, "rows are sources, columns targets: %s\n%s\n\n", legend, wrongLegend); err != nil {
+		if err := r.writeLegend(page); err != nil {
 			return err
 		}
 	}
@@ -218,6 +229,15 @@ func (r Report) WriteText(page *ui.Page) error {
 		return err
 	}
 	_, err := fmt.Fprintln(page, r.Sentence())
+	return err
+}
+
+func (r Report) writeLegend(page *ui.Page) error {
+	text := fmt.Sprintf("rows are sources, columns targets: %s\n%s\n", legend, wrongLegend)
+	if slices.ContainsFunc(r.Pods, func(p PodReport) bool { return p.Host }) {
+		text += nodesLegend + "\n"
+	}
+	_, err := fmt.Fprintln(page, text)
 	return err
 }
 
@@ -327,7 +347,17 @@ func (r Report) Sentence() string {
 			differ++
 		}
 	}
-	text := fmt.Sprintf("%s, %s, %s: ", plural(len(r.Pods), "pod"), plural(len(r.Cases), "case"), plural(cells, "cell"))
+	nodes := 0
+	for _, p := range r.Pods {
+		if p.Host {
+			nodes++
+		}
+	}
+	ends := plural(len(r.Pods)-nodes, "pod")
+	if nodes > 0 {
+		ends += ", " + plural(nodes, "node")
+	}
+	text := fmt.Sprintf("%s, %s, %s: ", ends, plural(len(r.Cases), "case"), plural(cells, "cell"))
 	if wrong == 0 {
 		text += "all as meant"
 	} else {

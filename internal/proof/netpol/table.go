@@ -49,14 +49,16 @@ const (
 	markLeaks   = 'P' // passes, and must be denied
 	markBlocked = 'D' // is denied, and must pass
 	markUnknown = '?' // was not measured
+	markOpen    = 'o' // passes, and policies do not define it
+	markShut    = 'b' // is blocked, and policies do not define it
 )
 
 // Table is the table of ports for which all cells are equal.
 type Table struct {
 	Ports []string `json:"ports"` // such as TCP/80
 	// Rows has a row for each source, in the order of the pods, with a mark for each target: . passes and x
-	// is denied, as the policies mean; P passes and must be denied; D is denied and must pass; ? was not
-	// measured; - is the pod itself.
+	// is denied, as the policies mean; P passes and must be denied; D is denied and must pass; o passes and b is
+	// blocked where the meaning of policies is undefined; ? was not measured; - is the pod itself.
 	Rows []string `json:"rows"`
 }
 
@@ -115,6 +117,8 @@ const (
 	legend = ". passes, x is denied, - the pod itself"
 	// wrongLegend explains the marks of differences.
 	wrongLegend = "P passes and must be denied, D is denied and must pass, ? was not measured"
+	// nodesLegend explains the marks of cells with nodes.
+	nodesLegend = "o passes and b is blocked from or to a node, for which policies are not defined"
 )
 
 // writeText writes a table for people.

@@ -14,10 +14,11 @@ import (
 )
 
 // definition evaluates policies as the API's documentation defines them, without Kubernetes' packages
-// for selectors and without ranges: it lists what is allowed, and looks whether the connection is in it.
-func definition(all []networkingv1.NetworkPolicy, c policy.Connection) bool {
+// for selectors and without ranges: it lists what is allowed, and looks whether the connection is in it. It returns
+// allowed, denied or undefined.
+func definition(all []networkingv1.NetworkPolicy, c policy.Connection) string {
 	if c.From.Namespace == c.To.Namespace && c.From.Name == c.To.Name {
-		return true
+		return "allowed"
 	}
 	isolatedIn, isolatedOut, allowedIn, allowedOut := false, false, false, false
 	for _, p := range all {
@@ -39,7 +40,25 @@ func definition(all []networkingv1.NetworkPolicy, c policy.Connection) bool {
 			}
 		}
 	}
-	return (!isolatedIn || allowedIn) && (!isolatedOut || allowedOut)
+	if c.From.Host || c.To.Host {
+		return definitionOfNodes(c, isolatedIn, isolatedOut)
+	}
+	if (!isolatedIn || allowedIn) && (!isolatedOut || allowedOut) {
+		return "allowed"
+	}
+	return "denied"
+}
+
+// definitionOfNodes is the definition for traffic from or to nodes: a pod's own node is always allowed, and so is
+// what no policy isolates. Nothing is denied.
+func definitionOfNodes(c policy.Connection, isolatedIn, isolatedOut bool) string {
+	switch {
+	case c.From.Host != c.To.Host && c.From.Node == c.To.Node && c.To.Node != "":
+		return "allowed"
+	case isolatedIn || isolatedOut:
+		return "undefined"
+	}
+	return "allowed"
 }
 
 func types(spec networkingv1.NetworkPolicySpec) (ingress, egress bool) {

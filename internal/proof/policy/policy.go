@@ -16,6 +16,9 @@ type Pod struct {
 	NamespaceLabels map[string]string
 	Address         netip.Addr // invalid: no ipBlock matches the pod
 	Ports           []Port     // the container ports, for policies with named ports
+	Node            string     // "" if it is not known
+	// Host reports whether the pod uses the network of its node, so that it stands for the node.
+	Host bool
 }
 
 // Port is a named container port.
@@ -41,9 +44,19 @@ type Verdict struct {
 // Allowed reports whether the connection passes.
 func (v Verdict) Allowed() bool { return v.Egress.Allowed && v.Ingress.Allowed }
 
+// Undefined reports whether the meaning of policies is undefined for the connection, and a pod network may let it
+// pass or not.
+func (v Verdict) Undefined() bool {
+	denied := func(s Side) bool { return !s.Allowed && !s.Undefined }
+	return (v.Egress.Undefined || v.Ingress.Undefined) && !denied(v.Egress) && !denied(v.Ingress)
+}
+
 // Side is the verdict of one side of a connection.
 type Side struct {
 	Allowed bool
+	// Undefined reports whether policies select the pod, but do not define what they mean for traffic from or to
+	// a node. Allowed is then false.
+	Undefined bool
 	// Policies are the names, as NAMESPACE/NAME, of the policies that decide: those that allow the
 	// connection or, if it is denied, those that select the pod. None: no policy selects the pod.
 	Policies []string
@@ -99,7 +112,13 @@ func (s *Set) Decide(c Connection) Verdict {
 }
 
 // decide returns the verdict of the policies on the side of the pod own; other is the other end.
+//
+// Kubernetes defines that a pod always exchanges traffic with its own node. It leaves open whether policies select
+// pods that use the network of their node, and whether they match other nodes by their addresses.
 func decide(all []compiled, own, other Pod, c Connection) Side {
+	if own.Host != other.Host && own.Node != "" && own.Node == other.Node {
+		return Side{Allowed: true}
+	}
 	var selecting, allowing []string
 	for _, p := range all {
 		if p.namespace != own.Namespace || !p.pods.Matches(labels.Set(own.Labels)) {
@@ -110,6 +129,9 @@ func decide(all []compiled, own, other Pod, c Connection) Side {
 		if slices.ContainsFunc(p.rules, func(r rule) bool { return r.allows(other, c) }) {
 			allowing = append(allowing, name)
 		}
+	}
+	if len(selecting) > 0 && (own.Host || other.Host) {
+		return Side{Undefined: true, Policies: selecting}
 	}
 	if len(allowing) > 0 || len(selecting) == 0 {
 		return Side{Allowed: true, Policies: allowing}
