@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Writes the generated files: the agent's RPC code from the .proto files, the JSON
-# schema of the node file, the reference pages, the licences of linked modules. Needs
-# protoc (Debian: protobuf-compiler).
+# Writes the generated files: the agent's RPC code from the .proto files, the definitions of the
+# fleet's objects, the JSON schema of the node file, the reference pages, the licences of linked
+# modules. Needs protoc (Debian: protobuf-compiler).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools=$(mktemp -d)
@@ -18,6 +18,9 @@ for file in api/agent/v1/*.pb.go; do
 		"$file" >"$tools/out"
 	cp "$tools/out" "$file"
 done
+go -C tools build -o "$tools/controller-gen" sigs.k8s.io/controller-tools/cmd/controller-gen
+"$tools/controller-gen" object paths=./api/fleet/v1alpha1
+"$tools/controller-gen" crd paths=./api/fleet/v1alpha1 output:crd:dir=internal/rollout/manifests
 go run ./internal/config/schemagen api/v1alpha1
 go run ./internal/docgen docs/reference
 go -C tools build -o "$tools/licenses" ./licenses

@@ -65,6 +65,7 @@ func Floors() [][]Room {
 		{
 			{"inspect", YourMachine, "logs, doctor, diag, stats, captures, HNS, HCS"},
 			{"day0", YourMachine, "from nothing to a cluster: kind, up"},
+			{"rollout", YourMachine, "a fleet of nodes, run by Kubernetes"},
 			{"sandbox", StandIns, "a node to try swdt on"},
 			{"testing", StandIns, "helpers of tests"},
 		},
@@ -74,10 +75,9 @@ func Floors() [][]Room {
 			{"architecture", Tools, "these rules"},
 		},
 		{
-			{"cmd", Tools, "swdt, swdt-agent, swdt-probe"},
+			{"cmd", Tools, "swdt, swdt-agent, swdt-probe, swdt-controller, swdt-node"},
 			{"docgen", Tools, "generated pages"},
-			{"bench", Tools, "benchmarks"},
-			{"e2e", Tools, "end-to-end tests"},
+			{"e2e", Tools, "end-to-end tests, benchmarks"},
 		},
 	}
 }

@@ -11,8 +11,8 @@ import (
 
 const (
 	mostRooms = 30 // folders side by side
-	// 130, and what the rooms vm, join/bake, day0 and proof, and nodes without SSH need
-	mostArrows = 172
+	// 130, and what the rooms vm, join/bake, day0, proof and rollout, and nodes without SSH need
+	mostArrows = 182
 )
 
 func TestImportsFollowTheRules(t *testing.T) {

@@ -59,6 +59,9 @@ func Connect(ctx context.Context, doc config.Document, opts Options) (*Node, err
 
 // wayTo returns the way to a node that its credentials describe. It contacts nothing.
 func wayTo(doc config.Document, opts Options) (carrier.Way, error) {
+	if opts.Way != nil {
+		return opts.Way, nil
+	}
 	k := doc.Node.Spec.Credentials.Kubernetes
 	if k == nil {
 		return newSSHWay(target(doc, opts), opts), nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
+	"github.com/swdt-dev/swdt/internal/node/carrier"
 	"github.com/swdt-dev/swdt/internal/node/ssh"
 	"github.com/swdt-dev/swdt/internal/node/viapod"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -48,6 +49,8 @@ type Options struct {
 	// contacted, such as a VM. nil: the document has all credentials. If Locate fails, the
 	// machine counts as unreachable.
 	Locate func(context.Context, config.Document) (config.Document, error)
+	// Way reaches the node in place of the way that its credentials describe; nil: the credentials decide.
+	Way carrier.Way
 	// KeepPod leaves the pod on a node that is reached through its cluster, for the next contact.
 	KeepPod bool
 	// SharedNamespace accepts a namespace for that pod in which other users of the cluster may get

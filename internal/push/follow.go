@@ -21,6 +21,7 @@ import (
 func (w *work) swap(ctx context.Context, files *staging) error {
 	f := &following{work: w}
 	outcome, err := f.run(ctx, files.plan(w.options.Holder))
+	w.result.Transaction = f.id
 	files.handedOver = err == nil || f.begun
 	for _, c := range files.components {
 		c.uncertain = err != nil && f.begun && c.change.changes()

@@ -55,6 +55,8 @@ type NodeResult struct {
 	// ReadySeconds is the time from the moment when all services were healthy until the cluster
 	// reported the node as Ready; 0 if swdt did not wait for Ready.
 	ReadySeconds float64 `json:"readySeconds"`
+	// Transaction is the ID of the push's own transaction on the node; "": there was none.
+	Transaction string `json:"-"`
 	// Recovered are transactions of earlier, interrupted pushes whose outcome this
 	// push reports.
 	Recovered []Recovered `json:"recovered"`

@@ -29,6 +29,8 @@ var programs = []program{
 		"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64",
 	}},
 	{folder: "./cmd/swdt-agent", targets: []string{"windows/amd64"}, tags: "grpcnotrace"},
+	{folder: "./cmd/swdt-controller", targets: []string{"linux/amd64"}},
+	{folder: "./cmd/swdt-node", targets: []string{"windows/amd64"}},
 	{folder: "./cmd/swdt-probe", targets: []string{"linux/amd64", "linux/arm64", "windows/amd64"}},
 }
 

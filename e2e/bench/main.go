@@ -13,7 +13,7 @@
 //   - vm: the time to make and to start a VM, compared with QEMU alone
 //
 // `make bench` builds and installs the requirements and runs all parts. bench writes the
-// results to bench/results.json, and the tables and plots of docs/benchmarks.md from them.
+// results to e2e/bench/results.json, and the tables and plots of docs/benchmarks.md from them.
 //
 //   - pairs.go, tools.go, sizes.go: the first part
 //   - link.go, sshd.go, sandbox.go, pushes.go: the second
@@ -105,7 +105,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	store := filepath.Join(o.root, "bench", "results.json")
+	store := filepath.Join(o.root, "e2e", "bench", "results.json")
 	results, err := readResults(store)
 	if err != nil {
 		return err

@@ -1,0 +1,146 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/rollout"
+)
+
+// action is one action with the objects that it concerns.
+type action struct {
+	rollout.Action
+	one  *fleetv1.NodeRollout
+	hash string
+	node rollout.Node
+	uid  func() *metav1.OwnerReference
+	now  time.Time
+}
+
+// act carries out one action. Every write is conditional on the object that the decision has seen.
+func (r *reconciler) act(ctx context.Context, a action) error {
+	switch a.Do {
+	case rollout.DoClaim:
+		return r.claim(ctx, a)
+	case rollout.DoDrain:
+		return r.drain(ctx, a)
+	case rollout.DoRelease:
+		return r.change(ctx, a, func(s *fleetv1.NodeStateSpec) { s.Released = true })
+	case rollout.DoReturn:
+		return r.change(ctx, a, func(s *fleetv1.NodeStateSpec) {
+			s.Action, s.Reason = fleetv1.ActionRollBack, a.Reason
+		})
+	case rollout.DoConvict:
+		return r.convict(ctx, a)
+	case rollout.DoLetGo:
+		// Uncordon first: once the claim is gone, no later decision would do it.
+		if err := r.uncordon(ctx, a); err != nil {
+			return err
+		}
+		return r.change(ctx, a, func(s *fleetv1.NodeStateSpec) { s.Rollout, s.Verdict, s.Reason = "", "", "" })
+	}
+	return fmt.Errorf("carry out the action %q: it is not known", a.Do)
+}
+
+// claim records the order for a node, not released yet.
+func (r *reconciler) claim(ctx context.Context, a action) error {
+	state := &fleetv1.NodeState{ObjectMeta: metav1.ObjectMeta{Name: a.Node}}
+	if a.node.State != nil {
+		state = a.node.State.DeepCopy()
+	}
+	if owner := a.uid(); owner != nil {
+		state.OwnerReferences = []metav1.OwnerReference{*owner}
+	}
+	state.Spec = fleetv1.NodeStateSpec{Rollout: a.one.Name, Hash: a.hash, Action: a.Order,
+		Since: metav1.NewTime(a.now), Content: a.one.Spec.Content}
+	var err error
+	if a.node.State == nil {
+		err = r.client.Create(ctx, state)
+	} else {
+		err = r.client.Update(ctx, state)
+	}
+	return r.wrote(a, "claim", state, err)
+}
+
+// change changes the order of a node.
+func (r *reconciler) change(ctx context.Context, a action, f func(*fleetv1.NodeStateSpec)) error {
+	state := a.node.State.DeepCopy()
+	f(&state.Spec)
+	state.Spec.Since = metav1.NewTime(a.now)
+	patch := client.MergeFromWithOptions(a.node.State, client.MergeFromWithOptimisticLock{})
+	return r.wrote(a, string(a.Do), state, r.client.Patch(ctx, state, patch))
+}
+
+func (r *reconciler) wrote(a action, doing string, state *fleetv1.NodeState, err error) error {
+	if err != nil {
+		delete(r.written, a.Node)
+		return fmt.Errorf("%s node %s: %w", doing, a.Node, err)
+	}
+	r.written[a.Node] = state
+	return nil
+}
+
+// drain does one round of a drain, and releases the node when no pod is left. A drain that would lose
+// pods is the end for this node: no later round would differ.
+func (r *reconciler) drain(ctx context.Context, a action) error {
+	left, err := r.cluster.DrainStep(ctx, a.Node, drainOptions(a.one.Spec.Drain))
+	var refused *cluster.DrainRefusedError
+	switch {
+	case errors.As(err, &refused):
+		a.Do, a.Verdict, a.Reason = rollout.DoConvict, fleetv1.VerdictFailed, refused.Error()
+		return r.change(ctx, a, a.judge)
+	case err != nil || len(left) > 0:
+		return err
+	}
+	a.Do = rollout.DoRelease
+	return r.change(ctx, a, func(s *fleetv1.NodeStateSpec) { s.Released = true })
+}
+
+func drainOptions(d *fleetv1.Drain) cluster.DrainOptions {
+	o := cluster.DrainOptions{DeleteEmptyDir: d.DeleteEmptyDir, Force: d.Force}
+	if grace, err := time.ParseDuration(string(d.GracePeriod)); err == nil {
+		o.GracePeriod = &grace
+	}
+	return o
+}
+
+// convict records the verdict. It uncordons the node first: after the verdict, no later decision would.
+func (r *reconciler) convict(ctx context.Context, a action) error {
+	if a.Uncordon {
+		if err := r.uncordon(ctx, a); err != nil {
+			return err
+		}
+	}
+	return r.change(ctx, a, a.judge)
+}
+
+func (a action) judge(s *fleetv1.NodeStateSpec) {
+	s.Verdict, s.Reason = a.Verdict, shortened(a.Reason)
+}
+
+// uncordon removes the cordon of a drain, if there can be one.
+func (r *reconciler) uncordon(ctx context.Context, a action) error {
+	if !a.node.Cordoned {
+		return nil
+	}
+	_, err := r.cluster.Uncordon(ctx, a.Node)
+	return err
+}
+
+// maxReason limits a reason, in bytes.
+const maxReason = 1024
+
+func shortened(reason string) string { return reason[:min(len(reason), maxReason)] }
+
+// outdated reports whether an error means that the decision was made from older objects.
+func outdated(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)
+}

@@ -1,0 +1,117 @@
+package control
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/rollout"
+)
+
+// view is everything that the controller sees at one time.
+type view struct {
+	rollouts []fleetv1.NodeRollout // the oldest first
+	nodes    []corev1.Node
+	states   map[string]*fleetv1.NodeState
+}
+
+func (r *reconciler) look(ctx context.Context) (view, error) {
+	var rollouts fleetv1.NodeRolloutList
+	var nodes corev1.NodeList
+	var states fleetv1.NodeStateList
+	for _, list := range []client.ObjectList{&rollouts, &nodes, &states} {
+		// Nothing changes these objects, so they need not be copied.
+		if err := r.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			return view{}, fmt.Errorf("list the objects of the fleet: %w", err)
+		}
+	}
+	v := view{rollouts: rollouts.Items, nodes: nodes.Items, states: map[string]*fleetv1.NodeState{}}
+	slices.SortFunc(v.rollouts, func(a, b fleetv1.NodeRollout) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	for i := range states.Items {
+		v.states[states.Items[i].Name] = &states.Items[i]
+	}
+	r.written.overlay(v.states)
+	return v, nil
+}
+
+// input returns the state of one rollout.
+func (r *reconciler) input(v view, one *fleetv1.NodeRollout, now time.Time) (rollout.Input, error) {
+	in := rollout.Input{Name: one.Name, Spec: one.Spec, Now: now}
+	selectors := make([]labels.Selector, len(v.rollouts))
+	for i := range v.rollouts {
+		selector, err := metav1.LabelSelectorAsSelector(&v.rollouts[i].Spec.Selector)
+		if err != nil && v.rollouts[i].Name == one.Name {
+			return in, fmt.Errorf("read spec.selector: %w", err)
+		}
+		if err != nil {
+			selector = labels.Nothing()
+		}
+		selectors[i] = selector
+	}
+	for i := range v.nodes {
+		n := &v.nodes[i]
+		owner := slices.IndexFunc(selectors, func(s labels.Selector) bool { return s.Matches(labels.Set(n.Labels)) })
+		if owner >= 0 && v.rollouts[owner].Name == one.Name && n.DeletionTimestamp == nil {
+			in.Nodes = append(in.Nodes, r.nodeOf(n, v.states[n.Name]))
+		}
+	}
+	return in, nil
+}
+
+func (r *reconciler) nodeOf(n *corev1.Node, state *fleetv1.NodeState) rollout.Node {
+	ready, since := readiness(n)
+	return rollout.Node{Name: n.Name, Ready: ready, ReadySince: since, Cordoned: n.Spec.Unschedulable,
+		Lease: r.leases[n.Name].renewed, State: state}
+}
+
+// lease is the renewal of a node's lease, and when it was read.
+type lease struct{ renewed, read time.Time }
+
+// leaseInterval is the shortest time between two reads of a node's lease.
+const leaseInterval = 2 * time.Second
+
+// readLeases reads the leases of these nodes that were not read just before, and reports whether one
+// has changed.
+func (r *reconciler) readLeases(ctx context.Context, nodes []string, now time.Time) (changed bool, err error) {
+	for _, name := range nodes {
+		if now.Sub(r.leases[name].read) < leaseInterval {
+			continue
+		}
+		object, err := r.cluster.LeaseObject(ctx, name)
+		if err != nil {
+			return changed, err
+		}
+		found := lease{read: now}
+		if object != nil && object.Spec.RenewTime != nil {
+			found.renewed = object.Spec.RenewTime.Time
+		}
+		changed = changed || !found.renewed.Equal(r.leases[name].renewed)
+		r.leases[name] = found
+	}
+	return changed, nil
+}
+
+// written holds the NodeStates as this controller wrote them, until its cache has them. Without them, a
+// decision could be made before the claims of the previous one are seen.
+type written map[string]*fleetv1.NodeState
+
+func (w written) overlay(states map[string]*fleetv1.NodeState) {
+	for name, own := range w {
+		seen := states[name]
+		if seen != nil && (seen.UID != own.UID || seen.Generation >= own.Generation) {
+			delete(w, name)
+			continue
+		}
+		states[name] = own
+	}
+}

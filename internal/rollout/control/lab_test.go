@@ -1,0 +1,260 @@
+package control_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/rollout/control"
+	"github.com/swdt-dev/swdt/internal/rollout/installation"
+	"github.com/swdt-dev/swdt/internal/rollout/manifests"
+	"github.com/swdt-dev/swdt/internal/sandbox/controlplane"
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wait"
+)
+
+// lab is a real control plane with the fleet's objects.
+type lab struct {
+	t      *testing.T
+	config *rest.Config
+	admin  *cluster.Cluster
+}
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	binaries, err := controlplane.DefaultBinaries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := controlplane.Check(binaries); err != nil {
+		if os.Getenv("SWDT_LAB_CLUSTER") == "required" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	state, err := os.MkdirTemp("", "swdt-fleet-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(state); err != nil {
+			t.Error(err)
+		}
+	})
+	plane, err := controlplane.Start(t.Context(), controlplane.Options{Binaries: binaries, State: state})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := plane.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
+	l := &lab{t: t}
+	if l.config, err = clientcmd.BuildConfigFromFlags("", plane.Kubeconfig()); err != nil {
+		t.Fatal(err)
+	}
+	l.config.QPS = -1
+	if l.admin, err = cluster.FromConfig(l.config); err != nil {
+		t.Fatal(err)
+	}
+	l.install()
+	return l
+}
+
+// install installs the fleet's objects, and checks that a second run has nothing to do.
+func (l *lab) install() {
+	l.t.Helper()
+	for _, dry := range []bool{true, false} {
+		if _, err := installation.Run(l.t.Context(), l.admin, installation.Options{DryRun: dry}, ui.Discard{}); err != nil {
+			l.t.Fatalf("install (dry run: %t): %v", dry, err)
+		}
+	}
+	steps, err := installation.Run(l.t.Context(), l.admin, installation.Options{}, ui.Discard{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, s := range steps {
+		if s.State != "ok" {
+			l.t.Errorf("the second installation: %s is %s: %s", s.Name, s.State, s.Change)
+		}
+	}
+}
+
+func (l *lab) client() kubernetes.Interface { return l.admin.Clientset() }
+
+// account returns the configuration of a service account's client. With a node, the token is that of a
+// pod on the node.
+func (l *lab) account(name, node string) *rest.Config {
+	l.t.Helper()
+	request := &authenticationv1.TokenRequest{}
+	if node != "" {
+		request.Spec.BoundObjectRef = l.pod(name, node)
+	}
+	token, err := l.client().CoreV1().ServiceAccounts(manifests.Namespace).CreateToken(l.t.Context(), name, request,
+		metav1.CreateOptions{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	config := rest.AnonymousClientConfig(l.config)
+	config.BearerToken, config.QPS = token.Status.Token, -1
+	return config
+}
+
+// pod makes a pod of the account on the node, which no kubelet starts.
+func (l *lab) pod(account, node string) *authenticationv1.BoundObjectReference {
+	l.t.Helper()
+	name := "program-on-" + node
+	pod, err := l.client().CoreV1().Pods(manifests.Namespace).Create(l.t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name,
+			Labels: map[string]string{cluster.ViaLabel: name}}, // so that a drain leaves it
+		Spec: corev1.PodSpec{NodeName: node, ServiceAccountName: account,
+			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			Containers:  []corev1.Container{{Name: "c", Image: "none"}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}
+}
+
+// nodes makes Windows nodes that are Ready, and renews their leases until the test ends.
+func (l *lab) nodes(names ...string) {
+	l.t.Helper()
+	for _, name := range names {
+		_, err := l.client().CoreV1().Nodes().Create(l.t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name,
+			Labels: map[string]string{"kubernetes.io/os": "windows"}}}, metav1.CreateOptions{})
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		now := time.Now().UTC().Format(time.RFC3339)
+		ready := fmt.Appendf(nil, `{"status":{"conditions":[{"type":"Ready","status":"True","reason":"KubeletReady",`+
+			`"lastHeartbeatTime":%q,"lastTransitionTime":%q}]}}`, now, now)
+		if _, err := l.client().CoreV1().Nodes().Patch(l.t.Context(), name, types.StrategicMergePatchType, ready,
+			metav1.PatchOptions{}, "status"); err != nil {
+			l.t.Fatal(err)
+		}
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: corev1.NamespaceNodeLease}}
+		if _, err := l.client().CoordinationV1().Leases(lease.Namespace).Create(l.t.Context(), lease,
+			metav1.CreateOptions{}); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+	l.background(func(ctx context.Context) {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			for _, name := range names {
+				patch := fmt.Appendf(nil, `{"spec":{"renewTime":%q}}`, time.Now().UTC().Format(metav1.RFC3339Micro))
+				_, _ = l.client().CoordinationV1().Leases(corev1.NamespaceNodeLease).Patch(ctx, name,
+					types.MergePatchType, patch, metav1.PatchOptions{}) // the next renewal is a second away
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+}
+
+// background runs f until the test ends, or until the returned function is called.
+func (l *lab) background(f func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { f(ctx) })
+	stop = func() { cancel(); running.Wait() }
+	l.t.Cleanup(stop)
+	return stop
+}
+
+// controller runs the controller with the rights of its account.
+func (l *lab) controller() (stop func()) {
+	config := l.account("swdt-controller", "")
+	return l.background(func(ctx context.Context) {
+		err := control.Run(ctx, config, control.Options{Metrics: "0", Probes: "0"})
+		if err != nil && ctx.Err() == nil {
+			l.t.Errorf("the controller: %v", err)
+		}
+	})
+}
+
+// rollout writes the spec of the rollout r.
+func (l *lab) rollout(spec fleetv1.NodeRolloutSpec) {
+	l.t.Helper()
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&fleetv1.NodeRollout{
+		TypeMeta:   metav1.TypeMeta{APIVersion: fleetv1.GroupVersion().String(), Kind: "NodeRollout"},
+		ObjectMeta: metav1.ObjectMeta{Name: "r"}, Spec: spec,
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	delete(object, "status")
+	_, err = l.admin.Dynamic().Resource(fleetv1.RolloutResource()).Apply(l.t.Context(), "r",
+		&unstructured.Unstructured{Object: object}, metav1.ApplyOptions{FieldManager: "test", Force: true})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// settle waits until the rollout is in the state, for its present spec, and no node works.
+func (l *lab) settle(state string) fleetv1.NodeRolloutStatus {
+	l.t.Helper()
+	var last fleetv1.NodeRollout
+	err := wait.Condition{
+		Name: "the rollout to be " + state, Interval: 100 * time.Millisecond, Limit: 5 * time.Minute,
+		Look: func(ctx context.Context) error {
+			u, err := l.admin.Dynamic().Resource(fleetv1.RolloutResource()).Get(ctx, "r", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			last = fleetv1.NodeRollout{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &last); err != nil {
+				return wait.Stop(err)
+			}
+			if s := last.Status; s.State != state || s.Working > 0 || s.ObservedGeneration != last.Generation {
+				return errNotYet
+			}
+			return nil
+		},
+	}.Wait(l.t.Context())
+	if err != nil {
+		l.t.Fatalf("%v: %+v", err, last.Status)
+	}
+	return last.Status
+}
+
+// program runs the program of the fleet on a simulated machine, with the token of a pod on its node.
+func (l *lab) program(m *machine, cache string) (stop func()) {
+	c, err := cluster.FromConfig(l.account("swdt-node", m.Name))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return l.background(func(ctx context.Context) {
+		if err := m.run(ctx, c.Dynamic(), cache); !errors.Is(err, context.Canceled) {
+			l.t.Errorf("the program on %s: %v", m.Name, err)
+		}
+	})
+}

@@ -1,0 +1,95 @@
+package control_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+
+	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/obtain/source"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/rollout/onnode"
+	"github.com/swdt-dev/swdt/internal/testing/nodetest"
+)
+
+// depot serves binaries over HTTP.
+type depot struct {
+	t      *testing.T
+	server *httptest.Server
+	files  map[string][]byte
+}
+
+func newDepot(t *testing.T, files map[string][]byte) *depot {
+	d := &depot{t: t, files: files}
+	d.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		content, ok := d.files[r.URL.Path[1:]]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		w.Write(content)
+	}))
+	t.Cleanup(d.server.Close)
+	return d
+}
+
+// content returns a content that brings one of the depot's files to the nodes as their kubelet.
+func (d *depot) content(file string) fleetv1.Content {
+	sum := sha256.Sum256(d.files[file])
+	settle, timeout := fleetv1.Duration("20ms"), fleetv1.Duration("500ms")
+	return fleetv1.Content{Provisioners: []fleetv1.Provisioner{{
+		Name: "kubelet", SourceURL: d.server.URL + "/" + file, SHA256: hex.EncodeToString(sum[:]),
+		Destination: simulated.KubeletPath,
+		Health:      &fleetv1.Health{Settle: &settle, Timeout: &timeout},
+	}}}
+}
+
+func kubelet(version string, fault simulated.Fault) []byte {
+	return simulated.Binary(simulated.BinarySpec{Name: "kubelet", Version: version, Fault: fault})
+}
+
+// machine is a simulated Windows with the program of the fleet on it.
+type machine struct {
+	*nodetest.Node
+	before []byte // its kubelet at first
+}
+
+func newMachine(t *testing.T, name string) *machine {
+	m := &machine{Node: nodetest.Start(t, name, simulated.Options{})}
+	m.before = m.Get(simulated.KubeletPath)
+	return m
+}
+
+// run runs the program of the fleet until ctx ends.
+func (m *machine) run(ctx context.Context, client dynamic.Interface, cache string) error {
+	return onnode.Run(ctx, onnode.Options{
+		Node: m.Name, Client: client, Retry: 100 * time.Millisecond,
+		Sources: source.NewSet(source.Options{Cache: cache}),
+		Open: func(ctx context.Context) (*node.Node, error) {
+			if err := m.Reconnect(ctx); err != nil {
+				return nil, err
+			}
+			return m.Node.Node, nil
+		},
+	})
+}
+
+// runs reports whether the machine has this kubelet.
+func (m *machine) runs(kubelet []byte) bool {
+	return string(m.Get(simulated.KubeletPath)) == string(kubelet)
+}
+
+func machines(t *testing.T, count int) (all []*machine) {
+	for i := range count {
+		all = append(all, newMachine(t, fmt.Sprintf("w%d", i)))
+	}
+	return all
+}

@@ -1,0 +1,177 @@
+package control_test
+
+import (
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/rollout"
+)
+
+// The controller, with the rights of its account, and the programs of five simulated machines, with
+// tokens of pods on their nodes, against a real API server.
+func TestFleetOnARealAPIServer(t *testing.T) {
+	l := newLab(t)
+	good, bad := kubelet("v1.37.2", ""), kubelet("v1.37.3", simulated.CrashAtStart)
+	d := newDepot(t, map[string][]byte{"good.exe": good, "bad.exe": bad})
+	all := machines(t, 5)
+	var names []string
+	for _, m := range all {
+		names = append(names, m.Name)
+	}
+	l.nodes(names...)
+	cache := t.TempDir()
+	for _, m := range all {
+		l.program(m, cache)
+	}
+	stop := l.controller()
+	two := intstr.FromInt32(2)
+	spec := fleetv1.NodeRolloutSpec{Content: d.content("good.exe"), MaxUnavailable: &two,
+		Drain: &fleetv1.Drain{}, Health: fleetv1.NodeHealth{Settle: "100ms"}}
+	everywhere := func(kubelet []byte, when string) {
+		t.Helper()
+		for _, m := range all {
+			if !m.runs(kubelet) {
+				t.Errorf("%s has another kubelet %s", m.Name, when)
+			}
+		}
+	}
+	l.rollout(spec)
+	l.settle(rollout.StateComplete)
+	everywhere(good, "after a good build")
+
+	stop() // the next controller begins with what the objects say
+	l.controller()
+	spec.Content = d.content("bad.exe")
+	l.rollout(spec)
+	if s := l.settle(rollout.StateStopped); s.Failed != 1 || s.Updated != 0 {
+		t.Errorf("after a bad build, the status is %+v", s)
+	}
+	everywhere(good, "after a bad build")
+
+	spec.Content = d.content("good.exe")
+	l.rollout(spec)
+	l.settle(rollout.StateComplete)
+	spec.Operation = fleetv1.OperationRollBack
+	l.rollout(spec)
+	l.settle(rollout.StateRolledBack)
+	for _, m := range all {
+		if !m.runs(m.before) {
+			t.Errorf("%s has another kubelet than at first after the rollback", m.Name)
+		}
+	}
+	l.unschedulable(names)
+	t.Run("foreign token", l.testForeignToken)
+	t.Run("bad objects", l.testBadObjects)
+}
+
+// unschedulable checks that no cordon is left.
+func (l *lab) unschedulable(names []string) {
+	l.t.Helper()
+	for _, name := range names {
+		n, err := l.client().CoreV1().Nodes().Get(l.t.Context(), name, metav1.GetOptions{})
+		if err != nil || n.Spec.Unschedulable {
+			l.t.Errorf("node %s is still cordoned: %v", name, err)
+		}
+	}
+}
+
+// testForeignToken tries the token of the program on w0 against everything else.
+func (l *lab) testForeignToken(t *testing.T) {
+	pod, err := l.client().CoreV1().Pods("swdt-fleet").Get(t.Context(), "program-on-w0", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.client().CoreV1().Pods("swdt-fleet").Delete(t.Context(), pod.Name, metav1.DeleteOptions{
+		GracePeriodSeconds: new(int64)}); err != nil {
+		t.Fatal(err)
+	}
+	agent, err := cluster.FromConfig(l.account("swdt-node", "w0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unbound, err := cluster.FromConfig(l.account("swdt-node", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	states := fleetv1.StateResource()
+	write := func(c *cluster.Cluster, name string, sub ...string) error {
+		_, err := c.Dynamic().Resource(states).Patch(t.Context(), name, types.MergePatchType,
+			[]byte(`{"status":{"message":"tried"}}`), metav1.PatchOptions{}, sub...)
+		return err
+	}
+	if err := write(agent, "w0", "status"); err != nil {
+		t.Errorf("the program cannot write its own status: %v", err)
+	}
+	rollouts, none := fleetv1.RolloutResource(), metav1.DeleteOptions{}
+	for what, err := range map[string]error{
+		"the status of another node":      write(agent, "w1", "status"),
+		"its own spec":                    write(agent, "w0"),
+		"another spec":                    write(agent, "w1"),
+		"its own status without a pod":    write(unbound, "w0", "status"),
+		"another status without a pod":    write(unbound, "w1", "status"),
+		"a deletion of its own NodeState": agent.Dynamic().Resource(states).Delete(t.Context(), "w0", none),
+		"a deletion of another NodeState": agent.Dynamic().Resource(states).Delete(t.Context(), "w1", none),
+		"a deletion of the rollout":       agent.Dynamic().Resource(rollouts).Delete(t.Context(), "r", none),
+	} {
+		if !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
+			t.Errorf("%s was not refused: %v", what, err)
+		}
+	}
+	l.refusedEverything(t, agent)
+}
+
+// refusedEverything tries to list and to create objects of every kind that the API server has.
+func (l *lab) refusedEverything(t *testing.T, agent *cluster.Cluster) {
+	lists, err := l.client().Discovery().ServerPreferredResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	for _, list := range lists {
+		for _, kind := range list.APIResources {
+			gv := list.GroupVersion
+			u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": gv, "kind": kind.Kind,
+				"metadata": map[string]any{"name": "tried"}}}
+			version := u.GroupVersionKind().GroupVersion()
+			resource := agent.Dynamic().Resource(version.WithResource(kind.Name))
+			_, listErr := resource.List(t.Context(), metav1.ListOptions{})
+			_, createErr := resource.Namespace(namespaceOf(kind)).Create(t.Context(), u, metav1.CreateOptions{})
+			tried++
+			own := kind.Name == "nodestates"
+			if allowed := apierrors.IsForbidden(listErr) || apierrors.IsMethodNotSupported(listErr); allowed == own {
+				t.Errorf("list %s of %s: %v", kind.Name, gv, listErr)
+			}
+			if !apierrors.IsForbidden(createErr) && !apierrors.IsMethodNotSupported(createErr) && !reviews(kind.Kind) {
+				t.Errorf("create %s of %s: %v", kind.Name, gv, createErr)
+			}
+		}
+	}
+	if tried < 40 {
+		t.Errorf("only %d kinds were tried", tried)
+	}
+}
+
+func namespaceOf(kind metav1.APIResource) string {
+	if kind.Namespaced {
+		return "default"
+	}
+	return ""
+}
+
+// reviews reports whether every account may create objects of the kind: they answer questions about the
+// account itself, and are not stored.
+func reviews(kind string) bool {
+	switch kind {
+	case "SelfSubjectReview", "SelfSubjectAccessReview", "SelfSubjectRulesReview":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,122 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/rollout"
+)
+
+// reconciler makes and carries out the decisions, one after the other.
+type reconciler struct {
+	client  client.Client // reads from the cache
+	cluster *cluster.Cluster
+	now     func() time.Time
+
+	written written
+	leases  map[string]lease
+}
+
+func newReconciler(c client.Client, cluster *cluster.Cluster) *reconciler {
+	return &reconciler{client: c, cluster: cluster, now: time.Now, written: written{}, leases: map[string]lease{}}
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	v, err := r.look(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	var one *fleetv1.NodeRollout
+	for i := range v.rollouts {
+		if v.rollouts[i].Name == request.Name && v.rollouts[i].DeletionTimestamp == nil {
+			one = v.rollouts[i].DeepCopy()
+		}
+	}
+	if one == nil {
+		return reconcile.Result{}, nil
+	}
+	decision, err := r.run(ctx, v, one)
+	if outdated(err) { // the next event brings what was missing; this is in case it has come already
+		return reconcile.Result{RequeueAfter: gather}, nil
+	}
+	return reconcile.Result{RequeueAfter: decision.Again}, err
+}
+
+// run decides and acts.
+func (r *reconciler) run(ctx context.Context, v view, one *fleetv1.NodeRollout) (rollout.Decision, error) {
+	now := r.now()
+	in, err := r.input(v, one, now)
+	if err != nil {
+		return rollout.Decision{}, err
+	}
+	decision := rollout.Decide(in)
+	changed, err := r.readLeases(ctx, decision.Check, now)
+	if err != nil {
+		return decision, err
+	}
+	if changed {
+		if in, err = r.input(v, one, now); err != nil {
+			return decision, err
+		}
+		decision = rollout.Decide(in)
+	}
+	byName := map[string]rollout.Node{}
+	for _, n := range in.Nodes {
+		byName[n.Name] = n
+	}
+	for _, a := range decision.Actions {
+		err := r.act(ctx, action{Action: a, one: one, hash: decision.Status.Hash, node: byName[a.Node], now: now,
+			uid: func() *metav1.OwnerReference { return ownerOf(v.nodes, a.Node) }})
+		if err != nil {
+			return decision, err
+		}
+	}
+	return decision, r.writeStatus(ctx, one, decision)
+}
+
+// ownerOf returns a reference to the Node, so that its NodeState ends with it.
+func ownerOf(nodes []corev1.Node, name string) *metav1.OwnerReference {
+	for i := range nodes {
+		if nodes[i].Name == name {
+			return &metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: name, UID: nodes[i].UID}
+		}
+	}
+	return nil
+}
+
+// writeStatus writes the status if it has changed.
+func (r *reconciler) writeStatus(ctx context.Context, one *fleetv1.NodeRollout, decision rollout.Decision) error {
+	before := one.DeepCopy()
+	status := decision.Status
+	status.ObservedGeneration, status.Conditions = one.Generation, one.Status.Conditions
+	set := func(kind string, value bool) {
+		condition := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: status.State,
+			Message: status.Message, ObservedGeneration: one.Generation}
+		if value {
+			condition.Status = metav1.ConditionTrue
+		}
+		meta.SetStatusCondition(&status.Conditions, condition)
+	}
+	set(fleetv1.Progressing, rollout.Progressing(status))
+	set(fleetv1.Available, status.Updated == status.Nodes)
+	set(fleetv1.Degraded, rollout.Degraded(status))
+	one.Status = status
+	if equality.Semantic.DeepEqual(before.Status, status) {
+		return nil
+	}
+	if err := r.client.Status().Patch(ctx, one, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("write the status of rollout %s: %w", one.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package rollout
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
+)
+
+// Decide returns the next actions of a rollout. At most one action concerns each node. Decide never
+// touches a node while MaxUnavailable others are unavailable, after FailureLimit nodes have failed,
+// outside the window, during a canary's pause, or while the rollout is paused. Nodes that were touched
+// before always go on to their end.
+func Decide(in Input) Decision {
+	in.Nodes = slices.SortedFunc(slices.Values(in.Nodes), func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
+	d := &decider{in: in, hash: HashOf(in.Spec.Content)}
+	d.count()
+	for _, n := range in.Nodes {
+		d.onward(n, d.stage(n))
+	}
+	if in.Spec.Operation == fleetv1.OperationRollBack {
+		d.takeBack()
+	} else {
+		d.touch()
+	}
+	d.finishStatus()
+	return d.decision
+}
+
+// decider makes one decision.
+type decider struct {
+	in       Input
+	hash     string
+	decision Decision
+
+	counted counts
+	waits   string // why no further node is touched now; "" if nothing prevents it
+}
+
+// counts are the numbers of nodes by their stage.
+type counts struct {
+	untouched, working, updated, failed, rolledBack int
+	unavailable                                     int // not working, and not Ready or cordoned
+}
+
+func (d *decider) count() {
+	for _, n := range d.in.Nodes {
+		at := d.stage(n)
+		switch {
+		case at.working():
+			d.counted.working++
+		case at == stageUpdated:
+			d.counted.updated++
+		case at == stageFailed:
+			d.counted.failed++
+		case at == stageRolledBack:
+			d.counted.rolledBack++
+		default:
+			d.counted.untouched++
+		}
+		if !at.working() && !usable(n) {
+			d.counted.unavailable++
+		}
+	}
+}
+
+// usable reports whether a node serves pods.
+func usable(n Node) bool { return n.Ready && !n.Cordoned }
+
+// stopped reports whether failures have stopped the rollout.
+func (d *decider) stopped() bool {
+	limit := max(int(d.in.Spec.FailureLimit), 1)
+	if d.in.Spec.OnFailure == fleetv1.OnFailurePause {
+		limit = 1
+	}
+	return d.counted.failed >= limit
+}
+
+// touch claims further nodes for the content.
+func (d *decider) touch() {
+	room := d.room()
+	for _, n := range d.in.Nodes {
+		if room <= 0 {
+			return
+		}
+		if d.stage(n) == stageUntouched && usable(n) {
+			d.do(Action{Do: DoClaim, Node: n.Name, Order: fleetv1.ActionApply})
+			room--
+		}
+	}
+}
+
+// room returns how many further nodes may be touched now.
+func (d *decider) room() int {
+	c, spec := d.counted, d.in.Spec
+	switch {
+	case spec.Operation == fleetv1.OperationAbort:
+		return d.wait("it was aborted")
+	case d.stopped():
+		return d.wait("nodes have failed: correct spec.content, or raise spec.failureLimit")
+	case spec.Paused:
+		return d.wait("it is paused")
+	}
+	open, change, err := window(spec.Window, d.in.Now)
+	if err != nil {
+		return d.wait(err.Error())
+	}
+	d.again(change)
+	if !open {
+		return d.wait("the window is closed")
+	}
+	most, pause := d.canary()
+	if pause > 0 {
+		d.again(pause)
+		return d.wait("the canary step pauses")
+	}
+	room := d.free()
+	room = min(room, most-c.updated-c.working)
+	if c.updated == 0 { // nothing shows yet that the content works
+		room = min(room, max(int(spec.FailureLimit), 1)-c.failed-c.working)
+	}
+	return room
+}
+
+// takeBack claims updated nodes for the return to their previous binaries.
+func (d *decider) takeBack() {
+	room := d.free()
+	for _, n := range d.in.Nodes {
+		if room <= 0 {
+			return
+		}
+		if d.stage(n) == stageUpdated {
+			d.do(Action{Do: DoClaim, Node: n.Name, Order: fleetv1.ActionRollBack})
+			if usable(n) {
+				room--
+			}
+		}
+	}
+}
+
+// free returns how many further nodes may become unavailable.
+func (d *decider) free() int {
+	most := share(d.in.Spec.MaxUnavailable, len(d.in.Nodes), 1)
+	free := most - d.counted.working - d.counted.unavailable
+	if free <= 0 && d.counted.working == 0 {
+		d.waits = "too many nodes are cordoned or not Ready"
+	}
+	return free
+}
+
+// wait records why no further node is touched.
+func (d *decider) wait(why string) int {
+	d.waits = why
+	return 0
+}
+
+func (d *decider) do(a Action) { d.decision.Actions = append(d.decision.Actions, a) }
+
+// again makes the decision be repeated after that time at the latest.
+func (d *decider) again(after time.Duration) {
+	if after > 0 && (d.decision.Again == 0 || after < d.decision.Again) {
+		d.decision.Again = after
+	}
+}

@@ -1,0 +1,271 @@
+package rollout_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"pgregory.net/rapid"
+
+	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/rollout"
+)
+
+// fate is the way in which a model node answers an Apply.
+type fate int
+
+const (
+	good      fate = iota
+	rollsBack      // the transaction fails, and the node restores its binaries
+	fails          // the node can neither apply nor restore
+	notReady       // the transaction succeeds, but the node does not become Ready
+	silent         // the node never answers
+	keeps          // the pods of the node do not leave
+)
+
+// model is a cluster whose nodes have a fate each. Time passes only when a step moves it.
+type model struct {
+	spec    fleetv1.NodeRolloutSpec
+	nodes   []rollout.Node
+	fates   map[string]fate
+	now     time.Time
+	touched map[string]bool // by a claim for Apply
+	begun   map[string]bool // the node was released
+}
+
+func newModel(spec fleetv1.NodeRolloutSpec, fates ...fate) *model {
+	spec.Content.Provisioners = []fleetv1.Provisioner{{Name: "kubelet"}}
+	m := &model{spec: spec, fates: map[string]fate{}, touched: map[string]bool{}, begun: map[string]bool{},
+		now: time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)}
+	for i, f := range fates {
+		name := fmt.Sprintf("w%03d", i)
+		m.nodes = append(m.nodes, rollout.Node{Name: name, Ready: true, ReadySince: m.now.Add(-time.Hour)})
+		m.fates[name] = f
+	}
+	return m
+}
+
+func (m *model) decide() rollout.Decision {
+	return rollout.Decide(rollout.Input{Name: "r", Spec: m.spec, Nodes: m.nodes, Now: m.now})
+}
+
+func (m *model) node(name string) *rollout.Node {
+	for i := range m.nodes {
+		if m.nodes[i].Name == name {
+			return &m.nodes[i]
+		}
+	}
+	panic("no node " + name)
+}
+
+// act carries out one action, as the controller does.
+func (m *model) act(a rollout.Action) {
+	n := m.node(a.Node)
+	if a.Do == rollout.DoClaim {
+		n.State = &fleetv1.NodeState{Spec: fleetv1.NodeStateSpec{Rollout: "r", Hash: rollout.HashOf(m.spec.Content),
+			Action: a.Order, Content: m.spec.Content}}
+		m.touched[a.Node] = true
+	}
+	spec := &n.State.Spec
+	spec.Since = metav1.NewTime(m.now)
+	switch a.Do {
+	case rollout.DoDrain:
+		if m.fates[a.Node] == keeps {
+			return
+		}
+		fallthrough
+	case rollout.DoRelease:
+		spec.Released = true
+		m.begun[a.Node] = true
+	case rollout.DoReturn:
+		spec.Action, spec.Reason = fleetv1.ActionRollBack, a.Reason
+	case rollout.DoConvict:
+		spec.Verdict, spec.Reason = a.Verdict, a.Reason
+	case rollout.DoLetGo:
+		n.State = nil
+	}
+}
+
+// report makes a node do its order, if it has one.
+func (m *model) report(name string) {
+	n := m.node(name)
+	if n.State == nil || !n.State.Spec.Released || n.State.Status.Hash == n.State.Spec.Hash &&
+		n.State.Status.Action == n.State.Spec.Action {
+		return
+	}
+	phase := fleetv1.PhaseDone
+	if n.State.Spec.Action == fleetv1.ActionApply {
+		switch m.fates[name] {
+		case rollsBack:
+			phase = fleetv1.PhaseRolledBack
+		case fails:
+			phase, n.Ready = fleetv1.PhaseFailed, false
+		case notReady:
+			n.Ready, n.ReadySince = false, m.now
+		case silent:
+			return
+		}
+	} else {
+		n.Ready, n.ReadySince = true, m.now
+	}
+	n.State.Status = fleetv1.NodeStateStatus{Hash: n.State.Spec.Hash, Action: n.State.Spec.Action, Phase: phase,
+		Since: metav1.NewMicroTime(m.now)}
+	n.Lease = m.now.Add(time.Second)
+}
+
+func (m *model) verdict(name string) fleetv1.Verdict {
+	if s := m.node(name).State; s != nil {
+		return s.Spec.Verdict
+	}
+	return ""
+}
+
+// settle lets everything happen in order until nothing changes for a day.
+func (m *model) settle(t interface{ Fatal(...any) }) {
+	for range 100_000 {
+		decision := m.decide()
+		for _, a := range decision.Actions {
+			m.act(a)
+		}
+		for _, n := range m.nodes {
+			m.report(n.Name)
+		}
+		if len(decision.Actions) == 0 && decision.Again == 0 {
+			return
+		}
+		m.now = m.now.Add(max(decision.Again, time.Second))
+	}
+	t.Fatal("the rollout does not come to an end")
+}
+
+func percent(text string) *intstr.IntOrString { v := intstr.FromString(text); return &v }
+func number(n int) *intstr.IntOrString        { v := intstr.FromInt(n); return &v }
+
+func specs() *rapid.Generator[fleetv1.NodeRolloutSpec] {
+	return rapid.Custom(func(t *rapid.T) fleetv1.NodeRolloutSpec {
+		spec := fleetv1.NodeRolloutSpec{
+			FailureLimit:   int32(rapid.IntRange(1, 4).Draw(t, "failureLimit")),
+			MaxUnavailable: number(rapid.IntRange(1, 5).Draw(t, "maxUnavailable")),
+		}
+		if rapid.Bool().Draw(t, "percentage") {
+			spec.MaxUnavailable = percent(fmt.Sprintf("%d%%", rapid.IntRange(1, 100).Draw(t, "percent")))
+		}
+		for i := range rapid.IntRange(0, 3).Draw(t, "canary steps") {
+			spec.Canary = append(spec.Canary, fleetv1.CanaryStep{Nodes: *number(2*i + 1), Pause: "10m"})
+		}
+		if rapid.Bool().Draw(t, "drain") {
+			spec.Drain = &fleetv1.Drain{}
+		}
+		return spec
+	})
+}
+
+func fatesOf(t *rapid.T, of ...fate) []fate {
+	return rapid.SliceOfN(rapid.SampledFrom(of), 1, 20).Draw(t, "fates")
+}
+
+// Whatever is lost or late, no more nodes than allowed are unavailable because of a claim, and no
+// node is claimed after the failure limit.
+func TestLimitsHoldAtEveryMoment(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := newModel(specs().Draw(t, "spec"), fatesOf(t, good, good, good, rollsBack, fails, notReady, silent, keeps)...)
+		for range rapid.IntRange(1, 200).Draw(t, "steps") {
+			decision := m.decide()
+			claims := 0
+			for _, a := range decision.Actions {
+				if rapid.IntRange(0, 3).Draw(t, "lost") == 0 { // the controller was killed before this action
+					break
+				}
+				m.act(a)
+				if a.Do == rollout.DoClaim {
+					claims++
+				}
+			}
+			m.check(t, decision, claims)
+			for _, n := range m.nodes {
+				if rapid.Bool().Draw(t, "reports") {
+					m.report(n.Name)
+				}
+			}
+			m.now = m.now.Add(rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute, time.Hour}).Draw(t, "time"))
+			if rapid.IntRange(0, 9).Draw(t, "somebody cordons") == 0 {
+				n := &m.nodes[rapid.IntRange(0, len(m.nodes)-1).Draw(t, "node")]
+				n.Cordoned = !n.Cordoned
+			}
+		}
+	})
+}
+
+func (m *model) check(t *rapid.T, before rollout.Decision, claims int) {
+	if claims == 0 {
+		return
+	}
+	most := 1
+	switch v := m.spec.MaxUnavailable; v.Type {
+	case intstr.Int:
+		most = v.IntValue()
+	default:
+		var percentage int
+		fmt.Sscanf(v.StrVal, "%d%%", &percentage)
+		most = max(len(m.nodes)*percentage/100, 1)
+	}
+	s := before.Status
+	if total := int(s.Working+s.Unavailable) + claims; total > most {
+		t.Fatalf("%d nodes are unavailable after %d claims, at most %d are allowed", total, claims, most)
+	}
+	if s.Failed >= m.spec.FailureLimit {
+		t.Fatalf("claimed a node after %d failures, the limit is %d", s.Failed, m.spec.FailureLimit)
+	}
+}
+
+// The end of a rollout does not depend on the moments at which the controller was killed.
+func TestEveryInterruptionGivesTheSameEnd(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec, fates := specs().Draw(t, "spec"), fatesOf(t, good, good, good, rollsBack)
+		spec.FailureLimit = int32(len(fates) + 1) // each node is tried, so the order does not decide
+		quiet, hurt := newModel(spec, fates...), newModel(spec, fates...)
+		quiet.settle(t)
+		for range 50 {
+			for _, a := range hurt.decide().Actions {
+				if rapid.Bool().Draw(t, "lost") {
+					break
+				}
+				hurt.act(a)
+			}
+			for _, n := range hurt.nodes {
+				if rapid.Bool().Draw(t, "reports") {
+					hurt.report(n.Name)
+				}
+			}
+			hurt.now = hurt.now.Add(time.Second)
+		}
+		hurt.settle(t)
+		for _, n := range quiet.nodes {
+			if a, b := quiet.verdict(n.Name), hurt.verdict(n.Name); a != b || a == "" {
+				t.Fatalf("%s ended as %q without interruptions, and as %q with them", n.Name, a, b)
+			}
+		}
+	})
+}
+
+// A build that works nowhere touches no more nodes than the failure limit.
+func TestABadBuildStopsAtTheFailureLimit(t *testing.T) {
+	for _, bad := range []fate{rollsBack, fails, notReady, silent} {
+		for limit := 1; limit <= 4; limit++ {
+			fates := make([]fate, 40)
+			for i := range fates {
+				fates[i] = bad
+			}
+			m := newModel(fleetv1.NodeRolloutSpec{MaxUnavailable: percent("25%"), FailureLimit: int32(limit)}, fates...)
+			m.settle(t)
+			if len(m.begun) != limit {
+				t.Errorf("fate %d, limit %d: %d nodes changed", bad, limit, len(m.begun))
+			}
+			if s := m.decide().Status; s.State != rollout.StateStopped || int(s.Failed) != limit || s.Working != 0 {
+				t.Errorf("fate %d, limit %d: the status is %+v", bad, limit, s)
+			}
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package rollout
+
+import (
+	"fmt"
+	"time"
+
+	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
+)
+
+// Defaults of a rollout's durations.
+const (
+	defaultProgress     = 15 * time.Minute
+	defaultDrainTimeout = 5 * time.Minute
+	defaultSettle       = 10 * time.Second
+	defaultHealthy      = 5 * time.Minute
+)
+
+// stage is the place of a node in the rollout.
+type stage int
+
+const (
+	stageUntouched stage = iota // it has another content, or none
+	stageClaimed                // not released yet
+	stageChanging               // released; the node has not reported the end
+	stageChecking               // the node has reported success
+	stageUpdated
+	stageFailed
+	stageRolledBack
+)
+
+// stage returns the place of a node. A node that still works on an earlier content of this rollout
+// must finish that first, so it is not untouched.
+func (d *decider) stage(n Node) stage {
+	s := n.State
+	if s == nil || s.Spec.Rollout == "" {
+		return stageUntouched
+	}
+	switch {
+	case s.Spec.Verdict == "" && !s.Spec.Released:
+		return stageClaimed
+	case s.Spec.Verdict == "" && answered(s) && s.Status.Phase == fleetv1.PhaseDone:
+		return stageChecking
+	case s.Spec.Verdict == "":
+		return stageChanging
+	case s.Spec.Rollout != d.in.Name || s.Spec.Hash != d.hash:
+		return stageUntouched
+	case s.Spec.Verdict == fleetv1.VerdictUpdated:
+		return stageUpdated
+	case s.Spec.Verdict == fleetv1.VerdictRolledBack:
+		return stageRolledBack
+	}
+	return stageFailed
+}
+
+// working reports whether the node is on its way, and so may be unavailable.
+func (s stage) working() bool { return s == stageClaimed || s == stageChanging || s == stageChecking }
+
+// answered reports whether the status answers the present order.
+func answered(s *fleetv1.NodeState) bool {
+	return s.Status.Hash == s.Spec.Hash && s.Status.Action == s.Spec.Action
+}
+
+// onward returns the next action of a node that is on its way, if there is one.
+func (d *decider) onward(n Node, at stage) {
+	switch at {
+	case stageClaimed:
+		d.claimed(n)
+	case stageChanging:
+		d.changing(n)
+	case stageChecking:
+		d.checking(n)
+	}
+}
+
+// claimed drains and releases a node. A claim that is no longer wanted ends, as nothing has changed.
+func (d *decider) claimed(n Node) {
+	spec := n.State.Spec
+	unwanted := d.in.Spec.Operation == fleetv1.OperationAbort || spec.Hash != d.hash ||
+		(spec.Action == fleetv1.ActionApply) == (d.in.Spec.Operation == fleetv1.OperationRollBack)
+	switch {
+	case unwanted || d.stopped() && spec.Action == fleetv1.ActionApply:
+		d.do(Action{Do: DoLetGo, Node: n.Name})
+	case d.in.Spec.Drain == nil:
+		d.do(Action{Do: DoRelease, Node: n.Name})
+	default:
+		limit := durationOf(d.in.Spec.Drain.Timeout, defaultDrainTimeout)
+		if d.expired(n, limit) {
+			d.convict(n, fleetv1.VerdictFailed, true, fmt.Sprintf("its pods did not leave within %s", limit))
+			return
+		}
+		d.do(Action{Do: DoDrain, Node: n.Name})
+		d.again(drainInterval)
+	}
+}
+
+// drainInterval is the time between two looks at a node's pods.
+const drainInterval = 5 * time.Second
+
+// changing handles a released node that has not reported success.
+func (d *decider) changing(n Node) {
+	s := n.State
+	limit := durationOf(d.in.Spec.ProgressDeadline, defaultProgress)
+	switch {
+	case answered(s) && s.Status.Phase == fleetv1.PhaseRolledBack:
+		d.convict(n, fleetv1.VerdictFailed, true, s.Status.Message)
+	case answered(s) && s.Status.Phase == fleetv1.PhaseFailed:
+		// Its services may not run, so no pod should come.
+		d.convict(n, fleetv1.VerdictFailed, false, s.Status.Message)
+	case d.expired(n, limit):
+		d.convict(n, fleetv1.VerdictFailed, false, fmt.Sprintf("the node did not report an end within %s", limit))
+	}
+}
+
+// checking waits until a changed node is healthy.
+func (d *decider) checking(n Node) {
+	s := n.State
+	if s.Spec.Action == fleetv1.ActionRollBack {
+		if s.Spec.Reason != "" {
+			d.convict(n, fleetv1.VerdictFailed, true, s.Spec.Reason+"; the previous binaries are back")
+			return
+		}
+		d.convict(n, fleetv1.VerdictRolledBack, true, "")
+		return
+	}
+	done := s.Status.Since.Time
+	settle := durationOf(d.in.Spec.Health.Settle, defaultSettle)
+	limit := durationOf(d.in.Spec.Health.Timeout, defaultHealthy)
+	healthy := later(done, n.ReadySince).Add(settle)
+	lease := n.Lease.After(done)
+	if n.Ready && !lease {
+		d.decision.Check = append(d.decision.Check, n.Name)
+	}
+	switch {
+	case n.Ready && lease && !d.in.Now.Before(healthy):
+		d.convict(n, fleetv1.VerdictUpdated, true, "")
+	case d.in.Now.Sub(done) < limit:
+		d.again(max(min(healthy.Sub(d.in.Now), limit-d.in.Now.Sub(done)), leaseInterval))
+	case d.in.Spec.OnFailure == fleetv1.OnFailurePause:
+		d.convict(n, fleetv1.VerdictFailed, false, d.unhealthy(n, lease, limit))
+	default:
+		d.do(Action{Do: DoReturn, Node: n.Name, Reason: d.unhealthy(n, lease, limit)})
+	}
+}
+
+// leaseInterval is the shortest time between two looks at a node's lease.
+const leaseInterval = 2 * time.Second
+
+func (d *decider) unhealthy(n Node, lease bool, limit time.Duration) string {
+	switch {
+	case !n.Ready:
+		return fmt.Sprintf("the node was not Ready %s after the change", limit)
+	case !lease:
+		return fmt.Sprintf("the kubelet did not renew the node's lease within %s of the change", limit)
+	}
+	return fmt.Sprintf("the node did not stay Ready within %s of the change", limit)
+}
+
+// expired reports whether the node's present order is older than the limit; if not, the decision is
+// made again when it is.
+func (d *decider) expired(n Node, limit time.Duration) bool {
+	left := limit - d.in.Now.Sub(n.State.Spec.Since.Time)
+	if left > 0 {
+		d.again(left)
+	}
+	return left <= 0
+}
+
+func (d *decider) convict(n Node, verdict fleetv1.Verdict, uncordon bool, reason string) {
+	d.do(Action{Do: DoConvict, Node: n.Name, Verdict: verdict, Uncordon: uncordon, Reason: reason})
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,107 @@
+// Package onnode is the part of a fleet on a Windows node. It watches the NodeState of its own node, and
+// carries out the order in it with the same steps and the same transaction as `swdt setup`,
+// `swdt kubernetes` and `swdt rollback`. The guardian on the node owns the transaction, so it survives
+// the end of the pod, of the kubelet and of containerd.
+//
+//   - main.go: the program in its pod; onnode.go: from a changed NodeState to an order; watch.go: the NodeState
+//   - order.go: an order from beginning to end; resume.go: an order that was interrupted
+//   - document.go: the content of a NodeState as a node file
+//   - report.go: the status of the NodeState
+//
+// It keeps nothing itself: the journal and the files on the node show how far an order has come.
+package onnode
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+
+	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/obtain/source"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// Options configure the program on the node.
+type Options struct {
+	// Node is the name of the node's Node object, and so of its NodeState.
+	Node string
+	// Client is the API server's.
+	Client dynamic.Interface
+	// Open connects to the agent on this machine. The caller of Open closes the result.
+	Open func(context.Context) (*node.Node, error)
+	// Sources fetches binaries; nil: into the user's cache folder.
+	Sources *source.Set
+	// Retry is the pause after a failed attempt. It doubles with each further one, up to a minute.
+	// Default 2 s.
+	Retry time.Duration
+	// Reporter receives the progress; nil: none is reported.
+	Reporter ui.Reporter
+}
+
+const (
+	defaultRetry = 2 * time.Second
+	longestRetry = time.Minute
+)
+
+// Run carries out orders until ctx ends. It returns ctx's error.
+func Run(ctx context.Context, o Options) error {
+	if o.Reporter == nil {
+		o.Reporter = ui.Discard{}
+	}
+	if o.Retry == 0 {
+		o.Retry = defaultRetry
+	}
+	if o.Sources == nil {
+		o.Sources = source.NewSet(source.Options{})
+	}
+	orders := watch(ctx, o.Client, o.Node)
+	pause := o.Retry
+	var latest *fleetv1.NodeState
+	again := make(<-chan time.Time)
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case latest = <-orders:
+			pause = o.Retry
+		case <-again:
+		}
+		again = nil
+		if err := o.carryOut(ctx, latest); err != nil && ctx.Err() == nil {
+			o.Reporter.Warn("%v; trying again in %s", err, pause)
+			again = time.After(pause)
+			pause = min(2*pause, longestRetry)
+		}
+	}
+}
+
+// due reports whether the node has to do something for its NodeState.
+func due(s *fleetv1.NodeState) bool {
+	if s == nil || !s.Spec.Released || s.Spec.Verdict != "" {
+		return false
+	}
+	ended := s.Status.Phase != "" && s.Status.Phase != fleetv1.PhaseWorking
+	return !ended || s.Status.Hash != s.Spec.Hash || s.Status.Action != s.Spec.Action
+}
+
+// carryOut carries out the order of a NodeState, if there is one, and reports its end. An error means
+// that the order has not ended and must be tried again.
+func (o Options) carryOut(ctx context.Context, s *fleetv1.NodeState) error {
+	if !due(s) {
+		return nil
+	}
+	w := &order{Options: o, state: s}
+	if err := w.report(ctx, fleetv1.PhaseWorking, ""); err != nil {
+		return err
+	}
+	phase, message, err := w.run(ctx)
+	if err != nil {
+		err = fmt.Errorf("%s on node %s: %w", s.Spec.Action, o.Node, err)
+		_ = w.report(ctx, fleetv1.PhaseWorking, err.Error()) // the caller reports err itself
+		return err
+	}
+	return w.report(ctx, phase, message)
+}

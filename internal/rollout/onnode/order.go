@@ -1,0 +1,141 @@
+package onnode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/obtain/source"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/push"
+	"github.com/swdt-dev/swdt/internal/setup"
+
+	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
+)
+
+// order is one order, as the node carries it out.
+type order struct {
+	Options
+	state   *fleetv1.NodeState
+	journal string // the ID of the last transaction; "": none
+
+	node *node.Node
+	doc  config.Document
+}
+
+// holder names the order in the node's lock and in the journal. A later attempt recognizes the journal
+// by it.
+func (w *order) holder() string {
+	return fmt.Sprintf("rollout %s (%s %s)", w.state.Spec.Rollout, w.state.Spec.Action, w.state.Spec.Hash)
+}
+
+// run carries the order out. An error means that a later attempt may succeed.
+func (w *order) run(ctx context.Context) (phase fleetv1.Phase, message string, err error) {
+	if w.doc, err = documentOf(w.Node, w.state.Spec.Content); err != nil {
+		return fleetv1.PhaseRolledBack, unchanged(err), nil
+	}
+	if w.node, err = w.Open(ctx); err != nil {
+		return "", "", err
+	}
+	defer w.node.Close()
+	end, err := w.resume(ctx)
+	if err != nil || end != nil {
+		return end.phaseOrNone(), end.messageOrNone(), err
+	}
+	if w.state.Spec.Action == fleetv1.ActionRollBack {
+		return w.rollBack(ctx)
+	}
+	if err := w.configure(ctx); err != nil {
+		return fleetv1.PhaseRolledBack, "its binaries are unchanged: " + err.Error(), nil
+	}
+	return w.apply(ctx)
+}
+
+// configure brings Windows to the state of the content's setup. It never reboots the node.
+func (w *order) configure(ctx context.Context) error {
+	steps := setup.Steps(w.doc.Node.Spec.Setup, setup.Options{})
+	if len(steps) == 0 {
+		return nil
+	}
+	_, err := plan.Run(ctx, w.node, steps, plan.Options{Holder: w.holder()}, w.Reporter)
+	return err
+}
+
+// apply brings the binaries to the node.
+func (w *order) apply(ctx context.Context) (fleetv1.Phase, string, error) {
+	if len(w.doc.Node.Spec.Kubernetes.Provisioners) == 0 {
+		return fleetv1.PhaseDone, "", nil
+	}
+	result, err := push.Push(ctx, w.node, w.doc, w.pushOptions(), w.Reporter)
+	w.took(result)
+	return w.ended(err)
+}
+
+// rollBack restores the binaries before the content. Each component that does not have the content's
+// binary is back already.
+func (w *order) rollBack(ctx context.Context) (fleetv1.Phase, string, error) {
+	status, err := push.Status(ctx, w.node, w.doc, push.StatusOptions{Sources: w.Sources}, w.Reporter)
+	if err != nil {
+		return "", "", err
+	}
+	var names []string
+	for _, c := range status.Components {
+		if w.wanted(c.Name) == c.SHA256 && c.PreviousSHA256 != "" {
+			names = append(names, c.Name)
+		}
+	}
+	if len(names) == 0 {
+		return fleetv1.PhaseDone, "", nil
+	}
+	result, err := push.Rollback(ctx, w.node, w.doc, names, w.pushOptions(), w.Reporter)
+	w.took(result)
+	phase, message, err := w.ended(err)
+	if phase == fleetv1.PhaseRolledBack { // the content's binaries are back, which is the opposite of the order
+		phase = fleetv1.PhaseFailed
+	}
+	return phase, message, err
+}
+
+// wanted returns the hash of a component in the content; "" if the content has no such component.
+func (w *order) wanted(name string) string {
+	for _, p := range w.doc.Node.Spec.Kubernetes.Provisioners {
+		if p.Name == name {
+			return p.SHA256
+		}
+	}
+	return ""
+}
+
+func (w *order) pushOptions() push.Options {
+	return push.Options{Sources: w.Sources, Holder: w.holder()}
+}
+
+func (w *order) took(result push.NodeResult) {
+	if result.Transaction != "" {
+		w.journal = result.Transaction
+	}
+}
+
+// ended returns the phase for the end of a push or a rollback, or the error if another attempt may end
+// in another way.
+func (w *order) ended(err error) (fleetv1.Phase, string, error) {
+	var back *push.RolledBackError
+	var hash *source.HashMismatchError
+	var program *source.NotExecutableError
+	var machine *source.MachineError
+	switch {
+	case err == nil:
+		return fleetv1.PhaseDone, "", nil
+	case errors.As(err, &back) && back.Complete():
+		return fleetv1.PhaseRolledBack, err.Error(), nil
+	case errors.As(err, &back):
+		return fleetv1.PhaseFailed, err.Error(), nil
+	case errors.As(err, &hash), errors.As(err, &program), errors.As(err, &machine):
+		return fleetv1.PhaseRolledBack, unchanged(err), nil
+	}
+	return "", "", err
+}
+
+func unchanged(err error) string { return "the node is unchanged: " + err.Error() }

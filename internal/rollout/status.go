@@ -1,0 +1,68 @@
+package rollout
+
+import (
+	"fmt"
+
+	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
+)
+
+// The states of a rollout, as people read them.
+const (
+	StateRolling     = "Rolling"
+	StateWaiting     = "Waiting"
+	StatePaused      = "Paused"
+	StateStopped     = "Stopped"
+	StateAborted     = "Aborted"
+	StateRollingBack = "RollingBack"
+	StateRolledBack  = "RolledBack"
+	StateComplete    = "Complete"
+)
+
+// finishStatus fills in the status before the actions are taken.
+func (d *decider) finishStatus() {
+	c := d.counted
+	d.decision.Status = fleetv1.NodeRolloutStatus{
+		Hash: d.hash, Nodes: int32(len(d.in.Nodes)), Updated: int32(c.updated), Working: int32(c.working),
+		Failed: int32(c.failed), RolledBack: int32(c.rolledBack), Unavailable: int32(c.unavailable),
+	}
+	d.decision.Status.State, d.decision.Status.Message = d.state()
+}
+
+func (d *decider) state() (state, message string) {
+	c, spec := d.counted, d.in.Spec
+	switch {
+	case spec.Operation == fleetv1.OperationRollBack && c.updated+c.working == 0:
+		return StateRolledBack, "no node has the content"
+	case spec.Operation == fleetv1.OperationRollBack:
+		return StateRollingBack, d.waits
+	case c.updated == len(d.in.Nodes):
+		return StateComplete, ""
+	case spec.Operation == fleetv1.OperationAbort:
+		return StateAborted, d.ending()
+	case d.stopped():
+		return StateStopped, fmt.Sprintf("%d of %d nodes failed; %s", c.failed, len(d.in.Nodes), d.waits)
+	case c.untouched == 0 && c.working == 0:
+		return StateComplete, fmt.Sprintf("all but %d nodes have the content", c.failed+c.rolledBack)
+	case spec.Paused:
+		return StatePaused, d.ending()
+	case d.waits != "":
+		return StateWaiting, d.waits
+	}
+	return StateRolling, ""
+}
+
+// ending explains nodes that are still on their way although no further node will be touched.
+func (d *decider) ending() string {
+	if d.counted.working == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d nodes that were touched before go on", d.counted.working)
+}
+
+// Degraded reports whether a status shows failed nodes, Progressing whether further nodes will be
+// touched without a person's help.
+func Degraded(s fleetv1.NodeRolloutStatus) bool { return s.Failed > 0 }
+
+func Progressing(s fleetv1.NodeRolloutStatus) bool {
+	return s.State == StateRolling || s.State == StateWaiting || s.State == StateRollingBack
+}

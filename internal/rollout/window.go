@@ -1,0 +1,59 @@
+package rollout
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
+)
+
+// window reports whether now is within w, and the time until that changes, at most a day. The error
+// reports a time zone that this machine does not know.
+func window(w *fleetv1.Window, now time.Time) (open bool, change time.Duration, err error) {
+	if w == nil {
+		return true, 0, nil
+	}
+	zone := time.UTC
+	if w.TimeZone != "" {
+		if zone, err = time.LoadLocation(w.TimeZone); err != nil {
+			return false, 0, fmt.Errorf("read spec.window.timeZone: %w; use a name such as Europe/Berlin", err)
+		}
+	}
+	now = now.In(zone)
+	change = 24 * time.Hour
+	for day := -1; day <= 1; day++ {
+		begin, end := span(w, now, day)
+		if !begins(w, begin) {
+			continue
+		}
+		switch {
+		case now.Before(begin):
+			change = min(change, begin.Sub(now))
+		case now.Before(end):
+			return true, end.Sub(now), nil
+		}
+	}
+	return false, change, nil
+}
+
+// span returns the window that begins on the day of now plus that many days.
+func span(w *fleetv1.Window, now time.Time, day int) (begin, end time.Time) {
+	begin = at(now, day, w.Start)
+	end = at(now, day, w.End)
+	if !end.After(begin) {
+		end = at(now, day+1, w.End)
+	}
+	return begin, end
+}
+
+// at returns a time of day, such as 22:00, of the day of now plus that many days.
+func at(now time.Time, day int, clock string) time.Time {
+	var hour, minute int
+	fmt.Sscanf(clock, "%d:%d", &hour, &minute) // the schema has checked the form
+	return time.Date(now.Year(), now.Month(), now.Day()+day, hour, minute, 0, 0, now.Location())
+}
+
+func begins(w *fleetv1.Window, begin time.Time) bool {
+	return len(w.Days) == 0 || slices.Contains(w.Days, fleetv1.Day(begin.Weekday().String()[:3]))
+}
