@@ -272,8 +272,7 @@ func (n proxyNode) measure(t testing.TB, folder string, l load) calls {
 }
 
 // BenchmarkScaleOfRealKubeProxy measures one run with the numbers for which SIG Windows published times,
-// which takes minutes. SWDT_KUBE_PROXY names another kube-proxy.exe than the lab's. docs/guides/scale.md has
-// the result.
+// which takes minutes. SWDT_KUBE_PROXY names another kube-proxy.exe than the lab's.
 func BenchmarkScaleOfRealKubeProxy(b *testing.B) {
 	kubeProxy := os.Getenv("SWDT_KUBE_PROXY")
 	if kubeProxy == "" {
