@@ -77,13 +77,13 @@ func (f *logFormat) Set(value string) error {
 	return nil
 }
 
-func (o *globalOptions) addFlags(flags *pflag.FlagSet) {
+func (o *globalOptions) addFlags(flags *pflag.FlagSet, nodeShort string) {
 	o.logs = "text"
 	flags.SortFlags = false
 	flags.VarP((*fileList)(&o.config), "config",
 		"c", "node `file`, a folder of them, or - for stdin; several times, or with commas,\nfor several (default $"+
 			configVariable+", files separated as in PATH; else\n./swdt.yaml, else ~/.config/swdt/config.yaml)")
-	flags.StringSliceVarP(&o.nodes, "node", "n", nil, "`name`s of the nodes to work on (default all)")
+	flags.StringSliceVarP(&o.nodes, nodeFlag, nodeShort, nil, "`name`s of the nodes to work on (default all)")
 	flags.StringVarP(&o.selector, "selector", "l", "", "`labels` of the nodes to work on: k=v,k!=v,k,!k; with --via and\n"+
 		"no node file those of the cluster, also k in (v,w), k notin (v)")
 	flags.StringVarP(&o.output, "output", "o", "",

@@ -56,7 +56,7 @@ const programMark = "@swdt"
 
 // exampleOf returns the examples of a command, with the name by which the user calls swdt.
 func exampleOf(cmd *cobra.Command) string {
-	return strings.ReplaceAll(cmd.Example, programMark, cmd.Root().CommandPath())
+	return ofPlugin(cmd, strings.ReplaceAll(cmd.Example, programMark, cmd.Root().CommandPath()))
 }
 
 // addHelp makes swdt write the help without cobra's templates, which take their functions from a
@@ -101,8 +101,8 @@ func usage(cmd *cobra.Command) string {
 		b.WriteString(".\n")
 	}
 	if cmd.Annotations[usesNodes] != "" || !cmd.HasParent() {
-		fmt.Fprintf(&b, "\n`%s options` lists the flags of every command, such as -c, -n and -o.\n",
-			cmd.Root().CommandPath())
+		fmt.Fprintf(&b, "\n`%s options` lists the flags of every command, such as -c, %s and -o.\n",
+			cmd.Root().CommandPath(), nodeFlagOf(cmd))
 	}
 	return b.String()
 }

@@ -133,7 +133,7 @@ func (a *app) bakeDocument() (config.Document, error) {
 		return config.Document{}, err
 	}
 	if len(documents) > 1 {
-		return config.Document{}, usagef("an image is made of one node, and there are %d: choose it with -n", len(documents))
+		return config.Document{}, usagef("an image is made of one node, and there are %d: choose it with --node", len(documents))
 	}
 	return documents[0], nil
 }

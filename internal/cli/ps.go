@@ -67,7 +67,7 @@ With --fail-on orphan the exit code is 5 if there is an orphan.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runPs(cmd.Context(), o) },
 	})
 	flags := cmd.Flags()
-	flags.StringVar(&o.selection.Namespace, "namespace", "", "only pods of this `namespace`")
+	a.addNamespaceFlag(cmd, &o.selection.Namespace)
 	flags.StringVar(&o.pod, "pod", "", "only pods whose name matches this regular `expression`")
 	o.choice.addFlags(cmd, "owner, part, number, program or image", owners.Columns())
 	flags.BoolVar(&o.selection.All, "all", false, "every process, and containers that have ended")
@@ -75,7 +75,6 @@ With --fail-on orphan the exit code is 5 if there is an orphan.`,
 	flags.StringVar(&o.failOn, "fail-on", "", "`orphan`: exit code 5 if a process has no owner")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "refresh the list until Ctrl-C")
 	flags.DurationVar(&o.interval, "interval", 2*time.Second, "`time` between two refreshes of --watch")
-	must(cmd.RegisterFlagCompletionFunc("namespace", a.completeNamespaces))
 	must(cmd.RegisterFlagCompletionFunc("pod", a.completePodNames))
 	must(cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{failOnOrphan},
 		cobra.ShellCompDirectiveNoFileComp)))

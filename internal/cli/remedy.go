@@ -40,7 +40,7 @@ func (a *app) commandLine(node string, args []string) string {
 		return a.shell().Join(a.kubectl(args))
 	}
 	command, _, err := a.root.Find(args[1:])
-	line := append(strings.Fields(a.root.CommandPath()), args[1:]...)
+	line := a.withoutNodeShort(append(strings.Fields(a.root.CommandPath()), args[1:]...))
 	if err != nil || command == a.root {
 		return a.shell().Join(line)
 	}
@@ -145,14 +145,14 @@ func (a *app) carried(command *cobra.Command, node string, line []string) []stri
 	flags := &carriedFlags{line: line}
 	flags.add("config", "c", a.global.config...)
 	switch {
-	case flags.has("node", "n"), flags.has("selector", "l"):
+	case flags.has(nodeFlag, a.nodeShort()), flags.has("selector", "l"):
 	case flags.has("print-rbac", ""): // the role has a rule for the labels
 		flags.add("selector", "l", a.global.selector)
 	case node == "":
-		flags.add("node", "n", strings.Join(a.global.nodes, ","))
+		flags.add(nodeFlag, a.nodeShort(), strings.Join(a.global.nodes, ","))
 		flags.add("selector", "l", a.global.selector)
 	case a.loaded != 1:
-		flags.add("node", "n", node)
+		flags.add(nodeFlag, a.nodeShort(), node)
 	}
 	flags.add("known-hosts", "", a.global.knownHosts)
 	flags.add("ssh-config", "", a.global.sshConfig)

@@ -305,7 +305,13 @@ func allCommands(cmd *cobra.Command) []*cobra.Command {
 func TestRemediesOfThePlugin(t *testing.T) {
 	a := &app{env: Environment{Program: "kubectl-swdt", Getenv: func(string) string { return "" }}}
 	a.root = a.rootCommand()
-	if got := a.remedies("n1", "`swdt status`"); got != "`kubectl swdt status -n n1`" {
-		t.Errorf("got %s", got)
+	for text, want := range map[string]string{
+		"`swdt status`":                  "`kubectl swdt status --node n1`",
+		"`swdt ps -n n2`":                "`kubectl swdt ps --node n2`",
+		"`swdt exec -- ctr -n k8s.io t`": "`kubectl swdt exec --node n1 -- ctr -n k8s.io t`",
+	} {
+		if got := a.remedies("n1", text); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
 	}
 }

@@ -58,7 +58,7 @@ binaries back if the new ones do not come up.`,
 	root.SetErr(a.streams.Err)
 	root.SetFlagErrorFunc(a.flagError)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
-	a.global.addFlags(root.PersistentFlags())
+	a.global.addFlags(root.PersistentFlags(), a.nodeShort())
 	a.completeGlobalFlags(root)
 
 	root.AddGroup(

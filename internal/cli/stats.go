@@ -55,12 +55,11 @@ func (o *statsOptions) addFlags(a *app, cmd *cobra.Command) {
 	flags.StringSliceVar(&o.sources, "source", []string{string(stats.CRI)}, "the sources to query: `cri,summary,node`")
 	flags.DurationVar(&o.interval, "interval", time.Second, "`time` between two answers")
 	flags.IntVar(&o.callers, "callers", 0, "`number` of other callers that ask at the same moments")
-	flags.StringVar(&o.namespace, "namespace", "", "only pods of this `namespace`")
+	a.addNamespaceFlag(cmd, &o.namespace)
 	flags.StringVar(&o.pod, "pod", "", "only pods whose name matches this `regular expression`")
 	flags.Float64Var(&o.tolerance, "tolerance", stats.DefaultTolerance, "how far a rate may be off: 0.2 is 20 %")
 	flags.BoolVar(&o.sandboxes, "sandboxes", false, "ask the runtime for whole pods too, which is one more call")
 	o.cluster.addFlags(cmd)
-	must(cmd.RegisterFlagCompletionFunc("namespace", a.completeNamespaces))
 	must(cmd.RegisterFlagCompletionFunc("pod", a.completePodNames))
 	must(cmd.RegisterFlagCompletionFunc("source", cobra.FixedCompletions([]string{"cri", "summary", "node"},
 		cobra.ShellCompDirectiveNoFileComp)))

@@ -83,7 +83,8 @@ func wrongArguments(cmd *cobra.Command, args []string, check cobra.PositionalArg
 		return fmt.Sprintf("%s has no command %q; did you mean %s?", cmd.CommandPath(), args[0],
 			closestCommand(cmd, args[0]))
 	case most == 0 && cmd.Annotations[usesNodes] != "":
-		return fmt.Sprintf("%s takes no argument %q (-n %[2]s chooses a node of that name)", cmd.CommandPath(), args[0])
+		return fmt.Sprintf("%s takes no argument %q (%[3]s %[2]s chooses a node of that name)", cmd.CommandPath(), args[0],
+			nodeFlagOf(cmd))
 	}
 	return fmt.Sprintf("%q is one argument too many", args[most])
 }
@@ -142,6 +143,8 @@ func (a *app) flagError(cmd *cobra.Command, err error) error {
 		longName string
 	)
 	switch {
+	case errors.As(err, &unknown) && a.pluginFlagError(cmd, unknown) != nil:
+		return a.pluginFlagError(cmd, unknown)
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
 		return usagef("unknown flag -%s; %s", unknown.GetSpecifiedName(), lists)
 	case errors.As(err, &unknown):

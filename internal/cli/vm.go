@@ -148,7 +148,7 @@ func (a *app) oneVM(machines *vm.Machines) (string, error) {
 		return "", err
 	}
 	if len(documents) > 1 {
-		return "", usagef("this works on one VM, and there are %d: choose it with -n", len(documents))
+		return "", usagef("this works on one VM, and there are %d: choose it with --node", len(documents))
 	}
 	return documents[0].Node.Metadata.Name, nil
 }
