@@ -58,9 +58,9 @@ func (r Report) Names() []string {
 	return names
 }
 
-// Failed reports whether the pod network or a node is known not to work. A node works if it is Ready.
-// A pod network that the document does not name does not work. If the document leaves the pod network
-// to other tools, Failed ignores a missing network.
+// Failed reports whether the pod network is known not to work, or a node is known not to be Ready. A
+// pod network other than the one that the document names counts as not working. If the document
+// leaves the pod network to other tools, Failed ignores a missing network.
 func (r Report) Failed() bool {
 	if network := r.Network; network.Result == fleet.OK && !network.worksWithoutSwdt() &&
 		(!network.installed() || network.Status.Failed()) {
