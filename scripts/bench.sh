@@ -12,5 +12,5 @@ lab=$(lab/build.sh bench)
 if [[ " $* " != *" -parts "* || " $* " == *vm* ]]; then
 	lab/build.sh guest >/dev/null
 fi
-go build -o bin/bench ./e2e/bench
+go build -o bin/bench ./bench
 exec bin/bench -root . -lab "$lab" -swdt bin/swdt "$@"

@@ -77,7 +77,8 @@ func Floors() [][]Room {
 		{
 			{"cmd", Tools, "swdt, swdt-agent, swdt-probe, swdt-controller, swdt-node"},
 			{"docgen", Tools, "generated pages"},
-			{"e2e", Tools, "end-to-end tests, benchmarks"},
+			{"bench", Tools, "benchmarks"},
+			{"e2e", Tools, "end-to-end tests"},
 		},
 	}
 }

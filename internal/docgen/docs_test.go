@@ -257,7 +257,7 @@ func testNames(t *testing.T) map[string][]string {
 	t.Helper()
 	declaration := regexp.MustCompile(`(?m)^func (Test[A-Za-z0-9_]+)\(`)
 	names := map[string][]string{}
-	for _, top := range []string{"api", "cmd", "e2e", "internal", "lab", "tools"} {
+	for _, top := range []string{"api", "bench", "cmd", "e2e", "internal", "lab", "tools"} {
 		err := filepath.WalkDir(filepath.Join(root, top), func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, "_test.go") {
 				return err

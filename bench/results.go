@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Results is the content of e2e/bench/results.json. Each part is from one run.
+// Results is the content of bench/results.json. Each part is from one run.
 type Results struct {
 	Sizes    Sizes    `json:"sizes"`
 	Pushes   Pushes   `json:"pushes"`

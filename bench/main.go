@@ -13,7 +13,7 @@
 //   - vm: the time to make and to start a VM, compared with QEMU alone
 //
 // `make bench` builds and installs the requirements and runs all parts. bench writes the
-// results to e2e/bench/results.json, and the tables and plots of docs/benchmarks.md from them.
+// results to bench/results.json, and the tables and plots of docs/benchmarks.md from them.
 //
 //   - pairs.go, tools.go, sizes.go: the first part
 //   - link.go, sshd.go, sandbox.go, pushes.go: the second
