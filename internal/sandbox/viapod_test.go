@@ -24,6 +24,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/sandbox"
 	"github.com/swdt-dev/swdt/internal/sandbox/apiserver"
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 const windowsNode = `
@@ -191,6 +192,64 @@ func TestARestartOfTheKubeletCutsTheStreamAndNotThePod(t *testing.T) {
 	}
 	if after := w.pods(); len(after) != 1 || after[0] != before[0] {
 		t.Errorf("pods %v, before %v", after, before)
+	}
+}
+
+// A restart of the API server ends all streams, and not the pod. While it is down the node is out of reach, and may be
+// in reach later.
+func TestARestartOfTheAPIServerCutsTheStreamAndNotThePod(t *testing.T) {
+	w := newThrough(t)
+	n := w.connect()
+	before := w.pods()
+	w.cluster.SetDown(true)
+	select {
+	case <-n.Lost():
+	case <-t.Context().Done():
+	}
+	_, err := n.Machine.Facts(t.Context(), &agentv1.FactsRequest{})
+	var lost *node.LostError
+	if !errors.As(err, &lost) {
+		t.Fatalf("without an API server: %v", err)
+	}
+	err = n.Reconnect(t.Context())
+	var unreachable *node.UnreachableError
+	if !errors.As(err, &unreachable) || node.IsHopeless(err) {
+		t.Errorf("reconnect without an API server: %v", err)
+	}
+	w.cluster.SetDown(false)
+	if err := n.Reconnecting(t.Context(), ui.Discard{}, func(ctx context.Context) error {
+		_, err := n.Machine.Facts(ctx, &agentv1.FactsRequest{})
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if after := w.pods(); len(after) != 1 || after[0] != before[0] {
+		t.Errorf("pods %v, before %v", after, before)
+	}
+}
+
+// A command that ends while the API server is down cannot remove its pod. The next one does.
+func TestAPodThatAnAPIServerWithoutAnAnswerKeeps(t *testing.T) {
+	w := newThrough(t)
+	n := w.connect()
+	before := w.pods()
+	w.cluster.SetDown(true)
+	if err := n.Close(); err != nil {
+		t.Log(err) // the stream is cut
+	}
+	w.cluster.SetDown(false)
+	if left := w.pods(); len(left) != 1 || left[0] != before[0] {
+		t.Fatalf("pods %v, before %v", left, before)
+	}
+	next := w.connect()
+	if after := w.pods(); len(after) != 1 || after[0] == before[0] {
+		t.Errorf("the next contact's pods %v, before %v", after, before)
+	}
+	if err := next.Close(); err != nil {
+		t.Error(err)
+	}
+	if left := w.pods(); len(left) > 0 {
+		t.Errorf("left the pods %v", left)
 	}
 }
 

@@ -83,7 +83,7 @@ func (o Options) withDefaults() Options {
 type Cluster struct {
 	options  Options
 	ca       *authority
-	listener net.Listener
+	listener *gate
 	server   *http.Server
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -108,14 +108,14 @@ func Start(o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for the simulated API server: %w", err)
 	}
-	c := &Cluster{options: o, listener: listener, version: o.Version, resources: builtinResources()}
+	c := &Cluster{options: o, listener: newGate(listener), version: o.Version, resources: builtinResources()}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	if err := c.prepare(); err != nil {
 		c.cancel()
 		listener.Close()
 		return nil, fmt.Errorf("start the simulated API server: %w", err)
 	}
-	c.running.Go(func() { _ = c.server.ServeTLS(listener, "", "") })
+	c.running.Go(func() { _ = c.server.ServeTLS(c.listener, "", "") })
 	c.running.Go(func() { c.expireTokens(c.ctx) })
 	c.running.Go(func() { c.watchNodes(c.ctx) })
 	o.Log.Info("the simulated API server listens", "server", c.Server(), "version", o.Version)
