@@ -75,7 +75,8 @@ func validateBuild(p *problems, field, source string, b Build) {
 	for i, pattern := range b.Watch {
 		validatePattern(p, at(field+".watch", i, ""), pattern)
 	}
-	if scheme, _, ok := strings.Cut(source, "://"); ok && strings.HasPrefix(strings.ToLower(scheme), "http") {
+	if scheme, _, ok := strings.Cut(source, "://"); ok &&
+		strings.HasPrefix(strings.ToLower(scheme), "http") || isRegistry(source) {
 		p.add(field, "is set, but sourceURL is not a path on your machine",
 			"make sourceURL the path that the command writes")
 	}

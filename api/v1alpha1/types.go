@@ -176,8 +176,11 @@ type Provisioner struct {
 	// Version that the binary is expected to report, with or without v. A
 	// mismatch is a warning, with --strict an error.
 	Version string `yaml:"version,omitempty"`
-	// SourceURL of the binary: a path, file:// or http(s)://. ~ and $VARIABLES
-	// are expanded; a relative path is relative to the node file's folder.
+	// SourceURL of the binary: a path, file://, http(s):// or oci://. ~ and
+	// $VARIABLES are expanded; a relative path is relative to the node file's
+	// folder. oci://REGISTRY/REPOSITORY:TAG or …@sha256:DIGEST is a set of
+	// binaries that `swdt fleet publish` has published, in which Name selects
+	// the binary; oci+http:// is a registry without TLS.
 	SourceURL string `yaml:"sourceURL"`
 	// SHA256 of the binary, 64 hexadecimal digits.
 	SHA256 string `yaml:"sha256,omitempty"`

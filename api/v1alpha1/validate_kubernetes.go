@@ -72,7 +72,7 @@ func validateServiceName(p *problems, field, name string) {
 }
 
 func validateSource(p *problems, field, source string) {
-	if !p.required(field, source, "write a path, file://…, http://… or https://…") {
+	if !p.required(field, source, "write "+sourceForms) {
 		return
 	}
 	scheme, rest, isURL := strings.Cut(source, "://")
@@ -81,11 +81,27 @@ func validateSource(p *problems, field, source string) {
 		p.add(field, "has a control character",
 			`in double quotes \n, \b, \t and the like are escapes: write it without quotes or in single quotes`)
 	case !isURL || strings.HasPrefix(scheme, "$"): // a path, or a URL whose scheme is a variable
-	case !slices.Contains([]string{"http", "https", "file"}, strings.ToLower(scheme)):
-		p.add(field, "has a scheme that is not understood", "write a path, file://…, http://… or https://…")
+	case !slices.Contains([]string{"http", "https", "file", "oci", "oci+http"}, strings.ToLower(scheme)):
+		p.add(field, "has a scheme that is not understood", "write "+sourceForms)
 	case rest == "" || strings.ToLower(scheme) != "file" && strings.HasPrefix(rest, "/"):
 		p.add(field, "is a URL without a host or path", "write it whole")
+	case isRegistry(source) && !strings.Contains(rest, "$") && !matches(artifact, rest):
+		p.add(field, "names no artifact in a registry", "write oci://REGISTRY/REPOSITORY:TAG or "+
+			"oci://REGISTRY/REPOSITORY@sha256:DIGEST")
 	}
+}
+
+const (
+	sourceForms = "a path, file://…, http://…, https://… or oci://…"
+	// artifact is the pattern of REGISTRY/REPOSITORY with a tag or digest.
+	artifact = `[A-Za-z0-9.\-:\[\]]+(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)+` +
+		`(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?`
+)
+
+// isRegistry reports whether a sourceURL names a set of binaries in an OCI registry.
+func isRegistry(source string) bool {
+	scheme, _, ok := strings.Cut(source, "://")
+	return ok && strings.HasPrefix(strings.ToLower(scheme), "oci")
 }
 
 // hasUserInfo reports whether source is a URL like https://user:password@host/. A user that

@@ -67,7 +67,8 @@ func TestLoadProblems(t *testing.T) {
 			`-:3: metadata.name: is missing; name the node, as used with --node
 -:4: spec.credentials.hostname: is missing; write host or host:port, such as 192.168.122.220:22
 -:7: spec.kubernetes.provisioners[0].name: is missing; name the Windows service, such as kubelet
--:7: spec.kubernetes.provisioners[0].sourceURL: is missing; write a path, file://…, http://… or https://…
+-:7: spec.kubernetes.provisioners[0].sourceURL: is missing; ` +
+				`write a path, file://…, http://…, https://… or oci://…
 -:7: spec.kubernetes.provisioners[0].destination: is missing; ` +
 				`write the absolute path of the file on the node, such as C:\k\kubelet.exe
 -:8: spec.kubernetes.provisioners[1]: is empty; write the item or remove the dash`,

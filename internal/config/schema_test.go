@@ -148,8 +148,8 @@ func schemaCases() map[string]schemaCase {
 	source := head +
 		"  kubernetes:\n    provisioners:\n      - name: kubelet\n        destination: c:\\k.exe\n        sourceURL: "
 	good(source, "k.exe", "./a/k.exe", "/a/k.exe", "~/k.exe", "$OUT/k.exe", "$BASE://x/k.exe", "http://h/k.exe",
-		"HTTPS://h/k.exe", "file:///a/k.exe", "C:\\a\\k.exe", "C:/a/k.exe")
-	bad(source, "ftp://h/k.exe", "http:///k.exe", "https://", "''", "", "[a]")
+		"HTTPS://h/k.exe", "oci://h/team/node:v1", "oci+http://h:5000/node", "OCI://$REGISTRY/node:$TAG", "file:///a/k.exe", "C:\\a\\k.exe", "C:/a/k.exe")
+	bad(source, "ftp://h/k.exe", "http:///k.exe", "https://", "oci://h", "oci:///n", "''", "", "[a]")
 	return cases
 }
 

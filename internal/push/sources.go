@@ -35,13 +35,18 @@ func (w *work) obtain(ctx context.Context) (binaries []source.Binary, err error)
 func (w *work) request(c *component) source.Request { return SourceOf(w.doc, c.spec) }
 
 // SourceOf returns the request for a provisioner's binary. The request demands a Windows executable
-// if the name of the destination ends in .exe.
+// if the name of the destination ends in .exe. In a set of binaries, the provisioner's name selects the
+// binary.
 func SourceOf(doc config.Document, p v1alpha1.Provisioner) source.Request {
-	return source.Request{
+	request := source.Request{
 		URL:        doc.Resolve(p.SourceURL),
 		SHA256:     p.SHA256,
 		Executable: strings.EqualFold(filepath.Ext(p.Destination), ".exe"),
 	}
+	if source.IsSet(request.URL) {
+		request.Component = p.Name
+	}
+	return request
 }
 
 // Ahead reads the binaries on your machine that a push with these options will send, and

@@ -172,6 +172,8 @@ func listTarget(p program, target string) ([]listed, error) {
 
 var (
 	licenseName = regexp.MustCompile(`(?i)^(un)?(licen[sc]e|copying)([.-].*)?$`)
+	// docsLicense is the licence of a module's documentation, which is not linked.
+	docsLicense = regexp.MustCompile(`(?i)^licen[sc]e\.docs$`)
 	noticeName  = regexp.MustCompile(`(?i)^(notice|patents|copyright)([.-].*)?$`)
 )
 
@@ -193,7 +195,7 @@ func textsOf(m *module) ([]*text, error) {
 		for _, entry := range entries {
 			license := licenseName.MatchString(entry.Name())
 			if !entry.Type().IsRegular() || filepath.Ext(entry.Name()) == ".go" ||
-				!license && !noticeName.MatchString(entry.Name()) {
+				docsLicense.MatchString(entry.Name()) || !license && !noticeName.MatchString(entry.Name()) {
 				continue
 			}
 			path := filepath.Join(folder, entry.Name())

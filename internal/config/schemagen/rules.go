@@ -113,7 +113,8 @@ func rules() map[string]object {
 		"Provisioner.name":    {"pattern": service},
 		"Provisioner.version": {"pattern": `^([A-Za-z0-9][A-Za-z0-9._+-]*)?$`},
 		"Provisioner.sourceURL": {"minLength": 1,
-			"pattern": `^(\$|[hH][tT][tT][pP][sS]?://[^/]|[fF][iI][lL][eE]://.|([^:]|:([^/]|/[^/]|/?$))*$)`},
+			"pattern": `^(\$|[hH][tT][tT][pP][sS]?://[^/]|` +
+				`[fF][iI][lL][eE]://.|[oO][cC][iI](\+[hH][tT][tT][pP])?://[^/]+/.|([^:]|:([^/]|/[^/]|/?$))*$)`},
 		"Provisioner.sha256":      {"type": "string", "pattern": `^([0-9A-Fa-f]{64})?$`},
 		"Provisioner.destination": destination(),
 		"Provisioner.dependsOn":   {"items": object{"pattern": service}},

@@ -7,20 +7,29 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/swdt-dev/swdt/internal/wire/distribution"
 )
 
-// location is the place of a binary: a local path, or a URL to download.
+// location is the place of a binary: a local path, a URL to download, or an artifact in a registry.
 type location struct {
-	path string
-	url  *url.URL
+	path     string
+	url      *url.URL
+	artifact distribution.Reference
 }
+
+// isLocal reports whether the binary is a file on your machine.
+func (l location) isLocal() bool { return l.path != "" }
 
 // name returns the location's name in messages.
 func (l location) name() string {
-	if l.url != nil {
+	switch {
+	case l.isLocal():
+		return l.path
+	case l.url != nil:
 		return shown(l.url)
 	}
-	return l.path
+	return l.artifact.String()
 }
 
 // IsLocal reports whether a sourceURL names a file on your machine.
@@ -29,16 +38,22 @@ func IsLocal(sourceURL string) bool {
 	return !ok || scheme == "file"
 }
 
+// IsSet reports whether a sourceURL names a set of binaries in a registry.
+func IsSet(sourceURL string) bool {
+	scheme, _, ok := cutScheme(sourceURL)
+	return ok && (scheme == distribution.Scheme || scheme == distribution.PlainScheme)
+}
+
 // LocalPath returns the path of the requested file on your machine. local is false if
 // the request is a download.
 func (r Request) LocalPath() (path string, local bool, err error) {
 	where, err := locate(r)
-	return where.path, err == nil && where.url == nil, err
+	return where.path, err == nil && where.isLocal(), err
 }
 
 func locate(request Request) (location, error) {
 	if request.URL == "" {
-		return location{}, errors.New("sourceURL is empty: give a path, file:// or http(s):// URL")
+		return location{}, errors.New("sourceURL is empty: give a path, file://, http(s):// or oci:// URL")
 	}
 	scheme, rest, ok := cutScheme(request.URL)
 	switch {
@@ -57,8 +72,14 @@ func locate(request Request) (location, error) {
 			return location{}, errors.New("sourceURL is not a valid URL: write it as https://host/path/file.exe")
 		}
 		return location{url: u}, nil
+	case IsSet(request.URL):
+		reference, err := distribution.ParseReference(request.URL)
+		if err != nil {
+			return location{}, fmt.Errorf("sourceURL: %w", err)
+		}
+		return location{artifact: reference}, nil
 	}
-	return location{}, fmt.Errorf("sourceURL %s: %s:// is not supported: use a path, file://, http:// or https://",
+	return location{}, fmt.Errorf("sourceURL %s: %s:// is not supported: use a path, file://, http://, https:// or oci://",
 		request.URL, scheme)
 }
 

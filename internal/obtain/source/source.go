@@ -1,6 +1,6 @@
-// Package source obtains the binaries to push. It turns a path, a file:// URL or an
-// http(s):// URL into a local file whose SHA-256 and kind of executable are known.
-// Downloads are resumed, verified and kept in a cache that several runs of swdt share.
+// Package source obtains the binaries to push. It turns a path, a file:// URL, an http(s):// URL or
+// a set of binaries in an OCI registry (oci://) into a local file whose SHA-256 and kind of
+// executable are known. Downloads are resumed, verified and kept in a cache that several runs of swdt share.
 package source
 
 import (
@@ -18,6 +18,8 @@ import (
 	"sync"
 	"time"
 
+	"oras.land/oras-go/v2/registry/remote/auth"
+
 	"github.com/swdt-dev/swdt/internal/obtain/once"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
@@ -26,9 +28,11 @@ import (
 // requests have one result within a Set, so a Request has nothing that differs between the nodes
 // that need the binary. push.SourceOf makes the Request for a component of a node file.
 type Request struct {
-	// URL is a path, a file:// URL or an http(s):// URL, as config.Document.Resolve returns
+	// URL is a path, or a file://, http(s):// or oci:// URL, as config.Document.Resolve returns
 	// it: variables and ~ are expanded.
 	URL string
+	// Component is the name of the binary in the set that an oci:// URL names. Other URLs have none.
+	Component string
 	// SHA256 is the hash that the binary must have, hexadecimal; empty: any.
 	SHA256 string
 	// MaxSize is the maximum size of a download in bytes, in addition to the limits. If MaxSize is
@@ -57,6 +61,8 @@ type Options struct {
 	HTTP  *http.Client // default: proxy from the environment, no overall timeout
 	// Limits are the limits of downloads; unset limits are read from the environment.
 	Limits Limits
+	// Credential returns the login for an OCI registry. Default: that of Docker's configuration.
+	Credential auth.CredentialFunc
 }
 
 // Set obtains the binaries of a run, each once for any number of nodes. It is safe for
@@ -101,7 +107,7 @@ func (s *Set) Obtain(ctx context.Context, request Request, r ui.Reporter) (Binar
 // Ahead passes the binary to the given function. A failure is not reported: the later Obtain
 // returns it. Ahead ignores sources that are downloaded.
 func (s *Set) Ahead(ctx context.Context, request Request, then func(Binary)) {
-	if where, err := locate(request); err != nil || where.url != nil {
+	if where, err := locate(request); err != nil || !where.isLocal() {
 		return
 	}
 	go func() {
@@ -117,14 +123,18 @@ func (s *Set) obtain(ctx context.Context, request Request, r ui.Reporter) (_ Bin
 		return Binary{}, false, err
 	}
 	path := where.path
-	if where.url != nil {
+	switch {
+	case where.isLocal():
+	case where.url != nil:
 		path, err = s.download(ctx, where.url, request.SHA256, request.MaxSize, r)
-		if err != nil {
-			return Binary{}, true, err
-		}
+	default:
+		path, err = s.fetchArtifact(ctx, where.artifact, request, r)
+	}
+	if err != nil {
+		return Binary{}, true, err
 	}
 	binary, err := s.examine(ctx, path, request, where.name())
-	return binary, where.url != nil, err
+	return binary, !where.isLocal(), err
 }
 
 // examine reads a local file once, and returns an error if the file does not have the requested
@@ -190,7 +200,7 @@ func regular(path string) (fs.FileInfo, error) {
 // *FileError, or reports a wrong URL. Look does not check downloads.
 func (r Request) Look() error {
 	where, err := locate(r)
-	if err != nil || where.url != nil {
+	if err != nil || !where.isLocal() {
 		return err
 	}
 	_, err = regular(where.path)

@@ -1,0 +1,170 @@
+// Package registrytest is an OCI registry for tests. It is the registry of go-containerregistry,
+// in memory and on a port of loopback, with counters, logins, and a hook for a test that plays a
+// hostile registry.
+package registrytest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/registry"
+)
+
+// Registry is a running registry. It ends with the test.
+type Registry struct {
+	Host string // host:port
+
+	server *httptest.Server
+	inner  http.Handler
+
+	mutex    sync.Mutex
+	hook     Hook
+	user     string
+	password string
+	requests []*http.Request
+	sent     int64
+}
+
+// Hook answers a request in place of the registry, if it returns true. next is the registry.
+type Hook func(w http.ResponseWriter, r *http.Request, next http.Handler) bool
+
+// Start starts a registry without TLS.
+func Start(t testing.TB) *Registry {
+	t.Helper()
+	r := newRegistry()
+	r.server = httptest.NewServer(r)
+	return r.started(t)
+}
+
+// StartTLS starts a registry with TLS. Client trusts its certificate.
+func StartTLS(t testing.TB) *Registry {
+	t.Helper()
+	r := newRegistry()
+	r.server = httptest.NewTLSServer(r)
+	return r.started(t)
+}
+
+func newRegistry() *Registry {
+	return &Registry{inner: registry.New(registry.Logger(log.New(io.Discard, "", 0)))}
+}
+
+func (r *Registry) started(t testing.TB) *Registry {
+	t.Helper()
+	t.Cleanup(r.server.Close)
+	address, err := url.Parse(r.server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = address.Host
+	return r
+}
+
+// Client returns a client that trusts the registry's certificate.
+func (r *Registry) Client() *http.Client { return r.server.Client() }
+
+// Intercept sets the hook; nil removes it.
+func (r *Registry) Intercept(hook Hook) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.hook = hook
+}
+
+// RequireLogin makes the registry demand a login (Basic).
+func (r *Registry) RequireLogin(user, password string) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.user, r.password = user, password
+}
+
+// Requests returns the requests since the last call.
+func (r *Registry) Requests() []*http.Request {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	requests := slices.Clone(r.requests)
+	r.requests = nil
+	return requests
+}
+
+// Sent returns how many bytes of bodies the registry sent since the last call.
+func (r *Registry) Sent() int64 {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	sent := r.sent
+	r.sent = 0
+	return sent
+}
+
+// ServeHTTP implements http.Handler.
+func (r *Registry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	r.mutex.Lock()
+	hook, user, password := r.hook, r.user, r.password
+	r.requests = append(r.requests, request)
+	r.mutex.Unlock()
+	counting := &countingWriter{w, r}
+	if gotUser, gotPassword, _ := request.BasicAuth(); user != "" && (gotUser != user || gotPassword != password) {
+		w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	if hook == nil || !hook(counting, request, r.inner) {
+		r.inner.ServeHTTP(counting, request)
+	}
+}
+
+type countingWriter struct {
+	http.ResponseWriter
+	registry *Registry
+}
+
+func (w *countingWriter) Write(p []byte) (int, error) {
+	n, err := w.ResponseWriter.Write(p)
+	w.registry.mutex.Lock()
+	defer w.registry.mutex.Unlock()
+	w.registry.sent += int64(n)
+	return n, err
+}
+
+// Unwrap returns the writer to the connection.
+func (w *countingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// PutBlob stores a blob, and returns its digest.
+func (r *Registry) PutBlob(t testing.TB, repository string, content []byte) string {
+	t.Helper()
+	digest := digestOf(content)
+	r.put(t, http.MethodPost, "/v2/"+repository+"/blobs/uploads/?digest="+digest, "application/octet-stream", content)
+	return digest
+}
+
+// PutManifest stores a manifest under a tag, and returns its digest.
+func (r *Registry) PutManifest(t testing.TB, repository, tag string, content []byte) string {
+	t.Helper()
+	r.put(t, http.MethodPut, "/v2/"+repository+"/manifests/"+tag, "application/vnd.oci.image.manifest.v1+json", content)
+	return digestOf(content)
+}
+
+// put makes a request without HTTP, so that neither hooks nor counters see it.
+func (r *Registry) put(t testing.TB, method, path, mediaType string, content []byte) {
+	t.Helper()
+	request := httptest.NewRequest(method, path, bytes.NewReader(content))
+	request.Header.Set("Content-Type", mediaType)
+	answer := httptest.NewRecorder()
+	r.inner.ServeHTTP(answer, request)
+	if answer.Code != http.StatusCreated {
+		t.Fatalf("%s %s: the registry answered %d: %s", method, path, answer.Code, strings.TrimSpace(answer.Body.String()))
+	}
+}
+
+func digestOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,394 @@
+package distribution_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"oras.land/oras-go/v2/registry/remote/auth"
+
+	"github.com/swdt-dev/swdt/internal/testing/registrytest"
+	"github.com/swdt-dev/swdt/internal/wire/distribution"
+)
+
+func randomBytes(n int) []byte {
+	content := make([]byte, n)
+	random := rand.NewChaCha8([32]byte{1})
+	_, _ = random.Read(content)
+	return content
+}
+
+// stored is a blob in a registry, and the repository that has it.
+type stored struct {
+	registry   *registrytest.Registry
+	repository *distribution.Repository
+	content    []byte
+	blob       distribution.Blob
+	path       string
+}
+
+func store(t *testing.T, o distribution.Options) *stored {
+	t.Helper()
+	r := registrytest.Start(t)
+	content := randomBytes(300_000)
+	digest := r.PutBlob(t, "team/node", content)
+	reference, err := distribution.ParseReference(r.Host + "/team/node:v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &stored{r, distribution.Open(reference, o), content,
+		distribution.Blob{Digest: digest, Size: int64(len(content))}, filepath.Join(t.TempDir(), "blob")}
+}
+
+func (s *stored) download(t *testing.T) (int64, error) {
+	t.Helper()
+	return s.repository.Download(t.Context(), s.blob, s.path, nil)
+}
+
+func (s *stored) mustDownload(t *testing.T) int64 {
+	t.Helper()
+	received, err := s.download(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(s.path)
+	if err != nil || !bytes.Equal(got, s.content) {
+		t.Fatalf("the file has %d bytes, %v; want the blob's %d", len(got), err, len(s.content))
+	}
+	return received
+}
+
+// mustNotExist fails if a refused download left a file.
+func (s *stored) mustNotExist(t *testing.T) {
+	t.Helper()
+	if _, err := os.Stat(s.path); err == nil {
+		t.Error("the file exists")
+	}
+}
+
+func TestABlobIsDownloaded(t *testing.T) {
+	s := store(t, distribution.Options{})
+	if received := s.mustDownload(t); received != int64(len(s.content)) {
+		t.Errorf("received %d bytes, want %d", received, len(s.content))
+	}
+}
+
+// cut makes the registry end each answer after n bytes.
+func cut(n int) registrytest.Hook {
+	return func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
+		answer := httptest.NewRecorder()
+		next.ServeHTTP(answer, r)
+		w.Header().Set("Content-Length", fmt.Sprint(answer.Body.Len()))
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write(answer.Body.Bytes()[:n])
+		return true
+	}
+}
+
+func (s *stored) cutDownload(t *testing.T, at int) {
+	t.Helper()
+	s.registry.Intercept(cut(at))
+	_, err := s.download(t)
+	var truncated *distribution.TruncatedError
+	if !errors.As(err, &truncated) || truncated.Got != int64(at) {
+		t.Fatalf("the error is %v, want a %T after %d bytes", err, truncated, at)
+	}
+	s.mustNotExist(t)
+	s.registry.Intercept(nil)
+	s.registry.Requests()
+}
+
+func TestACutDownloadIsContinued(t *testing.T) {
+	s := store(t, distribution.Options{})
+	s.cutDownload(t, 100_000)
+	if received := s.mustDownload(t); received != 200_000 {
+		t.Errorf("received %d bytes, want 200,000", received)
+	}
+	if asked := s.registry.Requests(); len(asked) != 1 || asked[0].Header.Get("Range") != "bytes=100000-299999" {
+		t.Errorf("requests: %v", asked)
+	}
+}
+
+func TestWithoutRangesADownloadBeginsAnew(t *testing.T) {
+	for name, hook := range map[string]registrytest.Hook{
+		"ranges are ignored": func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			r.Header.Del("Range")
+			return false
+		},
+		"another place": func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if r.Header.Get("Range") == "" {
+				return false
+			}
+			w.Header().Set("Content-Range", "bytes 5-9/10")
+			w.WriteHeader(http.StatusPartialContent)
+			return true
+		},
+		"not satisfiable": func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if r.Header.Get("Range") == "" {
+				return false
+			}
+			w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
+			return true
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := store(t, distribution.Options{})
+			s.cutDownload(t, 100_000)
+			s.registry.Intercept(hook)
+			s.mustDownload(t)
+		})
+	}
+}
+
+func TestAPartWithOtherBytesIsForgotten(t *testing.T) {
+	s := store(t, distribution.Options{})
+	for _, size := range []int{100, 300_000, 400_000} {
+		if err := os.WriteFile(s.path+".part", make([]byte, size), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.mustDownload(t)
+	}
+}
+
+// A hostile registry may send what it likes.
+func TestOtherContentIsRefused(t *testing.T) {
+	answer := func(content []byte) registrytest.Hook {
+		return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
+			_, _ = w.Write(content)
+			return true
+		}
+	}
+	t.Run("other bytes", func(t *testing.T) {
+		s := store(t, distribution.Options{})
+		s.registry.Intercept(answer(make([]byte, len(s.content))))
+		_, err := s.download(t)
+		var mismatch *distribution.MismatchError
+		if !errors.As(err, &mismatch) {
+			t.Errorf("the error is %v, want a %T", err, mismatch)
+		}
+		s.mustNotExist(t)
+	})
+	t.Run("more bytes", func(t *testing.T) {
+		s := store(t, distribution.Options{})
+		s.registry.Intercept(answer(append(bytes.Clone(s.content), make([]byte, 10<<20)...)))
+		if received := s.mustDownload(t); received != int64(len(s.content)) {
+			t.Errorf("received %d bytes, want %d", received, len(s.content))
+		}
+	})
+	t.Run("fewer bytes", func(t *testing.T) {
+		s := store(t, distribution.Options{})
+		s.registry.Intercept(answer(s.content[:10]))
+		_, err := s.download(t)
+		var truncated *distribution.TruncatedError
+		if !errors.As(err, &truncated) {
+			t.Errorf("the error is %v, want a %T", err, truncated)
+		}
+		s.mustNotExist(t)
+	})
+}
+
+func TestManifest(t *testing.T) {
+	r := registrytest.Start(t)
+	content := []byte(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","layers":[]}`)
+	digest := r.PutManifest(t, "team/node", "v1", content)
+	tag, err := distribution.ParseReference("oci://" + r.Host + "/team/node:v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, reference := range []distribution.Reference{tag, tag.WithDigest(digest)} {
+		got, of, err := distribution.Open(reference, distribution.Options{}).Manifest(t.Context())
+		if err != nil || !bytes.Equal(got, content) || of != digest {
+			t.Errorf("%s: got %s %q, %v", reference, of, got, err)
+		}
+	}
+	_, _, err = distribution.Open(tag.WithTag("missing"), distribution.Options{}).Manifest(t.Context())
+	if !distribution.NotFound(err) {
+		t.Errorf("a missing tag: %v", err)
+	}
+
+	serve := func(content []byte) {
+		r.Intercept(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
+			_, _ = w.Write(content)
+			return true
+		})
+	}
+	serve([]byte("{}"))
+	_, _, err = distribution.Open(tag.WithDigest(digest), distribution.Options{}).Manifest(t.Context())
+	var mismatch *distribution.MismatchError
+	if !errors.As(err, &mismatch) {
+		t.Errorf("another manifest than that of the digest: %v", err)
+	}
+	serve(make([]byte, 2<<20))
+	_, _, err = distribution.Open(tag, distribution.Options{}).Manifest(t.Context())
+	var large *distribution.TooLargeError
+	if !errors.As(err, &large) {
+		t.Errorf("a manifest of 2 MiB: %v", err)
+	}
+}
+
+const secret = "s3cret-passw0rd"
+
+func login(context.Context, string) (auth.Credential, error) {
+	return auth.Credential{Username: "ci", Password: secret}, nil
+}
+
+func TestALoginIsUsedAndNotShown(t *testing.T) {
+	s := store(t, distribution.Options{Credential: login})
+	s.registry.RequireLogin("ci", secret)
+	s.mustDownload(t)
+
+	s.registry.RequireLogin("ci", "another password")
+	_, err := s.download(t)
+	var status *distribution.StatusError
+	if !errors.As(err, &status) || status.Status != http.StatusUnauthorized || strings.Contains(err.Error(), secret) {
+		t.Errorf("with a wrong password: %v", err)
+	}
+	anonymous := distribution.Open(s.repository.Reference(), distribution.Options{})
+	_, err = anonymous.Download(t.Context(), s.blob, s.path, nil)
+	if !errors.As(err, &status) || status.Status != http.StatusUnauthorized {
+		t.Errorf("without a login: %v", err)
+	}
+}
+
+// A registry redirects blobs to a store of its provider. The store must not see the login, and a
+// hostile registry must gain nothing by a redirect.
+func TestARedirectCarriesNoLogin(t *testing.T) {
+	s := store(t, distribution.Options{Credential: login})
+	s.registry.RequireLogin("ci", secret)
+	var seen []string
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen = append(seen, r.Header.Get("Authorization")+r.Header.Get("Referer"))
+		_, _ = w.Write(s.content)
+	}))
+	t.Cleanup(other.Close)
+	s.registry.Intercept(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		http.Redirect(w, r, other.URL+"/store?token=signed", http.StatusTemporaryRedirect)
+		return true
+	})
+	s.mustDownload(t)
+	if len(seen) != 1 || seen[0] != "" {
+		t.Errorf("the other server saw %q", seen)
+	}
+}
+
+func TestNoRedirectLeavesTLS(t *testing.T) {
+	r := registrytest.StartTLS(t)
+	content := randomBytes(1000)
+	blob := distribution.Blob{Digest: r.PutBlob(t, "team/node", content), Size: 1000}
+	asked := false
+	plain := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
+	t.Cleanup(plain.Close)
+	r.Intercept(func(w http.ResponseWriter, request *http.Request, _ http.Handler) bool {
+		http.Redirect(w, request, plain.URL+"/blob?token=signed", http.StatusFound)
+		return true
+	})
+	reference := distribution.Reference{Registry: r.Host, Repository: "team/node", Tag: "v1"}
+	repository := distribution.Open(reference, distribution.Options{HTTP: r.Client()})
+	_, err := repository.Download(t.Context(), blob, filepath.Join(t.TempDir(), "blob"), nil)
+	var redirect *distribution.RedirectError
+	if !errors.As(err, &redirect) || asked || strings.Contains(err.Error(), "signed") {
+		t.Errorf("the error is %v, want a %T without the address; the plain server was asked: %t", err, redirect, asked)
+	}
+}
+
+// A hostile registry names a token server, to which the client would send the login.
+func TestALoginIsNotSentToAPlainTokenServer(t *testing.T) {
+	r := registrytest.StartTLS(t)
+	asked := false
+	thief := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
+	t.Cleanup(thief.Close)
+	r.Intercept(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
+		w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="%s/token",service="x"`, thief.URL))
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	})
+	reference := distribution.Reference{Registry: r.Host, Repository: "team/node", Tag: "v1"}
+	_, _, err := distribution.Open(reference, distribution.Options{HTTP: r.Client(), Credential: login}).Manifest(t.Context())
+	if err == nil || asked || strings.Contains(err.Error(), secret) {
+		t.Errorf("the error is %v; the token server was asked: %t", err, asked)
+	}
+}
+
+func TestATokenIsFetchedFromTheRegistrysServer(t *testing.T) {
+	s := store(t, distribution.Options{Credential: login})
+	s.registry.Intercept(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		user, password, _ := r.BasicAuth()
+		switch {
+		case r.URL.Path == "/token" && user == "ci" && password == secret:
+			fmt.Fprint(w, `{"token":"granted"}`)
+		case r.URL.Path == "/token":
+			w.WriteHeader(http.StatusForbidden)
+		case r.Header.Get("Authorization") == "Bearer granted":
+			return false
+		default:
+			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="http://%s/token",service="x"`, r.Host))
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+		return true
+	})
+	s.mustDownload(t)
+}
+
+func TestParseReference(t *testing.T) {
+	digest := "sha256:" + strings.Repeat("0a", 32)
+	for text, want := range map[string]distribution.Reference{
+		"ghcr.io/team/node:v1":           {Registry: "ghcr.io", Repository: "team/node", Tag: "v1"},
+		"oci://ghcr.io/team/node":        {Registry: "ghcr.io", Repository: "team/node", Tag: "latest"},
+		"oci://ghcr.io/node@" + digest:   {Registry: "ghcr.io", Repository: "node", Digest: digest},
+		"OCI://ghcr.io/n:v@" + digest:    {Registry: "ghcr.io", Repository: "n", Digest: digest},
+		"localhost:5000/node:v1":         {Registry: "localhost:5000", Repository: "node", Tag: "v1", PlainHTTP: true},
+		"oci://127.0.0.1:5000/node":      {Registry: "127.0.0.1:5000", Repository: "node", Tag: "latest", PlainHTTP: true},
+		"oci+http://registry:5000/n:1.0": {Registry: "registry:5000", Repository: "n", Tag: "1.0", PlainHTTP: true},
+	} {
+		got, err := distribution.ParseReference(text)
+		if err != nil || got != want {
+			t.Errorf("%s: got %+v, %v; want %+v", text, got, err, want)
+		}
+		if again, err := distribution.ParseReference(got.String()); err != nil || again != got {
+			t.Errorf("%s: %s is read as %+v, %v", text, got, again, err)
+		}
+	}
+	for _, text := range []string{"", "node", "https://ghcr.io/node:v1", "oci://", "oci://ghcr.io", "oci:///node",
+		"ghcr.io/Node:v1", "ghcr.io/../node:v1", "ghcr.io/node:v 1", "ghcr.io/node@sha256:0a", "ghcr.io/node@" +
+			strings.ToUpper(digest), "ghcr.io/node@sha512:" + strings.Repeat("0a", 64), "ghcr.io/node:v1?x=y",
+		"user:" + secret + "@ghcr.io/node:v1", "ghcr.io/node:v1\n"} {
+		_, err := distribution.ParseReference(text)
+		var wrong *distribution.ReferenceError
+		if !errors.As(err, &wrong) || strings.Contains(err.Error(), secret) {
+			t.Errorf("%q: the error is %v, want a %T", text, err, wrong)
+		}
+	}
+}
+
+func TestPullSecret(t *testing.T) {
+	path := filepath.Join(t.TempDir(), ".dockerconfigjson")
+	write := func(content string) {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`{"auths":{"registry.example:5000":{"username":"ci","password":"` + secret + `"}}}`)
+	credential, err := distribution.PullSecret(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := credential(t.Context(), "registry.example:5000")
+	if err != nil || got.Username != "ci" || got.Password != secret {
+		t.Errorf("the login is %v of user %q", err, got.Username)
+	}
+	if other, err := credential(t.Context(), "elsewhere.example"); err != nil || other != auth.EmptyCredential {
+		t.Errorf("another registry gets a login, or %v", err)
+	}
+	write(`{"auths":{"x":{"auth":"` + secret)
+	if _, err := distribution.PullSecret(path); err == nil || strings.Contains(err.Error(), secret) {
+		t.Errorf("a damaged pull secret: %v", err)
+	}
+}
