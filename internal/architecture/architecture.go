@@ -41,12 +41,12 @@ func Floors() [][]Room {
 		{
 			{"wire", BothSides, "handshake, errors, patches, layout"},
 			{"config", YourMachine, "node files, contexts"},
-			{"obtain", YourMachine, "downloads, releases, cache"},
 			{"cluster", YourMachine, "the API server"},
 		},
 		{
 			{"platform", Node, "what the agent needs of Windows"},
 			{"fleet", YourMachine, "many nodes side by side"},
+			{"obtain", YourMachine, "downloads, releases, registries, cache"},
 		},
 		{
 			{"agent", Node, "gRPC services, swap transaction, captures"},

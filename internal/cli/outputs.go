@@ -22,6 +22,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/node/criproxy"
 	"github.com/swdt-dev/swdt/internal/node/transfer"
 	"github.com/swdt-dev/swdt/internal/node/transfer/patchfile"
+	"github.com/swdt-dev/swdt/internal/obtain/publish"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/proof/netpol"
 	"github.com/swdt-dev/swdt/internal/proof/readiness"
@@ -163,6 +164,8 @@ func outputs() map[string]output {
 			modes: []mode{{flags: "--dry-run", document: scale.Plan{}}}},
 		"scale report":  {document: scale.Report{}, wide: true},
 		"scale compare": {document: scale.Comparison{}, wide: true},
+
+		"fleet publish": {document: publish.Report{}},
 
 		"config init":     yaml,
 		"config schema":   json,

@@ -24,6 +24,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/proof/suite/suitetest"
 	"github.com/swdt-dev/swdt/internal/sandbox"
+	"github.com/swdt-dev/swdt/internal/testing/registrytest"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/vm"
@@ -169,7 +170,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "binary": binary, "longscript": longScript, "append": appendFile,
 			"calico": calicoNetwork, "matches": matches, "wider": wider, "appears": appears,
-			"windows-iso": windowsISO(t), "keep": keep, "specs": specs(t),
+			"windows-iso": windowsISO(t), "keep": keep, "specs": specs(t), "registry": ociRegistry(t),
 		},
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
@@ -226,6 +227,21 @@ func binary(ts *testscript.TestScript, neg bool, args []string) {
 		spec.Fault = simulated.Fault(args[3])
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), simulated.Binary(spec), 0o755))
+}
+
+// registry VARIABLE starts an OCI registry and sets the variable to its host and port. registry
+// VARIABLE USER PASSWORD starts one that demands this login.
+func ociRegistry(t *testing.T) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) != 1 && len(args) != 3 {
+			ts.Fatalf("usage: registry VARIABLE [USER PASSWORD]")
+		}
+		r := registrytest.Start(t)
+		ts.Setenv(args[0], r.Host)
+		if len(args) == 3 {
+			r.RequireLogin(args[1], args[2])
+		}
+	}
 }
 
 // longscript FILE writes a script that is too long for a command line.
