@@ -32,9 +32,9 @@ tag had before. So a node with that build fetches some hundred kilobytes.
 sourceURL: oci://REGISTRY/REPOSITORY:TAG pushes from it.
 
 The login is that of docker login: config.json in $DOCKER_CONFIG or ~/.docker, and
-the credential helpers that it names. What the registry has is not sent again, and
-the tag changes last. The same binaries and bases give the same digest. No node is
-contacted.`,
+the credential helpers that it names. Layers that the registry has are not sent
+again, and the tag changes last. The same binaries and bases give the same digest.
+No node is contacted.`,
 		Example: examples(
 			"fleet publish registry.example/team/node:dev", "with patches from what dev had",
 			"fleet publish registry.example/team/node:v2 --base v1", "with patches from the set v1",
