@@ -57,8 +57,9 @@ func unknownNames(documents []Document, names []string) (problems []Problem) {
 func EmptyValues(selector string) string {
 	text := ""
 	for term := range strings.SplitSeq(selector, ",") {
-		if key := strings.TrimRight(strings.TrimSpace(term), "=!"); key != "" && strings.HasSuffix(strings.TrimSpace(term), "=") {
-			text += fmt.Sprintf("; %s means an empty value: write %s=VALUE, or %s for any value", strings.TrimSpace(term), key, key)
+		term = strings.TrimSpace(term)
+		if key := strings.TrimRight(term, "=!"); key != "" && strings.HasSuffix(term, "=") {
+			text += fmt.Sprintf("; %s means an empty value: write %s=VALUE, or %s for any value", term, key, key)
 		}
 	}
 	return text
