@@ -11,12 +11,13 @@
 #   lab/build.sh node          programs with which a Windows node joins a cluster: kubelet, kubeadm, …
 #   lab/build.sh cluster       a control plane for this machine (Linux): etcd, kube-apiserver, …
 #   lab/build.sh kind          the node image of a real kind cluster (Debian and Ubuntu, as root)
+#   lab/build.sh up            kind, the programs of a node that joins, and agnhost for both: a whole cluster
 #   lab/build.sh networks      the published manifests of pod networks
 #   lab/build.sh e2etest       Kubernetes' own end-to-end tests (e2e.test) of two versions, for this machine, and
 #                              agnhost, the program of their images, for Windows
 #   lab/build.sh guest         the disk of the virtual machine that stands for Windows (Debian and Ubuntu on amd64)
 #
-# "Everything" leaves out kubelet, bench, node, cluster and kind, since their first builds
+# "Everything" leaves out kubelet, bench, node, cluster, kind and up, since their first builds
 # take minutes (cluster: about ten on two cores; kind needs it, and five more), e2etest, which
 # takes fifteen minutes of CPU time for each version, and guest, which downloads a kernel of 70 MB.
 # "e2etest VERSION" builds only that version.
@@ -194,13 +195,19 @@ node_kubelet() { # VERSION NAME {MODULE SED-SCRIPT FILE-IN-MODULE}…
 		kubernetes_build kubelet k8s.io/kubernetes/cmd/kubelet "$1" "${edits[@]}" "${@:3}"
 }
 
-node() {
+# joining builds the programs of a node that joins, besides containerd.
+joining() {
 	local package version=1.36.3
 	for package in k8s.io/component-base/logs/kube-log-runner k8s.io/kubernetes/cmd/{kubeadm,kube-proxy}; do
 		build "node/${package##*/}-$version.exe" "$(go env GOVERSION) 1 $version $(sha256sum <kubernetes/go.mod)" \
 			kubernetes_build kubernetes "$package" "$version"
 	done
 	node_kubelet "$version" "$version"
+}
+
+node() {
+	local version=1.36.3
+	joining
 	# A developer's build, to push to a node that runs the first: another version, and
 	# a log line by which tests recognise it.
 	node_kubelet "$version-edited" "$version-edited" \
@@ -243,7 +250,10 @@ cluster() {
 # kind builds the node image of a kind cluster: Kubernetes, containerd, CoreDNS and the
 # pod network's plugins for Linux, on Debian's packages and the files of kind's own module.
 kind() {
-	local version=1.36.3 package
+	local version=1.36.3 package base
+	# Debian's packages take time of the network and the disk, not of the processor.
+	build linux/base-bookworm.tar "1 $(sha256sum <kind/base.sh)" kind_base &
+	base=$!
 	cluster
 	local -x GOOS=linux GOARCH
 	GOARCH=$(go env GOHOSTARCH)
@@ -263,7 +273,9 @@ kind() {
 		build "linux/cni/${package##*/}" "$(go env GOVERSION) 1 $GOARCH $(sha256sum <kind/go.mod)" \
 			go_build kind "github.com/containernetworking/plugins/plugins/$package" ""
 	done
-	build "kind/node-v$version.tar" "1 $(cat "$lab"/linux/*.key "$lab"/linux/cni/*.key kind/*.* kind/images/* | sha256sum)" \
+	wait "$base"
+	build "kind/node-v$version.tar" "2 $(cat "$lab"/linux/{etcd,kube*,containerd*,ctr,coredns,pause,crictl,base-*}.key \
+		"$lab"/linux/cni/*.key kind/{go.*,node.sh,*.yaml} kind/images/* | sha256sum)" \
 		kind_node
 }
 
@@ -279,15 +291,27 @@ e2etests() { # [VERSION]
 	done
 }
 
-# agnhost builds the program of most images that these tests use, for Windows.
+# agnhost builds the program of most images that these tests use, for Windows. Most of its packages
+# are also those of node_kubelet, so it is built in the same way.
 agnhost() {
 	local version=1.36.3
-	build "pods/agnhost-$version.exe" "$(go env GOVERSION) 1 $(sha256sum <agnhost/go.mod)" \
-		agnhost_build
+	build "pods/agnhost-$version.exe" "$(go env GOVERSION) 2 $(sha256sum <agnhost/go.mod)" \
+		kubernetes_build agnhost k8s.io/kubernetes/test/images/agnhost "$version"
 }
 
-agnhost_build() {
-	(cd agnhost && go build -trimpath -ldflags "-s -w" -o "$OUT" k8s.io/kubernetes/test/images/agnhost)
+# agnhost_image makes the same image for Linux, as kind's nodes need it.
+agnhost_image() {
+	local version=1.36.3
+	local -x GOOS=linux GOARCH
+	GOARCH=$(go env GOHOSTARCH)
+	build kind/agnhost "$(go env GOVERSION) 1 $GOARCH $(sha256sum <agnhost/go.mod)" \
+		go_build agnhost k8s.io/kubernetes/test/images/agnhost ""
+	build "kind/agnhost-$version.tar" "$(sha256sum <"$lab/kind/agnhost") $(sha256sum <kind/agnhost.sh)" \
+		agnhost_files
+}
+
+agnhost_files() {
+	kind/agnhost.sh "$lab/linux/base-bookworm.tar" "$lab/kind/agnhost" "$OUT"
 }
 
 e2etest_build() { # VERSION
@@ -299,6 +323,10 @@ linux_containerd() { # PROGRAM
 	(cd containerd/2.4.2 && go build -trimpath -tags "no_zfs no_btrfs no_devmapper" -o "$OUT" \
 		-ldflags "-s -w -X github.com/containerd/containerd/v2/version.Version=2.4.2" \
 		"github.com/containerd/containerd/v2/cmd/$1")
+}
+
+kind_base() {
+	kind/base.sh "$OUT"
 }
 
 kind_node() {
@@ -388,6 +416,7 @@ pods() {
 	build pods/lab-snapshotter.exe "$key" pods_build snapshotter
 	build pods/lab-network.exe "$key" pods_build cni
 	build pods/burn.exe "$key" pods_build burn
+	build pods/curl.exe "$key" pods_build curl
 	containerd 1.6.27
 	containerd 1.7.12
 	containerd 2.4.2
@@ -461,7 +490,7 @@ services() {
 mkdir -p "$lab"
 # The cluster shares nothing with the other builds, and takes long.
 case ${1:-all} in
-cluster | networks | node | guest | kind | e2etest) exec 9>"$lab/.lock-$1" ;;
+cluster | networks | node | guest | kind | up | e2etest) exec 9>"$lab/.lock-$1" ;;
 *) exec 9>"$lab/.lock" ;;
 esac
 if command -v flock >/dev/null; then flock 9; fi
@@ -487,13 +516,19 @@ cluster)
 	;;
 networks) networks ;;
 kind) kind ;;
+up)
+	kind
+	joining
+	agnhost
+	agnhost_image
+	;;
 guest) guest ;;
 e2etest)
 	agnhost
 	e2etests "${2:-}"
 	;;
 *)
-	echo "usage: lab/build.sh [services|containerd|pods|kubelet|bench|node|cluster|networks|kind|guest|e2etest [VERSION]]" >&2
+	echo "usage: lab/build.sh [services|containerd|pods|kubelet|bench|node|cluster|networks|kind|up|guest|e2etest [VERSION]]" >&2
 	exit 2
 	;;
 esac

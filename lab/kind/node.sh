@@ -3,13 +3,13 @@
 #
 #   lab/kind/node.sh PROGRAMS OUTPUT.tar
 #
-# PROGRAMS is the lab's folder with the Linux programs (lab/build.sh kind makes them). The
-# files of the base image are those of kind's own module; the packages are Debian's. Two
+# PROGRAMS is the lab's folder with the Linux programs and the Debian of base.sh (lab/build.sh kind
+# makes them). The files of the base image are those of kind's own module; the packages are Debian's. Two
 # settings differ from kind's, for machines with cgroups of version 1 and without
 # CAP_SYS_RESOURCE: a kubelet that accepts them, and containers that never lower their
 # score for the kernel's out-of-memory killer.
 #
-# Needs root and debootstrap. It starts one process, containerd, and ends it.
+# Needs root. It starts one process, containerd, and ends it.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -29,25 +29,11 @@ finish() {
 }
 trap finish EXIT
 
-# The distribution that runs here has systemd with support for cgroups of version 1.
-packages=systemd,conntrack,iptables,nftables,iproute2,ethtool,util-linux,mount,kmod,libseccomp2,pigz
-packages+=,bash,ca-certificates,curl,jq,procps,runc,ipset,ebtables
 node=$work/node
 
 base_system() {
-	local base=$programs/base-bookworm.tar
-	if [[ ! -f $base ]]; then
-		echo "installing Debian packages for the node" >&2
-		debootstrap --variant=minbase --include="$packages" bookworm "$work/base" >"$work/debootstrap.log" 2>&1 ||
-			{ tail -20 "$work/debootstrap.log" >&2 && return 1; }
-		rm -rf "$work"/base/var/cache/apt/archives/*.deb "$work"/base/var/lib/apt/lists/* \
-			"$work"/base/usr/share/{doc,man,locale} "$work"/base/dev/*
-		tar -C "$work/base" -cf "$base.new" .
-		mv "$base.new" "$base"
-		rm -rf "$work/base"
-	fi
 	mkdir "$node"
-	tar -C "$node" -xf "$base"
+	tar -C "$node" -xf "$programs/base-bookworm.tar"
 }
 
 kind_files() {

@@ -6,6 +6,7 @@
 //   - cni: a network plugin that returns an address and makes no network.
 //   - image: a registry that serves images with one program each.
 //   - burn: the program of these images.
+//   - curl: stands for Windows' curl.exe in images.
 //   - pipe: named pipes that work under Wine.
 //
 // See the end-to-end tests (e2e/pods_test.go) for how they work together.

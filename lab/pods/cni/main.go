@@ -1,5 +1,9 @@
 // Command lab-network is a CNI plugin that gives every pod an address and no network,
 // which is all that containerd needs to run a pod that is not HostProcess.
+//
+// If the network's configuration names a file in dnsFile, and has the capability dns, the plugin
+// writes the pod's name servers and search domains to that file, in the form of resolv.conf. A test
+// mounts the file, so that programs under Wine use them. Only one pod at a time can have names.
 package main
 
 import (
@@ -8,10 +12,22 @@ import (
 	"hash/fnv"
 	"io"
 	"os"
+	"strings"
 )
 
 type config struct {
-	CNIVersion string `json:"cniVersion"`
+	CNIVersion    string `json:"cniVersion"`
+	DNSFile       string `json:"dnsFile"`
+	RuntimeConfig struct {
+		DNS dns `json:"dns"`
+	} `json:"runtimeConfig"`
+}
+
+// dns has the names of the capability dns.
+type dns struct {
+	Servers  []string `json:"servers"`
+	Searches []string `json:"searches"`
+	Options  []string `json:"options"`
 }
 
 type address struct {
@@ -51,18 +67,43 @@ func run(command string, stdin io.Reader) (any, error) {
 	case "DEL", "CHECK", "GC", "STATUS":
 		return nil, nil
 	case "ADD":
+		if err := c.writeDNS(); err != nil {
+			return nil, err
+		}
 		return added(c), nil
 	}
 	return nil, fmt.Errorf("CNI_COMMAND is %q", command)
 }
 
+// writeDNS writes the pod's resolver configuration. The file may be mounted, so it is not replaced.
+func (c config) writeDNS() error {
+	names := c.RuntimeConfig.DNS
+	if c.DNSFile == "" || len(names.Servers) == 0 {
+		return nil
+	}
+	var text strings.Builder
+	for _, server := range names.Servers {
+		fmt.Fprintf(&text, "nameserver %s\n", server)
+	}
+	if len(names.Searches) > 0 {
+		fmt.Fprintf(&text, "search %s\n", strings.Join(names.Searches, " "))
+	}
+	if len(names.Options) > 0 {
+		fmt.Fprintf(&text, "options %s\n", strings.Join(names.Options, " "))
+	}
+	if err := os.WriteFile(c.DNSFile, []byte(text.String()), 0o644); err != nil {
+		return fmt.Errorf("write the pod's name servers: %w", err)
+	}
+	return nil
+}
+
 // added returns the result of ADD. The address is computed from the pod's ID, so the plugin does
-// not have to store addresses.
+// not have to store addresses. Nodes with Linux have the lower half of the range.
 func added(c config) any {
 	pod := fnv.New32a()
 	pod.Write([]byte(os.Getenv("CNI_CONTAINERID")))
 	number := pod.Sum32()
-	ip := address{Address: fmt.Sprintf("10.244.%d.%d/16", number>>8&0xff, 2+number%250), Gateway: "10.244.0.1"}
+	ip := address{Address: fmt.Sprintf("10.244.%d.%d/16", 128|number>>8&0x7f, 2+number%250), Gateway: "10.244.0.1"}
 	if c.CNIVersion < "1.0.0" {
 		ip.Version = "4"
 	}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -29,5 +31,27 @@ func TestEveryPodHasAnAddressInTheFormOfItsVersion(t *testing.T) {
 	}
 	if _, err := run("ADD", strings.NewReader("no configuration")); err == nil {
 		t.Error("a network without a configuration was added")
+	}
+}
+
+// The name servers of a pod are written to the file that the network names.
+func TestNameServers(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "resolv.conf")
+	for _, names := range []string{
+		`{"servers": ["10.96.0.10"], "searches": ["a.svc.cluster.local", "cluster.local"], "options": ["ndots:5"]}`, `{}`,
+	} {
+		_, err := run("ADD", strings.NewReader(`{"cniVersion": "1.0.0", "dnsFile": "`+file+`", "runtimeConfig": {"dns": `+
+			names+`}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(file) // a pod without name servers leaves those of the other
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "nameserver 10.96.0.10\nsearch a.svc.cluster.local cluster.local\noptions ndots:5\n"
+	if string(text) != want {
+		t.Errorf("got %q, want %q", text, want)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -73,13 +74,19 @@ func (r *registry) blob(mediaType string, content []byte) descriptor {
 	return d
 }
 
-// add adds an image NAME or NAME:TAG of a program and its first arguments.
-func (r *registry) add(image string, content []byte, arguments []string) error {
+// file is a file of an image, at its place on drive C:. The first one is the image's program.
+type file struct {
+	place   string
+	content []byte
+}
+
+// add adds an image NAME or NAME:TAG of a program with other files, and the program's first arguments.
+func (r *registry) add(image string, files []file, arguments []string) error {
 	name, tag, hasTag := strings.Cut(image, ":")
 	if !hasTag {
 		tag = firstTag
 	}
-	layer, err := layerOf(content)
+	layer, err := layerOf(files)
 	if err != nil {
 		return err
 	}
@@ -106,19 +113,29 @@ func (r *registry) add(image string, content []byte, arguments []string) error {
 
 // layerOf returns a layer in the form of Windows' layers: the files of the container's
 // drive C: are in the folder Files.
-func layerOf(content []byte) ([]byte, error) {
+func layerOf(files []file) ([]byte, error) {
 	var layer bytes.Buffer
 	w := tar.NewWriter(&layer)
-	for _, header := range []tar.Header{
-		{Typeflag: tar.TypeDir, Name: "Files/", Mode: 0o755, ModTime: made()},
-		{Typeflag: tar.TypeReg, Name: "Files/" + program, Mode: 0o755, ModTime: made(), Size: int64(len(content))},
-	} {
-		if err := w.WriteHeader(&header); err != nil {
+	folders := map[string]bool{}
+	for _, f := range files {
+		name := path.Join("Files", f.place)
+		for i, c := range name {
+			if c == '/' && !folders[name[:i]] {
+				folders[name[:i]] = true
+				err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name[:i+1], Mode: 0o755, ModTime: made()})
+				if err != nil {
+					return nil, err
+				}
+			}
+		}
+		err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o755, ModTime: made(),
+			Size: int64(len(f.content))})
+		if err != nil {
 			return nil, err
 		}
-	}
-	if _, err := w.Write(content); err != nil {
-		return nil, err
+		if _, err := w.Write(f.content); err != nil {
+			return nil, err
+		}
 	}
 	if err := w.Close(); err != nil {
 		return nil, err

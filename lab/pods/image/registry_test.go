@@ -14,7 +14,8 @@ import (
 // own list of layers.
 func TestAnImageIsPulled(t *testing.T) {
 	images := newRegistry()
-	if err := images.add("burn", []byte("a program"), []string{"--cores", "0"}); err != nil {
+	if err := images.add("burn", []file{{program, []byte("a program")}, {"Windows/System32/x.exe", nil}},
+		[]string{"--cores", "0"}); err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(images)

@@ -78,12 +78,16 @@ func filesOf(mounts []*types.Mount) (string, error) {
 }
 
 // path translates a path in the container to a path on this machine: to the file in the image
-// or, if the image has no such file, to the same path.
+// or, if the image has no such file, to the same path. A name without a folder is that of a program
+// of Windows.
 func (c *container) path(name string) string {
-	if c.files == "" || !filepath.IsAbs(name) {
+	if c.files == "" {
 		return name
 	}
-	inside := filepath.Join(c.files, name[len(filepath.VolumeName(name)):])
+	inside := filepath.Join(c.files, `Windows\System32`, name)
+	if filepath.IsAbs(name) {
+		inside = filepath.Join(c.files, name[len(filepath.VolumeName(name)):])
+	}
 	if _, err := os.Stat(inside); err != nil {
 		return name
 	}
