@@ -85,8 +85,7 @@ func execute(ctx context.Context, cache string, args ...string) (result, error) 
 	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}, nil
 }
 
-// cacheHome returns the user's cache folder. It contains the template of Wine prefixes, which is
-// slow to make.
+// cacheHome returns the cache folder of swdt, which the environment of the tests sets.
 func cacheHome(t testing.TB) string {
 	t.Helper()
 	folder, err := os.UserCacheDir()
