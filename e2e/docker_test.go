@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -120,12 +119,20 @@ func inventory(t *testing.T) (names []string) {
 func ownHosts(t *testing.T, text string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "hosts")
-	err := errors.Join(os.WriteFile(file, []byte(text), 0o644), syscall.Mount(file, "/etc/hosts", "", syscall.MS_BIND, ""))
-	if err != nil {
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	mountOver(t, file, "/etc/hosts")
+}
+
+// mountOver makes a file appear at another path for the test's processes, until the test ends.
+func mountOver(t *testing.T, file, path string) {
+	t.Helper()
+	if err := syscall.Mount(file, path, "", syscall.MS_BIND, ""); err != nil {
+		t.Fatalf("mount %s over %s: %v", file, path, err)
+	}
 	t.Cleanup(func() {
-		if err := syscall.Unmount("/etc/hosts", 0); err != nil {
+		if err := syscall.Unmount(path, 0); err != nil {
 			t.Error(err)
 		}
 	})

@@ -1,0 +1,161 @@
+//go:build e2e && linux
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swdt-dev/swdt/internal/join/smoke"
+)
+
+// upReport has the promised fields of `swdt up -o json`.
+type upReport struct {
+	Name, Result string
+	Stages       []struct {
+		Stage, Node, Result string
+		Seconds             float64
+	}
+	Check   *smoke.Report
+	Kept    []string
+	Seconds float64
+}
+
+// results returns the results of the stages.
+func (r upReport) results() (all []string) {
+	for _, stage := range r.Stages {
+		all = append(all, strings.TrimSpace(stage.Stage+" "+stage.Node)+" "+stage.Result)
+	}
+	return all
+}
+
+// The network of kind in upNode. The test makes it, so kind's container always gets its first free
+// address.
+const (
+	upSubnet       = "172.30.0.0/16"
+	upGateway      = "172.30.0.1" // this machine, and so the Wine node
+	upControlPlane = "172.30.0.2"
+)
+
+// upNode is a Wine node that runs pods, and the files with which `swdt up` makes a cluster for it.
+type upNode struct {
+	podCluster
+	files []string // -c FILE…
+	image string   // agnhost, for Windows in the node's registry, and for Linux in Docker
+}
+
+func newUpNode(t *testing.T) upNode {
+	t.Helper()
+	agnhost := lab(t, "pods/agnhost-1.36.3.exe")
+	c := podCluster{cluster: cluster{wineSandbox(t)}}
+	c.podNode = podNode{sandboxInfo: c.cluster.sandboxInfo, registry: registry(t,
+		"agnhost:2.63.0="+agnhost+";Windows/System32/curl.exe="+lab(t, "pods/curl.exe"))}
+	n := upNode{podCluster: c, image: c.registry + "/agnhost:2.63.0"}
+	n.config = c.joinFile(t, credentialsOf(t, c.cluster.sandboxInfo), joinWith{
+		containerd: labContainerd(c.registry),
+		more:       "    join: {nodeName: wine-1, nodeIP: " + upGateway + "}\n",
+	})
+	n.installLab(t)
+	n.files = []string{"-c", clusterFile(t, ", images: ['"+n.image+"']"), "-c", n.config}
+	run(t, "docker", "import", "--change", `ENTRYPOINT ["/agnhost"]`, lab(t, "kind/agnhost-1.36.3.tar"), n.image)
+	return n
+}
+
+// TestUpAndDown makes a real cluster with a Wine node with `swdt up`, which the test kills twice, runs
+// pods on both, and removes everything with `swdt down`.
+func TestUpAndDown(t *testing.T) {
+	if !inDocker(t) {
+		return
+	}
+	loadKindImage(t)
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "kubeconfig"))
+	run(t, "docker", "network", "create", "--subnet", upSubnet, "kind")
+	ownHosts(t, "127.0.0.1 localhost\n"+upControlPlane+" dev-control-plane\n")
+	n := newUpNode(t)
+	before := inventory(t)
+	up := append([]string{"up", "--allow-reboot"}, n.files...)
+	killAt(t, "Starting control-plane", up...)
+	killAt(t, "kubeadm: [preflight]", up...)
+
+	made := decoded[upReport](t, ok(t, append(up, "-o", "json")...))
+	if diff := cmp.Diff([]string{"cluster unchanged", "join wine-1 changed"}, made.results()); diff != "" {
+		t.Errorf("up after two that were killed (-want +got):\n%s", diff)
+	}
+	n.cluster.Kubeconfig = os.Getenv("KUBECONFIG")
+	n.expectNode(t, "wine-1", "Ready", "v1.36.3", "Windows Server 2022 Datacenter")
+	n.smoke(t, up)
+	again := decoded[upReport](t, ok(t, append(up, "-o", "json")...))
+	if diff := cmp.Diff([]string{"cluster unchanged", "join wine-1 unchanged"}, again.results()); diff != "" {
+		t.Errorf("a second up (-want +got):\n%s", diff)
+	}
+	t.Logf("a second up took %.1f s", again.Seconds)
+
+	down := append([]string{"down", "--yes"}, n.files...)
+	killAt(t, "leave the cluster", down...)
+	ok(t, down...)
+	if diff := cmp.Diff(before, inventory(t)); diff != "" {
+		t.Errorf("Docker (-before +after):\n%s", diff)
+	}
+	nothing := decoded[upReport](t, ok(t, append(down, "-o", "json")...))
+	if nothing.Result != "unchanged" || len(nothing.Stages) > 0 {
+		t.Errorf("a second down: %+v", nothing)
+	}
+}
+
+// smoke installs a pod network, and runs `swdt up --smoke`. All legs pass. Programs under Wine are in
+// the network of this machine, so routes stand for the pod network and kube-proxy of the Windows node:
+// pods of the Linux node and Services are behind kind's container, whose real kube-proxy translates
+// the addresses of Services. The lab's network plugin brings the pod's name servers to this machine's
+// resolver, and the lab's curl.exe stands for that of Windows.
+func (n upNode) smoke(t *testing.T, up []string) {
+	t.Helper()
+	for _, route := range [][]string{
+		{"10.244.0.0/24", "via", upControlPlane}, {"10.96.0.0/16", "via", upControlPlane},
+		{"local", "10.244.128.0/17", "dev", "lo"},
+	} {
+		run(t, "ip", append([]string{"route", "add"}, route...)...)
+	}
+	network, err := filepath.Abs("../lab/kind/default-cni.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.kubectl(t, "apply", "-f", network)
+	n.kubectl(t, "-n", "kube-system", "wait", "--for=condition=Available", "deployment/coredns", "--timeout=120s")
+	n.ownResolver(t)
+	r := ok(t, append(up, "--smoke", "--smoke-image", n.image, "-o", "json")...)
+	report := decoded[upReport](t, r)
+	if diff := cmp.Diff([]string{"cluster unchanged", "join wine-1 unchanged", "check unchanged"}, report.results()); diff != "" {
+		t.Errorf("up --smoke (-want +got):\n%s", diff)
+	}
+	if report.Check == nil || len(report.Check.Nodes) != 1 {
+		t.Fatalf("the smoke test: %+v", report.Check)
+	}
+	for _, l := range report.Check.Nodes[0].Legs {
+		t.Logf("%s %s %.1f s %s", l.Name, l.Result, l.Seconds, l.Message)
+		if l.Result != smoke.Passed {
+			t.Errorf("leg %s: %s: %s", l.Name, l.Result, l.Message)
+		}
+	}
+}
+
+// ownResolver makes the name servers that the lab's network plugin gets for a pod those of this test,
+// and so those of Wine.
+func (n upNode) ownResolver(t *testing.T) {
+	t.Helper()
+	file := filepath.Join(n.cluster.Prefix, "drive_c/lab/resolv.conf")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	mountOver(t, file, "/etc/resolv.conf")
+	ok(t, "cp", "-c", n.config, textFile(t, fmt.Sprintf(resolvingNetwork, `C:\\lab\\resolv.conf`)),
+		`node:C:\lab\net.d\10-lab.conflist`)
+}
+
+const resolvingNetwork = `{"cniVersion": "0.3.1", "name": "lab", "plugins": [{"type": "lab-network",
+	"capabilities": {"dns": true}, "dnsFile": "%s"}]}`
