@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs all tests, the cheapest first. Exits with 0 if every test passed, and only
-# tests of scripts/expected-skips.txt were skipped.
+# tests of scripts/expected-skips.txt were skipped. With SWDT_LAB_KIND=required, as in CI, it also
+# makes a real cluster of kind with a Windows node, for which it builds Kubernetes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,6 +18,9 @@ run() {
 	(cd "$folder" && "$work/gotestsum" --format pkgname --format-hide-empty-pkg --hide-summary skipped \
 		--jsonfile "$work/$name.json" --raw-command -- "$@")
 }
+
+kind=${SWDT_LAB_KIND:-} # only the last stage asks for it
+unset SWDT_LAB_KIND
 
 title "packages that the tests need"
 scripts/install-test-deps.sh
@@ -41,7 +45,21 @@ title "the node: Windows code under Wine"
 run wine . scripts/wine-test.sh -json ./internal/platform/windows/...
 
 title "end to end: the real agent, real services, real SSH"
-run e2e . go test -json -tags e2e -timeout 30m ./e2e/...
+skip=() required=()
+if [[ $kind == required ]]; then
+	skip=(-skip '^TestUpAndDown$') required=(-required kind)
+fi
+run e2e . go test -json -tags e2e -timeout 30m "${skip[@]}" ./e2e/...
+
+if [[ $kind == required ]]; then
+	title "end to end: a cluster of kind with a Windows node"
+	scripts/install-kind-deps.sh
+	# In a folder of its own: tests of the other stages run as soon as a control plane is there.
+	whole=${XDG_CACHE_HOME:-$HOME/.cache}/swdt/lab-up
+	SWDT_LAB=$whole lab/build.sh up
+	cp -an "$SWDT_LAB/." "$whole/"
+	run kind . env SWDT_LAB="$whole" SWDT_LAB_KIND=required go test -json -tags e2e -timeout 30m -run '^TestUpAndDown$' ./e2e
+fi
 
 title "skipped tests"
-"$work/skips" -expected scripts/expected-skips.txt "$work"/*.json
+"$work/skips" -expected scripts/expected-skips.txt "${required[@]}" "$work"/*.json

@@ -1,34 +1,39 @@
 // Command skips counts the tests of recorded runs, and fails if a test was skipped that
 // should have run.
 //
-//	skips -expected FILE RECORD…
+//	skips -expected FILE [-required THING] RECORD…
 //
 // A record is the output of `go test -json`. Each line of the file of expected
 // skips is a regular expression, matched against PACKAGE.TEST as a whole, then
-// a space and the reason; lines that begin with # are comments.
+// a space and the reason; lines that begin with # are comments. If the reason begins with
+// [THING], the test may be skipped only on a machine without that thing: with -required THING,
+// skips fails unless a test that the expression matches has passed.
 package main
 
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 func main() {
 	expected := flag.String("expected", "", "the file of expected skips")
+	required := flag.String("required", "", "the `thing` whose tests must have run")
 	flag.Parse()
-	if err := run(os.Stdout, *expected, flag.Args()); err != nil {
+	if err := run(os.Stdout, *expected, *required, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "skips:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out io.Writer, expectedFile string, records []string) error {
+func run(out io.Writer, expectedFile, required string, records []string) error {
 	rules, err := readRules(expectedFile)
 	if err != nil {
 		return err
@@ -39,13 +44,20 @@ func run(out io.Writer, expectedFile string, records []string) error {
 			return err
 		}
 	}
-	return total.report(out, rules)
+	if required == "" {
+		return total.report(out, rules)
+	}
+	isRequired := func(r rule) bool { return r.needs == required }
+	must := slices.DeleteFunc(slices.Clone(rules), func(r rule) bool { return !isRequired(r) })
+	err = total.report(out, slices.DeleteFunc(rules, isRequired))
+	return errors.Join(err, total.ran(must, required))
 }
 
 // rule is one expected skip.
 type rule struct {
 	pattern *regexp.Regexp
 	reason  string
+	needs   string // the thing without which the tests may be skipped; "": they always may
 }
 
 func readRules(path string) ([]rule, error) {
@@ -67,7 +79,11 @@ func readRules(path string) ([]rule, error) {
 		if reason = strings.TrimSpace(reason); reason == "" {
 			return nil, fmt.Errorf("%s:%d: %s has no reason; write one after a space", path, i+1, pattern)
 		}
-		rules = append(rules, rule{compiled, reason})
+		needs := ""
+		if tag, rest, found := strings.Cut(reason, "]"); found && strings.HasPrefix(tag, "[") {
+			needs, reason = tag[1:], strings.TrimSpace(rest)
+		}
+		rules = append(rules, rule{compiled, reason, needs})
 	}
 	return rules, nil
 }
@@ -82,8 +98,9 @@ type event struct {
 
 // tally counts the results of the tests of all records.
 type tally struct {
-	passed, failed int
-	skipped        []skip
+	passed  []string // the names of the tests
+	failed  int
+	skipped []skip
 }
 
 type skip struct{ name, message string }
@@ -128,7 +145,7 @@ func (t *tally) count(e event, messages map[string]string) {
 			messages[name] = text
 		}
 	case "pass":
-		t.passed++
+		t.passed = append(t.passed, name)
 	case "fail":
 		t.failed++
 	case "skip":
@@ -146,16 +163,30 @@ func (t *tally) report(out io.Writer, rules []rule) error {
 			unexpected = append(unexpected, fmt.Sprintf("  %s: %s", s.name, s.message))
 		}
 	}
-	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", t.passed, t.failed, len(t.skipped))
+	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", len(t.passed), t.failed, len(t.skipped))
 	switch {
 	case len(unexpected) > 0:
 		return fmt.Errorf("%d tests were skipped that should have run:\n%s\n"+
 			"install what they need, or add them with a reason to the file of expected skips",
 			len(unexpected), strings.Join(unexpected, "\n"))
-	case t.passed == 0:
+	case len(t.passed) == 0:
 		return fmt.Errorf("no test ran")
 	}
 	return nil
+}
+
+// ran returns an error for each rule whose tests had to run, and of which none has passed.
+func (t *tally) ran(must []rule, required string) error {
+	errs := []error{}
+	for _, r := range must {
+		if !slices.ContainsFunc(t.passed, r.pattern.MatchString) {
+			errs = append(errs, fmt.Errorf("%s is required, and no test passed that %s matches", required, r.pattern))
+		}
+	}
+	if len(must) == 0 {
+		errs = append(errs, fmt.Errorf("%s is required, and no expected skip names it", required))
+	}
+	return errors.Join(errs...)
 }
 
 func expectedSkip(rules []rule, name string) (reason string, ok bool) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,12 +34,30 @@ func TestSkips(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			rules, recorded := file(t, test.rules), file(t, test.record)
 			var out strings.Builder
-			err := run(&out, rules, []string{recorded})
+			err := run(&out, rules, "", []string{recorded})
 			if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Errorf("error %v, want %q", err, test.err)
 			}
 			if !strings.Contains(out.String(), test.printed) {
 				t.Errorf("printed %q, want %q", out.String(), test.printed)
+			}
+		})
+	}
+}
+
+func TestRequiredTests(t *testing.T) {
+	const may = "swdt/a\\.TestTwo [kind] needs kind\n"
+	for _, test := range []struct{ name, rules, required, err string }{
+		{"a skip on a machine without the thing", may, "", ""},
+		{"a skip on a machine with it", may, "kind", "swdt/a.TestTwo: a_test.go:4: no wine here"},
+		{"no test of the thing passed", may + "swdt/a\\.TestThree [kind] needs kind", "kind", "TestThree)$ matches"},
+		{"a test of the thing passed", "swdt/a\\.TestTwo other\nswdt/a\\.TestOne [kind] needs kind", "kind", ""},
+		{"no rule names the thing", "swdt/a\\.TestTwo other", "kind", "no expected skip names it"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			err := run(io.Discard, file(t, test.rules), test.required, []string{file(t, record)})
+			if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+				t.Errorf("error %v, want %q", err, test.err)
 			}
 		})
 	}
