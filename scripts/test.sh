@@ -49,7 +49,7 @@ skip=() required=()
 if [[ $kind == required ]]; then
 	skip=(-skip '^TestUpAndDown$') required=(-required kind)
 fi
-run e2e . go test -json -tags e2e -timeout 30m "${skip[@]}" ./e2e/...
+run e2e . go test -json -tags e2e -timeout 60m "${skip[@]}" ./e2e/...
 
 if [[ $kind == required ]]; then
 	title "end to end: a cluster of kind with a Windows node"

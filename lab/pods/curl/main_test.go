@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// format is what swdt passes.
+// format is the format of curl that the smoke test requests.
 const format = `\n%{http_code} %{time_namelookup}`
 
 func TestRequests(t *testing.T) {
