@@ -20,6 +20,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/agent/swap"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/wire/handshake"
+	"github.com/swdt-dev/swdt/internal/wire/throwaway"
 )
 
 // Machine is the machine on which an agent runs, and the agent itself.
@@ -56,7 +57,7 @@ const (
 // Main is the agent's program. Without arguments it serves one session on stdin and stdout until
 // stdin ends. With the arguments `guardian ID` it finishes the transaction with that ID, with
 // `capture ID` it finishes the capture with that ID, and with `install` it installs the agent on
-// the node. Main returns the exit code. A read of stdin or a write to stdout may still be blocked
+// the node. With throwaway.Argument it is the throw-away program of `swdt selftest`. Main returns the exit code. A read of stdin or a write to stdout may still be blocked
 // when Main returns, so the caller must then end the process.
 func Main(ctx context.Context, m Machine, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if m.Log == nil {
@@ -71,6 +72,8 @@ func Main(ctx context.Context, m Machine, args []string, stdin io.Reader, stdout
 		return guard(ctx, m.inCustody(), args[1])
 	case len(args) == 2 && args[0] == pktmon.Argument:
 		return guardCapture(ctx, m.inCustody(), args[1])
+	case args[0] == throwaway.Argument:
+		return throwawayMain(ctx, m.inCustody(), args[1:], stdin, stdout, stderr)
 	default:
 		fmt.Fprintln(stderr, "usage: swdt-agent [install | guardian ID | capture ID]\n"+
 			"swdt starts this program on a node; it is not meant to be run by hand.")

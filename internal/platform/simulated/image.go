@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/swdt-dev/swdt/internal/wire/throwaway"
 )
 
 // Image is an executable file with its properties. The properties determine which program the
@@ -28,6 +30,9 @@ type Image struct {
 	Version string // empty: unknown
 	Fault   Fault
 	Note    *BinarySpec // the note in the executable; nil if Binary did not make the executable
+	// Throwaway returns the SHA-256 of the agent of which this executable is the throw-away program;
+	// nil: the executable is another program.
+	Throwaway func() string
 }
 
 // inspect parses a file; the result is kept until the file changes. The caller
@@ -39,6 +44,9 @@ func (f *file) inspect() *Image {
 	r := f.content.reader()
 	image := &Image{Path: f.path(), Size: r.size, SHA256: sync.OnceValue(r.sha256)}
 	image.inspectPE(r)
+	if _, agent, ok := throwaway.Read(r, r.size); ok {
+		image.Throwaway = sync.OnceValue(contentReader{chunks: r.chunks, size: agent}.sha256)
+	}
 	if image.PE && !image.readNote(r) {
 		image.readBuildInfo(r)
 	}

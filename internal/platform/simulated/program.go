@@ -32,8 +32,11 @@ type Program struct {
 // SCM asks it to stop, as cmd/swdt-agent does.
 func AgentProgram(a Agent) Program {
 	return Program{
-		Name:  "swdt-agent",
-		Match: func(image *Image) bool { return strings.EqualFold(image.SHA256(), a.Hash) },
+		Name: "swdt-agent",
+		Match: func(image *Image) bool {
+			return strings.EqualFold(image.SHA256(), a.Hash) ||
+				image.Throwaway != nil && strings.EqualFold(image.Throwaway(), a.Hash)
+		},
 		Main: func(ctx context.Context, p *Process) int {
 			if p.Service == nil {
 				return a.Main(ctx, p.Platform, p.Executable, p.Args, p.Stdin, p.Stdout, p.Stderr)

@@ -160,7 +160,7 @@ func (v servicesView) Create(ctx context.Context, config platform.ServiceConfig)
 			return fmt.Errorf("create service %q: a name without slashes and a command line are needed: %w",
 				config.Name, fault.ErrNotSupported)
 		}
-		v.p.m.addService(config)
+		v.p.m.logServiceInstalled(v.p.m.addService(config).config)
 		return nil
 	})
 }

@@ -59,6 +59,20 @@ func (m *Machine) logEvent(e LoggedEvent) {
 	m.events = keepLast(append(m.events, e))
 }
 
+// logServiceInstalled logs the Service Control Manager's event about a new service; the caller holds
+// the lock.
+func (m *Machine) logServiceInstalled(c platform.ServiceConfig) {
+	start := map[platform.StartType]string{platform.StartAuto: "auto start", platform.StartManual: "demand start",
+		platform.StartDisabled: "disabled"}[c.StartType]
+	m.logEvent(LoggedEvent{
+		Channel: "System", Provider: "Service Control Manager", ID: 7045, Level: 4,
+		Data: []string{c.DisplayName, c.CommandLine, "user mode service", start, c.Account},
+		Message: "A service was installed in the system.\r\n\r\nService Name:  " + c.DisplayName +
+			"\r\nService File Name:  " + c.CommandLine + "\r\nService Type:  user mode service\r\nService Start Type:  " +
+			start + "\r\nService Account:  " + c.Account,
+	})
+}
+
 // logServiceCrash logs the Service Control Manager's event about a service whose process ended
 // unexpectedly; the caller holds the lock.
 func (m *Machine) logServiceCrash(service string) {
