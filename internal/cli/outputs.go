@@ -27,6 +27,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/proof/netpol"
 	"github.com/swdt-dev/swdt/internal/proof/readiness"
 	"github.com/swdt-dev/swdt/internal/proof/scale"
+	"github.com/swdt-dev/swdt/internal/proof/selftest"
 	"github.com/swdt-dev/swdt/internal/proof/trial"
 	"github.com/swdt-dev/swdt/internal/proof/verdict"
 	"github.com/swdt-dev/swdt/internal/push"
@@ -164,6 +165,9 @@ func outputs() map[string]output {
 			modes: []mode{{flags: "--dry-run", document: scale.Plan{}}}},
 		"scale report":  {document: scale.Report{}, wide: true},
 		"scale compare": {document: scale.Comparison{}, wide: true},
+		"selftest": {document: selftest.Report{}, wide: true,
+			modes: []mode{{flags: "--list", document: selftest.List{}}}},
+		"selftest compare": {document: selftest.Comparison{}},
 
 		"fleet publish": {document: publish.Report{}},
 

@@ -73,8 +73,8 @@ binaries back if the new ones do not come up.`,
 		a.logsCommand(), a.eventsCommand(), a.captureCommand(), a.psCommand(), a.hnsCommand(), a.hcsCommand(),
 		a.criCommand(), a.statsCommand(), a.traceCommand(), a.diagCommand(), a.doctorCommand())
 	addTo(root, groupAround, a.upCommand(), a.downCommand(), a.clusterCommand(), a.networkCommand(), a.e2eCommand(),
-		a.readinessCommand(), a.fleetCommand(), a.netpolCommand(), a.scaleCommand(), a.vmCommand(), a.imageCommand(), a.sandboxCommand(),
-		a.configCommand(),
+		a.readinessCommand(), a.fleetCommand(), a.netpolCommand(), a.scaleCommand(), a.selftestCommand(), a.vmCommand(),
+		a.imageCommand(), a.sandboxCommand(), a.configCommand(),
 		a.versionCommand(), a.completionCommand(), optionsCommand(), a.debugCommand())
 	root.CompletionOptions.DisableDefaultCmd = true
 	addHelp(root)

@@ -1,0 +1,112 @@
+package selftest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/push"
+	"github.com/swdt-dev/swdt/internal/wait"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+// tryCut kills swdt's own agent in the middle of a push. The push must find its way back to the node,
+// and report how the guardian ended it.
+func tryCut(ctx context.Context, d *desk) error {
+	if err := d.based(ctx, nil); err != nil {
+		return err
+	}
+	agent, err := d.ownAgent(ctx)
+	if err != nil {
+		return err
+	}
+	b, err := d.program(second)
+	if err != nil {
+		return err
+	}
+	cut := make(chan error, 1)
+	options := push.Options{Locked: true, Holder: "swdt selftest", Commit: func() bool {
+		go func() { cut <- d.cutTransaction(ctx, agent) }()
+		return true
+	}}
+	result, err := push.Push(ctx, d.node, d.pushed(b), options, inner{d.reporter})
+	if err != nil {
+		return fmt.Errorf("the push whose agent was killed: %w", err)
+	}
+	if err := <-cut; err != nil {
+		return err
+	}
+	if err := expect("the result of the push whose agent was killed", result.Result, push.Changed); err != nil {
+		return err
+	}
+	return d.serves(ctx, second)
+}
+
+// cutTransaction kills the agent as soon as the node works on a transaction.
+func (d *desk) cutTransaction(ctx context.Context, agent uint32) error {
+	err := wait.Condition{
+		Name: "the transaction to begin", Interval: 10 * time.Millisecond, Limit: startLimit,
+		Look: func(ctx context.Context) error {
+			reply, err := d.node.Swap.Inspect(ctx, &agentv1.InspectRequest{})
+			if err != nil {
+				return wait.Stop(err)
+			}
+			for _, t := range reply.GetTransactions() {
+				if t.GetOutcome() == nil && t.GetState() >= agentv1.SwapState_SWAP_STATE_STOPPING {
+					return nil
+				}
+			}
+			return errors.New("no transaction is in flight")
+		},
+	}.Wait(ctx)
+	if err != nil {
+		return fmt.Errorf("cut the connection: %w", err)
+	}
+	_, err = d.node.Processes.Kill(ctx, &agentv1.KillProcessRequest{Pid: agent})
+	var lost *node.LostError
+	if err == nil || errors.As(err, &lost) { // the killed agent may not have answered any more
+		return nil
+	}
+	return fmt.Errorf("kill the agent: %w", err)
+}
+
+// ownAgent returns the process id of the agent that answers: the parent of a program that it runs.
+func (d *desk) ownAgent(ctx context.Context) (uint32, error) {
+	s, err := d.sleep(ctx, programPath)
+	if err != nil {
+		return 0, err
+	}
+	parent := s.process.GetParentPid()
+	if err := s.wake(ctx); err != nil {
+		return 0, err
+	}
+	if parent == 0 {
+		return 0, impossible("the node does not report parents of processes")
+	}
+	return parent, nil
+}
+
+// tryLost kills the agent, and connects again.
+func tryLost(ctx context.Context, d *desk) error {
+	if err := d.installed(ctx); err != nil {
+		return err
+	}
+	agent, err := d.ownAgent(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = d.node.Processes.Kill(ctx, &agentv1.KillProcessRequest{Pid: agent})
+	if err == nil || errors.Is(err, fault.ErrPermission) {
+		_, err = d.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
+	}
+	if err == nil {
+		return errors.New("the agent still answers after its process was killed")
+	}
+	if err := d.node.Reconnect(ctx); err != nil {
+		return fmt.Errorf("connect again: %w", err)
+	}
+	return d.ready(ctx)
+}

@@ -1,0 +1,201 @@
+package selftest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/inspect/capture"
+	"github.com/swdt-dev/swdt/internal/inspect/hcs"
+	"github.com/swdt-dev/swdt/internal/inspect/hns"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/word"
+)
+
+// distinct returns the different words, sorted, so that an answer does not depend on how many objects
+// a node happens to have.
+func distinct(words []string) []string {
+	words = slices.Clone(words)
+	slices.Sort(words)
+	return slices.Compact(words)
+}
+
+// tryServices looks at the services of Windows that swdt depends on.
+func tryServices(ctx context.Context, d *desk) error {
+	list, err := d.node.Services.List(ctx, &agentv1.ListServicesRequest{})
+	if err != nil {
+		return err
+	}
+	var states []string
+	found := map[string]bool{}
+	for _, s := range list.GetServices() {
+		states = append(states, word.Of(s.GetState()))
+		found[strings.ToLower(s.GetName())] = true
+		if s.GetState() == agentv1.ServiceState_SERVICE_STATE_RUNNING && s.GetPid() == 0 {
+			return fmt.Errorf("the service %s runs without a process", s.GetName())
+		}
+	}
+	d.answer("states", distinct(states))
+	for _, name := range []string{
+		"RpcSs", "EventLog", "TermService", "sshd", "containerd", "kubelet", "hns", "vmcompute",
+	} {
+		d.answer("has "+name, found[strings.ToLower(name)])
+	}
+	_, err = d.node.Services.Get(ctx, &agentv1.GetServiceRequest{Name: "swdt-no-such-service"})
+	return expectError("a look at a service that does not exist", err, fault.ErrNoService)
+}
+
+// maxClockStep is how far an event may be later than the node's clock, which the node may set back.
+const maxClockStep = time.Hour
+
+// tryEvents reads the last events of the channel System.
+func tryEvents(ctx context.Context, d *desk) error {
+	all, err := d.events(ctx, "System")
+	if err != nil {
+		return err
+	}
+	facts, err := d.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
+	if err != nil {
+		return err
+	}
+	d.answer("has events", len(all) > 0)
+	var record uint64
+	for _, e := range all {
+		switch {
+		case e.Record <= record:
+			return fmt.Errorf("the record %d comes after the record %d", e.Record, record)
+		case e.Provider == "" || e.ID < 0:
+			return fmt.Errorf("the record %d has the provider %q and the id %d", e.Record, e.Provider, e.ID)
+		case e.Time.After(facts.GetTime().AsTime().Add(maxClockStep)):
+			return fmt.Errorf("the record %d of %s was logged in the future: at %s, by a clock that shows %s",
+				e.Record, e.Provider, e.Time.UTC(), facts.GetTime().AsTime())
+		}
+		record = e.Record
+	}
+	return nil
+}
+
+// tryHNS reads the Host Network Service.
+func tryHNS(ctx context.Context, d *desk) error {
+	state, err := hns.Read(ctx, d.node.Compute)
+	if errors.Is(err, fault.ErrNotSupported) {
+		return impossible("the node has no Host Network Service: %v", err)
+	}
+	if err != nil {
+		return err
+	}
+	var types []string
+	for _, network := range state.Networks {
+		types = append(types, network.Type)
+	}
+	d.answer("types of networks", distinct(types))
+	for _, endpoint := range state.Endpoints {
+		if _, ok := state.Network(endpoint.Network); !ok {
+			return fmt.Errorf("the endpoint %s is in the network %s, which is not listed", endpoint.ID, endpoint.Network)
+		}
+	}
+	return nil
+}
+
+// tryHCS reads the Host Compute Service.
+func tryHCS(ctx context.Context, d *desk) error {
+	systems, err := hcs.List(ctx, d.node.Compute)
+	if errors.Is(err, fault.ErrNotSupported) {
+		return impossible("the node has no Host Compute Service: %v", err)
+	}
+	if err != nil {
+		return err
+	}
+	var types, states []string
+	for _, s := range systems {
+		if s.ID == "" {
+			return errors.New("a compute system has no ID")
+		}
+		types, states = append(types, s.Type), append(states, s.State)
+	}
+	d.answer("types of systems", distinct(types))
+	d.answer("states of systems", distinct(states))
+	return nil
+}
+
+// tryCounters reads the counters of the packet monitor, which works without a capture.
+func tryCounters(ctx context.Context, d *desk) error {
+	text, err := capture.Counters(ctx, d.node.Processes, true)
+	if errors.Is(err, fault.ErrNotExist) {
+		return impossible("the node has no pktmon")
+	}
+	if err != nil {
+		return err
+	}
+	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
+	d.answer("counters are JSON", json.Valid([]byte(text)))
+	if !json.Valid([]byte(text)) {
+		return fmt.Errorf("pktmon's counters are not JSON: %.200q", text)
+	}
+	return nil
+}
+
+// tryFeatures asks for the state of two of Windows' features.
+func tryFeatures(ctx context.Context, d *desk) error {
+	names := []string{"Containers", "Microsoft-Hyper-V"}
+	reply, err := d.node.Features.Get(ctx, &agentv1.GetFeaturesRequest{Names: names})
+	if errors.Is(err, fault.ErrNotSupported) || errors.Is(err, fault.ErrNotExist) {
+		return impossible("the node reports no features: %v", err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := expect("the number of features", len(reply.GetFeatures()), len(names)); err != nil {
+		return err
+	}
+	for i, f := range reply.GetFeatures() {
+		d.answer(names[i], word.Of(f.GetState()))
+		if err := expect("the name of a feature", strings.EqualFold(f.GetName(), names[i]), true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tryListeners looks for listening ports.
+func tryListeners(ctx context.Context, d *desk) error {
+	reply, err := d.node.Network.Listeners(ctx, &agentv1.ListenersRequest{})
+	if errors.Is(err, fault.ErrNotSupported) {
+		return impossible("the node does not list its ports: %v", err)
+	}
+	if err != nil {
+		return err
+	}
+	named := false
+	for _, l := range reply.GetListeners() {
+		if l.GetPort() == 0 || l.GetPort() > 65535 {
+			return fmt.Errorf("a process listens on port %d", l.GetPort())
+		}
+		named = named || l.GetProcess() != ""
+	}
+	d.answer("processes of ports are known", named)
+	return nil
+}
+
+// tryRuntime asks the container runtime for its version.
+func tryRuntime(ctx context.Context, d *desk) error {
+	version, err := d.node.Network.CRIVersion(ctx, &agentv1.CRIVersionRequest{Pipe: d.document.RuntimePipe()})
+	if errors.Is(err, fault.ErrNotExist) {
+		return impossible("no container runtime serves the node's pipe")
+	}
+	if err != nil {
+		return err
+	}
+	d.answer("runtime", version.GetRuntimeName())
+	d.answer("CRI", version.GetRuntimeApiVersion())
+	if version.GetRuntimeName() == "" || version.GetRuntimeVersion() == "" {
+		return fmt.Errorf("the runtime reports the name %q and the version %q", version.GetRuntimeName(),
+			version.GetRuntimeVersion())
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package selftest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/format/access"
+	"github.com/swdt-dev/swdt/internal/node/smallfile"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
+)
+
+// tryFacts asks for the node's facts twice, and compares the answers.
+func tryFacts(ctx context.Context, d *desk) error {
+	one, err := d.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
+	if err != nil {
+		return err
+	}
+	two, err := d.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
+	if err != nil {
+		return err
+	}
+	d.answer("architecture", one.GetArchitecture())
+	d.answer("elevated", one.GetElevated())
+	d.answer("system drive", one.GetSystemDrive())
+	d.answer("boot id is a number", regexp.MustCompile(`^\d+$`).MatchString(one.GetBootId()))
+	switch {
+	case !regexp.MustCompile(`^\d+(\.\d+)*$`).MatchString(one.GetBuild()):
+		return fmt.Errorf("the build is %q, not a number such as 20348.2700", one.GetBuild())
+	case one.GetBootId() == "":
+		return errors.New("the node reports no boot id")
+	case one.GetCpus() < 1 || one.GetMemoryBytes() == 0:
+		return fmt.Errorf("the node reports %d processors and %d bytes of memory", one.GetCpus(), one.GetMemoryBytes())
+	case two.GetUptime().AsDuration() < one.GetUptime().AsDuration():
+		return errors.New("the uptime went back between two questions")
+	case !one.GetElevated():
+		return errors.New("the agent has no administrator's rights")
+	}
+	return expect("the boot id of the second answer", two.GetBootId(), one.GetBootId())
+}
+
+// tryAccount asks Windows' own programs who and where the agent is.
+func tryAccount(ctx context.Context, d *desk) error {
+	facts, err := d.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
+	if err != nil {
+		return err
+	}
+	name, err := d.run(ctx, "", "hostname")
+	if errors.Is(err, fault.ErrNotExist) {
+		return impossible("the node has no program hostname")
+	}
+	if err != nil {
+		return err
+	}
+	if got := strings.TrimSpace(name.stdout); !strings.EqualFold(got, facts.GetHostname()) {
+		return fmt.Errorf("hostname prints %q, but the facts have %q", got, facts.GetHostname())
+	}
+	account, err := d.run(ctx, "", "whoami")
+	if errors.Is(err, fault.ErrNotExist) {
+		return impossible("the node has no program whoami")
+	}
+	if err != nil {
+		return err
+	}
+	text := strings.ToLower(strings.TrimSpace(account.stdout))
+	d.answer("runs as SYSTEM", strings.HasSuffix(text, `\system`))
+	if text == "" {
+		return errors.New("whoami prints nothing")
+	}
+	return expect("the exit code of whoami", account.code, 0)
+}
+
+// tryAgent looks at the agent's file and at the access list of the folder that holds it.
+func tryAgent(ctx context.Context, d *desk) error {
+	hash, err := d.node.Files.Hash(ctx, &agentv1.HashRequest{Path: layout.Agent(d.agent.Hash)})
+	if err != nil {
+		return err
+	}
+	if err := expect("the agent's SHA-256 on the node", hash.GetSha256(), d.agent.Hash); err != nil {
+		return err
+	}
+	root, err := d.accessList(ctx, "root", layout.Root)
+	if err != nil {
+		return err
+	}
+	only, err := smallfile.Restricted(ctx, d.node, layout.Root)
+	if err != nil {
+		return err
+	}
+	if !only {
+		return fmt.Errorf("the access list of %s lets more than SYSTEM and Administrators in: %s", layout.Root, root)
+	}
+	list, err := d.accessList(ctx, "agent's folder", layout.Agents)
+	if err != nil {
+		return err
+	}
+	facts, err := d.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
+	if err != nil || facts.GetSimulated() == agentv1.Simulation_SIMULATION_WINE { // Wine keeps no access lists
+		return err
+	}
+	if accounts := access.OrdinaryChangers(list); len(accounts) > 0 {
+		return fmt.Errorf("the access list of %s lets %v change it: %s", layout.Agents, accounts, list)
+	}
+	return nil
+}
+
+// accessList reads and records an access list.
+func (d *desk) accessList(ctx context.Context, name, path string) (string, error) {
+	list, err := d.node.Files.GetACL(ctx, &agentv1.GetACLRequest{Path: path})
+	if err == nil {
+		d.answer("access list of the "+name, list.GetSddl())
+	}
+	return list.GetSddl(), err
+}
+
+// tryShell looks which shell OpenSSH starts. Its answer matters for comparisons alone: no command line
+// of swdt depends on the shell.
+func tryShell(ctx context.Context, d *desk) error {
+	value, err := d.node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: `HKLM\SOFTWARE\OpenSSH`,
+		Name: "DefaultShell"})
+	if errors.Is(err, fault.ErrNotExist) {
+		d.answer("default shell", "not set")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	path := strings.ToLower(value.GetString_())
+	d.answer("default shell", path[strings.LastIndexByte(path, '\\')+1:])
+	if path == "" {
+		return fmt.Errorf("the registry value DefaultShell is empty, a %s", value.GetType())
+	}
+	_, err = d.node.Files.Stat(ctx, &agentv1.StatRequest{Path: value.GetString_()})
+	if errors.Is(err, fault.ErrNotExist) {
+		return errors.New("the default shell of OpenSSH does not exist")
+	}
+	return err
+}

@@ -1,0 +1,174 @@
+package selftest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/node/command"
+	"github.com/swdt-dev/swdt/internal/wait"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/throwaway"
+)
+
+// trickyArguments are arguments that shells and quoting rules often change.
+func trickyArguments() []string {
+	return []string{"plain", "two words", `a "quoted" word`, `ends with \`, `C:\a b\`, "%PATH%", "^&|<>", "日本語", ""}
+}
+
+// tryPrograms runs a program with arguments, streams and an exit code.
+func tryPrograms(ctx context.Context, d *desk) error {
+	if err := d.installed(ctx); err != nil {
+		return err
+	}
+	const code, input = 42, "a line for stdin\n"
+	args := append([]string{throwaway.Argument, throwaway.Echo, fmt.Sprint(code)}, trickyArguments()...)
+	result, err := d.run(ctx, input, programPath, args...)
+	if err != nil {
+		return err
+	}
+	if err := expect("the exit code", result.code, code); err != nil {
+		return err
+	}
+	if err := expect("stderr", strings.ReplaceAll(result.stderr, "\r", ""), throwaway.EchoError); err != nil {
+		return err
+	}
+	want := strings.Join(trickyArguments(), "\n") + "\n" + input
+	if err := expect("the arguments and stdin that came back", result.stdout, want); err != nil {
+		return err
+	}
+	_, err = d.run(ctx, "", folder+`\missing.exe`)
+	return expectError("the start of a program that does not exist", err, fault.ErrNotExist)
+}
+
+// sleeper is a program on the node that waits for the end of its stdin.
+type sleeper struct {
+	process *agentv1.Process
+	input   *io.PipeWriter
+	ended   chan error
+}
+
+// sleep starts the program, and returns once the node's list of processes has it.
+func (d *desk) sleep(ctx context.Context, path string) (*sleeper, error) {
+	stdin, input := io.Pipe()
+	s := &sleeper{input: input, ended: make(chan error, 1)}
+	go func() {
+		_, err := command.Run(ctx, d.node.Processes, &agentv1.RunCommand{Path: path,
+			Args: []string{throwaway.Argument, throwaway.Echo, "0", sleepMark}}, command.Streams{Stdin: stdin})
+		stdin.CloseWithError(io.ErrClosedPipe)
+		s.ended <- err
+	}()
+	err := wait.Condition{
+		Name: "the started program among the processes", Interval: 50 * time.Millisecond, MaxInterval: time.Second,
+		Limit: startLimit,
+		Look: func(ctx context.Context) error {
+			select {
+			case err := <-s.ended:
+				return wait.Stop(fmt.Errorf("the program ended: %w", errors.Join(err, errors.New("too early"))))
+			default:
+			}
+			var err error
+			s.process, err = d.find(ctx, func(p *agentv1.Process) bool {
+				return strings.Contains(p.GetCommandLine(), sleepMark) && strings.EqualFold(p.GetImage(), path)
+			})
+			return err
+		},
+	}.Wait(ctx)
+	if err != nil {
+		_ = input.Close()
+	}
+	return s, err
+}
+
+// sleepMark identifies the program in the list of processes.
+const sleepMark = "swdt-selftest-sleeper"
+
+// wake ends the program.
+func (s *sleeper) wake(ctx context.Context) error {
+	_ = s.input.Close()
+	select {
+	case err := <-s.ended:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// find returns the first process for which f returns true.
+func (d *desk) find(ctx context.Context, f func(*agentv1.Process) bool) (*agentv1.Process, error) {
+	list, err := d.node.Processes.List(ctx, &agentv1.ListProcessesRequest{})
+	if err != nil {
+		return nil, wait.Stop(err)
+	}
+	for _, p := range list.GetProcesses() {
+		if f(p) {
+			return p, nil
+		}
+	}
+	return nil, errors.New("the node does not list the process")
+}
+
+// tryRunning renames a program that runs, and tries to remove it.
+func tryRunning(ctx context.Context, d *desk) error {
+	if err := d.installed(ctx); err != nil {
+		return err
+	}
+	s, err := d.sleep(ctx, programPath)
+	if err != nil {
+		return err
+	}
+	moved := folder + `\moved.exe`
+	err = d.whileRunning(ctx, moved)
+	woke := s.wake(ctx)
+	if _, back := d.node.Files.Rename(ctx, &agentv1.RenameRequest{From: moved, To: programPath}); back != nil &&
+		!errors.Is(back, fault.ErrNotExist) {
+		return errors.Join(err, woke, back)
+	}
+	return errors.Join(err, woke)
+}
+
+func (d *desk) whileRunning(ctx context.Context, moved string) error {
+	_, err := d.node.Files.Remove(ctx, &agentv1.RemoveRequest{Path: programPath})
+	if err == nil {
+		return errors.New("a program that runs can be removed")
+	}
+	d.answer("removal of a running program: access denied", errors.Is(err, fault.ErrPermission))
+	d.answer("removal of a running program: in use", errors.Is(err, fault.ErrInUse))
+	_, err = d.node.Files.Rename(ctx, &agentv1.RenameRequest{From: programPath, To: moved})
+	if err != nil {
+		return fmt.Errorf("rename a program that runs: %w", err)
+	}
+	_, err = d.node.Files.Rename(ctx, &agentv1.RenameRequest{From: moved, To: programPath})
+	return err
+}
+
+// tryProcesses looks at the list of processes.
+func tryProcesses(ctx context.Context, d *desk) error {
+	if err := d.installed(ctx); err != nil {
+		return err
+	}
+	s, err := d.sleep(ctx, programPath)
+	if err != nil {
+		return err
+	}
+	d.answer("memory is known", s.process.GetMemoryBytes() > 0)
+	d.answer("handles are known", s.process.GetHandles() > 0)
+	d.answer("threads are known", s.process.GetThreads() > 0)
+	d.answer("start is known", s.process.GetStarted() != nil)
+	parent, err := d.find(ctx, func(p *agentv1.Process) bool { return p.GetPid() == s.process.GetParentPid() })
+	d.answer("parent is listed", err == nil)
+	d.answer("parent is the agent", strings.Contains(strings.ToLower(parent.GetImage()), "swdt"))
+	pid := s.process.GetPid()
+	if woke := s.wake(ctx); woke != nil {
+		return woke
+	}
+	_, err = d.find(ctx, func(p *agentv1.Process) bool { return p.GetPid() == pid && p.GetImage() == programPath })
+	if err == nil {
+		return errors.New("the node lists a program that has ended")
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package selftest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/node/transfer"
+	"github.com/swdt-dev/swdt/internal/push"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
+	"github.com/swdt-dev/swdt/internal/wire/word"
+)
+
+// rebootLimit is how long a node may take to restart.
+const rebootLimit = 15 * time.Minute
+
+// settle is how long the transaction checks the new program. The node must be told to restart in that
+// time.
+const settle = 10 * time.Second
+
+// tryGuardian restarts the node in the middle of a transaction. After the restart, the guardian or
+// the next swdt must end the transaction, so that the service runs one of the two programs.
+func tryGuardian(ctx context.Context, d *desk) error {
+	if err := d.based(ctx, nil); err != nil {
+		return err
+	}
+	facts, err := d.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
+	if err != nil {
+		return err
+	}
+	if err := d.rebootInTransaction(ctx); err != nil {
+		return err
+	}
+	bounded, cancel := context.WithTimeout(ctx, rebootLimit)
+	defer cancel()
+	if err := d.node.AwaitReboot(bounded, facts.GetBootId()); err != nil {
+		return fmt.Errorf("wait for the node's restart: %w", err)
+	}
+	if err := push.Settle(ctx, d.node, "swdt selftest", false, inner{d.reporter}); err != nil {
+		return fmt.Errorf("end the transaction after the restart: %w", err)
+	}
+	if err := d.ready(ctx); err != nil {
+		return err
+	}
+	if _, err := d.serving(ctx); err != nil {
+		return err
+	}
+	return errors.Join(d.servesOneOf(ctx, first, second), d.nothingPending(ctx))
+}
+
+// rebootInTransaction asks for a restart as soon as the transaction has stopped the service.
+func (d *desk) rebootInTransaction(ctx context.Context) error {
+	old, err := d.program(first)
+	if err != nil {
+		return err
+	}
+	b, err := d.program(second)
+	if err != nil {
+		return err
+	}
+	staged := layout.Staged(programPath, b.sha256)
+	if _, err := transfer.Upload(ctx, d.node, b.path, staged, inner{d.reporter}); err != nil {
+		return err
+	}
+	stream, err := d.node.Swap.Run(ctx, &agentv1.SwapPlan{Holder: "swdt selftest",
+		Components: []*agentv1.SwapComponent{{Name: service, Destination: programPath, Staged: staged,
+			Sha256: b.sha256, PreviousSha256: old.sha256, Service: service,
+			Settle: durationpb.New(settle), Health: &agentv1.Health{}}}})
+	if err != nil {
+		return err
+	}
+	asked := false
+	for {
+		event, err := stream.Recv()
+		switch {
+		case err != nil && asked && !errors.Is(err, io.EOF):
+			return nil // the restart has cut the connection
+		case err != nil:
+			return fmt.Errorf("follow the transaction: %w", err)
+		case event.GetOutcome() != nil && asked:
+			return nil
+		case event.GetOutcome() != nil:
+			return fmt.Errorf("the transaction ended as %s before the restart",
+				word.Of(event.GetOutcome().GetResult()))
+		case !asked && event.GetState() == agentv1.SwapState_SWAP_STATE_CHECKING:
+			asked = true
+			if _, err := d.node.Machine.Reboot(ctx, &agentv1.RebootRequest{Reason: "swdt selftest"}); err != nil {
+				return fmt.Errorf("restart the node: %w", err)
+			}
+		}
+	}
+}
+
+func (d *desk) servesOneOf(ctx context.Context, versions ...string) error {
+	var failures []error
+	for _, version := range versions {
+		err := d.serves(ctx, version)
+		if err == nil {
+			d.answer("version after the restart", version)
+			return nil
+		}
+		failures = append(failures, err)
+	}
+	return errors.Join(failures...)
+}
+
+// nothingPending returns an error if a transaction is still in flight.
+func (d *desk) nothingPending(ctx context.Context) error {
+	reply, err := d.node.Swap.Inspect(ctx, &agentv1.InspectRequest{})
+	if err != nil {
+		return err
+	}
+	for _, t := range reply.GetTransactions() {
+		return fmt.Errorf("the transaction %s is still %s", t.GetId(), word.Of(t.GetState()))
+	}
+	_, err = d.node.Files.Stat(ctx, &agentv1.StatRequest{Path: layout.Undo(programPath)})
+	if errors.Is(err, fault.ErrNotExist) {
+		return nil
+	}
+	return errors.Join(errors.New("the transaction has left its old program"), err)
+}

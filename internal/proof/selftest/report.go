@@ -1,0 +1,140 @@
+package selftest
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+)
+
+// format is the version of the report's format.
+const format = 1
+
+// Report is the result of a run. It has no names of machines or users, no addresses and no keys.
+type Report struct {
+	Format int       `json:"format"`
+	Swdt   string    `json:"swdt"`
+	Taken  time.Time `json:"taken"`
+	System System    `json:"system"`
+	Claims []Result  `json:"claims"`
+	// Differences are the answers in which the node differs from swdt's stand-ins.
+	Differences []Difference `json:"differences"`
+	Summary     Summary      `json:"summary"`
+	CleanUp     string       `json:"cleanUp"` // why not all could be removed; "" if the node is as before
+}
+
+// System is the node's Windows.
+type System struct {
+	Kind         string `json:"kind"` // windows, wine or simulated
+	Product      string `json:"product"`
+	Build        string `json:"build"`
+	Architecture string `json:"architecture"`
+	OpenSSH      string `json:"openSSH"` // "" if unknown
+	Way          string `json:"way"`     // ssh or kubernetes
+}
+
+// Result is the result of one claim.
+type Result struct {
+	ID      string   `json:"id"`
+	Title   string   `json:"title"`
+	Proves  string   `json:"proves"`
+	Grade   Grade    `json:"grade"`
+	Outcome Outcome  `json:"outcome"`
+	Reason  string   `json:"reason"` // "" if the claim passed
+	Answers []Answer `json:"answers"`
+	Seconds float64  `json:"seconds"`
+}
+
+// Summary counts the outcomes.
+type Summary struct {
+	Passed     int `json:"passed"`
+	Failed     int `json:"failed"`
+	Impossible int `json:"impossible"`
+	NotRun     int `json:"notRun"`
+}
+
+func newResult(c Claim) Result {
+	return Result{ID: c.ID, Title: c.Title, Proves: c.Proves, Grade: c.Grade, Answers: []Answer{}}
+}
+
+// List is all claims, as `swdt selftest --list` prints them.
+type List struct {
+	Claims []Listed `json:"claims"`
+}
+
+// Listed is a claim that is not tried.
+type Listed struct {
+	ID     string `json:"id"`
+	Grade  Grade  `json:"grade"`
+	Title  string `json:"title"`
+	Proves string `json:"proves"`
+}
+
+// NewList returns the list of all claims.
+func NewList() List {
+	list := List{Claims: []Listed{}}
+	for _, c := range Claims() {
+		list.Claims = append(list.Claims, Listed{c.ID, c.Grade, c.Title, c.Proves})
+	}
+	return list
+}
+
+// complete counts the outcomes, and compares the answers with those of the stand-ins.
+func (r *Report) complete() {
+	r.Summary = Summary{}
+	for i, c := range r.Claims {
+		switch c.Outcome {
+		case Passed:
+			r.Summary.Passed++
+		case Failed:
+			r.Summary.Failed++
+		case Impossible:
+			r.Summary.Impossible++
+		default:
+			r.Summary.NotRun++
+		}
+		if c.Answers == nil {
+			r.Claims[i].Answers = []Answer{}
+		}
+	}
+	r.Differences = differencesFromStandIns(*r)
+}
+
+// Failure returns a *FailedError if claims failed, and another error if no claim passed.
+func (r Report) Failure() error {
+	if r.Summary.Failed > 0 {
+		return &FailedError{r.Summary.Failed}
+	}
+	if r.Summary.Passed == 0 {
+		return fmt.Errorf("no claim passed: %d are not possible on this node, %d were not run", r.Summary.Impossible,
+			r.Summary.NotRun)
+	}
+	return nil
+}
+
+// Load reads a report that a run has written.
+func Load(path string) (Report, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Report{}, err
+	}
+	var r Report
+	if err := json.Unmarshal(text, &r); err != nil {
+		return Report{}, fmt.Errorf("read the report %s: %w", path, err)
+	}
+	if r.Format != format || len(r.Claims) == 0 {
+		return Report{}, fmt.Errorf("read the report %s: it is no report of `swdt selftest` in format %d", path, format)
+	}
+	return r, nil
+}
+
+// Record returns the report as the answers of a stand-in are recorded: without the time and the
+// reasons, which differ between runs.
+func (r Report) Record() Report {
+	recorded := Report{Format: format, System: r.System, Differences: []Difference{}}
+	for _, c := range r.Claims {
+		c.Seconds, c.Reason, c.Title, c.Proves = 0, "", "", ""
+		recorded.Claims = append(recorded.Claims, c)
+	}
+	return recorded
+}

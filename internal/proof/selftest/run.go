@@ -1,0 +1,197 @@
+package selftest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/agentbin"
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/word"
+)
+
+// Options are the options of a run.
+type Options struct {
+	Agent          agentbin.Agent
+	Swdt           string // the version of swdt, for the report
+	Only, Skip     []string
+	ChangeSettings bool
+	AllowReboot    bool
+}
+
+// Check returns an error if Only or Skip has a name that no claim has.
+func (o Options) Check() error {
+	for _, id := range slices.Concat(o.Only, o.Skip) {
+		if !slices.ContainsFunc(Claims(), func(c Claim) bool { return c.ID == id }) {
+			return fmt.Errorf("there is no claim %q; `swdt selftest --list` lists them", id)
+		}
+	}
+	return nil
+}
+
+// refusal returns why the user did not ask for a claim, or "".
+func (o Options) refusal(c Claim) string {
+	switch {
+	case len(o.Only) > 0 && !slices.Contains(o.Only, c.ID):
+		return "not in --only"
+	case slices.Contains(o.Skip, c.ID):
+		return "in --skip"
+	case c.Grade == Settings && !o.ChangeSettings:
+		return "needs --change-settings"
+	case c.Grade == Reboots && !o.AllowReboot:
+		return "needs --allow-reboot"
+	}
+	return ""
+}
+
+const (
+	claimLimit = 5 * time.Minute
+	sweepLimit = 2 * time.Minute
+)
+
+// FailedError reports that at least one claim failed. The report has the reasons.
+type FailedError struct{ Failed int }
+
+func (e *FailedError) Error() string { return fmt.Sprintf("%d claims failed", e.Failed) }
+
+// Run tries the claims on a node, and removes what they made, also if ctx ends. The error is a
+// *FailedError if claims failed. With any other error the run did not come to its end; the report has
+// the claims so far.
+func Run(ctx context.Context, n *node.Node, document config.Document, o Options, r ui.Reporter) (Report, error) {
+	local, err := os.MkdirTemp("", "swdt-selftest-")
+	if err != nil {
+		return Report{}, err
+	}
+	defer os.RemoveAll(local)
+	d := &desk{node: n, document: document, agent: o.Agent, folder: local, reporter: r, builds: map[string]build{}}
+	system, names, err := look(ctx, d)
+	if err != nil {
+		return Report{}, err
+	}
+	if err := d.ready(ctx); err != nil {
+		return Report{}, err
+	}
+	if err := removeEarlier(ctx, d); err != nil {
+		return Report{}, err
+	}
+	report := Report{Format: format, Swdt: o.Swdt, Taken: time.Now().UTC().Truncate(time.Second), System: system}
+	cut := runClaims(ctx, d, o, &report)
+	cleaned := d.cleanUp(ctx)
+	if cleaned != nil {
+		report.CleanUp = cleaned.Error()
+	}
+	report.redact(names)
+	report.complete()
+	return report, errors.Join(cut, cleaned, report.Failure())
+}
+
+// removeEarlier removes what a run that was killed has left.
+func removeEarlier(ctx context.Context, d *desk) error {
+	found, err := sweep(ctx, d.node, sweepOrder(Claims()))
+	if len(found) > 0 {
+		d.reporter.Warn("removed what an earlier run has left: %s", strings.Join(found, ", "))
+	}
+	if err != nil {
+		return fmt.Errorf("remove what an earlier run has left: %w", err)
+	}
+	return nil
+}
+
+// runClaims tries each claim that the user asked for. It returns an error only if ctx ended or the node is lost.
+func runClaims(ctx context.Context, d *desk, o Options, report *Report) (cut error) {
+	for _, c := range Claims() {
+		result := newResult(c)
+		switch reason := o.refusal(c); {
+		case reason != "":
+			result.Outcome, result.Reason = NotRun, reason
+		case cut != nil:
+			result.Outcome, result.Reason = NotRun, "the run ended before"
+		default:
+			d.reporter.Step("%s", c.Title)
+			cut = d.tryClaim(ctx, c, &result)
+		}
+		report.Claims = append(report.Claims, result)
+	}
+	return cut
+}
+
+func (d *desk) tryClaim(ctx context.Context, c Claim, result *Result) error {
+	begin := time.Now()
+	if err := d.ready(ctx); err != nil {
+		result.Outcome, result.Reason = Failed, err.Error()
+		return err
+	}
+	d.answers = nil
+	bounded, cancel := context.WithTimeoutCause(ctx, claimLimit, fmt.Errorf("not done within %s", claimLimit))
+	defer cancel()
+	err := c.try(bounded, d)
+	result.Seconds = time.Since(begin).Seconds()
+	result.Answers = d.answers
+	var not *impossibleError
+	switch {
+	case err == nil:
+		result.Outcome = Passed
+	case ctx.Err() != nil:
+		result.Outcome, result.Reason = NotRun, "the run ended before"
+		return context.Cause(ctx)
+	case errors.As(err, &not):
+		result.Outcome, result.Reason = Impossible, not.reason
+	default:
+		result.Outcome, result.Reason = Failed, err.Error()
+		d.reporter.Warn("%s: %v", c.ID, err)
+	}
+	return nil
+}
+
+// cleanUp removes what the claims made, also if ctx has ended.
+func (d *desk) cleanUp(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sweepLimit)
+	defer cancel()
+	if err := d.ready(ctx); err != nil {
+		return fmt.Errorf("remove what the claims made: %w; the next `swdt selftest` removes it", err)
+	}
+	_, err := sweep(ctx, d.node, sweepOrder(Claims()))
+	if err != nil {
+		return fmt.Errorf("remove what the claims made: %w; the next `swdt selftest` removes it", err)
+	}
+	_, err = d.node.Machine.Unlock(ctx, &agentv1.UnlockRequest{})
+	return err
+}
+
+// look describes the node, and returns the names that must not be in the report.
+func look(ctx context.Context, d *desk) (System, []string, error) {
+	facts, err := d.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
+	if err != nil {
+		return System{}, nil, err
+	}
+	s := System{Kind: word.Of(facts.GetSimulated()), Product: facts.GetProduct(), Build: facts.GetBuild(),
+		Architecture: facts.GetArchitecture(), Way: "ssh", OpenSSH: d.openSSH(ctx)}
+	if facts.GetSimulated() == agentv1.Simulation_SIMULATION_NONE {
+		s.Kind = "windows"
+	}
+	credentials := d.document.Node.Spec.Credentials
+	if credentials.Kubernetes != nil {
+		s.Way = "kubernetes"
+	}
+	host, _, _ := strings.Cut(credentials.Hostname, ":")
+	machine, _ := os.Hostname()
+	return s, []string{facts.GetHostname(), d.document.Node.Metadata.Name, credentials.Username, host, machine,
+		d.folder}, nil
+}
+
+// openSSH returns the version that the node's ssh.exe prints; "" if it is unknown.
+func (d *desk) openSSH(ctx context.Context) string {
+	result, err := d.run(ctx, "", `C:\Windows\System32\OpenSSH\ssh.exe`, "-V")
+	if err != nil {
+		return ""
+	}
+	version, _, _ := strings.Cut(strings.TrimSpace(result.stderr+result.stdout), ",")
+	return version
+}

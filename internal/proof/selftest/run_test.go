@@ -1,0 +1,203 @@
+package selftest_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/gob"
+	"encoding/json"
+	"flag"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/proof/selftest"
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
+)
+
+var update = flag.Bool("update", false, "write the answers of the simulated node anew")
+
+// kept is the part of a machine's saved state that a run must leave unchanged.
+type kept struct {
+	Disk     keptFile
+	Registry keptKey
+	Services []keptService
+	Features map[string]platform.FeatureState
+	Firewall []platform.FirewallRule
+	Packages map[string]string
+}
+
+type keptFile struct {
+	Name     string
+	Folder   bool
+	Size     int64
+	Chunks   [][]byte
+	Hash     [sha256.Size]byte // of the chunks, which are then removed, since they are slow to compare
+	Children []keptFile
+}
+
+type keptKey struct {
+	Name   string
+	Values []platform.RegistryValue
+	Keys   []keptKey
+}
+
+type keptService struct{ Config platform.ServiceConfig }
+
+// state returns the machine's state without the files that every command of swdt keeps.
+func (b *bench) state(t *testing.T) (s kept) {
+	t.Helper()
+	var saved bytes.Buffer
+	if err := b.Machine.Save(&saved); err != nil {
+		t.Fatal(err)
+	}
+	if err := gob.NewDecoder(&saved).Decode(&s); err != nil {
+		t.Fatal(err)
+	}
+	s.Disk.drop(`C:`, layout.HashCache, layout.LockFile, layout.Journals,
+		`C:\Windows\Temp`) // the imitation of pktmon keeps its own state there
+	s.Services = slices.DeleteFunc(s.Services, func(s keptService) bool {
+		return strings.EqualFold(s.Config.Name, layout.GuardianService)
+	})
+	return s
+}
+
+func (f *keptFile) drop(path string, dropped ...string) {
+	f.Children = slices.DeleteFunc(f.Children, func(child keptFile) bool {
+		return slices.ContainsFunc(dropped, func(d string) bool { return strings.EqualFold(d, path+`\`+child.Name) })
+	})
+	f.Hash, f.Chunks = sha256.Sum256(bytes.Join(f.Chunks, nil)), nil
+	for i := range f.Children {
+		f.Children[i].drop(path+`\`+f.Children[i].Name, dropped...)
+	}
+}
+
+func TestSimulatedNode(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	before := b.state(t)
+	report, err := b.run(t)
+	if err != nil {
+		t.Error(err)
+	}
+	for id, reason := range failures(report, selftest.Failed, selftest.Impossible) {
+		t.Errorf("%s: %s", id, reason)
+	}
+	if got := failures(report, selftest.NotRun); len(got) != 1 || got["guardian"] != "needs --allow-reboot" {
+		t.Errorf("not run: %v", got)
+	}
+	if diff := cmp.Diff(before, b.state(t)); diff != "" {
+		t.Errorf("the run changed the machine (-before +after):\n%s", diff)
+	}
+	text, err := json.Marshal(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"WIN-SECRET", "win-1", os.TempDir()} {
+		if strings.Contains(strings.ToLower(string(text)), strings.ToLower(secret)) {
+			t.Errorf("the report contains %s", secret)
+		}
+	}
+	if *update {
+		record(t, report, "simulated")
+		return
+	}
+	for _, d := range report.Differences {
+		if d.StandIn == "simulated" {
+			t.Errorf("another answer than recorded: %+v; write them anew with -update", d)
+		}
+	}
+}
+
+// record writes the answers of a stand-in.
+func record(t *testing.T, r selftest.Report, name string) {
+	t.Helper()
+	text, err := json.MarshalIndent(r.Record(), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("standins/"+name+".json", append(text, '\n'), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestInterruptedRunCleansUp ends a run as Ctrl-C does.
+func TestInterruptedRunCleansUp(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	before := b.state(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	b.defect(func(op simulated.Operation) simulated.Verdict {
+		if op.Kind == simulated.OpServiceStart && op.Phase == simulated.After {
+			cancel()
+		}
+		return simulated.Verdict{}
+	})
+	report, err := selftest.Run(ctx, b.Node.Node, document(), b.options, ui.Discard{})
+	if err == nil || report.Summary.NotRun < 2 || report.CleanUp != "" {
+		t.Errorf("%v: %s, %s", err, report.Summary, report.CleanUp)
+	}
+	if diff := cmp.Diff(before, b.state(t)); diff != "" {
+		t.Errorf("the interrupted run changed the machine (-before +after):\n%s", diff)
+	}
+}
+
+// warnings keeps the warnings of a run.
+type warnings struct {
+	ui.Discard
+	all *[]string
+}
+
+func (w warnings) Warn(format string, args ...any) {
+	for _, arg := range args {
+		if text, ok := arg.(string); ok {
+			*w.all = append(*w.all, text)
+		}
+	}
+}
+
+// TestNextRunRemovesWhatAKilledOneLeft breaks the connection for good, so that a run cannot clean up.
+func TestNextRunRemovesWhatAKilledOneLeft(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	before := b.state(t)
+	b.OnReconnect(func(context.Context) error { return context.Canceled })
+	b.options.Only = []string{"registry", "desktop"}
+	b.defect(func(op simulated.Operation) simulated.Verdict {
+		if op.Kind == simulated.OpRegistrySet && strings.Contains(op.Target, "Terminal Server") &&
+			op.Phase == simulated.After {
+			return simulated.Verdict{KillCaller: true}
+		}
+		return simulated.Verdict{}
+	})
+	report, err := b.run(t)
+	if err == nil || report.CleanUp == "" {
+		t.Fatalf("%v: the run cleaned up although its connection was lost: %s", err, report.Summary)
+	}
+	if diff := cmp.Diff(before, b.state(t)); diff == "" {
+		t.Fatal("the killed run left nothing")
+	}
+	b.defect(func(simulated.Operation) simulated.Verdict { return simulated.Verdict{} })
+	b.OnReconnect(b.Reconnect)
+	if err := b.Reconnect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.options.Only = []string{"facts"}
+	var warned []string
+	if _, err := selftest.Run(t.Context(), b.Node.Node, document(), b.options, warnings{all: &warned}); err != nil {
+		t.Error(err)
+	}
+	if text := strings.Join(warned, " "); !strings.Contains(text, "Remote Desktop") || !strings.Contains(text, "folder") {
+		t.Errorf("the next run warned %q", text)
+	}
+	if diff := cmp.Diff(before, b.state(t)); diff != "" {
+		t.Errorf("the next run left something (-before +after):\n%s", diff)
+	}
+}

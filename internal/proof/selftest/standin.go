@@ -1,0 +1,46 @@
+package selftest
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+)
+
+// standIns has a report of each stand-in that was recorded: the simulated node. TestSimulatedNode
+// writes it with -update.
+//
+//go:embed standins
+var standIns embed.FS
+
+// StandIns are the names of the stand-ins, which are also the names of their files.
+func StandIns() []string { return []string{"simulated"} }
+
+// standIn returns the recorded report of a stand-in.
+func standIn(name string) (Report, error) {
+	text, err := standIns.ReadFile("standins/" + name + ".json")
+	if err != nil {
+		return Report{}, err
+	}
+	var r Report
+	if err := json.Unmarshal(text, &r); err != nil {
+		return Report{}, fmt.Errorf("read the answers of the stand-in %s: %w", name, err)
+	}
+	return r, nil
+}
+
+// differencesFromStandIns compares a report with those of the stand-ins, except the stand-in that it is
+// of.
+func differencesFromStandIns(r Report) []Difference {
+	all := []Difference{}
+	for _, name := range StandIns() {
+		other, err := standIn(name)
+		if err != nil { // TestSimulatedNode checks that it is readable
+			continue
+		}
+		for _, difference := range compareClaims(r.Claims, other.Claims) {
+			difference.StandIn = name
+			all = append(all, difference)
+		}
+	}
+	return all
+}

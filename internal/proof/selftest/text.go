@@ -1,0 +1,78 @@
+package selftest
+
+import (
+	"fmt"
+
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// WriteText writes a line for each claim, then the differences and the counts.
+func (r Report) WriteText(p *ui.Page) error {
+	rows := make([][]string, 0, len(r.Claims))
+	for _, c := range r.Claims {
+		rows = append(rows, []string{c.ID, c.Outcome.coloured(), c.Title, c.Reason})
+	}
+	if err := ui.Table(p, []string{"CLAIM", "RESULT", "TITLE", "REASON"}, rows); err != nil {
+		return err
+	}
+	if p.Wide {
+		if err := r.writeDifferences(p); err != nil {
+			return err
+		}
+	}
+	if r.CleanUp != "" {
+		if _, err := fmt.Fprintln(p, ui.Bad(r.CleanUp)); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(p, "%s: %s; %d answers differ from those of the stand-ins\n", r.System, r.Summary,
+		len(r.Differences))
+	return err
+}
+
+func (r Report) writeDifferences(p *ui.Page) error {
+	rows := make([][]string, 0, len(r.Differences))
+	for _, d := range r.Differences {
+		rows = append(rows, []string{d.StandIn, d.Claim, d.Key, d.Here, d.There})
+	}
+	return ui.TableOr(p, "no differences", []string{"STAND-IN", "CLAIM", "ANSWER", "THIS NODE", "STAND-IN'S"}, rows)
+}
+
+// String returns the counts in words.
+func (s Summary) String() string {
+	return fmt.Sprintf("%d passed, %d failed, %d not possible, %d not run", s.Passed, s.Failed, s.Impossible, s.NotRun)
+}
+
+func (o Outcome) coloured() string {
+	switch o {
+	case Passed:
+		return ui.Good("passed")
+	case Failed:
+		return ui.Bad("failed")
+	case Impossible:
+		return ui.Warn("not possible")
+	}
+	return "not run"
+}
+
+// WriteText writes a line for each claim.
+func (l List) WriteText(p *ui.Page) error {
+	rows := make([][]string, 0, len(l.Claims))
+	for _, c := range l.Claims {
+		rows = append(rows, []string{c.ID, c.Grade.String(), c.Proves})
+	}
+	return ui.Table(p, []string{"CLAIM", "GRADE", "PROVES"}, rows)
+}
+
+// String returns the grade in words.
+func (g Grade) String() string {
+	switch g {
+	case Reads:
+		return "reads only"
+	case Makes:
+		return "makes things of its own"
+	case Settings:
+		return "changes settings"
+	}
+	return "restarts the node"
+}
