@@ -144,3 +144,17 @@ func TestPlantedDefectsAreFound(t *testing.T) {
 		})
 	}
 }
+
+// TestMissingProgramIsNoFailure removes pktmon, which a node under Wine does not have either.
+func TestMissingProgramIsNoFailure(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.options.Only = []string{"facts", "counters"}
+	if err := b.Files.Remove(`C:\Windows\System32\pktmon.exe`); err != nil {
+		t.Fatal(err)
+	}
+	report, err := b.run(t)
+	if got := failures(report, selftest.Impossible); err != nil || got["counters"] != "the node has no pktmon" {
+		t.Errorf("%v: not possible are %v, failed are %v", err, got, failures(report, selftest.Failed))
+	}
+}

@@ -126,7 +126,8 @@ func tryHCS(ctx context.Context, d *desk) error {
 // tryCounters reads the counters of the packet monitor, which works without a capture.
 func tryCounters(ctx context.Context, d *desk) error {
 	text, err := capture.Counters(ctx, d.node.Processes, true)
-	if errors.Is(err, fault.ErrNotExist) {
+	var missing *capture.NoPktmonError
+	if errors.As(err, &missing) {
 		return impossible("the node has no pktmon")
 	}
 	if err != nil {
