@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Grade is what trying a claim does to the node.
+// Grade states how trying a claim changes the node.
 type Grade string
 
 const (

@@ -61,7 +61,7 @@ func valueOf(answers []Answer, key string) string {
 	return none
 }
 
-// Comparison is what two reports differ in.
+// Comparison has the differences of two reports.
 type Comparison struct {
 	Here        System       `json:"here"`
 	There       System       `json:"there"`

@@ -18,7 +18,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// desk is what claims work with.
+// desk holds the node and the tools with which claims work.
 type desk struct {
 	node     *node.Node
 	document config.Document

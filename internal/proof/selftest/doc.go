@@ -2,7 +2,7 @@
 // promise. It is meant for nodes that the authors of swdt do not have: the report of a real Windows
 // shows how it differs from the stand-ins that swdt is tested on.
 //
-// A promise is a Claim. It has a grade, which tells what trying it does to the node, and a function
+// A promise is a Claim. It has a grade, which says how trying it changes the node, and a function
 // that tries it. Everything that claims make has a name of its own (see thing.go), so that a run
 // removes at its end what it has made, and at its beginning what an earlier run could not remove.
 //

@@ -132,7 +132,7 @@ func seconds(n int) *v1alpha1.Duration {
 	return &v1alpha1.Duration{Duration: time.Duration(n) * time.Second}
 }
 
-// ran is what a program did.
+// ran has the output and the exit code of a program.
 type ran struct {
 	stdout, stderr string
 	code           int

@@ -20,7 +20,7 @@ import (
 // rebootLimit is how long a node may take to restart.
 const rebootLimit = 15 * time.Minute
 
-// settle is how long the transaction checks the new program. The node must be told to restart in that
+// settle is how long the transaction checks the new program. swdt must ask for the restart in that
 // time.
 const settle = 10 * time.Second
 

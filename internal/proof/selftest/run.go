@@ -62,7 +62,7 @@ type FailedError struct{ Failed int }
 func (e *FailedError) Error() string { return fmt.Sprintf("%d claims failed", e.Failed) }
 
 // Run tries the claims on a node, and removes what they made, also if ctx ends. The error is a
-// *FailedError if claims failed. With any other error the run did not come to its end; the report has
+// *FailedError if claims failed. With any other error the run ended early; the report has
 // the claims so far.
 func Run(ctx context.Context, n *node.Node, document config.Document, o Options, r ui.Reporter) (Report, error) {
 	local, err := os.MkdirTemp("", "swdt-selftest-")

@@ -30,7 +30,7 @@ const (
 // EchoError is the line that the mode Echo writes to stderr.
 const EchoError = "this line is an error\n"
 
-// Note is what distinguishes the builds of the program.
+// Note distinguishes the builds of the program.
 type Note struct {
 	Version string `json:"version"`
 	// ExitCode makes the mode Service end with this code as soon as it runs; 0: it does not end.
