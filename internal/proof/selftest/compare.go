@@ -10,7 +10,7 @@ import (
 
 // Difference is an answer that two nodes do not have in common.
 type Difference struct {
-	StandIn string `json:"standIn"` // simulated or wine; "" if two reports are compared
+	StandIn string `json:"standIn"` // such as simulated; "" if two reports are compared
 	Claim   string `json:"claim"`
 	Key     string `json:"key"`   // of the answer; "outcome" for that of the claim
 	Here    string `json:"here"`  // this node's answer
