@@ -152,6 +152,7 @@ func shownCommands() map[string][]string {
 		"stats watch": {"--for", "300ms", "--interval", "100ms"}, "trace status": nil, "trace on": {"--dry-run"},
 		"trace off": {"--dry-run"},
 		"diag":      {"--out", "bundle.tar.gz"},
+		"selftest":  {"--only", "facts,files"},
 	}
 }
 
@@ -181,11 +182,12 @@ func notShown() map[string]string {
 		"scale run":    "it needs a cluster; TestHostileNodes of package scale shows that its text is printable",
 		"cluster init": here, "cluster kubeconfig": raw,
 		"netpol": parent, "netpol list": here, "netpol explain": here,
+		"fleet": parent, "selftest compare": here,
 	}
 	for _, command := range []string{
 		"cluster create", "cluster delete", "cluster status", "cluster check",
 		"network install", "network status", "network remove", "e2e", "e2e list", "e2e compare",
-		"readiness run", "netpol run",
+		"readiness run", "netpol run", "fleet publish",
 		"vm check", "vm create", "vm delete", "vm start", "vm stop", "vm restart", "vm list", "vm status",
 		"vm snapshot save", "vm snapshot restore", "vm snapshot list", "vm snapshot remove",
 		"vm address", "vm console", "vm screenshot", "vm keys",

@@ -201,7 +201,7 @@ func (w *world) up() (r run) {
 	}
 	if w.pods != nil {
 		w.server.OnRequest(w.pods.play(w.server))
-		o.Smoke = &smoke.Options{Wait: 4 * time.Second, ImageFlag: "--smoke-image", LinuxImageFlag: "--smoke-image",
+		o.Smoke = &smoke.Options{Wait: 30 * time.Second, ImageFlag: "--smoke-image", LinuxImageFlag: "--smoke-image",
 			Kubelets: w.pods, Image: w.pods.image, LinuxImage: w.pods.image}
 	}
 	report, err := up.Up(ctx, doc, documents, o)
