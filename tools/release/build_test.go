@@ -198,8 +198,15 @@ func TestEveryTamperingIsFound(t *testing.T) {
 		}
 	}
 	flip := func(content []byte) []byte { content[len(content)/2] ^= 1; return content }
-	for _, name := range []string{"swdt_1.4.0_linux_amd64.tar.gz", "swdt_1.4.0-1_amd64.deb", "manifests/krew/swdt.yaml",
-		checksum.File, checksum.File + signature.Extension} {
+	entries, err := checksum.Folder(dist)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{checksum.File, checksum.File + signature.Extension}
+	for _, entry := range entries {
+		names = append(names, entry.Name)
+	}
+	for _, name := range names {
 		restore := change(name, flip)
 		if err := check(); err == nil {
 			t.Errorf("a changed bit in %s is not found", name)
@@ -208,8 +215,7 @@ func TestEveryTamperingIsFound(t *testing.T) {
 	}
 	// An attacker who can write all files can also write the list anew, but cannot sign it.
 	restore := change("swdt_1.4.0_linux_amd64.tar.gz", flip)
-	entries, err := checksum.Folder(dist)
-	if err != nil {
+	if entries, err = checksum.Folder(dist); err != nil {
 		t.Fatal(err)
 	}
 	restoreList := change(checksum.File, func([]byte) []byte { return checksum.Format(entries) })

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -28,15 +29,21 @@ func TarGz(w io.Writer, files []payload.File, modified time.Time) error {
 	return packed.Close()
 }
 
-// Tar writes a tar archive.
+// Tar writes a tar archive, which may have folders.
 func Tar(w io.Writer, files []payload.File, modified time.Time) error {
 	out := tar.NewWriter(w)
 	for _, file := range sorted(files) {
-		err := out.WriteHeader(&tar.Header{
+		header := &tar.Header{
 			Typeflag: tar.TypeReg, Name: file.Name, Mode: int64(file.Mode.Perm()), Size: int64(len(file.Content)),
 			ModTime: modified.UTC().Truncate(time.Second), Format: tar.FormatUSTAR,
-		})
-		if err != nil {
+		}
+		if file.Mode.IsDir() {
+			header.Typeflag, header.Name = tar.TypeDir, file.Name+"/"
+		}
+		if file.Mode&fs.ModeSticky != 0 {
+			header.Mode |= 0o1000
+		}
+		if err := out.WriteHeader(header); err != nil {
 			return err
 		}
 		if _, err := out.Write(file.Content); err != nil {

@@ -1,5 +1,5 @@
-// Package image makes the container image of swdt: an OCI image layout with nothing in the image but swdt
-// and its licences.
+// Package image makes the container image of swdt: an OCI image layout with nothing in the image but swdt,
+// its licences, root certificates and an empty /tmp.
 package image
 
 import (
@@ -106,7 +106,8 @@ func (i Image) of(target payload.Target) (v1.Image, error) {
 	return mutate.ConfigFile(one, config)
 }
 
-// files returns what the image has: no shell, no libraries, no certificates.
+// files returns what the image has: no shell, no libraries. /tmp is the home folder of the account, for
+// sandboxes and caches.
 func (i Image) files(target payload.Target) ([]payload.File, error) {
 	program, err := i.Source.Program(target)
 	if err != nil {
@@ -120,7 +121,11 @@ func (i Image) files(target payload.Target) ([]payload.File, error) {
 	for n := range licences {
 		licences[n].Name = "usr/share/doc/swdt/" + licences[n].Name
 	}
-	return append(licences, program), nil
+	roots, err := certificates()
+	if err != nil {
+		return nil, err
+	}
+	return append(licences, program, roots, payload.File{Name: "tmp", Mode: payload.ModeShared}), nil
 }
 
 func filesBelow(folder string) (all []payload.File, err error) {

@@ -35,7 +35,7 @@ func (t Target) Program() string {
 	return "swdt"
 }
 
-// File is a file of a package.
+// File is a file or an empty folder of a package.
 type File struct {
 	Name    string // relative, with slashes
 	Mode    fs.FileMode
@@ -46,6 +46,7 @@ type File struct {
 const (
 	ModeProgram fs.FileMode = 0o755
 	ModeText    fs.FileMode = 0o644
+	ModeShared  fs.FileMode = fs.ModeDir | fs.ModeSticky | 0o777 // a folder like /tmp
 )
 
 // Source holds the folders from which packages are made.
