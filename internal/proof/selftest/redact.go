@@ -1,6 +1,7 @@
 package selftest
 
 import (
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,8 +27,7 @@ func newRedactor(names []string) (*redactor, error) {
 	r := &redactor{secrets: secrets, forms: []*regexp.Regexp{
 		regexp.MustCompile(`S-1-5-21(-\d+)+`),                               // SIDs of a machine's or a domain's accounts
 		regexp.MustCompile(`\b\d{1,3}(\.\d{1,3}){3}\b`),                     // IPv4
-		regexp.MustCompile(`(?i)\b([0-9a-f]{1,4}:){2,7}(:|[0-9a-f]{1,4})`),  // IPv6
-		regexp.MustCompile(`(?i)\b([0-9a-f]{2}-){5}[0-9a-f]{2}\b`),          // MAC
+		regexp.MustCompile(`(?i)\b([0-9a-f]{2}[:-]){5}[0-9a-f]{2}\b`),       // MAC
 		regexp.MustCompile(`SHA256:[A-Za-z0-9+/]+`),                         // fingerprints of keys
 		regexp.MustCompile(`(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`), // GUIDs
 		regexp.MustCompile(`(?i)[a-z]:\\Users\\[^\\\s"]+`),
@@ -41,6 +41,21 @@ func newRedactor(names []string) (*redactor, error) {
 	return r, nil
 }
 
+// mayBeIPv6 matches whole words with two colons at least: also times, and names as in C++.
+var mayBeIPv6 = regexp.MustCompile(`[\pL\pN:.%]*:[\pL\pN.%]*:[\pL\pN:.%]*`)
+
+// withoutIPv6 returns the mark if the word is an address, which the end of a sentence may follow.
+func withoutIPv6(word string) string {
+	if _, err := netip.ParseAddr(word); err == nil {
+		return redact.Mark
+	}
+	address := strings.TrimRight(word, ":.")
+	if _, err := netip.ParseAddr(address); err == nil {
+		return redact.Mark + word[len(address):]
+	}
+	return word
+}
+
 func (r *redactor) text(text string) string {
 	for _, name := range r.names {
 		for again := true; again; { // neighbours share the character between them
@@ -48,6 +63,7 @@ func (r *redactor) text(text string) string {
 			again, text = replaced != text && name.MatchString(replaced), replaced
 		}
 	}
+	text = mayBeIPv6.ReplaceAllStringFunc(text, withoutIPv6)
 	for _, form := range r.forms {
 		text = form.ReplaceAllString(text, redact.Mark)
 	}

@@ -2,9 +2,13 @@ package selftest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
+
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 // format is the version of the report's format.
@@ -112,18 +116,59 @@ func (r Report) Failure() error {
 	return nil
 }
 
-// Load reads a report that a run has written.
+// mostReport is more than any run writes: a report has some tens of kilobytes.
+const mostReport = 16 << 20
+
+// FormatError reports a report that another version of swdt has written.
+type FormatError struct {
+	Format int    // that of the report
+	Swdt   string // the version that wrote it, as the report says
+}
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("it has the format %d, and this swdt reads the format %d; use swdt %s, which wrote it", e.Format,
+		format, ui.Printable(e.Swdt))
+}
+
+// Load reads a report that a run has written. A stranger may have written it: all texts of the result are
+// as in the file, and whoever prints them must make them printable.
 func Load(path string) (Report, error) {
-	text, err := os.ReadFile(path)
+	r, err := load(path)
+	if err != nil {
+		return Report{}, fmt.Errorf("read the report %s: %w", path, err)
+	}
+	return r, nil
+}
+
+func load(path string) (r Report, err error) {
+	file, err := os.Open(path)
 	if err != nil {
 		return Report{}, err
 	}
-	var r Report
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, mostReport+1))
+	if err != nil {
+		return Report{}, err
+	}
+	if len(text) > mostReport {
+		return Report{}, fmt.Errorf("it is larger than %d bytes, so it is no report of `swdt selftest`", mostReport)
+	}
+	var head struct {
+		Format int    `json:"format"`
+		Swdt   string `json:"swdt"`
+	}
+	// The format comes first: another one may have fields of other types.
+	if err := json.Unmarshal(text, &head); err != nil {
+		return Report{}, err
+	}
+	if head.Format != 0 && head.Format != format {
+		return Report{}, &FormatError{head.Format, head.Swdt}
+	}
 	if err := json.Unmarshal(text, &r); err != nil {
-		return Report{}, fmt.Errorf("read the report %s: %w", path, err)
+		return Report{}, err
 	}
 	if r.Format != format || len(r.Claims) == 0 {
-		return Report{}, fmt.Errorf("read the report %s: it is no report of `swdt selftest` in format %d", path, format)
+		return Report{}, errors.New("it is no report of `swdt selftest`")
 	}
 	return r, nil
 }

@@ -1,0 +1,69 @@
+package selftest
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestRedactor(t *testing.T) {
+	t.Parallel()
+	red, err := newRedactor([]string{"win", "WIN-1", "Administrator", "x", "", "a.b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct{ text, want string }{
+		"a name, in any case":            {"owner win-1\\ADMINISTRATOR", `owner REDACTED\REDACTED`},
+		"neighbours":                     {"win win win", "REDACTED REDACTED REDACTED"},
+		"the longer name first":          {"WIN-1.", "REDACTED."},
+		"a part of a word stays":         {"windows darwin winning", "windows darwin winning"},
+		"a name of one letter stays":     {"x64 x y", "x64 x y"},
+		"a name is no pattern":           {"a.b axb", "REDACTED axb"},
+		"SID of an account":              {"S-1-5-21-1-2-3-500 S-1-5-18", "REDACTED S-1-5-18"},
+		"IPv4":                           {"at 10.0.0.12:22", "at REDACTED:22"},
+		"a build is no address":          {"10.0.20348.2031", "10.0.20348.2031"},
+		"IPv6":                           {"fe80::1%12, [2001:db8:1:2:3:4:5:6]:22: ::1.", "REDACTED, [REDACTED]:22: REDACTED."},
+		"IPv4 in IPv6":                   {"::ffff:10.0.0.1", "REDACTED"},
+		"a name with colons stays":       {"std::string Microsoft::Windows", "std::string Microsoft::Windows"},
+		"a time stays":                   {"at 12:30:59", "at 12:30:59"},
+		"MAC":                            {"00-15-5D-01-02-03 00:15:5d:01:02:03", "REDACTED REDACTED"},
+		"fingerprint":                    {"SHA256:abcDEF+/012", "REDACTED"},
+		"GUID":                           {"{0F1E2D3C-0000-1111-2222-333344445555}", "{REDACTED}"},
+		"profile":                        {`C:\Users\somebody\.ssh "c:\users\other"`, `REDACTED\.ssh "REDACTED"`},
+		"empty":                          {"", ""},
+		"what does not identify a node":  {"Windows Server 2022, 20348, amd64", "Windows Server 2022, 20348, amd64"},
+		"bytes that are no text survive": {"\xff\x00", "\xff\x00"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := red.text(test.text)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if again := red.text(got); again != got {
+				t.Errorf("the second time it is %q", again)
+			}
+		})
+	}
+}
+
+// TestReportIsRedactedEverywhere puts a name into each text that comes from the node.
+func TestReportIsRedactedEverywhere(t *testing.T) {
+	t.Parallel()
+	const secret = "name-of-the-machine"
+	r := Report{CleanUp: secret, System: System{Product: secret, Build: secret, Architecture: secret, OpenSSH: secret},
+		Claims: []Result{{Reason: secret, Answers: []Answer{{Key: "owner", Value: "of " + secret}}}}}
+	r.redact([]string{secret})
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), secret) {
+		t.Errorf("the name is in %s", text)
+	}
+	if got := strings.Count(string(text), "REDACTED"); got != 7 {
+		t.Errorf("%d texts are redacted, want 7: %s", got, text)
+	}
+}
