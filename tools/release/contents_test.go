@@ -44,14 +44,14 @@ func read(t *testing.T, dist, name string) []byte {
 	return content
 }
 
-// unpacked is what a package puts in a place.
+// unpacked is a file or a link of a package.
 type unpacked struct {
 	Mode   fs.FileMode
 	Target string // of a link
 	Text   string // "": a program or compressed, so it is not compared
 }
 
-// installed is what every package must put on a machine, and nothing else.
+// installed returns all files and links that every package must have.
 func installed(licences, licence, zsh string) map[string]unpacked {
 	text := func(content string) unpacked { return unpacked{Mode: payload.ModeText, Text: content} }
 	return map[string]unpacked{

@@ -131,7 +131,7 @@ func krewSources(t *testing.T, text []byte) map[string]string {
 	return all
 }
 
-// statement is what a verifier reads of the provenance.
+// statement has the parts of the provenance that a verifier reads.
 type statement struct {
 	Subject []struct {
 		Name   string
