@@ -28,6 +28,7 @@ func commandsThatAsk(stateDir, vmFile, disk, kubeconfig string) map[string][]str
 		"image bake":          {"image", "bake", "--out", disk, "-c", vmFile, "-n", "vm-1"},
 		"vm image remove":     {"vm", "image", "remove", imageKey},
 		"network remove":      {"network", "remove", "--kubeconfig", kubeconfig},
+		"fleet uninstall":     {"fleet", "uninstall", "--kubeconfig", kubeconfig},
 		"scale run":           {"scale", "run", "--kubeconfig", kubeconfig, "-n", "win"},
 		"vm delete":           {"vm", "delete", "-c", vmFile, "-n", "vm-1"},
 		"vm network remove":   {"vm", "network", "remove", "-c", vmFile, "-n", "vm-1"},

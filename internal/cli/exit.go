@@ -38,8 +38,8 @@ const exitCodesHelp = `swdt ends with one of these, whatever the command:
        --all) was no: nothing was changed
   2    wrong usage or a wrong node file; no node was contacted
   3    a node could not be reached or not be trusted (host key, login), or the API
-       server of spec.controlPlane.existing, or of --via kubernetes, not be reached
-       or used
+       server of spec.controlPlane.existing, of --via kubernetes or of a fleet, not
+       be reached or used
   4    failed, and the previous binaries were put back on the node
   5    a check found a problem, or a test failed
   6    swdt ended while the node was still at work, since --timeout passed or the

@@ -31,6 +31,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/proof/trial"
 	"github.com/swdt-dev/swdt/internal/proof/verdict"
 	"github.com/swdt-dev/swdt/internal/push"
+	"github.com/swdt-dev/swdt/internal/rollout/installation"
+	"github.com/swdt-dev/swdt/internal/rollout/manage"
 	"github.com/swdt-dev/swdt/internal/sandbox"
 	"github.com/swdt-dev/swdt/internal/trace"
 	"github.com/swdt-dev/swdt/internal/ui/result"
@@ -169,7 +171,14 @@ func outputs() map[string]output {
 			modes: []mode{{flags: "--list", document: selftest.List{}}}},
 		"selftest compare": {document: selftest.Comparison{}},
 
-		"fleet publish": {document: publish.Report{}},
+		"fleet publish":   {document: publish.Report{}},
+		"fleet install":   {formats: []string{result.Text, result.YAML}},
+		"fleet uninstall": {document: installation.Report{}},
+		"fleet status":    {document: manage.Report{}},
+		"fleet pause":     {document: manage.Report{}},
+		"fleet resume":    {document: manage.Report{}},
+		"fleet abort":     {document: manage.Report{}},
+		"fleet rollback":  {document: manage.Report{}},
 
 		"config init":     yaml,
 		"config schema":   json,

@@ -78,6 +78,10 @@ func comparedElsewhere() map[string]func(*testing.T) {
 		"kubernetes-watch.json": watchPrintsItsSchema,   // it has no end for which a script could wait
 		"vm-image-inspect.json": inspectPrintsItsSchema, // it needs an ISO
 		"netpol-run.json":       netpolRunFitsItsSchema, // it needs pods that run; a script has its failure
+		// a cluster in memory has no rollouts
+		"fleet-status.json": rolloutsFit("status"), "fleet-pause.json": rolloutsFit("pause"),
+		"fleet-resume.json": rolloutsFit("resume"), "fleet-abort.json": rolloutsFit("abort"),
+		"fleet-rollback.json": rolloutsFit("rollback"),
 		// these need a network of their own
 		"vm-network-check.json":   networkPrints("vm-network-check.json"),
 		"vm-network-prepare.json": networkPrints("vm-network-prepare.json"),

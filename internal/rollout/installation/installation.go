@@ -1,5 +1,5 @@
-// Package installation applies the objects of a fleet's installation to a cluster: the kinds, the controller,
-// and the program on the nodes, with the rules that limit both.
+// Package installation applies the objects of a fleet's installation to a cluster, and removes them: the
+// kinds, the controller, and the program on the nodes, with the rules that limit both.
 package installation
 
 import (
@@ -55,7 +55,7 @@ func (s *step) Plan(ctx context.Context, _ *node.Node) (plan.Change, error) {
 	case d.Create:
 		return plan.Change{Needed: true, Summary: "create"}, nil
 	case d.Needed():
-		return plan.Change{Needed: true, Summary: fmt.Sprintf("change %d fields", len(d.Fields))}, nil
+		return plan.Change{Needed: true, Summary: fmt.Sprintf("change %d fields", len(d.Fields)), Detail: d.String()}, nil
 	}
 	return plan.Change{}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"github.com/swdt-dev/swdt/internal/cluster/cni"
 )
@@ -48,6 +49,23 @@ func Objects(images Images) ([]*unstructured.Unstructured, error) {
 		case "DaemonSet":
 			setImage(o, images.Node)
 		}
+	}
+	return all, nil
+}
+
+// YAML returns the objects of the installation as a stream of YAML documents.
+func YAML(images Images) ([]byte, error) {
+	objects, err := Objects(images)
+	if err != nil {
+		return nil, err
+	}
+	var all []byte
+	for _, o := range objects {
+		text, err := yaml.Marshal(o.Object)
+		if err != nil {
+			return nil, fmt.Errorf("write %s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+		all = append(append(all, "---\n"...), text...)
 	}
 	return all, nil
 }

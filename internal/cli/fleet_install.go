@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/plan"
+	"github.com/swdt-dev/swdt/internal/rollout/installation"
+	"github.com/swdt-dev/swdt/internal/rollout/manifests"
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/result"
+)
+
+func (a *app) fleetInstallCommand() *cobra.Command {
+	o, options := &clusterOptions{}, installation.Options{}
+	cmd := canDryRun(&cobra.Command{
+		Use: "install [flags]", Short: "Install the controller, and the program on the nodes",
+		SuggestFor: []string{"up", "apply", "create", "setup"},
+		Long: `Installs a fleet in the cluster, in the namespace ` + manifests.Namespace + `: the kinds NodeRollout and
+NodeState, the controller (on Linux), the program on the Windows nodes (a HostProcess
+DaemonSet), and the rules that limit both. No images are published: name those that
+you have built.
+
+It works by server-side apply as the field manager "swdt", so a second run changes
+nothing. --dry-run has the API server try each object without storing it, and shows
+each field that would change. -o yaml prints the objects, for GitOps, and contacts
+nothing.`,
+		Example: examples(
+			"fleet install --controller-image R/controller:v1 --agent-image R/node:v1", "",
+			"fleet install --dry-run", "what would change",
+			"fleet install -o yaml > fleet.yaml", "the objects, for GitOps",
+		),
+		Args: arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := errors.Join(checkImage("controller-image", options.Images.Controller),
+				checkImage("agent-image", options.Images.Node)); err != nil {
+				return err
+			}
+			if a.global.output == result.YAML {
+				text, err := manifests.YAML(options.Images)
+				if err != nil {
+					return err
+				}
+				return a.printBytes(text)
+			}
+			options.DryRun = a.global.dryRun
+			return a.changeFleet(cmd.Context(), o, func(ctx context.Context, c *cluster.Cluster, r ui.Reporter) (
+				[]plan.StepResult, error) {
+				return installation.Run(ctx, c, options, r)
+			})
+		},
+	})
+	o.addFlags(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&options.Images.Controller, "controller-image", "", "`image` of the controller, for Linux")
+	flags.StringVar(&options.Images.Node, "agent-image", "", "`image` of the program on the Windows nodes")
+	flags.BoolVar(&options.Force, "force", false, "take fields that other managers own")
+	return cmd
+}
+
+func (a *app) fleetUninstallCommand() *cobra.Command {
+	o, options, yes := &clusterOptions{}, installation.RemovalOptions{}, false
+	cmd := canDryRun(&cobra.Command{
+		Use: "uninstall [flags]", Short: "Remove the fleet, with all rollouts",
+		SuggestFor: []string{"remove", "delete", "down"},
+		Long: `Removes what "fleet install" has installed: the programs first, then their rules, the
+namespace ` + manifests.Namespace + `, and the kinds with all rollouts. Nodes keep their binaries; a node that
+changes just then is brought to an end by its guardian, but is not uncordoned. It
+asks first, unless --yes or --dry-run is set.`,
+		Example: examples("fleet uninstall --dry-run", "", "fleet uninstall --yes", "in a script"),
+		Args:    arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			const question = "Remove the fleet with all its rollouts?"
+			prompt, answered := a.prompter(a.newStory()), yes || a.global.dryRun
+			if err := confirm(cmd.Context(), prompt, answered, question); err != nil {
+				return err
+			}
+			options.DryRun = a.global.dryRun
+			return a.changeFleet(cmd.Context(), o, func(ctx context.Context, c *cluster.Cluster, r ui.Reporter) (
+				[]plan.StepResult, error) {
+				return installation.Remove(ctx, c, options, r)
+			})
+		},
+	})
+	o.addFlags(cmd)
+	cmd.Flags().DurationVar(&options.Wait, "wait", 5*time.Minute, "how long the removal of each object may take")
+	addYesFlag(cmd, &yes)
+	return cmd
+}
+
+// changeFleet installs or removes the fleet, and prints a line for each object.
+func (a *app) changeFleet(ctx context.Context, o *clusterOptions,
+	change func(context.Context, *cluster.Cluster, ui.Reporter) ([]plan.StepResult, error)) error {
+	c, err := o.open()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.global.bounded(ctx)
+	defer cancel()
+	story := a.newStory()
+	r := story.Node("")
+	steps, failure := change(ctx, c, r)
+	ui.Done(r)
+	story.End()
+	report := installation.NewReport(c, steps, failure)
+	err = a.print(report, func(p *ui.Page) error { return report.WriteText(p, a.global.dryRun) })
+	return errors.Join(err, refused(explain(ctx, failure)))
+}

@@ -1,0 +1,158 @@
+// Package manage is what a person does with the rollouts of a fleet: look at them, pause them, go on, end
+// them and take them back.
+//
+//   - manage.go: the rollouts and the changes to them; report.go: the rollouts for people and for programs
+package manage
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/cluster"
+)
+
+// manager is the field manager of the changes that a person orders.
+const manager = "swdt"
+
+// NotInstalledError reports a cluster without the kinds of a fleet.
+type NotInstalledError struct{ Server string }
+
+func (e *NotInstalledError) Error() string {
+	return fmt.Sprintf("%s has no fleet: install it first, with swdt fleet install", e.Server)
+}
+
+// NoRolloutError reports a rollout that does not exist.
+type NoRolloutError struct {
+	Name string
+	Have []string // the rollouts that exist
+}
+
+func (e *NoRolloutError) Error() string {
+	if len(e.Have) == 0 {
+		return fmt.Sprintf("there is no rollout %s, and no other", e.Name)
+	}
+	return fmt.Sprintf("there is no rollout %s; there are %q", e.Name, e.Have)
+}
+
+// Order is a change to a rollout.
+type Order string
+
+// The orders. Pause keeps a rollout from touching further nodes, and Resume ends a pause and an abort.
+const (
+	Pause    Order = "pause"
+	Resume   Order = "resume"
+	Abort    Order = "abort"
+	RollBack Order = "rollback"
+)
+
+// spec returns the fields of spec that the order sets.
+func (o Order) spec() map[string]any {
+	switch o {
+	case Pause:
+		return map[string]any{"paused": true}
+	case Abort:
+		return map[string]any{"operation": fleetv1.OperationAbort}
+	case RollBack: // a pause would not keep a rollback from its nodes, and would mislead its reader
+		return map[string]any{"operation": fleetv1.OperationRollBack, "paused": false}
+	}
+	return map[string]any{"operation": fleetv1.OperationRoll, "paused": false}
+}
+
+// Change gives the order to a rollout. The report has the rollout as it is then; its controller needs a
+// moment to follow.
+func Change(ctx context.Context, c *cluster.Cluster, name string, o Order, dryRun bool) (Report, error) {
+	before, err := Look(ctx, c, name)
+	if err != nil {
+		return before, err
+	}
+	patch, err := json.Marshal(map[string]any{"spec": o.spec()})
+	if err != nil {
+		return before, fmt.Errorf("%s rollout %s: %w", o, name, err)
+	}
+	options := metav1.PatchOptions{FieldManager: manager}
+	if dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	resource := fleetv1.RolloutResource()
+	u, err := c.Dynamic().Resource(resource).Patch(ctx, name, types.MergePatchType, patch, options)
+	if err != nil {
+		return before, c.Failure(fmt.Sprintf("%s rollout %s", o, name), permission("patch", resource, name), err)
+	}
+	var now fleetv1.NodeRollout
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &now); err != nil {
+		return before, fmt.Errorf("read rollout %s: %w", name, err)
+	}
+	result := before.Rollouts[0]
+	result.Changed = now.Generation != result.generation || dryRun && now.Spec.Operation != result.operation ||
+		dryRun && now.Spec.Paused != result.Paused
+	result.set(now)
+	return Report{Cluster: before.Cluster, Rollouts: []Rollout{result}}, nil
+}
+
+// Look reads the rollouts with these names, or all rollouts, with their nodes.
+func Look(ctx context.Context, c *cluster.Cluster, names ...string) (Report, error) {
+	report := Report{Cluster: c.Server(), Rollouts: []Rollout{}}
+	rollouts, err := list[fleetv1.NodeRollout](ctx, c, fleetv1.RolloutResource())
+	if err != nil {
+		return report, err
+	}
+	states, err := list[fleetv1.NodeState](ctx, c, fleetv1.StateResource())
+	if err != nil {
+		return report, err
+	}
+	slices.SortFunc(rollouts, func(a, b fleetv1.NodeRollout) int { return cmp.Compare(a.Name, b.Name) })
+	var have []string
+	for _, r := range rollouts {
+		have = append(have, r.Name)
+		if len(names) == 0 || slices.Contains(names, r.Name) {
+			report.Rollouts = append(report.Rollouts, newRollout(r, states))
+		}
+	}
+	for _, name := range names {
+		if !slices.Contains(have, name) {
+			return report, &NoRolloutError{name, have}
+		}
+	}
+	return report, nil
+}
+
+// list reads all objects of a kind, in pages.
+func list[T any](ctx context.Context, c *cluster.Cluster, resource schema.GroupVersionResource) (all []T, err error) {
+	read := func(ctx context.Context, o metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+		return c.Dynamic().Resource(resource).List(ctx, o)
+	}
+	var wrong error
+	err = cluster.Pages(ctx, read, func(page *unstructured.UnstructuredList) {
+		for _, u := range page.Items {
+			var one T
+			err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &one)
+			if err != nil && wrong == nil {
+				wrong = fmt.Errorf("read %s %s: %w", u.GetKind(), u.GetName(), err)
+			}
+			all = append(all, one)
+		}
+	})
+	switch {
+	case err == nil:
+		return all, wrong
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return nil, &NotInstalledError{c.Server()}
+	}
+	return nil, c.Failure("list "+resource.Resource, permission("list", resource, ""), err)
+}
+
+func permission(verb string, resource schema.GroupVersionResource, name string) cluster.Permission {
+	return cluster.Permission{Verb: verb, Group: resource.Group, Resource: resource.Resource, Name: name}
+}

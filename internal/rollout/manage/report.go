@@ -1,0 +1,135 @@
+package manage
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// Report is the state of rollouts.
+type Report struct {
+	Cluster  string    `json:"cluster"` // the API server's URL
+	Rollouts []Rollout `json:"rollouts"`
+}
+
+// Rollout is the state of one rollout, as its controller has last seen it.
+type Rollout struct {
+	Name    string `json:"name"`
+	State   string `json:"state"`   // Rolling, Waiting, Paused, Stopped, Aborted, RollingBack, RolledBack or Complete
+	Message string `json:"message"` // explains the state; usually empty
+	Paused  bool   `json:"paused"`  // spec.paused
+	// Seen is false while the controller has not seen the present spec.
+	Seen       bool   `json:"seen"`
+	Changed    bool   `json:"changed"` // whether this command has changed the rollout
+	Hash       string `json:"hash"`    // of the content
+	Nodes      int32  `json:"nodes"`
+	Updated    int32  `json:"updated"`
+	Working    int32  `json:"working"`
+	Failed     int32  `json:"failed"`
+	RolledBack int32  `json:"rolledBack"`
+	// Unavailable nodes are cordoned or not Ready for other reasons than this rollout.
+	Unavailable int32 `json:"unavailable"`
+	// Touched are the nodes that the rollout has touched, in the order of their names.
+	Touched []Node `json:"touched"`
+
+	generation int64
+	operation  fleetv1.Operation
+}
+
+// Node is a node that a rollout has touched.
+type Node struct {
+	Name    string `json:"name"`
+	Action  string `json:"action"`  // Apply or RollBack
+	Verdict string `json:"verdict"` // Updated, Failed or RolledBack; "" before the end
+	Phase   string `json:"phase"`   // Working, Done, RolledBack or Failed, as the node reports; "" before it reports
+	Journal string `json:"journal"` // the ID of the last transaction on the node; "" if there is none
+	Reason  string `json:"reason"`  // explains a failure; usually empty
+}
+
+func newRollout(r fleetv1.NodeRollout, states []fleetv1.NodeState) Rollout {
+	result := Rollout{Name: r.Name, Touched: []Node{}}
+	result.set(r)
+	for _, s := range states {
+		if s.Spec.Rollout != r.Name {
+			continue
+		}
+		n := Node{Name: s.Name, Action: string(s.Spec.Action), Verdict: string(s.Spec.Verdict), Reason: s.Spec.Reason}
+		if s.Status.Hash == s.Spec.Hash && s.Status.Action == s.Spec.Action {
+			n.Phase, n.Journal = string(s.Status.Phase), s.Status.Journal
+			n.Reason = cmp.Or(n.Reason, s.Status.Message)
+		}
+		result.Touched = append(result.Touched, n)
+	}
+	slices.SortFunc(result.Touched, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
+	return result
+}
+
+func (r *Rollout) set(from fleetv1.NodeRollout) {
+	s := from.Status
+	r.State, r.Message, r.Paused, r.Hash = s.State, s.Message, from.Spec.Paused, s.Hash
+	r.Seen = s.ObservedGeneration == from.Generation
+	r.Nodes, r.Updated, r.Working, r.Failed = s.Nodes, s.Updated, s.Working, s.Failed
+	r.RolledBack, r.Unavailable = s.RolledBack, s.Unavailable
+	r.generation, r.operation = from.Generation, from.Spec.Operation
+}
+
+// Failed reports whether a rollout has failed nodes.
+func (r Report) Failed() bool {
+	return slices.ContainsFunc(r.Rollouts, func(one Rollout) bool { return one.Failed > 0 })
+}
+
+// WriteText writes a table of the rollouts, and the nodes that failed or are on their way.
+func (r Report) WriteText(p *ui.Page) error {
+	if len(r.Rollouts) == 0 {
+		_, err := fmt.Fprintf(p, "there is no rollout in %s\n", r.Cluster)
+		return err
+	}
+	rows := [][]string{{"ROLLOUT", "NODES", "UPDATED", "WORKING", "FAILED", "STATE", "MESSAGE"}}
+	for _, one := range r.Rollouts {
+		number := func(n int32) string { return strconv.Itoa(int(n)) }
+		rows = append(rows, []string{one.Name, number(one.Nodes), number(one.Updated), number(one.Working),
+			number(one.Failed), one.state(), one.Message})
+	}
+	if err := ui.Lines(p, rows); err != nil {
+		return err
+	}
+	return r.writeNodes(p)
+}
+
+// state returns the state for people.
+func (r Rollout) state() string {
+	switch {
+	case r.State == "":
+		return "not seen by a controller"
+	case !r.Seen:
+		return r.State + " (the controller has not seen the last change)"
+	case r.Failed > 0:
+		return ui.Bad(r.State)
+	}
+	return r.State
+}
+
+func (r Report) writeNodes(p *ui.Page) error {
+	var rows [][]string
+	for _, one := range r.Rollouts {
+		for _, n := range one.Touched {
+			switch {
+			case n.Verdict == string(fleetv1.VerdictFailed):
+				rows = append(rows, []string{n.Name, one.Name, ui.Bad("failed"), n.Reason})
+			case n.Verdict == "":
+				rows = append(rows, []string{n.Name, one.Name, cmp.Or(n.Phase, "claimed"), n.Reason})
+			}
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintln(p); err != nil {
+		return err
+	}
+	return ui.Lines(p, append([][]string{{"NODE", "ROLLOUT", "PHASE", "REASON"}}, rows...))
+}
