@@ -78,7 +78,7 @@ rollout that failures have stopped stays stopped, until its content is correct.`
 to change. Nodes that have begun go on to their end. Updated nodes keep the content.`),
 		a.fleetOrderCommand(manage.RollBack, "Restore the previous binaries on all updated nodes",
 			`Restores the previous binaries on all nodes that have the rollout's content, within
-maxUnavailable. What setup has changed stays. A node restores its binaries itself, so
+maxUnavailable. Changes by setup stay. A node restores its binaries itself, so
 nothing is downloaded.`),
 	}
 }
