@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -45,7 +46,11 @@ func receive() error {
 		return err
 	}
 	hash := sha256.New()
-	if _, err := io.CopyN(io.MultiWriter(file, hash), os.Stdin, size); err != nil {
+	_, err = io.CopyN(io.MultiWriter(file, hash), os.Stdin, size)
+	if errors.Is(err, io.EOF) {
+		os.Exit(86) // as the script does; the file is closed with the process
+	}
+	if err != nil {
 		return err
 	}
 	if err := file.Close(); err != nil {

@@ -115,25 +115,28 @@ func (k simulatedKubelet) run(ctx context.Context, p *simulated.Process, command
 // receive does the work of the script with which swdt sends the agent, which no simulated PowerShell can
 // run.
 func receive(p *simulated.Process, path string, size int64, stdin io.Reader, stdout, stderr io.Writer) int {
-	sum, err := receiveFile(p.Platform.Files, path, io.LimitReader(stdin, size))
-	if err != nil {
+	sum, received, err := receiveFile(p.Platform.Files, path, io.LimitReader(stdin, size))
+	switch {
+	case err != nil:
 		fmt.Fprintf(stderr, "%v\r\n", err)
 		return 1
+	case received < size:
+		return viapod.EndedEarly
 	}
 	fmt.Fprintf(stdout, "%s\r\n", strings.ToUpper(sum))
 	return 0
 }
 
-// receiveFile writes a new file and returns its hash.
-func receiveFile(files platform.Files, path string, content io.Reader) (sum string, err error) {
+// receiveFile writes a new file and returns its hash and its size.
+func receiveFile(files platform.Files, path string, content io.Reader) (sum string, size int64, err error) {
 	to, err := files.NewFile(path, "")
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	hash := sha256.New()
-	_, err = io.Copy(struct{ io.Writer }{to}, io.TeeReader(content, hash))
+	size, err = io.Copy(struct{ io.Writer }{to}, io.TeeReader(content, hash))
 	if err := errors.Join(err, to.Close()); err != nil {
-		return "", err
+		return "", size, err
 	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
+	return hex.EncodeToString(hash.Sum(nil)), size, nil
 }

@@ -9,11 +9,13 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
 	"github.com/swdt-dev/swdt/internal/node/carrier"
 	"github.com/swdt-dev/swdt/internal/node/powershell"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 const (
@@ -27,7 +29,7 @@ const (
 type stage struct {
 	c      *connection
 	ctx    context.Context
-	staged string // the path of the agent's file; "" before Put
+	staged []string // the paths of the files that Put has made; attempts that broke may have left theirs
 }
 
 // Stage implements carrier.Connection.
@@ -46,9 +48,40 @@ func (s *stage) HasAgent(ctx context.Context, _, _ string) (bool, error) {
 	return false, err
 }
 
+// putTries bounds the attempts to send the agent. putPause is the pause before the second; each later one is
+// twice as long.
+const (
+	putTries = 4
+	putPause = 500 * time.Millisecond
+)
+
 // Put implements carrier.Stage. A script on the node writes its stdin to a new file, as many bytes as the
 // agent has, and prints the hash of the file. Package node starts the agent only if the hash is right.
+//
+// If the stream breaks, as while the kubelet or the runtime restarts, Put sends the agent again through the
+// same pod.
 func (s *stage) Put(ctx context.Context, agent agentbin.Agent, r ui.Reporter) (program string, err error) {
+	for try, pause := 1, putPause; ; try, pause = try+1, 2*pause {
+		program, err = s.put(ctx, agent, r)
+		var broken *brokenError
+		if !errors.As(err, &broken) || carrier.IsRefusal(err) || try == putTries {
+			return program, err
+		}
+		r.Warn("%v; sending the agent again, attempt %d of %d", err, try+1, putTries)
+		if err := wait.For(ctx, pause); err != nil {
+			return "", err
+		}
+	}
+}
+
+// brokenError reports that the stream that carried the agent broke, or ended before the agent's end.
+type brokenError struct{ Err error }
+
+func (e *brokenError) Error() string { return "put the agent on the node: " + e.Err.Error() }
+func (e *brokenError) Unwrap() error { return e.Err }
+
+// put sends the agent once.
+func (s *stage) put(ctx context.Context, agent agentbin.Agent, r ui.Reporter) (program string, err error) {
 	const attempt = "put the agent on the node"
 	path := stageFolder + `\` + stagedPrefix + strings.ToLower(rand.Text()) + ".exe"
 	from, err := agent.Open()
@@ -62,7 +95,7 @@ func (s *stage) Put(ctx context.Context, agent agentbin.Agent, r ui.Reporter) (p
 	}
 	defer p.Close()
 	defer context.AfterFunc(ctx, func() { p.Close() })()
-	s.staged = path
+	s.staged = append(s.staged, path)
 	progress := r.Transfer("agent", agent.Size)
 	_, sendErr := io.Copy(p.Input(), &counted{from, progress})
 	progress.End()
@@ -72,7 +105,9 @@ func (s *stage) Put(ctx context.Context, agent agentbin.Agent, r ui.Reporter) (p
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case err != nil:
-		return "", fmt.Errorf("%s: %w", attempt, err)
+		return "", &brokenError{err}
+	case out.ExitCode == EndedEarly:
+		return "", &brokenError{errors.New("the node has received a part of it")}
 	case out.ExitCode != 0:
 		return "", fmt.Errorf("%s: PowerShell in the pod ended with exit code %d: %s", attempt, out.ExitCode,
 			shortened(out.Stderr+" "+out.Stdout))
@@ -100,6 +135,9 @@ func receiver(path string, size int64) string {
 	return fmt.Sprintf(receiverHead, path, size) + receiverText
 }
 
+// EndedEarly is the exit code of the receiver if its stdin ended before the agent's end.
+const EndedEarly = 86
+
 const (
 	receiverHead = "$path = '%s'; $left = %d\n"
 	receiverText = `$ErrorActionPreference = 'Stop'
@@ -111,7 +149,7 @@ $file = New-Object IO.FileStream $path, 'CreateNew', 'ReadWrite', 'None'
 $buffer = New-Object byte[] 1048576
 while ($left -gt 0) {
   $n = $in.Read($buffer, 0, [Math]::Min($buffer.Length, $left))
-  if ($n -le 0) { throw 'the stream ended early' }
+  if ($n -le 0) { $file.Dispose(); exit 86 }
   $file.Write($buffer, 0, $n); $left -= $n
 }
 $file.Flush($true); $file.Position = 0
@@ -146,15 +184,14 @@ func (s *stage) Vanished(ctx context.Context, program string) bool {
 	return err == nil && out.ExitCode != 0
 }
 
-// Close implements carrier.Stage. If the removal fails, the next receiver removes the file after a day.
+// Close implements carrier.Stage. If a removal fails, the next receiver removes the file after a day.
 func (s *stage) Close() {
-	if s.staged == "" {
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), closeLimit)
 	defer cancel()
-	if _, err := s.c.Run(ctx, "cmd.exe", "/d", "/c", "del", "/f", "/q", s.staged); err != nil {
-		s.c.way.o.Reporter.Debug("remove %s: %v", s.staged, err)
+	for _, path := range s.staged {
+		if _, err := s.c.Run(ctx, "cmd.exe", "/d", "/c", "del", "/f", "/q", path); err != nil {
+			s.c.way.o.Reporter.Debug("remove %s: %v", path, err)
+		}
 	}
 }
 
