@@ -52,6 +52,10 @@ release: programs ## make dist/, a release that is not published: archives, pack
 	go -C tools build -o ../bin/release ./release
 	bin/release build -version "$(VERSION)" -commit "$$(git rev-parse HEAD)" -time "$$(git log -1 --format=%ct)" -out dist
 
+.PHONY: releasetest
+releasetest: release ## make a release, install its .deb in a clean Debian, and remove it (as root, with debootstrap)
+	KUBECTL=$$(command -v kubectl) scripts/release-test.sh
+
 .PHONY: demo
 demo: build ## show swdt on a simulated node, in under a minute
 	scripts/demo.sh
