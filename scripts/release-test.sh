@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the .deb of dist/ in a clean Debian, uses it there, and removes it: nothing may be left. Needs
-# root, debootstrap and network to Debian's mirror. With KUBECTL=FILE it also runs `kubectl swdt`.
+# root, jq, debootstrap and network to Debian's mirror. With KUBECTL=FILE it also runs `kubectl swdt`.
 #
 # shellcheck disable=SC2016 # the commands expand their variables inside the tree
 set -euo pipefail
@@ -9,7 +9,9 @@ cd "$(dirname "$0")/.."
 work=$(mktemp -d)
 tree=$work/tree
 cleanup() {
-	mountpoint -q "$tree/proc" && umount "$tree/proc"
+	for proc in "$tree/proc" "$work/image/proc"; do
+		if mountpoint -q "$proc"; then umount "$proc"; fi
+	done
 	rm -rf --one-file-system "$work"
 }
 trap cleanup EXIT
@@ -32,6 +34,38 @@ contents() {
 }
 
 (cd dist && sha256sum --check --quiet SHA256SUMS) || fail "dist/ is not as its SHA256SUMS: run make release"
+
+step "the list of modules"
+for program in bin/programs/swdt-*; do
+	go version -m "$program" | awk '$1 == "dep" { print "pkg:golang/" $2 "@" $3 }' >"$work/modules"
+	[[ -s $work/modules ]] || fail "$program records no modules"
+	while read -r module; do
+		grep -qF "\"$module\"" dist/*.spdx.json || fail "$module is in $program, and not in the SBOM"
+	done <"$work/modules"
+done
+
+step "the container image"
+# Its layer is unpacked, and swdt runs in it as in a container: with its account, and with no other file.
+mkdir "$work/layout" "$work/image"
+tar -xf dist/*_image.tar -C "$work/layout"
+blob() { sed 's,^sha256:,'"$work/layout/blobs/sha256/,"; }
+manifest=$(jq -r --arg arch "$(dpkg --print-architecture)" \
+	'.manifests[] | select(.platform.architecture == $arch) | .digest' "$work/layout/index.json" | blob)
+tar -xzf "$(jq -r '.layers[0].digest' "$manifest" | blob)" -C "$work/image"
+chmod 755 "$work" "$work/image"
+mkdir "$work/image/proc" "$work/image/dev" # as every container has them
+mknod -m 666 "$work/image/dev/null" c 1 3
+mount -t proc proc "$work/image/proc"
+# in_image runs swdt in the image and fails unless its output has the text.
+in_image() { # TEXT ARGUMENTS
+	local output text=$1
+	shift
+	output=$(env -i PATH="$PATH" HOME=/tmp chroot --userspec=65532:65532 "$work/image" /usr/bin/swdt "$@" 2>&1) || fail "swdt $*: $output"
+	[[ $output == *"$text"* ]] || fail "swdt $*: no \"$text\" in: $output"
+}
+in_image "agent" version
+in_image "listens on" sandbox up --name image
+in_image "has ended" sandbox down --name image
 
 step "a clean Debian 12"
 debootstrap --variant=minbase --include=man-db,bash-completion bookworm "$tree" >"$work/debootstrap.log" 2>&1 ||
