@@ -44,7 +44,7 @@ func startWindows(k kept, saved *simulated.Saved, disk *state, c *console) (*gue
 	g := &guest{console: c, kept: k, disk: disk, changed: make(chan struct{}, 1)}
 	o := simulated.Options{
 		Hostname: k.Settings.Hostname, Preset: simulated.Preset(k.Settings.Preset), Saved: saved,
-		Programs: []simulated.Program{anyAgent()}, Internet: true, Log: slog.New(slog.DiscardHandler),
+		Programs: []simulated.Program{anyAgent()}, Internet: true, RealNetwork: true, Log: slog.New(slog.DiscardHandler),
 		OnShutdown: func() { go g.end(powerOff) },
 	}
 	switch o.Preset {

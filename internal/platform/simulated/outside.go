@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"os"
 	"syscall"
 
@@ -14,9 +13,9 @@ import (
 )
 
 // connect opens a TCP connection to host:port. It resolves the name as the machine does. If
-// SetReach has set an outcome for the address, the attempt to connect has this outcome. On loopback
-// the connection is real, since the API server for the machine's programs listens on the computer
-// that runs the simulation. The connection ends with the process.
+// SetReach has set an outcome for the address, the attempt to connect has this outcome. On loopback,
+// and with Options.RealNetwork, the connection is real, since the API server for the machine's
+// programs listens on the computer that runs the simulation. The connection ends with the process.
 func (p *process) connect(ctx context.Context, address string) (net.Conn, error) {
 	if err := p.checkContext(ctx); err != nil {
 		return nil, err
@@ -42,7 +41,7 @@ func (p *process) connect(ctx context.Context, address string) (net.Conn, error)
 
 func (p *process) dialTCP(ctx context.Context, address, port string) (net.Conn, error) {
 	outcome := p.m.outcome(address, port)
-	if ip, err := netip.ParseAddr(address); err == nil && ip.IsLoopback() && outcome == "" {
+	if outcome == "" && p.m.hasRealNetwork(address) {
 		var d net.Dialer
 		return d.DialContext(ctx, "tcp", net.JoinHostPort(address, port))
 	}

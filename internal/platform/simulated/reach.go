@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -71,8 +72,8 @@ func (v networkView) reach(ctx context.Context, name, port string, timeout time.
 	}
 	at := net.JoinHostPort(addresses[0], port)
 	outcome := v.p.m.outcome(addresses[0], port)
-	if ip, err := netip.ParseAddr(addresses[0]); outcome == "" && err == nil && ip.IsLoopback() {
-		return dialLoopback(ctx, at, timeout)
+	if outcome == "" && v.p.m.hasRealNetwork(addresses[0]) {
+		return dialReal(ctx, at, timeout)
 	}
 	reach := platform.Reach{Outcome: cmp.Or(outcome, platform.NoRoute), Address: at, Took: time.Millisecond}
 	switch reach.Outcome {
@@ -102,7 +103,13 @@ func (m *Machine) outcome(address, port string) platform.ReachOutcome {
 	return ""
 }
 
-func dialLoopback(ctx context.Context, address string, timeout time.Duration) (platform.Reach, error) {
+// hasRealNetwork reports whether connections to an address are real.
+func (m *Machine) hasRealNetwork(address string) bool {
+	ip, err := netip.ParseAddr(address)
+	return err == nil && (ip.IsLoopback() || m.options.RealNetwork)
+}
+
+func dialReal(ctx context.Context, address string, timeout time.Duration) (platform.Reach, error) {
 	begun := time.Now()
 	conn, err := (&net.Dialer{Timeout: timeout}).DialContext(ctx, "tcp", address)
 	reach := platform.Reach{Outcome: platform.Reached, Address: address, Took: time.Since(begun)}
@@ -113,8 +120,13 @@ func dialLoopback(ctx context.Context, address string, timeout time.Duration) (p
 		return platform.Reach{}, ctx.Err()
 	}
 	reach.Outcome, reach.Detail = platform.ReachFailed, err.Error()
-	if errors.Is(err, syscall.ECONNREFUSED) {
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
 		reach.Outcome = platform.Refused
+	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
+		reach.Outcome = platform.NoRoute
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		reach.Outcome = platform.TimedOut
 	}
 	return reach, nil
 }

@@ -76,6 +76,9 @@ type Options struct {
 	// Internet connects the machine to the internet, so that packages of Chocolatey and container
 	// images can be downloaded.
 	Internet bool
+	// RealNetwork lets the machine reach all addresses that the computer reaches on which the
+	// simulation runs, with real connections. Without it, the machine reaches only loopback addresses.
+	RealNetwork bool
 	// StartDelay and StopDelay are how long a service is start pending and stop pending. ExitDelay
 	// is how long its process runs on after the service has reported "stopped". RebootDelay is how
 	// long a requested reboot waits; its default is 200 ms, so that the reply reaches the caller.
