@@ -60,8 +60,8 @@ func TestUpWithAVM(t *testing.T) {
 }
 
 // joiningFile writes the node file of a VM on the network of kind, whose simulated Windows joins with
-// simulated programs. The guest's configuration has the user's key, so the VM can be made and started by
-// one command.
+// simulated programs. The guest's configuration has the user's key, so that one command makes and starts the
+// VM, and the configuration of a pod network, which the pods of a network would write.
 func (h vmHome) joiningFile(t *testing.T, image string) string {
 	t.Helper()
 	signer, key, err := sandbox.NewKey("test")
@@ -69,6 +69,7 @@ func (h vmHome) joiningFile(t *testing.T, image string) string {
 		t.Fatal(err)
 	}
 	h.writeCD(t, vmguest.Settings{Hostname: vmName, Restart: "windows",
+		Files:          map[string]string{`C:\etc\cni\net.d\10-lab.conf`: "{}"},
 		AuthorizedKeys: []string{string(ssh.MarshalAuthorizedKey(signer.PublicKey()))}})
 	program := func(name, version string) string {
 		return h.write(t, name+".exe", simulated.Binary(simulated.BinarySpec{Name: name, Version: version}))

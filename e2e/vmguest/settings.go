@@ -43,6 +43,8 @@ type settings struct {
 	// DHCP.
 	Address string `json:"address,omitempty"`
 	Gateway string `json:"gateway,omitempty"`
+	// Files are written to a fresh disk: contents by path.
+	Files map[string]string `json:"files,omitempty"`
 	// Restart selects what a restart of the simulated Windows restarts: computer (the default)
 	// restarts the whole VM; windows restarts only the simulated Windows, which is quicker.
 	Restart string `json:"restart,omitempty"`
@@ -59,6 +61,9 @@ func (s settings) with(found settings) settings {
 	s.Restart = cmp.Or(found.Restart, s.Restart)
 	if len(found.Keys) > 0 {
 		s.Keys = found.Keys
+	}
+	if len(found.Files) > 0 {
+		s.Files = found.Files
 	}
 	return s
 }

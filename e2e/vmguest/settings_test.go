@@ -75,7 +75,7 @@ func TestACDChangesWhatItSets(t *testing.T) {
 func TestTestsWriteTheSameSettings(t *testing.T) {
 	text, err := json.Marshal(vmguest.Settings{
 		Hostname: "a", Preset: "b", Shell: "c", Password: "d", AuthorizedKeys: []string{"e"},
-		Address: "f", Gateway: "g", Restart: "h",
+		Address: "f", Gateway: "g", Restart: "h", Files: map[string]string{"i": "j"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -86,6 +86,7 @@ func TestTestsWriteTheSameSettings(t *testing.T) {
 	}
 	want := settings{
 		Hostname: "a", Preset: "b", Shell: "c", Password: "d", Keys: []string{"e"}, Address: "f", Gateway: "g", Restart: "h",
+		Files: map[string]string{"i": "j"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -66,6 +66,11 @@ func startWindows(k kept, saved *simulated.Saved, disk *state, c *console) (*gue
 		return nil, fmt.Errorf("read the identity of this boot: %w", err)
 	}
 	g.windows = simulated.New(o)
+	if saved == nil {
+		for path, content := range k.Settings.Files {
+			g.windows.WriteFile(path, []byte(content))
+		}
+	}
 	// A restored snapshot repeats earlier numbers of boots, so the boot id also contains the id of the
 	// guest's boot, which is unique.
 	g.windows.SetFacts(func(f *platform.Facts) { f.BootID += "-" + strings.TrimSpace(string(boot)) })

@@ -46,6 +46,8 @@ type Settings struct {
 	// empty, the guest uses DHCP.
 	Address string `json:"address,omitempty"`
 	Gateway string `json:"gateway,omitempty"`
+	// Files are written to the disk of a simulated Windows that boots for the first time: contents by path.
+	Files map[string]string `json:"files,omitempty"`
 	// Restart selects how the guest restarts if the simulated Windows restarts: "computer" (default)
 	// resets the VM, and QEMU sends RESET; "windows" restarts only the simulated Windows, which takes
 	// no time.
