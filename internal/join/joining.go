@@ -95,28 +95,16 @@ const (
 // pollInterval is the pause between two looks at the node while swdt waits for a change there.
 const pollInterval = 200 * time.Millisecond
 
-// reportInterval is how often a wait reports that it still waits.
-const reportInterval = 10 * time.Second
-
-// waitFor returns a condition that reports what it waits for: after the first look without
-// success, and then every reportInterval.
+// waitFor returns a condition that reports what it waits for after the first look without success.
 func waitFor(what string, limit time.Duration, r ui.Reporter, look func(context.Context) error) wait.Condition {
-	var began, reported time.Time
+	reported := false
 	return wait.Condition{
-		Name: what, Interval: pollInterval, Limit: limit,
-		Look: func(ctx context.Context) error {
-			if began.IsZero() {
-				began = time.Now()
-			}
-			return look(ctx)
-		},
+		Name: what, Interval: pollInterval, Limit: limit, Look: look,
 		Pending: func(error) {
-			if now := time.Now(); reported.IsZero() || now.Sub(reported) >= reportInterval {
-				r.Step("waiting for %s, %s", what, since(began))
-				reported = now
+			if !reported {
+				r.Step("waiting for %s", what)
+				reported = true
 			}
 		},
 	}
 }
-
-func since(began time.Time) time.Duration { return time.Since(began).Round(time.Second) }

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -194,39 +193,14 @@ func (s *ready) staleOnNode(r record, is cluster.Node) []string {
 	return names
 }
 
-// await waits until the node has the wanted state. It reports what it waits for, and for
-// how long.
+// await waits until the node has the wanted state, and reports what it waits for.
 func (s *ready) await(ctx context.Context, name string, wanted cluster.Wanted, r ui.Reporter) error {
-	began := time.Now()
 	waiting, cancel := context.WithTimeout(ctx, s.options.ReadyTimeout)
 	defer cancel()
-	states := make(chan string)
-	var reporting sync.WaitGroup
-	reporting.Go(func() { reportWait(began, states, r) })
-	defer reporting.Wait()
-	defer close(states)
-	_, err := s.options.Cluster.AwaitNode(waiting, name, wanted, func(state string) { states <- state })
+	_, err := s.options.Cluster.AwaitNode(waiting, name, wanted, func(state string) {
+		r.Step("waiting for the node: %s", state)
+	})
 	return err
-}
-
-// reportWait reports the state repeatedly, with the time that has passed since the wait began.
-func reportWait(began time.Time, states <-chan string, r ui.Reporter) {
-	ticker := time.NewTicker(reportInterval)
-	defer ticker.Stop()
-	state := ""
-	for {
-		select {
-		case latest, open := <-states:
-			if !open {
-				return
-			}
-			state = latest
-		case <-ticker.C:
-		}
-		if state != "" {
-			r.Step("waiting for the node, %s: %s", since(began), state)
-		}
-	}
 }
 
 // wanted returns the state that the node file requires of the Node.

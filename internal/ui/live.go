@@ -4,11 +4,15 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/mattn/go-runewidth"
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 )
+
+// showAge is the age of a step from which on its live line has the age.
+const showAge = 3 * time.Second
 
 // live is the bottom part of a terminal. It has one line for each node with the node's
 // current step. mpb moves the cursor; this package writes the lines.
@@ -100,15 +104,17 @@ type liveLine struct {
 	mutex    sync.Mutex
 	node     string
 	step     string
+	begun    time.Time        // of the step
+	now      func() time.Time // the clock of the step; nil: the time of a step is not shown
 	transfer *counter
 }
 
 func (l *liveLine) fill(w io.Writer, s decor.Statistics) error {
-	text := l.text()
-	if s.AvailableWidth > 1 {
-		text = runewidth.Truncate(text, s.AvailableWidth-1, "…")
+	text, age := l.text(), l.age()
+	if room := s.AvailableWidth - 1 - len(age); room > 0 {
+		text = runewidth.Truncate(text, room, "…")
 	}
-	_, err := io.WriteString(w, text)
+	_, err := io.WriteString(w, text+age)
 	return err
 }
 
@@ -135,11 +141,28 @@ func (l *liveLine) current() string {
 	return l.transfer.text(l.transfer.now())
 }
 
+// age returns the end of a line whose step runs for long: how long. The end is in ASCII.
+func (l *liveLine) age() string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.now == nil || l.step == "" || l.transfer != nil {
+		return ""
+	}
+	age := l.now().Sub(l.begun)
+	if age < showAge {
+		return ""
+	}
+	return ", " + Age(age)
+}
+
 // set sets the current step.
 func (l *liveLine) set(step string) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.step = step
+	if l.now != nil {
+		l.begun = l.now()
+	}
 }
 
 // begin shows a transfer until it ends.
@@ -158,7 +181,7 @@ type liveReporter struct {
 }
 
 func newLiveReporter(r *reporter, l *live) *liveReporter {
-	return &liveReporter{reporter: r, live: l, line: liveLine{node: r.node}}
+	return &liveReporter{reporter: r, live: l, line: liveLine{node: r.node, now: r.story.options.Now}}
 }
 
 func (r *liveReporter) Step(format string, args ...any) {
