@@ -236,6 +236,39 @@ func TestARestartOfTheAPIServerCutsTheStreamAndNotThePod(t *testing.T) {
 	}
 }
 
+// An API server that has restarted forbids everything until it has read its roles. A reconnection that it refuses may
+// succeed later, unless the API server is ready.
+func TestAnAPIServerThatStartsForbidsNothingForGood(t *testing.T) {
+	for name, ready := range map[string]bool{"it starts": false, "it is ready": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newThrough(t)
+			n := w.connect()
+			w.cluster.SetDown(true)
+			select {
+			case <-n.Lost():
+			case <-t.Context().Done():
+			}
+			w.cluster.SetDown(false)
+			w.cluster.OnRequest(func(r apiserver.Request) apiserver.Verdict {
+				switch {
+				case r.Path == "/readyz" && !ready:
+					return apiserver.Verdict{Status: 500}
+				case r.Resource == "pods":
+					return apiserver.Forbid()
+				}
+				return apiserver.Verdict{}
+			})
+			if err := n.Reconnect(t.Context()); err == nil || node.IsHopeless(err) != ready {
+				t.Errorf("reconnect: %v", err)
+			}
+			w.cluster.OnRequest(nil)
+			if err := n.Reconnect(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // A command that ends while the API server is down cannot remove its pod. The next one does.
 func TestAPodThatAnAPIServerWithoutAnAnswerKeeps(t *testing.T) {
 	w := newThrough(t)

@@ -38,6 +38,15 @@ func (e *DeniedError) Unwrap() error { return e.Err }
 // Refused implements the declaration of carrier.IsRefusal.
 func (e *DeniedError) Refused() bool { return true }
 
+// StartingError reports that the API server has refused a request while it was starting.
+type StartingError struct{ Err error }
+
+func (e *StartingError) Error() string { return "the API server is not ready: " + e.Err.Error() }
+func (e *StartingError) Unwrap() error { return e.Err }
+
+// Refused implements the declaration of carrier.IsRefusal: a later attempt may succeed.
+func (e *StartingError) Refused() bool { return false }
+
 // KubeletDownError reports that the node's kubelet has stopped reporting, so that no pod starts.
 type KubeletDownError struct {
 	Node    string

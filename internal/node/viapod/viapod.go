@@ -101,7 +101,7 @@ func (w *Way) Connect(ctx context.Context) (carrier.Connection, error) {
 	if w.own != nil {
 		running, err := w.runs(ctx, w.own)
 		if err != nil {
-			return nil, err
+			return nil, w.unlessStarting(ctx, err)
 		}
 		if running {
 			return newConnection(w, w.own), nil
@@ -118,6 +118,19 @@ func (w *Way) Connect(ctx context.Context) (carrier.Connection, error) {
 		return nil, err
 	}
 	return newConnection(w, w.own), nil
+}
+
+// unlessStarting converts a refusal to a *StartingError if the API server is not ready: until it has read its roles
+// it forbids everything. Only those who were let in before need that.
+func (w *Way) unlessStarting(ctx context.Context, err error) error {
+	var denied *DeniedError
+	if !errors.As(err, &denied) {
+		return err
+	}
+	if w.c.Clientset().Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil {
+		return err
+	}
+	return &StartingError{err}
 }
 
 // prepare checks the node and the namespace, once, and removes the pods that a killed swdt has left.
