@@ -84,7 +84,8 @@ func (m *machine) run(ctx context.Context, client dynamic.Interface, cache strin
 
 // runs reports whether the machine has this kubelet.
 func (m *machine) runs(kubelet []byte) bool {
-	return string(m.Get(simulated.KubeletPath)) == string(kubelet)
+	content, err := m.Machine.ReadFile(simulated.KubeletPath) // a power cut ends the process behind m.Files
+	return err == nil && string(content) == string(kubelet)
 }
 
 func machines(t *testing.T, count int) (all []*machine) {

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/dynamic"
 
 	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
@@ -59,7 +60,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	orders := watch(ctx, o.Client, o.Node)
 	pause := o.Retry
-	var latest *fleetv1.NodeState
+	var latest, ended *fleetv1.NodeState
 	again := make(<-chan time.Time)
 	for {
 		select {
@@ -70,12 +71,26 @@ func Run(ctx context.Context, o Options) error {
 		case <-again:
 		}
 		again = nil
-		if err := o.carryOut(ctx, latest); err != nil && ctx.Err() == nil {
+		if same(latest, ended) {
+			continue
+		}
+		err := o.carryOut(ctx, latest)
+		if err == nil {
+			ended = latest
+		}
+		if err != nil && ctx.Err() == nil {
 			o.Reporter.Warn("%v; trying again in %s", err, pause)
 			again = time.After(pause)
 			pause = min(2*pause, longestRetry)
 		}
 	}
+}
+
+// same reports whether a NodeState has the order that has just ended. The watch brings the node's own
+// earlier reports of this order after its end.
+func same(latest, ended *fleetv1.NodeState) bool {
+	return latest != nil && ended != nil && latest.UID == ended.UID &&
+		equality.Semantic.DeepEqual(latest.Spec, ended.Spec)
 }
 
 // due reports whether the node has to do something for its NodeState.
