@@ -31,6 +31,7 @@ func TestThroughTheCluster(t *testing.T) {
 	t.Run("least role", c.leastRole)
 	t.Run("cut streams", c.followsThroughCuts)
 	t.Run("idle streams", c.staysWhileIdle)
+	t.Run("restarts", c.survivesRestarts)
 	t.Run("pushes", c.pushesBelowItself)
 	t.Run("killed", c.survivesKills)
 	c.expectNothingLeft(t)
