@@ -158,6 +158,39 @@ func TestTheConnectionIsLostForGoodDuringTheTransaction(t *testing.T) {
 	})
 }
 
+// While nothing was changed, swdt tries for a while to reach a node again, unless that is hopeless.
+func TestANodeThatComesBackWhileSending(t *testing.T) {
+	away := &node.UnreachableError{Node: "w1", Err: errors.New("connection refused")}
+	hopeless := &node.UnreachableError{Node: "w1", Err: &node.NotAdministratorError{Attempt: "install the agent"}}
+	for name, test := range map[string]struct {
+		answers []error // the last one repeats
+		tries   int     // 0: any number above one
+		want    error
+	}{
+		"at once":        {[]error{nil}, 1, nil},
+		"later":          {[]error{away, away, nil}, 3, nil},
+		"never":          {[]error{away}, 0, away},
+		"it is hopeless": {[]error{away, hopeless}, 2, hopeless},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tries := 0
+				w := &work{reporter: ui.Discard{}, reconnect: func(context.Context) error {
+					tries++
+					return test.answers[min(tries, len(test.answers))-1]
+				}}
+				err := w.connectAgain(t.Context())
+				if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) {
+					t.Errorf("the error is %v, want %v", err, test.want)
+				}
+				if test.tries != tries && (test.tries > 0 || tries < 2) {
+					t.Errorf("%d tries, want %d", tries, test.tries)
+				}
+			})
+		})
+	}
+}
+
 func TestInterruptedWhileSending(t *testing.T) {
 	b := twoPrograms(t)
 	ctx, cancel := context.WithCancel(t.Context())

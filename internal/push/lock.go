@@ -6,6 +6,7 @@ import (
 	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/wait"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
@@ -15,6 +16,8 @@ const (
 	// ownLock bounds the wait for a lock that a broken session of this swdt still
 	// holds: the node notices a lost connection only when its pings stay unanswered.
 	ownLock = time.Minute
+	// returnLimit bounds the attempts to reach a node again before anything was changed on it.
+	returnLimit = time.Minute
 	// farewell bounds the work after Ctrl-C, so that the prompt returns within a
 	// second.
 	farewell = 400 * time.Millisecond
@@ -34,7 +37,7 @@ func (w *work) lock(ctx context.Context) error {
 
 // connectAgain makes a new session, and takes the lock again if the old session held it.
 func (w *work) connectAgain(ctx context.Context) error {
-	if err := w.reconnect(ctx); err != nil {
+	if err := w.reach(ctx); err != nil {
 		return err
 	}
 	if !w.locked && !w.options.Locked {
@@ -42,6 +45,27 @@ func (w *work) connectAgain(ctx context.Context) error {
 	}
 	w.locked, w.lost = false, true
 	return w.lockAgain(ctx)
+}
+
+// reach makes a new session. The node, or the API server that leads to it, may take a while to come back.
+func (w *work) reach(ctx context.Context) error {
+	var last error
+	err := wait.Condition{Name: "the node to come back", Interval: time.Second, MaxInterval: 5 * time.Second,
+		Limit: returnLimit,
+		// Look ignores its own context, so that the limit does not interrupt an attempt.
+		Look: func(context.Context) error {
+			last = w.reconnect(ctx)
+			if last == nil {
+				return nil
+			}
+			return wait.StopIf(node.IsHopeless(last) || ctx.Err() != nil, last)
+		},
+		Pending: func(state error) { w.reporter.Debug("connect again: %v", state) },
+	}.Wait(ctx)
+	if err != nil && ctx.Err() == nil {
+		return last
+	}
+	return err
 }
 
 // lockAgain takes the lock after the connection broke. The session of the old connection may
