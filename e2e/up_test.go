@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -73,12 +74,11 @@ func TestUpAndDown(t *testing.T) {
 		return
 	}
 	loadKindImage(t)
-	t.Setenv("XDG_DATA_HOME", t.TempDir())
-	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "kubeconfig"))
+	ownHome(t)
 	run(t, "docker", "network", "create", "--subnet", upSubnet, "kind")
 	ownHosts(t, "127.0.0.1 localhost\n"+upControlPlane+" dev-control-plane\n")
 	n := newUpNode(t)
-	before := inventory(t)
+	before := upStateOf(t, n.cluster.Prefix)
 	up := append([]string{"up", "--allow-reboot"}, n.files...)
 	killAt(t, "Starting control-plane", up...)
 	killAt(t, "kubeadm: [preflight]", up...)
@@ -87,7 +87,7 @@ func TestUpAndDown(t *testing.T) {
 	if diff := cmp.Diff([]string{"cluster unchanged", "join wine-1 changed"}, made.results()); diff != "" {
 		t.Errorf("up after two that were killed (-want +got):\n%s", diff)
 	}
-	n.cluster.Kubeconfig = os.Getenv("KUBECONFIG")
+	n.cluster.Kubeconfig = filepath.Join(os.Getenv("HOME"), ".kube", "config")
 	n.expectNode(t, "wine-1", "Ready", "v1.36.3", "Windows Server 2022 Datacenter")
 	n.smoke(t, up)
 	again := decoded[upReport](t, ok(t, append(up, "-o", "json")...))
@@ -99,14 +99,38 @@ func TestUpAndDown(t *testing.T) {
 	down := append([]string{"down", "--yes"}, n.files...)
 	killAt(t, "leave the cluster", down...)
 	ok(t, down...)
-	if diff := cmp.Diff(before, inventory(t)); diff != "" {
-		t.Errorf("Docker (-before +after):\n%s", diff)
-	}
+	expectAsBefore(t, before, upStateOf(t, n.cluster.Prefix))
 	nothing := decoded[upReport](t, ok(t, append(down, "-o", "json")...))
 	if nothing.Result != "unchanged" || len(nothing.Stages) > 0 {
 		t.Errorf("a second down: %+v", nothing)
 	}
 }
+
+// ownHome sets a separate home folder for the test, with a kubeconfig that has another cluster.
+func ownHome(t *testing.T) {
+	t.Helper()
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("KUBECACHEDIR", t.TempDir()) // of the test's kubectl
+	for _, name := range []string{"XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "KUBECONFIG"} {
+		t.Setenv(name, "")
+	}
+	kubeconfig := filepath.Join(home, ".kube", "config")
+	if err := errors.Join(os.Mkdir(filepath.Dir(kubeconfig), 0o700),
+		os.WriteFile(kubeconfig, []byte(otherKubeconfig), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// otherKubeconfig is a kubeconfig of another cluster, whose comment and order no library would write.
+const otherKubeconfig = `# the clusters of my team
+kind: Config
+apiVersion: v1
+current-context: production
+contexts: [{name: production, context: {cluster: production, user: me, namespace: shop}}]
+clusters: [{name: production, cluster: {server: https://10.1.2.3:6443}}]
+users: [{name: me, user: {token: secret}}]
+`
 
 // smoke installs a pod network, and runs `swdt up --smoke`. All legs pass. Programs under Wine are in
 // the network of this machine, so routes stand for the pod network and kube-proxy of the Windows node:

@@ -70,9 +70,13 @@ func (c *Clusters) Ensure(ctx context.Context, doc config.ClusterDocument, o Opt
 	if err != nil {
 		return Opened{}, fmt.Errorf("list the networks of containers: %w", err)
 	}
+	earlier, err := readEarlier(o.Kubeconfig)
+	if err != nil {
+		return Opened{}, err
+	}
 	one := record{
 		Version: recordVersion, Name: name, Begun: time.Now().UTC(), Kubeconfig: o.Kubeconfig, Wanted: text,
-		MadeNetwork: !hasNetwork,
+		MadeNetwork: !hasNetwork, Earlier: earlier,
 	}
 	if err := c.records.put(one); err != nil {
 		return Opened{}, err

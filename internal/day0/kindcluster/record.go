@@ -24,6 +24,8 @@ type record struct {
 	Complete bool `json:"complete"`
 	// Kubeconfig is the file to which swdt added the cluster; empty: kubectl's default.
 	Kubeconfig string `json:"kubeconfig"`
+	// Earlier is the kubeconfig before kind added the cluster; nil: an older swdt made the cluster.
+	Earlier *earlierFile `json:"earlier,omitempty"`
 	// MadeNetwork reports whether kind's network must be removed with this cluster, since kind
 	// made the network for a cluster of swdt.
 	MadeNetwork bool `json:"madeNetwork"`
