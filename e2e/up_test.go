@@ -98,8 +98,11 @@ func TestUpAndDown(t *testing.T) {
 
 	down := append([]string{"down", "--yes"}, n.files...)
 	killAt(t, "leave the cluster", down...)
-	ok(t, down...)
-	expectAsBefore(t, before, upStateOf(t, n.cluster.Prefix))
+	removed := decoded[upReport](t, ok(t, append(down, "-o", "json")...))
+	if diff := cmp.Diff(upKept, removed.Kept); diff != "" {
+		t.Errorf("down kept (-want +got):\n%s", diff)
+	}
+	expectAsBefore(t, before, upStateOf(t, n.cluster.Prefix), removed.Kept)
 	nothing := decoded[upReport](t, ok(t, append(down, "-o", "json")...))
 	if nothing.Result != "unchanged" || len(nothing.Stages) > 0 {
 		t.Errorf("a second down: %+v", nothing)
@@ -131,6 +134,16 @@ contexts: [{name: production, context: {cluster: production, user: me, namespace
 clusters: [{name: production, cluster: {server: https://10.1.2.3:6443}}]
 users: [{name: me, user: {token: secret}}]
 `
+
+// upKept are the things that down of upNode keeps: containerd's folder, in which the lab's snapshotter is
+// before the join, and logs.
+var upKept = []string{
+	`C:\ProgramData\containerd on wine-1: it was there before the join, and has the images of pods`,
+	`C:\var\lib on wine-1: it is not empty`,
+	`C:\var\log\containerd on wine-1: it is not empty`,
+	`C:\var\log\kubelet on wine-1: it is not empty`,
+	`C:\var\log\pods on wine-1: it is not empty`,
+}
 
 // smoke installs a pod network, and runs `swdt up --smoke`. All legs pass. Programs under Wine are in
 // the network of this machine, so routes stand for the pod network and kube-proxy of the Windows node:

@@ -136,7 +136,15 @@ func (s *containerdService) Undo(ctx context.Context, n *node.Node, reporter ui.
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	return plan.Outcome{}, unregister(ctx, n, containerdName)
+	outcome := plan.Outcome{}
+	there, err := smallfile.Exists(ctx, n, containerdData)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	if there && !keepsOurs(r) {
+		outcome.Message = s.reset.keeps("it was there before the join, and has the images of pods", containerdData)
+	}
+	return outcome, unregister(ctx, n, containerdName)
 }
 
 func stopped(s *agentv1.ServiceReply) bool {

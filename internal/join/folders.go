@@ -329,12 +329,10 @@ func (s *folders) Undo(ctx context.Context, n *node.Node, r ui.Reporter) (plan.O
 				"only their owner may remove: "+
 				"remove the folder by hand (takeown /r, icacls /grant), then run `swdt reset` again", failed), err)
 	}
-	outcome := plan.Outcome{}
-	if left = deepest(left); len(left) > 0 {
-		slices.Sort(left)
-		outcome.Message = "kept, since there is something in them: " + strings.Join(left, ", ")
-	}
-	return outcome, update(ctx, n, func(r *record) { r.Folders = nil })
+	left = deepest(left)
+	slices.Sort(left)
+	return plan.Outcome{Message: s.reset.keeps("it is not empty", left...)},
+		update(ctx, n, func(r *record) { r.Folders = nil })
 }
 
 // removeTree removes a folder with everything in it; a missing folder is not an error.

@@ -2,6 +2,7 @@ package join
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
@@ -23,6 +24,22 @@ type ResetOptions struct {
 	// steps that run before the steps of the reset.
 	DryRun bool
 	Before []plan.Step
+	// Kept receives each folder of the join that the reset does not remove, and the reason. nil: only the
+	// messages of the steps have them.
+	Kept func(folder, why string)
+}
+
+// keeps reports a folder that stays to Kept, and returns the message of the step.
+func (o ResetOptions) keeps(why string, folders ...string) string {
+	if len(folders) == 0 {
+		return ""
+	}
+	for _, folder := range folders {
+		if o.Kept != nil {
+			o.Kept(folder, why)
+		}
+	}
+	return "kept, since " + why + ": " + strings.Join(folders, ", ")
 }
 
 // Reset returns the steps that undo Steps, in reverse order. The steps undo only what the machine's

@@ -178,6 +178,35 @@ func TestResetGoesOnWhereAFolderCannotBeRemoved(t *testing.T) {
 	nothing(t, results, err)
 }
 
+func TestResetReportsFoldersThatStay(t *testing.T) {
+	l := newLab(t)
+	l.put(`C:\ProgramData\containerd\root\layer`, "of an image of another program")
+	l.mustJoin()
+	l.put(`C:\k\notes.txt`, "of the user")
+	kept := map[string]string{}
+	results, err := l.resetWith(join.ResetOptions{Kept: func(folder, why string) { kept[folder] = why }})
+	if err != nil {
+		t.Fatalf("reset: %v\n%s", err, table(results))
+	}
+	want := map[string]string{
+		`C:\ProgramData\containerd`: "it was there before the join, and has the images of pods",
+	}
+	for _, folder := range []string{`C:\etc\cni\net.d`, `C:\k`, `C:\opt\cni\bin`, `C:\var\log\containerd`, `C:\var\log\kubelet`} {
+		want[folder] = "it is not empty"
+	}
+	if diff := cmp.Diff(want, kept); diff != "" {
+		t.Errorf("kept folders (-want +got):\n%s", diff)
+	}
+	for _, text := range []string{
+		`kept, since it is not empty: C:\etc\cni\net.d, C:\k, C:\opt\cni\bin`,
+		`kept, since it was there before the join, and has the images of pods: C:\ProgramData\containerd`,
+	} {
+		if !strings.Contains(table(results), text) {
+			t.Errorf("the table has no %q:\n%s", text, table(results))
+		}
+	}
+}
+
 // Only containerd can remove the layers of images, and only while it runs.
 func TestResetHasContainerdRemoveItsImages(t *testing.T) {
 	control, err := cluster_simulated.Start(cluster_simulated.Options{})

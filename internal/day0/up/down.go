@@ -37,7 +37,16 @@ func Down(ctx context.Context, doc config.ClusterDocument, documents []config.Do
 	}
 	began := time.Now()
 	stages, err := w.run(ctx, w.removing(made))
-	return newReport(w.name(), stages, append(w.kept(made), w.lost(made)...), time.Since(began), err), err
+	kept := slices.Concat(w.kept(made), w.left, w.lost(made))
+	return newReport(w.name(), stages, kept, time.Since(began), err), err
+}
+
+// stays adds a thing that a stage of Down does not remove to the report.
+func (w *work) stays(thing string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.left = append(w.left, thing)
+	slices.SortFunc(w.left, natural.Compare)
 }
 
 // removing returns the stages of Down.
@@ -87,7 +96,9 @@ func (w *work) leave(name string) func(context.Context, ui.Reporter) (done, erro
 			return done{}, err
 		}
 		defer n.Leave(ctx)
-		options := join.ResetOptions{Holder: plan.Holder("down")}
+		options := join.ResetOptions{Holder: plan.Holder("down"), Kept: func(folder, why string) {
+			w.stays(folder + " on " + name + ": " + why)
+		}}
 		if !made.Cluster { // the cluster stays, so evict its pods from the node and delete its Node
 			if options.Cluster, err = w.clusterToLeave(ctx, r); err != nil {
 				return done{}, err

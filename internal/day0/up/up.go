@@ -95,6 +95,7 @@ type work struct {
 
 	mu          sync.Mutex
 	silent      []string               // the nodes that did not answer Down
+	left        []string               // the things that stages of Down did not remove
 	found       *controlPlane          // the control plane, once a stage has found it; nil: none yet
 	connections map[string]*connection // by the name of the node
 }
