@@ -19,13 +19,10 @@ import (
 // TestUpWithAVM makes a real cluster of kind and a VM of real QEMU on kind's bridge, and joins the VM. The
 // guest is Linux and acts as Windows: its kubeadm and kubelet are simulated, and use the real API server.
 func TestUpWithAVM(t *testing.T) {
-	if os.Getenv("SWDT_LAB_KIND") != "required" {
-		t.Skip("makes a real cluster of kind: run make e2e")
-	}
-	image := vmguest.Disk(t)
 	if !inDocker(t) {
 		return
 	}
+	image := vmguest.Disk(t)
 	loadKindImage(t)
 	home := newVMHome(t)
 	t.Setenv("KUBECONFIG", filepath.Join(home.folder, "kubeconfig"))

@@ -60,7 +60,8 @@ mount -t proc proc "$work/image/proc"
 in_image() { # TEXT ARGUMENTS
 	local output text=$1
 	shift
-	output=$(env -i PATH="$PATH" HOME=/tmp chroot --userspec=65532:65532 "$work/image" /usr/bin/swdt "$@" 2>&1) || fail "swdt $*: $output"
+	output=$(env -i PATH="$PATH" HOME=/tmp chroot --userspec=65532:65532 "$work/image" /usr/bin/swdt "$@" 2>&1) ||
+		fail "swdt $*: $output"
 	[[ $output == *"$text"* ]] || fail "swdt $*: no \"$text\" in: $output"
 }
 in_image "agent" version

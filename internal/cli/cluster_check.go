@@ -123,7 +123,7 @@ func (o *clusterCheckOptions) complete(a *app) (smoke.Options, error) {
 
 // checkImage rejects the value of a flag that cannot be the name of an image.
 func checkImage(flag, image string) error {
-	if strings.ContainsAny(image, " \t\n") || strings.HasPrefix(image, "-") {
+	if strings.ContainsAny(image, " \t\n") || strings.HasPrefix(image, "-") || strings.Contains(image, "://") {
 		return usagef("--%s %q: write the name of an image, such as %s", flag, image, smoke.DefaultImage)
 	}
 	return nil

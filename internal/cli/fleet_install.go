@@ -22,8 +22,8 @@ func (a *app) fleetInstallCommand() *cobra.Command {
 		SuggestFor: []string{"up", "apply", "create", "setup"},
 		Long: `Installs a fleet in the cluster, in the namespace ` + manifests.Namespace + `: the kinds NodeRollout and
 NodeState, the controller (on Linux), the program on the Windows nodes (a HostProcess
-DaemonSet), and the rules that limit both. No images are published: name those that
-you have built.
+DaemonSet), and the rules that limit both. swdt publishes no images: name those that
+you have built, in each run.
 
 It works by server-side apply as the field manager "swdt", so a second run changes
 nothing. --dry-run has the API server try each object without storing it, and shows
@@ -48,8 +48,14 @@ nothing.`,
 				return a.printBytes(text)
 			}
 			options.DryRun = a.global.dryRun
-			return a.changeFleet(cmd.Context(), o, func(ctx context.Context, c *cluster.Cluster, r ui.Reporter) (
-				[]plan.StepResult, error) {
+			if !options.DryRun && (options.Images.Controller == "" || options.Images.Node == "") {
+				return usagef("name both images, with --controller-image and --agent-image: swdt publishes none")
+			}
+			c, err := o.open()
+			if err != nil {
+				return err
+			}
+			return a.changeFleet(cmd.Context(), c, func(ctx context.Context, r ui.Reporter) ([]plan.StepResult, error) {
 				return installation.Run(ctx, c, options, r)
 			})
 		},
@@ -74,14 +80,23 @@ asks first, unless --yes or --dry-run is set.`,
 		Example: examples("fleet uninstall --dry-run", "", "fleet uninstall --yes", "in a script"),
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			const question = "Remove the fleet with all its rollouts?"
 			prompt, answered := a.prompter(a.newStory()), yes || a.global.dryRun
+			if err := canConfirm(prompt, answered, "Remove the fleet with all its rollouts?"); err != nil {
+				return err
+			}
+			if options.Wait <= 0 {
+				return usagef("--wait %s: use a positive time, such as 10m", options.Wait)
+			}
+			c, err := o.open()
+			if err != nil {
+				return err
+			}
+			question := "Remove the fleet of " + c.Server() + " with all its rollouts?"
 			if err := confirm(cmd.Context(), prompt, answered, question); err != nil {
 				return err
 			}
 			options.DryRun = a.global.dryRun
-			return a.changeFleet(cmd.Context(), o, func(ctx context.Context, c *cluster.Cluster, r ui.Reporter) (
-				[]plan.StepResult, error) {
+			return a.changeFleet(cmd.Context(), c, func(ctx context.Context, r ui.Reporter) ([]plan.StepResult, error) {
 				return installation.Remove(ctx, c, options, r)
 			})
 		},
@@ -93,20 +108,16 @@ asks first, unless --yes or --dry-run is set.`,
 }
 
 // changeFleet installs or removes the fleet, and prints a line for each object.
-func (a *app) changeFleet(ctx context.Context, o *clusterOptions,
-	change func(context.Context, *cluster.Cluster, ui.Reporter) ([]plan.StepResult, error)) error {
-	c, err := o.open()
-	if err != nil {
-		return err
-	}
+func (a *app) changeFleet(ctx context.Context, c *cluster.Cluster,
+	change func(context.Context, ui.Reporter) ([]plan.StepResult, error)) error {
 	ctx, cancel := a.global.bounded(ctx)
 	defer cancel()
 	story := a.newStory()
 	r := story.Node("")
-	steps, failure := change(ctx, c, r)
+	steps, failure := change(ctx, r)
 	ui.Done(r)
 	story.End()
 	report := installation.NewReport(c, steps, failure)
-	err = a.print(report, func(p *ui.Page) error { return report.WriteText(p, a.global.dryRun) })
+	err := a.print(report, func(p *ui.Page) error { return report.WriteText(p, a.global.dryRun) })
 	return errors.Join(err, refused(explain(ctx, failure)))
 }

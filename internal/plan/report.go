@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -80,6 +81,24 @@ func (r Report) WriteText(w *ui.Page, dryRun bool, noSteps string) error {
 		}
 		if line := n.closing(dryRun, noSteps); line != "" {
 			if _, err := fmt.Fprintln(w, line); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// WriteDetails writes the details of the steps that have any, such as the fields that a dry run would change.
+func WriteDetails(w *ui.Page, steps []StepResult) error {
+	for _, step := range steps {
+		if step.Detail == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "\n%s:\n", step.Name); err != nil {
+			return err
+		}
+		for line := range strings.Lines(step.Detail) {
+			if _, err := fmt.Fprintf(w, "  %s\n", strings.TrimRight(line, "\n")); err != nil {
 				return err
 			}
 		}

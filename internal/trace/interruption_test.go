@@ -1,29 +1,11 @@
 package trace_test
 
 import (
-	"strings"
 	"testing"
 
-	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/testing/nodetest"
 	"github.com/swdt-dev/swdt/internal/trace"
-	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
-
-// strikes interrupt sessions and the guardian, which carries out the transaction.
-func strikes() nodetest.Strikes {
-	return nodetest.Strikes{Asker: func(op simulated.Operation) string {
-		switch {
-		case strings.EqualFold(op.Target, layout.Root) || strings.HasPrefix(op.Target, layout.HashCache):
-			return "" // excludes what every session does, and what does not happen every time
-		case nodetest.Session(op):
-			return "session"
-		case op.Process == "swdt-guardian" || op.Process == "swdt-agent.exe":
-			return "guardian"
-		}
-		return ""
-	}}
-}
 
 // oneIn is the number of points of which one is interrupted.
 const oneIn = 17
@@ -32,12 +14,12 @@ const oneIn = 17
 // the previous state.
 func TestAnOnThatIsInterruptedAnywhere(t *testing.T) {
 	l := newLab(t)
-	points := strikes().Points(l.Node, func() { l.mustOn(options()) })
+	points := nodetest.OfTransactions().Points(l.Node, func() { l.mustOn(options()) })
 	if len(points) < 40 {
 		t.Fatalf("only %d points: %v", len(points), points)
 	}
 	t.Logf("%d points", len(points))
-	strikes().Each(t, points, oneIn, func(t *testing.T, strike nodetest.Strike) {
+	nodetest.OfTransactions().Each(t, points, oneIn, func(t *testing.T, strike nodetest.Strike) {
 		l := newLab(t)
 		before := l.state()
 		struck := l.Strike(strike)
@@ -60,8 +42,8 @@ func TestAnOnThatIsInterruptedAnywhere(t *testing.T) {
 // Wherever `on` is interrupted, `off` alone restores exactly the previous state.
 func TestOffUndoesAnInterruptedOn(t *testing.T) {
 	l := newLab(t)
-	points := strikes().Points(l.Node, func() { l.mustOn(options("containerd")) })
-	strikes().Each(t, points, oneIn, func(t *testing.T, strike nodetest.Strike) {
+	points := nodetest.OfTransactions().Points(l.Node, func() { l.mustOn(options("containerd")) })
+	nodetest.OfTransactions().Each(t, points, oneIn, func(t *testing.T, strike nodetest.Strike) {
 		l := newLab(t)
 		before := l.state()
 		l.Strike(strike)
@@ -82,14 +64,14 @@ func TestAnOffThatIsInterruptedAnywhere(t *testing.T) {
 	} {
 		l := newLab(t)
 		l.mustOn(options())
-		points := strikes().Points(l.Node, func() {
+		points := nodetest.OfTransactions().Points(l.Node, func() {
 			if err := command(l); err != nil {
 				t.Fatal(err)
 			}
 		})
 		t.Logf("%s: %d points", name, len(points))
 		t.Run(name, func(t *testing.T) {
-			strikes().Each(t, points, oneIn, func(t *testing.T, strike nodetest.Strike) {
+			nodetest.OfTransactions().Each(t, points, oneIn, func(t *testing.T, strike nodetest.Strike) {
 				l := newLab(t)
 				before := l.state()
 				l.mustOn(options())

@@ -110,9 +110,12 @@ type liveLine struct {
 }
 
 func (l *liveLine) fill(w io.Writer, s decor.Statistics) error {
-	text, age := l.text(), l.age()
-	if room := s.AvailableWidth - 1 - len(age); room > 0 {
-		text = runewidth.Truncate(text, room, "…")
+	text, age, room := l.text(), l.age(), s.AvailableWidth-1
+	if len(age) >= room {
+		age = ""
+	}
+	if room > 0 {
+		text = runewidth.Truncate(text, room-len(age), "…")
 	}
 	_, err := io.WriteString(w, text+age)
 	return err

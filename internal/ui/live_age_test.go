@@ -24,7 +24,7 @@ func TestLiveLineHasTheAgeOfALongStep(t *testing.T) {
 	line.set("waiting for kubelet")
 	begun := drawn(60)
 	clock = clock.Add(75 * time.Second)
-	later, narrow := drawn(60), drawn(20)
+	later, narrow, narrowest := drawn(60), drawn(20), drawn(4)
 	line.set("stopping kubelet")
 	next := drawn(60)
 
@@ -32,9 +32,10 @@ func TestLiveLineHasTheAgeOfALongStep(t *testing.T) {
 		"win-1: waiting for kubelet",
 		"win-1: waiting for kubelet, 1m",
 		"win-1: waiting…, 1m",
+		"wi…",
 		"win-1: stopping kubelet",
 	}
-	if diff := cmp.Diff(want, []string{begun, later, narrow, next}); diff != "" {
+	if diff := cmp.Diff(want, []string{begun, later, narrow, narrowest, next}); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

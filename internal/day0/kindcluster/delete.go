@@ -37,8 +37,8 @@ func (c *Clusters) Delete(ctx context.Context, name string, r ui.Reporter) (Repo
 	return report, nil
 }
 
-// discard removes the containers, the network and the record of a cluster, and restores the kubeconfig. If the network stays,
-// kept is the reason.
+// discard removes the containers, the network and the record of a cluster, and restores the kubeconfig. If
+// the network stays, kept is the reason.
 func (c *Clusters) discard(ctx context.Context, one record) (kept string, err error) {
 	if err := c.kind.Delete(one.Name, one.Kubeconfig); err != nil {
 		return "", failed(err, "delete cluster %s with kind", one.Name)

@@ -42,6 +42,9 @@ func readEarlier(explicit string) (*earlierFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
+	if _, err := clientcmd.Load(content); err != nil { // kind could not add a cluster to it
+		return nil, fmt.Errorf("read the kubeconfig %s: %w", path, err)
+	}
 	return &earlierFile{Path: path, Exists: true, Content: content}, nil
 }
 
@@ -75,7 +78,7 @@ func (e *earlierFile) restore() error {
 	case same && !e.Exists:
 		err = os.Remove(e.Path)
 	case same:
-		err = os.WriteFile(e.Path, e.Content, localfile.Private)
+		err = replace(e.Path, e.Content)
 	case lacksContext:
 		err = chooseContext(e.Path, text, before.CurrentContext)
 	}
@@ -83,6 +86,18 @@ func (e *earlierFile) restore() error {
 		return fmt.Errorf("restore the kubeconfig: %w", err)
 	}
 	return nil
+}
+
+// replace replaces a file's content at once, so that an interruption loses nothing, and keeps the file's mode.
+func replace(path string, content []byte) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if err := localfile.Replace(path, content); err != nil {
+		return err
+	}
+	return os.Chmod(path, info.Mode().Perm())
 }
 
 // chooseContext sets the current context in a kubeconfig, whose content is text.
@@ -106,5 +121,5 @@ func chooseContext(path string, text []byte, name string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return os.WriteFile(path, changed, localfile.Private)
+	return replace(path, changed)
 }

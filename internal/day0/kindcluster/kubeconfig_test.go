@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -163,6 +164,50 @@ func TestAFailedCreateRestoresTheKubeconfig(t *testing.T) {
 		t.Errorf("got %v, want the failure of kind", err)
 	}
 	expectKubeconfig(t, path, usersKubeconfig, "", false, "")
+}
+
+// The kubeconfig keeps the mode that its owner chose.
+func TestDeleteKeepsTheModeOfTheKubeconfig(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no modes")
+	}
+	path := filepath.Join(t.TempDir(), "config")
+	write(t, path, usersKubeconfig)
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	k, folder := writingKind{newFake(t), path}, t.TempDir()
+	doc := document(t, "")
+	_, err := open(t, k, folder).Create(t.Context(), doc, kindcluster.Options{Kubeconfig: path}, ui.Discard{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, 0o640); err != nil { // kind itself may narrow it
+		t.Fatal(err)
+	}
+	if _, err := open(t, k, folder).Delete(t.Context(), "dev", ui.Discard{}); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o640 {
+		t.Errorf("the mode is %s", info.Mode())
+	}
+}
+
+// A kubeconfig that kind cannot read is found before anything is made.
+func TestAWrongKubeconfigIsFoundFirst(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config")
+	write(t, path, "clusters: {")
+	k := writingKind{newFake(t), path}
+	_, err := open(t, k, t.TempDir()).Create(t.Context(), document(t, ""), kindcluster.Options{Kubeconfig: path},
+		ui.Discard{})
+	if err == nil || !strings.Contains(err.Error(), "read the kubeconfig "+path) {
+		t.Errorf("got %v", err)
+	}
+	expectKubeconfig(t, path, "clusters: {", "", false, "")
 }
 
 // failingKind is a Kind that fails after it has written the kubeconfig.

@@ -1,9 +1,7 @@
 package podnetwork
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/cluster/cni"
@@ -89,18 +87,5 @@ func (r Report) WriteText(p *ui.Page, dryRun bool) error {
 	if err := WriteNodes(p, r.Nodes); err != nil || !dryRun {
 		return err
 	}
-	for _, step := range r.Steps {
-		if step.Detail == "" {
-			continue
-		}
-		if _, err := fmt.Fprintf(p, "\n%s:\n", step.Name); err != nil {
-			return err
-		}
-		for line := range strings.Lines(step.Detail) {
-			if _, err := fmt.Fprintf(p, "  %s\n", strings.TrimRight(line, "\n")); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return plan.WriteDetails(p, r.Steps)
 }

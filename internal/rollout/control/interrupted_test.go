@@ -2,7 +2,6 @@ package control_test
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,23 +15,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/rollout"
 	"github.com/swdt-dev/swdt/internal/testing/nodetest"
 	"github.com/swdt-dev/swdt/internal/wait"
-	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
-
-// strikes interrupt the sessions of the program on the node, and the guardian.
-func strikes() nodetest.Strikes {
-	return nodetest.Strikes{Asker: func(op simulated.Operation) string {
-		switch {
-		case strings.EqualFold(op.Target, layout.Root) || strings.HasPrefix(op.Target, layout.HashCache):
-			return "" // excludes what every session does, and what does not happen every time
-		case nodetest.Session(op):
-			return "session"
-		case op.Process == "swdt-guardian" || op.Process == "swdt-agent.exe":
-			return "guardian"
-		}
-		return ""
-	}}
-}
 
 // ordered is a machine with a released order for it.
 type ordered struct {
@@ -85,12 +68,12 @@ func TestAnOrderThatIsInterruptedAnywhere(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			var never atomic.Bool
 			first := newOrdered(t, d.content(file))
-			points := strikes().Points(first.Node, func() { first.until(&never) })
+			points := nodetest.OfTransactions().Points(first.Node, func() { first.until(&never) })
 			if len(points) < 20 {
 				t.Fatalf("only %d points: %v", len(points), points)
 			}
 			t.Logf("%d points", len(points))
-			strikes().Each(t, points, 23, func(t *testing.T, strike nodetest.Strike) {
+			nodetest.OfTransactions().Each(t, points, 23, func(t *testing.T, strike nodetest.Strike) {
 				o := newOrdered(t, d.content(file))
 				struck := o.Strike(strike)
 				o.until(struck)

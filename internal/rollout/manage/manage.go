@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -21,6 +22,7 @@ import (
 
 	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
 // manager is the field manager of the changes that a person orders.
@@ -30,7 +32,7 @@ const manager = "swdt"
 type NotInstalledError struct{ Server string }
 
 func (e *NotInstalledError) Error() string {
-	return fmt.Sprintf("%s has no fleet: install it first, with swdt fleet install", e.Server)
+	return fmt.Sprintf("%s has no fleet: install it with %s", e.Server, remedy.Command("fleet", "install"))
 }
 
 // NoRolloutError reports a rollout that does not exist.
@@ -41,9 +43,9 @@ type NoRolloutError struct {
 
 func (e *NoRolloutError) Error() string {
 	if len(e.Have) == 0 {
-		return fmt.Sprintf("there is no rollout %s, and no other", e.Name)
+		return fmt.Sprintf("there is no rollout %s; the cluster has none", e.Name)
 	}
-	return fmt.Sprintf("there is no rollout %s; there are %q", e.Name, e.Have)
+	return fmt.Sprintf("there is no rollout %s; the cluster has %s", e.Name, strings.Join(e.Have, ", "))
 }
 
 // Order is a change to a rollout.

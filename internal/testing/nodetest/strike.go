@@ -11,6 +11,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
 // Strikes interrupt a run on a node at each change that the run makes to the machine. Points records
@@ -27,6 +28,21 @@ type Strikes struct {
 
 // Session reports whether a session of the agent requests the operation.
 func Session(op simulated.Operation) bool { return strings.HasPrefix(op.Process, "session ") }
+
+// OfTransactions returns the Strikes that interrupt sessions and the guardian, which carries out a transaction.
+func OfTransactions() Strikes {
+	return Strikes{Asker: func(op simulated.Operation) string {
+		switch {
+		case strings.EqualFold(op.Target, layout.Root) || strings.HasPrefix(op.Target, layout.HashCache):
+			return "" // excludes what every session does, and what does not happen every time
+		case Session(op):
+			return "session"
+		case op.Process == "swdt-guardian" || op.Process == "swdt-agent.exe":
+			return "guardian"
+		}
+		return ""
+	}}
+}
 
 // Point identifies one change that a run makes to the machine. The same change has the same Point
 // in every run.
