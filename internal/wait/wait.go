@@ -130,3 +130,20 @@ func For(ctx context.Context, d time.Duration) error {
 		return nil
 	}
 }
+
+// Retry repeats an action after each error for which passing returns true. It makes at most five attempts, in
+// 1.5 seconds. For what disturbs an action only briefly, such as a virus scanner that reads a new file.
+func Retry(ctx context.Context, passing func(error) bool, action func() error) error {
+	const attempts = 5
+	rest := 100 * time.Millisecond
+	for attempt := 1; ; attempt++ {
+		err := action()
+		if err == nil || attempt == attempts || !passing(err) {
+			return err
+		}
+		if cut := For(ctx, rest); cut != nil {
+			return errors.Join(err, cut)
+		}
+		rest *= 2
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/wait"
@@ -178,21 +177,5 @@ func exists(files platform.Files, path string) (bool, error) {
 // retry repeats an action that a virus scanner or a slowly ending process can disturb briefly. It
 // makes at most five attempts.
 func retry(ctx context.Context, action func() error) error {
-	return retryWhile(ctx, func(error) bool { return true }, action)
-}
-
-// retryWhile repeats an action after each error for which the function `passing` returns true.
-func retryWhile(ctx context.Context, passing func(error) bool, action func() error) error {
-	const attempts = 5
-	rest := 100 * time.Millisecond
-	for attempt := 1; ; attempt++ {
-		err := action()
-		if err == nil || attempt == attempts || !passing(err) {
-			return err
-		}
-		if cut := wait.For(ctx, rest); cut != nil {
-			return errors.Join(err, cut)
-		}
-		rest *= 2
-	}
+	return wait.Retry(ctx, func(error) bool { return true }, action)
 }

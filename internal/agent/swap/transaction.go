@@ -11,6 +11,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/agent/internal/hashcache"
 	"github.com/swdt-dev/swdt/internal/agent/internal/scm"
 	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wait"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
@@ -301,7 +302,7 @@ func (t *transaction) setPlantedAside(c Component, path string) error {
 // when it is new, and when a program that ran it has ended.
 func (t *transaction) rename(ctx context.Context, from, to string) error {
 	busy := func(err error) bool { return errors.Is(err, fault.ErrInUse) || errors.Is(err, fault.ErrPermission) }
-	return retryWhile(ctx, busy, func() error { return t.Platform.Files.Rename(from, to, false) })
+	return wait.Retry(ctx, busy, func() error { return t.Platform.Files.Rename(from, to, false) })
 }
 
 func (t *transaction) setCommandLine(ctx context.Context, service, commandLine string) error {

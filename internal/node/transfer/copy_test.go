@@ -11,7 +11,9 @@ import (
 	"testing"
 
 	"github.com/swdt-dev/swdt/internal/node/transfer"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 // tree writes files under a new folder, by their slash-separated names.
@@ -280,6 +282,48 @@ func TestUploadNeverTouchesAUsersOwnPart(t *testing.T) {
 	}
 	if !bytes.Equal(n.Get(`C:\k\kubelet.exe.part`), mine) {
 		t.Fatal("a file of the user's is gone")
+	}
+}
+
+// A program that has the destination open for a moment delays a copy; one that keeps it open is named.
+func TestACopyOverAnOpenFile(t *testing.T) {
+	const path = `C:\etc\cni\net.d\10-lab.conflist`
+	for name, test := range map[string]struct {
+		busy    int // renames that fail
+		reason  error
+		renames int
+		fails   bool
+	}{
+		"for a moment":    {busy: 2, reason: fault.ErrPermission, renames: 3},
+		"open by another": {busy: 4, reason: fault.ErrInUse, renames: 5},
+		"it stays open":   {busy: 99, reason: fault.ErrInUse, renames: 5, fails: true},
+		"the disk fails":  {busy: 99, reason: fault.ErrDiskFull, renames: 1, fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, old, file := start(t), []byte("old"), local(t, content(100, 1))
+			n.Put(path, old)
+			renames := 0
+			n.Machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
+				if op.Kind != simulated.OpRename || op.Phase != simulated.Before || op.Target != path {
+					return simulated.Continue()
+				}
+				if renames++; renames <= test.busy {
+					return simulated.Fail(test.reason)
+				}
+				return simulated.Continue()
+			})
+			_, err := transfer.Upload(t.Context(), n.Node, file.Path, path, ui.Discard{})
+			n.Machine.OnOperation(nil)
+			if test.fails != errors.Is(err, test.reason) || !test.fails && err != nil {
+				t.Errorf("the error is %v", err)
+			}
+			if renames != test.renames {
+				t.Errorf("%d renames, want %d", renames, test.renames)
+			}
+			if unchanged := bytes.Equal(n.Get(path), old); unchanged != test.fails {
+				t.Errorf("the old file is there: %v", unchanged)
+			}
+		})
 	}
 }
 
