@@ -62,7 +62,7 @@ func (w *work) decideAll(now view, binaries []source.Binary) (differences, error
 		if err != nil {
 			return nil, c.fail(err)
 		}
-		if text := c.otherFile(); text != "" {
+		if text := c.otherFile(w.components); text != "" {
 			w.reporter.Warn("%s: %s", c.spec.Name, text)
 			c.addMessage(text)
 		}
@@ -107,16 +107,35 @@ func (c seen) decide(binary source.Binary, traces tracerecord.Record, force bool
 		c.addMessage("its process is older than that file, and is not restarted either")
 	}
 	if d.change.changes() && c.state.GetService() == nil {
-		c.addMessage(fmt.Sprintf("there is no service %s: the file is placed and nothing is restarted", c.spec.Name))
+		c.addMessage(c.notRestarted())
 	}
 	return d, nil
 }
 
+// notRestarted returns the message that a push changes the file of a component without a service.
+func (c seen) notRestarted() string {
+	if by := c.state.GetRunBy(); len(by) > 0 && c.isWrapper() {
+		return fmt.Sprintf("service %s runs this file, and uses the new one from its next start", by[0])
+	}
+	return fmt.Sprintf("there is no service %s: the file is placed and nothing is restarted", c.spec.Name)
+}
+
+// isWrapper reports whether the component's program runs the program of another component, and so
+// never has a service of its own name.
+func (c seen) isWrapper() bool {
+	return strings.EqualFold(path.Base(strings.ReplaceAll(c.spec.Destination, `\`, "/")), "kube-log-runner.exe")
+}
+
 // otherFile returns a hint if the push has no effect: either the component's service runs a file
 // that is not the file at the destination, or a service of another name runs the component's file.
-// Otherwise it returns "".
-func (c seen) otherFile() string {
+// Otherwise it returns "". A service may rightly run several files: that of the component of its name,
+// if all has one, and wrappers.
+func (c seen) otherFile(all []*component) string {
 	if by := c.state.GetRunBy(); len(by) > 0 {
+		ofService := func(other *component) bool { return !other.joined && strings.EqualFold(other.spec.Name, by[0]) }
+		if c.isWrapper() || slices.ContainsFunc(all, ofService) {
+			return ""
+		}
 		return fmt.Sprintf("service %s runs this file; did you mean name: %s?", by[0], by[0])
 	}
 	if c.state.GetService() == nil {

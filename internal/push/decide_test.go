@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 )
@@ -69,6 +71,60 @@ func TestAFileThatAServiceOfAnotherNameRuns(t *testing.T) {
 	s, err := b.status()
 	if err != nil || s.Components[1].Message != hint {
 		t.Errorf("status: %+v, %v", s.Components[1], err)
+	}
+}
+
+// The service kubelet runs kube-log-runner.exe, which runs kubelet.exe.
+func TestAFileThatTheServiceOfAnotherComponentRuns(t *testing.T) {
+	const logRunner = `C:\k\kube-log-runner.exe`
+	for _, c := range []struct {
+		name, destination string
+		alone             bool // the document has no component kubelet
+		hint              string
+	}{
+		{"kube-log-runner", logRunner, false, ""},
+		{"kube-log-runner", logRunner, true, ""},
+		{"nssm", `C:\k\nssm.exe`, false, ""},
+		{"nssm", `C:\k\nssm.exe`, true, "service kubelet runs this file; did you mean name: kubelet?"},
+	} {
+		b := twoPrograms(t)
+		p := v1alpha1.Provisioner{Name: c.name, SourceURL: c.name + ".exe", Destination: c.destination}
+		of := &b.doc.Node.Spec.Kubernetes.Provisioners
+		if *of = append(*of, p); c.alone {
+			*of = (*of)[2:]
+		}
+		v1alpha1.SetDefaults(&b.doc.Node)
+		b.source(c.name+".exe", program(c.name, "v1"))
+		b.swap.answer = func(s *agentv1.ComponentState) {
+			if s.GetName() == c.name {
+				s.RunBy = []string{"kubelet"}
+			}
+		}
+		s, err := b.status()
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := b.push(t.Context(), Options{DryRun: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		if c.hint != "" {
+			want = []string{c.name + ": " + c.hint}
+		}
+		if diff := cmp.Diff(want, b.story.warnings); diff != "" {
+			t.Errorf("%s, alone %v: the warnings (-want +got):\n%s", c.name, c.alone, diff)
+		}
+		for _, found := range s.Components {
+			if found.Name == c.name && found.Message != c.hint {
+				t.Errorf("%s, alone %v: status: %q, want %q", c.name, c.alone, found.Message, c.hint)
+			}
+		}
+		const next = "service kubelet runs this file, and uses the new one from its next start"
+		got := result.Components[len(result.Components)-1].Message
+		if strings.Contains(got, next) != (c.name == "kube-log-runner") {
+			t.Errorf("%s, alone %v: push: %q", c.name, c.alone, got)
+		}
 	}
 }
 

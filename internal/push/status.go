@@ -154,7 +154,7 @@ func (w *work) componentStatus(ctx context.Context, c seen, now time.Time) Compo
 		if status.Drift, err = w.drift(ctx, c); err != nil {
 			status.Message = err.Error()
 		} else {
-			status.Message = c.otherFile()
+			status.Message = c.otherFile(w.components)
 		}
 		if status.Drift == DriftRestart {
 			status.Message = c.restartHint()
