@@ -3,6 +3,8 @@ package kindcluster
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"time"
 
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 
@@ -61,4 +63,22 @@ func certificatePatch(names []string) ([]v1alpha4.PatchJSON6902, error) {
 		})
 	}
 	return patches, nil
+}
+
+// startLimit is the time that kubeadm gives the API server, the controller manager and the scheduler to
+// start. kubeadm's default of 4 minutes is too short on a machine that is busy with other work.
+const startLimit = 10 * time.Minute
+
+// withPatience returns a configuration with which kubeadm waits for the control plane up to startLimit.
+// Records do not have this limit, since it is no property of the cluster that is made.
+func withPatience(wanted *v1alpha4.Cluster) *v1alpha4.Cluster {
+	patient := *wanted
+	patient.KubeadmConfigPatchesJSON6902 = slices.Concat(wanted.KubeadmConfigPatchesJSON6902, []v1alpha4.PatchJSON6902{
+		{Group: "kubeadm.k8s.io", Version: "v1beta3", Kind: "ClusterConfiguration",
+			Patch: fmt.Sprintf(`[{"op":"add","path":"/apiServer/timeoutForControlPlane","value":%q}]`, startLimit)},
+		{Group: "kubeadm.k8s.io", Version: "v1beta4", Kind: "InitConfiguration",
+			Patch: fmt.Sprintf(`[{"op":"add","path":"/timeouts","value":{"controlPlaneComponentHealthCheck":%q}}]`,
+				startLimit)},
+	})
+	return &patient
 }

@@ -85,7 +85,7 @@ func (c *Clusters) Ensure(ctx context.Context, doc config.ClusterDocument, o Opt
 		ui.Downloading(r)
 	}
 	c.warnOfCgroups(ctx, r)
-	if err := c.make(ctx, one, kind.CreateWithV1Alpha4Config(wanted)); err != nil {
+	if err := c.make(ctx, one, kind.CreateWithV1Alpha4Config(withPatience(wanted))); err != nil {
 		err = c.explain(ctx, doc, wanted.Nodes[0].Image, err)
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
 		defer cancel()
@@ -163,7 +163,7 @@ func (c *Clusters) Plan(ctx context.Context, doc config.ClusterDocument) (Plan, 
 	}
 	if !there || !begun.Complete {
 		plan.Changes = append([]string{madeByKind}, later(*doc.Cluster.Spec.ControlPlane.Kind)...)
-		plan.Configuration, err = written(wanted)
+		plan.Configuration, err = written(withPatience(wanted))
 		return plan, errors.Join(err, c.check(ctx, doc))
 	}
 	text, err := json.Marshal(wanted)

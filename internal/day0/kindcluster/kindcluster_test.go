@@ -13,6 +13,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
+	"sigs.k8s.io/yaml"
 
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
@@ -344,5 +347,51 @@ func TestOverlappingNetworks(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: %q, want %q", subnet, got, want)
 		}
+	}
+}
+
+// A busy machine may need longer for the control plane than kubeadm's default of 4 minutes.
+func TestKubeadmIsPatient(t *testing.T) {
+	clusters := open(t, newFake(t), t.TempDir())
+	doc := document(t, "apiServerNames: [cp.example]")
+	plan, err := clusters.Plan(t.Context(), doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config v1alpha4.Cluster
+	if err := yaml.Unmarshal([]byte(plan.Configuration), &config); err != nil {
+		t.Fatal(err)
+	}
+	// The documents of kubeadm, as far as kind writes them and the patches concern them.
+	kubeadm := map[string]string{
+		"v1beta3 ClusterConfiguration": `{"apiServer":{"certSANs":["localhost"]}}`,
+		"v1beta4 ClusterConfiguration": `{"apiServer":{"certSANs":["localhost"]}}`,
+		"v1beta4 InitConfiguration":    `{}`,
+	}
+	for _, p := range config.KubeadmConfigPatchesJSON6902 {
+		patch, err := jsonpatch.DecodePatch([]byte(p.Patch))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := patch.Apply([]byte(kubeadm[p.Version+" "+p.Kind]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		kubeadm[p.Version+" "+p.Kind] = string(text)
+	}
+	want := map[string]string{
+		"v1beta3 ClusterConfiguration": `{"apiServer":{"certSANs":["localhost","cp.example"],"timeoutForControlPlane":"10m0s"}}`,
+		"v1beta4 ClusterConfiguration": `{"apiServer":{"certSANs":["localhost","cp.example"]}}`,
+		"v1beta4 InitConfiguration":    `{"timeouts":{"controlPlaneComponentHealthCheck":"10m0s"}}`,
+	}
+	if diff := cmp.Diff(want, kubeadm); diff != "" {
+		t.Errorf("kubeadm's configuration (-want +got):\n%s", diff)
+	}
+	again, err := clusters.Create(t.Context(), doc, kindcluster.Options{}, ui.Discard{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := clusters.CheckSettings(doc); err != nil || again.Result != fleet.Changed {
+		t.Errorf("the limit counts as a difference: %v, %s", err, again.Result)
 	}
 }
