@@ -60,6 +60,10 @@ releasetest: release ## make a release, install its .deb in a clean Debian, and 
 demo: build ## show swdt on a simulated node, in under a minute
 	scripts/demo.sh
 
+.PHONY: record
+record: build ## record the session of scripts/session.txt again: docs/img/session.cast and .svg, docs/guides/session.md
+	scripts/record.sh
+
 .PHONY: test
 test: ## run all tests: unit tests with -race, the Windows side under Wine, end to end
 	scripts/test.sh

@@ -13,10 +13,12 @@ tool (
 require (
 	aead.dev/minisign v0.3.0
 	github.com/cavaliergopher/cpio v1.0.1
+	github.com/creack/pty v1.1.24
 	github.com/google/go-cmp v0.7.0
 	github.com/google/go-containerregistry v0.22.1
 	github.com/google/licenseclassifier/v2 v2.0.0
 	github.com/goreleaser/nfpm/v2 v2.45.2
+	github.com/hinshun/vt10x v0.0.0-20220301184237-5011da428d02
 	go.yaml.in/yaml/v3 v3.0.5
 	golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d
 	golang.org/x/sync v0.23.0
