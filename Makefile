@@ -64,6 +64,14 @@ demo: build ## show swdt on a simulated node, in under a minute
 record: build ## record the session of scripts/session.txt again: docs/img/session.cast and .svg, docs/guides/session.md
 	scripts/record.sh
 
+.PHONY: site
+site: ## make dist/site, the documents as a web site with search
+	scripts/site.sh
+
+.PHONY: shots
+shots: ## make the site, and pictures of its pages in two widths, in bin/shots
+	scripts/site.sh --shots
+
 .PHONY: test
 test: ## run all tests: unit tests with -race, the Windows side under Wine, end to end
 	scripts/test.sh
@@ -87,7 +95,7 @@ bench: ## compare swdt with its peers, into docs/benchmarks.md; takes half an ho
 	scripts/bench.sh
 
 .PHONY: verify
-verify: ## check formatting, vet for three systems, lint, imports, licences, generated files, go.mod, links, scripts, workflows, language
+verify: ## check formatting, vet for three systems, lint, imports, licences, generated files, go.mod, links, the site, scripts, workflows, language
 	scripts/verify.sh
 
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0

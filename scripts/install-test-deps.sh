@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the packages that the tests need besides Go, git and make: Wine and mingw
 # for the Windows side, OpenSSH's server, QEMU with the tools that make its guest's disk,
-# protoc and shellcheck for make verify. It installs only missing packages, and only as
+# protoc, shellcheck and mkdocs for make verify. It installs only missing packages, and only as
 # root on Debian and Ubuntu; elsewhere it lists them.
 set -euo pipefail
 
@@ -37,6 +37,9 @@ need libprotobuf-dev test -e /usr/include/google/protobuf/timestamp.proto
 # Tests read the manual pages.
 need mandoc command -v mandoc
 need shellcheck command -v shellcheck
+# make verify makes the site of the documents.
+need mkdocs command -v mkdocs
+need mkdocs-material test -e /usr/share/mkdocs/themes/material/mkdocs_theme.yml
 # Tests read the CDs that swdt vm writes, and validate its answer files; they make discs
 # like Windows installation media.
 need xorriso command -v xorriso

@@ -105,6 +105,13 @@ licences() {
 	go -C tools build -o "$tool/licenses" ./licenses && "$tool/licenses"
 }
 
+site() {
+	local folder
+	folder=$(mktemp -d)
+	trap 'rm -rf "$folder"' RETURN
+	scripts/site.sh "$folder"
+}
+
 # The upstream release that one module builds cannot be tidied: a test of a package
 # that it imports finds cloud.google.com/go/compute/metadata in two modules.
 untidy=lab/containerd/1.6.27
@@ -137,6 +144,7 @@ check "licences of linked modules" licences
 check "generated files" fresh
 check "go.mod of every module is tidy" tidy
 check "links and names in documents" go test ./internal/docgen
+check "site of the documents" site
 check "shellcheck" scripts
 check "workflows" workflows
 check "language" scripts/language.sh
