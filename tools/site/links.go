@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// document is what the check needs of a page.
+// document has the links of a page, and the names that links may lead to.
 type document struct {
 	links []string
 	names []string // values of id and name
