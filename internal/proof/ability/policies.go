@@ -76,5 +76,9 @@ func judge(node string, report netpol.Report) error {
 	if count == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s (%d cells differ from what the policies mean); `swdt netpol run` has the tables", first, count)
+	cells := "1 cell differs"
+	if count > 1 {
+		cells = fmt.Sprintf("%d cells differ", count)
+	}
+	return fmt.Errorf("%s (%s from what the policies mean); `swdt netpol run` has the tables", first, cells)
 }
