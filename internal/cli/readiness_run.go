@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,16 +11,12 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/join/smoke"
-	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/obtain/artifact"
 	"github.com/swdt-dev/swdt/internal/proof/ability"
 	"github.com/swdt-dev/swdt/internal/proof/readiness"
 	"github.com/swdt-dev/swdt/internal/proof/trial"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
-
-// readinessFile is the name of the report in the folder of a run.
-const readinessFile = "readiness.json"
 
 // readinessRunOptions are the flags of readiness run.
 type readinessRunOptions struct {
@@ -52,12 +47,13 @@ proved.
 A case that this cluster cannot prove, since it has no Linux node for example, is
 "not possible here"; --assume runs it anyway. With -c, kubelet and containerd are
 restarted on the nodes of the node files, while pods run. Cases that disturb the pods
-of others, such as by a reboot, need --disruptive. The exit code is 0 if all others were proved, 5 if one failed, and 1 if
-one was not run, or none was proved.
+of others, such as by a reboot, need --disruptive. The exit code is 0 if all others
+were proved, 5 if one failed, and 1 if one was not run, or none was proved.
 
 e2e.test is that of the cluster's version, as for "swdt e2e". The results are in the
-folder --out: readiness.json, which "readiness report" prints, and those of e2e.test.
-With --sonobuoy they are also where Sonobuoy's worker looks for them.`,
+folder --out: readiness.json, which "readiness report" prints, junit.xml, the page
+report.html, and those of e2e.test. With --sonobuoy they are also where Sonobuoy's
+worker looks for them.`,
 		Example: examples(
 			"readiness run", "all that this cluster can prove",
 			"readiness run --skip specs", "the probes alone, in a minute",
@@ -199,9 +195,9 @@ func (a *app) machinesOfNodes() (*ui.Story, func(context.Context, cluster.Node, 
 
 // save writes the report into the folders of the run.
 func (o *readinessRunOptions) save(report readiness.Report) error {
-	text, err := json.MarshalIndent(report, "", "  ")
-	if err == nil && len(report.Cases) > 0 {
-		err = localfile.Replace(filepath.Join(o.out, readinessFile), text)
+	var err error
+	if len(report.Cases) > 0 {
+		err = report.Save(o.out)
 	}
 	// Write these files even if nothing was run, since Sonobuoy's worker waits for the file named done.
 	if o.sonobuoy != "" {
@@ -237,7 +233,7 @@ the folder in which it is. The exit code is that of the run. No cluster is conta
 
 func (a *app) runReadinessReport(ctx context.Context, path string) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = filepath.Join(path, readinessFile)
+		path = filepath.Join(path, readiness.ReportName)
 	}
 	report, err := readiness.LoadReport(path)
 	if err != nil {

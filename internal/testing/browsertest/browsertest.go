@@ -101,22 +101,28 @@ func Eval[T any](p *Page, script string) T {
 	return Do(p, chromedp.Evaluate[T](script))
 }
 
-// LooksRight checks that the page is dark if the user prefers dark, that it fits on a phone, that it
-// has fetched nothing except its own file, and that the browser has reported no errors. A test calls
-// LooksRight last. If SWDT_SCREENSHOT is set, LooksRight writes a screenshot to the file of that name.
+// LooksRight checks that the page is dark if the user prefers dark, that each text contrasts with its background in
+// light and in dark, that the page fits on a phone, that it has fetched nothing except its own file, and that the
+// browser has reported no errors. A test calls LooksRight last. If SWDT_SCREENSHOT is set, LooksRight writes a
+// screenshot to the file of that name.
 func (p *Page) LooksRight() {
 	p.t.Helper()
 	picture := Do(p, chromedp.FullScreenshot(100))
-	dark := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}
-	send(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: dark})
-	if back := Eval[string](p, `getComputedStyle(document.body).backgroundColor`); back != "rgb(21, 25, 29)" {
-		p.t.Errorf("its background in the dark is %s", back)
+	p.fits()
+	for _, scheme := range []struct{ name, background string }{
+		{"light", "rgb(255, 255, 255)"}, {"dark", "rgb(21, 25, 29)"},
+	} {
+		media := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme.name}}
+		send(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: media})
+		if back := Eval[string](p, `getComputedStyle(document.body).backgroundColor`); back != scheme.background {
+			p.t.Errorf("its background in the scheme %s is %s", scheme.name, back)
+		}
+		for _, text := range Eval[[]string](p, faintTexts) {
+			p.t.Errorf("in the scheme %s: %s", scheme.name, text)
+		}
 	}
 	Do(p, chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile))
-	if wide, width := Eval[float64](p, `document.documentElement.scrollWidth`),
-		Eval[float64](p, `document.documentElement.clientWidth`); wide > width {
-		p.t.Errorf("on a phone it is %v wide, and the screen %v", wide, width)
-	}
+	p.fits()
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if len(p.fetched) != 1 || p.fetched[0] != p.address {
@@ -131,3 +137,53 @@ func (p *Page) LooksRight() {
 		}
 	}
 }
+
+// fits checks that the page is not wider than the window.
+func (p *Page) fits() {
+	p.t.Helper()
+	if wide, width := Eval[float64](p, `document.documentElement.scrollWidth`),
+		Eval[float64](p, `document.documentElement.clientWidth`); wide > width {
+		p.t.Errorf("it is %v pixels wide, and the window %v", wide, width)
+	}
+}
+
+// faintTexts is a script that returns a line for each text that contrasts too little with its background: less than
+// 4.5, or 3 if the text is large, as WCAG 2.2 computes it (level AA). It opens all details first.
+const faintTexts = `(() => {
+	document.querySelectorAll("details").forEach(d => d.open = true);
+	const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+	const parse = colour => {
+		canvas.clearRect(0, 0, 1, 1);
+		canvas.fillStyle = colour;
+		canvas.fillRect(0, 0, 1, 1);
+		const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
+		return [r, g, b, a / 255];
+	};
+	const over = (top, below) => [0, 1, 2].map(i => top[i] * top[3] + below[i] * (1 - top[3])).concat(1);
+	const luminance = c => {
+		const [r, g, b] = c.slice(0, 3).map(v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+		return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+	};
+	const background = e => {
+		if (!e) return [255, 255, 255, 1];
+		return over(parse(getComputedStyle(e).backgroundColor), background(e.parentElement));
+	};
+	const opacity = e => e ? getComputedStyle(e).opacity * opacity(e.parentElement) : 1;
+	const found = new Map();
+	const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+	while (walker.nextNode()) {
+		const e = walker.currentNode.parentElement, style = getComputedStyle(e);
+		if (!walker.currentNode.data.trim() || style.visibility != "visible" || !e.getClientRects().length ||
+			e.closest("script, style, title")) continue;
+		const back = background(e), ink = parse(e instanceof SVGElement ? style.fill : style.color);
+		ink[3] *= opacity(e);
+		const [a, b] = [luminance(over(ink, back)), luminance(back)].sort((x, y) => y - x);
+		const ratio = (a + 0.05) / (b + 0.05), size = parseFloat(style.fontSize);
+		const large = size >= 24 || size >= 18.66 && style.fontWeight >= 700;
+		if (ratio < (large ? 3 : 4.5)) {
+			const name = e.tagName + "." + (e.getAttribute("class") || "");
+			found.set(name, name + " has a contrast of " + ratio.toFixed(2) + ": " + walker.currentNode.data.slice(0, 40));
+		}
+	}
+	return [...found.values()];
+})()`
