@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
+	"k8s.io/client-go/transport/spdy"
 	utilexec "k8s.io/client-go/util/exec"
 	"k8s.io/klog/v2"
 	"k8s.io/streaming/pkg/httpstream"
@@ -75,7 +76,7 @@ func (c *Cluster) Stream(ctx context.Context, pod Pod, container string, command
 }
 
 // executor returns an executor that uses WebSocket, or SPDY if the API server or a proxy does not
-// support WebSocket. It sets refused to the error of the WebSocket that SPDY replaces.
+// support WebSocket. It sets refused to the error of the WebSocket unless SPDY replaces it.
 func (c *Cluster) executor(request *rest.Request, refused **httpstream.UpgradeFailureError) (remotecommand.Executor,
 	error) {
 	config := rest.CopyConfig(c.config)
@@ -84,7 +85,12 @@ func (c *Cluster) executor(request *rest.Request, refused **httpstream.UpgradeFa
 	if err != nil {
 		return nil, err
 	}
-	second, err := remotecommand.NewSPDYExecutor(config, "POST", request.URL())
+	wrapper, upgrader, err := spdy.RoundTripperFor(config)
+	if err != nil {
+		return nil, err
+	}
+	second, err := remotecommand.NewSPDYExecutorForTransports(wrapper,
+		boundedUpgrader{upgrader, func() { *refused = nil }}, "POST", request.URL())
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"crypto/rand"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -17,8 +18,8 @@ import (
 )
 
 // spdyServer answers exec as API servers before WebSocket do: by SPDY alone. The command is an echo that
-// ends with its stdin.
-func spdyServer(t *testing.T) *Cluster {
+// ends with its stdin; status writes how it ended.
+func spdyServer(t *testing.T, status func(io.Writer)) *Cluster {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
@@ -51,8 +52,7 @@ func spdyServer(t *testing.T) *Cluster {
 		if _, err := io.Copy(by[corev1.StreamTypeStdout], by[corev1.StreamTypeStdin]); err != nil {
 			t.Error(err)
 		}
-		_, _ = io.WriteString(by[corev1.StreamTypeError], `{"status":"Failure","reason":"NonZeroExitCode",`+
-			`"details":{"causes":[{"reason":"ExitCode","message":"7"}]}}`)
+		status(by[corev1.StreamTypeError])
 		for _, s := range by {
 			_ = s.Close()
 		}
@@ -66,16 +66,44 @@ func spdyServer(t *testing.T) *Cluster {
 }
 
 func TestAStreamFallsBackToSPDY(t *testing.T) {
-	c := spdyServer(t)
+	c := spdyServer(t, func(w io.Writer) {
+		_, _ = io.WriteString(w, `{"status":"Failure","reason":"NonZeroExitCode",`+
+			`"details":{"causes":[{"reason":"ExitCode","message":"7"}]}}`)
+	})
 	sent := make([]byte, 3<<20)
 	_, _ = rand.Read(sent)
-	var got, errors bytes.Buffer
+	var got, stderr bytes.Buffer
 	code, err := c.Stream(t.Context(), Pod{Namespace: "a", Name: "b"}, "c", []string{"echo"},
-		ExecStreams{In: bytes.NewReader(sent), Out: &got, Err: &errors})
+		ExecStreams{In: bytes.NewReader(sent), Out: &got, Err: &stderr})
 	if err != nil || code != 7 {
 		t.Fatalf("exit code %d, %v", code, err)
 	}
 	if !bytes.Equal(got.Bytes(), sent) {
 		t.Errorf("%d bytes came back, not the %d that were sent", got.Len(), len(sent))
+	}
+}
+
+// The attacker is a node that reports the end of a command without end, to fill the memory of swdt.
+func TestAStatusWithoutEndIsBounded(t *testing.T) {
+	sent := 0
+	ended := make(chan struct{})
+	c := spdyServer(t, func(w io.Writer) {
+		defer close(ended)
+		for sent < 64*maxStatus {
+			n, err := w.Write(make([]byte, 64<<10))
+			sent += n
+			if err != nil {
+				return
+			}
+		}
+	})
+	_, err := c.Stream(t.Context(), Pod{Namespace: "a", Name: "b"}, "c", []string{"echo"},
+		ExecStreams{In: bytes.NewReader(nil), Out: io.Discard, Err: io.Discard})
+	if !errors.Is(err, errLongStatus) {
+		t.Errorf("%.1000v", err)
+	}
+	<-ended
+	if sent == 64*maxStatus {
+		t.Errorf("all %d bytes were read", sent)
 	}
 }

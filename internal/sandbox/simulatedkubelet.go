@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/swdt-dev/swdt/internal/node/viapod"
+	"github.com/swdt-dev/swdt/internal/node/viapod/receiver"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/sandbox/apiserver"
@@ -105,7 +105,7 @@ func (k simulatedKubelet) Exec(ctx context.Context, _ string, command []string, 
 
 func (k simulatedKubelet) run(ctx context.Context, p *simulated.Process, command []string, stdin io.Reader, stdout,
 	stderr io.Writer) (int, error) {
-	if path, size, ok := viapod.Received(command); ok {
+	if path, size, ok := receiver.Received(command); ok {
 		return receive(p, path, size, stdin, stdout, stderr), nil
 	}
 	return p.Platform.Processes.Run(ctx, platform.Command{Path: command[0], Args: command[1:], Stdin: stdin,
@@ -121,7 +121,7 @@ func receive(p *simulated.Process, path string, size int64, stdin io.Reader, std
 		fmt.Fprintf(stderr, "%v\r\n", err)
 		return 1
 	case received < size:
-		return viapod.EndedEarly
+		return receiver.EndedEarly
 	}
 	fmt.Fprintf(stdout, "%s\r\n", strings.ToUpper(sum))
 	return 0

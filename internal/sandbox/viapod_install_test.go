@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/swdt-dev/swdt/internal/node"
-	"github.com/swdt-dev/swdt/internal/node/viapod"
+	"github.com/swdt-dev/swdt/internal/node/viapod/receiver"
 	"github.com/swdt-dev/swdt/internal/sandbox"
 	"github.com/swdt-dev/swdt/internal/sandbox/apiserver"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -24,7 +24,7 @@ type cuttingKubelet struct {
 
 func (k *cuttingKubelet) Exec(ctx context.Context, name string, command []string, stdin io.Reader, stdout,
 	stderr io.Writer) (int, error) {
-	if _, _, ok := viapod.Received(command); !ok {
+	if _, _, ok := receiver.Received(command); !ok {
 		return k.Kubelets.Exec(ctx, name, command, stdin, stdout, stderr)
 	}
 	k.mu.Lock()

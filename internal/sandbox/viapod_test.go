@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -235,9 +236,17 @@ func TestARestartOfTheAPIServerCutsTheStreamAndNotThePod(t *testing.T) {
 }
 
 // An API server that has restarted forbids everything until it has read its roles. A reconnection that it refuses may
-// succeed later, unless the API server is ready.
+// succeed later, unless the API server was ready before it refused.
 func TestAnAPIServerThatStartsForbidsNothingForGood(t *testing.T) {
-	for name, ready := range map[string]bool{"it starts": false, "it is ready": true} {
+	for name, test := range map[string]struct {
+		ready    bool // answers /readyz
+		refusals int32
+		want     func(err error) bool
+	}{
+		"it starts": {false, 2, func(err error) bool { return err != nil && !node.IsHopeless(err) }},
+		"it becomes ready between its refusal and the question": {true, 1, func(err error) bool { return err == nil }},
+		"it is ready": {true, 2, node.IsHopeless},
+	} {
 		t.Run(name, func(t *testing.T) {
 			w := newThrough(t)
 			n := w.connect()
@@ -247,16 +256,17 @@ func TestAnAPIServerThatStartsForbidsNothingForGood(t *testing.T) {
 			case <-t.Context().Done():
 			}
 			w.cluster.SetDown(false)
+			var refused atomic.Int32
 			w.cluster.OnRequest(func(r apiserver.Request) apiserver.Verdict {
 				switch {
-				case r.Path == "/readyz" && !ready:
+				case r.Path == "/readyz" && !test.ready:
 					return apiserver.Verdict{Status: 500}
-				case r.Resource == "pods":
+				case r.Resource == "pods" && refused.Add(1) <= test.refusals:
 					return apiserver.Forbid()
 				}
 				return apiserver.Verdict{}
 			})
-			if err := n.Reconnect(t.Context()); err == nil || node.IsHopeless(err) != ready {
+			if err := n.Reconnect(t.Context()); !test.want(err) {
 				t.Errorf("reconnect: %v", err)
 			}
 			w.cluster.OnRequest(nil)
@@ -324,14 +334,21 @@ func TestAHostileNodeBehindTheCluster(t *testing.T) {
 		"a runtime that cannot start programs": {func([]string, io.Reader, io.Writer, io.Writer) (int, error) {
 			return 0, errors.New("hcs: the system cannot find the file specified")
 		}, "hcs: the system cannot find the file specified"},
-		"a flood": {func(_ []string, _ io.Reader, stdout, _ io.Writer) (int, error) {
-			for range 64 { // 64 MiB
+		"output without end": {func(_ []string, _ io.Reader, stdout, _ io.Writer) (int, error) {
+			for {
 				if _, err := stdout.Write(make([]byte, 1<<20)); err != nil {
 					return 1, err
 				}
 			}
-			return 0, nil
-		}, "it is not what was sent"},
+		}, "the program in the pod prints more than 16 MiB"},
+		"errors without end": {func(_ []string, _ io.Reader, stdout, stderr io.Writer) (int, error) {
+			for range 64 { // 64 MiB
+				if _, err := stderr.Write(make([]byte, 1<<20)); err != nil {
+					return 1, err
+				}
+			}
+			return 1, nil
+		}, "PowerShell in the pod ended with exit code 1: "},
 		"a stream that breaks each time": {func(_ []string, stdin io.Reader, _, _ io.Writer) (int, error) {
 			_, _ = io.Copy(io.Discard, io.LimitReader(stdin, 1000))
 			return 0, apiserver.ErrCut

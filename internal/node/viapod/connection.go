@@ -2,6 +2,7 @@ package viapod
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 const (
 	stderrKept = 64 << 10
 	outputKept = 1 << 20
+	maxOutput  = 16 << 20
 	// closeLimit bounds the wait for the streams to end when the connection is closed.
 	closeLimit = 3 * time.Second
 )
@@ -106,25 +108,34 @@ func (c *connection) Run(ctx context.Context, program string, args ...string) (c
 	return finish(ctx, p)
 }
 
-// finish reads a program's output until the program ends.
+// finish reads a program's output until the program ends. A program that prints more than maxOutput is ended: the
+// programs that swdt runs here print a few lines.
 func finish(ctx context.Context, p carrier.Process) (carrier.Output, error) {
 	stdout := &tail{limit: outputKept}
 	copied := make(chan struct{})
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	go func() {
-		_, _ = io.Copy(stdout, p.Output()) // ExitCode returns the error
-		close(copied)
+		defer close(copied)
+		n, _ := io.Copy(stdout, io.LimitReader(p.Output(), maxOutput)) // ExitCode returns the error
+		if n == maxOutput {
+			cancel(errTooMuch)
+			p.Close()
+		}
 	}()
 	code, err := p.ExitCode(ctx)
 	if err != nil {
-		return carrier.Output{}, err
+		return carrier.Output{}, cmp.Or(context.Cause(ctx), err)
 	}
 	select {
 	case <-copied:
 	case <-ctx.Done():
-		return carrier.Output{}, ctx.Err()
+		return carrier.Output{}, context.Cause(ctx)
 	}
 	return carrier.Output{Stdout: stdout.String(), Stderr: p.Stderr(), ExitCode: code}, nil
 }
+
+var errTooMuch = fmt.Errorf("the program in the pod prints more than %d MiB", maxOutput>>20)
 
 // process is a program in the pod.
 type process struct {

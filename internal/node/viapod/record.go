@@ -207,7 +207,7 @@ func (w *Way) tidy(ctx context.Context) {
 		}
 		r.forget()
 		if running {
-			w.o.Reporter.Info("removed pod %s/%s, which a swdt that was killed has left", r.Namespace, r.Pod)
+			w.o.Reporter.Info("removed pod %s/%s, which an earlier swdt has left", r.Namespace, r.Pod)
 		}
 	}
 	w.removeEnded(ctx)

@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
 	"github.com/swdt-dev/swdt/internal/node/carrier"
 	"github.com/swdt-dev/swdt/internal/node/powershell"
+	"github.com/swdt-dev/swdt/internal/node/viapod/receiver"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/wait"
 )
@@ -89,7 +88,7 @@ func (s *stage) put(ctx context.Context, agent agentbin.Agent, r ui.Reporter) (p
 		return "", fmt.Errorf("%s: %w", attempt, err)
 	}
 	defer from.Close()
-	p, err := s.c.Start(ctx, powershell.Program, powershell.ShortArgs(receiver(path, agent.Size))...)
+	p, err := s.c.Start(ctx, powershell.Program, powershell.ShortArgs(receiver.Script(path, agent.Size))...)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", attempt, err)
 	}
@@ -106,7 +105,7 @@ func (s *stage) put(ctx context.Context, agent agentbin.Agent, r ui.Reporter) (p
 		return "", ctx.Err()
 	case err != nil:
 		return "", &brokenError{err}
-	case out.ExitCode == EndedEarly:
+	case out.ExitCode == receiver.EndedEarly:
 		return "", &brokenError{errors.New("the node has received a part of it")}
 	case out.ExitCode != 0:
 		return "", fmt.Errorf("%s: PowerShell in the pod ended with exit code %d: %s", attempt, out.ExitCode,
@@ -125,57 +124,6 @@ func checkHash(output, hash string) error {
 			"try again", shortened(output), hash)
 	}
 	return nil
-}
-
-// receiver returns the script that receives a file of this size. Its variables are set without the
-// prologue of other scripts, since the script travels in the URL of a request, which proxies limit.
-//
-// The hash is of a class that Windows also allows in its FIPS mode.
-func receiver(path string, size int64) string {
-	return fmt.Sprintf(receiverHead, path, size) + receiverText
-}
-
-// EndedEarly is the exit code of the receiver if its stdin ended before the agent's end.
-const EndedEarly = 86
-
-const (
-	receiverHead = "$path = '%s'; $left = %d\n"
-	receiverText = `$ErrorActionPreference = 'Stop'
-trap { [Console]::Error.WriteLine("$_"); exit 1 }
-Get-ChildItem -LiteralPath (Split-Path $path) -Filter 'swdt-agent-*.exe' | Where-Object {
-  $_.LastWriteTimeUtc -lt [DateTime]::UtcNow.AddDays(-1) } | Remove-Item -Force -ErrorAction SilentlyContinue
-$in = [Console]::OpenStandardInput()
-$file = New-Object IO.FileStream $path, 'CreateNew', 'ReadWrite', 'None'
-$buffer = New-Object byte[] 1048576
-while ($left -gt 0) {
-  $n = $in.Read($buffer, 0, [Math]::Min($buffer.Length, $left))
-  if ($n -le 0) { $file.Dispose(); exit 86 }
-  $file.Write($buffer, 0, $n); $left -= $n
-}
-$file.Flush($true); $file.Position = 0
-$hash = New-Object Security.Cryptography.SHA256CryptoServiceProvider
-[Console]::WriteLine([BitConverter]::ToString($hash.ComputeHash($file)).Replace('-', ''))
-$file.Dispose(); exit 0
-`
-)
-
-// Received returns the path and the size of the file that a command receives, if the command is the
-// receiver of this package. Stand-ins for a node use it in place of PowerShell.
-func Received(command []string) (path string, size int64, ok bool) {
-	if len(command) < 2 || command[0] != powershell.Program {
-		return "", 0, false
-	}
-	script, err := powershell.Decode(command[len(command)-1])
-	head, hasText := strings.CutSuffix(script, receiverText)
-	if err != nil || !hasText {
-		return "", 0, false
-	}
-	found := regexp.MustCompile(`^\$path = '([^']+)'; \$left = (\d+)\n$`).FindStringSubmatch(head)
-	if found == nil {
-		return "", 0, false
-	}
-	size, err = strconv.ParseInt(found[2], 10, 64)
-	return found[1], size, err == nil
 }
 
 // Vanished implements carrier.Stage.

@@ -99,9 +99,9 @@ func (w *Way) Connect(ctx context.Context) (carrier.Connection, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.own != nil {
-		running, err := w.runs(ctx, w.own)
+		running, err := w.stillRuns(ctx)
 		if err != nil {
-			return nil, w.unlessStarting(ctx, err)
+			return nil, err
 		}
 		if running {
 			return newConnection(w, w.own), nil
@@ -120,17 +120,18 @@ func (w *Way) Connect(ctx context.Context) (carrier.Connection, error) {
 	return newConnection(w, w.own), nil
 }
 
-// unlessStarting converts a refusal to a *StartingError if the API server is not ready: until it has read its roles
-// it forbids everything. Only those who were let in before need that.
-func (w *Way) unlessStarting(ctx context.Context, err error) error {
+// stillRuns is runs for the pod of this way. Until an API server has read its roles it forbids everything, so a
+// refusal counts only if the API server was ready before the request. Only those who were let in before need that.
+func (w *Way) stillRuns(ctx context.Context) (bool, error) {
+	running, err := w.runs(ctx, w.own)
 	var denied *DeniedError
 	if !errors.As(err, &denied) {
-		return err
+		return running, err
 	}
-	if w.c.Clientset().Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil {
-		return err
+	if w.c.Clientset().Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() != nil {
+		return false, &StartingError{err}
 	}
-	return &StartingError{err}
+	return w.runs(ctx, w.own) // the API server may have become ready after the refusal
 }
 
 // prepare checks the node and the namespace, once, and removes the pods that a killed swdt has left.
