@@ -3,11 +3,13 @@ package cli
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/rollout/manage"
+	"github.com/swdt-dev/swdt/internal/ui/livetable"
 )
 
 func (a *app) fleetStatusCommand() *cobra.Command {
@@ -39,6 +41,51 @@ is 5 if a node of these rollouts has failed.`,
 	}
 	o.addFlags(cmd)
 	return cmd
+}
+
+func (a *app) fleetWatchCommand() *cobra.Command {
+	o := &clusterOptions{}
+	cmd := &cobra.Command{
+		Use: "watch [NAME...]", Short: "Show rollouts live, until they end",
+		SuggestFor: []string{"follow", "wait", "top"},
+		Long: `Shows the progress of rollouts until all of them have ended: Complete, Stopped,
+Aborted or RolledBack, with no node on its way. On a terminal it is a table that is
+redrawn, with the nodes that failed or are on their way; otherwise a line for each
+change. -o json prints a line for each change, with the rollouts and nodes that
+have changed. If the connection to the API server is lost, it connects again.
+
+Ctrl-C and --timeout end the watch, not the rollout. The exit code is 5 if a node
+of these rollouts has failed.`,
+		Example: examples("fleet watch", "", "fleet watch kubelet --timeout 2h", "in a pipeline",
+			"fleet watch kubelet -o json", "a line for each change"),
+		RunE: func(cmd *cobra.Command, names []string) error { return a.runFleetWatch(cmd.Context(), o, names) },
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (a *app) runFleetWatch(ctx context.Context, o *clusterOptions, names []string) error {
+	live := &manage.Live{Page: a.page(), Now: time.Now}
+	switch {
+	case !a.inText():
+		records := a.records(a.streams.Out)
+		live.Record = func(r manage.Report) error { return records.write(r) }
+	case a.canDraw(a.streams.Out):
+		live.Screen = livetable.NewScreen(a.streams.Out)
+	}
+	ctx, cancel := a.global.bounded(ctx)
+	defer cancel()
+	story := a.newStory()
+	defer story.End()
+	reporter := story.Node("")
+	last, err := onFleet(ctx, o, func(ctx context.Context, c *cluster.Cluster) (manage.Report, error) {
+		return manage.Watch(ctx, c, manage.WatchOptions{Names: names, See: live.See,
+			Lost: func(err error) { reporter.Warn("the connection to %s is lost: %v; connecting again", c.Server(), err) }})
+	})
+	if err == nil && last.Failed() {
+		return &exitError{code: exitFinding}
+	}
+	return err
 }
 
 // fleetOrderCommand returns the command that gives an order to a rollout.

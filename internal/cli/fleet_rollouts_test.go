@@ -34,6 +34,7 @@ const statesJSON = `{"apiVersion":"fleet.swdt.dev/v1alpha1","kind":"NodeStateLis
 type rolloutServer struct {
 	failed  int
 	refuses string // the method that it refuses
+	unwatch bool   // refuses watches
 	patches []string
 }
 
@@ -43,6 +44,8 @@ func (s *rolloutServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == s.refuses:
 		w.WriteHeader(http.StatusForbidden)
 		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
+	case r.URL.Query().Get("watch") != "":
+		s.watch(w, r)
 	case r.Method == http.MethodPatch:
 		var body bytes.Buffer
 		_, _ = body.ReadFrom(r.Body) // a test that needs the body fails without it
@@ -56,11 +59,31 @@ func (s *rolloutServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// watch answers a watch: its node has ended since the list.
+func (s *rolloutServer) watch(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case s.unwatch:
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
+		return
+	case r.URL.Query().Get("sendInitialEvents") != "": // as an older API server, which the client lists then
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
+		return
+	case strings.HasSuffix(r.URL.Path, "/noderollouts"):
+		ended := strings.ReplaceAll(fmt.Sprintf(rolloutJSON, 1, false, s.failed), `"working":1`, `"working":0`)
+		fmt.Fprintf(w, `{"type":"MODIFIED","object":%s}`+"\n", ended)
+	}
+	_ = http.NewResponseController(w).Flush() // the client sees a broken stream if it fails
+	<-r.Context().Done()
+}
+
 // run runs swdt fleet with this API server.
 func (s *rolloutServer) run(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	server := httptest.NewServer(s)
 	defer server.Close()
+	defer server.CloseClientConnections()
 	config := filepath.Join(t.TempDir(), "config")
 	text := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: %q}}]\n"+
 		"contexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\ncurrent-context: c\n",
@@ -82,7 +105,11 @@ func rolloutsFit(command string) func(*testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, err := documentsThatFit(schema, stdout); err != nil || n != 1 {
+		want := 1
+		if command == "watch" {
+			want = 2 // at first, and when the node has ended
+		}
+		if n, err := documentsThatFit(schema, stdout); err != nil || n != want {
 			t.Errorf("%d documents: %v:\n%s%s", n, err, stdout, stderr)
 		}
 	}
@@ -103,6 +130,29 @@ func TestFleetStatusNamesTheFailedNodes(t *testing.T) {
 		t.Errorf("the output has the node of another rollout:\n%s", stdout)
 	}
 	code, _, stderr = (&rolloutServer{}).run(t, "status", "kubelt")
+	if code != 1 || !strings.Contains(stderr, "there is no rollout kubelt") {
+		t.Errorf("an unknown name: exit code %d: %s", code, stderr)
+	}
+}
+
+func TestFleetWatchEndsWithTheRollout(t *testing.T) {
+	for failed, want := range map[int]int{0: 0, 1: 5} {
+		code, stdout, stderr := (&rolloutServer{failed: failed}).run(t, "watch")
+		if code != want {
+			t.Errorf("%d failed nodes: exit code %d, want %d: %s", failed, code, want, stderr)
+		}
+		for _, text := range []string{"kubelet w1 failed: kubelet exited with 1\n", "kubelet w0 working\n",
+			"2 of 5 nodes updated, 1 working", "1 of 5 nodes failed\n"} {
+			if !strings.Contains(stdout, text) {
+				t.Errorf("%d failed nodes: the output lacks %q:\n%s", failed, text, stdout)
+			}
+		}
+	}
+	code, _, stderr := (&rolloutServer{unwatch: true}).run(t, "watch", "--timeout", "1m")
+	if code != 3 || !strings.Contains(stderr, "watch node") {
+		t.Errorf("a refused watch: exit code %d: %s", code, stderr)
+	}
+	code, _, stderr = (&rolloutServer{}).run(t, "watch", "kubelt")
 	if code != 1 || !strings.Contains(stderr, "there is no rollout kubelt") {
 		t.Errorf("an unknown name: exit code %d: %s", code, stderr)
 	}

@@ -188,7 +188,7 @@ func notShown() map[string]string {
 		"cluster create", "cluster delete", "cluster status", "cluster check",
 		"network install", "network status", "network remove", "e2e", "e2e list", "e2e compare",
 		"readiness run", "netpol run", "fleet publish",
-		"fleet install", "fleet uninstall", "fleet status", "fleet pause", "fleet resume", "fleet abort",
+		"fleet install", "fleet uninstall", "fleet status", "fleet watch", "fleet pause", "fleet resume", "fleet abort",
 		"fleet rollback",
 		"vm check", "vm create", "vm delete", "vm start", "vm stop", "vm restart", "vm list", "vm status",
 		"vm snapshot save", "vm snapshot restore", "vm snapshot list", "vm snapshot remove",

@@ -175,6 +175,7 @@ func outputs() map[string]output {
 		"fleet install":   {formats: []string{result.Text, result.YAML}},
 		"fleet uninstall": {document: installation.Report{}},
 		"fleet status":    {document: manage.Report{}},
+		"fleet watch":     {document: manage.Report{}, records: true},
 		"fleet pause":     {document: manage.Report{}},
 		"fleet resume":    {document: manage.Report{}},
 		"fleet abort":     {document: manage.Report{}},

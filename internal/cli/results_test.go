@@ -79,7 +79,7 @@ func comparedElsewhere() map[string]func(*testing.T) {
 		"vm-image-inspect.json": inspectPrintsItsSchema, // it needs an ISO
 		"netpol-run.json":       netpolRunFitsItsSchema, // it needs pods that run; a script has its failure
 		// a cluster in memory has no rollouts
-		"fleet-status.json": rolloutsFit("status"), "fleet-pause.json": rolloutsFit("pause"),
+		"fleet-status.json": rolloutsFit("status"), "fleet-watch.json": rolloutsFit("watch"), "fleet-pause.json": rolloutsFit("pause"),
 		"fleet-resume.json": rolloutsFit("resume"), "fleet-abort.json": rolloutsFit("abort"),
 		"fleet-rollback.json": rolloutsFit("rollback"),
 		// these need a network of their own

@@ -27,31 +27,34 @@ func share(value *intstr.IntOrString, nodes, def int) int {
 	return max(nodes*percent/100, 1)
 }
 
-// canary returns how many nodes may have the content or be on their way to it, failed nodes not
-// counted, and how long the present step still pauses.
-func (d *decider) canary() (most int, pause time.Duration) {
-	updated := d.updatedAt()
-	for _, step := range d.in.Spec.Canary {
-		target := min(share(&step.Nodes, len(d.in.Nodes), 1), len(d.in.Nodes))
+// Step returns the index of the present canary step, how many nodes may have the content or be on their
+// way to it in this step, failed nodes not counted, and how long the step still pauses. After the last
+// step, the index is the number of steps. updated are the times at which the updated nodes succeeded.
+func Step(canary []fleetv1.CanaryStep, nodes int, updated []time.Time, now time.Time) (i, most int,
+	pause time.Duration) {
+	updated = slices.SortedFunc(slices.Values(updated), time.Time.Compare)
+	for i, step := range canary {
+		target := min(share(&step.Nodes, nodes, 1), nodes)
 		if len(updated) < target {
-			return target, 0
+			return i, target, 0
 		}
-		left := durationOf(step.Pause, 0) - d.in.Now.Sub(updated[target-1])
-		if left > 0 {
-			return target, left
+		if target == 0 {
+			continue
+		}
+		if left := durationOf(step.Pause, 0) - now.Sub(updated[target-1]); left > 0 {
+			return i, target, left
 		}
 	}
-	return len(d.in.Nodes), 0
+	return len(canary), nodes, 0
 }
 
-// updatedAt returns the times of the success of all updated nodes, in order.
+// updatedAt returns the times of the success of all updated nodes.
 func (d *decider) updatedAt() (all []time.Time) {
 	for _, n := range d.in.Nodes {
 		if d.stage(n) == stageUpdated {
 			all = append(all, n.State.Spec.Since.Time)
 		}
 	}
-	slices.SortFunc(all, time.Time.Compare)
 	return all
 }
 

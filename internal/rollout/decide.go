@@ -110,7 +110,7 @@ func (d *decider) room() int {
 	if !open {
 		return d.wait("the window is closed")
 	}
-	most, pause := d.canary()
+	_, most, pause := Step(spec.Canary, len(d.in.Nodes), d.updatedAt(), d.in.Now)
 	if pause > 0 {
 		d.again(pause)
 		return d.wait("the canary step pauses")

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
@@ -266,6 +267,46 @@ func TestABadBuildStopsAtTheFailureLimit(t *testing.T) {
 			if s := m.decide().Status; s.State != rollout.StateStopped || int(s.Failed) != limit || s.Working != 0 {
 				t.Errorf("fate %d, limit %d: the status is %+v", bad, limit, s)
 			}
+		}
+	}
+}
+
+// A selector that chooses no node yet decides nothing, also with canary steps.
+func TestNoNodeIsChosen(t *testing.T) {
+	m := newModel(fleetv1.NodeRolloutSpec{Canary: []fleetv1.CanaryStep{{Nodes: intstr.FromInt32(1), Pause: "10m"}}})
+	d := m.decide()
+	if len(d.Actions) > 0 || d.Status.State != rollout.StateComplete {
+		t.Errorf("the decision is %+v", d)
+	}
+}
+
+func TestStep(t *testing.T) {
+	canary := []fleetv1.CanaryStep{{Nodes: intstr.FromInt32(1), Pause: "10m"}, {Nodes: intstr.FromString("50%")}}
+	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	ago := func(minutes ...int) (all []time.Time) {
+		for _, m := range minutes {
+			all = append(all, now.Add(-time.Duration(m)*time.Minute))
+		}
+		return all
+	}
+	type result struct {
+		Step, Most int
+		Pause      time.Duration
+	}
+	for name, test := range map[string]struct {
+		updated []time.Time
+		want    result
+	}{
+		"first":       {nil, result{0, 1, 0}},
+		"pause":       {ago(3), result{0, 1, 7 * time.Minute}},
+		"second":      {ago(10), result{1, 3, 0}},
+		"any order":   {ago(1, 12), result{1, 3, 0}},
+		"after these": {ago(1, 12, 2), result{2, 7, 0}},
+	} {
+		var got result
+		got.Step, got.Most, got.Pause = rollout.Step(canary, 7, test.updated, now)
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }

@@ -2,6 +2,7 @@
 // them and take them back.
 //
 //   - manage.go: the rollouts and the changes to them; report.go: the rollouts for people and for programs
+//   - watch.go: the rollouts, each time they change; live.go: these reports on a terminal, in a log, as records
 package manage
 
 import (
@@ -114,20 +115,26 @@ func Look(ctx context.Context, c *cluster.Cluster, names ...string) (Report, err
 	if err != nil {
 		return report, err
 	}
+	err = report.fill(rollouts, states, names)
+	return report, err
+}
+
+// fill adds the rollouts with these names, or all rollouts, to the report.
+func (r *Report) fill(rollouts []fleetv1.NodeRollout, states []fleetv1.NodeState, names []string) error {
 	slices.SortFunc(rollouts, func(a, b fleetv1.NodeRollout) int { return cmp.Compare(a.Name, b.Name) })
 	var have []string
-	for _, r := range rollouts {
-		have = append(have, r.Name)
-		if len(names) == 0 || slices.Contains(names, r.Name) {
-			report.Rollouts = append(report.Rollouts, newRollout(r, states))
+	for _, one := range rollouts {
+		have = append(have, one.Name)
+		if len(names) == 0 || slices.Contains(names, one.Name) {
+			r.Rollouts = append(r.Rollouts, newRollout(one, states))
 		}
 	}
 	for _, name := range names {
 		if !slices.Contains(have, name) {
-			return report, &NoRolloutError{name, have}
+			return &NoRolloutError{name, have}
 		}
 	}
-	return report, nil
+	return nil
 }
 
 // list reads all objects of a kind, in pages.

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/rollout"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -23,9 +25,11 @@ type Rollout struct {
 	Message string `json:"message"` // explains the state; usually empty
 	Paused  bool   `json:"paused"`  // spec.paused
 	// Seen is false while the controller has not seen the present spec.
-	Seen       bool   `json:"seen"`
-	Changed    bool   `json:"changed"` // whether this command has changed the rollout
-	Hash       string `json:"hash"`    // of the content
+	Seen    bool   `json:"seen"`
+	Changed bool   `json:"changed"` // whether this command has changed the rollout
+	Hash    string `json:"hash"`    // of the content
+	// Step is the present canary step, such as "canary 1 of 2"; "" without canary steps, or after them.
+	Step       string `json:"step"`
 	Nodes      int32  `json:"nodes"`
 	Updated    int32  `json:"updated"`
 	Working    int32  `json:"working"`
@@ -42,27 +46,39 @@ type Rollout struct {
 
 // Node is a node that a rollout has touched.
 type Node struct {
-	Name    string `json:"name"`
-	Action  string `json:"action"`  // Apply or RollBack
-	Verdict string `json:"verdict"` // Updated, Failed or RolledBack; "" before the end
-	Phase   string `json:"phase"`   // Working, Done, RolledBack or Failed, as the node reports; "" before it reports
-	Journal string `json:"journal"` // the ID of the last transaction on the node; "" if there is none
-	Reason  string `json:"reason"`  // explains a failure; usually empty
+	Name   string `json:"name"`
+	Hash   string `json:"hash"`   // of the content that the node's order has
+	Action string `json:"action"` // Apply or RollBack
+	// Released reports that the node may begin: its pods have left, if they have to.
+	Released bool   `json:"released"`
+	Verdict  string `json:"verdict"` // Updated, Failed or RolledBack; "" before the end
+	Phase    string `json:"phase"`   // Working, Done, RolledBack or Failed, as the node reports; "" before it reports
+	Journal  string `json:"journal"` // the ID of the last transaction on the node; "" if there is none
+	Reason   string `json:"reason"`  // explains a failure; usually empty
 }
 
 func newRollout(r fleetv1.NodeRollout, states []fleetv1.NodeState) Rollout {
 	result := Rollout{Name: r.Name, Touched: []Node{}}
 	result.set(r)
+	var updated []time.Time
 	for _, s := range states {
 		if s.Spec.Rollout != r.Name {
 			continue
 		}
-		n := Node{Name: s.Name, Action: string(s.Spec.Action), Verdict: string(s.Spec.Verdict), Reason: s.Spec.Reason}
+		n := Node{Name: s.Name, Hash: s.Spec.Hash, Action: string(s.Spec.Action), Released: s.Spec.Released,
+			Verdict: string(s.Spec.Verdict), Reason: s.Spec.Reason}
+		if s.Spec.Hash == result.Hash && s.Spec.Verdict == fleetv1.VerdictUpdated {
+			updated = append(updated, s.Spec.Since.Time)
+		}
 		if s.Status.Hash == s.Spec.Hash && s.Status.Action == s.Spec.Action {
 			n.Phase, n.Journal = string(s.Status.Phase), s.Status.Journal
 			n.Reason = cmp.Or(n.Reason, s.Status.Message)
 		}
 		result.Touched = append(result.Touched, n)
+	}
+	step, _, _ := rollout.Step(r.Spec.Canary, int(r.Status.Nodes), updated, time.Now())
+	if step < len(r.Spec.Canary) {
+		result.Step = fmt.Sprintf("canary %d of %d", step+1, len(r.Spec.Canary))
 	}
 	slices.SortFunc(result.Touched, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	return result
@@ -118,6 +134,7 @@ func (r Report) writeNodes(p *ui.Page) error {
 	for _, one := range r.Rollouts {
 		for _, n := range one.Touched {
 			switch {
+			case n.Hash != one.Hash && n.Verdict != "": // the end of an earlier content
 			case n.Verdict == string(fleetv1.VerdictFailed):
 				rows = append(rows, []string{n.Name, one.Name, ui.Bad("failed"), n.Reason})
 			case n.Verdict == "":

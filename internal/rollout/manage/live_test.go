@@ -1,0 +1,138 @@
+package manage_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swdt-dev/swdt/internal/rollout/manage"
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/livetable"
+)
+
+const hash = "0123456789abcdef"
+
+// progress returns three reports of one rollout: two nodes work, one of them fails, the other is updated.
+func progress() (all []manage.Report) {
+	report := func(r manage.Rollout, nodes ...manage.Node) {
+		r.Name, r.Hash, r.Nodes, r.Seen, r.Touched = "kubelet", hash, 10, true, nodes
+		all = append(all, manage.Report{Cluster: "https://c", Rollouts: []manage.Rollout{r}})
+	}
+	old := manage.Node{Name: "w9", Hash: "another", Verdict: "Failed", Reason: "an earlier content"}
+	report(manage.Rollout{State: "Rolling", Working: 2, Step: "canary 1 of 2"}, old,
+		manage.Node{Name: "w0", Hash: hash}, manage.Node{Name: "w1", Hash: hash, Released: true, Phase: "Working"})
+	report(manage.Rollout{State: "Rolling", Working: 1, Updated: 1, Step: "canary 1 of 2"}, old,
+		manage.Node{Name: "w0", Hash: hash, Released: true}, manage.Node{Name: "w1", Hash: hash, Verdict: "Updated"})
+	report(manage.Rollout{State: "Stopped", Failed: 1, Updated: 1, Message: "1 of 10 nodes failed"}, old,
+		manage.Node{Name: "w0", Hash: hash, Verdict: "Failed", Reason: "kubelet exited with 1"},
+		manage.Node{Name: "w1", Hash: hash, Verdict: "Updated"})
+	return all
+}
+
+func at() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+
+func TestLiveWritesALineForEachChange(t *testing.T) {
+	var out bytes.Buffer
+	live := &manage.Live{Page: ui.NewPage(&out, false), Now: at}
+	for _, r := range progress() {
+		for range 2 { // the second time nothing has changed
+			if err := live.See(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	want := `03:04:05 kubelet w0 claimed
+03:04:05 kubelet w1 working
+03:04:05 kubelet Rolling, 0 of 10 nodes updated, 2 working, canary 1 of 2
+03:04:05 kubelet w0 released
+03:04:05 kubelet w1 updated
+03:04:05 kubelet Rolling, 1 of 10 nodes updated, 1 working, canary 1 of 2
+03:04:05 kubelet w0 failed: kubelet exited with 1
+03:04:05 kubelet Stopped, 1 of 10 nodes updated, 1 failed: 1 of 10 nodes failed
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("the lines (-want +got):\n%s", diff)
+	}
+}
+
+func TestLiveRecordsHaveOnlyChanges(t *testing.T) {
+	var got [][]string
+	live := &manage.Live{Now: at, Record: func(r manage.Report) error {
+		var names []string
+		for _, one := range r.Rollouts {
+			for _, n := range one.Touched {
+				names = append(names, n.Name)
+			}
+		}
+		got = append(got, names)
+		return nil
+	}}
+	all := progress()
+	all[2].Rollouts[0].Touched[2].Reason = "" // as before
+	for _, r := range append(all, all[2]) {
+		if err := live.See(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([][]string{{"w9", "w0", "w1"}, {"w0", "w1"}, {"w0"}}, got); diff != "" {
+		t.Errorf("the nodes of the records (-want +got):\n%s", diff)
+	}
+}
+
+func TestLiveTableShowsFailuresFirst(t *testing.T) {
+	var out bytes.Buffer
+	live := &manage.Live{Page: ui.NewPage(&out, false), Screen: livetable.NewScreen(&out), Now: at}
+	r := progress()[2]
+	r.Rollouts[0].Working = 1
+	r.Rollouts[0].Touched = append([]manage.Node{{Name: "v0", Hash: hash, Phase: "Done", Released: true}},
+		r.Rollouts[0].Touched...)
+	if err := live.See(r); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.NewReplacer("\r", "", "\x1b[K", "", "\x1b[2m", "", "\x1b[0m", "", "\x1b[J", "").Replace(out.String())
+	var got []string
+	for line := range strings.Lines(text) {
+		got = append(got, strings.Join(strings.Fields(line), " "))
+	}
+	want := []string{
+		"ROLLOUT PROGRESS UPDATED WORKING FAILED STEP STATE",
+		"kubelet ##++!!.............. 1/10 1 1 - Stopped",
+		"kubelet: 1 of 10 nodes failed",
+		"",
+		"NODE ROLLOUT PHASE REASON",
+		"w0 kubelet failed kubelet exited with 1",
+		"v0 kubelet checking",
+		"03:04:05 Ctrl-C ends the watch; the rollout goes on",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the table (-want +got):\n%s", diff)
+	}
+}
+
+func TestEnded(t *testing.T) {
+	rollout := func(state string, working int32, seen bool) manage.Rollout {
+		return manage.Rollout{State: state, Working: working, Seen: seen}
+	}
+	for name, test := range map[string]struct {
+		rollouts []manage.Rollout
+		want     bool
+	}{
+		"none":             {nil, true},
+		"complete":         {[]manage.Rollout{rollout("Complete", 0, true)}, true},
+		"stopped":          {[]manage.Rollout{rollout("Stopped", 0, true)}, true},
+		"stopped, working": {[]manage.Rollout{rollout("Stopped", 1, true)}, false},
+		"an older spec":    {[]manage.Rollout{rollout("Complete", 0, false)}, false},
+		"paused":           {[]manage.Rollout{rollout("Paused", 0, true)}, false},
+		"waiting":          {[]manage.Rollout{rollout("Waiting", 0, true)}, false},
+		"not seen at all":  {[]manage.Rollout{rollout("", 0, false)}, false},
+		"one of two":       {[]manage.Rollout{rollout("Aborted", 0, true), rollout("Rolling", 0, true)}, false},
+		"both of two":      {[]manage.Rollout{rollout("Aborted", 0, true), rollout("RolledBack", 0, true)}, true},
+	} {
+		if got := (manage.Report{Rollouts: test.rollouts}).Ended(); got != test.want {
+			t.Errorf("%s: %t, want %t", name, got, test.want)
+		}
+	}
+}
