@@ -18,6 +18,7 @@ import (
 	clusterapi "github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/proof/readiness"
 	"github.com/swdt-dev/swdt/internal/sandbox/controlplane"
+	"github.com/swdt-dev/swdt/internal/sandbox/controlplane/controlplanetest"
 	"github.com/swdt-dev/swdt/internal/wait"
 )
 
@@ -29,19 +30,7 @@ func TestReadinessOnARealAPIServer(t *testing.T) {
 		t.Skip("needs the lab's e2e.test and control plane: run make e2e")
 	}
 	binary := lab(t, realSpecs)
-	binaries, err := controlplane.DefaultBinaries()
-	if err != nil {
-		t.Fatal(err)
-	}
-	plane, err := controlplane.Start(t.Context(), controlplane.Options{Binaries: binaries, State: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := plane.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	plane := controlplanetest.Start(t, controlplane.Options{})
 	t.Setenv("KUBECONFIG", plane.Kubeconfig())
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
 	api, err := clusterapi.Open(clusterapi.Options{Kubeconfig: plane.Kubeconfig()})

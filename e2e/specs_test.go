@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -18,6 +17,7 @@ import (
 	clusterapi "github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/proof/verdict"
 	"github.com/swdt-dev/swdt/internal/sandbox/controlplane"
+	"github.com/swdt-dev/swdt/internal/sandbox/controlplane/controlplanetest"
 )
 
 // realSpecs is the lab's e2e.test, built from the module of Kubernetes.
@@ -30,19 +30,7 @@ func TestRealSpecsOnARealAPIServer(t *testing.T) {
 		t.Skip("needs the lab's e2e.test and control plane: run make e2e")
 	}
 	binary := lab(t, realSpecs)
-	binaries, err := controlplane.DefaultBinaries()
-	if err != nil {
-		t.Fatal(err)
-	}
-	plane, err := controlplane.Start(t.Context(), controlplane.Options{Binaries: binaries, State: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := plane.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	plane := controlplanetest.Start(t, controlplane.Options{})
 	t.Setenv("KUBECONFIG", plane.Kubeconfig())
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // swdt keeps the durations of specs there

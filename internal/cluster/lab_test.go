@@ -23,49 +23,12 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/sandbox/controlplane"
+	"github.com/swdt-dev/swdt/internal/sandbox/controlplane/controlplanetest"
 )
-
-// lab returns a Cluster for a real control plane on loopback.
-func lab(t *testing.T) (*cluster.Cluster, *controlplane.ControlPlane) {
-	t.Helper()
-	binaries, err := controlplane.DefaultBinaries()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := controlplane.Check(binaries); err != nil {
-		if os.Getenv("SWDT_LAB_CLUSTER") == "required" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
-	state, err := os.MkdirTemp("", "swdt-cluster-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(state); err != nil {
-			t.Error(err)
-		}
-	})
-	plane, err := controlplane.Start(t.Context(), controlplane.Options{Binaries: binaries, State: state})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := plane.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	c, err := cluster.Open(cluster.Options{Kubeconfig: plane.Kubeconfig()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c, plane
-}
 
 // Verifies on a real control plane what the fakes and the simulated cluster only assume.
 func TestOnARealControlPlane(t *testing.T) {
-	c, plane := lab(t)
+	c, plane := controlplanetest.Open(t, controlplane.Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 

@@ -1,16 +1,15 @@
 package preflight_test
 
 import (
-	"errors"
 	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/sandbox/controlplane"
+	"github.com/swdt-dev/swdt/internal/sandbox/controlplane/controlplanetest"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
@@ -19,27 +18,10 @@ func TestARealControlPlane(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane")
 	}
-	binaries, err := controlplane.DefaultBinaries()
-	if err != nil {
-		t.Fatal(err)
-	}
-	lab, err := controlplane.Start(t.Context(), controlplane.Options{Binaries: binaries, State: t.TempDir()})
-	if errors.Is(err, controlplane.ErrNotHere) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := lab.Stop(t.Context()); err != nil {
-			t.Error(err)
-		}
-	}()
+	c, _ := controlplanetest.Open(t, controlplane.Options{})
 	p := newPair(t, simulated.Minimal)
 	p.enableContainers(t)
-	if p.input.Cluster, err = cluster.Open(cluster.Options{Kubeconfig: lab.Kubeconfig()}); err != nil {
-		t.Fatal(err)
-	}
+	p.input.Cluster = c
 	expect := func(want ...string) {
 		t.Helper()
 		r := p.run(t)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -18,46 +17,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/join/smoke"
 	"github.com/swdt-dev/swdt/internal/sandbox/controlplane"
+	"github.com/swdt-dev/swdt/internal/sandbox/controlplane/controlplanetest"
 	"github.com/swdt-dev/swdt/internal/wait"
 )
-
-// lab returns a real control plane on loopback, which has no nodes.
-func lab(t *testing.T) *cluster.Cluster {
-	t.Helper()
-	binaries, err := controlplane.DefaultBinaries()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := controlplane.Check(binaries); err != nil {
-		if os.Getenv("SWDT_LAB_CLUSTER") == "required" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
-	state, err := os.MkdirTemp("", "swdt-smoke-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(state); err != nil {
-			t.Error(err)
-		}
-	})
-	plane, err := controlplane.Start(t.Context(), controlplane.Options{Binaries: binaries, State: state})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := plane.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	c, err := cluster.Open(cluster.Options{Kubeconfig: plane.Kubeconfig()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
 
 // register makes a Ready node without a kubelet. The controllers write to a new node too, which is why the
 // status is written again after a conflict.
@@ -133,7 +95,7 @@ func syncPods(ctx context.Context, c *cluster.Cluster) error {
 // A real API server accepts all objects, with the Pod Security level restricted; a real scheduler gives
 // each pod to its node; and a real controller removes the namespace with all that is in it.
 func TestOnARealAPIServer(t *testing.T) {
-	c := lab(t)
+	c, _ := controlplanetest.Open(t, controlplane.Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	for _, n := range []*corev1.Node{node("lin", "linux", tainted("node-role.kubernetes.io/control-plane")),

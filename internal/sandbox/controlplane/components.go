@@ -43,38 +43,38 @@ func (l layout) etcd(p *ports) component {
 	}}
 }
 
-func (l layout) apiServer(p *ports) component {
-	return component{apiServer, []string{
+func (l layout) apiServer(p *ports, audited []string) component {
+	return component{apiServer, append(l.auditArgs(audited),
 		"--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", p.apiServer),
 		"--permit-port-sharing=true",
-		"--advertise-address=" + advertised,
+		"--advertise-address="+advertised,
 		"--allow-privileged=true",
 		"--authorization-mode=Node,RBAC",
-		"--client-ca-file=" + l.certificate("ca"),
+		"--client-ca-file="+l.certificate("ca"),
 		"--enable-admission-plugins=NodeRestriction",
 		"--enable-bootstrap-token-auth=true",
-		"--etcd-cafile=" + l.certificate("etcd/ca"),
-		"--etcd-certfile=" + l.certificate("apiserver-etcd-client"),
-		"--etcd-keyfile=" + l.key("apiserver-etcd-client"),
+		"--etcd-cafile="+l.certificate("etcd/ca"),
+		"--etcd-certfile="+l.certificate("apiserver-etcd-client"),
+		"--etcd-keyfile="+l.key("apiserver-etcd-client"),
 		fmt.Sprintf("--etcd-servers=https://127.0.0.1:%d", p.etcd),
-		"--kubelet-client-certificate=" + l.certificate("apiserver-kubelet-client"),
-		"--kubelet-client-key=" + l.key("apiserver-kubelet-client"),
+		"--kubelet-client-certificate="+l.certificate("apiserver-kubelet-client"),
+		"--kubelet-client-key="+l.key("apiserver-kubelet-client"),
 		"--kubelet-preferred-address-types=InternalIP,ExternalIP,Hostname",
-		"--proxy-client-cert-file=" + l.certificate("front-proxy-client"),
-		"--proxy-client-key-file=" + l.key("front-proxy-client"),
+		"--proxy-client-cert-file="+l.certificate("front-proxy-client"),
+		"--proxy-client-key-file="+l.key("front-proxy-client"),
 		"--requestheader-allowed-names=front-proxy-client",
-		"--requestheader-client-ca-file=" + l.certificate("front-proxy-ca"),
+		"--requestheader-client-ca-file="+l.certificate("front-proxy-ca"),
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-username-headers=X-Remote-User",
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
-		"--service-account-key-file=" + l.file("pki/sa.pub"),
-		"--service-account-signing-key-file=" + l.key("sa"),
-		"--service-cluster-ip-range=" + serviceSubnet,
-		"--tls-cert-file=" + l.certificate("apiserver"),
-		"--tls-private-key-file=" + l.key("apiserver"),
-	}}
+		"--service-account-key-file="+l.file("pki/sa.pub"),
+		"--service-account-signing-key-file="+l.key("sa"),
+		"--service-cluster-ip-range="+serviceSubnet,
+		"--tls-cert-file="+l.certificate("apiserver"),
+		"--tls-private-key-file="+l.key("apiserver"),
+	)}
 }
 
 func (l layout) controllerManager(name string, p *ports) component {

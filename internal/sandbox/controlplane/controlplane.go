@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -34,11 +35,15 @@ type Options struct {
 	State string
 	// Name is the cluster's name, "swdt" if empty.
 	Name string
+	// Audit are users whose requests the API server records, one JSON object a line, in AuditLog. Without
+	// users it records none.
+	Audit []string
 }
 
 // ControlPlane is a running control plane.
 type ControlPlane struct {
 	layout    layout
+	audit     []string
 	ports     *ports
 	running   context.Context // all processes end with this context
 	stop      context.CancelFunc
@@ -101,7 +106,7 @@ func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &ControlPlane{layout: layout, ports: ports, died: make(chan struct{})}
+	c := &ControlPlane{layout: layout, audit: o.Audit, ports: ports, died: make(chan struct{})}
 	c.running, c.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := c.start(ctx, o.Name); err != nil {
 		return nil, errors.Join(fmt.Errorf("start a control plane in %s: %w", o.State, err),
@@ -117,11 +122,17 @@ func (c *ControlPlane) start(ctx context.Context, name string) error {
 	if err := c.layout.makeCredentials(ctx); err != nil {
 		return err
 	}
-	if err := c.run(c.layout.etcd(c.ports), c.layout.apiServer(c.ports)); err != nil {
+	if err := c.layout.writeAuditPolicy(c.audit); err != nil {
+		return err
+	}
+	if err := c.run(c.layout.etcd(c.ports), c.layout.apiServer(c.ports, c.audit)); err != nil {
 		return err
 	}
 	client, err := c.awaitAPIServer(ctx)
 	if err != nil {
+		return err
+	}
+	if err := letAdministratorsIn(ctx, client); err != nil {
 		return err
 	}
 	// Start these programs only now: if they find no API server, they look again only after two
@@ -144,7 +155,7 @@ func (c *ControlPlane) run(components ...component) error {
 		}
 		c.processes = append(c.processes, p)
 		context.AfterFunc(p.ended, func() {
-			if c.running.Err() == nil {
+			if c.running.Err() == nil && !p.killed.Load() {
 				c.fail(p.exitError())
 			}
 		})
@@ -167,6 +178,27 @@ func (c *ControlPlane) Kubeconfig() string { return c.layout.kubeconfig("admin")
 
 // Logs returns the folder with a log file of each process.
 func (c *ControlPlane) Logs() string { return c.layout.logs() }
+
+// AuditLog returns the file with the requests of the users in Options.Audit.
+func (c *ControlPlane) AuditLog() string { return c.layout.auditLog() }
+
+// RestartAPIServer kills the API server, as the kernel does when memory is short, starts it again with the
+// same data, and returns when it is ready. The caller must not call Stop meanwhile.
+func (c *ControlPlane) RestartAPIServer(ctx context.Context) error {
+	i := slices.IndexFunc(c.processes, func(p *process) bool { return p.name == apiServer })
+	if i < 0 {
+		return errors.New("restart the API server: it does not run")
+	}
+	if err := c.processes[i].kill(ctx); err != nil {
+		return fmt.Errorf("restart the API server: %w", err)
+	}
+	c.processes = slices.Delete(c.processes, i, i+1)
+	if err := c.run(c.layout.apiServer(c.ports, c.audit)); err != nil {
+		return fmt.Errorf("restart the API server: %w", err)
+	}
+	_, err := c.awaitAPIServer(ctx)
+	return err
+}
 
 // Died returns a channel that is closed when a process of the control plane has ended by itself.
 // Err then names the process and the end of its log.

@@ -38,6 +38,8 @@ func (l layout) binary(name string) string      { return filepath.Join(l.binarie
 func (l layout) file(name string) string        { return filepath.Join(l.state, filepath.FromSlash(name)) }
 func (l layout) logs() string                   { return filepath.Join(l.state, "log") }
 func (l layout) log(name string) string         { return filepath.Join(l.logs(), name+".log") }
+func (l layout) auditPolicy() string            { return l.file("audit.json") }
+func (l layout) auditLog() string               { return filepath.Join(l.logs(), "audit.json") }
 func (l layout) localConfig() string            { return l.file("kubeadm.yaml") }
 func (l layout) clusterConfig() string          { return l.file("kubeadm-cluster.yaml") }
 func (l layout) pki() string                    { return filepath.Join(l.state, "pki") }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"sync/atomic"
 )
 
 // process is a child process.
@@ -14,6 +15,8 @@ type process struct {
 	cmd   *exec.Cmd
 	log   string
 	ended context.Context // done when the process has ended
+
+	killed atomic.Bool // by kill: its end is no failure
 }
 
 // startProcess starts a program and writes its output to a file. The process is killed when running
@@ -49,6 +52,20 @@ func startProcess(running context.Context, name, path string, args []string, log
 }
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
+
+// kill kills the process, and returns when it has ended.
+func (p *process) kill(ctx context.Context) error {
+	p.killed.Store(true)
+	if err := p.cmd.Process.Kill(); err != nil {
+		return fmt.Errorf("kill %s (process %d): %w", p.name, p.pid(), err)
+	}
+	select {
+	case <-p.ended.Done():
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the end of %s (process %d): %w", p.name, p.pid(), ctx.Err())
+	}
+}
 
 // exitError returns an error with the exit state and the last lines of a process that ended by itself.
 func (p *process) exitError() error {

@@ -21,8 +21,7 @@ const (
 	lookTimeout = 5 * time.Second
 )
 
-// awaitAPIServer waits for the API server, and grants administrators their rights. The returned
-// client may do everything.
+// awaitAPIServer waits for the API server. The returned client may do everything.
 func (c *ControlPlane) awaitAPIServer(ctx context.Context) (kubernetes.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", c.layout.kubeconfig("super-admin"))
 	if err != nil {
@@ -39,7 +38,7 @@ func (c *ControlPlane) awaitAPIServer(ctx context.Context) (kubernetes.Interface
 	}); err != nil {
 		return nil, err
 	}
-	return client, letAdministratorsIn(ctx, client)
+	return client, nil
 }
 
 // letAdministratorsIn grants the administrators' rights to the group of admin.conf, as kubeadm init
