@@ -11,8 +11,10 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -29,6 +31,8 @@ import (
 type Options struct {
 	// Namespace holds the lease of the leader election. Empty: there is no election.
 	Namespace string
+	// Lease is how long the lease of a leader that has died keeps others from leading. Default 15 s.
+	Lease time.Duration
 	// Metrics and Probes are addresses to listen on, such as :8080. "0": none.
 	Metrics, Probes string
 }
@@ -39,6 +43,9 @@ const (
 	requestsPerSecond = 100
 	requestBurst      = 200
 )
+
+// defaultLease is that of Kubernetes' own controllers.
+const defaultLease = 15 * time.Second
 
 // Run runs the controller until ctx ends or the leadership is lost.
 func Run(ctx context.Context, config *rest.Config, o Options) error {
@@ -69,10 +76,13 @@ func newManager(config *rest.Config, o Options) (ctrl.Manager, error) {
 	if err := fleetv1.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
+	lease := cmp.Or(o.Lease, defaultLease)
+	renew, retry := lease*2/3, lease*2/15
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme, Cache: cached(),
 		LeaderElection: o.Namespace != "", LeaderElectionID: "swdt-controller",
 		LeaderElectionNamespace: o.Namespace, LeaderElectionReleaseOnCancel: true,
+		LeaseDuration: &lease, RenewDeadline: &renew, RetryPeriod: &retry,
 		Metrics: metricsserver.Options{BindAddress: o.Metrics}, HealthProbeBindAddress: o.Probes,
 	})
 	if err != nil {

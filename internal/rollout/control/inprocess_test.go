@@ -177,7 +177,7 @@ var errNotYet = errors.New("not yet")
 func TestAnotherBinaryIsNotInstalled(t *testing.T) {
 	d := newDepot(t, map[string][]byte{"kubelet.exe": kubelet("v1.37.2", "")})
 	spec := fleetv1.NodeRolloutSpec{Content: d.content("kubelet.exe"), FailureLimit: 1}
-	d.files["kubelet.exe"] = kubelet("v1.37.9", "")
+	d.add("kubelet.exe", kubelet("v1.37.9", ""))
 	all := machines(t, 2)
 	s := newStore(t.Context(), t, all)
 	if status := s.settle(spec, rollout.StateStopped); status.Failed != 1 {

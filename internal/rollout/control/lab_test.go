@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +29,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/rollout/installation"
 	"github.com/swdt-dev/swdt/internal/rollout/manifests"
 	"github.com/swdt-dev/swdt/internal/sandbox/controlplane"
+	"github.com/swdt-dev/swdt/internal/sandbox/controlplane/controlplanetest"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/wait"
 )
@@ -36,44 +37,21 @@ import (
 // lab is a real control plane with the fleet's objects.
 type lab struct {
 	t      *testing.T
+	plane  *controlplane.ControlPlane
 	config *rest.Config
 	admin  *cluster.Cluster
+	limit  time.Duration // of a rollout
 }
 
+// newLab starts a control plane, which records the requests of the fleet's two accounts.
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	binaries, err := controlplane.DefaultBinaries()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := controlplane.Check(binaries); err != nil {
-		if os.Getenv("SWDT_LAB_CLUSTER") == "required" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
-	state, err := os.MkdirTemp("", "swdt-fleet-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(state); err != nil {
-			t.Error(err)
-		}
-	})
-	plane, err := controlplane.Start(t.Context(), controlplane.Options{Binaries: binaries, State: state})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := plane.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	l := &lab{t: t, limit: 5 * time.Minute}
+	l.plane = controlplanetest.Start(t, controlplane.Options{Audit: []string{controllerUser, programUser}})
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
-	l := &lab{t: t}
-	if l.config, err = clientcmd.BuildConfigFromFlags("", plane.Kubeconfig()); err != nil {
+	var err error
+	if l.config, err = clientcmd.BuildConfigFromFlags("", l.plane.Kubeconfig()); err != nil {
 		t.Fatal(err)
 	}
 	l.config.QPS = -1
@@ -83,6 +61,12 @@ func newLab(t *testing.T) *lab {
 	l.install()
 	return l
 }
+
+// The users of the controller and of the programs on the nodes.
+const (
+	controllerUser = "system:serviceaccount:" + manifests.Namespace + ":swdt-controller"
+	programUser    = "system:serviceaccount:" + manifests.Namespace + ":swdt-node"
+)
 
 // install installs the fleet's objects, and checks that a second run has nothing to do.
 func (l *lab) install() {
@@ -143,58 +127,78 @@ func (l *lab) pod(account, node string) *authenticationv1.BoundObjectReference {
 // nodes makes Windows nodes, renews their leases and keeps them Ready until the test ends.
 func (l *lab) nodes(names ...string) {
 	l.t.Helper()
-	for _, name := range names {
-		_, err := l.client().CoreV1().Nodes().Create(l.t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name,
-			Labels: map[string]string{"kubernetes.io/os": "windows"}}}, metav1.CreateOptions{})
-		if err != nil {
-			l.t.Fatal(err)
-		}
-		if err := l.ready(l.t.Context(), name); err != nil {
-			l.t.Fatal(err)
+	err := forEach(l.t.Context(), names, func(ctx context.Context, name string) error {
+		now := metav1.Now()
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"kubernetes.io/os": "windows"}}}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue,
+			Reason: "KubeletReady", LastHeartbeatTime: now, LastTransitionTime: now}}
+		if _, err := l.client().CoreV1().Nodes().Create(ctx, n, metav1.CreateOptions{}); err != nil {
+			return err
 		}
 		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: corev1.NamespaceNodeLease}}
-		if _, err := l.client().CoordinationV1().Leases(lease.Namespace).Create(l.t.Context(), lease,
-			metav1.CreateOptions{}); err != nil {
-			l.t.Fatal(err)
-		}
-	}
-	l.background(func(ctx context.Context) {
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for {
-			for _, name := range names {
-				patch := fmt.Appendf(nil, `{"spec":{"renewTime":%q}}`, time.Now().UTC().Format(metav1.RFC3339Micro))
-				_, _ = l.client().CoordinationV1().Leases(corev1.NamespaceNodeLease).Patch(ctx, name,
-					types.MergePatchType, patch, metav1.PatchOptions{}) // the next renewal is a second away
-				_ = l.readyAgain(ctx, name) // as above
-			}
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-				return
-			}
-		}
+		_, err := l.client().CoordinationV1().Leases(lease.Namespace).Create(ctx, lease, metav1.CreateOptions{})
+		return err
 	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.background(func(ctx context.Context) { l.kubelets(ctx, names) })
 }
 
-// ready reports a node as Ready, as its kubelet does.
-func (l *lab) ready(ctx context.Context, name string) error {
+// kubelets stands for the kubelets: it renews leases, each as often as a kubelet does if there are many,
+// and reports nodes as Ready that the control plane takes for lost, as it does on a busy machine. A request
+// that fails is repeated in the next round.
+func (l *lab) kubelets(ctx context.Context, names []string) {
+	interval := time.Second
+	if len(names) > 100 {
+		interval = 10 * time.Second
+	}
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		_ = forEach(ctx, names, func(ctx context.Context, name string) error {
+			patch := fmt.Appendf(nil, `{"spec":{"renewTime":%q}}`, time.Now().UTC().Format(metav1.RFC3339Micro))
+			_, _ = l.client().CoordinationV1().Leases(corev1.NamespaceNodeLease).Patch(ctx, name,
+				types.MergePatchType, patch, metav1.PatchOptions{})
+			return nil
+		})
+		if nodes, err := l.client().CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"}); err == nil {
+			_ = forEach(ctx, nodes.Items, func(ctx context.Context, n corev1.Node) error {
+				_ = l.readyAgain(ctx, n)
+				return nil
+			})
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// readyAgain reports a node as Ready, as its kubelet does, if it is not.
+func (l *lab) readyAgain(ctx context.Context, n corev1.Node) error {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+			return nil
+		}
+	}
 	now := time.Now().UTC().Format(time.RFC3339)
 	status := fmt.Appendf(nil, `{"status":{"conditions":[{"type":"Ready","status":"True","reason":"KubeletReady",`+
 		`"lastHeartbeatTime":%q,"lastTransitionTime":%q}]}}`, now, now)
-	_, err := l.client().CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, status, metav1.PatchOptions{},
-		"status")
+	_, err := l.client().CoreV1().Nodes().Patch(ctx, n.Name, types.StrategicMergePatchType, status,
+		metav1.PatchOptions{}, "status")
 	return err
 }
 
-// readyAgain reports a node as Ready if the control plane takes it for lost: on a busy machine, it may
-// see a renewal of the lease too late.
-func (l *lab) readyAgain(ctx context.Context, name string) error {
-	n, err := l.admin.Node(ctx, name)
-	if err != nil || n.Ready {
-		return err
+// forEach calls f for each item, some at a time.
+func forEach[T any](ctx context.Context, items []T, f func(context.Context, T) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(16)
+	for _, item := range items {
+		group.Go(func() error { return f(ctx, item) })
 	}
-	return l.ready(ctx, name)
+	return group.Wait()
 }
 
 // background runs f until the test ends, or until the returned function is called.
@@ -241,7 +245,7 @@ func (l *lab) settle(state string) fleetv1.NodeRolloutStatus {
 	l.t.Helper()
 	var last fleetv1.NodeRollout
 	err := wait.Condition{
-		Name: "the rollout to be " + state, Interval: 100 * time.Millisecond, Limit: 5 * time.Minute,
+		Name: "the rollout to be " + state, Interval: 100 * time.Millisecond, Limit: l.limit,
 		Look: func(ctx context.Context) error {
 			u, err := l.admin.Dynamic().Resource(fleetv1.RolloutResource()).Get(ctx, "r", metav1.GetOptions{})
 			if err != nil {

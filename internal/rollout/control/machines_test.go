@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,13 +25,17 @@ import (
 type depot struct {
 	t      *testing.T
 	server *httptest.Server
-	files  map[string][]byte
+
+	mutex sync.Mutex
+	files map[string][]byte
 }
 
 func newDepot(t *testing.T, files map[string][]byte) *depot {
 	d := &depot{t: t, files: files}
 	d.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d.mutex.Lock()
 		content, ok := d.files[r.URL.Path[1:]]
+		d.mutex.Unlock()
 		if !ok {
 			http.NotFound(w, r)
 			return
@@ -39,6 +44,13 @@ func newDepot(t *testing.T, files map[string][]byte) *depot {
 	}))
 	t.Cleanup(d.server.Close)
 	return d
+}
+
+// add adds or replaces a file.
+func (d *depot) add(file string, content []byte) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.files[file] = content
 }
 
 // content returns a content that brings one of the depot's files to the nodes as their kubelet.

@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"context"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +14,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/rollout"
+	"github.com/swdt-dev/swdt/internal/rollout/manage"
 )
 
 // The controller, with the rights of its account, and the programs of five simulated machines, with
@@ -44,8 +46,12 @@ func TestFleetOnARealAPIServer(t *testing.T) {
 		}
 	}
 	l.rollout(spec)
+	watched := l.watch()
 	l.settle(rollout.StateComplete)
 	everywhere(good, "after a good build")
+	if last := <-watched; last.Rollouts[0].State != rollout.StateComplete || last.Rollouts[0].Updated != 5 {
+		t.Errorf("the last report of the watch is %+v", last)
+	}
 
 	stop() // the next controller begins with what the objects say
 	l.controller()
@@ -70,6 +76,27 @@ func TestFleetOnARealAPIServer(t *testing.T) {
 	l.unschedulable(names)
 	t.Run("foreign token", l.testForeignToken)
 	t.Run("bad objects", l.testBadObjects)
+}
+
+// watch watches the rollouts until they end, and sends the last report, or fails the test if no report shows
+// a node on its way.
+func (l *lab) watch() <-chan manage.Report {
+	last := make(chan manage.Report, 1)
+	l.background(func(ctx context.Context) {
+		working := false
+		report, err := manage.Watch(ctx, l.admin, manage.WatchOptions{
+			See: func(r manage.Report) error {
+				working = working || r.Rollouts[0].Working > 0
+				return nil
+			},
+			Lost: func(err error) { l.t.Errorf("the watch is lost: %v", err) },
+		})
+		if err != nil || !working {
+			l.t.Errorf("the watch: %v; nodes were seen on their way: %t", err, working)
+		}
+		last <- report
+	})
+	return last
 }
 
 // unschedulable checks that no cordon is left.
