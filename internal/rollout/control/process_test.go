@@ -138,7 +138,7 @@ func (p *process) kill() bool {
 	return true
 }
 
-// usage is what the process has used since its start.
+// usage is the processor time and the memory of the process since its start.
 type usage struct {
 	processor time.Duration
 	peak      int64 // of resident memory, in bytes
