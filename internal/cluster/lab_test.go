@@ -28,7 +28,11 @@ import (
 
 // Verifies on a real control plane what the fakes and the simulated cluster only assume.
 func TestOnARealControlPlane(t *testing.T) {
-	c, plane := controlplanetest.Open(t, controlplane.Options{})
+	plane := controlplanetest.Start(t, controlplane.Options{})
+	c, err := cluster.Open(cluster.Options{Kubeconfig: plane.Kubeconfig()})
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 

@@ -12,6 +12,10 @@ import (
 func lab(t *testing.T) (c *cluster.Cluster, mirror string) {
 	t.Helper()
 	mirror = controlplanetest.Lab(t, "networks")
-	c, _ = controlplanetest.Open(t, controlplane.Options{}, mirror)
+	plane := controlplanetest.Start(t, controlplane.Options{}, mirror)
+	c, err := cluster.Open(cluster.Options{Kubeconfig: plane.Kubeconfig()})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return c, mirror
 }

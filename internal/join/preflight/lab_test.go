@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/sandbox/controlplane"
 	"github.com/swdt-dev/swdt/internal/sandbox/controlplane/controlplanetest"
@@ -18,7 +19,11 @@ func TestARealControlPlane(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane")
 	}
-	c, _ := controlplanetest.Open(t, controlplane.Options{})
+	plane := controlplanetest.Start(t, controlplane.Options{})
+	c, err := cluster.Open(cluster.Options{Kubeconfig: plane.Kubeconfig()})
+	if err != nil {
+		t.Fatal(err)
+	}
 	p := newPair(t, simulated.Minimal)
 	p.enableContainers(t)
 	p.input.Cluster = c

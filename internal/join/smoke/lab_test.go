@@ -95,7 +95,11 @@ func syncPods(ctx context.Context, c *cluster.Cluster) error {
 // A real API server accepts all objects, with the Pod Security level restricted; a real scheduler gives
 // each pod to its node; and a real controller removes the namespace with all that is in it.
 func TestOnARealAPIServer(t *testing.T) {
-	c, _ := controlplanetest.Open(t, controlplane.Options{})
+	plane := controlplanetest.Start(t, controlplane.Options{})
+	c, err := cluster.Open(cluster.Options{Kubeconfig: plane.Kubeconfig()})
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	for _, n := range []*corev1.Node{node("lin", "linux", tainted("node-role.kubernetes.io/control-plane")),

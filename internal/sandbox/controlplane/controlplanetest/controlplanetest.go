@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/sandbox/controlplane"
 )
 
@@ -38,17 +37,6 @@ func Start(t testing.TB, o controlplane.Options, needed ...string) *controlplane
 		}
 	})
 	return plane
-}
-
-// Open starts a control plane as Start does, and connects to it as its administrator.
-func Open(t testing.TB, o controlplane.Options, needed ...string) (*cluster.Cluster, *controlplane.ControlPlane) {
-	t.Helper()
-	plane := Start(t, o, needed...)
-	c, err := cluster.Open(cluster.Options{Kubeconfig: plane.Kubeconfig()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c, plane
 }
 
 // Binaries returns the folder of the lab's programs.
