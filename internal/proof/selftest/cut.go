@@ -28,7 +28,7 @@ func tryCut(ctx context.Context, d *desk) error {
 		return err
 	}
 	cut := make(chan error, 1)
-	options := push.Options{Locked: true, Holder: "swdt selftest", Commit: func() bool {
+	options := push.Options{Locked: true, Holder: holder, Commit: func() bool {
 		go func() { cut <- d.cutTransaction(ctx, agent) }()
 		return true
 	}}

@@ -13,6 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
+	"github.com/swdt-dev/swdt/internal/push"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/wait"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
@@ -61,15 +62,30 @@ func (d *desk) ready(ctx context.Context) error {
 	return nil
 }
 
+// settled waits until the node works on no transaction, and then holds the node's lock as ready does. In a
+// transaction, the node needs the files and the service that a sweep removes.
+func (d *desk) settled(ctx context.Context) error {
+	if err := d.ready(ctx); err != nil {
+		return err
+	}
+	if err := push.Settle(ctx, d.node, holder, false, d.reporter); err != nil {
+		return fmt.Errorf("wait for the end of an interrupted push: %w", err)
+	}
+	return d.ready(ctx) // Settle has released the lock
+}
+
+// holder is the name under which selftest begins transactions.
+const holder = "swdt selftest"
+
 // lockLimit is how long the agent of a broken connection may hold the lock until it ends.
 const lockLimit = 30 * time.Second
 
 func (d *desk) lock(ctx context.Context) error {
-	holder := fmt.Sprintf("swdt selftest, process %d, since %s", os.Getpid(), time.Now().Format(time.TimeOnly))
+	name := fmt.Sprintf("%s, process %d, since %s", holder, os.Getpid(), time.Now().Format(time.TimeOnly))
 	return wait.Condition{
 		Name: "the node's lock", Interval: 100 * time.Millisecond, MaxInterval: time.Second, Limit: lockLimit,
 		Look: func(ctx context.Context) error {
-			_, err := d.node.Machine.Lock(ctx, &agentv1.LockRequest{Holder: holder})
+			_, err := d.node.Machine.Lock(ctx, &agentv1.LockRequest{Holder: name})
 			var locked *fault.LockedError
 			if err != nil && !errors.As(err, &locked) {
 				return wait.Stop(err)

@@ -22,7 +22,7 @@ func (d *desk) push(ctx context.Context, version string, depot *transfer.Depot) 
 	if err != nil {
 		return nil, err
 	}
-	result, err := push.Push(ctx, d.node, d.pushed(b), push.Options{Locked: true, Holder: "swdt selftest",
+	result, err := push.Push(ctx, d.node, d.pushed(b), push.Options{Locked: true, Holder: holder,
 		Depot: depot}, inner{d.reporter})
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func tryRollback(ctx context.Context, d *desk) error {
 	}
 	for _, version := range []string{first, second} {
 		_, err := push.Rollback(ctx, d.node, d.pushed(b), []string{service},
-			push.Options{Locked: true, Holder: "swdt selftest"}, inner{d.reporter})
+			push.Options{Locked: true, Holder: holder}, inner{d.reporter})
 		if err != nil {
 			return err
 		}

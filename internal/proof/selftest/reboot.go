@@ -42,7 +42,7 @@ func tryGuardian(ctx context.Context, d *desk) error {
 	if err := d.node.AwaitReboot(bounded, facts.GetBootId()); err != nil {
 		return fmt.Errorf("wait for the node's restart: %w", err)
 	}
-	if err := push.Settle(ctx, d.node, "swdt selftest", false, inner{d.reporter}); err != nil {
+	if err := push.Settle(ctx, d.node, holder, false, inner{d.reporter}); err != nil {
 		return fmt.Errorf("end the transaction after the restart: %w", err)
 	}
 	if err := d.ready(ctx); err != nil {
@@ -68,7 +68,7 @@ func (d *desk) rebootInTransaction(ctx context.Context) error {
 	if _, err := transfer.Upload(ctx, d.node, b.path, staged, inner{d.reporter}); err != nil {
 		return err
 	}
-	stream, err := d.node.Swap.Run(ctx, &agentv1.SwapPlan{Holder: "swdt selftest",
+	stream, err := d.node.Swap.Run(ctx, &agentv1.SwapPlan{Holder: holder,
 		Components: []*agentv1.SwapComponent{{Name: service, Destination: programPath, Staged: staged,
 			Sha256: b.sha256, PreviousSha256: old.sha256, Service: service,
 			Settle: durationpb.New(settle), Health: &agentv1.Health{}}}})

@@ -75,9 +75,6 @@ func Run(ctx context.Context, n *node.Node, document config.Document, o Options,
 	if err != nil {
 		return Report{}, err
 	}
-	if err := d.ready(ctx); err != nil {
-		return Report{}, err
-	}
 	if err := removeEarlier(ctx, d); err != nil {
 		return Report{}, err
 	}
@@ -92,8 +89,11 @@ func Run(ctx context.Context, n *node.Node, document config.Document, o Options,
 	return report, errors.Join(cut, cleaned, report.Failure())
 }
 
-// removeEarlier removes what a run that was killed has left.
+// removeEarlier removes what a run that was killed has left. The node may still work on a push of that run.
 func removeEarlier(ctx context.Context, d *desk) error {
+	if err := d.settled(ctx); err != nil {
+		return err
+	}
 	found, err := sweep(ctx, d.node, sweepOrder(Claims()))
 	if len(found) > 0 {
 		d.reporter.Warn("removed what an earlier run has left: %s", strings.Join(found, ", "))
@@ -154,7 +154,7 @@ func (d *desk) tryClaim(ctx context.Context, c Claim, result *Result) error {
 func (d *desk) cleanUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sweepLimit)
 	defer cancel()
-	if err := d.ready(ctx); err != nil {
+	if err := d.settled(ctx); err != nil {
 		return fmt.Errorf("remove what the claims made: %w; the next `swdt selftest` removes it", err)
 	}
 	_, err := sweep(ctx, d.node, sweepOrder(Claims()))

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -199,5 +200,64 @@ func TestNextRunRemovesWhatAKilledOneLeft(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, b.state(t)); diff != "" {
 		t.Errorf("the next run left something (-before +after):\n%s", diff)
+	}
+}
+
+// TestNextRunWaitsForTheTransactionOfAKilledOne kills a run in the middle of a push. The node's guardian is
+// still at work on the push when the next run begins.
+func TestNextRunWaitsForTheTransactionOfAKilledOne(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	before := b.state(t)
+	b.options.Only = []string{"push"}
+	b.OnReconnect(func(context.Context) error { return context.Canceled })
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	held, resume := make(chan struct{}), make(chan struct{})
+	var stops atomic.Int32
+	b.defect(func(op simulated.Operation) simulated.Verdict {
+		if op.Kind == simulated.OpServiceStop && op.Phase == simulated.After {
+			if stops.Add(1) == 1 {
+				cancel()
+				b.Cut()
+				close(held)
+				<-resume
+			}
+		}
+		return simulated.Verdict{}
+	})
+	first, err := selftest.Run(ctx, b.Node.Node, document(), b.options, ui.Discard{})
+	if err == nil || first.CleanUp == "" {
+		t.Fatalf("%v: the run cleaned up although its connection was lost: %s", err, first.Summary)
+	}
+	<-held
+	b.OnReconnect(b.Reconnect)
+	if err := b.Reconnect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	waits := &firstWarning{told: func() { close(resume) }}
+	report, err := selftest.Run(t.Context(), b.Node.Node, document(), b.options, waits)
+	if err != nil || report.Summary.Passed != 1 || report.CleanUp != "" {
+		t.Errorf("%v: %s, %v, %s", err, report.Summary, failures(report, selftest.Failed), report.CleanUp)
+	}
+	if want := "transaction %s of %s is unfinished (%s); finishing it first"; waits.format != want {
+		t.Errorf("the first warning is %q, want %q", waits.format, want)
+	}
+	if diff := cmp.Diff(before, b.state(t)); diff != "" {
+		t.Errorf("the next run left something (-before +after):\n%s", diff)
+	}
+}
+
+// firstWarning calls told at the first warning of a run.
+type firstWarning struct {
+	ui.Discard
+	told   func()
+	format string
+}
+
+func (w *firstWarning) Warn(format string, _ ...any) {
+	if w.format == "" {
+		w.format = format
+		w.told()
 	}
 }
