@@ -1,16 +1,13 @@
 package selftest_test
 
 import (
-	"context"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 
-	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/platform"
-	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/proof/selftest"
 	"github.com/swdt-dev/swdt/internal/testing/nodetest"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
@@ -35,88 +32,23 @@ type defect struct {
 	plant  func(b *bench)
 }
 
-func defects() []defect {
-	calls := 0
-	return []defect{
-		{name: "a boot id that changes", claim: "facts", reason: "the boot id of the second answer",
-			tamper: altered(func(_ int, r *agentv1.FactsReply) {
-				if calls++; calls%2 == 0 {
-					r.BootId += "1"
-				}
-			})},
-		{name: "a program that prints another name", claim: "account", reason: "but the facts have",
-			plant: func(b *bench) {
-				b.Machine.Script(func(c platform.Command) (simulated.Answer, bool) {
-					return simulated.Answer{Stdout: "OTHER\r\n"}, strings.Contains(c.Path, "hostname")
-				})
-			}},
-		{name: "a missing access list", claim: "agent", reason: "lets more than SYSTEM and Administrators in",
-			tamper: altered(func(_ int, r *agentv1.GetACLReply) { r.Sddl = "O:SYD:(A;OICI;FA;;;BU)" })},
-		{name: "a wrong hash", claim: "files", reason: "the SHA-256 of the written file is",
-			tamper: altered(func(_ int, r *agentv1.HashReply) { r.Sha256 = strings.Repeat("0", 64) })},
-		{name: "a file changed in transit", claim: "files", reason: "has other bytes than the file that was sent",
-			tamper: altered(func(_ int, r *agentv1.ReadReply) {
-				if len(r.GetData()) > 0 {
-					r.Data[0] ^= 1
-				}
-			})},
-		{name: "a wrong exit code", claim: "programs", reason: "the exit code is 0, not 42",
-			tamper: altered(func(_ int, r *agentv1.RunReply) { r.ExitCode = 0 })},
-		{name: "a registry that shortens numbers", claim: "registry", reason: "the registry value number",
-			tamper: altered(func(_ int, r *agentv1.RegistryValue) { r.Integer &= 0xffff })},
-		{name: "a change that is no change", claim: "environment", reason: "for time 2 is true, not false",
-			tamper: altered(func(_ int, r *agentv1.SetEnvironmentReply) { r.Changed = true })},
-		{name: "a disabled rule that is enabled", claim: "firewall", reason: "the added firewall rule is listed as",
-			tamper: altered(func(_ int, r *agentv1.ListFirewallRulesReply) {
-				for _, rule := range r.GetRules() {
-					rule.Enabled = true
-				}
-			})},
-		{name: "an event log that lies about the time", claim: "events", reason: "was logged in the future",
-			plant: func(b *bench) {
-				b.Machine.LogEvent(simulated.LoggedEvent{Channel: "System", Provider: "EventLog", ID: 6005, Level: 4,
-					Time: time.Now().Add(48 * time.Hour)})
-			}},
-		{name: "an event log that loses events", claim: "service-event", reason: "no new event 7045",
-			plant: func(b *bench) {
-				b.Machine.Script(func(c platform.Command) (simulated.Answer, bool) {
-					return simulated.Answer{}, strings.Contains(c.Path, "wevtutil") && c.Args[0] == "qe"
-				})
-			}},
-		{name: "a service that never stops", claim: "service", reason: "stop the service: ",
-			plant: func(b *bench) { b.Machine.Register(restless()) }},
-		{name: "a difference applied wrongly", claim: "delta", reason: "the method of sending is whole, not delta",
-			tamper: altered(func(_ int, r *agentv1.PatchReply) { r.Sha256 = strings.Repeat("0", 64) })},
-		{name: "a rollback that changes nothing", claim: "rollback", reason: "the SHA-256 of the service's program is",
-			tamper: oldHashes()},
+// defects are at least one for each claim.
+func defects() []defect { return slices.Concat(readDefects(), makeDefects(), programDefects()) }
+
+// TestEveryClaimCanFail holds that no claim passes whatever the node answers.
+func TestEveryClaimCanFail(t *testing.T) {
+	t.Parallel()
+	var got, want []string
+	for _, d := range defects() {
+		got = append(got, d.claim)
 	}
-}
-
-// oldHashes returns a Tamper that answers each question for the hash of the throw-away program with the
-// first answer.
-func oldHashes() nodetest.Tamper {
-	first := ""
-	return altered(func(_ int, r *agentv1.HashReply) {
-		if first == "" {
-			first = r.GetSha256()
-		}
-		r.Sha256 = first
-	})
-}
-
-// restless is a throw-away program that ignores the request to stop.
-func restless() simulated.Program {
-	return simulated.Program{
-		Name:  "restless",
-		Match: func(image *simulated.Image) bool { return image.Throwaway != nil },
-		Main: func(ctx context.Context, p *simulated.Process) int {
-			if p.Service == nil {
-				return 0
-			}
-			p.Service.Running()
-			<-ctx.Done()
-			return 1
-		},
+	for _, c := range selftest.Claims() {
+		want = append(want, c.ID)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, slices.Compact(got)); diff != "" {
+		t.Errorf("claims with a planted defect (-want +got):\n%s", diff)
 	}
 }
 
@@ -126,7 +58,7 @@ func TestPlantedDefectsAreFound(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
-			b.options.Only = []string{d.claim}
+			b.options.Only, b.options.AllowReboot = []string{d.claim}, true
 			if d.plant != nil {
 				d.plant(b)
 			}
@@ -142,6 +74,50 @@ func TestPlantedDefectsAreFound(t *testing.T) {
 				t.Error("the run left its program")
 			}
 		})
+	}
+}
+
+// TestOneReportNamesAllDefects plants ten defects into one node. The claims in between pass.
+func TestOneReportNamesAllDefects(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	planted := slices.DeleteFunc(defects(), func(d defect) bool {
+		return !slices.Contains([]string{"facts", "account", "agent", "services", "listeners", "hns", "runtime",
+			"programs", "environment", "firewall"}, d.claim)
+	})
+	if len(planted) != 10 {
+		t.Fatalf("%d defects are planted, want 10", len(planted))
+	}
+	kept := func(proto.Message) error { return nil } // the tampers of defects change the reply itself
+	for _, d := range planted {
+		if d.plant != nil {
+			d.plant(b)
+		}
+	}
+	b.Tamper(func(method string, number int, reply proto.Message, send func(proto.Message) error) error {
+		for _, d := range planted {
+			if d.tamper == nil {
+				continue
+			}
+			if err := d.tamper(method, number, reply, kept); err != nil {
+				return err
+			}
+		}
+		return send(reply)
+	})
+	for _, d := range planted {
+		b.options.Only = append(b.options.Only, d.claim)
+	}
+	b.options.Only = append(b.options.Only, "shell", "hcs", "names", "registry")
+	report, _ := b.run(t)
+	got := failures(report, selftest.Failed)
+	if len(got) != len(planted) || report.Summary.Passed != 4 {
+		t.Errorf("%s; the failures are %v", report.Summary, got)
+	}
+	for _, d := range planted {
+		if !strings.Contains(got[d.claim], d.reason) {
+			t.Errorf("%s: the failure is %q, without %q", d.name, got[d.claim], d.reason)
+		}
 	}
 }
 
