@@ -235,7 +235,7 @@ func TestNextRunWaitsForTheTransactionOfAKilledOne(t *testing.T) {
 	if err := b.Reconnect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	waits := &firstWarning{told: func() { close(resume) }}
+	waits := &firstWarning{first: func() { close(resume) }}
 	report, err := selftest.Run(t.Context(), b.Node.Node, document(), b.options, waits)
 	if err != nil || report.Summary.Passed != 1 || report.CleanUp != "" {
 		t.Errorf("%v: %s, %v, %s", err, report.Summary, failures(report, selftest.Failed), report.CleanUp)
@@ -248,16 +248,16 @@ func TestNextRunWaitsForTheTransactionOfAKilledOne(t *testing.T) {
 	}
 }
 
-// firstWarning calls told at the first warning of a run.
+// firstWarning calls first at the first warning of a run.
 type firstWarning struct {
 	ui.Discard
-	told   func()
+	first  func()
 	format string
 }
 
 func (w *firstWarning) Warn(format string, _ ...any) {
 	if w.format == "" {
 		w.format = format
-		w.told()
+		w.first()
 	}
 }
