@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Writes the generated files: the agent's RPC code from the .proto files, the definitions of the
-# fleet's objects, the JSON schema of the node file, the reference pages, the licences of linked
+# fleet's objects, the JSON schema of the node file, the reference pages, the page of contributed reports, the licences of linked
 # modules. Needs protoc (Debian: protobuf-compiler).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -23,5 +23,6 @@ go -C tools build -o "$tools/controller-gen" sigs.k8s.io/controller-tools/cmd/co
 "$tools/controller-gen" crd paths=./api/fleet/v1alpha1 output:crd:dir=internal/rollout/manifests
 go run ./internal/config/schemagen api/v1alpha1
 go run ./internal/docgen docs/reference
+go run ./internal/proof/selftest/seenon docs/seen docs/seen-on.md
 go -C tools build -o "$tools/licenses" ./licenses
 "$tools/licenses" -write

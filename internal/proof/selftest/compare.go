@@ -77,7 +77,7 @@ func Compare(here, there Report) Comparison {
 // String returns a line that identifies the Windows.
 func (s System) String() string {
 	parts := []string{s.Product, s.Build, s.Architecture}
-	if s.Kind != "windows" {
+	if s.Kind != kindWindows {
 		parts = append(parts, "("+s.Kind+")")
 	}
 	return strings.Join(parts, " ")

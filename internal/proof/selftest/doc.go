@@ -13,4 +13,5 @@
 //     desktop.go, reboot.go: the claims
 //   - report.go, text.go, page.go: the report; redact.go: keeps names out of it
 //   - standin.go: the answers of the stand-ins; compare.go: differences of two reports
+//   - seen.go: the page of contributed reports, which the command seenon writes
 package selftest

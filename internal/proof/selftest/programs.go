@@ -138,12 +138,27 @@ func (d *desk) whileRunning(ctx context.Context, moved string) error {
 	}
 	d.answer("removal of a running program: access denied", errors.Is(err, fault.ErrPermission))
 	d.answer("removal of a running program: in use", errors.Is(err, fault.ErrInUse))
-	_, err = d.node.Files.Rename(ctx, &agentv1.RenameRequest{From: programPath, To: moved})
-	if err != nil {
+	if err := d.rename(ctx, programPath, moved); err != nil {
 		return fmt.Errorf("rename a program that runs: %w", err)
 	}
-	_, err = d.node.Files.Rename(ctx, &agentv1.RenameRequest{From: moved, To: programPath})
-	return err
+	return d.rename(ctx, moved, programPath)
+}
+
+// scanLimit is how long another program of the node, such as a virus scanner, may have a new file open.
+const scanLimit = 15 * time.Second
+
+// rename renames a file that another program may have open for a moment.
+func (d *desk) rename(ctx context.Context, from, to string) error {
+	return wait.Condition{
+		Name: "the file to be free", Interval: 100 * time.Millisecond, MaxInterval: time.Second, Limit: scanLimit,
+		Look: func(ctx context.Context) error {
+			_, err := d.node.Files.Rename(ctx, &agentv1.RenameRequest{From: from, To: to})
+			if err == nil || errors.Is(err, fault.ErrInUse) {
+				return err
+			}
+			return wait.Stop(err)
+		},
+	}.Wait(ctx)
 }
 
 // tryProcesses looks at the list of processes.

@@ -34,7 +34,7 @@ func newRedactor(names []string) (*redactor, error) {
 	}}
 	slices.SortFunc(names, func(a, b string) int { return len(b) - len(a) })
 	for _, name := range names {
-		if len(name) >= shortestName {
+		if len(name) >= shortestName && !strings.EqualFold(name, "node") { // a word of swdt's own texts
 			r.names = append(r.names, regexp.MustCompile(`(?i)(^|[^\pL\pN])`+regexp.QuoteMeta(name)+`($|[^\pL\pN])`))
 		}
 	}

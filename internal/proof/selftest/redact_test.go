@@ -10,7 +10,7 @@ import (
 
 func TestRedactor(t *testing.T) {
 	t.Parallel()
-	red, err := newRedactor([]string{"win", "WIN-1", "Administrator", "x", "", "a.b"})
+	red, err := newRedactor([]string{"win", "WIN-1", "Administrator", "x", "", "a.b", "node"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,6 +20,7 @@ func TestRedactor(t *testing.T) {
 		"the longer name first":          {"WIN-1.", "REDACTED."},
 		"a part of a word stays":         {"windows darwin winning", "windows darwin winning"},
 		"a name of one letter stays":     {"x64 x y", "x64 x y"},
+		"a word of swdt's texts stays":   {"the node has none", "the node has none"},
 		"a name is no pattern":           {"a.b axb", "REDACTED axb"},
 		"SID of an account":              {"S-1-5-21-1-2-3-500 S-1-5-18", "REDACTED S-1-5-18"},
 		"IPv4":                           {"at 10.0.0.12:22", "at REDACTED:22"},

@@ -37,6 +37,9 @@ type System struct {
 	Way          string `json:"way"`     // ssh or kubernetes
 }
 
+// kindWindows is the kind of a system that is no stand-in.
+const kindWindows = "windows"
+
 // Result is the result of one claim.
 type Result struct {
 	ID      string   `json:"id"`

@@ -174,7 +174,7 @@ func look(ctx context.Context, d *desk) (System, []string, error) {
 	s := System{Kind: word.Of(facts.GetSimulated()), Product: facts.GetProduct(), Build: facts.GetBuild(),
 		Architecture: facts.GetArchitecture(), Way: "ssh", OpenSSH: d.openSSH(ctx)}
 	if facts.GetSimulated() == agentv1.Simulation_SIMULATION_NONE {
-		s.Kind = "windows"
+		s.Kind = kindWindows
 	}
 	credentials := d.document.Node.Spec.Credentials
 	if credentials.Kubernetes != nil {

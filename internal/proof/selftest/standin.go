@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// standIns has a report of each stand-in that was recorded: the simulated node. TestSimulatedNode
-// writes it with -update.
+// standIns has a report of each stand-in that was recorded: the simulated node, which TestSimulatedNode
+// writes with -update, and a node under Wine, which TestSelftestOnAWineNode writes with -update-stand-in.
 //
 //go:embed standins
 var standIns embed.FS
 
 // StandIns are the names of the stand-ins, which are also the names of their files.
-func StandIns() []string { return []string{"simulated"} }
+func StandIns() []string { return []string{"simulated", "wine"} }
 
 // standIn returns the recorded report of a stand-in.
 func standIn(name string) (Report, error) {
@@ -28,13 +28,12 @@ func standIn(name string) (Report, error) {
 	return r, nil
 }
 
-// differencesFromStandIns compares a report with those of the stand-ins, except the stand-in that it is
-// of.
+// differencesFromStandIns compares a report with those of the stand-ins.
 func differencesFromStandIns(r Report) []Difference {
 	all := []Difference{}
 	for _, name := range StandIns() {
 		other, err := standIn(name)
-		if err != nil { // TestSimulatedNode checks that it is readable
+		if err != nil { // TestStandInsAreReadable checks that it is readable
 			continue
 		}
 		for _, difference := range compareClaims(r.Claims, other.Claims) {

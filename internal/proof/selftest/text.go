@@ -2,6 +2,7 @@ package selftest
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/swdt-dev/swdt/internal/ui"
 )
@@ -25,9 +26,21 @@ func (r Report) WriteText(p *ui.Page) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(p, "%s: %s; %d answers differ from those of the stand-ins\n", r.System, r.Summary,
-		len(r.Differences))
+	_, err := fmt.Fprintf(p, "%s: %s; %s\n", r.System, r.Summary, r.differ())
 	return err
+}
+
+// differ returns how many answers differ from those of each stand-in.
+func (r Report) differ() string {
+	counts := map[string]int{}
+	for _, d := range r.Differences {
+		counts[d.StandIn]++
+	}
+	parts := make([]string, 0, len(StandIns()))
+	for _, name := range StandIns() {
+		parts = append(parts, fmt.Sprintf("%d answers differ from the %s node's", counts[name], name))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (r Report) writeDifferences(p *ui.Page) error {
