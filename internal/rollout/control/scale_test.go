@@ -22,6 +22,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/rollout"
 )
 
+// The usual size of TestFleetAtScale.
+const scaleNodes, scaleKills = 20, 5
+
 // The goals of the controller at scale.
 const (
 	mostRequests = 40        // a node
