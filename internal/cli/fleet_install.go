@@ -36,36 +36,47 @@ nothing.`,
 		),
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(checkImage("controller-image", options.Images.Controller),
-				checkImage("agent-image", options.Images.Node)); err != nil {
-				return err
-			}
-			if a.global.output == result.YAML {
-				text, err := manifests.YAML(options.Images)
-				if err != nil {
-					return err
-				}
-				return a.printBytes(text)
-			}
-			options.DryRun = a.global.dryRun
-			if !options.DryRun && (options.Images.Controller == "" || options.Images.Node == "") {
-				return usagef("name both images, with --controller-image and --agent-image: swdt publishes none")
-			}
-			c, err := o.open()
-			if err != nil {
-				return err
-			}
-			return a.changeFleet(cmd.Context(), c, func(ctx context.Context, r ui.Reporter) ([]plan.StepResult, error) {
-				return installation.Run(ctx, c, options, r)
-			})
+			return a.runFleetInstall(cmd.Context(), o, options)
 		},
 	})
 	o.addFlags(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&options.Images.Controller, "controller-image", "", "`image` of the controller, for Linux")
-	flags.StringVar(&options.Images.Node, "agent-image", "", "`image` of the program on the Windows nodes")
+	flags.StringVar(&options.Settings.ControllerImage, "controller-image", "", "`image` of the controller, for Linux")
+	flags.StringVar(&options.Settings.NodeImage, "agent-image", "", "`image` of the program on the Windows nodes")
+	flags.StringVar(&options.Settings.APIServer, "api-server", "",
+		"`HOST:PORT` at which nodes reach the API server (default: its\nService, for which nodes need a working kube-proxy)")
 	flags.BoolVar(&options.Force, "force", false, "take fields that other managers own")
 	return cmd
+}
+
+func (a *app) runFleetInstall(ctx context.Context, o *clusterOptions, options installation.Options) error {
+	settings := options.Settings
+	err := errors.Join(checkImage("controller-image", settings.ControllerImage),
+		checkImage("agent-image", settings.NodeImage))
+	if err != nil {
+		return err
+	}
+	if err := settings.Check(); err != nil {
+		return usagef("--api-server %v", err)
+	}
+	if a.global.output == result.YAML {
+		text, err := manifests.YAML(settings)
+		if err != nil {
+			return err
+		}
+		return a.printBytes(text)
+	}
+	options.DryRun = a.global.dryRun
+	if !options.DryRun && (settings.ControllerImage == "" || settings.NodeImage == "") {
+		return usagef("name both images, with --controller-image and --agent-image: swdt publishes none")
+	}
+	c, err := o.open()
+	if err != nil {
+		return err
+	}
+	return a.changeFleet(ctx, c, func(ctx context.Context, r ui.Reporter) ([]plan.StepResult, error) {
+		return installation.Run(ctx, c, options, r)
+	})
 }
 
 func (a *app) fleetUninstallCommand() *cobra.Command {

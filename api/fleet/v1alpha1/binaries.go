@@ -95,10 +95,13 @@ type Provisioner struct {
 	// Version that the binary is expected to report, with or without v.
 	// +optional
 	Version string `json:"version,omitempty"`
-	// SourceURL of the binary: http:// or https://. Every user who may read the rollout can read it,
-	// so it has no user, no password and no $VARIABLE.
+	// SourceURL of the binary: http:// or https://, or a set of binaries that `swdt fleet publish` has put
+	// into a registry: oci://REGISTRY/REPOSITORY:TAG or @sha256:DIGEST, and oci+http:// for a registry
+	// without TLS. A set needs a component with the provisioner's name. Every user who may read the
+	// rollout can read the URL, so it has no user, no password and no $VARIABLE: logins come from the
+	// nodes' pull secret.
 	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:Pattern=`^https?://[^/$@ ]+(/[^$ ]*)?$`
+	// +kubebuilder:validation:Pattern=`^(https?://[^/$@ ]+(/[^$ ]*)?|oci(\+http)?://[^/$@ ]+/[^$ ]+)$`
 	SourceURL string `json:"sourceURL"`
 	// SHA256 of the binary, 64 hexadecimal digits. The node installs no other binary.
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`

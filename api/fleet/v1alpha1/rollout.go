@@ -30,6 +30,7 @@ type NodeRollout struct {
 // NodeRolloutSpec says which nodes get what, and how carefully.
 type NodeRolloutSpec struct {
 	// Selector chooses among the Windows nodes by their labels. An empty selector chooses all of them.
+	// +kubebuilder:validation:XValidation:fieldPath=".matchExpressions",rule="!has(self.matchExpressions) || self.matchExpressions.all(e, (e.operator in ['In', 'NotIn']) ? has(e.values) && size(e.values) > 0 : e.operator in ['Exists', 'DoesNotExist'] && (!has(e.values) || size(e.values) == 0))",message="operator must be In or NotIn with values, or Exists or DoesNotExist without"
 	Selector metav1.LabelSelector `json:"selector"`
 	// Content is the state that each node gets.
 	Content Content `json:"content"`

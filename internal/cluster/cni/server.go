@@ -30,6 +30,10 @@ const (
 
 // Server compares objects with a cluster, and applies them. It is safe for concurrent use.
 type Server struct {
+	// Take has the arguments of the swdt command that takes fields from other managers. Default: that of
+	// the object's pod network.
+	Take []string
+
 	cluster *cluster.Cluster
 
 	mu    sync.Mutex
@@ -133,7 +137,7 @@ func (s *Server) Compare(ctx context.Context, o *unstructured.Unstructured, forc
 		}
 		return d, err
 	}
-	conflict := newConflictError(o, err)
+	conflict := s.conflict(o, err)
 	taken := true
 	result, err = s.patch(ctx, d.wanted, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, Force: &taken})
 	if err == nil {
@@ -159,7 +163,7 @@ func (s *Server) tryToCreate(ctx context.Context, o *unstructured.Unstructured) 
 func (s *Server) Apply(ctx context.Context, d Difference) error {
 	_, err := s.patch(ctx, d.wanted, metav1.PatchOptions{Force: &d.forced})
 	if apierrors.IsConflict(err) {
-		return newConflictError(d.wanted, err)
+		return s.conflict(d.wanted, err)
 	}
 	return err
 }
@@ -230,7 +234,7 @@ func owned(o *unstructured.Unstructured) *fieldpath.Set {
 // ConflictError reports fields that another manager owns with other values.
 type ConflictError struct {
 	Object    Ref
-	Network   Network // "" if the network is not known
+	Take      []string // the arguments of the swdt command that takes the fields
 	Conflicts []Conflict
 	Fields    []Field // the change that --force makes; empty if the change is not known
 	Err       error
@@ -242,8 +246,14 @@ type Conflict struct {
 	Message string // names the other manager
 }
 
-func newConflictError(o *unstructured.Unstructured, err error) *ConflictError {
-	conflict := &ConflictError{Object: RefOf(o), Network: Network(o.GetLabels()[Label]), Err: err}
+func (s *Server) conflict(o *unstructured.Unstructured, err error) *ConflictError {
+	conflict := &ConflictError{Object: RefOf(o), Take: s.Take, Err: err}
+	if network := Network(o.GetLabels()[Label]); len(s.Take) == 0 {
+		conflict.Take = []string{"network", "install", string(network), "--force"}
+		if network == "" || network == Networks()[0] {
+			conflict.Take = []string{"network", "install", "--force"}
+		}
+	}
 	status, ok := err.(apierrors.APIStatus)
 	if !ok || status.Status().Details == nil {
 		return conflict
@@ -256,18 +266,14 @@ func newConflictError(o *unstructured.Unstructured, err error) *ConflictError {
 
 func (e *ConflictError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "apply %s: fields that other managers own lack the values that Windows needs:", e.Object)
+	fmt.Fprintf(&b, "apply %s: fields that other managers own have other values than are needed:", e.Object)
 	for _, c := range e.Conflicts {
 		fmt.Fprintf(&b, "\n  %s: %s", c.Path, c.Message)
 	}
 	for _, f := range e.Fields {
 		fmt.Fprintf(&b, "\n  %s", f)
 	}
-	force := []string{"network", "install", "--force"}
-	if e.Network != "" && e.Network != Networks()[0] {
-		force = []string{"network", "install", string(e.Network), "--force"}
-	}
-	fmt.Fprintf(&b, "\nchange them yourself, or have swdt take these fields: %s", remedy.Command(force...))
+	fmt.Fprintf(&b, "\nchange them yourself, or have swdt take these fields: %s", remedy.Command(e.Take...))
 	return b.String()
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 
 	"github.com/swdt-dev/swdt/internal/localfile"
@@ -46,9 +47,30 @@ func (s *Set) fetchArtifact(ctx context.Context, artifact distribution.Reference
 	defer place.release()
 	a := &artifactFetch{
 		repository: distribution.Open(artifact, distribution.Options{Credential: credential, HTTP: s.options.HTTP}),
-		request:    request, place: place, limits: limits, reporter: r,
+		request:    request, place: place, held: s.held(c), limits: limits, reporter: r,
 	}
 	return a.run(ctx)
+}
+
+// Offer names a local file that should have this SHA-256, hexadecimal. A fetch from a registry may
+// begin a patch from the file, which need not stay, nor have this content.
+func (s *Set) Offer(sha256, path string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.offered[strings.ToLower(sha256)] = path
+}
+
+// held returns a function that finds a file in the cache, or one that was offered.
+func (s *Set) held(c cache) func(ctx context.Context, sha256 string) (path string, ok bool) {
+	return func(ctx context.Context, sha256 string) (string, bool) {
+		if blob, ok := c.verifiedBlob(ctx, sha256); ok {
+			return blob, true
+		}
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		path, ok := s.offered[sha256]
+		return path, ok
+	}
 }
 
 // artifactFetch is the fetch of one binary into the cache. It holds the lock of its slot.
@@ -56,6 +78,7 @@ type artifactFetch struct {
 	repository *distribution.Repository
 	request    Request
 	place      *slot
+	held       func(ctx context.Context, sha256 string) (path string, ok bool)
 	limits     Limits
 	reporter   ui.Reporter
 }
@@ -83,7 +106,7 @@ func (a *artifactFetch) fetch(ctx context.Context, watch *watchdog) (string, err
 	bytes := &arriving{watch: watch}
 	resolved, err := binaryset.Resolve(ctx, a.repository, binaryset.Request{
 		Component: a.request.Component, SHA256: a.request.SHA256, MaxSize: a.mostBytes(), Folder: folder,
-		Held: a.place.cache.verifiedBlob, Progress: bytes.add,
+		Held: a.held, Progress: bytes.add,
 	})
 	if err != nil {
 		return "", err

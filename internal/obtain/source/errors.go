@@ -1,10 +1,28 @@
 package source
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/binaryset"
+	"github.com/swdt-dev/swdt/internal/wire/distribution"
 )
+
+// Refused reports whether err means that a source has something else than was requested. To try again
+// is useless until a person changes the source or the request.
+func Refused(err error) bool {
+	return is[*HashMismatchError](err) || is[*NotExecutableError](err) || is[*MachineError](err) ||
+		is[*TooLargeError](err) || is[*binaryset.HashError](err) || is[*binaryset.ManifestError](err) ||
+		is[*binaryset.ComponentError](err) || is[*binaryset.ContentError](err) || is[*binaryset.SizeError](err) ||
+		is[*distribution.MismatchError](err) || is[*distribution.TooLargeError](err) ||
+		is[*distribution.RedirectError](err) || is[*distribution.ReferenceError](err)
+}
+
+func is[T error](err error) bool {
+	_, ok := errors.AsType[T](err)
+	return ok
+}
 
 // FileError is returned for a local path that does not name a readable file.
 type FileError struct {

@@ -72,8 +72,9 @@ type Set struct {
 
 	sources once.Map[Request, Binary]
 
-	mutex  sync.Mutex
-	hashes map[fileKey]Binary
+	mutex   sync.Mutex
+	hashes  map[fileKey]Binary
+	offered map[string]string // paths by SHA-256
 }
 
 type fileKey struct {
@@ -88,7 +89,7 @@ func NewSet(options Options) *Set {
 	if options.HTTP == nil {
 		options.HTTP = newClient()
 	}
-	return &Set{options: options, hashes: map[fileKey]Binary{}}
+	return &Set{options: options, hashes: map[fileKey]Binary{}, offered: map[string]string{}}
 }
 
 // Obtain is Set.Obtain with a new Set.

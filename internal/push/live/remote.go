@@ -175,12 +175,9 @@ func (r *Remote) Retry(err error) bool {
 		back    *push.RolledBackError
 		version *push.VersionError
 		unknown *push.UnknownComponentError
-		kind    *source.NotExecutableError
-		machine *source.MachineError
-		hash    *source.HashMismatchError
 	)
 	return !node.IsHopeless(err) && !errors.As(err, &back) && !errors.As(err, &version) && !errors.As(err, &unknown) &&
-		!errors.As(err, &kind) && !errors.As(err, &machine) && !errors.As(err, &hash)
+		!source.Refused(err)
 }
 
 func (r *Remote) Close(ctx context.Context) {

@@ -27,14 +27,17 @@ type store struct {
 	machines []*machine
 	clients  map[string]*fake.FakeDynamicClient
 	ready    time.Time
+	cache    string // of all machines' programs
+	stop     func()
 }
 
 func newStore(ctx context.Context, t *testing.T, all []*machine) *store {
 	s := &store{t: t, machines: all, clients: map[string]*fake.FakeDynamicClient{}, ready: time.Now()}
 	var running sync.WaitGroup
 	ctx, stop := context.WithCancel(ctx)
-	t.Cleanup(func() { stop(); running.Wait() })
-	cache := t.TempDir()
+	s.stop = func() { stop(); running.Wait() }
+	t.Cleanup(s.stop)
+	s.cache = t.TempDir()
 	for _, m := range all {
 		scheme := runtime.NewScheme()
 		if err := fleetv1.AddToScheme(scheme); err != nil {
@@ -42,7 +45,7 @@ func newStore(ctx context.Context, t *testing.T, all []*machine) *store {
 		}
 		client := fake.NewSimpleDynamicClient(scheme)
 		s.clients[m.Name] = client
-		running.Go(func() { _ = m.run(ctx, client, cache) }) // it returns the end of ctx
+		running.Go(func() { _ = m.run(ctx, client, s.cache) }) // it returns the end of ctx
 	}
 	return s
 }
@@ -106,6 +109,36 @@ func (s *store) act(spec fleetv1.NodeRolloutSpec, a rollout.Action) {
 		order.Verdict, order.Reason = a.Verdict, a.Reason
 	}
 	s.write(a.Node, order)
+}
+
+// await acts until the status of a machine is as wanted.
+func (s *store) await(name string, spec fleetv1.NodeRolloutSpec, wanted func(fleetv1.NodeStateStatus) bool) {
+	s.t.Helper()
+	err := wait.Condition{
+		Name: "a status of " + name, Interval: 10 * time.Millisecond, Limit: 2 * time.Minute,
+		Look: func(context.Context) error {
+			for _, a := range s.decide(spec).Actions {
+				s.act(spec, a)
+			}
+			if state := s.state(name); state == nil || !wanted(state.Status) {
+				return errNotYet
+			}
+			return nil
+		},
+	}.Wait(s.t.Context())
+	if err != nil {
+		s.t.Fatalf("%v: %+v", err, s.state(name))
+	}
+}
+
+// expectUnchanged checks that a machine runs its first kubelet, and that its verdict says so.
+func (s *store) expectUnchanged(m *machine) {
+	s.t.Helper()
+	reason := s.state(m.Name).Spec.Reason
+	s.t.Log(reason)
+	if !m.runs(m.before) || !strings.Contains(reason, "the node is unchanged") {
+		s.t.Errorf("it runs its first kubelet: %t; the reason is %q", m.runs(m.before), reason)
+	}
 }
 
 // settle acts until the rollout is in this state and no node works.

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,6 +22,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/rollout/onnode"
 	"github.com/swdt-dev/swdt/internal/testing/nodetest"
+	"github.com/swdt-dev/swdt/internal/wire/distribution"
 )
 
 // depot serves binaries over HTTP.
@@ -56,9 +60,14 @@ func (d *depot) add(file string, content []byte) {
 // content returns a content that brings one of the depot's files to the nodes as their kubelet.
 func (d *depot) content(file string) fleetv1.Content {
 	sum := sha256.Sum256(d.files[file])
+	return contentOf(d.server.URL+"/"+file, hex.EncodeToString(sum[:]))
+}
+
+// contentOf returns a content that brings a kubelet to the nodes.
+func contentOf(url, sha256 string) fleetv1.Content {
 	settle, timeout := fleetv1.Duration("20ms"), fleetv1.Duration("500ms")
 	return fleetv1.Content{Provisioners: []fleetv1.Provisioner{{
-		Name: "kubelet", SourceURL: d.server.URL + "/" + file, SHA256: hex.EncodeToString(sum[:]),
+		Name: "kubelet", SourceURL: url, SHA256: sha256,
 		Destination: simulated.KubeletPath,
 		Health:      &fleetv1.Health{Settle: &settle, Timeout: &timeout},
 	}}}
@@ -72,11 +81,15 @@ func kubelet(version string, fault simulated.Fault) []byte {
 type machine struct {
 	*nodetest.Node
 	before []byte // its kubelet at first
+	secret string // the path of its pull secret
+	copies string // has copies of its files, for programs that are not on the machine
 }
 
 func newMachine(t *testing.T, name string) *machine {
 	m := &machine{Node: nodetest.Start(t, name, simulated.Options{})}
 	m.before = m.Get(simulated.KubeletPath)
+	m.copies = t.TempDir()
+	m.secret = filepath.Join(m.copies, ".dockerconfigjson")
 	return m
 }
 
@@ -84,7 +97,8 @@ func newMachine(t *testing.T, name string) *machine {
 func (m *machine) run(ctx context.Context, client dynamic.Interface, cache string) error {
 	return onnode.Run(ctx, onnode.Options{
 		Node: m.Name, Client: client, Retry: 100 * time.Millisecond,
-		Sources: source.NewSet(source.Options{Cache: cache}),
+		Sources: source.NewSet(source.Options{Cache: cache, Credential: distribution.MountedPullSecret(m.secret)}),
+		Local:   m.local,
 		Open: func(ctx context.Context) (*node.Node, error) {
 			if err := m.Reconnect(ctx); err != nil {
 				return nil, err
@@ -92,6 +106,16 @@ func (m *machine) run(ctx context.Context, client dynamic.Interface, cache strin
 			return m.Node.Node, nil
 		},
 	})
+}
+
+// local returns the path of a copy of a file of the machine.
+func (m *machine) local(path string) string {
+	name := filepath.Join(m.copies, filepath.Base(strings.ReplaceAll(path, `\`, "/")))
+	content, err := m.Machine.ReadFile(path)
+	if err == nil {
+		_ = os.WriteFile(name, content, 0o600) // without the copy, there is no base for a patch
+	}
+	return name
 }
 
 // runs reports whether the machine has this kubelet.

@@ -2,6 +2,8 @@ package control_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,9 +14,13 @@ import (
 
 	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/cluster/cni"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/rollout"
+	"github.com/swdt-dev/swdt/internal/rollout/installation"
 	"github.com/swdt-dev/swdt/internal/rollout/manage"
+	"github.com/swdt-dev/swdt/internal/rollout/manifests"
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 // The controller, with the rights of its account, and the programs of five simulated machines, with
@@ -76,6 +82,31 @@ func TestFleetOnARealAPIServer(t *testing.T) {
 	l.unschedulable(names)
 	t.Run("foreign token", l.testForeignToken)
 	t.Run("bad objects", l.testBadObjects)
+	t.Run("every field", l.testEveryField)
+	t.Run("conflict", l.testConflict)
+}
+
+// testConflict changes an image as another manager does. An installation with the image of before names the
+// command that takes it back.
+func (l *lab) testConflict(t *testing.T) {
+	patch := `{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"swdt-node","namespace":"swdt-fleet"},` +
+		`"spec":{"template":{"spec":{"containers":[{"name":"node","image":"theirs"}]}}}}`
+	force := true
+	_, err := l.client().AppsV1().DaemonSets(manifests.Namespace).Patch(t.Context(), "swdt-node", types.ApplyPatchType,
+		[]byte(patch), metav1.PatchOptions{FieldManager: "their-tool", Force: &force})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := installation.Options{Settings: manifests.Settings{NodeImage: "ours"}}
+	_, err = installation.Run(t.Context(), l.admin, o, ui.Discard{})
+	if _, ok := errors.AsType[*cni.ConflictError](err); !ok ||
+		!strings.Contains(err.Error(), "`swdt fleet install --agent-image ours --force`") {
+		t.Errorf("the error is %v", err)
+	}
+	o.Force = true
+	if _, err := installation.Run(t.Context(), l.admin, o, ui.Discard{}); err != nil {
+		t.Error(err)
+	}
 }
 
 // watch watches the rollouts until they end, and sends the last report, or fails the test if no report shows

@@ -57,8 +57,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 func (r *reconciler) run(ctx context.Context, v view, one *fleetv1.NodeRollout) (rollout.Decision, error) {
 	now := r.now()
 	in, err := r.input(v, one, now)
-	if err != nil {
-		return rollout.Decision{}, err
+	if err != nil { // only a person can correct the selector
+		status := one.Status
+		status.State, status.Message = rollout.StateStopped, err.Error()
+		return rollout.Decision{}, r.writeStatus(ctx, one, rollout.Decision{Status: status})
 	}
 	decision := rollout.Decide(in)
 	changed, err := r.readLeases(ctx, decision.Check, now)

@@ -44,6 +44,11 @@ func (l *lab) testBadObjects(t *testing.T) {
 	}
 	for _, bad := range []struct{ old, new, field string }{
 		{"https://", "https://user:secret@", "spec.content.provisioners[0].sourceURL"},
+		{"https://", "oci://user:secret@", "spec.content.provisioners[0].sourceURL"},
+		{"https://binaries.example/kubelet.exe", "oci://registry.example", "spec.content.provisioners[0].sourceURL"},
+		{"https://binaries.example/kubelet.exe", "oci://registry.example/team/node:dev", ""},
+		{"https://binaries.example/kubelet.exe", "oci+http://registry.example:5000/node@sha256:0123", ""},
+		{"https://", "file://", "spec.content.provisioners[0].sourceURL"},
 		{"https://binaries.example", "C:", "spec.content.provisioners[0].sourceURL"},
 		{"kubelet.exe\n", "$SECRET\n", "spec.content.provisioners[0].sourceURL"},
 		{"0123456789abcdef\n", "\n", "spec.content.provisioners[0].sha256"},
@@ -58,6 +63,11 @@ func (l *lab) testBadObjects(t *testing.T) {
 		{"selector: {}", "selector: {}\n  window: {start: '25:00', end: '06:00'}", "spec.window.start"},
 		{"selector: {}", "selector: {}\n  onFailure: ignore", "spec.onFailure"},
 		{"selector: {}", "selector: {}\n  operation: Explode", "spec.operation"},
+		{"selector: {}", "selector: {matchExpressions: [{key: a, operator: Like, values: [b]}]}",
+			"spec.selector.matchExpressions"},
+		{"selector: {}", "selector: {matchExpressions: [{key: a, operator: In}]}", "spec.selector.matchExpressions"},
+		{"selector: {}", "selector: {matchExpressions: [{key: a, operator: Exists}]}", ""},
+		{"name: tried", "name: tried-" + strings.Repeat("x", 60), "metadata.name"},
 		{"name: kubelet", "nmae: kubelet", "nmae"},
 		{"sha256:", "sha265:", "sha265"},
 	} {

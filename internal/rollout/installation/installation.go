@@ -18,24 +18,34 @@ import (
 
 // Options configure an installation.
 type Options struct {
-	Images manifests.Images
-	DryRun bool
-	Force  bool // take the fields that other managers own
+	Settings manifests.Settings
+	DryRun   bool
+	Force    bool // take the fields that other managers own
 }
 
 // Run applies the objects by server-side apply, and changes nothing that is as it should be. A dry run
 // has the API server try each object without storing it.
 func Run(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) ([]plan.StepResult, error) {
-	objects, err := manifests.Objects(o.Images)
+	objects, err := manifests.Objects(o.Settings)
 	if err != nil {
 		return nil, err
 	}
 	server := cni.NewServer(c)
+	server.Take = o.taking()
 	var steps []plan.Step
 	for _, object := range objects {
 		steps = append(steps, &step{server: server, object: object, force: o.Force})
 	}
 	return plan.Run(ctx, nil, steps, plan.Options{DryRun: o.DryRun, Ordered: true, Elsewhere: "the cluster"}, r)
+}
+
+// taking returns the arguments of the same installation that takes fields of other managers.
+func (o Options) taking() []string {
+	arguments := []string{"fleet", "install"}
+	for flag, value := range o.Settings.Flags() {
+		arguments = append(arguments, flag, value)
+	}
+	return append(arguments, "--force")
 }
 
 // step applies one object.

@@ -24,7 +24,7 @@ type RemovalOptions struct {
 // Remove removes the objects of the installation: the programs first and the kinds, with all rollouts and
 // NodeStates, last. So no program runs without its rights. The nodes keep their binaries.
 func Remove(ctx context.Context, c *cluster.Cluster, o RemovalOptions, r ui.Reporter) ([]plan.StepResult, error) {
-	objects, err := manifests.Objects(manifests.Images{})
+	objects, err := manifests.Objects(manifests.Settings{})
 	if err != nil {
 		return nil, err
 	}

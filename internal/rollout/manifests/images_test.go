@@ -10,7 +10,7 @@ import (
 // The program on the nodes has all rights there. So an installation that names no images runs none: RFC 2606
 // reserves the domain .invalid, so the name of a registry below it cannot be registered by a stranger.
 func TestNoStrangerCanServeTheImages(t *testing.T) {
-	text, err := manifests.YAML(manifests.Images{})
+	text, err := manifests.YAML(manifests.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,9 @@ package manifests
 import (
 	"embed"
 	"fmt"
+	"iter"
+	"net"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,8 +22,26 @@ var files embed.FS
 // Namespace is the namespace of the installation.
 const Namespace = "swdt-fleet"
 
-// Images are the images of the two programs. An empty image stays as it is in the manifests.
-type Images struct{ Controller, Node string }
+// Settings are what installations differ in. An empty setting stays as it is in the manifests.
+type Settings struct {
+	ControllerImage string
+	NodeImage       string
+	// APIServer is the host and port at which the nodes reach the API server; "": at the address of its
+	// Service, for which the node needs a working kube-proxy.
+	APIServer string
+}
+
+// Flags returns the flags of `swdt fleet install` for the settings that are set, and their values.
+func (s Settings) Flags() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for _, flag := range [][2]string{{"--controller-image", s.ControllerImage}, {"--agent-image", s.NodeImage},
+			{"--api-server", s.APIServer}} {
+			if flag[1] != "" && !yield(flag[0], flag[1]) {
+				return
+			}
+		}
+	}
+}
 
 // names returns the files in the order in which they are applied.
 func names() []string {
@@ -29,7 +50,11 @@ func names() []string {
 }
 
 // Objects returns the objects of the installation, in the order in which they are applied.
-func Objects(images Images) ([]*unstructured.Unstructured, error) {
+func Objects(settings Settings) ([]*unstructured.Unstructured, error) {
+	environment, err := settings.environment()
+	if err != nil {
+		return nil, err
+	}
 	var all []*unstructured.Unstructured
 	for _, name := range names() {
 		text, err := files.ReadFile(name)
@@ -45,17 +70,17 @@ func Objects(images Images) ([]*unstructured.Unstructured, error) {
 	for _, o := range all {
 		switch o.GetKind() {
 		case "Deployment":
-			setImage(o, images.Controller)
+			setContainer(o, settings.ControllerImage, nil)
 		case "DaemonSet":
-			setImage(o, images.Node)
+			setContainer(o, settings.NodeImage, environment)
 		}
 	}
 	return all, nil
 }
 
 // YAML returns the objects of the installation as a stream of YAML documents.
-func YAML(images Images) ([]byte, error) {
-	objects, err := Objects(images)
+func YAML(settings Settings) ([]byte, error) {
+	objects, err := Objects(settings)
 	if err != nil {
 		return nil, err
 	}
@@ -70,15 +95,51 @@ func YAML(images Images) ([]byte, error) {
 	return all, nil
 }
 
-// setImage sets the image of a workload's only container.
-func setImage(o *unstructured.Unstructured, image string) {
+// Check returns an *APIServerError if the settings name no address.
+func (s Settings) Check() error {
+	_, err := s.environment()
+	return err
+}
+
+// environment returns the variables that make a client use the API server of the settings. The kubelet sets
+// those that a pod does not set itself.
+func (s Settings) environment() ([]any, error) {
+	if s.APIServer == "" {
+		return nil, nil
+	}
+	host, port, err := net.SplitHostPort(s.APIServer)
+	if number, wrong := strconv.ParseUint(port, 10, 16); err != nil || wrong != nil || host == "" || number == 0 {
+		return nil, &APIServerError{Text: s.APIServer}
+	}
+	return []any{
+		map[string]any{"name": "KUBERNETES_SERVICE_HOST", "value": host},
+		map[string]any{"name": "KUBERNETES_SERVICE_PORT", "value": port},
+	}, nil
+}
+
+// APIServerError is returned for an address that is not a host and a port.
+type APIServerError struct{ Text string }
+
+func (e *APIServerError) Error() string {
+	return fmt.Sprintf("%q is no address of an API server: write HOST:PORT", e.Text)
+}
+
+// setContainer sets the image of a workload's only container, and adds to its environment.
+func setContainer(o *unstructured.Unstructured, image string, environment []any) {
 	path := strings.Split("spec.template.spec.containers", ".")
 	containers, _, err := unstructured.NestedSlice(o.Object, path...)
-	if err != nil || len(containers) != 1 || image == "" {
+	if err != nil || len(containers) != 1 {
 		return
 	}
-	if container, ok := containers[0].(map[string]any); ok {
-		container["image"] = image
-		_ = unstructured.SetNestedSlice(o.Object, containers, path...) // the path was read just before
+	container, ok := containers[0].(map[string]any)
+	if !ok {
+		return
 	}
+	if image != "" {
+		container["image"] = image
+	}
+	if present, ok := container["env"].([]any); ok {
+		container["env"] = append(present, environment...)
+	}
+	_ = unstructured.SetNestedSlice(o.Object, containers, path...) // the path was read just before
 }

@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"k8s.io/client-go/rest"
-
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/node"
@@ -17,6 +15,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/node/thismachine"
 	"github.com/swdt-dev/swdt/internal/obtain/source"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/distribution"
 )
 
 // nodeVariable is the environment variable with the name of the pod's node.
@@ -29,9 +28,13 @@ func Main(ctx context.Context) error {
 	if name == "" {
 		return fmt.Errorf("read the node's name: %s is not set; deploy/ has the pod that sets it", nodeVariable)
 	}
-	access, err := rest.InClusterConfig()
+	root, err := containerRoot()
 	if err != nil {
-		return fmt.Errorf("find the API server of this pod: %w", err)
+		return err
+	}
+	access, err := podAccess(root)
+	if err != nil {
+		return err
 	}
 	c, err := cluster.FromConfig(access)
 	if err != nil {
@@ -46,7 +49,8 @@ func Main(ctx context.Context) error {
 		StateFile: filepath.Join(files, "machines.json")}
 	err = Run(ctx, Options{
 		Node: name, Client: c.Dynamic(), Reporter: logged{},
-		Sources: source.NewSet(source.Options{Cache: filepath.Join(files, "cache")}),
+		Sources: source.NewSet(source.Options{Cache: filepath.Join(files, "cache"),
+			Credential: distribution.MountedPullSecret(filepath.Join(root, filepath.FromSlash(pullSecretFile)))}),
 		Open: func(ctx context.Context) (*node.Node, error) {
 			return node.Connect(ctx, config.Document{}, options)
 		},

@@ -3,7 +3,7 @@
 // `swdt kubernetes` and `swdt rollback`. The guardian on the node owns the transaction, so it survives
 // the end of the pod, of the kubelet and of containerd.
 //
-//   - main.go: the program in its pod; onnode.go: from a changed NodeState to an order; watch.go: the NodeState
+//   - main.go: the program in its pod; access.go: the files that the pod has; onnode.go: from a changed NodeState to an order; watch.go: the NodeState
 //   - order.go: an order from beginning to end; resume.go: an order that was interrupted
 //   - document.go: the content of a NodeState as a node file
 //   - report.go: the status of the NodeState
@@ -35,6 +35,8 @@ type Options struct {
 	Open func(context.Context) (*node.Node, error)
 	// Sources fetches binaries; nil: into the user's cache folder.
 	Sources *source.Set
+	// Local returns the path under which this program reads a file of the node; nil: the same path.
+	Local func(path string) string
 	// Retry is the pause after a failed attempt. It doubles with each further one, up to a minute.
 	// Default 2 s.
 	Retry time.Duration
@@ -57,6 +59,9 @@ func Run(ctx context.Context, o Options) error {
 	}
 	if o.Sources == nil {
 		o.Sources = source.NewSet(source.Options{})
+	}
+	if o.Local == nil {
+		o.Local = func(path string) string { return path }
 	}
 	orders := watch(ctx, o.Client, o.Node)
 	pause := o.Retry

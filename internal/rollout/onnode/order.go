@@ -68,9 +68,26 @@ func (w *order) apply(ctx context.Context) (fleetv1.Phase, string, error) {
 	if len(w.doc.Node.Spec.Kubernetes.Provisioners) == 0 {
 		return fleetv1.PhaseDone, "", nil
 	}
+	if err := w.offerInstalled(ctx); err != nil {
+		return "", "", err
+	}
 	result, err := push.Push(ctx, w.node, w.doc, w.pushOptions(), w.Reporter)
 	w.took(result)
 	return w.ended(err)
+}
+
+// offerInstalled lets a fetch from a registry begin with the binaries that the node has.
+func (w *order) offerInstalled(ctx context.Context) error {
+	status, err := push.Status(ctx, w.node, w.doc, push.StatusOptions{Sources: w.Sources}, w.Reporter)
+	if err != nil {
+		return err
+	}
+	for _, c := range status.Components {
+		if c.SHA256 != "" && w.wanted(c.Name) != "" {
+			w.Sources.Offer(c.SHA256, w.Local(c.Destination))
+		}
+	}
+	return nil
 }
 
 // rollBack restores the binaries before the content. Each component that does not have the content's
@@ -122,9 +139,6 @@ func (w *order) took(result push.NodeResult) {
 // in another way.
 func (w *order) ended(err error) (fleetv1.Phase, string, error) {
 	var back *push.RolledBackError
-	var hash *source.HashMismatchError
-	var program *source.NotExecutableError
-	var machine *source.MachineError
 	switch {
 	case err == nil:
 		return fleetv1.PhaseDone, "", nil
@@ -132,7 +146,7 @@ func (w *order) ended(err error) (fleetv1.Phase, string, error) {
 		return fleetv1.PhaseRolledBack, err.Error(), nil
 	case errors.As(err, &back):
 		return fleetv1.PhaseFailed, err.Error(), nil
-	case errors.As(err, &hash), errors.As(err, &program), errors.As(err, &machine):
+	case source.Refused(err):
 		return fleetv1.PhaseRolledBack, unchanged(err), nil
 	}
 	return "", "", err

@@ -279,16 +279,20 @@ func mustBeContentError(t *testing.T, p *published, request binaryset.Request) {
 func TestAHostilePatchCostsOnlyItsBytes(t *testing.T) {
 	other := func(t *testing.T, p *published, old, result []byte) []byte {
 		var patch bytes.Buffer
-		if _, err := delta.Diff(t.Context(), old, result, &patch, delta.Options{}); err != nil {
+		if _, err := delta.Diff(t.Context(), old, result, &patch, delta.Options{Variant: delta.Small}); err != nil {
 			t.Fatal(err)
 		}
 		return patch.Bytes()
 	}
 	for name, patch := range map[string]func(*testing.T, *published) []byte{
-		"no patch":      func(*testing.T, *published) []byte { return []byte("swdtdiff, but no patch") },
-		"damaged":       func(_ *testing.T, p *published) []byte { return p.patch[:len(p.patch)-1] },
-		"another base":  func(t *testing.T, p *published) []byte { return other(t, p, p.now, p.now) },
-		"another goal":  func(t *testing.T, p *published) []byte { return other(t, p, p.before, p.before) },
+		"no patch":     func(*testing.T, *published) []byte { return []byte("swdtdiff, but no patch") },
+		"damaged":      func(_ *testing.T, p *published) []byte { return p.patch[:len(p.patch)-1] },
+		"another base": func(t *testing.T, p *published) []byte { return other(t, p, p.now, p.now) },
+		"another goal": func(t *testing.T, p *published) []byte { return other(t, p, p.before, p.before) },
+		"expanding": func(t *testing.T, p *published) []byte { // 50 MB, under the header of the real one
+			endless := other(t, p, p.before, bytes.Repeat([]byte("a run of bytes"), 4<<20))
+			return append(bytes.Clone(p.patch[:90]), endless[90:]...)
+		},
 		"a header only": func(_ *testing.T, p *published) []byte { return p.patch[:90] },
 	} {
 		t.Run(name, func(t *testing.T) {

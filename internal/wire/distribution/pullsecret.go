@@ -1,7 +1,10 @@
 package distribution
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"oras.land/oras-go/v2/registry/remote/auth"
@@ -30,4 +33,19 @@ func PullSecret(path string) (auth.CredentialFunc, error) {
 			"`kubectl create secret docker-registry`", path)
 	}
 	return credentials.Credential(store), nil
+}
+
+// MountedPullSecret returns the logins of a file that may be missing, and that may change or appear at
+// any time, as that of an optional Secret in a pod. It reads the file anew for each login.
+func MountedPullSecret(path string) auth.CredentialFunc {
+	return func(ctx context.Context, host string) (auth.Credential, error) {
+		credential, err := PullSecret(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return auth.EmptyCredential, nil
+		}
+		if err != nil {
+			return auth.EmptyCredential, err
+		}
+		return credential(ctx, host)
+	}
 }
