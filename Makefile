@@ -64,6 +64,10 @@ demo: build ## show swdt on a simulated node, in under a minute
 record: build ## record the session of scripts/session.txt again: docs/img/session.cast and .svg, docs/guides/session.md
 	scripts/record.sh
 
+.PHONY: windesk
+windesk: ## run the scripts of internal/cli with a swdt.exe under Wine, and write docs/windows-desk.md
+	scripts/windows-desk.sh
+
 .PHONY: site
 site: ## make dist/site, the documents as a web site with search
 	scripts/site.sh

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -46,6 +47,9 @@ func run(ctx context.Context, args []string) (code int, err error) {
 		return 1, err
 	}
 	cmd := prefix.Command(ctx, program, args[1:]...)
+	if cmd.Dir, err = bringData(prefix); err != nil {
+		return 1, err
+	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	err = cmd.Run()
 	var exit *exec.ExitError
@@ -73,4 +77,43 @@ func install(prefix *wine.Prefix, program string) (windowsPath string, err error
 		return "", err
 	}
 	return windowsPath, os.WriteFile(path, content, 0o755)
+}
+
+// bringData copies what tests read to drive C:, as far as it exists: the folder testdata of the
+// package, in whose folder go test runs this program, and the module's reference. It returns the
+// folder of the package there.
+func bringData(prefix *wine.Prefix) (folder string, err error) {
+	here, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	root, err := moduleRoot(here)
+	if err != nil {
+		return "", err
+	}
+	below, err := filepath.Rel(root, here)
+	if err != nil {
+		return "", err
+	}
+	module := filepath.Join(prefix.DriveC(), "module")
+	for _, data := range []string{filepath.Join(below, "testdata"), filepath.Join("docs", "reference")} {
+		err := os.CopyFS(filepath.Join(module, data), os.DirFS(filepath.Join(root, data)))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	folder = filepath.Join(module, below)
+	return folder, os.MkdirAll(folder, 0o755)
+}
+
+// moduleRoot returns the nearest folder at or above folder with a go.mod.
+func moduleRoot(folder string) (string, error) {
+	for {
+		_, err := os.Stat(filepath.Join(folder, "go.mod"))
+		parent := filepath.Dir(folder)
+		if err == nil || parent == folder {
+			return folder, err
+		}
+		folder = parent
+	}
 }
