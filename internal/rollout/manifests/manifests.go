@@ -22,7 +22,7 @@ var files embed.FS
 // Namespace is the namespace of the installation.
 const Namespace = "swdt-fleet"
 
-// Settings are what installations differ in. An empty setting stays as it is in the manifests.
+// Settings are the values in which installations differ. An empty one stays as it is in the manifests.
 type Settings struct {
 	ControllerImage string
 	NodeImage       string
