@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
+	//lint:ignore SA1019 spdy.Upgrader of client-go has these types
 	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/transport/spdy"
 )
