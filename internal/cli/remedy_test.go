@@ -262,8 +262,9 @@ func stdoutByHand() map[string]string {
 	programs, terminal := "streams of programs on the node", "asks whether it is a terminal"
 	return map[string]string{
 		"results.go": "has the printer, and makes the Page", "kubernetes_watch.go": "records",
-		"ps.go":          "records, and the live screen",
-		"stats_watch.go": "records, CSV, and the live screen", "capture_run.go": "packets",
+		"ps.go":             "records, and the live screen",
+		"fleet_rollouts.go": "records, and the live screen",
+		"stats_watch.go":    "records, CSV, and the live screen", "capture_run.go": "packets",
 		"cri_proxy.go": programs, "exec.go": programs, "shell.go": programs, "hcs_inside.go": programs,
 		"logs.go":      "lines of logs",
 		"hns_graph.go": "pictures", "stats_report.go": "the HTML page", "stats_serve.go": "an address",
