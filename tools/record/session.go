@@ -36,7 +36,7 @@ func parse(text string) ([]command, error) {
 			}
 			session[len(session)-1].exit = code
 		default:
-			return nil, fmt.Errorf("line %d: %q begins with neither # nor $ nor !", i+1, line)
+			return nil, fmt.Errorf("line %d: %q does not begin with #, $ or ! and a space", i+1, line)
 		}
 	}
 	if len(session) == 0 {
