@@ -95,7 +95,7 @@ func writePage(file string, session []command, outputs [][]chunk, home string) e
 // lines returns the lines that a terminal shows at last, as long as they are.
 func lines(output []byte) []string {
 	terminal := vt10x.New(vt10x.WithSize(400, 400))
-	terminal.Write(output) //nolint:errcheck // it is memory
+	_, _ = terminal.Write(output) // it is memory
 	var shown []string
 	for line := range strings.Lines(terminal.String()) {
 		shown = append(shown, strings.TrimRight(line, " \n"))

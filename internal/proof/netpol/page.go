@@ -2,12 +2,11 @@ package netpol
 
 import (
 	_ "embed"
-	"fmt"
 	"html/template"
 	"io"
 	"strings"
-	"time"
 
+	"github.com/swdt-dev/swdt/internal/proof/htmlpage"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -16,20 +15,11 @@ var page string
 
 // WritePage writes the report as one page, which loads nothing and runs no script.
 func (r Report) WritePage(w io.Writer) error {
-	t, err := template.New("page").Funcs(template.FuncMap{
-		"line": ui.Printable, "words": ui.Words, "class": class,
-		"marks":   func(row string) []string { return strings.Split(row, "") },
-		"name":    nameAt,
-		"seconds": func(s float64) string { return ui.Seconds(time.Duration(s * float64(time.Second))) },
-		"utc":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
-	}).Parse(page)
-	if err != nil {
-		return fmt.Errorf("read the page's template: %w", err)
-	}
-	if err := t.Execute(w, r); err != nil {
-		return fmt.Errorf("write the page: %w", err)
-	}
-	return nil
+	return htmlpage.Write(w, page, template.FuncMap{
+		"class": class,
+		"marks": func(row string) []string { return strings.Split(row, "") },
+		"name":  nameAt,
+	}, r)
 }
 
 // PodNames returns the names of the pods in tables.

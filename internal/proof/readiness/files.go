@@ -8,9 +8,9 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/swdt-dev/swdt/internal/localfile"
+	"github.com/swdt-dev/swdt/internal/proof/htmlpage"
 	"github.com/swdt-dev/swdt/internal/proof/junit"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
@@ -112,18 +112,9 @@ func groups(r Report) (all []group) {
 
 // WritePage writes the report as one page, which loads nothing and runs no script.
 func (r Report) WritePage(w io.Writer) error {
-	t, err := template.New("page").Funcs(template.FuncMap{
-		"line": ui.Printable, "lines": ui.PrintableLines, "words": ui.Words, "took": took, "class": class, "groups": groups,
-		"seconds": func(s float64) string { return ui.Seconds(time.Duration(s * float64(time.Second))) },
-		"utc":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
-	}).Parse(page)
-	if err != nil {
-		return fmt.Errorf("read the page's template: %w", err)
-	}
-	if err := t.Execute(w, r); err != nil {
-		return fmt.Errorf("write the page: %w", err)
-	}
-	return nil
+	return htmlpage.Write(w, page, template.FuncMap{
+		"took": took, "class": class, "groups": groups,
+	}, r)
 }
 
 // class returns the class of a result's elements.

@@ -2,11 +2,10 @@ package scale
 
 import (
 	_ "embed"
-	"fmt"
 	"html/template"
 	"io"
-	"time"
 
+	"github.com/swdt-dev/swdt/internal/proof/htmlpage"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -15,11 +14,10 @@ var page string
 
 // WritePage writes the report as one page, which loads nothing and runs no script.
 func (r Report) WritePage(w io.Writer) error {
-	t, err := template.New("page").Funcs(template.FuncMap{
-		"line": ui.Printable, "lines": ui.PrintableLines, "seconds": seconds,
-		"size":  func(b int64) string { return ui.Size(b) },
-		"utc":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
-		"cells": func(p NodePhase) []string { return append(p.cells(), p.wideCells()...) },
+	return htmlpage.Write(w, page, template.FuncMap{
+		"seconds": seconds,
+		"size":    func(b int64) string { return ui.Size(b) },
+		"cells":   func(p NodePhase) []string { return append(p.cells(), p.wideCells()...) },
 		"draw": func(n NodeReport) (all []drawing) {
 			for _, c := range charts() {
 				all = append(all, c.draw(n.Samples))
@@ -27,12 +25,5 @@ func (r Report) WritePage(w io.Writer) error {
 			return all
 		},
 		"header": func() []string { return r.header(true)[1:] },
-	}).Parse(page)
-	if err != nil {
-		return fmt.Errorf("read the page's template: %w", err)
-	}
-	if err := t.Execute(w, r); err != nil {
-		return fmt.Errorf("write the page: %w", err)
-	}
-	return nil
+	}, r)
 }

@@ -2,13 +2,11 @@ package verdict
 
 import (
 	_ "embed"
-	"fmt"
 	"html/template"
 	"io"
 	"path"
-	"time"
 
-	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/proof/htmlpage"
 )
 
 //go:embed page.html
@@ -16,16 +14,7 @@ var page string
 
 // WritePage writes the report as one page, which loads nothing and runs no script.
 func (r Report) WritePage(w io.Writer) error {
-	t, err := template.New("page").Funcs(template.FuncMap{
-		"join": path.Join, "printable": ui.PrintableLines, "line": ui.Printable, "duration": duration,
-		"seconds": func(s float64) string { return ui.Seconds(time.Duration(s * float64(time.Second))) },
-		"utc":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
-	}).Parse(page)
-	if err != nil {
-		return fmt.Errorf("read the page's template: %w", err)
-	}
-	if err := t.Execute(w, r); err != nil {
-		return fmt.Errorf("write the page: %w", err)
-	}
-	return nil
+	return htmlpage.Write(w, page, template.FuncMap{
+		"join": path.Join, "duration": duration,
+	}, r)
 }

@@ -1,0 +1,32 @@
+// Package htmlpage writes reports as pages that load nothing and run no script.
+package htmlpage
+
+import (
+	"fmt"
+	"html/template"
+	"io"
+	"maps"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/ui"
+)
+
+// Write writes data as the page of an HTML template, which html/template escapes. The template has the
+// functions line and lines (text with visible control characters), words, seconds and utc, and those of own,
+// which come first if names are equal.
+func Write(w io.Writer, page string, own template.FuncMap, data any) error {
+	functions := template.FuncMap{
+		"line": ui.Printable, "lines": ui.PrintableLines, "words": ui.Words,
+		"seconds": func(s float64) string { return ui.Seconds(time.Duration(s * float64(time.Second))) },
+		"utc":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+	}
+	maps.Copy(functions, own)
+	t, err := template.New("page").Funcs(functions).Parse(page)
+	if err != nil {
+		return fmt.Errorf("read the page's template: %w", err)
+	}
+	if err := t.Execute(w, data); err != nil {
+		return fmt.Errorf("write the page: %w", err)
+	}
+	return nil
+}
