@@ -2,6 +2,7 @@
 package htmlpage
 
 import (
+	_ "embed"
 	"fmt"
 	"html/template"
 	"io"
@@ -11,9 +12,14 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
+// style has the template "style": the colours and the look that pages share, light and dark.
+//
+//go:embed style.html
+var style string
+
 // Write writes data as the page of an HTML template, which html/template escapes. The template has the
 // functions line and lines (text with visible control characters), words, seconds and utc, and those of own,
-// which come first if names are equal.
+// which come first if names are equal. Its style may begin with {{template "style"}}.
 func Write(w io.Writer, page string, own template.FuncMap, data any) error {
 	functions := template.FuncMap{
 		"line": ui.Printable, "lines": ui.PrintableLines, "words": ui.Words,
@@ -21,7 +27,10 @@ func Write(w io.Writer, page string, own template.FuncMap, data any) error {
 		"utc":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 	}
 	maps.Copy(functions, own)
-	t, err := template.New("page").Funcs(functions).Parse(page)
+	t, err := template.New("page").Funcs(functions).Parse(style)
+	if err == nil {
+		t, err = t.Parse(page)
+	}
 	if err != nil {
 		return fmt.Errorf("read the page's template: %w", err)
 	}
