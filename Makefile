@@ -52,6 +52,18 @@ release: programs ## make dist/, a release that is not published: archives, pack
 	go -C tools build -o ../bin/release ./release
 	bin/release build -version "$(VERSION)" -commit "$$(git rev-parse HEAD)" -time "$$(git log -1 --format=%ct)" -out dist
 
+.PHONY: images
+images: build ## make bin/images: the images of a fleet's controller and of the program on its nodes, as OCI layouts
+	@for target in controller-linux/amd64 controller-linux/arm64 node-windows/amd64; do \
+		program=swdt-$${target%%-*} system=$${target#*-} out=bin/fleet/swdt-$${target/\//-}; \
+		if [[ $$system == windows/* ]]; then out=bin/fleet/$$program.exe; fi; \
+		echo "$$out"; \
+		GOOS=$${system%/*} GOARCH=$${system#*/} CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w" \
+			-o $$out ./cmd/$$program || exit 1; \
+	done
+	go -C tools build -o ../bin/fleet-images ./images
+	bin/fleet-images build -version "$(VERSION)" -commit "$$(git rev-parse HEAD)" -time "$$(git log -1 --format=%ct)" -out bin/images
+
 .PHONY: releasetest
 releasetest: release ## make a release, install its .deb in a clean Debian, and remove it (as root, with debootstrap)
 	KUBECTL=$$(command -v kubectl) scripts/release-test.sh

@@ -29,8 +29,8 @@ type Image struct {
 	Source  payload.Source
 }
 
-// user is an account without rights, and without a name in the image.
-const user = "65532:65532"
+// User is an account without rights, and without a name in the image.
+const User = "65532:65532"
 
 // Write writes a tar archive of the image's OCI layout, with an image for each processor of Linux.
 func (i Image) Write(w io.Writer) error {
@@ -69,41 +69,54 @@ func (i Image) of(target payload.Target) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
+	return Of(target.OS, target.Arch, files, i.Time, v1.Config{
+		Entrypoint: []string{"/usr/bin/swdt"}, User: User, WorkingDir: "/",
+		Env:    []string{"PATH=/usr/bin", "HOME=/tmp"},
+		Labels: Labels("swdt", i.Version, i.Commit),
+	})
+}
+
+// Labels returns the labels that describe an image of the project.
+func Labels(title, version, commit string) map[string]string {
+	return map[string]string{
+		"org.opencontainers.image.title":    title,
+		"org.opencontainers.image.version":  version,
+		"org.opencontainers.image.revision": commit,
+		"org.opencontainers.image.source":   "https://github.com/swdt-dev/swdt",
+		"org.opencontainers.image.licenses": "Apache-2.0",
+	}
+}
+
+// Of returns an image of one layer with the files.
+func Of(system, processor string, files []payload.File, created time.Time, config v1.Config) (v1.Image, error) {
 	var packed bytes.Buffer
-	if err := archive.Tar(&packed, files, i.Time); err != nil {
+	if err := archive.Tar(&packed, files, created); err != nil {
 		return nil, err
 	}
+	return OfLayer(system, processor, packed.Bytes(), created, config)
+}
+
+// OfLayer returns an image of one layer, which is a tar archive. The image names no version of its system.
+func OfLayer(system, processor string, packed []byte, created time.Time, config v1.Config) (v1.Image, error) {
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(packed.Bytes())), nil
+		return io.NopCloser(bytes.NewReader(packed)), nil
 	}, tarball.WithMediaType(types.OCILayer))
 	if err != nil {
 		return nil, err
 	}
 	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	created := v1.Time{Time: i.Time}
 	one, err := mutate.Append(base, mutate.Addendum{Layer: layer,
-		History: v1.History{Created: created, CreatedBy: "make release"}})
+		History: v1.History{Created: v1.Time{Time: created}, CreatedBy: "make"}})
 	if err != nil {
 		return nil, err
 	}
-	config, err := one.ConfigFile()
+	file, err := one.ConfigFile()
 	if err != nil {
 		return nil, err
 	}
-	config = config.DeepCopy()
-	config.OS, config.Architecture, config.Created = target.OS, target.Arch, created
-	config.Config = v1.Config{
-		Entrypoint: []string{"/usr/bin/swdt"}, User: user, WorkingDir: "/",
-		Env: []string{"PATH=/usr/bin", "HOME=/tmp"},
-		Labels: map[string]string{
-			"org.opencontainers.image.title":    "swdt",
-			"org.opencontainers.image.version":  i.Version,
-			"org.opencontainers.image.revision": i.Commit,
-			"org.opencontainers.image.source":   "https://github.com/swdt-dev/swdt",
-			"org.opencontainers.image.licenses": "Apache-2.0",
-		},
-	}
-	return mutate.ConfigFile(one, config)
+	file = file.DeepCopy()
+	file.OS, file.Architecture, file.Created, file.Config = system, processor, v1.Time{Time: created}, config
+	return mutate.ConfigFile(one, file)
 }
 
 // files returns what the image has: no shell, no libraries. /tmp is the home folder of the account, for
@@ -114,18 +127,24 @@ func (i Image) files(target payload.Target) ([]payload.File, error) {
 		return nil, err
 	}
 	program.Name = "usr/bin/swdt"
-	licences, err := i.Source.Licences()
+	licences, err := Licences(i.Source)
 	if err != nil {
 		return nil, err
-	}
-	for n := range licences {
-		licences[n].Name = "usr/share/doc/swdt/" + licences[n].Name
 	}
 	roots, err := certificates()
 	if err != nil {
 		return nil, err
 	}
 	return append(licences, program, roots, payload.File{Name: "tmp", Mode: payload.ModeShared}), nil
+}
+
+// Licences returns the licences at their place in an image for Linux.
+func Licences(s payload.Source) ([]payload.File, error) {
+	licences, err := s.Licences()
+	for n := range licences {
+		licences[n].Name = "usr/share/doc/swdt/" + licences[n].Name
+	}
+	return licences, err
 }
 
 func filesBelow(folder string) (all []payload.File, err error) {
