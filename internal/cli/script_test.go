@@ -7,9 +7,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -151,6 +154,7 @@ func specs(t *testing.T) func(*testscript.TestScript, bool, []string) {
 }
 
 func TestScripts(t *testing.T) {
+	served := &registries{t: t}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
@@ -170,7 +174,8 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "binary": binary, "longscript": longScript, "append": appendFile,
 			"calico": calicoNetwork, "matches": matches, "wider": wider, "appears": appears,
-			"windows-iso": windowsISO(t), "keep": keep, "specs": specs(t), "registry": ociRegistry(t),
+			"windows-iso": windowsISO(t), "keep": keep, "specs": specs(t), "registry": served.start,
+			"sent": served.sent, "refuses": served.refuses,
 		},
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
@@ -216,32 +221,83 @@ func keep(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
 }
 
-// binary FILE NAME VERSION [FAULT] writes a small Windows executable that the
-// simulated Windows can run.
+// binary FILE NAME VERSION [FAULT [SIZE]] writes a small Windows executable that the
+// simulated Windows can run, or one of SIZE bytes.
 func binary(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
-		ts.Fatalf("usage: binary FILE NAME VERSION [FAULT]")
+		ts.Fatalf("usage: binary FILE NAME VERSION [FAULT [SIZE]]")
 	}
 	spec := simulated.BinarySpec{Name: args[1], Version: args[2]}
 	if len(args) > 3 {
 		spec.Fault = simulated.Fault(args[3])
 	}
+	if len(args) > 4 {
+		size, err := strconv.Atoi(args[4])
+		ts.Check(err)
+		spec.Size = size
+	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), simulated.Binary(spec), 0o755))
 }
 
-// registry VARIABLE starts an OCI registry and sets the variable to its host and port. registry
-// VARIABLE USER PASSWORD starts one that demands this login.
-func ociRegistry(t *testing.T) func(*testscript.TestScript, bool, []string) {
-	return func(ts *testscript.TestScript, neg bool, args []string) {
-		if neg || len(args) != 1 && len(args) != 3 {
-			ts.Fatalf("usage: registry VARIABLE [USER PASSWORD]")
-		}
-		r := registrytest.Start(t)
-		ts.Setenv(args[0], r.Host)
-		if len(args) == 3 {
-			r.RequireLogin(args[1], args[2])
-		}
+// registries are the OCI registries of scripts, by host and port.
+type registries struct {
+	t   *testing.T
+	all sync.Map
+}
+
+// start is the command registry VARIABLE, which starts a registry that keeps its blobs on disk, and sets the
+// variable to its host and port. registry VARIABLE USER PASSWORD starts one that demands this login.
+func (r *registries) start(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 && len(args) != 3 {
+		ts.Fatalf("usage: registry VARIABLE [USER PASSWORD]")
 	}
+	folder := ts.MkAbs("registry-" + args[0])
+	ts.Check(os.Mkdir(folder, 0o700))
+	started := registrytest.StartOnDisk(r.t, folder)
+	ts.Setenv(args[0], started.Host)
+	if len(args) == 3 {
+		started.RequireLogin(args[1], args[2])
+	}
+	r.all.Store(started.Host, started)
+}
+
+// sent is the command sent HOST LEAST MOST, which requires that a registry has sent so many bytes since the last
+// such command.
+func (r *registries) sent(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: sent HOST LEAST MOST")
+	}
+	found, there := r.all.Load(args[0])
+	if !there {
+		ts.Fatalf("there is no registry %s", args[0])
+	}
+	least, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	most, err := strconv.ParseInt(args[2], 10, 64)
+	ts.Check(err)
+	if sent := found.(*registrytest.Registry).Sent(); sent < least || sent > most {
+		ts.Fatalf("the registry has sent %d bytes, want %d to %d", sent, least, most)
+	}
+}
+
+// refuses is the command refuses HOST METHOD STATUS, which makes a registry answer requests of the method with
+// the status.
+func (r *registries) refuses(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: refuses HOST METHOD STATUS")
+	}
+	found, there := r.all.Load(args[0])
+	if !there {
+		ts.Fatalf("there is no registry %s", args[0])
+	}
+	status, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	found.(*registrytest.Registry).Intercept(func(w http.ResponseWriter, request *http.Request, _ http.Handler) bool {
+		if request.Method == args[1] {
+			w.WriteHeader(status)
+		}
+		return request.Method == args[1]
+	})
 }
 
 // longscript FILE writes a script that is too long for a command line.

@@ -1,5 +1,5 @@
 // Package registrytest is an OCI registry for tests. It is the registry of go-containerregistry,
-// in memory and on a port of loopback, with counters, logins, and a hook for a test that plays a
+// in memory or with its blobs on disk, and on a port of loopback, with counters, logins, and a hook for a test that plays a
 // hostile registry.
 package registrytest
 
@@ -46,6 +46,14 @@ func Start(t testing.TB) *Registry {
 	return r.started(t)
 }
 
+// StartOnDisk starts a registry without TLS that keeps its blobs in a folder.
+func StartOnDisk(t testing.TB, folder string) *Registry {
+	t.Helper()
+	r := newRegistry(registry.WithBlobHandler(registry.NewDiskBlobHandler(folder)))
+	r.server = httptest.NewServer(r)
+	return r.started(t)
+}
+
 // StartTLS starts a registry with TLS. Client trusts its certificate.
 func StartTLS(t testing.TB) *Registry {
 	t.Helper()
@@ -54,8 +62,8 @@ func StartTLS(t testing.TB) *Registry {
 	return r.started(t)
 }
 
-func newRegistry() *Registry {
-	return &Registry{inner: registry.New(registry.Logger(log.New(io.Discard, "", 0)))}
+func newRegistry(options ...registry.Option) *Registry {
+	return &Registry{inner: registry.New(append(options, registry.Logger(log.New(io.Discard, "", 0)))...)}
 }
 
 func (r *Registry) started(t testing.TB) *Registry {

@@ -16,6 +16,7 @@ type StatusError struct {
 	Reference Reference
 	Blob      string // the digest of the requested blob; "" for a manifest
 	Status    int
+	Written   bool // the request was to write
 }
 
 func (e *StatusError) Error() string {
@@ -34,7 +35,11 @@ func (e *StatusError) Error() string {
 	case e.Status < http.StatusInternalServerError:
 		remedy = "correct its name"
 	}
-	return fmt.Sprintf("read %s: the registry answered %d %s: %s", what, e.Status, http.StatusText(e.Status), remedy)
+	verb := "read"
+	if e.Written {
+		verb = "write"
+	}
+	return fmt.Sprintf("%s %s: the registry answered %d %s: %s", verb, what, e.Status, http.StatusText(e.Status), remedy)
 }
 
 // NotFound reports whether err means that the registry does not have what was requested.
@@ -91,6 +96,9 @@ func (r *Repository) failed(ctx context.Context, err error) error {
 	return Failed(r.reference, err)
 }
 
+// writes reports whether requests of a method write.
+func writes(method string) bool { return method != http.MethodGet && method != http.MethodHead }
+
 // Failed returns an error of NewClient's requests, or of oras with that client, as an error
 // for people. The addresses in it are left out, since those of redirects may contain tokens, and
 // so is the text of the registry's own errors.
@@ -101,7 +109,7 @@ func Failed(reference Reference, err error) error {
 	case errors.Is(err, auth.ErrBasicCredentialNotFound):
 		return &StatusError{Reference: reference, Status: http.StatusUnauthorized}
 	case errors.As(err, &answer):
-		return &StatusError{Reference: reference, Status: answer.StatusCode}
+		return &StatusError{Reference: reference, Status: answer.StatusCode, Written: writes(answer.Method)}
 	case errors.As(err, &wrapped) && !errors.As(err, new(*RedirectError)):
 		return fmt.Errorf("contact the registry %s: %w: check its name, the network and the proxy settings",
 			reference.Registry, wrapped.Err)
