@@ -5,6 +5,7 @@ package cli_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -92,6 +93,37 @@ const (
 	powershellPrompt = `PS C:\Users\Administrator> `
 )
 
+// largePaste returns a text of more than 100 kB.
+func largePaste() string {
+	return strings.Repeat("0123456789 the quick brown fox jumps over the lazy dog, äöü €\r", 1600)
+}
+
+// pastes writes the text of largePaste to a file of the node, in a shell that is cmd.
+func (s *seat) pastes(path string) {
+	s.terminal.t.Helper()
+	s.typed("copy con " + path + "\r")
+	s.typed(largePaste())
+	s.typed("\x1a\r")
+	s.shows("file(s) copied", 1)
+}
+
+// hasSize changes the terminal's size and waits until programs in a shell, which is cmd, see that size.
+func (s *seat) hasSize(rows, columns uint16) {
+	s.terminal.t.Helper()
+	if err := pty.Setsize(s.keyboard, &pty.Winsize{Rows: rows, Cols: columns}); err != nil {
+		s.terminal.t.Fatal(err)
+	}
+	want := fmt.Sprintf("Lines:          %d\r\n    Columns:        %d", rows, columns)
+	prompts := strings.Count(s.text(), cmdPrompt)
+	s.await("the size", func(text string) bool {
+		if n := strings.Count(text, cmdPrompt); n >= prompts {
+			prompts = n + 1
+			s.typed("mode con\r")
+		}
+		return strings.Contains(text, want)
+	})
+}
+
 func TestShell(t *testing.T) {
 	w := newWorkplace(t)
 	t.Run("PowerShell is the default, its exit code is swdt's", func(t *testing.T) {
@@ -105,17 +137,7 @@ func TestShell(t *testing.T) {
 	t.Run("the program has the terminal's size, also when it changes", func(t *testing.T) {
 		s := sitAt(t, w, "shell", "--shell", "cmd")
 		s.shows(cmdPrompt, 1)
-		if err := pty.Setsize(s.keyboard, &pty.Winsize{Rows: 41, Cols: 123}); err != nil {
-			t.Fatal(err)
-		}
-		prompts := 1
-		s.await("the size", func(text string) bool {
-			if n := strings.Count(text, cmdPrompt); n >= prompts {
-				prompts = n + 1
-				s.typed("mode con\r")
-			}
-			return strings.Contains(text, "Lines:          41\r\n    Columns:        123")
-		})
+		s.hasSize(41, 123)
 		s.typed("exit\r")
 		s.ends(0)
 	})
@@ -130,16 +152,12 @@ func TestShell(t *testing.T) {
 		s.ends(3)
 	})
 	t.Run("a large paste arrives whole", func(t *testing.T) {
-		paste := strings.Repeat("0123456789 the quick brown fox jumps over the lazy dog, äöü €\r", 1600)
 		s := sitAt(t, w, "shell", "--shell", "cmd")
 		s.shows(cmdPrompt, 1)
-		s.typed(`copy con C:\paste.txt` + "\r")
-		s.typed(paste)
-		s.typed("\x1a\r")
-		s.shows("file(s) copied", 1)
+		s.pastes(`C:\paste.txt`)
 		s.typed("exit\r")
 		s.ends(0)
-		want := strings.ReplaceAll(paste, "\r", "\r\n")
+		want := strings.ReplaceAll(largePaste(), "\r", "\r\n")
 		if got, err := w.machine.ReadFile(`C:\paste.txt`); err != nil || string(got) != want {
 			t.Errorf("%d bytes arrived, of %d: %v: %s", len(got), len(want), err, cmp.Diff(want, string(got)))
 		}
@@ -243,8 +261,20 @@ func TestShellThroughKubernetes(t *testing.T) {
 	s.shows("Pinging localhost", 1)
 	s.typed("\x03")
 	s.shows(cmdPrompt, 3)
+	s.hasSize(41, 123)
 	s.typed("exit 7\r")
 	s.ends(7)
+
+	s = sitWith(t, w, "shell", "--shell", "cmd", "-n", "win-1", "--via", way)
+	s.shows(cmdPrompt, 1)
+	s.pastes(`C:\paste.txt`)
+	s.typed("exit 3\r")
+	s.ends(3)
+	run("cp", "-n", "win-1", "--via", way, `node:C:\paste.txt`, filepath.Join(w.folder, "paste.txt"))
+	got, err := os.ReadFile(filepath.Join(w.folder, "paste.txt"))
+	if want := strings.ReplaceAll(largePaste(), "\r", "\r\n"); err != nil || string(got) != want {
+		t.Errorf("%d bytes of the paste arrived, of %d: %v", len(got), len(want), err)
+	}
 
 	// The shell ends kubelet, through which its own stream goes.
 	s = sitWith(t, w, "shell", "--shell", "cmd", "-n", "win-1", "--via", way)

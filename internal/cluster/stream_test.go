@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gorilla/websocket"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/remotecommand"
 	"k8s.io/client-go/rest"
@@ -80,6 +81,68 @@ func TestAStreamFallsBackToSPDY(t *testing.T) {
 	}
 	if !bytes.Equal(got.Bytes(), sent) {
 		t.Errorf("%d bytes came back, not the %d that were sent", got.Len(), len(sent))
+	}
+}
+
+// webSocketServer answers exec by WebSocket; send sends its messages, each of which begins with the number of its stream.
+func webSocketServer(t *testing.T, send func(*websocket.Conn) error) *Cluster {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		upgrader := websocket.Upgrader{Subprotocols: []string{remotecommand.StreamProtocolV5Name}}
+		conn, err := upgrader.Upgrade(w, r, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		if err := send(conn); err != nil {
+			t.Error(err)
+		}
+		_ = conn.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""))
+		_, _, _ = conn.ReadMessage() // until the client closes the connection
+	}))
+	t.Cleanup(server.Close)
+	c, err := FromConfig(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// The attacker is a node, or a proxy before it, that sends messages which no API server sends.
+func TestUnusualMessagesOfAWebSocket(t *testing.T) {
+	large := bytes.Repeat([]byte("swdt"), 4<<20)
+	message := func(stream byte, data []byte) []byte { return append([]byte{stream}, data...) }
+	ended := message(remotecommand.StreamErr, []byte(`{"status":"Success"}`))
+	binary := websocket.BinaryMessage
+	for name, test := range map[string]struct {
+		send  func(*websocket.Conn) error
+		bytes int // of stdout
+		fails bool
+	}{
+		"one message of 16 MiB": {func(c *websocket.Conn) error {
+			return errors.Join(c.WriteMessage(binary, message(remotecommand.StreamStdOut, large)),
+				c.WriteMessage(binary, ended))
+		}, len(large), false},
+		"a stream that does not exist": {func(c *websocket.Conn) error {
+			return errors.Join(c.WriteMessage(binary, message(99, large)),
+				c.WriteMessage(binary, message(remotecommand.StreamStdOut, []byte("out"))), c.WriteMessage(binary, ended))
+		}, 3, false},
+		"a message without a stream": {func(c *websocket.Conn) error { return c.WriteMessage(binary, nil) }, 0, true},
+		"text":                       {func(c *websocket.Conn) error { return c.WriteMessage(websocket.TextMessage, ended) }, 0, true},
+		"a status that is none": {func(c *websocket.Conn) error {
+			return c.WriteMessage(binary, message(remotecommand.StreamErr, []byte("{")))
+		}, 0, true},
+		"no status": {func(*websocket.Conn) error { return nil }, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var stdout bytes.Buffer
+			_, err := webSocketServer(t, test.send).Stream(t.Context(), Pod{Namespace: "a", Name: "b"}, "c",
+				[]string{"echo"}, ExecStreams{Out: &stdout, Err: io.Discard})
+			if (err != nil) != test.fails || stdout.Len() != test.bytes {
+				t.Errorf("%d bytes, want %d: %.1000v", stdout.Len(), test.bytes, err)
+			}
+		})
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/sandbox/powershellexe"
 )
 
-func TestMain(t *testing.T) {
+// Main runs the scripts that it knows and refuses every other one.
+func TestScriptsOfTheStandIn(t *testing.T) {
 	user, _ := powershell.Args("Write-Output 'ä'; exit 7")
 	for name, test := range map[string]struct {
 		script func(path string) []string
