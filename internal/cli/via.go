@@ -55,6 +55,8 @@ func (f *viaFlag) Set(text string) error {
 			read.settings.Namespace = value
 		case name == "image" && value != "":
 			read.settings.Image = value
+		case hasValue && value == "" && slices.Contains([]string{"kubeconfig", "context", "namespace", "image"}, name):
+			return fmt.Errorf("%s of %s has no value", name, viaKubernetes)
 		default:
 			return fmt.Errorf("%q is not a setting of %s: use kubeconfig=FILE, context=NAME, namespace=NAME, image=NAME, "+
 				"keep and shared, with commas", part, viaKubernetes)

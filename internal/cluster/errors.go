@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -19,6 +20,7 @@ type ConfigError struct {
 	Files   []string // the paths that were tried
 	Context string   // the requested context
 	Why     string   // an explanation in plain words; if Why is empty, Err is printed
+	Remedy  string   // where to name another; default: the flags --kubeconfig and --context
 	Err     error
 }
 
@@ -34,7 +36,8 @@ func (e *ConfigError) Error() string {
 	if why == "" {
 		why = e.Err.Error()
 	}
-	return fmt.Sprintf("%s: %s; name one with --kubeconfig or KUBECONFIG, a context with --context", what, why)
+	return fmt.Sprintf("%s: %s; %s", what, why,
+		cmp.Or(e.Remedy, "name one with --kubeconfig or KUBECONFIG, a context with --context"))
 }
 func (e *ConfigError) Unwrap() error { return e.Err }
 

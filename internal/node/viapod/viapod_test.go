@@ -418,3 +418,12 @@ func TestAKeptPod(t *testing.T) {
 	third.Leave(t.Context())
 	last.Leave(t.Context())
 }
+
+// The remedy names settings that every command has.
+func TestAKubeconfigThatIsNotThere(t *testing.T) {
+	_, err := viapod.NewClusters().Open(cluster.Options{Kubeconfig: filepath.Join(t.TempDir(), "none")})
+	var unusable *cluster.ConfigError
+	if !errors.As(err, &unusable) || !strings.Contains(err.Error(), "--via kubernetes,kubeconfig=FILE") {
+		t.Errorf("%v", err)
+	}
+}
