@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Shows that checks of scripts/verify.sh can fail: they pass in a copy of the tree, and after a defect
+# was planted for each, each fails and names the file or the module.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+git ls-files -z --cached --others --exclude-standard | xargs -0 ls -d 2>/dev/null | tar -cf - -T - | tar -xf - -C "$copy"
+mkdir -p "$copy/internal/node/agentbin" "$copy/internal/proof/probebin"
+cp internal/node/agentbin/*.zst "$copy/internal/node/agentbin/"
+cp internal/proof/probebin/*.zst "$copy/internal/proof/probebin/"
+cd "$copy"
+git init -q && git add -A
+
+checks='^(licences of linked modules|links and names in documents|shellcheck|workflows|language)$'
+scripts/verify.sh "$checks" || { echo "verify-test: the checks fail without a planted defect" >&2; exit 1; }
+
+# shellcheck disable=SC2016 # a defect that shellcheck finds
+printf '#!/bin/sh\nrm $1\n' >scripts/planted.sh
+sed -i 's/runs-on: ubuntu-24.04/runs-on: ${{ planted.system }}/' .github/workflows/release.yaml
+printf '\n[planted](planted-and-missing.md)\n' >>docs/platforms.md
+sed -i '/^MIT$/d' tools/licenses/allowed.txt
+printf '# Planted\n\nNobody reads this page.\n' >docs/guides/planted.md
+
+code=0
+scripts/verify.sh "$checks" >planted.log 2>&1 || code=$?
+cat planted.log
+[[ $code -eq 1 ]] || { echo "verify-test: exit code $code with planted defects, not 1" >&2; exit 1; }
+# named fails unless a check has failed and its output, up to the next check, has the text.
+named() { # CHECK TEXT
+	awk -v check="FAIL  $1" '/^(ok   |FAIL ) / { inside = $0 == check } inside' planted.log | grep -qF -- "$2" ||
+		{ echo "verify-test: the check \"$1\" does not name $2" >&2; exit 1; }
+}
+named "shellcheck" "scripts/planted.sh"
+named "workflows" ".github/workflows/release.yaml"
+named "links and names in documents" "planted-and-missing.md"
+named "licences of linked modules" "has the licence MIT"
+named "language" "nobody"
+echo "five checks found five planted defects"
