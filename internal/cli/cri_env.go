@@ -22,7 +22,8 @@ func (a *app) criEnvCommand() *cobra.Command {
 		Long: `Prints shell commands that set CONTAINER_RUNTIME_ENDPOINT,
 IMAGE_SERVICE_ENDPOINT and CONTAINERD_ADDRESS to the socket of swdt cri proxy
 for this node. The node is not contacted. A warning is printed if no proxy
-listens.`,
+listens. On Windows, the proxy takes any free port: give both commands the same port
+with --listen.`,
 		Example: examples(
 			`cri env`, "in a shell: eval $(swdt cri env)",
 			"cri env -n win2", "of one node among several",

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -51,7 +52,7 @@ failed and at least one passed, and 5 if one failed.`,
 			"selftest --change-settings --allow-reboot", "all claims",
 			"selftest compare report.json other.json", "two reports",
 		),
-		Args: arguments(cobra.NoArgs),
+		Args: selftestArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runSelftest(cmd.Context(), o) },
 	})
 	flags := cmd.Flags()
@@ -67,6 +68,15 @@ failed and at least one passed, and 5 if one failed.`,
 	}
 	cmd.AddCommand(a.selftestCompareCommand())
 	return cmd
+}
+
+// selftestArguments accepts no arguments. To files, it answers with the command that compares reports.
+func selftestArguments(cmd *cobra.Command, args []string) error {
+	if slices.ContainsFunc(args, func(arg string) bool { return filepath.Ext(arg) == ".json" }) {
+		return usagef("%s runs on a node and takes no reports; `swdt selftest compare FIRST SECOND` compares two",
+			cmd.CommandPath())
+	}
+	return arguments(cobra.NoArgs)(cmd, args)
 }
 
 func claimIDs() (all []string) {

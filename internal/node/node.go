@@ -51,5 +51,21 @@ type Node struct {
 // Calls returns the number of calls made to the agent so far.
 func (n *Node) Calls() int { return int(n.calls.Load()) }
 
+// ServerVersion returns what the SSH server of the node says about itself, such as SSH-2.0-OpenSSH_for_Windows_9.5. It
+// is "" if the node is reached another way, or if the connection is lost.
+func (n *Node) ServerVersion() string {
+	if n.caller == nil { // a test's stand-in, without a connection
+		return ""
+	}
+	l, err := n.caller.current()
+	if err != nil {
+		return ""
+	}
+	if server, ok := l.conn.(interface{ ServerVersion() string }); ok {
+		return server.ServerVersion()
+	}
+	return ""
+}
+
 // Connections returns the number of connections made so far.
 func (n *Node) Connections() int { return int(n.connections.Load()) }

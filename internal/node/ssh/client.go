@@ -48,6 +48,9 @@ func newClient(chain []*ssh.Client, address, hostKey string) *Client {
 // HostKey returns the fingerprint of the machine's trusted host key.
 func (c *Client) HostKey() string { return c.hostKey }
 
+// ServerVersion returns what the machine's SSH server says about itself, such as SSH-2.0-OpenSSH_for_Windows_9.5.
+func (c *Client) ServerVersion() string { return string(c.client.ServerVersion()) }
+
 // Address returns the host:port that the connection leads to.
 func (c *Client) Address() string { return c.address }
 

@@ -131,13 +131,19 @@ func tryRunning(ctx context.Context, d *desk) error {
 	return errors.Join(err, woke)
 }
 
+// The answers to the removal of a program that runs.
+const (
+	removalDenied = "removal of a running program: access denied"
+	removalInUse  = "removal of a running program: in use"
+)
+
 func (d *desk) whileRunning(ctx context.Context, moved string) error {
 	_, err := d.node.Files.Remove(ctx, &agentv1.RemoveRequest{Path: programPath})
 	if err == nil {
 		return errors.New("a program that runs can be removed")
 	}
-	d.answer("removal of a running program: access denied", errors.Is(err, fault.ErrPermission))
-	d.answer("removal of a running program: in use", errors.Is(err, fault.ErrInUse))
+	d.answer(removalDenied, errors.Is(err, fault.ErrPermission))
+	d.answer(removalInUse, errors.Is(err, fault.ErrInUse))
 	if err := d.rename(ctx, programPath, moved); err != nil {
 		return fmt.Errorf("rename a program that runs: %w", err)
 	}

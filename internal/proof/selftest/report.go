@@ -33,7 +33,7 @@ type System struct {
 	Product      string `json:"product"`
 	Build        string `json:"build"`
 	Architecture string `json:"architecture"`
-	OpenSSH      string `json:"openSSH"` // "" if unknown
+	OpenSSH      string `json:"openSSH"` // that of the server; "" if the node is reached without OpenSSH
 	Way          string `json:"way"`     // ssh or kubernetes
 }
 

@@ -172,7 +172,7 @@ func look(ctx context.Context, d *desk) (System, []string, error) {
 		return System{}, nil, err
 	}
 	s := System{Kind: word.Of(facts.GetSimulated()), Product: facts.GetProduct(), Build: facts.GetBuild(),
-		Architecture: facts.GetArchitecture(), Way: "ssh", OpenSSH: d.openSSH(ctx)}
+		Architecture: facts.GetArchitecture(), Way: "ssh", OpenSSH: openSSH(d.node.ServerVersion())}
 	if facts.GetSimulated() == agentv1.Simulation_SIMULATION_NONE {
 		s.Kind = kindWindows
 	}
@@ -186,12 +186,12 @@ func look(ctx context.Context, d *desk) (System, []string, error) {
 		d.folder}, nil
 }
 
-// openSSH returns the version that the node's ssh.exe prints; "" if it is unknown.
-func (d *desk) openSSH(ctx context.Context) string {
-	result, err := d.run(ctx, "", `C:\Windows\System32\OpenSSH\ssh.exe`, "-V")
-	if err != nil {
+// openSSH returns the version in the banner of an SSH server, which may have a comment behind it; "" if the server
+// is none of OpenSSH.
+func openSSH(banner string) string {
+	version, _, _ := strings.Cut(strings.TrimPrefix(banner, "SSH-2.0-"), " ")
+	if !strings.HasPrefix(version, "OpenSSH_") {
 		return ""
 	}
-	version, _, _ := strings.Cut(strings.TrimSpace(result.stderr+result.stdout), ",")
 	return version
 }

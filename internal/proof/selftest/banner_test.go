@@ -1,0 +1,38 @@
+package selftest
+
+import "testing"
+
+func TestOpenSSH(t *testing.T) {
+	t.Parallel()
+	for banner, want := range map[string]string{
+		"SSH-2.0-OpenSSH_for_Windows_9.5":        "OpenSSH_for_Windows_9.5",
+		"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u7": "OpenSSH_9.2p1",
+		"SSH-2.0-Go":                             "",
+		"":                                       "",
+		"SSH-2.0-OpenSSH_for_Windows_9.5 of WIN-42": "OpenSSH_for_Windows_9.5",
+	} {
+		if got := openSSH(banner); got != want {
+			t.Errorf("the version in %q is %q, want %q", banner, got, want)
+		}
+	}
+}
+
+// TestVaryingAnswers holds the exception to the two answers of Wine that it is for.
+func TestVaryingAnswers(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		standIn, claim, key, here string
+		want                      bool
+	}{
+		{"wine", "running", removalDenied, "false", true},
+		{"wine", "running", removalInUse, "true", true},
+		{"wine", "running", removalInUse, none, false},
+		{"wine", "running", "outcome", "true", false},
+		{"wine", "files", removalInUse, "true", false},
+		{"simulated", "running", removalInUse, "true", false},
+	} {
+		if got := varies(test.standIn, Difference{Claim: test.claim, Key: test.key, Here: test.here, There: "true"}); got != test.want {
+			t.Errorf("%+v: %t", test, got)
+		}
+	}
+}
