@@ -13,6 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/join/smoke"
 	"github.com/swdt-dev/swdt/internal/obtain/artifact"
 	"github.com/swdt-dev/swdt/internal/proof/ability"
+	"github.com/swdt-dev/swdt/internal/proof/leftover"
 	"github.com/swdt-dev/swdt/internal/proof/readiness"
 	"github.com/swdt-dev/swdt/internal/proof/trial"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -146,6 +147,7 @@ func (a *app) runReadiness(ctx context.Context, o *readinessRunOptions) error {
 		return err
 	}
 	defer done()
+	fresh := !exists(o.out)
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err
 	}
@@ -159,15 +161,21 @@ func (a *app) runReadiness(ctx context.Context, o *readinessRunOptions) error {
 	specs.Reporter, specs.Kubeconfig, specs.Context = options.Reporter, kubeconfig, o.cluster.context
 	options.Suite = readiness.E2ETest(c, specs)
 	pods.Reporter = func(node string) ui.Reporter { return story.Node(node) }
-	options.Smoke = func(ctx context.Context) (smoke.Report, error) { return smoke.Run(ctx, c, pods) }
+	if options.Records, err = leftover.OpenDefault(); err != nil {
+		return err
+	}
+	options.Smoke = readiness.SmokeTest(c, pods, options.Records)
 	options.Ability = func(ctx context.Context, probes []string) ([]ability.Result, error) {
 		return ability.Run(ctx, c, ability.Options{Probes: probes, Image: pods.Image, LinuxImage: pods.LinuxImage,
-			Wait: pods.Wait, Reporter: pods.Reporter, Machine: machines})
+			Wait: pods.Wait, Reporter: pods.Reporter, Records: options.Records, Machine: machines})
 	}
 	report, err := readiness.Run(ctx, c, options)
 	story.End()
 	saved := o.save(report)
 	if len(report.Cases) == 0 { // nothing was run
+		if fresh {
+			_ = os.Remove(o.out) // fails if something is in it after all
+		}
 		return errors.Join(saved, unreachable(explain(ctx, err)))
 	}
 	return errors.Join(a.print(report, report.WriteText), saved, readinessFailure(ctx, err))
@@ -217,10 +225,10 @@ func readinessFailure(ctx context.Context, err error) error {
 
 func (a *app) readinessReportCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "report FILE",
+		Use:   "report RESULTS",
 		Short: "Print the report of a finished readiness run",
-		Long: `Prints the report that "readiness run" has written. FILE is the file readiness.json, or
-the folder in which it is. The exit code is that of the run. No cluster is contacted.`,
+		Long: `Prints the report that "readiness run" has written. RESULTS is the folder, or the
+file readiness.json in it. The exit code is that of the run. No cluster is contacted.`,
 		Example: examples("readiness report readiness-20261123-180000", "",
 			"readiness report readiness.json -o wide", "with the facts that the cases prove"),
 		Args: arguments(cobra.ExactArgs(1)),
@@ -232,9 +240,6 @@ the folder in which it is. The exit code is that of the run. No cluster is conta
 }
 
 func (a *app) runReadinessReport(ctx context.Context, path string) error {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = filepath.Join(path, readiness.ReportName)
-	}
 	report, err := readiness.LoadReport(path)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -29,14 +30,21 @@ const (
 	limitAnnotation = "swdt.dev/smoke-limit"
 	// removeLimit bounds the removal of a namespace. The removal goes on after Ctrl-C.
 	removeLimit = 20 * time.Second
+	// makeLimit bounds the request for a namespace.
+	makeLimit = 10 * time.Second
 )
 
 // namespaces makes and removes the namespaces of runs.
 type namespaces struct{ c *cluster.Cluster }
 
-// make makes a namespace with a new name. limit is the longest time that this run can take. If keep
-// is true, no later run removes the namespace.
-func (n namespaces) make(ctx context.Context, limit time.Duration, keep bool) (*corev1.Namespace, error) {
+// make makes a namespace with a new name. If o.Keep is true, no later run removes the namespace. The request
+// does not end with ctx, since the API server may carry out a request that was cut off.
+func (n namespaces) make(ctx context.Context, o Options) (*corev1.Namespace, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	request, cancel := context.WithTimeout(context.WithoutCancel(ctx), makeLimit)
+	defer cancel()
 	random := make([]byte, 5)
 	_, _ = rand.Read(random) // never fails
 	name := prefix + hex.EncodeToString(random)
@@ -44,12 +52,13 @@ func (n namespaces) make(ctx context.Context, limit time.Duration, keep bool) (*
 		Labels: map[string]string{
 			managedBy: manager, ownerLabel: name, "pod-security.kubernetes.io/enforce": "restricted",
 		},
-		Annotations: map[string]string{limitAnnotation: limit.String()},
+		Annotations: map[string]string{limitAnnotation: o.limit().String()},
 	}}
-	if keep {
+	maps.Copy(wanted.Labels, o.Labels)
+	if o.Keep {
 		wanted.Annotations = nil
 	}
-	made, err := n.c.Clientset().CoreV1().Namespaces().Create(ctx, wanted, metav1.CreateOptions{})
+	made, err := n.c.Clientset().CoreV1().Namespaces().Create(request, wanted, metav1.CreateOptions{})
 	return made, n.c.Failure("make namespace "+name, namespacePermission("create", ""), err)
 }
 

@@ -57,6 +57,8 @@ type Options struct {
 	ImageFlag, LinuxImageFlag string
 	// Wait bounds the start of each pod, which includes the pull of its image. 0: DefaultWait.
 	Wait time.Duration
+	// Labels are further labels of the namespace.
+	Labels map[string]string
 	// Keep leaves the namespace in the cluster, so that the user can look at the pods.
 	Keep bool
 	// Reporter returns the reporter of the node with this name; for "", it returns the reporter of
@@ -124,14 +126,16 @@ func Run(ctx context.Context, c *cluster.Cluster, o Options) (report Report, err
 		return report, err
 	}
 	w := &run{Options: o, c: c, nodes: found}
+	if !o.Keep {
+		defer interrupt.AllowTime(ctx, makeLimit+removeLimit+time.Second)()
+	}
 	all := namespaces{c}
-	made, err := all.make(ctx, o.limit(), o.Keep)
+	made, err := all.make(ctx, o)
 	if err != nil {
 		return report, err
 	}
 	w.namespace, report.Namespace, report.Kept = made.Name, made.Name, o.Keep
 	if !o.Keep {
-		defer interrupt.AllowTime(ctx, removeLimit+time.Second)()
 		defer func() {
 			if failed := all.remove(ctx, made); failed != nil {
 				err = errors.Join(err, failed)

@@ -144,7 +144,7 @@ func Run(ctx context.Context, c *cluster.Cluster, o Options) (results []Result, 
 	if w.nodes, err = c.Nodes(ctx); err != nil {
 		return nil, err
 	}
-	defer interrupt.AllowTime(ctx, leftover.Limit+5*time.Second)()
+	defer interrupt.AllowTime(ctx, leftover.EndLimit)()
 	o.Records.Tidy(ctx, c, r)
 	record, err := o.Records.BeginOwn(c.Server())
 	if err != nil {
@@ -155,7 +155,7 @@ func Run(ctx context.Context, c *cluster.Cluster, o Options) (results []Result, 
 		_, failed := record.End(ctx, c)
 		err = errors.Join(err, failed)
 	}()
-	if err := w.makeNamespace(ctx, record.Labels()); err != nil {
+	if err := w.makeNamespace(ctx, record); err != nil {
 		return nil, err
 	}
 	probing, cancel := context.WithCancel(ctx)

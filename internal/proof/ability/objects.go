@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
-	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/join/smoke"
+	"github.com/swdt-dev/swdt/internal/proof/leftover"
 	"github.com/swdt-dev/swdt/internal/proof/probepod"
 )
 
@@ -27,20 +27,16 @@ const (
 )
 
 // makeNamespace makes the namespace of the run, and the ServiceAccount of its pods.
-func (w *run) makeNamespace(ctx context.Context, labels map[string]string) error {
+func (w *run) makeNamespace(ctx context.Context, record *leftover.Run) error {
 	random := make([]byte, 4)
 	_, _ = rand.Read(random) // never fails
 	name := prefix + hex.EncodeToString(random)
-	labels = maps.Clone(labels)
-	labels["pod-security.kubernetes.io/enforce"] = "restricted"
-	client := w.c.Clientset().CoreV1()
-	_, err := client.Namespaces().Create(ctx, &corev1.Namespace{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}, metav1.CreateOptions{})
+	err := record.MakeNamespace(ctx, w.c, name, map[string]string{"pod-security.kubernetes.io/enforce": "restricted"})
 	if err != nil {
-		return w.c.Failure("make namespace "+name, cluster.Permission{Verb: "create", Resource: "namespaces"}, err)
+		return err
 	}
 	w.namespace = name
-	_, err = client.ServiceAccounts(name).Create(ctx, smoke.NewAccount(name), metav1.CreateOptions{})
+	_, err = w.c.Clientset().CoreV1().ServiceAccounts(name).Create(ctx, smoke.NewAccount(name), metav1.CreateOptions{})
 	return w.refused("make ServiceAccount "+smoke.Account, "serviceaccounts", err)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,9 +27,29 @@ const (
 	managedBy, manager = "app.kubernetes.io/managed-by", "swdt"
 	// Limit bounds the removal of the namespaces of a run, which goes on after Ctrl-C.
 	Limit = 20 * time.Second
+	// makeLimit bounds the request for a namespace, which goes on after Ctrl-C too.
+	makeLimit = 10 * time.Second
+	// EndLimit is the time that an own run needs at most to end after Ctrl-C.
+	EndLimit = makeLimit + Limit + 5*time.Second
 	// maxSkew is how far the clock of the API server may be behind this machine's.
 	maxSkew = time.Hour
 )
+
+// MakeNamespace makes a namespace of an own run, with the labels of the run and others. A request that has begun
+// does not end with ctx: the API server may carry out a request that was cut off, and may do so only after the
+// removal has looked for namespaces.
+func (r *Run) MakeNamespace(ctx context.Context, c *cluster.Cluster, name string, others map[string]string) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	request, cancel := context.WithTimeout(context.WithoutCancel(ctx), makeLimit)
+	defer cancel()
+	labels := r.Labels()
+	maps.Copy(labels, others)
+	_, err := c.Clientset().CoreV1().Namespaces().Create(request,
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}, metav1.CreateOptions{})
+	return c.Failure("make namespace "+name, permission("create", ""), err)
+}
 
 // remove deletes the namespaces with the ID of the run, and returns their names. The API server then
 // deletes all that is in them.

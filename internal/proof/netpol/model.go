@@ -71,7 +71,7 @@ func (p Port) String() string {
 // Each pod has the label pod, each namespace the label ns.
 func Standard(pods int, protocols ...corev1.Protocol) (Model, error) {
 	if pods < MinPods || pods > MaxPods {
-		return Model{}, fmt.Errorf("%d pods: write a number from %d to %d", pods, MinPods, MaxPods)
+		return Model{}, fmt.Errorf("%d: write a number of pods from %d to %d", pods, MinPods, MaxPods)
 	}
 	m := Model{}
 	for _, name := range []string{"x", "y", "z"} {

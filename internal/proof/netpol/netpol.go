@@ -80,6 +80,7 @@ type run struct {
 	Options
 	c        *cluster.Cluster
 	r        ui.Reporter
+	record   *leftover.Run
 	model    Model // with the namespaces, nodes and addresses of the cluster
 	sessions []*probepod.Session
 	absent   map[[2]int]bool // pod and port that its system does not have
@@ -107,22 +108,21 @@ func Run(ctx context.Context, c *cluster.Cluster, o Options) (report Report, err
 	w := &run{Options: o, c: c, r: o.Reporter(""), absent: map[[2]int]bool{}, nodes: map[string]cluster.Node{},
 		closed: map[place]bool{}}
 	defer ui.Done(w.r)
-	defer interrupt.AllowTime(ctx, leftover.Limit+5*time.Second)()
+	defer interrupt.AllowTime(ctx, leftover.EndLimit)()
 	report.Leftovers = append(report.Leftovers, o.Records.Tidy(ctx, c, w.r)...)
 	nodes, err := nodesFor(ctx, c)
 	if err != nil {
 		return report, err
 	}
-	record, err := o.Records.BeginOwn(c.Server())
-	if err != nil {
+	if w.record, err = o.Records.BeginOwn(c.Server()); err != nil {
 		return report, err
 	}
 	defer func() {
 		w.r.Step("removing the namespaces")
-		_, failed := record.End(ctx, c)
+		_, failed := w.record.End(ctx, c)
 		err = errors.Join(err, failed)
 	}()
-	w.model = w.placed(nodes, record.Labels())
+	w.model = w.placed(nodes, w.record.Labels())
 	probing, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the probes before the namespaces are removed
 	err = w.measure(probing, nodes, &report)

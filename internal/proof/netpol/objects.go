@@ -157,16 +157,13 @@ func useNetworkOfNode(pod *corev1.Pod, system string) {
 
 // makeNamespaces makes the namespaces with their ServiceAccounts.
 func (w *run) makeNamespaces(ctx context.Context) error {
-	client := w.c.Clientset().CoreV1()
 	for _, n := range w.model.Namespaces {
 		labels := maps.Clone(n.Labels)
 		delete(labels, metadataName) // which the API server adds itself
-		_, err := client.Namespaces().Create(ctx, &corev1.Namespace{
-			ObjectMeta: metav1.ObjectMeta{Name: n.Real, Labels: labels}}, metav1.CreateOptions{})
-		if err != nil {
-			return w.c.Failure("make namespace "+n.Real, cluster.Permission{Verb: "create", Resource: "namespaces"}, err)
+		if err := w.record.MakeNamespace(ctx, w.c, n.Real, labels); err != nil {
+			return err
 		}
-		_, err = client.ServiceAccounts(n.Real).Create(ctx, smoke.NewAccount(n.Real), metav1.CreateOptions{})
+		_, err := w.c.Clientset().CoreV1().ServiceAccounts(n.Real).Create(ctx, smoke.NewAccount(n.Real), metav1.CreateOptions{})
 		if err != nil {
 			return w.refused("make ServiceAccount "+smoke.Account, "create", "serviceaccounts", n.Real, err)
 		}

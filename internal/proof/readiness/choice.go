@@ -24,14 +24,22 @@ const (
 
 // UnknownError reports a word of a Choice that names nothing.
 type UnknownError struct {
-	Kind  string // category, case or skip
+	Kind  string // category, need or case
 	Word  string
 	Known []string // the words that are known
 }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("there is no %s %q: use %s", e.Kind, e.Word, strings.Join(e.Known, ", "))
+	known := e.Known
+	if len(known) > mostListed {
+		known = append(slices.Clone(known[:mostListed]), "…")
+	}
+	return fmt.Sprintf("there is no %s %q: use %s; `swdt readiness list` lists them", e.Kind, e.Word,
+		strings.Join(known, ", "))
 }
+
+// mostListed bounds the words that an error lists.
+const mostListed = 25
 
 // NothingError reports that a Choice chooses no case.
 type NothingError struct{}
@@ -100,7 +108,7 @@ func (c Choice) check(all []Case) error {
 	}{
 		{"category", c.Categories, Categories()},
 		{"case", c.IDs, ids},
-		{"category, need or case", c.Skip, slices.Concat(Categories(), Needs(), ids, []string{BySpecs, ByProbes})},
+		{"category, need or case", c.Skip, slices.Concat([]string{BySpecs, ByProbes}, Categories(), Needs(), ids)},
 	} {
 		for _, word := range words.given {
 			if !slices.Contains(words.known, word) {

@@ -64,7 +64,11 @@ func (l List) sentence() string {
 		faults += count(c.Classic.Fault != "")
 		impossible += count(c.Impossible != "")
 	}
-	text := fmt.Sprintf("%d cases: %d by specs of e2e.test, %d by probes of swdt", len(l.Cases), len(l.Cases)-probes,
+	noun := "cases"
+	if len(l.Cases) == 1 {
+		noun = "case"
+	}
+	text := fmt.Sprintf("%d %s: %d by specs of e2e.test, %d by probes of swdt", len(l.Cases), noun, len(l.Cases)-probes,
 		probes)
 	if classic > 0 {
 		text += fmt.Sprintf("; %d stand for classic test cases, of which %d have a fault", classic, faults)

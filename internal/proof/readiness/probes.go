@@ -15,6 +15,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/join/smoke"
 	"github.com/swdt-dev/swdt/internal/proof/ability"
+	"github.com/swdt-dev/swdt/internal/proof/leftover"
+	"github.com/swdt-dev/swdt/internal/ui/interrupt"
 )
 
 // The probes of kubelets. The other probes are legs of package smoke, and those of package ability.
@@ -115,6 +117,24 @@ func (w *run) smoke(ctx context.Context, cases []int) error {
 		w.say(w.report.Cases[i])
 	}
 	return err
+}
+
+// SmokeTest returns a function for Options.Smoke, which runs a smoke test of the cluster. If swdt is killed
+// meanwhile, the next run removes its namespace.
+func SmokeTest(c *cluster.Cluster, o smoke.Options, records *leftover.Store) func(context.Context) (smoke.Report, error) {
+	return func(ctx context.Context) (report smoke.Report, err error) {
+		record, err := records.BeginOwn(c.Server())
+		if err != nil {
+			return report, err
+		}
+		defer interrupt.AllowTime(ctx, leftover.EndLimit)()
+		defer func() {
+			_, failed := record.End(ctx, c) // finds nothing after a run that removed its namespace
+			err = errors.Join(err, failed)
+		}()
+		o.Labels = record.Labels()
+		return smoke.Run(ctx, c, o)
+	}
 }
 
 // abilities runs the probes of these cases that package ability has.

@@ -2,9 +2,12 @@ package readiness
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -169,11 +172,18 @@ func ReadReport(text []byte, name string) (Report, error) {
 	return r, nil
 }
 
-// LoadReport reads the file of a report.
+// LoadReport reads the report of an earlier run. path is the folder of its results, or its readiness.json.
 func LoadReport(path string) (Report, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, ReportName)
+	}
 	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Report{}, fmt.Errorf("there is no %s; name the folder of the results of `swdt readiness run`, or its %s",
+			path, ReportName)
+	}
 	if err != nil {
-		return Report{}, err
+		return Report{}, fmt.Errorf("read the report: %w", err)
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, maxReport+1))

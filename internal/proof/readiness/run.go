@@ -10,6 +10,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/join/smoke"
 	"github.com/swdt-dev/swdt/internal/proof/ability"
+	"github.com/swdt-dev/swdt/internal/proof/leftover"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -43,7 +44,9 @@ type Options struct {
 	Assume []string
 	// Disruptive allows cases that disturb nodes.
 	Disruptive bool
-	Reporter   ui.Reporter // nil: nothing is reported
+	// Records has the records of runs; the namespaces of killed ones are removed first. nil: none are.
+	Records  *leftover.Store
+	Reporter ui.Reporter // nil: nothing is reported
 }
 
 // run is one run.
@@ -69,6 +72,9 @@ func Run(ctx context.Context, c *cluster.Cluster, o Options) (Report, error) {
 	w := &run{Options: o, specs: map[string][]Spec{}}
 	defer ui.Done(o.Reporter)
 	o.Reporter.Step("look at the cluster")
+	if o.Records != nil {
+		o.Records.Tidy(ctx, c, o.Reporter)
+	}
 	var err error
 	if w.facts, err = Gather(ctx, c); err != nil {
 		return Report{}, err
@@ -117,7 +123,7 @@ func (w *run) choose(ctx context.Context) error {
 			continue
 		}
 		if w.Suite == nil {
-			result.Message = "there is no e2e.test: --e2e-test names one"
+			result.Message = "there is no e2e.test: --binary names one"
 			continue
 		}
 		specs, err := c.Select(all)

@@ -100,7 +100,7 @@ func Run(ctx context.Context, c *cluster.Cluster, o Options) (report Report, err
 	if w.report.Folder, err = localfile.EmptyFolder(o.Folder); err != nil {
 		return w.report, err
 	}
-	defer interrupt.AllowTime(ctx, leftover.Limit+5*time.Second)()
+	defer interrupt.AllowTime(ctx, leftover.EndLimit)()
 	w.report.Leftovers = append(w.report.Leftovers, w.Records.Tidy(ctx, c, w.r)...)
 	err = w.measure(ctx)
 	w.report.Seconds = time.Since(w.report.Begin).Seconds()
@@ -194,11 +194,8 @@ func (w *run) measure(ctx context.Context) (err error) {
 }
 
 func (w *run) makeNamespace(ctx context.Context) error {
-	labels := w.record.Labels()
-	labels["pod-security.kubernetes.io/enforce"] = "restricted"
-	_, err := w.c.Clientset().CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name: w.report.Namespace, Labels: labels}}, metav1.CreateOptions{})
-	return w.c.Failure("make namespace "+w.report.Namespace, cluster.Permission{Verb: "create", Resource: "namespaces"}, err)
+	return w.record.MakeNamespace(ctx, w.c, w.report.Namespace,
+		map[string]string{"pod-security.kubernetes.io/enforce": "restricted"})
 }
 
 // runPhases runs the phases in their order.
