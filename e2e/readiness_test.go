@@ -13,9 +13,9 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/retry"
 
 	clusterapi "github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/cluster/clustertest"
 	"github.com/swdt-dev/swdt/internal/proof/readiness"
 	"github.com/swdt-dev/swdt/internal/sandbox/controlplane"
 	"github.com/swdt-dev/swdt/internal/sandbox/controlplane/controlplanetest"
@@ -37,7 +37,7 @@ func TestReadinessOnARealAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	node := &nodeObject{api: api, name: "win-1"}
+	node := &nodeObject{api: api, name: "win-1", system: "windows"}
 	node.live(t)
 
 	for _, test := range []struct {
@@ -51,7 +51,7 @@ func TestReadinessOnARealAPIServer(t *testing.T) {
 			"host-process-command": "notPossible", "node-reboot": "notPossible"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			node.setBootID(t, test.bootID)
+			node.ready(t, func(s *corev1.NodeStatus) { s.NodeInfo.BootID = test.bootID })
 			folder := filepath.Join(t.TempDir(), "results")
 			r := swdtWithin(t, 8*time.Minute, "readiness", "run", "--binary", binary, "--skip-checks", "--assume", "hyper-v",
 				"--case", "node-boot-id,isolation-hyper-v,host-process-command,node-reboot", "--out", folder, "-o", "json")
@@ -73,21 +73,18 @@ func TestReadinessOnARealAPIServer(t *testing.T) {
 	}
 }
 
-// nodeObject is a Windows node that consists of its objects alone.
+// nodeObject is a node that consists of its objects alone.
 type nodeObject struct {
-	api  *clusterapi.Cluster
-	name string
+	api          *clusterapi.Cluster
+	name, system string
 }
 
 // live makes the node, and renews its lease until the test ends, so that the node stays Ready.
 func (n *nodeObject) live(t *testing.T) {
 	t.Helper()
-	nodes, leases := n.api.Clientset().CoreV1().Nodes(), n.api.Clientset().CoordinationV1().Leases("kube-node-lease")
-	made := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.name,
-		Labels: map[string]string{corev1.LabelOSStable: "windows", corev1.LabelHostname: n.name}}}
-	if _, err := nodes.Create(t.Context(), made, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	leases := n.api.Clientset().CoordinationV1().Leases("kube-node-lease")
+	clustertest.MakeNode(t, n.api, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.name,
+		Labels: map[string]string{corev1.LabelOSStable: n.system, corev1.LabelHostname: n.name}}})
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: n.name}}
 	lease, err := leases.Create(t.Context(), lease, metav1.CreateOptions{})
 	if err != nil {
@@ -111,25 +108,15 @@ func (n *nodeObject) live(t *testing.T) {
 	})
 }
 
-// setBootID writes the status of the node.
-func (n *nodeObject) setBootID(t *testing.T, id string) {
+// ready sets the status of a node that is Ready, and what change adds to it.
+func (n *nodeObject) ready(t *testing.T, change func(*corev1.NodeStatus)) {
 	t.Helper()
-	nodes := n.api.Clientset().CoreV1().Nodes()
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		live, err := nodes.Get(t.Context(), n.name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		live.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue,
+	clustertest.SetNodeStatus(t, n.api, n.name, func(s *corev1.NodeStatus) {
+		s.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue,
 			LastHeartbeatTime: metav1.Now()}}
-		live.Status.NodeInfo.BootID, live.Status.NodeInfo.OperatingSystem = id, "windows"
-		live.Status.NodeInfo.ContainerRuntimeVersion = "containerd://1.7.12"
-		_, err = nodes.UpdateStatus(t.Context(), live, metav1.UpdateOptions{})
-		return err
+		s.NodeInfo.OperatingSystem, s.NodeInfo.ContainerRuntimeVersion = n.system, "containerd://1.7.12"
+		change(s)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestReadinessProbesOnAWineNode asks the real kubelet of a node under Wine.

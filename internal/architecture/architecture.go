@@ -91,6 +91,7 @@ func standIns() []string {
 		"internal/node/ssh/sshtest", "internal/inspect/hns/hnstest",
 		"internal/wire/cri/measure", "internal/vm/simulatedvm", "internal/vm/vmtest",
 		"internal/vm/media/mediatest", "internal/vm/hyperv/hypervtest", "internal/proof/suite/suitetest",
+		"internal/cluster/clustertest",
 	}
 }
 

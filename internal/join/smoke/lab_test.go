@@ -12,40 +12,23 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/retry"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/cluster/clustertest"
 	"github.com/swdt-dev/swdt/internal/join/smoke"
 	"github.com/swdt-dev/swdt/internal/sandbox/controlplane"
 	"github.com/swdt-dev/swdt/internal/sandbox/controlplane/controlplanetest"
 	"github.com/swdt-dev/swdt/internal/wait"
 )
 
-// register makes a Ready node without a kubelet. The controllers write to a new node too, which is why the
-// status is written again after a conflict.
-func register(ctx context.Context, t *testing.T, c *cluster.Cluster, n *corev1.Node) {
+// register makes a Ready node without a kubelet.
+func register(t *testing.T, c *cluster.Cluster, n *corev1.Node) {
 	t.Helper()
-	n.UID = ""
-	nodes := c.Clientset().CoreV1().Nodes()
-	if _, err := nodes.Create(ctx, n, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		made, err := nodes.Get(ctx, n.Name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		made.Status = n.Status
-		made.Status.Conditions[0].LastHeartbeatTime = metav1.Now()
-		made.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2"),
-			corev1.ResourceMemory: resource.MustParse("4Gi"), corev1.ResourcePods: resource.MustParse("110")}
-		made.Status.Capacity = made.Status.Allocatable
-		_, err = nodes.UpdateStatus(ctx, made, metav1.UpdateOptions{})
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	n.Status.Conditions[0].LastHeartbeatTime = metav1.Now()
+	n.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2"),
+		corev1.ResourceMemory: resource.MustParse("4Gi"), corev1.ResourcePods: resource.MustParse("110")}
+	n.Status.Capacity = n.Status.Allocatable
+	clustertest.MakeNode(t, c, n)
 }
 
 // runKubelets stands for the kubelets of all nodes: it reports pods as running, and ends deleted ones.
@@ -104,7 +87,7 @@ func TestOnARealAPIServer(t *testing.T) {
 	defer cancel()
 	for _, n := range []*corev1.Node{node("lin", "linux", tainted("node-role.kubernetes.io/control-plane")),
 		node("win-1", "windows"), node("win-2", "windows", tainted("os"), tainted("team.example.com/only"))} {
-		register(ctx, t, c, n)
+		register(t, c, n)
 	}
 	runKubelets(t, c)
 

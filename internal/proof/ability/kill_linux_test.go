@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/retry"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/cluster/clustertest"
 	"github.com/swdt-dev/swdt/internal/proof/ability"
 	"github.com/swdt-dev/swdt/internal/proof/leftover"
 	"github.com/swdt-dev/swdt/internal/sandbox/apiserver"
@@ -123,25 +123,8 @@ func killAt(t *testing.T, at int32, drop bool) {
 // plant makes a Ready Windows node, and the namespace of another user's run.
 func plant(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
-	win := node("win-1", "windows")
-	win.UID = ""
-	nodes := c.Clientset().CoreV1().Nodes()
-	if _, err := nodes.Create(t.Context(), win, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { // the API server's controllers write to it too
-		made, err := nodes.Get(t.Context(), win.Name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		made.Status = win.Status
-		_, err = nodes.UpdateStatus(t.Context(), made, metav1.UpdateOptions{})
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = c.Clientset().CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+	clustertest.MakeNode(t, c, node("win-1", "windows"))
+	_, err := c.Clientset().CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: "swdt-ability-other", Labels: map[string]string{"app.kubernetes.io/managed-by": "swdt",
 			"swdt.dev/run": "01234567-89ab-cdef-0123-456789abcdef"}}}, metav1.CreateOptions{})
 	if err != nil {

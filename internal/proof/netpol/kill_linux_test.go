@@ -16,9 +16,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/retry"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/cluster/clustertest"
 	"github.com/swdt-dev/swdt/internal/proof/leftover"
 	"github.com/swdt-dev/swdt/internal/proof/netpol"
 	"github.com/swdt-dev/swdt/internal/proof/netprobe"
@@ -135,7 +135,7 @@ func killAt(t *testing.T, at int32, network byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plant(t, c, node("lin-1", "linux"))
+	clustertest.MakeNode(t, c, node("lin-1", "linux"))
 	runKubelets(t, c, network)
 	run := exec.CommandContext(t.Context(), os.Args[0])
 	run.Env = append(os.Environ(), childFolder+"="+folder)
@@ -180,27 +180,5 @@ func killAt(t *testing.T, at int32, network byte) {
 		if strings.HasPrefix(n.Name, "swdt-") {
 			t.Errorf("namespace %s is left", n.Name)
 		}
-	}
-}
-
-// plant makes a Ready node.
-func plant(t *testing.T, c *cluster.Cluster, n *corev1.Node) {
-	t.Helper()
-	n.UID = ""
-	nodes := c.Clientset().CoreV1().Nodes()
-	if _, err := nodes.Create(t.Context(), n, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { // the API server's controllers write to it too
-		made, err := nodes.Get(t.Context(), n.Name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		made.Status = n.Status
-		_, err = nodes.UpdateStatus(t.Context(), made, metav1.UpdateOptions{})
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 }
