@@ -61,6 +61,15 @@ type world struct {
 	firewall []netip.Addr
 	short    map[string]string // names of the model, by NAMESPACE/POD of the cluster
 	alter    func(line []byte) []byte
+	// rounds has the rounds that swdt has asked each pod for, by the name of the model, if it is not nil. A round then
+	// has as much time as it needs.
+	rounds map[string][]round
+}
+
+// round is a round that swdt asks a pod for.
+type round struct {
+	Timeout time.Duration
+	Targets int
 }
 
 func node(name, system string) *corev1.Node {
@@ -228,6 +237,7 @@ func (w *world) enforce(pod cluster.Pod, from io.Reader, to io.Writer) error {
 			w.mu.Unlock()
 		}
 		if request.Round != nil {
+			w.count(pod, request.Round)
 			if err := w.route(pod, request.Round.Targets); err != nil {
 				return err
 			}
@@ -241,6 +251,18 @@ func (w *world) enforce(pod cluster.Pod, from io.Reader, to io.Writer) error {
 		}
 	}
 	return lines.Err()
+}
+
+// count notes a round, and lets it take longer.
+func (w *world) count(pod cluster.Pod, r *netprobe.Round) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.rounds == nil {
+		return
+	}
+	name := w.short[pod.Namespace+"/"+pod.Name]
+	w.rounds[name] = append(w.rounds[name], round{time.Duration(r.TimeoutMS) * time.Millisecond, len(r.Targets)})
+	r.TimeoutMS = netprobe.MaxTimeout.Milliseconds()
 }
 
 // route replaces the addresses of targets that the pod must not reach.
@@ -349,7 +371,9 @@ func (w *world) run(ctx context.Context, o netpol.Options) (netpol.Report, error
 	if o.Settle == 0 {
 		o.Settle = 2 * time.Second
 	}
-	o.ProbeTimeout = 700 * time.Millisecond
+	if o.ProbeTimeout == 0 {
+		o.ProbeTimeout = 700 * time.Millisecond
+	}
 	return netpol.Run(ctx, w.cluster(), o)
 }
 

@@ -63,6 +63,38 @@ func TestThreeWrongCellsAreFound(t *testing.T) {
 	w.nothingIsLeft(t)
 }
 
+// For the whole table of 20 pods, each pod is asked for two rounds before a policy, two with it, and two after it.
+// All pods work at the same time. So the tables take less than 30 s, even if each round takes its whole timeout, and
+// cells are wrong until the time is over that a policy may take to bind.
+func TestTheTableOf20PodsNeedsFewRounds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 63)
+	w.probe, w.rounds = buildProbe(t), map[string][]round{}
+	report, err := w.run(t.Context(), netpol.Options{Model: standard(t, 20), Cases: theCase(t, "deny-ingress"),
+		Settle: netpol.DefaultSettle, ProbeTimeout: netpol.DefaultProbeTimeout})
+	if err != nil {
+		t.Fatalf("%v\n%+v", err, report.Cases)
+	}
+	t.Logf("%d cells in each of 3 tables, %.1f s", report.Cases[0].Cells, report.Seconds)
+	look, verdict := round{500 * time.Millisecond, 19 * 4}, round{netpol.DefaultProbeTimeout, 19 * 4}
+	want, most := map[string][]round{}, netpol.DefaultSettle
+	for _, p := range report.Pods {
+		want[p.Name] = []round{look, verdict, look, verdict, look, verdict}
+	}
+	for _, r := range want[report.Pods[0].Name] {
+		most += r.Timeout
+	}
+	// The last look before the time is over ends after it, and each table has one more pause.
+	most += look.Timeout + 3*100*time.Millisecond
+	if diff := cmp.Diff(want, w.rounds); diff != "" || len(want) != 20 {
+		t.Errorf("the rounds of %d pods (-want +got)\n%s", len(want), diff)
+	}
+	if most >= 30*time.Second {
+		t.Errorf("the tables take up to %s", most)
+	}
+	w.nothingIsLeft(t)
+}
+
 // Against a network that obeys, cases are as meant, and the time that a policy took to bind is measured.
 func TestARightNetworkIsAsMeant(t *testing.T) {
 	t.Parallel()
