@@ -36,6 +36,7 @@ type world struct {
 	started   func(*corev1.Pod)                             // changes a pod that its kubelet has started
 	network   func(from, url string) (curl int, ok bool)    // decides on a request
 	exec      func(pod string) (*cluster.ExecResult, error) // decides on a command
+	proxied   string                                        // the pod in whose network a proxy answers for the API server
 	logs      error
 	created   []string // the objects that were made, as RESOURCE/NAME
 	deleted   []string // the namespaces that were deleted, as NAME UID
@@ -186,6 +187,10 @@ func (w *world) Exec(_ context.Context, pod cluster.Pod, _ string, _ int, comman
 		return cluster.ExecResult{Code: 6, Stdout: "\n000 0.000000", Stderr: "curl: (6) Could not resolve host"}, nil
 	case code != 0:
 		return cluster.ExecResult{Code: code, Stdout: "\n000 0.000021", Stderr: "curl: sorry"}, nil
+	case strings.HasPrefix(url, "https://"+apiIP+":443/") && w.proxied == pod.Name:
+		return cluster.ExecResult{Stdout: "blocked by policy\n404 0.000021"}, nil
+	case strings.HasPrefix(url, "https://"+apiIP+":443/") && pod.Name == "windows-1":
+		return cluster.ExecResult{Stdout: `{"major":"1","gitVersion":"v1.36.3"}` + "\n200 0.000021"}, nil
 	case strings.HasPrefix(url, "https://"+apiIP+":443/"):
 		return cluster.ExecResult{Stdout: `{"kind":"Status"}` + "\n403 0.000021"}, nil
 	}

@@ -171,5 +171,5 @@ func (t *nodeTest) reachesAPI(ctx context.Context) error {
 		return err
 	}
 	q := request{from: t.pod, system: windows, url: url}
-	return t.reach(ctx, q, q.wrong, "does kube-proxy run on the node, and does the node reach the API server?")
+	return t.reach(ctx, q, q.notFromAPI, "does kube-proxy run on the node, and does the node reach the API server?")
 }

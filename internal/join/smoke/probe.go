@@ -3,6 +3,7 @@ package smoke
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -109,6 +110,20 @@ func (q request) wrong(a answer) error {
 		text += " (" + firstLine(a.stderr) + ")"
 	}
 	return fmt.Errorf("%s", text)
+}
+
+// notFromAPI is like wrong for a request for the version of the API server. Another machine, such as a proxy of the
+// company, may answer at its address too. An API server that refuses anonymous requests answers with a Status.
+func (q request) notFromAPI(a answer) error {
+	if err := q.wrong(a); err != nil {
+		return err
+	}
+	var body struct{ Kind, GitVersion string }
+	if err := json.Unmarshal([]byte(a.body), &body); err == nil && (body.GitVersion != "" || body.Kind == "Status") {
+		return nil
+	}
+	return fmt.Errorf("%s: the answer (HTTP %d) is not of an API server: %s; does another machine have its address?", q.url,
+		a.status, shortened(a.body, maxText))
 }
 
 // reach repeats a request until the function right returns nil for the answer. hint is the remedy

@@ -170,6 +170,10 @@ func TestEachLegFailsAlone(t *testing.T) {
 			blocks("windows-1", "https://", 35), []string{"reaches-api failed"}, smoke.ReachesAPI,
 			[]string{"https://10.96.0.1:443/version: curl ended with exit code 35"},
 		},
+		"a proxy in the place of the API server": {
+			func(w *world) { w.proxied = "windows-1" }, []string{"reaches-api failed"}, smoke.ReachesAPI,
+			[]string{"the answer (HTTP 404) is not of an API server: blocked by policy"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
