@@ -22,8 +22,14 @@ type podCluster struct {
 // newPodCluster returns such a cluster. images are further images of its registry, see registry.
 func newPodCluster(t testing.TB, images ...string) podCluster {
 	t.Helper()
+	return newPodClusterWith(t, networkConfig, images...)
+}
+
+// newPodClusterWith returns such a cluster with another configuration of its pod network.
+func newPodClusterWith(t testing.TB, network string, images ...string) podCluster {
+	t.Helper()
 	c := clusterSandbox(t)
-	n := podNode{sandboxInfo: c.sandboxInfo, registry: registry(t, images...)}
+	n := podNode{sandboxInfo: c.sandboxInfo, network: network, registry: registry(t, images...)}
 	n.config = c.joinFile(t, credentialsOf(t, c.sandboxInfo), joinWith{
 		containerd: labContainerd(n.registry),
 	})

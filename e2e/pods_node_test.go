@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ import (
 type podNode struct {
 	sandboxInfo
 	config   string // node file
+	network  string // configuration of the pod network; "": networkConfig
 	registry string
 	runtime  runtimev1.RuntimeServiceClient
 	images   runtimev1.ImageServiceClient
@@ -56,10 +58,10 @@ func newPodNode(t *testing.T, version string) podNode {
 func (n podNode) installLab(t testing.TB) {
 	t.Helper()
 	for from, to := range map[string]string{
-		lab(t, "pods/containerd-shim-lab-v1.exe"): `C:\Program Files\containerd\bin\containerd-shim-lab-v1.exe`,
-		lab(t, "pods/lab-snapshotter.exe"):        labSnapshotter,
-		lab(t, "pods/lab-network.exe"):            `C:\lab\cni\lab-network.exe`,
-		textFile(t, networkConfig):                `C:\lab\net.d\10-lab.conflist`,
+		lab(t, "pods/containerd-shim-lab-v1.exe"):     `C:\Program Files\containerd\bin\containerd-shim-lab-v1.exe`,
+		lab(t, "pods/lab-snapshotter.exe"):            labSnapshotter,
+		lab(t, "pods/lab-network.exe"):                `C:\lab\cni\lab-network.exe`,
+		textFile(t, cmp.Or(n.network, networkConfig)): `C:\lab\net.d\10-lab.conflist`,
 	} {
 		ok(t, "cp", "-c", n.config, from, "node:"+to)
 	}

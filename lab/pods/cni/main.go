@@ -1,5 +1,6 @@
 // Command lab-network is a CNI plugin that gives every pod an address and no network,
-// which is all that containerd needs to run a pod that is not HostProcess.
+// which is all that containerd needs to run a pod that is not HostProcess. If the network's configuration has the
+// prefix 127.244, these are addresses of loopback, on which programs in pods under Wine can listen.
 //
 // If the network's configuration names a file in dnsFile, and has the capability dns, the plugin
 // writes the pod's name servers and search domains to that file, in the form of resolv.conf. A test
@@ -7,6 +8,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -18,6 +20,7 @@ import (
 type config struct {
 	CNIVersion    string `json:"cniVersion"`
 	DNSFile       string `json:"dnsFile"`
+	Prefix        string `json:"prefix"` // the first two bytes of addresses; "": 10.244
 	RuntimeConfig struct {
 		DNS dns `json:"dns"`
 	} `json:"runtimeConfig"`
@@ -103,7 +106,8 @@ func added(c config) any {
 	pod := fnv.New32a()
 	pod.Write([]byte(os.Getenv("CNI_CONTAINERID")))
 	number := pod.Sum32()
-	ip := address{Address: fmt.Sprintf("10.244.%d.%d/16", 128|number>>8&0x7f, 2+number%250), Gateway: "10.244.0.1"}
+	prefix := cmp.Or(c.Prefix, "10.244")
+	ip := address{Address: fmt.Sprintf("%s.%d.%d/16", prefix, 128|number>>8&0x7f, 2+number%250), Gateway: prefix + ".0.1"}
 	if c.CNIVersion < "1.0.0" {
 		ip.Version = "4"
 	}

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -20,13 +21,15 @@ import (
 // The exit codes of curl.
 const (
 	usage      = 2
+	unreadable = 37 // a file cannot be read
+	unwritable = 23
 	unresolved = 6
 	refused    = 7
 	timedOut   = 28
 	received   = 56 // the connection failed later
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
 // request is one request.
 type request struct {
@@ -42,7 +45,7 @@ type answer struct {
 	lookup time.Duration // from the begin until the name was resolved; 0: it was not
 }
 
-func run(args []string, stdout, stderr io.Writer) int {
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("curl", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	version := flags.Bool("version", false, "print the version")
@@ -51,6 +54,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	insecure := flags.Bool("insecure", false, "accept all certificates")
 	connect := flags.Float64("connect-timeout", 60, "`seconds` until there is a connection")
 	limit := flags.Float64("max-time", 60, "`seconds` for the request")
+	upload := flags.String("upload-file", "", "- for stdin, to write it to the URL of a file")
 	data := flags.String("data", "", "the `form` to send")
 	format := flags.String("write-out", "", "the `format` of the last line")
 	if err := flags.Parse(args); err != nil {
@@ -63,6 +67,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if flags.NArg() != 1 {
 		fmt.Fprintln(stderr, "curl: want one URL")
 		return usage
+	}
+	if path, ok := strings.CutPrefix(flags.Arg(0), "file://"); ok {
+		return copyFile(path, *upload, stdin, stdout, stderr)
 	}
 	q := request{flags.Arg(0), *data, seconds(*connect), seconds(*limit), *insecure}
 	a, err := q.send(context.Background())
@@ -77,6 +84,36 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "curl: (%d) %v\n", code, err)
 	}
 	return code
+}
+
+// copyFile writes the input into the file of a URL, if upload is -, and otherwise the file to stdout.
+func copyFile(path, upload string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if len(path) > 2 && path[2] == ':' { // /C:/folder/file
+		path = path[1:]
+	}
+	path = filepath.FromSlash(path)
+	failed := func(code int, err error) int {
+		if err == nil {
+			return 0
+		}
+		fmt.Fprintf(stderr, "curl: (%d) %v\n", code, err)
+		return code
+	}
+	if upload == "-" {
+		file, err := os.Create(path)
+		if err != nil {
+			return failed(unwritable, err)
+		}
+		_, err = io.Copy(file, stdin)
+		return failed(unwritable, errors.Join(err, file.Close()))
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return failed(unreadable, err)
+	}
+	defer file.Close()
+	_, err = io.Copy(stdout, file)
+	return failed(unreadable, err)
 }
 
 func seconds(count float64) time.Duration { return time.Duration(count * float64(time.Second)) }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -40,10 +41,31 @@ func TestRequests(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var stdout, stderr strings.Builder
 			code := run(append([]string{"--silent", "--show-error", "--connect-timeout", "5", "--max-time", "10",
-				"--write-out", format}, test.args...), &stdout, &stderr)
+				"--write-out", format}, test.args...), strings.NewReader(""), &stdout, &stderr)
 			if code != test.code || !strings.HasPrefix(stdout.String(), test.stdout) {
 				t.Errorf("exit code %d, want %d; stdout %q, stderr %q", code, test.code, stdout.String(), stderr.String())
 			}
 		})
+	}
+}
+
+// A file is written from stdin, and read again.
+func TestFiles(t *testing.T) {
+	file := "file://" + filepath.ToSlash(filepath.Join(t.TempDir(), "file"))
+	for _, step := range []struct {
+		args   []string
+		code   int
+		stdout string
+	}{
+		{[]string{file}, unreadable, ""},
+		{[]string{"--upload-file", "-", file}, 0, ""},
+		{[]string{file}, 0, "hello"},
+		{[]string{"--upload-file", "-", file + "/below"}, unwritable, ""},
+	} {
+		var stdout, stderr strings.Builder
+		if code := run(step.args, strings.NewReader("hello"), &stdout, &stderr); code != step.code ||
+			stdout.String() != step.stdout {
+			t.Errorf("%q: exit code %d, %q, %s", step.args, code, stdout.String(), stderr.String())
+		}
 	}
 }

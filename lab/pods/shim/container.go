@@ -20,7 +20,8 @@ import (
 // container is a job object with the processes that containerd has requested.
 type container struct {
 	id, bundle string
-	files      string // the folder on this machine that is the container's C:; empty: there is none
+	files      string  // the folder on this machine that is the container's C:; empty: there is none
+	mounts     []mount // of emptyDir volumes
 	created    time.Time
 	job        *job
 
@@ -36,6 +37,7 @@ func newContainer(r *task.CreateTaskRequest) (*container, error) {
 	}
 	var spec struct {
 		Process processSpec `json:"process"`
+		Mounts  []mount     `json:"mounts"`
 	}
 	if err := json.Unmarshal(text, &spec); err != nil {
 		return nil, fmt.Errorf("read the container's specification: %w", err)
@@ -51,7 +53,8 @@ func newContainer(r *task.CreateTaskRequest) (*container, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &container{id: r.ID, bundle: r.Bundle, files: files, created: time.Now(), job: job,
+	c := &container{id: r.ID, bundle: r.Bundle, files: files, mounts: emptyDirs(spec.Mounts),
+		created: time.Now(), job: job,
 		processes: map[string]*process{}}
 	c.processes[""] = newProcess("", spec.Process, streams{r.Stdin, r.Stdout, r.Stderr, false})
 	return c, nil
@@ -81,6 +84,9 @@ func filesOf(mounts []*types.Mount) (string, error) {
 // or, if the image has no such file, to the same path. A name without a folder is that of a program
 // of Windows.
 func (c *container) path(name string) string {
+	if outside := mounted(c.mounts, name); outside != name {
+		return outside
+	}
 	if c.files == "" {
 		return name
 	}

@@ -92,7 +92,10 @@ func (p *process) start(c *container) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(c.path(args[0]), args[1:]...)
+	cmd := exec.Command(c.path(args[0]))
+	for _, arg := range args[1:] {
+		cmd.Args = append(cmd.Args, mounted(c.mounts, arg))
+	}
 	cmd.Dir = `C:\`
 	cmd.Env = append(os.Environ(), p.spec.Env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NEW_PROCESS_GROUP}

@@ -1,0 +1,71 @@
+//go:build e2e && linux
+
+package e2e
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swdt-dev/swdt/internal/proof/readiness"
+)
+
+// loopbackNetwork gives pods addresses of loopback, on which their programs can listen.
+const loopbackNetwork = `{"cniVersion": "0.3.1", "name": "lab", "plugins": [{"type": "lab-network", "prefix": "127.244"}]}`
+
+// abilityNode is a Wine node in a real cluster without Linux nodes, DNS, kube-proxy, volumes and policies.
+type abilityNode struct{ podCluster }
+
+func newAbilityNode(t *testing.T) abilityNode {
+	t.Helper()
+	if os.Getenv("SWDT_LAB_CLUSTER") != "required" {
+		t.Skip("needs the lab's control plane, and kubelet's own ports: run make e2e")
+	}
+	agnhost := lab(t, "pods/agnhost-1.36.3.exe")
+	c := newPodClusterWith(t, loopbackNetwork,
+		"agnhost:2.63.0="+agnhost+";Windows/System32/curl.exe="+lab(t, "pods/curl.exe"))
+	c.needsAddress(t)
+	t.Setenv("KUBECONFIG", c.cluster.Kubeconfig)
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	return abilityNode{c}
+}
+
+// run runs cases, and returns their results. A case that is not proved has a message.
+func (n abilityNode) run(t *testing.T, cases []string) map[string]string {
+	t.Helper()
+	r := swdtWithin(t, 8*time.Minute, "readiness", "run", "--case", strings.Join(cases, ","), "--image",
+		n.registry+"/agnhost:2.63.0", "--out", filepath.Join(t.TempDir(), "results"), "-o", "json")
+	results := map[string]string{}
+	for _, c := range decoded[readiness.Report](t, r).Cases {
+		results[c.ID] = c.Result
+		t.Logf("%s: %s %.1f s %s", c.ID, c.Result, c.Seconds, c.Message)
+		if c.Result != readiness.Proved && c.Message == "" {
+			t.Errorf("%s: %s without a message", c.ID, c.Result)
+		}
+	}
+	return results
+}
+
+const proved, failed, notPossible = readiness.Proved, readiness.Failed, readiness.NotPossible
+
+// TestAbilitiesOfAWineNode runs probes of swdt on a node under Wine, with the real kubelet and containerd. What this
+// node can do is proved, what it cannot fails, and the rest is not possible.
+func TestAbilitiesOfAWineNode(t *testing.T) {
+	n := newAbilityNode(t)
+	want := map[string]string{
+		"probe-pod-starts": proved, "probe-logs-exec": proved, "probe-kubelet-metrics": proved,
+		"probe-dns": failed, "probe-api-server": failed, // without DNS and kube-proxy
+		"probe-node-logs": notPossible, "probe-windows-to-linux": notPossible, "probe-linux-to-windows": notPossible,
+		"probe-cluster-ip": notPossible,
+	}
+	got := n.run(t, slices.Sorted(maps.Keys(want)))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
