@@ -54,8 +54,8 @@ func (n abilityNode) run(t *testing.T, cases []string) map[string]string {
 
 const proved, failed, notPossible = readiness.Proved, readiness.Failed, readiness.NotPossible
 
-// TestAbilitiesOfAWineNode runs probes of swdt on a node under Wine, with the real kubelet and containerd. What this
-// node can do is proved, what it cannot fails, and the rest is not possible.
+// TestAbilitiesOfAWineNode runs probes of swdt on a node under Wine, with the real kubelet and containerd. Cases
+// that this node can prove are proved, DNS and the API server are not reached, and the rest is not possible.
 func TestAbilitiesOfAWineNode(t *testing.T) {
 	n := newAbilityNode(t)
 	want := map[string]string{

@@ -83,7 +83,7 @@ func startStandInNodes(t *testing.T, api *clusterapi.Cluster) {
 	})
 }
 
-// sync lets bound pods run, and removes those that are being deleted. What fails is tried again by the next call.
+// sync lets bound pods run, and removes those that are being deleted. The next call repeats a request that failed.
 func (s *standInNodes) sync(ctx context.Context) {
 	all, err := s.api.Clientset().CoreV1().Pods("").List(ctx, metav1.ListOptions{})
 	if err != nil {
