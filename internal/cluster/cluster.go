@@ -116,17 +116,22 @@ func files(rules *clientcmd.ClientConfigLoadingRules) []string {
 	return rules.Precedence
 }
 
-// FromConfig returns a Cluster for an existing configuration.
+// FromConfig returns a Cluster for an existing configuration. It keeps the limits of requests and the handler of
+// warnings that the configuration has.
 func FromConfig(config *rest.Config) (*Cluster, error) { return fromConfig(config, false) }
 
 func fromConfig(config *rest.Config, unlimited bool) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "swdt"
-	config.QPS, config.Burst = 50, 100
+	if config.QPS == 0 {
+		config.QPS, config.Burst = 50, 100
+	}
 	if unlimited {
 		config.QPS = -1 // client-go's value for no limit
 	}
-	config.WarningHandler = rest.NoWarnings{} // by default, client-go writes the server's warnings to stderr
+	if config.WarningHandler == nil {
+		config.WarningHandler = rest.NoWarnings{} // by default, client-go writes the server's warnings to stderr
+	}
 	config.Wrap(evictionsAnswerAtOnce)
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

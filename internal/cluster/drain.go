@@ -276,6 +276,9 @@ func (e *eviction) reportWaiting(err error) {
 	}
 }
 
+// stillRuns is the message of a pod whose eviction was accepted.
+const stillRuns = "it was asked to end, and still runs"
+
 // blocked returns an error that has the pods that did not leave, with the budgets that block
 // them.
 func (e *eviction) blocked(ctx context.Context, last error) error {
@@ -283,7 +286,7 @@ func (e *eviction) blocked(ctx context.Context, last error) error {
 	defer cancel()
 	failed := &DrainBlockedError{Node: e.node, After: time.Since(e.began), Evicted: e.evicted, Err: last}
 	for _, l := range e.ordered() {
-		b := BlockedPod{Pod: podOf(l.pod), Message: "it was asked to end, and still runs"}
+		b := BlockedPod{Pod: podOf(l.pod), Message: stillRuns}
 		if l.refused != "" {
 			b.Message = l.refused
 			b.Budgets = e.cluster.budgets(lasting, l.pod)
@@ -330,7 +333,7 @@ type DrainBlockedError struct {
 
 func (e *DrainBlockedError) Error() string {
 	s := fmt.Sprintf("drain node %s: after %s these pods are still there: %s", e.Node, e.After.Round(time.Second),
-		listed(e.Pods))
+		BlockedPods(e.Pods))
 	if e.Err != nil {
 		s += fmt.Sprintf("; last request: %v", e.Err)
 	}
@@ -346,5 +349,5 @@ type DrainRefusedError struct {
 
 func (e *DrainRefusedError) Error() string {
 	return fmt.Sprintf("drain node %s: it would lose: %s; delete those pods yourself, or go without draining",
-		e.Node, listed(e.Pods))
+		e.Node, BlockedPods(e.Pods))
 }

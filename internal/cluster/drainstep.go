@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -8,10 +9,10 @@ import (
 )
 
 // DrainStep does one round of a drain, without waiting: it cordons the node, requests the eviction of
-// each pod that must leave, and returns the pods that are left. The caller repeats it until there are
-// none, and keeps the time: o.Timeout and o.Usable are not used. A budget that refuses an eviction is
-// not an error. If the drain would lose pods, the error is a *DrainRefusedError, and nothing was changed.
-func (c *Cluster) DrainStep(ctx context.Context, node string, o DrainOptions) ([]Pod, error) {
+// each pod that must leave, and returns the pods that are left, with the reasons. The caller repeats it until
+// there are none, and keeps the time: o.Timeout and o.Usable are not used. A budget that refuses an eviction
+// is not an error. If the drain would lose pods, the error is a *DrainRefusedError, and nothing was changed.
+func (c *Cluster) DrainStep(ctx context.Context, node string, o DrainOptions) (BlockedPods, error) {
 	if _, err := c.podsToEvict(ctx, node, o); err != nil {
 		return nil, err
 	}
@@ -23,15 +24,15 @@ func (c *Cluster) DrainStep(ctx context.Context, node string, o DrainOptions) ([
 		return nil, err
 	}
 	e := &eviction{cluster: c, node: node, options: o, leaving: map[types.UID]*leaving{}}
-	var left []Pod
+	var left BlockedPods
 	for _, p := range pods {
-		left = append(left, podOf(p))
-		if p.DeletionTimestamp != nil {
-			continue
+		l := &leaving{pod: p}
+		if p.DeletionTimestamp == nil {
+			if err := e.request(ctx, l); err != nil && !apierrors.IsNotFound(err) {
+				return left, err
+			}
 		}
-		if err := e.request(ctx, &leaving{pod: p}); err != nil && !apierrors.IsNotFound(err) {
-			return left, err
-		}
+		left = append(left, BlockedPod{Pod: podOf(p), Message: cmp.Or(l.refused, stillRuns)})
 	}
 	return left, nil
 }

@@ -33,7 +33,10 @@ type BlockedPod struct {
 	Message string   `json:"message"`
 }
 
-func listed(pods []BlockedPod) string {
+// BlockedPods are pods that did not leave a node, or must not.
+type BlockedPods []BlockedPod
+
+func (pods BlockedPods) String() string {
 	var each []string
 	for _, p := range pods {
 		s := "pod " + p.String() + " ("
