@@ -43,8 +43,8 @@ func (l layout) etcd(p *ports) component {
 	}}
 }
 
-func (l layout) apiServer(p *ports, audited []string) component {
-	return component{apiServer, append(l.auditArgs(audited),
+func (l layout) apiServer(p *ports, o Options) component {
+	return component{apiServer, append(append(l.auditArgs(o.Audit), l.admissionArgs(o.PodSecurity)...),
 		"--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", p.apiServer),
 		"--permit-port-sharing=true",
@@ -109,6 +109,9 @@ func (l layout) clientArgs(name string, p *ports) []string {
 		// These programs need no port: their effects show whether they work.
 		"--secure-port=0",
 		"--leader-elect=true",
+		// By default, a leader ends when the API server is away for 10 s. No kubelet would start it again.
+		"--leader-elect-lease-duration=10m",
+		"--leader-elect-renew-deadline=9m",
 		// The default limits suit a cluster with other users. In this cluster they would delay
 		// the start: each controller requests a service account before the first controller
 		// starts.

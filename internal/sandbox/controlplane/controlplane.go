@@ -38,12 +38,15 @@ type Options struct {
 	// Audit are users whose requests the API server records, one JSON object a line, in AuditLog. Without
 	// users it records none.
 	Audit []string
+	// PodSecurity is the Pod Security Standard that the API server enforces, and warns of, in namespaces
+	// without labels of their own. Default: privileged, as in Kubernetes.
+	PodSecurity string
 }
 
 // ControlPlane is a running control plane.
 type ControlPlane struct {
 	layout    layout
-	audit     []string
+	options   Options
 	ports     *ports
 	running   context.Context // all processes end with this context
 	stop      context.CancelFunc
@@ -106,7 +109,7 @@ func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &ControlPlane{layout: layout, audit: o.Audit, ports: ports, died: make(chan struct{})}
+	c := &ControlPlane{layout: layout, options: o, ports: ports, died: make(chan struct{})}
 	c.running, c.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := c.start(ctx, o.Name); err != nil {
 		return nil, errors.Join(fmt.Errorf("start a control plane in %s: %w", o.State, err),
@@ -122,10 +125,13 @@ func (c *ControlPlane) start(ctx context.Context, name string) error {
 	if err := c.layout.makeCredentials(ctx); err != nil {
 		return err
 	}
-	if err := c.layout.writeAuditPolicy(c.audit); err != nil {
+	if err := c.layout.writeAuditPolicy(c.options.Audit); err != nil {
 		return err
 	}
-	if err := c.run(c.layout.etcd(c.ports), c.layout.apiServer(c.ports, c.audit)); err != nil {
+	if err := c.layout.writeAdmission(c.options.PodSecurity); err != nil {
+		return err
+	}
+	if err := c.run(c.layout.etcd(c.ports), c.layout.apiServer(c.ports, c.options)); err != nil {
 		return err
 	}
 	client, err := c.awaitAPIServer(ctx)
@@ -193,7 +199,7 @@ func (c *ControlPlane) RestartAPIServer(ctx context.Context) error {
 		return fmt.Errorf("restart the API server: %w", err)
 	}
 	c.processes = slices.Delete(c.processes, i, i+1)
-	if err := c.run(c.layout.apiServer(c.ports, c.audit)); err != nil {
+	if err := c.run(c.layout.apiServer(c.ports, c.options)); err != nil {
 		return fmt.Errorf("restart the API server: %w", err)
 	}
 	_, err := c.awaitAPIServer(ctx)

@@ -40,6 +40,7 @@ func (l layout) logs() string                   { return filepath.Join(l.state, 
 func (l layout) log(name string) string         { return filepath.Join(l.logs(), name+".log") }
 func (l layout) auditPolicy() string            { return l.file("audit.json") }
 func (l layout) auditLog() string               { return filepath.Join(l.logs(), "audit.json") }
+func (l layout) admission() string              { return l.file("admission.json") }
 func (l layout) localConfig() string            { return l.file("kubeadm.yaml") }
 func (l layout) clusterConfig() string          { return l.file("kubeadm-cluster.yaml") }
 func (l layout) pki() string                    { return filepath.Join(l.state, "pki") }
