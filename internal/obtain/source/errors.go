@@ -3,6 +3,7 @@ package source
 import (
 	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/wire/binaryset"
@@ -17,6 +18,23 @@ func Refused(err error) bool {
 		is[*binaryset.ComponentError](err) || is[*binaryset.ContentError](err) || is[*binaryset.SizeError](err) ||
 		is[*distribution.MismatchError](err) || is[*distribution.TooLargeError](err) ||
 		is[*distribution.RedirectError](err) || is[*distribution.ReferenceError](err)
+}
+
+// Denied reports whether err means that a server does not have what was requested, or does not give it to this
+// login.
+func Denied(err error) bool {
+	var status int
+	if answer, ok := errors.AsType[*StatusError](err); ok {
+		status = answer.Status
+	}
+	if answer, ok := errors.AsType[*distribution.StatusError](err); ok {
+		status = answer.Status
+	}
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone:
+		return true
+	}
+	return false
 }
 
 func is[T error](err error) bool {
