@@ -10,7 +10,7 @@ import (
 
 // Decide returns the next actions of a rollout. At most one action concerns each node. Decide never
 // touches a node while MaxUnavailable others are unavailable, after FailureLimit nodes have failed,
-// outside the window, during a canary's pause, or while the rollout is paused. Nodes that were touched
+// outside the window, during a canary's pause, while the rollout is paused, or if its content is wrong. Nodes that were touched
 // before always go on to their end.
 func Decide(in Input) Decision {
 	in.Nodes = slices.SortedFunc(slices.Values(in.Nodes), func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
@@ -97,6 +97,8 @@ func (d *decider) room() int {
 	switch {
 	case spec.Operation == fleetv1.OperationAbort:
 		return d.wait("it was aborted")
+	case d.in.Wrong != "":
+		return d.wait(d.in.Wrong)
 	case d.stopped():
 		return d.wait("nodes have failed: correct spec.content, or raise spec.failureLimit")
 	case spec.Paused:

@@ -75,7 +75,7 @@ func (d *decider) onward(n Node, at stage) {
 // claimed drains and releases a node. A claim that is no longer wanted ends, as nothing has changed.
 func (d *decider) claimed(n Node) {
 	spec := n.State.Spec
-	unwanted := d.in.Spec.Operation == fleetv1.OperationAbort || spec.Hash != d.hash ||
+	unwanted := d.in.Spec.Operation == fleetv1.OperationAbort || d.in.Wrong != "" || spec.Hash != d.hash ||
 		(spec.Action == fleetv1.ActionApply) == (d.in.Spec.Operation == fleetv1.OperationRollBack)
 	switch {
 	case unwanted || d.stopped() && spec.Action == fleetv1.ActionApply:
@@ -85,7 +85,8 @@ func (d *decider) claimed(n Node) {
 	default:
 		limit := durationOf(d.in.Spec.Drain.Timeout, defaultDrainTimeout)
 		if d.expired(n, limit) {
-			d.convict(n, fleetv1.VerdictFailed, true, fmt.Sprintf("its pods did not leave within %s", limit))
+			d.do(Action{Do: DoConvict, Node: n.Name, Verdict: fleetv1.VerdictFailed, Uncordon: true, Draining: true,
+				Reason: fmt.Sprintf("its pods did not leave within %s", limit)})
 			return
 		}
 		d.do(Action{Do: DoDrain, Node: n.Name})

@@ -5,6 +5,7 @@
 //   - rollout.go: the inputs and the actions; decide.go: the decision; node.go: the next action of one node
 //   - budget.go: how many nodes may change; window.go: when; hash.go: the identity of a content
 //   - status.go: the status of a rollout
+//   - content/: the content as a node file
 //   - control/: the controller; onnode/: the program on the node; manifests/: the installation
 //
 // A node that a rollout touches goes through these orders, which its NodeState records:
@@ -26,6 +27,8 @@ type Input struct {
 	Spec  fleetv1.NodeRolloutSpec
 	Nodes []Node // the chosen nodes, in any order
 	Now   time.Time
+	// Wrong explains why no node may get the content; "": it may.
+	Wrong string
 }
 
 // Node is a chosen node, as the API server knows it.
@@ -62,6 +65,7 @@ type Action struct {
 	Order    fleetv1.Action  // of DoClaim
 	Verdict  fleetv1.Verdict // of DoConvict
 	Uncordon bool            // with DoConvict
+	Draining bool            // with DoConvict: pods have not left; the reason lacks them
 	Reason   string
 }
 

@@ -39,6 +39,8 @@ func (d *decider) state() (state, message string) {
 		return StateComplete, ""
 	case spec.Operation == fleetv1.OperationAbort:
 		return StateAborted, d.ending()
+	case d.in.Wrong != "":
+		return StateStopped, d.in.Wrong
 	case d.stopped():
 		return StateStopped, fmt.Sprintf("%d of %d nodes failed; %s", c.failed, len(d.in.Nodes), d.waits)
 	case c.untouched == 0 && c.working == 0:

@@ -14,11 +14,9 @@ func window(w *fleetv1.Window, now time.Time) (open bool, change time.Duration, 
 	if w == nil {
 		return true, 0, nil
 	}
-	zone := time.UTC
-	if w.TimeZone != "" {
-		if zone, err = time.LoadLocation(w.TimeZone); err != nil {
-			return false, 0, fmt.Errorf("read spec.window.timeZone: %w; use a name such as Europe/Berlin", err)
-		}
+	zone, err := zoneOf(w)
+	if err != nil {
+		return false, 0, err
 	}
 	now = now.In(zone)
 	change = 24 * time.Hour
@@ -35,6 +33,26 @@ func window(w *fleetv1.Window, now time.Time) (open bool, change time.Duration, 
 		}
 	}
 	return false, change, nil
+}
+
+// CheckWindow returns an error for a time zone that this machine does not know.
+func CheckWindow(w *fleetv1.Window) error {
+	if w == nil {
+		return nil
+	}
+	_, err := zoneOf(w)
+	return err
+}
+
+func zoneOf(w *fleetv1.Window) (*time.Location, error) {
+	if w.TimeZone == "" {
+		return time.UTC, nil
+	}
+	zone, err := time.LoadLocation(w.TimeZone)
+	if err != nil {
+		return nil, fmt.Errorf("spec.window.timeZone: %w; use a name such as Europe/Berlin", err)
+	}
+	return zone, nil
 }
 
 // span returns the window that begins on the day of now plus that many days.

@@ -207,16 +207,18 @@ type NodeRolloutStatus struct {
 	// Message explains the state.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Conditions are Progressing, Available and Degraded.
+	// Conditions are Valid, Progressing, Available and Degraded.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// The types of a rollout's conditions. Degraded is true after a node has failed, Available while all
-// nodes have the content, Progressing while further nodes will be touched without a person's help.
+// The types of a rollout's conditions. Valid is false while the spec breaks a rule that the schema cannot express;
+// its message names the field, and no node is touched. Degraded is true after a node has failed, Available while
+// all nodes have the content, Progressing while further nodes will be touched without a person's help.
 const (
+	Valid       = "Valid"
 	Progressing = "Progressing"
 	Available   = "Available"
 	Degraded    = "Degraded"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -114,6 +115,15 @@ func drainOptions(d *fleetv1.Drain) cluster.DrainOptions {
 
 // convict records the verdict. It uncordons the node first: after the verdict, no later decision would.
 func (r *reconciler) convict(ctx context.Context, a action) error {
+	if a.Draining {
+		left, err := r.cluster.DrainStep(ctx, a.Node, drainOptions(a.one.Spec.Drain))
+		if err != nil {
+			return err
+		}
+		if len(left) > 0 {
+			a.Reason += ": " + left.String()
+		}
+	}
 	if a.Uncordon {
 		if err := r.uncordon(ctx, a); err != nil {
 			return err
@@ -138,7 +148,9 @@ func (r *reconciler) uncordon(ctx context.Context, a action) error {
 // maxReason limits a reason, in bytes.
 const maxReason = 1024
 
-func shortened(reason string) string { return reason[:min(len(reason), maxReason)] }
+func shortened(reason string) string {
+	return strings.ToValidUTF8(reason[:min(len(reason), maxReason)], "")
+}
 
 // outdated reports whether an error means that the decision was made from older objects.
 func outdated(err error) bool {

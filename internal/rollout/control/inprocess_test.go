@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -223,5 +224,37 @@ func TestAnotherBinaryIsNotInstalled(t *testing.T) {
 	}
 	if state := s.state("w0"); !strings.Contains(state.Spec.Reason, "the node is unchanged") {
 		t.Errorf("the reason is %q", state.Spec.Reason)
+	}
+}
+
+// A probe of the content's own decides in place of the kubelet's healthz. It fails while the new kubelet runs: a
+// probe that fails before the change does not decide.
+func TestAProbeOfTheContentDecides(t *testing.T) {
+	wanted := kubelet("v1.37.2", "")
+	d := newDepot(t, map[string][]byte{"good.exe": wanted})
+	all := machines(t, 2)
+	var fails atomic.Bool
+	fails.Store(true)
+	for _, m := range all {
+		m.probed(t, func() bool { return !fails.Load() || !m.runs(wanted) })
+	}
+	s := newStore(t.Context(), t, all)
+	spec := fleetv1.NodeRolloutSpec{Content: d.content("good.exe"), FailureLimit: 1, Health: fleetv1.NodeHealth{Settle: "1ms"}}
+	spec.Content.Provisioners[0].Health.HTTPGet = probedURL
+	if got := s.settle(spec, rollout.StateStopped); got.Failed != 1 {
+		t.Errorf("the status is %+v", got)
+	}
+	reason := s.state("w0").Spec.Reason
+	t.Log(reason)
+	if !strings.Contains(reason, probedURL) || !all[0].runs(all[0].before) {
+		t.Errorf("the reason is %q; w0 runs its first kubelet: %t", reason, all[0].runs(all[0].before))
+	}
+	fails.Store(false)
+	spec.Content.Provisioners[0].Version = "v1.37.2" // another content is another try
+	s.settle(spec, rollout.StateComplete)
+	for _, m := range all {
+		if !m.runs(wanted) {
+			t.Errorf("%s does not run the content", m.Name)
+		}
 	}
 }

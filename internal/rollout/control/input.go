@@ -14,6 +14,7 @@ import (
 
 	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/rollout"
+	"github.com/swdt-dev/swdt/internal/rollout/content"
 )
 
 // view is everything that the controller sees at one time.
@@ -46,7 +47,7 @@ func (r *reconciler) look(ctx context.Context) (view, error) {
 
 // input returns the state of one rollout.
 func (r *reconciler) input(v view, one *fleetv1.NodeRollout, now time.Time) (rollout.Input, error) {
-	in := rollout.Input{Name: one.Name, Spec: one.Spec, Now: now}
+	in := rollout.Input{Name: one.Name, Spec: one.Spec, Now: now, Wrong: r.wrong(one)}
 	selectors := make([]labels.Selector, len(v.rollouts))
 	for i := range v.rollouts {
 		selector, err := metav1.LabelSelectorAsSelector(&v.rollouts[i].Spec.Selector)
@@ -67,6 +68,31 @@ func (r *reconciler) input(v view, one *fleetv1.NodeRollout, now time.Time) (rol
 	}
 	return in, nil
 }
+
+// judged is the judgement of one generation of a rollout's spec.
+type judged struct {
+	generation int64
+	wrong      string
+}
+
+// wrong names the fields of a rollout's content that the nodes would refuse; "" if there are none. The schema
+// cannot express all rules of node files, and a node would find the rest only after its drain.
+func (r *reconciler) wrong(one *fleetv1.NodeRollout) string {
+	before, known := r.judged[one.Name]
+	if !known || before.generation != one.Generation {
+		before = judged{generation: one.Generation}
+		if _, err := content.Document(anyNode, one.Spec.Content); err != nil {
+			before.wrong = shortened(err.Error())
+		} else if err := rollout.CheckWindow(one.Spec.Window); err != nil {
+			before.wrong = err.Error()
+		}
+		r.judged[one.Name] = before
+	}
+	return before.wrong
+}
+
+// anyNode stands for the name of a node, on which no rule for a content depends.
+const anyNode = "node"
 
 func (r *reconciler) nodeOf(n *corev1.Node, state *fleetv1.NodeState) rollout.Node {
 	ready, since := readiness(n)

@@ -2,6 +2,8 @@ package control_test
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,10 +13,15 @@ import (
 	"k8s.io/client-go/dynamic/fake"
 
 	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/rollout"
+	"github.com/swdt-dev/swdt/internal/rollout/content"
+	"github.com/swdt-dev/swdt/internal/setup"
 	"github.com/swdt-dev/swdt/internal/testing/nodetest"
+	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/wait"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
 // ordered is a machine with a released order for it.
@@ -45,8 +52,9 @@ func (o *ordered) until(struck *atomic.Bool) fleetv1.NodeStateStatus {
 	pod.Go(func() { _ = o.machine.run(ctx, o.clients["w0"], o.cache) }) // it returns the end of ctx
 	err := wait.Condition{Name: "the end of the order", Interval: time.Millisecond, Limit: 2 * time.Minute,
 		Look: func(context.Context) error {
-			phase := o.state("w0").Status.Phase
-			if struck.Load() || phase != "" && phase != fleetv1.PhaseWorking {
+			s := o.state("w0")
+			ended := s.Status.Phase != "" && s.Status.Phase != fleetv1.PhaseWorking && s.Status.Action == s.Spec.Action
+			if struck.Load() || ended {
 				return nil
 			}
 			return errNotYet
@@ -92,4 +100,108 @@ func TestAnOrderThatIsInterruptedAnywhere(t *testing.T) {
 			})
 		})
 	}
+}
+
+// orderBack orders the binaries before the content back.
+func (o *ordered) orderBack() {
+	spec := o.state("w0").Spec
+	spec.Action = fleetv1.ActionRollBack
+	o.write("w0", spec)
+}
+
+// An order to roll back that is interrupted anywhere comes to an end, too: the node runs the previous kubelet, or
+// the content's if the report is that it could not go back.
+func TestARollbackThatIsInterruptedAnywhere(t *testing.T) {
+	good := kubelet("v1.37.2", "")
+	d := newDepot(t, map[string][]byte{"good.exe": good})
+	updated := func(t *testing.T) *ordered {
+		var never atomic.Bool
+		o := newOrdered(t, d.content("good.exe"))
+		if status := o.until(&never); status.Phase != fleetv1.PhaseDone {
+			t.Fatalf("the content: %+v", status)
+		}
+		o.orderBack()
+		return o
+	}
+	var never atomic.Bool
+	first := updated(t)
+	points := nodetest.OfTransactions().Points(first.Node, func() { first.until(&never) })
+	if len(points) < 15 || !first.runs(first.before) {
+		t.Fatalf("%d points: %v; it runs its first kubelet: %t", len(points), points, first.runs(first.before))
+	}
+	t.Logf("%d points", len(points))
+	nodetest.OfTransactions().Each(t, points, 17, func(t *testing.T, strike nodetest.Strike) {
+		o := updated(t)
+		struck := o.Strike(strike)
+		o.until(struck)
+		if !struck.Load() {
+			t.Fatal("it never came to this point")
+		}
+		o.Restore()
+		status := o.until(&never)
+		switch {
+		case status.Phase == fleetv1.PhaseDone && o.runs(o.before):
+		case status.Phase == fleetv1.PhaseFailed && o.runs(good):
+		default:
+			t.Errorf("%s %q; it runs the content's kubelet: %t, its first: %t", status.Phase, status.Message,
+				o.runs(good), o.runs(o.before))
+		}
+	})
+}
+
+// A setup that is interrupted anywhere is carried out by the next pod. If a step fails, the report says so, and
+// the next order carries out the rest.
+func TestASetupThatIsInterruptedAnywhere(t *testing.T) {
+	wanted := fleetv1.Content{Setup: &fleetv1.Setup{
+		Environment: map[string]string{"SWDT_TRIED": "yes"}, Path: []string{`C:\tried`},
+		Hosts:    []fleetv1.HostsEntry{{Address: "192.0.2.1", Names: []string{"registry.example"}}},
+		Firewall: []fleetv1.FirewallRule{{Name: "tried", Ports: "10250"}},
+	}}
+	strikes := nodetest.Strikes{Asker: func(op simulated.Operation) string {
+		if nodetest.Session(op) && !strings.EqualFold(op.Target, layout.Root) {
+			return "session"
+		}
+		return ""
+	}}
+	var never atomic.Bool
+	first := newOrdered(t, wanted)
+	points := strikes.Points(first.Node, func() { first.until(&never) })
+	if len(points) < 4 || !first.isSetUp(wanted) {
+		t.Fatalf("%d points: %v; it is set up: %t", len(points), points, first.isSetUp(wanted))
+	}
+	t.Logf("%d points", len(points))
+	strikes.Each(t, points, 1, func(t *testing.T, strike nodetest.Strike) {
+		o := newOrdered(t, wanted)
+		struck := o.Strike(strike)
+		o.until(struck)
+		if !struck.Load() {
+			t.Fatal("it never came to this point")
+		}
+		o.Restore()
+		status := o.until(&never)
+		switch {
+		case status.Phase == fleetv1.PhaseDone && o.isSetUp(wanted):
+		case status.Phase == fleetv1.PhaseRolledBack && strings.HasSuffix(t.Name(), "/it_fails"):
+		default:
+			t.Errorf("%s %q; it is set up: %t", status.Phase, status.Message, o.isSetUp(wanted))
+		}
+	})
+}
+
+// isSetUp reports whether no step of the content's setup has anything to do.
+func (o *ordered) isSetUp(c fleetv1.Content) bool {
+	o.t.Helper()
+	if err := o.Reconnect(o.t.Context()); err != nil {
+		o.t.Fatal(err)
+	}
+	doc, err := content.Document("w0", c)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	steps, err := plan.Run(o.t.Context(), o.machine.Node.Node, setup.Steps(doc.Node.Spec.Setup, setup.Options{}),
+		plan.Options{DryRun: true}, ui.Discard{})
+	if err != nil || len(steps) != 4 {
+		o.t.Fatalf("%d steps: %v", len(steps), err)
+	}
+	return !slices.ContainsFunc(steps, func(s plan.StepResult) bool { return s.State != plan.OK })
 }

@@ -41,13 +41,22 @@ type lab struct {
 	config *rest.Config
 	admin  *cluster.Cluster
 	limit  time.Duration // of a rollout
+	// restarted receives the names of nodes whose kubelet has started again.
+	restarted chan string
 }
 
-// newLab starts a control plane, which records the requests of the fleet's two accounts.
+// newLab starts a control plane, which records the requests of the fleet's two accounts, and installs the fleet.
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	l := &lab{t: t, limit: 5 * time.Minute}
-	l.plane = controlplanetest.Start(t, controlplane.Options{Audit: []string{controllerUser, programUser}})
+	l := startLab(t, controlplane.Options{Audit: []string{controllerUser, programUser}})
+	l.install()
+	return l
+}
+
+func startLab(t *testing.T, o controlplane.Options) *lab {
+	t.Helper()
+	l := &lab{t: t, limit: 5 * time.Minute, restarted: make(chan string, 10_000)}
+	l.plane = controlplanetest.Start(t, o)
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
 	var err error
@@ -58,7 +67,6 @@ func newLab(t *testing.T) *lab {
 	if l.admin, err = cluster.FromConfig(l.config); err != nil {
 		t.Fatal(err)
 	}
-	l.install()
 	return l
 }
 
@@ -145,21 +153,19 @@ func (l *lab) nodes(names ...string) {
 	l.background(func(ctx context.Context) { l.kubelets(ctx, names) })
 }
 
-// kubelets stands for the kubelets: it renews leases, each as often as a kubelet does if there are many,
-// and reports nodes as Ready that the control plane takes for lost, as it does on a busy machine. A request
-// that fails is repeated in the next round.
+// kubelets stands for the kubelets: it renews leases, every second or, if there are many, often enough for the
+// control plane, and at the start of a kubelet. It reports nodes as Ready that the control plane takes for lost,
+// as it does on a busy machine. A request that fails is repeated in the next round.
 func (l *lab) kubelets(ctx context.Context, names []string) {
 	interval := time.Second
 	if len(names) > 100 {
-		interval = 10 * time.Second
+		interval = 15 * time.Second
 	}
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		_ = forEach(ctx, names, func(ctx context.Context, name string) error {
-			patch := fmt.Appendf(nil, `{"spec":{"renewTime":%q}}`, time.Now().UTC().Format(metav1.RFC3339Micro))
-			_, _ = l.client().CoordinationV1().Leases(corev1.NamespaceNodeLease).Patch(ctx, name,
-				types.MergePatchType, patch, metav1.PatchOptions{})
+			l.renewLease(ctx, name)
 			return nil
 		})
 		if nodes, err := l.client().CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"}); err == nil {
@@ -168,12 +174,23 @@ func (l *lab) kubelets(ctx context.Context, names []string) {
 				return nil
 			})
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
+		for waiting := true; waiting; {
+			select {
+			case name := <-l.restarted:
+				l.renewLease(ctx, name)
+			case <-tick.C:
+				waiting = false
+			case <-ctx.Done():
+				return
+			}
 		}
 	}
+}
+
+func (l *lab) renewLease(ctx context.Context, node string) {
+	patch := fmt.Appendf(nil, `{"spec":{"renewTime":%q}}`, time.Now().UTC().Format(metav1.RFC3339Micro))
+	_, _ = l.client().CoordinationV1().Leases(corev1.NamespaceNodeLease).Patch(ctx, node,
+		types.MergePatchType, patch, metav1.PatchOptions{})
 }
 
 // readyAgain reports a node as Ready, as its kubelet does, if it is not.

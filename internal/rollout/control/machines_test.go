@@ -130,3 +130,20 @@ func machines(t *testing.T, count int) (all []*machine) {
 	}
 	return all
 }
+
+// probedURL is the URL that machine.probed serves.
+const probedURL = "http://127.0.0.1:8099/ready"
+
+// probed makes the machine answer probedURL: with success if ready returns true.
+func (m *machine) probed(t *testing.T, ready func() bool) {
+	t.Helper()
+	err := m.Machine.Spawn("probed").HandleHTTP("127.0.0.1:8099", http.HandlerFunc(
+		func(w http.ResponseWriter, _ *http.Request) {
+			if !ready() {
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -8,7 +8,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -151,11 +150,12 @@ func (l *lab) testForeignToken(t *testing.T) {
 		GracePeriodSeconds: new(int64)}); err != nil {
 		t.Fatal(err)
 	}
-	agent, err := cluster.FromConfig(l.account("swdt-node", "w0"))
+	ofPod, ofNone := l.account("swdt-node", "w0"), l.account("swdt-node", "")
+	agent, err := cluster.FromConfig(ofPod)
 	if err != nil {
 		t.Fatal(err)
 	}
-	unbound, err := cluster.FromConfig(l.account("swdt-node", ""))
+	unbound, err := cluster.FromConfig(ofNone)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,6 +167,9 @@ func (l *lab) testForeignToken(t *testing.T) {
 	}
 	if err := write(agent, "w0", "status"); err != nil {
 		t.Errorf("the program cannot write its own status: %v", err)
+	}
+	if err := write(l.admin, "w1", "status"); err != nil {
+		t.Errorf("an administrator cannot write the status of a node, so no refusal below proves a thing: %v", err)
 	}
 	rollouts, none := fleetv1.RolloutResource(), metav1.DeleteOptions{}
 	for what, err := range map[string]error{
@@ -183,53 +186,6 @@ func (l *lab) testForeignToken(t *testing.T) {
 			t.Errorf("%s was not refused: %v", what, err)
 		}
 	}
-	l.refusedEverything(t, agent)
-}
-
-// refusedEverything tries to list and to create objects of every kind that the API server has.
-func (l *lab) refusedEverything(t *testing.T, agent *cluster.Cluster) {
-	lists, err := l.client().Discovery().ServerPreferredResources()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tried := 0
-	for _, list := range lists {
-		for _, kind := range list.APIResources {
-			gv := list.GroupVersion
-			u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": gv, "kind": kind.Kind,
-				"metadata": map[string]any{"name": "tried"}}}
-			version := u.GroupVersionKind().GroupVersion()
-			resource := agent.Dynamic().Resource(version.WithResource(kind.Name))
-			_, listErr := resource.List(t.Context(), metav1.ListOptions{})
-			_, createErr := resource.Namespace(namespaceOf(kind)).Create(t.Context(), u, metav1.CreateOptions{})
-			tried++
-			own := kind.Name == "nodestates"
-			if allowed := apierrors.IsForbidden(listErr) || apierrors.IsMethodNotSupported(listErr); allowed == own {
-				t.Errorf("list %s of %s: %v", kind.Name, gv, listErr)
-			}
-			if !apierrors.IsForbidden(createErr) && !apierrors.IsMethodNotSupported(createErr) && !reviews(kind.Kind) {
-				t.Errorf("create %s of %s: %v", kind.Name, gv, createErr)
-			}
-		}
-	}
-	if tried < 40 {
-		t.Errorf("only %d kinds were tried", tried)
-	}
-}
-
-func namespaceOf(kind metav1.APIResource) string {
-	if kind.Namespaced {
-		return "default"
-	}
-	return ""
-}
-
-// reviews reports whether every account may create objects of the kind: they answer questions about the
-// account itself, and are not stored.
-func reviews(kind string) bool {
-	switch kind {
-	case "SelfSubjectReview", "SelfSubjectAccessReview", "SelfSubjectRulesReview":
-		return true
-	}
-	return false
+	l.testRights(t, ofPod, "w0")
+	l.testRights(t, ofNone, "")
 }

@@ -25,10 +25,12 @@ type reconciler struct {
 
 	written written
 	leases  map[string]lease
+	judged  map[string]judged // by the names of rollouts
 }
 
 func newReconciler(c client.Client, cluster *cluster.Cluster) *reconciler {
-	return &reconciler{client: c, cluster: cluster, now: time.Now, written: written{}, leases: map[string]lease{}}
+	return &reconciler{client: c, cluster: cluster, now: time.Now, written: written{}, leases: map[string]lease{},
+		judged: map[string]judged{}}
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -60,7 +62,7 @@ func (r *reconciler) run(ctx context.Context, v view, one *fleetv1.NodeRollout) 
 	if err != nil { // only a person can correct the selector
 		status := one.Status
 		status.State, status.Message = rollout.StateStopped, err.Error()
-		return rollout.Decision{}, r.writeStatus(ctx, one, rollout.Decision{Status: status})
+		return rollout.Decision{}, r.writeStatus(ctx, one, rollout.Decision{Status: status}, err.Error())
 	}
 	decision := rollout.Decide(in)
 	changed, err := r.readLeases(ctx, decision.Check, now)
@@ -84,7 +86,7 @@ func (r *reconciler) run(ctx context.Context, v view, one *fleetv1.NodeRollout) 
 			return decision, err
 		}
 	}
-	return decision, r.writeStatus(ctx, one, decision)
+	return decision, r.writeStatus(ctx, one, decision, in.Wrong)
 }
 
 // ownerOf returns a reference to the Node, so that its NodeState ends with it.
@@ -97,22 +99,24 @@ func ownerOf(nodes []corev1.Node, name string) *metav1.OwnerReference {
 	return nil
 }
 
-// writeStatus writes the status if it has changed.
-func (r *reconciler) writeStatus(ctx context.Context, one *fleetv1.NodeRollout, decision rollout.Decision) error {
+// writeStatus writes the status if it has changed. wrong explains why the spec cannot be carried out; "": it can.
+func (r *reconciler) writeStatus(ctx context.Context, one *fleetv1.NodeRollout, decision rollout.Decision,
+	wrong string) error {
 	before := one.DeepCopy()
 	status := decision.Status
 	status.ObservedGeneration, status.Conditions = one.Generation, one.Status.Conditions
-	set := func(kind string, value bool) {
-		condition := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: status.State,
-			Message: status.Message, ObservedGeneration: one.Generation}
+	set := func(kind string, value bool, reason, message string) {
+		condition := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason,
+			Message: message, ObservedGeneration: one.Generation}
 		if value {
 			condition.Status = metav1.ConditionTrue
 		}
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
-	set(fleetv1.Progressing, rollout.Progressing(status))
-	set(fleetv1.Available, status.Updated == status.Nodes)
-	set(fleetv1.Degraded, rollout.Degraded(status))
+	set(fleetv1.Valid, wrong == "", validity(wrong), wrong)
+	set(fleetv1.Progressing, rollout.Progressing(status), status.State, status.Message)
+	set(fleetv1.Available, status.Updated == status.Nodes, status.State, status.Message)
+	set(fleetv1.Degraded, rollout.Degraded(status), status.State, status.Message)
 	one.Status = status
 	if equality.Semantic.DeepEqual(before.Status, status) {
 		return nil
@@ -121,4 +125,12 @@ func (r *reconciler) writeStatus(ctx context.Context, one *fleetv1.NodeRollout, 
 		return fmt.Errorf("write the status of rollout %s: %w", one.Name, err)
 	}
 	return nil
+}
+
+// validity returns the reason of the condition Valid.
+func validity(wrong string) string {
+	if wrong != "" {
+		return "WrongField"
+	}
+	return "RulesObeyed"
 }

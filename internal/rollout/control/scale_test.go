@@ -22,8 +22,11 @@ import (
 	"github.com/swdt-dev/swdt/internal/rollout"
 )
 
-// The usual size of TestFleetAtScale.
-const scaleNodes, scaleKills = 20, 5
+// scaleNodes is the usual size of TestFleetAtScale.
+const scaleNodes = 20
+
+// killsOf returns how often the controller is killed during a rollout that touches this number of nodes.
+func killsOf(touched int) int { return max(touched/20, 5) }
 
 // The goals of the controller at scale.
 const (
@@ -57,10 +60,10 @@ func TestFleetAtScale(t *testing.T) {
 	controller.stop()
 
 	controller = s.controllerProcess(3 * time.Second)
-	s.good("v3", s.kills(controller, 4*len(s.machines)))
-	s.expectKills(controller)
-	s.bad("v4", s.kills(controller, 4*int(s.spec.FailureLimit)))
-	s.expectKills(controller)
+	s.good("v3", s.kills(controller, len(s.machines)))
+	s.expectKills(controller, len(s.machines))
+	s.bad("v4", s.kills(controller, int(s.spec.FailureLimit)))
+	s.expectKills(controller, int(s.spec.FailureLimit))
 
 	s.good("v5", s.restart(2*len(s.machines)))
 	s.bad("v6", s.restart(2*int(s.spec.FailureLimit)))
@@ -181,11 +184,12 @@ func (s *scale) ended(version string, begin time.Time, atOnce, touched int) {
 }
 
 // kills returns a function that kills the controller in random intervals, which are short enough for all
-// kills to come within that many changes of NodeStates.
-func (s *scale) kills(controller *process, changes int) func() {
-	random := rand.New(rand.NewPCG(killSeed, uint64(changes)))
-	longest := max(changes/scaleKills, 1)
-	left, until := scaleKills, 1+random.IntN(longest)
+// kills to come while the rollout touches this number of nodes: each touch makes more than four changes.
+func (s *scale) kills(controller *process, touched int) func() {
+	random := rand.New(rand.NewPCG(killSeed, uint64(touched)))
+	left := killsOf(touched)
+	longest := max(4*touched/left, 1)
+	until := 1 + random.IntN(longest)
 	return func() {
 		until--
 		if until > 0 || left == 0 || !controller.kill() {
@@ -196,13 +200,14 @@ func (s *scale) kills(controller *process, changes int) func() {
 	}
 }
 
-func (s *scale) expectKills(controller *process) {
+func (s *scale) expectKills(controller *process, touched int) {
 	s.t.Helper()
 	controller.mutex.Lock()
 	defer controller.mutex.Unlock()
-	if controller.kills != scaleKills {
-		s.t.Errorf("the controller was killed %d times, want %d", controller.kills, scaleKills)
+	if controller.kills != killsOf(touched) {
+		s.t.Errorf("the controller was killed %d times, want %d", controller.kills, killsOf(touched))
 	}
+	s.t.Logf("the controller was killed %d times", controller.kills)
 	controller.kills = 0
 }
 
@@ -228,13 +233,15 @@ type observer struct {
 	disturb func()
 	working map[string]bool
 	touched map[string]bool
-	most    int // of working at once
+	done    map[string]bool   // the node runs the content
+	started func(node string) // is called when a node runs the content
+	most    int               // of working at once
 	changes int
 }
 
 // observe watches the NodeStates until the test ends.
 func (l *lab) observe() *observer {
-	o := &observer{working: map[string]bool{}}
+	o := &observer{working: map[string]bool{}, started: func(node string) { l.restarted <- node }}
 	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(l.admin.Dynamic(), 0, metav1.NamespaceAll, nil)
 	informer := factory.ForResource(fleetv1.StateResource()).Informer()
 	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -259,7 +266,7 @@ func version(object any) string {
 func (o *observer) begin(hash string, disturb func()) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	o.hash, o.disturb, o.touched, o.most, o.changes = hash, disturb, map[string]bool{}, 0, 0
+	o.hash, o.disturb, o.touched, o.done, o.most, o.changes = hash, disturb, map[string]bool{}, map[string]bool{}, 0, 0
 }
 
 func (o *observer) end() (most, touched, changes int) {
@@ -285,6 +292,10 @@ func (o *observer) see(object any) {
 	}
 	o.changes++
 	o.touched[s.Name] = true
+	if s.Status.Hash == s.Spec.Hash && s.Status.Phase == fleetv1.PhaseDone && !o.done[s.Name] {
+		o.done[s.Name] = true
+		o.started(s.Name)
+	}
 	delete(o.working, s.Name)
 	if s.Spec.Rollout != "" && s.Spec.Verdict == "" {
 		o.working[s.Name] = true

@@ -102,7 +102,8 @@ func TestNodesFetchPatchesFromARegistry(t *testing.T) {
 	}
 }
 
-// The login of a private registry is the pull secret of the pod, which may appear after the order.
+// The login of a private registry is the pull secret of the pod. Without it, the node stays as it is at once, and
+// says what it lacks; the next order uses a secret that has appeared since.
 func TestAPullSecretIsUsed(t *testing.T) {
 	shop := newShop(t)
 	wanted := large("v1.37.2", "")
@@ -115,23 +116,38 @@ func TestAPullSecretIsUsed(t *testing.T) {
 		return false
 	})
 	s := newStore(t.Context(), t, []*machine{m})
-	spec := fleetv1.NodeRolloutSpec{Content: content, Health: fleetv1.NodeHealth{Settle: "1ms"}}
-	for _, a := range s.decide(spec).Actions {
-		s.act(spec, a)
-	}
-	s.await("w0", spec, func(status fleetv1.NodeStateStatus) bool {
-		return strings.Contains(status.Message, "pull secret")
-	})
-	if asked.Load() {
-		t.Fatal("the registry needs no login")
+	spec := fleetv1.NodeRolloutSpec{Content: content, FailureLimit: 1, Health: fleetv1.NodeHealth{Settle: "1ms"}}
+	s.settle(spec, rollout.StateStopped)
+	s.expectUnchanged(m)
+	if reason := s.state("w0").Spec.Reason; asked.Load() || !strings.Contains(reason, "pull secret") {
+		t.Fatalf("the registry was asked with a login: %t; the reason is %q", asked.Load(), reason)
 	}
 	text := `{"auths":{"` + shop.Host + `":{"username":"fleet","password":"s3cret"}}}`
 	if err := os.WriteFile(m.secret, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	spec.Content.Provisioners[0].Version = "v1.37.2" // another content is another try
 	s.settle(spec, rollout.StateComplete)
 	if !m.runs(wanted) {
 		t.Error("the node does not run the kubelet of the private registry")
+	}
+}
+
+// A registry that refuses, or that does not have the set, is no reason to keep a node waiting.
+func TestARegistryThatRefusesEndsTheOrder(t *testing.T) {
+	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound} {
+		t.Run(http.StatusText(status), func(t *testing.T) {
+			shop := newShop(t)
+			content := shop.content(shop.publish(large("v1.37.2", "")))
+			shop.Intercept(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
+				w.WriteHeader(status)
+				return true
+			})
+			m := newMachine(t, "w0")
+			s := newStore(t.Context(), t, []*machine{m})
+			s.settle(fleetv1.NodeRolloutSpec{Content: content, FailureLimit: 1}, rollout.StateStopped)
+			s.expectUnchanged(m)
+		})
 	}
 }
 

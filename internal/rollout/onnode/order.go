@@ -10,6 +10,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/obtain/source"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/push"
+	"github.com/swdt-dev/swdt/internal/rollout/content"
 	"github.com/swdt-dev/swdt/internal/setup"
 
 	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
@@ -33,7 +34,7 @@ func (w *order) holder() string {
 
 // run carries the order out. An error means that a later attempt may succeed.
 func (w *order) run(ctx context.Context) (phase fleetv1.Phase, message string, err error) {
-	if w.doc, err = documentOf(w.Node, w.state.Spec.Content); err != nil {
+	if w.doc, err = content.Document(w.Node, w.state.Spec.Content); err != nil {
 		return fleetv1.PhaseRolledBack, unchanged(err), nil
 	}
 	if w.node, err = w.Open(ctx); err != nil {
@@ -47,10 +48,21 @@ func (w *order) run(ctx context.Context) (phase fleetv1.Phase, message string, e
 	if w.state.Spec.Action == fleetv1.ActionRollBack {
 		return w.rollBack(ctx)
 	}
-	if err := w.configure(ctx); err != nil {
+	err = w.configure(ctx)
+	switch {
+	case interrupted(err):
+		return "", "", err
+	case err != nil:
 		return fleetv1.PhaseRolledBack, "its binaries are unchanged: " + err.Error(), nil
 	}
 	return w.apply(ctx)
+}
+
+// interrupted reports whether err leaves open how far the node has come: the agent has ended, or its session.
+func interrupted(err error) bool {
+	_, lost := errors.AsType[*node.LostError](err)
+	_, away := errors.AsType[*node.UnreachableError](err)
+	return lost || away || errors.Is(err, context.Canceled)
 }
 
 // configure brings Windows to the state of the content's setup. It never reboots the node.
@@ -146,7 +158,7 @@ func (w *order) ended(err error) (fleetv1.Phase, string, error) {
 		return fleetv1.PhaseRolledBack, err.Error(), nil
 	case errors.As(err, &back):
 		return fleetv1.PhaseFailed, err.Error(), nil
-	case source.Refused(err):
+	case source.Refused(err), source.Denied(err):
 		return fleetv1.PhaseRolledBack, unchanged(err), nil
 	}
 	return "", "", err

@@ -47,17 +47,19 @@ func (w *order) resume(ctx context.Context) (*end, error) {
 		if t.Result == "" {
 			return w.settled(ctx)
 		}
-		return endOf(t), nil
+		return w.endOf(t), nil
 	}
 	return nil, nil
 }
 
 // endOf returns the end that a transaction has recorded; nil if it was committed.
-func endOf(t push.Recovered) *end {
-	switch t.Result {
-	case "rolledBack":
+func (w *order) endOf(t push.Recovered) *end {
+	switch {
+	case t.Result == "rolledBack" && w.state.Spec.Action == fleetv1.ActionRollBack:
+		return &end{fleetv1.PhaseFailed, t.Message + "; the node still has the binaries of the content"}
+	case t.Result == "rolledBack":
 		return &end{fleetv1.PhaseRolledBack, t.Message + "; the node is back to the previous binaries"}
-	case "failed":
+	case t.Result == "failed":
 		return &end{fleetv1.PhaseFailed, t.Message + "; not everything runs that ran before"}
 	}
 	return nil
