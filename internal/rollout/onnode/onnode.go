@@ -5,6 +5,7 @@
 //
 //   - main.go: the program in its pod; access.go: the files that the pod has; onnode.go: from a changed NodeState to an order; watch.go: the NodeState
 //   - order.go: an order from beginning to end; resume.go: an order that was interrupted
+//   - document.go: the content of a NodeState as a node file
 //   - report.go: the status of the NodeState
 //
 // It keeps nothing itself: the journal and the files on the node show how far an order has come.

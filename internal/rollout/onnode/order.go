@@ -10,7 +10,6 @@ import (
 	"github.com/swdt-dev/swdt/internal/obtain/source"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/push"
-	"github.com/swdt-dev/swdt/internal/rollout/content"
 	"github.com/swdt-dev/swdt/internal/setup"
 
 	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
@@ -34,7 +33,7 @@ func (w *order) holder() string {
 
 // run carries the order out. An error means that a later attempt may succeed.
 func (w *order) run(ctx context.Context) (phase fleetv1.Phase, message string, err error) {
-	if w.doc, err = content.Document(w.Node, w.state.Spec.Content); err != nil {
+	if w.doc, err = w.document(); err != nil {
 		return fleetv1.PhaseRolledBack, unchanged(err), nil
 	}
 	if w.node, err = w.Open(ctx); err != nil {
