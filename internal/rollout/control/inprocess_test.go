@@ -112,26 +112,6 @@ func (s *store) act(spec fleetv1.NodeRolloutSpec, a rollout.Action) {
 	s.write(a.Node, order)
 }
 
-// await acts until the status of a machine is as wanted.
-func (s *store) await(name string, spec fleetv1.NodeRolloutSpec, wanted func(fleetv1.NodeStateStatus) bool) {
-	s.t.Helper()
-	err := wait.Condition{
-		Name: "a status of " + name, Interval: 10 * time.Millisecond, Limit: 2 * time.Minute,
-		Look: func(context.Context) error {
-			for _, a := range s.decide(spec).Actions {
-				s.act(spec, a)
-			}
-			if state := s.state(name); state == nil || !wanted(state.Status) {
-				return errNotYet
-			}
-			return nil
-		},
-	}.Wait(s.t.Context())
-	if err != nil {
-		s.t.Fatalf("%v: %+v", err, s.state(name))
-	}
-}
-
 // expectUnchanged checks that a machine runs its first kubelet, and that its verdict says so.
 func (s *store) expectUnchanged(m *machine) {
 	s.t.Helper()
