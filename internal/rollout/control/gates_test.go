@@ -33,8 +33,8 @@ type gates struct {
 	spec  fleetv1.NodeRolloutSpec
 }
 
-// What must keep a rollout from a node does: a field that the node would refuse, a budget that keeps a pod, and
-// a probe of the content's own that fails. When the reason is gone, the rollout goes on.
+// Three causes keep a rollout from a node: a field that the node would refuse, a budget that keeps a pod, and a
+// probe of the content's own that fails. When the cause is gone, the rollout goes on.
 func TestGatesOnARealAPIServer(t *testing.T) {
 	g := &gates{lab: newLab(t), all: machines(t, 2), depot: newDepot(t, map[string][]byte{})}
 	g.nodes("w0", "w1")

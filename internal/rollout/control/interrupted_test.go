@@ -109,7 +109,7 @@ func (o *ordered) orderBack() {
 	o.write("w0", spec)
 }
 
-// An order to roll back that is interrupted anywhere comes to an end, too: the node runs the previous kubelet, or
+// The next pod finishes an order to roll back that is interrupted anywhere: the node runs the previous kubelet, or
 // the content's if the report is that it could not go back.
 func TestARollbackThatIsInterruptedAnywhere(t *testing.T) {
 	good := kubelet("v1.37.2", "")
