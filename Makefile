@@ -97,7 +97,7 @@ unit: ## run the quick tests: no Wine, no race detector
 	go test ./internal/... ./api/... ./cmd/...
 
 .PHONY: e2e
-e2e: build lab ## run the end-to-end tests, with a real control plane, a cluster of kind, nodes that join, and VMs (as root on Debian, Ubuntu)
+e2e: images lab ## run the end-to-end tests, with a real control plane, a cluster of kind, nodes that join, and VMs (as root on Debian, Ubuntu)
 	scripts/install-kind-deps.sh
 	lab/build.sh guest
 	lab/build.sh kind

@@ -90,8 +90,7 @@ func TestScheduledPod(t *testing.T) {
 	}
 }
 
-// burnerDeployment mounts no service account token: a volume with a token needs symbolic links, which
-// Wine lacks.
+// burnerDeployment needs no token of its account.
 const burnerDeployment = `
 apiVersion: apps/v1
 kind: Deployment

@@ -179,17 +179,20 @@ kubernetes_build() ( # FOLDER PACKAGE VERSION {MODULE SED-SCRIPT FILE-IN-MODULE}
 	go build -overlay "$(wine_overlay "$work")" -modfile "$work/go.mod" -trimpath -ldflags "$flags" -o "$OUT" "$package"
 )
 
-# node_kubelet builds the kubelet of a node under Wine: the real one with two edits.
+# node_kubelet builds the kubelet of a node under Wine: the real one with three edits.
 # - Wine has no AF_UNIX sockets, which the container manager needs. It is replaced by
 #   the one that kubelet's own tests use.
 # - Wine's CreateSymbolicLink reports success and makes no link, so the current client
-#   certificate is a copy.
+#   certificate is a copy, and the files of volumes (tokens, secrets) are written in their place
+#   and not linked.
 # It removes the folders of pods, so it needs wine_overlay too.
 node_kubelet() { # VERSION NAME {MODULE SED-SCRIPT FILE-IN-MODULE}…
 	local edits=(
 		k8s.io/kubernetes 's/^\(\s*ContainerManager: *\)nil,$/\1cm.NewFakeContainerManager(),/' cmd/kubelet/app/server.go
 		k8s.io/client-go 's/fi.Mode()&os.ModeSymlink != os.ModeSymlink/!fi.Mode().IsRegular()/; s/if err := os\.Symlink(filename, updatedPath)/var data []byte\n\tif data, err = os.ReadFile(filename); err != nil {\n\t\treturn err\n\t}\n\tif err := os.WriteFile(updatedPath, data, 0o600)/'
 		util/certificate/certificate_store.go
+		k8s.io/kubernetes 's/^\t\/\/ (2)$/\tif err := w.writePayloadToDir(cleanPayload, w.targetDir); err != nil || setPerms == nil {\n\t\treturn err\n\t}\n\treturn setPerms(".")\n}\n\nfunc (w *AtomicWriter) link(cleanPayload map[string]FileProjection, setPerms func(string) error) error {/'
+		pkg/volume/util/atomic_writer.go
 	)
 	build "node/kubelet-$2.exe" "$(go env GOVERSION) 2 $1 $(sha256sum <kubelet/go.mod) ${edits[*]} ${*:3}" \
 		kubernetes_build kubelet k8s.io/kubernetes/cmd/kubelet "$1" "${edits[@]}" "${@:3}"
@@ -411,7 +414,7 @@ pods_build() ( # PACKAGE
 
 pods() {
 	local key
-	key="$(go env GOVERSION) 1 $(cat pods/go.mod pods/go.sum pods/*/*.go | sha256sum)"
+	key="$(go env GOVERSION) 1 $(cat pods/go.mod pods/go.sum pods/*/*.go pods/*/*.s | sha256sum)"
 	build pods/containerd-shim-lab-v1.exe "$key" pods_build shim
 	build pods/lab-snapshotter.exe "$key" pods_build snapshotter
 	build pods/lab-network.exe "$key" pods_build cni

@@ -22,6 +22,7 @@ type container struct {
 	id, bundle string
 	files      string  // the folder on this machine that is the container's C:; empty: there is none
 	mounts     []mount // of emptyDir volumes
+	view       *view   // nil: it is no HostProcess container
 	created    time.Time
 	job        *job
 
@@ -36,8 +37,9 @@ func newContainer(r *task.CreateTaskRequest) (*container, error) {
 		return nil, fmt.Errorf("read the container's specification: %w", err)
 	}
 	var spec struct {
-		Process processSpec `json:"process"`
-		Mounts  []mount     `json:"mounts"`
+		Process     processSpec       `json:"process"`
+		Mounts      []mount           `json:"mounts"`
+		Annotations map[string]string `json:"annotations"`
 	}
 	if err := json.Unmarshal(text, &spec); err != nil {
 		return nil, fmt.Errorf("read the container's specification: %w", err)
@@ -49,11 +51,17 @@ func newContainer(r *task.CreateTaskRequest) (*container, error) {
 	if err != nil {
 		return nil, err
 	}
+	var root *view
+	if spec.Annotations["microsoft.com/hostprocess-container"] == "true" {
+		if root, err = newView(r.ID, files, spec.Mounts); err != nil {
+			return nil, err
+		}
+	}
 	job, err := newJob()
 	if err != nil {
 		return nil, err
 	}
-	c := &container{id: r.ID, bundle: r.Bundle, files: files, mounts: emptyDirs(spec.Mounts),
+	c := &container{id: r.ID, bundle: r.Bundle, files: files, mounts: emptyDirs(spec.Mounts), view: root,
 		created: time.Now(), job: job,
 		processes: map[string]*process{}}
 	c.processes[""] = newProcess("", spec.Process, streams{r.Stdin, r.Stdout, r.Stderr, false})
@@ -135,4 +143,12 @@ func (c *container) remove(execID string) {
 // kill ends all processes of the container.
 func (c *container) kill(exitCode uint32) { c.job.terminate(exitCode) }
 
-func (c *container) close() { c.job.close() }
+// close frees what the container holds. A view that cannot be removed stays, since nothing else needs its place.
+func (c *container) close() {
+	c.job.close()
+	if c.view != nil {
+		if err := c.view.remove(); err != nil {
+			fmt.Fprintln(os.Stderr, "containerd-shim-lab-v1:", err)
+		}
+	}
+}

@@ -92,12 +92,19 @@ func (p *process) start(c *container) error {
 	if err != nil {
 		return err
 	}
+	environment := append(os.Environ(), p.spec.Env...)
+	if c.view != nil {
+		environment = append(environment, mountPoint+"="+c.view.root)
+		for i, arg := range args {
+			args[i] = c.view.expand(arg)
+		}
+	}
 	cmd := exec.Command(c.path(args[0]))
 	for _, arg := range args[1:] {
 		cmd.Args = append(cmd.Args, mounted(c.mounts, arg))
 	}
 	cmd.Dir = `C:\`
-	cmd.Env = append(os.Environ(), p.spec.Env...)
+	cmd.Env = environment
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NEW_PROCESS_GROUP}
 	cmd.WaitDelay = outputLimit
 	outputs, stop := context.WithCancel(context.Background())

@@ -7,10 +7,10 @@
 //	lab-snapshotter --register    registers the service
 //	lab-snapshotter --run         runs it
 //
-// It supports images of one uncompressed layer. That layer's digest is also containerd's
-// name for the image's files (their chain ID), so the snapshotter finds the layer in
+// It supports images of one layer. The digest of the uncompressed layer is also containerd's
+// name for the image's files (their chain ID), so the snapshotter finds an uncompressed layer in
 // containerd's content store and unpacks it. So a differ has nothing to do, and containerd 1.6,
-// which does not support proxy differs, may use any differ.
+// which does not support proxy differs, may use any differ. The proxy differ unpacks a compressed layer.
 package main
 
 import (
@@ -109,7 +109,7 @@ func serve() (*grpc.Server, error) {
 	}
 	server := grpc.NewServer()
 	snapshotsapi.RegisterSnapshotsServer(server, snapshots)
-	diffapi.RegisterDiffServer(server, differ{})
+	diffapi.RegisterDiffServer(server, differ{store: snapshots.store})
 	go func() {
 		if err := server.Serve(listener); err != nil {
 			fmt.Fprintln(os.Stderr, "lab-snapshotter:", err)

@@ -4,6 +4,9 @@ package main
 
 import (
 	"archive/tar"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -69,13 +72,13 @@ func (s *store) path(one *snapshot) string { return filepath.Join(s.root, one.Fo
 // unpack unpacks the layer with a digest, unless it is already unpacked. It returns the layer's
 // folder below the root.
 func (s *store) unpack(digest string) (folder string, err error) {
-	algorithm, hex, _ := strings.Cut(digest, ":")
-	folder = filepath.Join("layers", hex)
+	algorithm, name, _ := strings.Cut(digest, ":")
+	folder = filepath.Join("layers", name)
 	finished := filepath.Join(s.root, folder)
 	if _, err := os.Stat(finished); err == nil {
 		return folder, nil
 	}
-	layer, err := os.Open(filepath.Join(s.content, "blobs", algorithm, hex))
+	layer, err := os.Open(filepath.Join(s.content, "blobs", algorithm, name))
 	if err != nil {
 		return "", fmt.Errorf("find the only layer of an image: %w", err)
 	}
@@ -88,6 +91,48 @@ func (s *store) unpack(digest string) (folder string, err error) {
 		return "", fmt.Errorf("unpack layer %s: %w", digest, err)
 	}
 	return folder, os.Rename(unfinished, finished)
+}
+
+// decompress unpacks the compressed layer with a digest, and returns the digest and the size of what was
+// compressed.
+func (s *store) decompress(digest string) (uncompressed string, size int64, err error) {
+	algorithm, name, _ := strings.Cut(digest, ":")
+	layer, err := os.Open(filepath.Join(s.content, "blobs", algorithm, name))
+	if err != nil {
+		return "", 0, fmt.Errorf("find a layer: %w", err)
+	}
+	defer layer.Close()
+	plain, err := gzip.NewReader(layer)
+	if err != nil {
+		return "", 0, fmt.Errorf("decompress layer %s: %w", digest, err)
+	}
+	unfinished := filepath.Join(s.root, "layers", name+".new")
+	if err := os.RemoveAll(unfinished); err != nil {
+		return "", 0, err
+	}
+	hash, count := sha256.New(), &counter{}
+	read := io.TeeReader(plain, io.MultiWriter(hash, count))
+	err = untar(read, unfinished)
+	if err == nil {
+		_, err = io.Copy(io.Discard, read) // what follows the end of the archive counts too
+	}
+	if err != nil {
+		return "", 0, fmt.Errorf("unpack layer %s: %w", digest, err)
+	}
+	sum := hex.EncodeToString(hash.Sum(nil))
+	finished := filepath.Join(s.root, "layers", sum)
+	if _, err := os.Stat(finished); err == nil {
+		return "sha256:" + sum, count.size, os.RemoveAll(unfinished)
+	}
+	return "sha256:" + sum, count.size, os.Rename(unfinished, finished)
+}
+
+// counter counts the bytes that are written to it.
+type counter struct{ size int64 }
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.size += int64(len(p))
+	return len(p), nil
 }
 
 func untar(layer io.Reader, to string) error {

@@ -1,0 +1,248 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/swdt-dev/swdt/internal/testing/registrytest"
+)
+
+// fleet is a cluster in which the program of a fleet runs on the Wine node, as a pod of its DaemonSet. The real
+// controller runs beside the control plane, with the token of its account, since no Linux node could run it.
+type fleet struct {
+	podCluster
+	shop   *registrytest.Registry // has the image, and the binaries of rollouts
+	server string                 // host and port of the API server
+}
+
+// TestFleetInPods swaps the kubelet that runs the pod which does it, by a patch from a registry, and then rolls out
+// one that does not start.
+func TestFleetInPods(t *testing.T) {
+	f := newFleet(t)
+	pod := f.awaitPod(t)
+	t.Run("a patch for the kubelet", f.fetchesAPatch)
+	if now := f.awaitPod(t); now != pod {
+		t.Errorf("the pod is %s, and was %s before the swap of the kubelet", now, pod)
+	}
+	t.Run("a kubelet that does not start", f.staysAsItIs)
+}
+
+func newFleet(t *testing.T) fleet {
+	t.Helper()
+	f := fleet{podCluster: newPodCluster(t), shop: registrytest.StartOnDisk(t, t.TempDir())}
+	f.needsAddress(t)
+	// Wine's prefix lacks SYSTEM's profile.
+	profile := filepath.Join(f.cluster.Prefix, "drive_c/windows/system32/config/systemprofile")
+	if err := os.MkdirAll(profile, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(f.cluster.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := regexp.MustCompile(`server: https://(\S+)`).FindSubmatch(text)
+	if server == nil {
+		t.Fatalf("no server in %s", f.cluster.Kubeconfig)
+	}
+	f.server = string(server[1])
+	var images []string
+	for _, name := range []string{"controller", "node"} {
+		image := f.shop.Host + "/team/swdt-" + name + ":v1"
+		run(t, beside(t, "fleet-images"), "push", beside(t, "images/swdt-"+name), image)
+		images = append(images, image)
+	}
+	ok(t, "fleet", "install", "--kubeconfig", f.cluster.Kubeconfig, "--controller-image", images[0], "--agent-image",
+		images[1], "--api-server", f.server)
+	f.startController(t)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(f.kubectl(t, "describe", "pods", "-n", "swdt-fleet"))
+			t.Log(f.kubectl(t, "get", "nodestates,noderollouts", "-o", "yaml"))
+		}
+	})
+	return f
+}
+
+// beside returns the path of a file that `make images` has put beside swdt.
+func beside(t testing.TB, name string) string {
+	t.Helper()
+	path := filepath.Join(filepath.Dir(environment(t, "SWDT_BIN")), name)
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("%v: run make images", err)
+	}
+	return path
+}
+
+// startController runs the controller until the test ends, with the files of a pod in a file system of its own.
+func (f fleet) startController(t *testing.T) {
+	t.Helper()
+	const begin = `mount -t tmpfs none /run && mkdir -p "$1" && cp "$2"/* "$1" && exec "$3" --metrics 0 --probes 0`
+	account := t.TempDir()
+	for name, content := range map[string]string{
+		"token":  f.kubectl(t, "create", "token", "swdt-controller", "-n", "swdt-fleet", "--duration=2h"),
+		"ca.crt": f.kubectl(t, "get", "configmap", "kube-root-ca.crt", "-o", `jsonpath={.data.ca\.crt}`),
+	} {
+		if err := os.WriteFile(filepath.Join(account, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	host, port, _ := strings.Cut(f.server, ":")
+	controller := exec.Command("unshare", "--map-root-user", "--mount", "sh", "-c", begin, "sh",
+		"/run/secrets/kubernetes.io/serviceaccount", account, beside(t, "fleet/swdt-controller-linux-amd64"))
+	controller.Env = append(os.Environ(), "POD_NAMESPACE=swdt-fleet", "KUBERNETES_SERVICE_HOST="+host,
+		"KUBERNETES_SERVICE_PORT="+port)
+	controller.Stdout, controller.Stderr = t.Output(), t.Output()
+	if err := controller.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = controller.Process.Kill()
+		_ = controller.Wait() // a killed program has no exit code
+	})
+}
+
+// awaitPod waits until the only pod of the DaemonSet is Ready, and returns its name.
+func (f fleet) awaitPod(t *testing.T) (name string) {
+	t.Helper()
+	within(t, commandLimit, "the fleet's pod", func() error {
+		var pods struct {
+			Items []struct {
+				Metadata struct{ Name string }
+				Spec     struct{ NodeName string }
+				Status   struct {
+					Conditions []struct{ Type, Status string }
+				}
+			}
+		}
+		text := f.kubectl(t, "get", "pods", "-n", "swdt-fleet", "-l", "app.kubernetes.io/name=swdt-node", "-o", "json")
+		if err := json.Unmarshal([]byte(text), &pods); err != nil {
+			return err
+		}
+		if len(pods.Items) != 1 {
+			return fmt.Errorf("%d pods", len(pods.Items))
+		}
+		pod := pods.Items[0]
+		for _, c := range pod.Status.Conditions {
+			if c.Type == "Ready" && c.Status == "True" && pod.Spec.NodeName == "wine-1" {
+				name = pod.Metadata.Name
+				return nil
+			}
+		}
+		return fmt.Errorf("pod %s is not Ready", pod.Metadata.Name)
+	})
+	return name
+}
+
+// binary is a binary in a registry.
+type binary struct {
+	name, destination string
+	source, sha256    string
+	whole, patch      int64 // bytes of the layers; 0: there is no patch
+}
+
+// published publishes a binary, and returns where a node finds it.
+func (f fleet) published(t *testing.T, name, file, destination string) binary {
+	t.Helper()
+	target := f.shop.Host + "/team/" + name + ":dev"
+	report := decoded[struct {
+		Digest     string
+		Components []struct {
+			SHA256  string
+			Layer   struct{ SizeBytes int64 }
+			Patches []struct{ Layer struct{ SizeBytes int64 } }
+		}
+	}](t, ok(t, "fleet", "publish", target, "-c", nodeFile(t, "    kubernetes: {node: wine-1}\n",
+		provisioner(name, "", file, destination, "")), "-o", "json"))
+	if len(report.Components) != 1 {
+		t.Fatalf("published %+v", report)
+	}
+	c := report.Components[0]
+	b := binary{name: name, destination: destination, sha256: c.SHA256, whole: c.Layer.SizeBytes,
+		source: "oci://" + strings.TrimSuffix(target, ":dev") + "@" + report.Digest}
+	if len(c.Patches) > 0 {
+		b.patch = c.Patches[0].Layer.SizeBytes
+	}
+	return b
+}
+
+// rolloutOf is a rollout of one binary to all Windows nodes.
+const rolloutOf = `
+apiVersion: fleet.swdt.dev/v1alpha1
+kind: NodeRollout
+metadata: {name: %s}
+spec:
+  selector: {}
+  content:
+    provisioners:
+    - {name: %s, sourceURL: '%s', sha256: %s, destination: '%s'}
+  health: {settle: 1s, timeout: 2m}
+`
+
+// begin makes a rollout, in the place of an earlier one of the same name.
+func (f fleet) begin(t *testing.T, name string, b binary) {
+	t.Helper()
+	f.kubectl(t, "delete", "noderollouts", "--all", "--wait=true")
+	f.apply(t, fmt.Sprintf(rolloutOf, name, b.name, b.source, b.sha256, b.destination))
+}
+
+// nodeState has some fields of the node's NodeState.
+type nodeState struct {
+	Spec   struct{ Verdict, Reason string }
+	Status struct{ Phase, Message, Journal string }
+}
+
+// await waits until the rollout is in a state, and returns what the node reports.
+func (f fleet) await(t *testing.T, name, state string) (s nodeState) {
+	t.Helper()
+	within(t, commandLimit, "rollout "+name+" to be "+state, func() error {
+		now := f.kubectl(t, "get", "noderollout", name, "-o", "jsonpath={.status.state}")
+		if now == state {
+			return nil
+		}
+		return fmt.Errorf("it is %q: %s", now, f.kubectl(t, "get", "nodestates", "-o", "wide"))
+	})
+	if err := json.Unmarshal([]byte(f.kubectl(t, "get", "nodestate", "wine-1", "-o", "json")), &s); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s: %+v", name, s)
+	return s
+}
+
+// fetchesAPatch swaps the kubelet for an edited one. The node fetches a patch of the kubelet that it has.
+func (f fleet) fetchesAPatch(t *testing.T) {
+	whole := f.published(t, "kubelet", lab(t, "node/kubelet-1.36.3.exe"), kubeletExe)
+	edited := f.published(t, "kubelet", lab(t, "node/kubelet-1.36.3-edited.exe"), kubeletExe)
+	if edited.patch == 0 || whole.patch != 0 {
+		t.Fatalf("published %+v after %+v", edited, whole)
+	}
+	f.shop.Sent()
+	f.begin(t, "kubelet", edited)
+	f.await(t, "kubelet", "Complete")
+	const manifest = 8 << 10
+	fetched := f.shop.Sent()
+	t.Logf("the node fetched %d bytes: a patch of %d, where the compressed kubelet has %d", fetched, edited.patch, edited.whole)
+	if fetched < edited.patch || fetched > edited.patch+manifest {
+		t.Errorf("the node fetched %d bytes, want the patch's %d and a manifest", fetched, edited.patch)
+	}
+	f.expectNode(t, "wine-1", "Ready", "v1.36.3-edited", "containerd://1.7.12")
+}
+
+// staysAsItIs rolls out a kubelet that ends at its start. The node puts its kubelet back, and the rollout stops.
+func (f fleet) staysAsItIs(t *testing.T) {
+	f.begin(t, "broken", f.published(t, "kubelet", lab(t, "kubelet-v1.29.1-crash-at-start.exe"), kubeletExe))
+	if s := f.await(t, "broken", "Stopped"); s.Spec.Verdict != "Failed" || s.Status.Phase != "RolledBack" {
+		t.Errorf("the node reports %+v", s)
+	}
+	f.expectNode(t, "wine-1", "Ready", "v1.36.3-edited", "containerd://1.7.12")
+	if r := swdt(t, "fleet", "status", "--kubeconfig", f.cluster.Kubeconfig); r.code != exitFinding {
+		t.Errorf("swdt fleet status: %v", r)
+	}
+}
