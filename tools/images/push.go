@@ -20,7 +20,7 @@ func push(folder, target string, out io.Writer) error {
 	}
 	reference, err := name.NewTag(target, name.StrictValidation)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s is no REGISTRY/REPOSITORY:TAG: %w", target, err)
 	}
 	index, err := layout.ImageIndexFromPath(folder)
 	if err != nil {
