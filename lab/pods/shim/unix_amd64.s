@@ -1,3 +1,5 @@
+//go:build windows
+
 #include "textflag.h"
 
 // func unixCall(number uintptr, first, second *byte) (result int)
