@@ -46,6 +46,9 @@ func (a *app) commandLine(node string, args []string) string {
 	}
 	line = a.withSettings(line)
 	own := ownArguments(line)
+	if slices.Contains(line[:own], "--help") {
+		return a.shell().Join(line) // help depends on no flag
+	}
 	if command.Annotations[usesNodes] == "" {
 		return a.shell().Join(slices.Insert(line, own, a.carriedCluster(command, line[:own])...))
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
@@ -33,6 +34,16 @@ type binaries struct {
 	needsRestart map[string]string // by file name
 	// exchanged is set if config.toml is replaced along with containerd.
 	exchanged bool
+	// beside is the step whose programs the node inspects at the same time as those of this step; nil: none.
+	beside *binaries
+	// inspected is the result of that inspection, until Plan takes it.
+	inspected *inspection
+}
+
+// inspection is what a push would change, or the reason why that is unknown.
+type inspection struct {
+	result push.NodeResult
+	err    error
 }
 
 func containerdFiles(j *joining) *binaries {
@@ -62,7 +73,7 @@ func kubernetesFiles(j *joining) *binaries {
 func (s *binaries) Name() string { return s.name }
 
 func (s *binaries) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	result, err := s.push(ctx, n, true, s.options.Reporter)
+	result, err := s.inspect(ctx, n)
 	if err != nil {
 		return plan.Change{}, err
 	}
@@ -141,6 +152,33 @@ func (s *binaries) note(r *record, c *push.ComponentResult) {
 	}
 }
 
+// inspect returns what a push would change. An inspection runs programs on the node to learn their
+// versions, which takes some hundred milliseconds, so the programs of the step beside are inspected at
+// the same time.
+func (s *binaries) inspect(ctx context.Context, n *node.Node) (push.NodeResult, error) {
+	if done := s.inspected; done != nil {
+		s.inspected = nil
+		return done.result, done.err
+	}
+	doc, err := s.document(ctx, n)
+	if err != nil {
+		return push.NodeResult{}, err
+	}
+	var other sync.WaitGroup
+	if s.beside != nil {
+		besides, err := s.beside.document(ctx, n)
+		if err != nil {
+			return push.NodeResult{}, err
+		}
+		other.Go(func() {
+			result, err := s.beside.pushDocument(ctx, n, besides, true, s.options.Reporter)
+			s.beside.inspected = &inspection{result, err}
+		})
+	}
+	defer other.Wait()
+	return s.pushDocument(ctx, n, doc, true, s.options.Reporter)
+}
+
 // push uses package push to compare the programs with those on the node and, unless dryRun is
 // set, to replace them.
 func (s *binaries) push(ctx context.Context, n *node.Node, dryRun bool, r ui.Reporter) (push.NodeResult, error) {
@@ -148,6 +186,11 @@ func (s *binaries) push(ctx context.Context, n *node.Node, dryRun bool, r ui.Rep
 	if err != nil {
 		return push.NodeResult{}, err
 	}
+	return s.pushDocument(ctx, n, doc, dryRun, r)
+}
+
+func (s *binaries) pushDocument(ctx context.Context, n *node.Node, doc config.Document, dryRun bool, r ui.Reporter) (
+	push.NodeResult, error) {
 	options := push.Options{Sources: s.options.Sources, Depot: s.options.Depot, Holder: s.options.Holder,
 		DryRun: dryRun, Locked: true,
 		Companions: func(ctx context.Context, staged map[string]string) ([]push.Companion, error) {

@@ -125,10 +125,14 @@ type folderDifferences struct {
 func (s *folders) compare(ctx context.Context, n *node.Node) (f folderDifferences, err error) {
 	wanted, secret := s.wanted(), s.secret()
 	seen, restricted := make([]folderState, len(wanted)), make([]bool, len(secret))
+	accessLists, err := s.accessLists(ctx, n)
+	if err != nil {
+		return f, err
+	}
 	group, all := errgroup.WithContext(ctx)
 	for i, path := range wanted {
 		group.Go(func() (err error) {
-			seen[i], err = lookAtFolder(all, n, path)
+			seen[i], err = lookAtFolder(all, n, path, accessLists)
 			return err
 		})
 	}
@@ -163,7 +167,7 @@ func (s *folders) compare(ctx context.Context, n *node.Node) (f folderDifference
 // folderState is the present state of a folder.
 type folderState struct{ exists, changeable bool }
 
-func lookAtFolder(ctx context.Context, n *node.Node, path string) (folderState, error) {
+func lookAtFolder(ctx context.Context, n *node.Node, path string, accessLists bool) (folderState, error) {
 	info, err := n.Files.Stat(ctx, &agentv1.StatRequest{Path: path})
 	switch {
 	case errors.Is(err, fault.ErrNotExist):
@@ -172,30 +176,27 @@ func lookAtFolder(ctx context.Context, n *node.Node, path string) (folderState, 
 		return folderState{}, fmt.Errorf("look at %s: %w", path, err)
 	case !info.GetFolder() && !info.GetLink():
 		return folderState{}, fmt.Errorf("%s is a file and must be a folder: move it away", path)
+	case !accessLists:
+		return folderState{exists: true}, nil
 	}
 	by, err := changers(ctx, n, path)
 	return folderState{exists: true, changeable: len(by) > 0}, err
 }
 
+// accessLists reports whether the machine keeps access lists. Wine does not: it derives an access list
+// from the mode of the Linux file.
+func (j *joining) accessLists(ctx context.Context, n *node.Node) (bool, error) {
+	facts, err := j.machine(ctx, n)
+	return facts.GetSimulated() != agentv1.Simulation_SIMULATION_WINE, err
+}
+
 // changers returns the ordinary accounts that may change a file, or the content of a folder.
-// On Wine, which keeps no access lists, it returns none.
 func changers(ctx context.Context, n *node.Node, path string) ([]string, error) {
 	acl, err := n.Files.GetACL(ctx, &agentv1.GetACLRequest{Path: path})
 	if err != nil {
 		return nil, fmt.Errorf("read the access list of %s: %w", path, err)
 	}
-	by := access.OrdinaryChangers(acl.GetSddl())
-	if len(by) == 0 {
-		return nil, nil
-	}
-	facts, err := n.Machine.Facts(ctx, &agentv1.FactsRequest{})
-	if err != nil {
-		return nil, fmt.Errorf("read the machine's facts: %w", err)
-	}
-	if facts.GetSimulated() == agentv1.Simulation_SIMULATION_WINE {
-		return nil, nil
-	}
-	return by, nil
+	return access.OrdinaryChangers(acl.GetSddl()), nil
 }
 
 func (s *folders) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/format/kubeletargs"
+	"github.com/swdt-dev/swdt/internal/join/preflight"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/smallfile"
 	"github.com/swdt-dev/swdt/internal/plan"
@@ -65,29 +67,23 @@ func howFar(ctx context.Context, n *node.Node) (state, []string, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	var there []string
-	has := map[string]bool{}
-	for _, path := range append(joinFiles(), layout.JoinConfiguration) {
-		exists, err := smallfile.Exists(ctx, n, path)
-		if err != nil {
-			return 0, nil, err
-		}
-		if exists {
-			there, has[path] = append(there, path), true
-		}
+	there, err := preflight.Looker{Node: n}.Existing(ctx, append(joinFiles(), layout.JoinConfiguration)...)
+	if err != nil {
+		return 0, nil, err
 	}
+	has := func(path string) bool { return slices.Contains(there, path) }
 	ours := r.Joining || r.Joined
 	if !ours && len(there) > 0 {
 		return foreign, there, nil
 	}
 	complete := false
-	if has[kubeletConf] {
+	if has(kubeletConf) {
 		if complete, err = credentials(ctx, n); err != nil {
 			return 0, nil, err
 		}
 	}
 	switch {
-	case complete && (r.Joining || !r.Joined || has[bootstrapConf] || has[layout.JoinConfiguration]):
+	case complete && (r.Joining || !r.Joined || has(bootstrapConf) || has(layout.JoinConfiguration)):
 		return unfinished, there, nil
 	case complete:
 		return joined, there, nil

@@ -36,14 +36,16 @@ func ValidatePrepare(doc config.Document) error {
 // preparation returns the steps before the join itself. The name of a control plane belongs to one
 // cluster, so the hosts file of an image gets no entry for that name.
 func (j *joining) preparation() []plan.Step {
+	containerd, kubernetes := containerdFiles(j), kubernetesFiles(j)
+	containerd.beside = kubernetes
 	steps := []plan.Step{
 		featuresStep(j),
 		&folders{j},
-		containerdFiles(j),
+		containerd,
 		&containerdConfig{j},
 		&containerdService{j},
 		&crictlConfig{j},
-		kubernetesFiles(j),
+		kubernetes,
 		pathStep(j),
 	}
 	if !j.image {

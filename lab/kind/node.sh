@@ -38,6 +38,7 @@ base_system() {
 
 kind_files() {
 	local files
+	go mod download sigs.k8s.io/kind # a module that no build has needed yet has no folder
 	files=$(go list -m -f '{{.Dir}}' sigs.k8s.io/kind)/images/base/files
 	cp -r --no-preserve=mode "$files/kind" "$files/etc" "$node/"
 	cp --no-preserve=mode "$files"/usr/local/bin/* "$node/usr/local/bin/"

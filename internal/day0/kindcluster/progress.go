@@ -10,13 +10,23 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
+// kindsCgroups begins kind's warning about a machine with version 1 of control groups. warnOfCgroups warns
+// of the same, with a remedy.
+const kindsCgroups = "cgroup v1 is deprecated"
+
 // progress passes kind's messages to a reporter.
 type progress struct{ r ui.Reporter }
 
 // Progress returns a log for kind that reports its stages as steps.
 func Progress(r ui.Reporter) log.Logger { return progress{r} }
 
-func (p progress) Warn(message string)            { p.r.Warn("%s", plain(message)) }
+func (p progress) Warn(message string) {
+	if strings.HasPrefix(message, kindsCgroups) {
+		return
+	}
+	p.r.Warn("%s", plain(message))
+}
+
 func (p progress) Warnf(format string, a ...any)  { p.Warn(fmt.Sprintf(format, a...)) }
 func (p progress) Error(message string)           { p.r.Warn("%s", plain(message)) }
 func (p progress) Errorf(format string, a ...any) { p.Error(fmt.Sprintf(format, a...)) }

@@ -73,7 +73,7 @@ func Look(ctx context.Context, doc config.ClusterDocument, documents []config.Do
 			unknown.Parts = append(unknown.Parts, fleet.Failure{Name: name, Err: err})
 		}
 	}
-	add("cluster "+doc.Cluster.Metadata.Name, control.err)
+	add("control plane", control.err)
 	add("pod network", control.networkErr)
 	if control.err == nil { // the reason why the Nodes are unknown, too
 		add("Nodes of the cluster", control.objectsErr)

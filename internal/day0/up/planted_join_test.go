@@ -171,7 +171,7 @@ func removed(resource, namespace, name string) func(*world) {
 // mistakesOfNetworks are mistakes of the pod network that an existing cluster has. With plugin none, the
 // node joins, and up warns before the join.
 func mistakesOfNetworks() []mistake {
-	const install = "`swdt network install`"
+	const install = "`swdt network install calico` corrects it"
 	changed := func(from, to string) func(*world) {
 		return objects(strings.Replace(calico, from, to, 1))
 	}
@@ -203,7 +203,7 @@ func mistakesOfNetworks() []mistake {
 			words: []string{"calicoNetwork.windowsDataplane is not set"}, remedy: install,
 			plant: changed(", windowsDataplane: HNS", ""), cure: objects(calico)},
 		{is: "Calico without strictAffinity", found: inJoin, warns: true,
-			words: []string{"IPAM's strictAffinity is off"}, remedy: install,
+			words: []string{"IPAM's strictAffinity is off"}, remedy: "`swdt network install calico` turns it on",
 			plant: changed("strictAffinity: true", "strictAffinity: false"), cure: objects(calico)},
 		{is: "Calico without the addresses of Services", found: inJoin, warns: true,
 			words: []string{"calico: Calico on Windows lacks the addresses of services"}, remedy: install,
@@ -213,10 +213,10 @@ func mistakesOfNetworks() []mistake {
 			plant: removed("configmaps", "tigera-operator", "kubernetes-services-endpoint"), cure: objects(calico)},
 		{is: "a pool of Calico with IP in IP", found: inJoin, warns: true,
 			words:  []string{"calico: Calico's pool default-ipv4-ippool uses IP in IP"},
-			remedy: "`swdt network install --force` makes it VXLAN",
+			remedy: "`swdt network install calico --force` makes it VXLAN",
 			plant:  changed("ipipMode: Never", "ipipMode: Always"), cure: objects(calico)},
 		{is: "kube-proxy for Windows is missing", found: inJoin, warns: true,
-			words: []string{"kube-proxy: kube-proxy does not run on Windows nodes"}, remedy: install,
+			words: []string{"kube-proxy: kube-proxy does not run on Windows nodes"}, remedy: "`swdt network install calico` adds it",
 			plant: removed("daemonsets.apps", "kube-system", "kube-proxy-windows"), cure: objects(calico)},
 		{is: "kube-proxy for Windows of another version", found: inJoin, warns: true,
 			words: []string{"kube-proxy: kube-proxy for Windows has another version than the cluster",
@@ -233,11 +233,11 @@ func mistakesOfNetworks() []mistake {
 			plant:  flannelOnly(`"VNI": 4096, "Port": 8472`), cure: objects(flannel(`"VNI": 4096, "Port": 4789`))},
 		{is: "Antrea without the address of the API server", found: inJoin, warns: true,
 			words:  []string{"antrea: Antrea's agent on Windows lacks the address of the API server"},
-			remedy: "`swdt network install antrea`",
+			remedy: "`swdt network install antrea` corrects it",
 			plant:  antreaOnly("antreaProxy: {proxyAll: true}"), cure: objects(antrea(works))},
 		{is: "Antrea with other tunnels on Windows than on Linux", found: inJoin, warns: true,
 			words:  []string{"antrea: Antrea's tunnels on Windows are of another type than on Linux", "tunnelType is vxlan"},
-			remedy: "`swdt network install antrea`",
+			remedy: "`swdt network install antrea` corrects it",
 			plant:  antreaOnly(works + ", tunnelType: vxlan"), cure: objects(antrea(works))},
 		{is: "kube-proxy for Windows beside Antrea", found: inJoin, warns: true,
 			words:  []string{"antrea: kube-proxy runs on Windows nodes beside Antrea"},

@@ -304,7 +304,7 @@ func warn(r ui.Reporter, problems []finding.Problem) {
 			text += " (" + p.Evidence + ")"
 		}
 		if p.Remedy != "" {
-			text += "; " + p.Remedy
+			text += "\n  → " + p.Remedy
 		}
 		r.Warn("%s", text)
 	}

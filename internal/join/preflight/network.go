@@ -27,7 +27,7 @@ func lookAtPodNetwork(f *facts) []finding.Finding {
 	return []finding.Finding{{
 		Severity: finding.Warning,
 		What:     "no pod network that supports Windows was found: the node will not become Ready",
-		Remedy: remedy.Command("network", "install") + " installs Calico, and " +
+		Remedy: remedy.Command("network", "install", "calico") + " installs Calico, and " +
 			remedy.Command("network", "install", "flannel") + " flannel, with their parts for Windows",
 	}}
 }
@@ -47,7 +47,7 @@ func lookAtCalico(f *facts) []finding.Finding {
 		return nil
 	}
 	var problems found
-	install := remedy.Command("network", "install")
+	install := remedy.Command("network", "install", "calico") + " corrects it"
 	switch {
 	case !c.Operator:
 		if len(c.WindowsDaemonSets) == 0 {
@@ -79,7 +79,7 @@ func lookAtCalico(f *facts) []finding.Finding {
 		if pool.IPIP != "" && pool.IPIP != "Never" {
 			problems.warn("Calico's pool "+pool.Name+" uses IP in IP, which Windows does not know",
 				fmt.Sprintf("%s, ipipMode %s", pool.CIDR, pool.IPIP),
-				remedy.Command("network", "install", "--force")+" makes it VXLAN, if it is the operator's")
+				remedy.Command("network", "install", "calico", "--force")+" makes it VXLAN, if it is the operator's")
 		}
 	}
 	return problems
@@ -89,7 +89,7 @@ func lookAtCalico(f *facts) []finding.Finding {
 // operator has installed Calico.
 func affinityRemedy(c *cluster.Calico) string {
 	if c.Operator {
-		return remedy.Command("network", "install")
+		return remedy.Command("network", "install", "calico") + " turns it on"
 	}
 	return remedy.KubectlCommand("patch", "ipamconfigurations", "default", "--type", "merge", "-p",
 		`{"spec":{"strictAffinity":true}}`)
@@ -127,7 +127,7 @@ func lookAtFlannel(f *facts) []finding.Finding {
 	if len(c.WindowsDaemonSets) == 0 {
 		problems.warn("flannel does not run on Windows nodes: pods there get no network",
 			"it has no DaemonSet for Windows",
-			remedy.Command("network", "install", "flannel"))
+			remedy.Command("network", "install", "flannel")+" adds it")
 	}
 	return problems
 }
@@ -140,10 +140,11 @@ func lookAtAntrea(f *facts) []finding.Finding {
 		return nil
 	}
 	var problems found
-	install := remedy.Command("network", "install", "antrea")
+	antrea := remedy.Command("network", "install", "antrea")
+	install := antrea + " corrects it"
 	if len(c.WindowsDaemonSets) == 0 {
 		problems.warn("Antrea does not run on Windows nodes: pods there get no network", "it has no DaemonSet for Windows",
-			install+" installs it in Antrea's version")
+			antrea+" installs it in Antrea's version")
 		return problems
 	}
 	if !c.Configured {
@@ -186,16 +187,25 @@ func lookAtKubeProxy(f *facts) []finding.Finding {
 	if cni.Antrea != nil {
 		return nil
 	}
-	install := []string{"network", "install"}
-	if cni.Flannel != nil {
-		install = append(install, "flannel")
-	}
 	return []finding.Finding{{
 		Severity: finding.Warning,
 		What:     "kube-proxy does not run on Windows nodes: services are not reached from pods there",
 		Evidence: "there is no DaemonSet of it for Windows",
-		Remedy:   remedy.Command(install...),
+		Remedy:   kubeProxyRemedy(cni),
 	}}
+}
+
+// kubeProxyRemedy returns the remedy for a missing kube-proxy. swdt installs it together with a pod network,
+// so the remedy names the one that the cluster has.
+func kubeProxyRemedy(c cluster.CNI) string {
+	switch {
+	case c.Flannel != nil:
+		return remedy.Command("network", "install", "flannel") + " adds it"
+	case c.Calico != nil:
+		return remedy.Command("network", "install", "calico") + " adds it"
+	}
+	return "add its DaemonSet for Windows, see https://github.com/kubernetes-sigs/sig-windows-tools; a pod network that " +
+		"swdt installs brings it"
 }
 
 // kubeProxyVersions finds DaemonSets of kube-proxy for Windows whose version does not fit the API

@@ -108,7 +108,7 @@ func (t *nodeTest) result(ctx context.Context, l leg, before []Leg) (result, mes
 	if ctx.Err() != nil {
 		return NotRun, "interrupted"
 	}
-	t.r.Step("%s", l.name)
+	t.r.Step("testing leg %s", l.name)
 	err := l.run(ctx)
 	switch {
 	case err == nil:
