@@ -116,6 +116,10 @@ verify: ## check formatting, vet for three systems, lint, imports, licences, gen
 
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
+.PHONY: verifytest
+verifytest: build ## show with planted defects that checks of verify can fail
+	scripts/verify-test.sh
+
 .PHONY: lint
 lint: ## run golangci-lint, which verify leaves out; the first time builds it in minutes
 	go run $(GOLANGCI_LINT) run ./...

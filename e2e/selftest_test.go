@@ -32,7 +32,7 @@ func TestSelftestOnAWineNode(t *testing.T) {
 	info := wineSandbox(t)
 	file := nodeFile(t, opensshFor(t, info).credentials(), "")
 	ok(t, "exec", "-c", file, "--", "hostname") // brings the agent, which stays
-	before := nodeState(t, info.Prefix, file)
+	before := stateOfNode(t, info.Prefix, file)
 	out := filepath.Join(t.TempDir(), "report.json")
 	const limit = 8 * time.Minute
 	r := swdtWithin(t, limit, "selftest", "-c", file, "--change-settings", "--allow-reboot", "--out", out)
@@ -43,7 +43,7 @@ func TestSelftestOnAWineNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	after := nodeState(t, info.Prefix, file)
+	after := stateOfNode(t, info.Prefix, file)
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("the run changed the node (-before +after):\n%s", diff)
 	}
@@ -92,9 +92,9 @@ func recordStandIn(t *testing.T, r selftest.Report) {
 	}
 }
 
-// nodeState returns what a run must leave unchanged: the hash of each file of drive C:, and the lines of each key of
+// stateOfNode returns what a run must leave unchanged: the hash of each file of drive C:, and the lines of each key of
 // the registry, which has the services, too.
-func nodeState(t *testing.T, prefix, file string) map[string]string {
+func stateOfNode(t *testing.T, prefix, file string) map[string]string {
 	t.Helper()
 	state := registryOf(t, prefix, file)
 	maps.Copy(state, filesOf(t, prefix))

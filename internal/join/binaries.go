@@ -40,7 +40,7 @@ type binaries struct {
 	inspected *inspection
 }
 
-// inspection is what a push would change, or the reason why that is unknown.
+// inspection is a list of what a push would change, or the reason why that is unknown.
 type inspection struct {
 	result push.NodeResult
 	err    error
