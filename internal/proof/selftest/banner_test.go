@@ -17,21 +17,24 @@ func TestOpenSSH(t *testing.T) {
 	}
 }
 
-// TestVaryingAnswers holds the exception to the two answers of Wine that it is for.
+// TestVaryingAnswers holds the exceptions to the answers of Wine that they are for.
 func TestVaryingAnswers(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		standIn, claim, key, here string
-		want                      bool
+		standIn, claim, key, here, there string
+		want                             bool
 	}{
-		{"wine", "running", removalDenied, "false", true},
-		{"wine", "running", removalInUse, "true", true},
-		{"wine", "running", removalInUse, none, false},
-		{"wine", "running", "outcome", "true", false},
-		{"wine", "files", removalInUse, "true", false},
-		{"simulated", "running", removalInUse, "true", false},
+		{"wine", "running", removalDenied, "false", "true", true},
+		{"wine", "running", removalInUse, "true", "false", true},
+		{"wine", "running", removalInUse, none, "true", false},
+		{"wine", "running", "outcome", "true", "false", false},
+		{"wine", "files", removalInUse, "true", "false", false},
+		{"simulated", "running", removalInUse, "true", "false", false},
+		{"wine", "guardian", versionAfterRestart, "v1", "v2", true},
+		{"wine", "guardian", versionAfterRestart, none, "v2", false},
+		{"simulated", "guardian", versionAfterRestart, "v1", "v2", false},
 	} {
-		if got := varies(test.standIn, Difference{Claim: test.claim, Key: test.key, Here: test.here, There: "true"}); got != test.want {
+		if got := varies(test.standIn, Difference{Claim: test.claim, Key: test.key, Here: test.here, There: test.there}); got != test.want {
 			t.Errorf("%+v: %t", test, got)
 		}
 	}

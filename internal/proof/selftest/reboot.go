@@ -24,6 +24,9 @@ const rebootLimit = 15 * time.Minute
 // time.
 const settle = 10 * time.Second
 
+// versionAfterRestart is the version that serves after a restart in the middle of a push.
+const versionAfterRestart = "version after the restart"
+
 // tryGuardian restarts the node in the middle of a transaction. After the restart, the guardian or
 // the next swdt must end the transaction, so that the service runs one of the two programs.
 func tryGuardian(ctx context.Context, d *desk) error {
@@ -102,7 +105,7 @@ func (d *desk) servesOneOf(ctx context.Context, versions ...string) error {
 	for _, version := range versions {
 		err := d.serves(ctx, version)
 		if err == nil {
-			d.answer("version after the restart", version)
+			d.answer(versionAfterRestart, version)
 			return nil
 		}
 		failures = append(failures, err)
