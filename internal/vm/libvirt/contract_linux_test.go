@@ -33,8 +33,9 @@ func (l lab) do(t *testing.T, work func(*golibvirt.Libvirt)) {
 func (l lab) define(t *testing.T, name, description string) vm.Machine {
 	t.Helper()
 	l.do(t, func(rpc *golibvirt.Libvirt) {
-		_, err := rpc.DomainDefineXMLFlags(description, 0)
-		check(t, err)
+		if _, err := rpc.DomainDefineXMLFlags(description, 0); err != nil {
+			t.Fatalf("%v; the daemon's log: %s", err, l.daemon.log())
+		}
 	})
 	m := vm.Machine{
 		Version: 1, Name: name, UUID: "to be replaced", Driver: libvirt.Name, Folder: filepath.Join(t.TempDir(), "vm"),

@@ -145,6 +145,9 @@ func life(t *testing.T, f Fixture) {
 	if diff := cmp.Diff(first, f.is(t, m, vm.Running)); diff != "" {
 		t.Errorf("refused actions changed the status (-before +after):\n%s", diff)
 	}
+	if f.Booted != nil {
+		f.Booted(t, m)
+	}
 	check(t, d.Restart(ctx, m))
 	if again := f.is(t, m, vm.Running); again.PID != first.PID {
 		t.Errorf("a restart replaced process %d by %d", first.PID, again.PID)

@@ -32,6 +32,9 @@ type Fixture struct {
 	// Ignore makes the guest of a VM, which has not been created, ignore all requests to
 	// shut down.
 	Ignore func(t *testing.T, m *vm.Machine)
+	// Booted waits until the firmware of a VM that was just started has begun to load the guest. It is
+	// nil if the firmware bears a reset before that.
+	Booted func(t *testing.T, m vm.Machine)
 	// Crash kills the process of a running VM, as kill -9 does, and returns once the process has
 	// ended.
 	Crash func(t *testing.T, m vm.Machine)
