@@ -169,6 +169,29 @@ func TestFailedCreateLeavesNothing(t *testing.T) {
 	}
 }
 
+// A create fails in one way, but for two reasons: the runtime has no node image, or it has gone away.
+func TestReasonsOfAFailedCreate(t *testing.T) {
+	for _, c := range []struct {
+		silent error
+		image  bool // the error is about the node image
+	}{{nil, true}, {errors.New("the daemon is gone"), false}} {
+		k := newFake(t)
+		k.Failing, k.Silent = errors.New("failed"), c.silent
+		_, err := open(t, k, t.TempDir()).Create(t.Context(), document(t, "image: my/node"), kindcluster.Options{}, ui.Discard{})
+		var image *kindcluster.ImageError
+		if got := errors.As(err, &image); got != c.image || !errors.Is(err, k.Failing) || !errors.Is(err, c.silent) && !c.image {
+			t.Errorf("the runtime says %v: about the image: %t: %v", c.silent, got, err)
+		}
+	}
+}
+
+func TestKubeconfigOfAClusterThatKindDoesNotHave(t *testing.T) {
+	_, err := open(t, newFake(t), t.TempDir()).Kubeconfig("dev", false)
+	if !errors.Is(err, kindcluster.ErrNoCluster) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestInterruptedCreateLeavesNothing(t *testing.T) {
 	k, folder := newFake(t), t.TempDir()
 	k.Begun = make(chan struct{})

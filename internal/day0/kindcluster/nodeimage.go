@@ -59,6 +59,9 @@ func (c *Clusters) explain(ctx context.Context, doc config.ClusterDocument, imag
 	if ctx.Err() != nil {
 		return err
 	}
+	if _, silent := c.kind.ListNodes(doc.Cluster.Metadata.Name); silent != nil {
+		return errors.Join(err, failed(silent, "the container runtime does not answer any more"))
+	}
 	if _, missing := c.kind.ImageID(ctx, image); missing != nil {
 		return &ImageError{Err: err, Problem: doc.Problem(imageField,
 			fmt.Sprintf("the container runtime has no image %s: %v", image, err),

@@ -27,6 +27,9 @@ const (
 // answerLimit bounds one command of a container runtime.
 const answerLimit = 30 * time.Second
 
+// errNoAnswer is the cause of an end by answerLimit.
+var errNoAnswer = fmt.Errorf("no answer within %s", answerLimit)
+
 // saveLimit bounds the time for which a container runtime may write an archive with one image.
 const saveLimit = 30 * time.Minute
 
@@ -103,7 +106,7 @@ func (e *NoRuntimeError) Unwrap() []error { return e.Reasons }
 // output runs a command of a container runtime and returns its standard output. An error contains
 // the first line of its standard error.
 func output(ctx context.Context, program string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	ctx, cancel := context.WithTimeoutCause(ctx, answerLimit, errNoAnswer)
 	defer cancel()
 	var out bytes.Buffer
 	err := run(ctx, &out, program, args...)
@@ -117,11 +120,13 @@ func run(ctx context.Context, stdout io.Writer, program string, args ...string) 
 	command.Stdout, command.Stderr = stdout, &stderr
 	command.WaitDelay = time.Second
 	err := command.Run()
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
-	}
-	if errors.Is(err, exec.ErrNotFound) {
+	case errors.Is(err, exec.ErrNotFound):
 		return fmt.Errorf("%s: it is not installed: %w", program, exec.ErrNotFound)
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s %s: %w", program, args[0], context.Cause(ctx))
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(stderr.String()), "\n")
 	return fmt.Errorf("%s %s: %w: %.300s", program, args[0], err, first)

@@ -1,17 +1,21 @@
 package kindcluster_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/kind/pkg/log"
 
 	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 // runtimes puts programs with these scripts first in PATH, and nothing else.
@@ -61,6 +65,52 @@ func TestNoRuntimeAnswers(t *testing.T) {
 	}
 	if _, err := kindcluster.OpenKind(t.Context(), "lxc", log.NoopLogger{}); err == nil {
 		t.Error("lxc is accepted")
+	}
+}
+
+// A command that is ended by its context says why, and not which signal ended it.
+func TestEndedCommandOfARuntime(t *testing.T) {
+	runtimes(t, map[string]string{"docker": `if [ "$1" = network ]; then exec /bin/sleep 60; fi`})
+	k, err := kindcluster.OpenKind(t.Context(), kindcluster.Docker, log.NoopLogger{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reason := errors.New("the reason")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, reason)
+	defer cancel()
+	if _, err := k.HasNetwork(ctx); !errors.Is(err, reason) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// warnings counts warnings.
+type warnings struct {
+	ui.Discard
+	count int
+}
+
+func (w *warnings) Warn(string, ...any) { w.count++ }
+
+// swdt drops kind's warning of old control groups, which it knows by its words.
+func TestKindWarnsOfCgroupsInTheWordsThatAreDropped(t *testing.T) {
+	folder, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", "sigs.k8s.io/kind/pkg/cluster").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(folder)), "internal", "create", "create.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := regexp.MustCompile(`logger\.Warn\("(.*cgroup.*)"\)`).FindAllSubmatch(code, -1)
+	if len(all) == 0 {
+		t.Fatal("kind no longer warns of old control groups")
+	}
+	for _, one := range all {
+		var said warnings
+		kindcluster.Progress(&said).Warn(string(one[1]))
+		if said.count > 0 {
+			t.Errorf("kind's warning %q is passed on", one[1])
+		}
 	}
 }
 

@@ -17,7 +17,16 @@ import (
 )
 
 // ErrNoCluster means that swdt has made no cluster of the given name.
-var ErrNoCluster = errors.New("there is no such cluster: `swdt cluster create` makes it")
+var ErrNoCluster = errors.New("there is no such cluster")
+
+// absentError is an ErrNoCluster that names the cluster.
+type absentError struct{ name string }
+
+func (e *absentError) Error() string {
+	return "there is no cluster " + e.name + ": `swdt cluster create` makes it"
+}
+
+func (e *absentError) Unwrap() error { return ErrNoCluster }
 
 // Report is a command's result for a cluster.
 type Report struct {
@@ -114,7 +123,7 @@ func (c *Clusters) made(name string) (record, error) {
 	case err != nil:
 		return one, err
 	case !there:
-		return one, fmt.Errorf("cluster %s: %w", name, ErrNoCluster)
+		return one, &absentError{name}
 	case !one.Complete:
 		return one, fmt.Errorf("cluster %s is incomplete, since its create was interrupted: "+
 			"`swdt cluster create` makes it again", name)
@@ -129,10 +138,14 @@ func (c *Clusters) Made(name string) (bool, error) {
 }
 
 // Kubeconfig returns a kubeconfig that contains only this cluster. If internal is true, it contains
-// the address at which containers in kind's network reach the API server.
+// the address at which containers in kind's network reach the API server. If kind has no such cluster,
+// the error is ErrNoCluster.
 func (c *Clusters) Kubeconfig(name string, internal bool) ([]byte, error) {
 	text, err := c.kind.KubeConfig(name, internal)
 	if err != nil {
+		if containers, listErr := c.kind.ListNodes(name); listErr == nil && len(containers) == 0 {
+			return nil, &absentError{name}
+		}
 		return nil, failed(err, "read the kubeconfig of cluster %s", name)
 	}
 	return []byte(text), nil

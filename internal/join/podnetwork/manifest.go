@@ -155,7 +155,7 @@ func (m Manifest) read(ctx context.Context, store *artifact.Store, mirror string
 	case errors.As(err, &mismatch):
 		return nil, &MismatchError{Source: m.Source, Got: mismatch.Got, Want: mismatch.Want}
 	case err != nil:
-		return nil, fmt.Errorf("obtain the manifest: %w", err)
+		return nil, fmt.Errorf("obtain the manifest: %w; or bring it to this machine and name the file with --manifest", err)
 	case file.Size > cni.MaxManifest:
 		return nil, &cni.ManifestError{From: m.Source, What: fmt.Sprintf("it has more than %d MB", cni.MaxManifest>>20)}
 	}

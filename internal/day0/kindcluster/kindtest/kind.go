@@ -52,6 +52,8 @@ type Kind struct {
 	NoMirrors bool
 	// Stuck is the error that Delete returns. NetworkStuck is the error that RemoveNetwork returns.
 	Stuck, NetworkStuck error
+	// Silent is the error of a container runtime that does not answer. ListNodes and ImageID return it.
+	Silent error
 
 	mu      sync.Mutex
 	calls   []string
@@ -159,13 +161,22 @@ func (k *Kind) Calls() []string {
 	return calls
 }
 
-// ListNodes returns the only node of a cluster.
+// ListNodes returns the only node of a cluster, or none if there is no such cluster.
 func (k *Kind) ListNodes(name string) ([]nodes.Node, error) {
+	if k.Silent != nil {
+		return nil, k.Silent
+	}
+	if !k.Has(name) {
+		return nil, nil
+	}
 	return []nodes.Node{container{k, name + "-control-plane"}}, nil
 }
 
 // ImageID returns the ID of one of Images.
 func (k *Kind) ImageID(_ context.Context, image string) (string, error) {
+	if k.Silent != nil {
+		return "", k.Silent
+	}
 	if id, ok := k.Images[image]; ok {
 		return id, nil
 	}
@@ -202,6 +213,9 @@ func (k *Kind) KubeConfig(name string, internal bool) (string, error) {
 	if k.Kubeconfig != "" {
 		text, err := os.ReadFile(k.Kubeconfig)
 		return string(text), err
+	}
+	if !k.Has(name) {
+		return "", errors.New("could not locate any control plane nodes")
 	}
 	server := k.Server
 	if internal {
