@@ -3,21 +3,14 @@
 package e2e
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"flag"
-	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf16"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -105,89 +98,13 @@ func stateOfNode(t *testing.T, prefix, file string) map[string]string {
 // exports of this test.
 var ownFiles = []string{"ProgramData/swdt/hashes.json", "ProgramData/swdt/lock", "ProgramData/swdt/journal", "state-of-test.reg"}
 
-// atStart matches the keys that Wine writes each time it starts, and one claim restarts it: the numbers of the
-// last service and of the boot, the display, and which input devices are connected.
-var atStart = regexp.MustCompile(`^HKEY_LOCAL_MACHINE\\SYSTEM\\CurrentControlSet\\Control\\(ServiceCurrent$|` +
-	`Session Manager\\Memory Management\\PrefetchParameters$|Video\\\{|DeviceClasses\\.*\\#\\Control$)`)
-
-// emptyAtStart is a key that Wine makes when it starts. Its values are compared.
-const emptyAtStart = `HKEY_LOCAL_MACHINE\SOFTWARE\Wow6432Node\Microsoft\Windows\CurrentVersion\Run`
-
+// filesOf returns the files of drive C: but ownFiles.
 func filesOf(t *testing.T, prefix string) map[string]string {
 	t.Helper()
-	drive := filepath.Join(prefix, "drive_c")
-	state := map[string]string{}
-	err := filepath.WalkDir(drive, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(drive, path)
-		if err != nil || slices.Contains(ownFiles, name) {
-			return err
-		}
-		state[name], err = content(path, entry)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
+	state := upState{}
+	state.addTree(t, "", filepath.Join(prefix, "drive_c"))
+	for _, name := range ownFiles {
+		delete(state, name)
 	}
 	return state
-}
-
-// content describes a file, a folder or a link.
-func content(path string, entry fs.DirEntry) (string, error) {
-	switch {
-	case entry.IsDir():
-		return "folder", nil
-	case entry.Type()&fs.ModeSymlink != 0:
-		return os.Readlink(path)
-	}
-	text, err := os.ReadFile(path)
-	return fmt.Sprintf("%d bytes, %x", len(text), sha256.Sum256(text)), err
-}
-
-// registryOf exports the registry on the node.
-func registryOf(t *testing.T, prefix, file string) map[string]string {
-	t.Helper()
-	state := map[string]string{}
-	for _, hive := range []string{`HKLM\SOFTWARE`, `HKLM\SYSTEM`, `HKCU`} {
-		ok(t, "exec", "-c", file, "--", "reg", "export", hive, `C:\state-of-test.reg`, "/y")
-		text, err := os.ReadFile(filepath.Join(prefix, "drive_c", "state-of-test.reg"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		keys := registryKeys(text)
-		if len(keys) < 10 {
-			t.Fatalf("the export of %s has %d keys", hive, len(keys))
-		}
-		maps.DeleteFunc(keys, func(key, lines string) bool {
-			return atStart.MatchString(key) || key == emptyAtStart && lines == ""
-		})
-		maps.Copy(state, keys)
-	}
-	return state
-}
-
-// keyLine is the first line of a key in an export.
-var keyLine = regexp.MustCompile(`(?m)^\[(.+)\]$`)
-
-// registryKeys returns the sorted lines of each key of an export, which is UTF-16.
-func registryKeys(export []byte) map[string]string {
-	units := make([]uint16, len(export)/2)
-	for i := range units {
-		units[i] = uint16(export[2*i]) | uint16(export[2*i+1])<<8
-	}
-	text := bytes.ReplaceAll([]byte(string(utf16.Decode(units))), []byte("\r\n"), []byte("\n"))
-	keys := map[string]string{}
-	heads := keyLine.FindAllSubmatchIndex(text, -1)
-	for i, head := range heads {
-		end := len(text)
-		if i+1 < len(heads) {
-			end = heads[i+1][0]
-		}
-		lines := strings.Split(strings.TrimSpace(string(text[head[1]:end])), "\n")
-		slices.Sort(lines)
-		keys[string(text[head[2]:head[3]])] = strings.Join(lines, "\n")
-	}
-	return keys
 }

@@ -5,8 +5,10 @@ package e2e
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -78,7 +80,8 @@ func TestUpAndDown(t *testing.T) {
 	run(t, "docker", "network", "create", "--subnet", upSubnet, "kind")
 	ownHosts(t, "127.0.0.1 localhost\n"+upControlPlane+" dev-control-plane\n")
 	n := newUpNode(t)
-	before := upStateOf(t, n.cluster.Prefix)
+	ok(t, "exec", "-c", n.config, "--", "hostname") // brings the agent, which stays
+	before, registry := upStateOf(t, n.cluster.Prefix), n.hives(t)
 	up := append([]string{"up", "--allow-reboot"}, n.files...)
 	killAt(t, "Starting control-plane", up...)
 	killAt(t, "kubeadm: [preflight]", up...)
@@ -103,10 +106,25 @@ func TestUpAndDown(t *testing.T) {
 		t.Errorf("down kept (-want +got):\n%s", diff)
 	}
 	expectAsBefore(t, before, upStateOf(t, n.cluster.Prefix), removed.Kept)
+	if diff := cmp.Diff(registry, n.hives(t)); diff != "" {
+		t.Errorf("the registry of the node (-before +after):\n%s", diff)
+	}
 	nothing := decoded[upReport](t, ok(t, append(down, "-o", "json")...))
 	if nothing.Result != "unchanged" || len(nothing.Stages) > 0 {
 		t.Errorf("a second down: %+v", nothing)
 	}
+}
+
+// notOfUp matches the keys of the registry that Wine writes if a program opens a console or this machine gets
+// another network card, and the features, which a join enables and down leaves enabled.
+var notOfUp = regexp.MustCompile(`^HKEY_CURRENT_USER\\Console$|\\NetworkCards\\\d+$|\\SOFTWARE\\swdt sandbox`)
+
+// hives returns the keys of the node's registry that down must leave as they were before up.
+func (n upNode) hives(t *testing.T) map[string]string {
+	t.Helper()
+	keys := registryOf(t, n.cluster.Prefix, n.config)
+	maps.DeleteFunc(keys, func(key, _ string) bool { return notOfUp.MatchString(key) })
+	return keys
 }
 
 // ownHome sets a separate home folder for the test, with a kubeconfig that has another cluster.

@@ -17,7 +17,7 @@ var version, commit string
 func main() { os.Exit(run()) }
 
 func run() int {
-	ctx, stop := cli.Interruptible(context.Background(), os.Exit)
+	ctx, stop := cli.Interruptible(context.Background(), os.Stderr, os.Exit)
 	defer stop()
 	streams := ui.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	return cli.Run(ctx, streams, os.Args[1:], cli.Environment{Program: os.Args[0], Version: version, Commit: commit})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -82,9 +83,12 @@ func (e *exitError) Unwrap() error { return e.err }
 type InterruptedError = interrupt.Error
 
 // Interruptible returns a context that ends at Ctrl-C. If the command does not end soon
-// after Ctrl-C, Interruptible calls exit.
-func Interruptible(parent context.Context, exit func(code int)) (ctx context.Context, stop func()) {
-	return interrupt.Context(parent, func() { exit(exitInterrupted) })
+// after Ctrl-C, Interruptible says so on stderr, and calls exit.
+func Interruptible(parent context.Context, stderr io.Writer, exit func(code int)) (ctx context.Context, stop func()) {
+	return interrupt.Context(parent, func() {
+		fmt.Fprintln(stderr, "swdt: interrupted; what it was doing is unfinished")
+		exit(exitInterrupted)
+	})
 }
 
 // cleanUpLimit is how long a command that works on VMs has after Ctrl-C to remove what it has

@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 }
 
 func swdt() {
-	ctx, stop := cli.Interruptible(context.Background(), os.Exit)
+	ctx, stop := cli.Interruptible(context.Background(), os.Stderr, os.Exit)
 	defer stop()
 	streams := ui.Streams{In: os.Stdin, Out: os.Stdout, Err: mortal{os.Stderr, os.Getenv(killAt)}}
 	env := cli.Environment{Program: os.Args[0], Agent: agent, Drivers: drivers, Kind: openKind,

@@ -221,7 +221,10 @@ func notReady(p *corev1.Pod, build string) error {
 			return &NotReadyError{What: fmt.Sprintf("%s: image %s: %s: %s", name, c.Image, waiting.Reason, waiting.Message),
 				Remedy: imageRemedy(build)}
 		case waiting != nil && waiting.Reason != "PodInitializing":
-			what = fmt.Sprintf("%s: container %s: %s: %s", name, c.Name, waiting.Reason, waiting.Message)
+			what = fmt.Sprintf("%s: container %s: %s", name, c.Name, waiting.Reason)
+			if waiting.Message != "" {
+				what += ": " + waiting.Message
+			}
 		case ended != nil && ended.ExitCode != 0:
 			what = fmt.Sprintf("%s: container %s ended with exit code %d: %s", name, c.Name, ended.ExitCode, ended.Message)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/interrupt"
 )
 
 // Options select the file to which Create writes the access to a new cluster.
@@ -85,7 +86,8 @@ func (c *Clusters) Ensure(ctx context.Context, doc config.ClusterDocument, o Opt
 		ui.Downloading(r)
 	}
 	c.warnOfCgroups(ctx, r)
-	if err := c.make(ctx, one, kind.CreateWithV1Alpha4Config(withPatience(wanted))); err != nil {
+	defer interrupt.AllowTime(ctx, cleanLimit)()
+	if err := c.make(ctx, one, kind.CreateWithV1Alpha4Config(withPatience(wanted)), r); err != nil {
 		err = c.explain(ctx, doc, wanted.Nodes[0].Image, err)
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
 		defer cancel()
@@ -287,7 +289,7 @@ const deleteAgain = 2 * time.Second
 
 // make makes the cluster with kind, which cannot be interrupted. If ctx ends, make deletes the
 // containers, so that kind fails and ends too.
-func (c *Clusters) make(ctx context.Context, one record, configuration kind.CreateOption) error {
+func (c *Clusters) make(ctx context.Context, one record, configuration kind.CreateOption, r ui.Reporter) error {
 	done := make(chan error, 1)
 	go func() {
 		done <- c.kind.Create(one.Name, configuration, kind.CreateWithKubeconfigPath(one.Kubeconfig),
@@ -297,19 +299,22 @@ func (c *Clusters) make(ctx context.Context, one record, configuration kind.Crea
 	case err := <-done:
 		return failed(err, "create cluster %s with kind", one.Name)
 	case <-ctx.Done():
-		return errors.Join(ctx.Err(), c.end(one, done))
+		r.Step("removing what was made of cluster %s", one.Name)
+		c.end(one, done)
+		return ctx.Err()
 	}
 }
 
-// end deletes the containers of a cluster, again and again until kind has ended.
-func (c *Clusters) end(one record, done <-chan error) error {
+// end deletes the containers of a cluster, again and again until kind has ended. The caller deletes what
+// is left then, so end ignores failures.
+func (c *Clusters) end(one record, done <-chan error) {
 	ticks := time.NewTicker(deleteAgain)
 	defer ticks.Stop()
 	for {
-		err := c.kind.Delete(one.Name, one.Kubeconfig)
+		_ = c.kind.Delete(one.Name, one.Kubeconfig)
 		select {
 		case <-done:
-			return failed(err, "delete cluster %s with kind", one.Name)
+			return
 		case <-ticks.C:
 		}
 	}

@@ -3,9 +3,12 @@ package kindcluster
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/interrupt"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // Delete removes a cluster that swdt has made: its containers, its entry in the kubeconfig, swdt's
@@ -40,8 +43,9 @@ func (c *Clusters) Delete(ctx context.Context, name string, r ui.Reporter) (Repo
 // discard removes the containers, the network and the record of a cluster, and restores the kubeconfig. If
 // the network stays, kept is the reason.
 func (c *Clusters) discard(ctx context.Context, one record) (kept string, err error) {
-	if err := c.kind.Delete(one.Name, one.Kubeconfig); err != nil {
-		return "", failed(err, "delete cluster %s with kind", one.Name)
+	defer interrupt.AllowTime(ctx, cleanLimit)()
+	if err := c.deleteContainers(ctx, one); err != nil {
+		return "", err
 	}
 	if err := one.Earlier.restore(); err != nil {
 		return "", err
@@ -52,6 +56,37 @@ func (c *Clusters) discard(ctx context.Context, one record) (kept string, err er
 		}
 	}
 	return kept, c.records.remove(one.Name)
+}
+
+// removalLook is the pause between two tries to delete containers that are being removed already.
+const removalLook = 250 * time.Millisecond
+
+// deleteContainers deletes the containers of a cluster. If the container runtime is removing them already,
+// for example because an earlier swdt was killed, kind fails, so deleteContainers tries again.
+func (c *Clusters) deleteContainers(ctx context.Context, one record) error {
+	return wait.Condition{
+		Name: "the removal of the containers of cluster " + one.Name, Interval: removalLook, Limit: cleanLimit,
+		Look: func(ctx context.Context) error {
+			err := c.kind.Delete(one.Name, one.Kubeconfig)
+			if err == nil {
+				return nil
+			}
+			err = failed(err, "delete cluster %s with kind", one.Name)
+			if c.isGoing(ctx, one.Name) {
+				return err
+			}
+			return wait.Stop(err)
+		},
+	}.Wait(ctx)
+}
+
+// isGoing reports whether the container runtime is removing a container of a cluster, or has removed all.
+func (c *Clusters) isGoing(ctx context.Context, name string) bool {
+	if going, err := c.kind.Removing(ctx, name); err == nil && going {
+		return true
+	}
+	left, err := c.kind.ListNodes(name)
+	return err == nil && len(left) == 0
 }
 
 // leaveNetwork removes kind's network. If kind has another cluster, the network stays, and is

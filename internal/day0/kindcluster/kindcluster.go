@@ -38,6 +38,8 @@ type Kind interface {
 	// chosen another network for them. In both cases, kind makes no network.
 	HasNetwork(ctx context.Context) (bool, error)
 	RemoveNetwork(ctx context.Context) error
+	// Removing reports whether the container runtime is removing a container of a cluster.
+	Removing(ctx context.Context, name string) (bool, error)
 	// ImageID returns the ID of an image of the container runtime, and SaveImage writes an archive
 	// with the image. Both fail if the runtime has no such image.
 	ImageID(ctx context.Context, image string) (string, error)

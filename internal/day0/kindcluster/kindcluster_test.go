@@ -185,6 +185,20 @@ func TestReasonsOfAFailedCreate(t *testing.T) {
 	}
 }
 
+// A container that is being removed already, for example for a swdt that was killed, only delays a delete.
+func TestDeleteWaitsForAnotherRemoval(t *testing.T) {
+	k, folder := newFake(t), t.TempDir()
+	killed(t, k, folder)
+	k.Busy = 2
+	if _, err := open(t, k, folder).Create(t.Context(), document(t, ""), kindcluster.Options{}, ui.Discard{}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"delete dev", "delete dev", "delete dev", "create dev"}
+	if diff := cmp.Diff(want, k.Calls()); diff != "" {
+		t.Errorf("calls of kind (-want +got):\n%s", diff)
+	}
+}
+
 func TestKubeconfigOfAClusterThatKindDoesNotHave(t *testing.T) {
 	_, err := open(t, newFake(t), t.TempDir()).Kubeconfig("dev", false)
 	if !errors.Is(err, kindcluster.ErrNoCluster) {

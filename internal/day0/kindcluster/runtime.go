@@ -148,6 +148,13 @@ func (l library) RemoveNetwork(ctx context.Context) error {
 	return err
 }
 
+// Removing reports whether the container runtime is removing a container of a cluster.
+func (l library) Removing(ctx context.Context, name string) (bool, error) {
+	ids, err := output(ctx, l.program, "ps", "--all", "--quiet", "--filter", "label=io.x-k8s.kind.cluster="+name,
+		"--filter", "status=removing")
+	return ids != "", err
+}
+
 // ImageID returns the ID of an image of the container runtime.
 func (l library) ImageID(ctx context.Context, image string) (string, error) {
 	text, err := output(ctx, l.program, "image", "inspect", image)

@@ -165,7 +165,11 @@ func (r Report) Sentence() string {
 	if len(r.Nodes) == 1 {
 		text = "1 Windows node"
 	}
-	text += fmt.Sprintf(": %d legs passed", count[Passed])
+	if count[Passed] == 1 {
+		text += ": 1 leg passed"
+	} else {
+		text += fmt.Sprintf(": %d legs passed", count[Passed])
+	}
 	if count[Failed] > 0 {
 		text += fmt.Sprintf(", %d failed", count[Failed])
 	}

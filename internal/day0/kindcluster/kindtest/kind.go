@@ -52,12 +52,15 @@ type Kind struct {
 	NoMirrors bool
 	// Stuck is the error that Delete returns. NetworkStuck is the error that RemoveNetwork returns.
 	Stuck, NetworkStuck error
+	// Busy is the number of calls of Delete that fail because the runtime is removing the containers.
+	Busy int
 	// Silent is the error of a container runtime that does not answer. ListNodes and ImageID return it.
 	Silent error
 
-	mu      sync.Mutex
-	calls   []string
-	deleted chan struct{}
+	mu       sync.Mutex
+	calls    []string
+	deleted  chan struct{}
+	removing bool
 }
 
 // network is the name of the file for kind's network. files is the name of the folder with the
@@ -69,6 +72,16 @@ const (
 
 // ErrGone is the error of a Create whose containers were deleted.
 var ErrGone = errors.New("the container is gone")
+
+// ErrBusy is the error of a Delete while the runtime is removing the containers.
+var ErrBusy = errors.New("the removal is already in progress")
+
+// Removing reports whether the last Delete returned ErrBusy.
+func (k *Kind) Removing(context.Context, string) (bool, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.removing, nil
+}
 
 // Create makes a cluster.
 func (k *Kind) Create(name string, _ ...kind.CreateOption) error {
@@ -98,6 +111,10 @@ func (k *Kind) Delete(name, _ string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.calls = append(k.calls, "delete "+name)
+	if k.removing = k.Busy > 0; k.removing {
+		k.Busy--
+		return ErrBusy
+	}
 	if err := os.RemoveAll(filepath.Join(k.Folder, files, name+"-control-plane")); err != nil {
 		return fmt.Errorf("remove the files of the simulated cluster: %w", err)
 	}
