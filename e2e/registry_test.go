@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -28,8 +29,9 @@ func registryOf(t *testing.T, prefix, file string) map[string]string {
 	state := map[string]string{}
 	for _, hive := range []string{`HKLM\SOFTWARE`, `HKLM\SYSTEM`, `HKCU`} {
 		ok(t, "exec", "-c", file, "--", "reg", "export", hive, `C:\state-of-test.reg`, "/y")
-		text, err := os.ReadFile(filepath.Join(prefix, "drive_c", "state-of-test.reg"))
-		if err != nil {
+		export := filepath.Join(prefix, "drive_c", "state-of-test.reg")
+		text, err := os.ReadFile(export)
+		if err := errors.Join(err, os.Remove(export)); err != nil {
 			t.Fatal(err)
 		}
 		keys := registryKeys(text)

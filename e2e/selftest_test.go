@@ -94,9 +94,8 @@ func stateOfNode(t *testing.T, prefix, file string) map[string]string {
 	return state
 }
 
-// ownFiles are the files that any command of swdt writes, the folder of its journals, which any push leaves, and the
-// exports of this test.
-var ownFiles = []string{"ProgramData/swdt/hashes.json", "ProgramData/swdt/lock", "ProgramData/swdt/journal", "state-of-test.reg"}
+// ownFiles are the files that any command of swdt writes, and the folder of its journals, which any push leaves.
+var ownFiles = []string{"ProgramData/swdt/hashes.json", "ProgramData/swdt/lock", "ProgramData/swdt/journal"}
 
 // filesOf returns the files of drive C: but ownFiles.
 func filesOf(t *testing.T, prefix string) map[string]string {

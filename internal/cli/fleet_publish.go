@@ -62,11 +62,8 @@ No node is contacted.`,
 func (a *app) runFleetPublish(ctx context.Context, target string, o *publishOptions) error {
 	options := publish.Options{Bases: o.bases, DryRun: a.global.dryRun}
 	var err error
-	if options.Target, err = distribution.ParseReference(target); err != nil {
+	if options.Target, err = distribution.ParseTarget(target); err != nil {
 		return usagef("%v", err)
-	}
-	if options.Target.Tag == "" {
-		return usagef("%v", &publish.TargetError{Reference: options.Target})
 	}
 	options.Target.PlainHTTP = options.Target.PlainHTTP || o.plainHTTP
 	documents, err := a.documents()

@@ -14,6 +14,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/viapod"
+	"github.com/swdt-dev/swdt/internal/ui/result"
 )
 
 // viaKubernetes is the only value of --via, before its settings.
@@ -140,6 +141,9 @@ func (f *viaFlag) with(proposed string) string {
 func (a *app) printRBAC() error {
 	if !a.global.printRBAC {
 		return nil
+	}
+	if format := a.global.output; format != "" && format != result.Text && format != result.YAML {
+		return usagef("--print-rbac prints YAML for kubectl apply: leave -o %s out, or use -o yaml", format)
 	}
 	namespaces, err := a.viaNamespaces()
 	if err != nil {

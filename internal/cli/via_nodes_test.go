@@ -201,6 +201,18 @@ func (m *mixed) complete(args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), story.String()
 }
 
+// The role is YAML. Another format is refused, not ignored.
+func TestFormatOfThePrintedRole(t *testing.T) {
+	m := newMixed(t)
+	for format, want := range map[string]int{"text": 0, "yaml": 0, "json": 2, "name": 2} {
+		code, stdout, stderr := m.swdt("status", "--print-rbac", "-o", format)
+		if code != want || (want == 0) != strings.Contains(stdout, "kind: ClusterRole") ||
+			(want != 0) != strings.Contains(stderr, "use -o yaml") {
+			t.Errorf("-o %s: exit code %d, want %d\n%s%s", format, code, want, stdout, stderr)
+		}
+	}
+}
+
 // The role has the rule for labels if the command has labels, and the error without it names it.
 func TestOnlyLabelsNeedToListNodes(t *testing.T) {
 	m := newMixed(t)

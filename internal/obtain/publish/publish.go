@@ -48,7 +48,7 @@ type Options struct {
 // layers and patches, and sends what the registry lacks. The tag changes last, at once.
 func Publish(ctx context.Context, components []Component, o Options, r ui.Reporter) (Report, error) {
 	if o.Target.Tag == "" {
-		return Report{}, &TargetError{Reference: o.Target}
+		return Report{}, &distribution.TargetError{Text: o.Target.Name(), Target: o.Target}
 	}
 	p, err := newPlan(ctx, components, o, r)
 	if err != nil {
@@ -75,12 +75,4 @@ func Publish(ctx context.Context, components []Component, o Options, r ui.Report
 		}
 	}
 	return report, nil
-}
-
-// TargetError is returned for a target that is no tag.
-type TargetError struct{ Reference distribution.Reference }
-
-func (e *TargetError) Error() string {
-	return fmt.Sprintf("publish %s: a set is published under a tag: write %s/%s:TAG", e.Reference.Name(),
-		e.Reference.Registry, e.Reference.Repository)
 }

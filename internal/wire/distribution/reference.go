@@ -41,6 +41,28 @@ type Reference struct {
 // ParseReference parses REGISTRY/REPOSITORY:TAG and REGISTRY/REPOSITORY@sha256:DIGEST, each with
 // or without oci:// or oci+http:// before it. Without tag and digest the tag is latest.
 func ParseReference(text string) (Reference, error) {
+	r, err := parse(text)
+	if err == nil && r.Tag == "" && r.Digest == "" {
+		r.Tag = latest
+	}
+	return r, err
+}
+
+// latest is the tag of a reference that has neither a tag nor a digest.
+const latest = "latest"
+
+// ParseTarget parses a reference under which something is published. The reference must have a tag, or else
+// the error is a *TargetError: whoever leaves out the tag would move latest, which other people may use.
+func ParseTarget(text string) (Reference, error) {
+	r, err := parse(text)
+	if err == nil && r.Tag == "" {
+		return Reference{}, &TargetError{Text: text, Target: r}
+	}
+	return r, err
+}
+
+// parse is like ParseReference, but sets no default tag.
+func parse(text string) (Reference, error) {
 	bare, plain := text, false
 	if scheme, rest, ok := strings.Cut(text, "://"); ok {
 		switch strings.ToLower(scheme) {
@@ -58,7 +80,7 @@ func ParseReference(text string) (Reference, error) {
 	}
 	r := Reference{Registry: parsed.Registry, Repository: parsed.Repository,
 		PlainHTTP: plain || isLoopback(parsed.Registry)}
-	switch name := parsed.ReferenceOrDefault(); {
+	switch name := parsed.Reference; {
 	case IsDigest(name):
 		r.Digest = name
 	case strings.Contains(name, ":"): // another algorithm than SHA-256
@@ -129,6 +151,17 @@ func (r Reference) name() string {
 		return r.Digest
 	}
 	return r.Tag
+}
+
+// TargetError reports a reference without a tag, under which nothing is published.
+type TargetError struct {
+	Text   string
+	Target Reference
+}
+
+func (e *TargetError) Error() string {
+	return fmt.Sprintf("publish %.200s: a set is published under a tag: write %s/%s:TAG", e.Text, e.Target.Registry,
+		e.Target.Repository)
 }
 
 // ReferenceError reports a text that names no artifact.
