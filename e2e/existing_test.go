@@ -61,7 +61,10 @@ func TestUpWithAnExistingCluster(t *testing.T) {
 	if diff := cmp.Diff([]string{"join wine-1 changed"}, removed.results()); diff != "" {
 		t.Errorf("down (-want +got):\n%s", diff)
 	}
-	kept := []string{"cluster mine, which swdt did not make", "the settings of spec.setup on wine-1"}
+	kept := []string{
+		"cluster mine, which swdt did not make", "the settings of spec.setup on wine-1",
+		`C:\var\log\containerd on wine-1: it is not empty`, `C:\var\log\kubelet on wine-1: it is not empty`,
+	}
 	if diff := cmp.Diff(kept, removed.Kept); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
