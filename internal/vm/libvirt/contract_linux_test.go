@@ -29,13 +29,18 @@ func (l lab) do(t *testing.T, work func(*golibvirt.Libvirt)) {
 	check(t, rpc.Disconnect())
 }
 
-// define defines a domain and returns the record of the VM that adopts it.
+// define defines a domain and returns the record of the VM that adopts it. Seldom, once in some eighty
+// times, libvirt 9.0 refuses the first domain of a new daemon and names no cause, so define tries again.
 func (l lab) define(t *testing.T, name, description string) vm.Machine {
 	t.Helper()
 	l.do(t, func(rpc *golibvirt.Libvirt) {
-		if _, err := rpc.DomainDefineXMLFlags(description, 0); err != nil {
-			t.Fatalf("%v; the daemon's log: %s", err, l.daemon.log())
-		}
+		eventually(t, "libvirt takes domain "+name, func() error {
+			_, err := rpc.DomainDefineXMLFlags(description, 0)
+			if err != nil {
+				t.Logf("%v; the daemon's log: %s", err, l.daemon.log())
+			}
+			return err
+		})
 	})
 	m := vm.Machine{
 		Version: 1, Name: name, UUID: "to be replaced", Driver: libvirt.Name, Folder: filepath.Join(t.TempDir(), "vm"),

@@ -154,7 +154,7 @@ func processes(t *testing.T, text string) (pids []string) {
 func eventually(t *testing.T, what string, look func() error) {
 	t.Helper()
 	err := wait.Condition{
-		Name: what, Interval: 10 * time.Millisecond, Limit: time.Minute,
+		Name: what, Interval: 10 * time.Millisecond, MaxInterval: time.Second, Limit: time.Minute,
 		Look: func(context.Context) error { return look() },
 	}.Wait(context.Background())
 	if err != nil {
