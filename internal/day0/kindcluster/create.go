@@ -301,7 +301,7 @@ func (c *Clusters) make(ctx context.Context, one record, configuration kind.Crea
 	case <-ctx.Done():
 		r.Step("removing what was made of cluster %s", one.Name)
 		c.end(one, done)
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 }
 
