@@ -37,10 +37,10 @@ func newAbilityNode(t *testing.T) abilityNode {
 }
 
 // run runs cases, and returns their results. A case that is not proved has a message.
-func (n abilityNode) run(t *testing.T, cases []string, flags ...string) map[string]string {
+func (n abilityNode) run(t *testing.T, cases []string) map[string]string {
 	t.Helper()
-	r := swdtWithin(t, 8*time.Minute, append([]string{"readiness", "run", "--case", strings.Join(cases, ","), "--image",
-		n.registry + "/agnhost:2.63.0", "--out", filepath.Join(t.TempDir(), "results"), "-o", "json"}, flags...)...)
+	r := swdtWithin(t, 8*time.Minute, "readiness", "run", "--case", strings.Join(cases, ","), "--image",
+		n.registry+"/agnhost:2.63.0", "--out", filepath.Join(t.TempDir(), "results"), "-o", "json")
 	results := map[string]string{}
 	for _, c := range decoded[readiness.Report](t, r).Cases {
 		results[c.ID] = c.Result
@@ -67,22 +67,5 @@ func TestAbilitiesOfAWineNode(t *testing.T) {
 	got := n.run(t, slices.Sorted(maps.Keys(want)))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-	n.restarts(t)
-}
-
-// restarts runs the probes that restart services of the node, and those of limits. Programs under Wine have no
-// limits, and the probes find that.
-func (n abilityNode) restarts(t *testing.T) {
-	t.Helper()
-	want := map[string]string{
-		"probe-kubelet-restart": proved, "probe-containerd-restart": proved,
-		"probe-cpu-limit": failed, "probe-memory-limit": failed,
-		"probe-network-policy": notPossible, "probe-csi-volume": notPossible, // the cluster has neither
-		"probe-reboot": notPossible, // without --disruptive
-	}
-	got := n.run(t, slices.Sorted(maps.Keys(want)), "-c", n.config)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("with a way to the node (-want +got):\n%s", diff)
 	}
 }

@@ -137,6 +137,7 @@ type report struct {
 			}
 			Seconds struct{ Obtain, Transfer, Down, Healthy float64 }
 		}
+		Recovered []struct{ ID, Result string }
 	}
 	Summary struct{ Changed, Unchanged, Failed int }
 }

@@ -205,20 +205,35 @@ func (c throughCluster) pushesBelowItself(t *testing.T) {
 
 	c.expectPushed(t, c.file(t, containerdProvisioner(t, "1.7.11")), "changed")
 	c.expectNode(t, "wine-1", "Ready", "v1.36.3", "containerd://1.7.11")
+
+	broken = c.file(t, provisioner("containerd", "", lab(t, "kubelet-v1.29.1-crash-at-start.exe"), containerdExe, ""))
+	if r := swdt(t, "push", "-c", broken); r.code != 4 {
+		t.Errorf("a containerd that does not come up: %v", r)
+	}
+	c.expectNode(t, "wine-1", "Ready", "v1.36.3", "containerd://1.7.11")
 }
 
-// survivesKills kills swdt during a push. The node is well, and the next command removes the pod.
+// survivesKills kills swdt during a push. The node is well, the next command removes the pod, and the next push
+// reports the transaction that the node has finished without swdt.
 func (c throughCluster) survivesKills(t *testing.T) {
 	edited := c.file(t, provisioner("kubelet", "", lab(t, "node/kubelet-1.36.3-edited.exe"), kubeletExe, ""))
 	original := c.file(t, provisioner("kubelet", "", lab(t, "node/kubelet-1.36.3.exe"), kubeletExe, ""))
-	for _, at := range []string{"starting a pod", "installing the agent", "sending kubelet", "stopping kubelet",
-		"reconnecting"} {
-		t.Run(at, func(t *testing.T) {
-			killAt(t, at, "push", "-c", edited)
+	for _, kill := range []struct {
+		at    string
+		begun bool // the transaction
+	}{
+		{"starting a pod", false}, {"installing the agent", false}, {"sending kubelet", false},
+		{"stopping kubelet", true}, {"reconnecting", true},
+	} {
+		t.Run(kill.at, func(t *testing.T) {
+			killAt(t, kill.at, "push", "-c", edited)
 			c.expectNode(t, "wine-1", "Ready")
 			ok(t, "status", "-c", edited)
 			c.expectNoViaPods(t)
-			ok(t, "push", "-c", edited)
+			next := decoded[report](t, ok(t, "push", "-c", edited, "-o", "json"))
+			if got := next.Nodes[0].Recovered; len(got) == 1 != kill.begun || kill.begun && got[0].Result != "committed" {
+				t.Errorf("the next push reports %+v", got)
+			}
 			c.expectNode(t, "wine-1", "Ready", "v1.36.3-edited")
 			ok(t, "push", "-c", original)
 		})

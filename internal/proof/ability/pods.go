@@ -69,6 +69,7 @@ func (t *nodeTest) probeIn(ctx context.Context, g *guest) (*probepod.Session, er
 		if err != nil {
 			return nil, tried(err)
 		}
+		t.r.Step("copying the probe into pod %s/%s", g.pod.Namespace, g.pod.Name)
 		if err := probepod.Upload(ctx, t.Access, g.pod, g.system, program); err != nil {
 			return nil, tried(err)
 		}
