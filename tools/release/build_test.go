@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"debug/buildinfo"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -52,7 +54,7 @@ func checkout(t *testing.T) string {
 	put(filepath.Join(source.Bin, "swdt-agent.exe"), program)
 	put(filepath.Join(source.Bin, "probes", "swdt-probe-linux-amd64"), program)
 	for name, text := range map[string]string{
-		"LICENSE": "licence", "THIRD_PARTY_NOTICES": "Go standard library: BSD-3-Clause\n",
+		"LICENSE": "licence", "THIRD_PARTY_NOTICES": notices(t, program),
 		"CHANGELOG.md":                    "# Changelog\n\n## Unreleased\n\n- A change.\n\n## 1.4.0\n\n- All of it.\n",
 		"bin/share/man/swdt.1":            ".TH SWDT 1\n",
 		"bin/share/man/swdt-ps.1":         ".TH SWDT-PS 1\n",
@@ -62,6 +64,26 @@ func checkout(t *testing.T) string {
 		put(filepath.Join(folder, name), []byte(text))
 	}
 	return folder
+}
+
+// notices returns the list of a program's modules, and a text for each.
+func notices(t *testing.T, program []byte) string {
+	t.Helper()
+	info, err := buildinfo.Read(bytes.NewReader(program))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"Go standard library"}
+	for _, m := range info.Deps {
+		names = append(names, m.Path+" "+m.Version)
+	}
+	var list, texts strings.Builder
+	for _, name := range names {
+		fmt.Fprintf(&list, "%s: BSD-3-Clause\n", name)
+		fmt.Fprintf(&texts, "\n%s\n%s: LICENSE\n%s\n\ntext of %s\n", strings.Repeat("=", 80), name,
+			strings.Repeat("-", 80), name)
+	}
+	return list.String() + texts.String()
 }
 
 // released makes a release of a checkout.

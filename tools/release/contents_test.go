@@ -28,7 +28,7 @@ func TestContents(t *testing.T) {
 	folder := checkout(t)
 	dist, _ := released(t, folder)
 	for name, test := range map[string]func(*testing.T, string){
-		"deb": testDeb, "rpm": testRPM, "image": testImage, "manifests": testManifests, "provenance": testProvenance,
+		"deb": testDeb, "rpm": testRPM, "image": testImage, "provenance": testProvenance,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, dist) })
 	}
@@ -52,7 +52,7 @@ type unpacked struct {
 }
 
 // installed returns all files and links that every package must have.
-func installed(licences, licence, zsh string) map[string]unpacked {
+func installed(notices []byte, licences, licence, zsh string) map[string]unpacked {
 	text := func(content string) unpacked { return unpacked{Mode: payload.ModeText, Text: content} }
 	return map[string]unpacked{
 		"/usr/bin/swdt":         {Mode: payload.ModeProgram},
@@ -60,7 +60,7 @@ func installed(licences, licence, zsh string) map[string]unpacked {
 		"/usr/bin/kubectl_complete-swdt": {Mode: payload.ModeProgram,
 			Text: "#!/bin/sh\nexec kubectl-swdt __complete \"$@\"\n"},
 		licences + "/" + licence:                         text("licence"),
-		licences + "/THIRD_PARTY_NOTICES":                text("Go standard library: BSD-3-Clause\n"),
+		licences + "/THIRD_PARTY_NOTICES":                text(string(notices)),
 		"/usr/share/bash-completion/completions/swdt":    text("bash"),
 		zsh + "/_swdt":                                   text("zsh"),
 		"/usr/share/fish/vendor_completions.d/swdt.fish": text("fish"),
@@ -96,7 +96,7 @@ func testDeb(t *testing.T, dist string) {
 			t.Fatalf("got the members %v, want %v", got, want)
 		}
 		comparePackage(t, untar(t, members["data.tar.gz"]),
-			installed("/usr/share/doc/swdt", "copyright", "/usr/share/zsh/vendor-completions"))
+			installed(read(t, filepath.Dir(dist), "THIRD_PARTY_NOTICES"), "/usr/share/doc/swdt", "copyright", "/usr/share/zsh/vendor-completions"))
 		control := untar(t, members["control.tar.gz"])
 		// A script could make or leave files that dpkg does not know of, so there is none.
 		if got, want := slices.Sorted(maps.Keys(control)), []string{"/control", "/md5sums"}; !slices.Equal(got, want) {
@@ -165,7 +165,7 @@ func untar(t *testing.T, content []byte) map[string]unpacked {
 func testRPM(t *testing.T, dist string) {
 	for _, arch := range []string{"x86_64", "aarch64"} {
 		comparePackage(t, uncpio(t, rpmPayload(t, read(t, dist, "swdt-1.4.0-1."+arch+".rpm"))),
-			installed("/usr/share/licenses/swdt", "LICENSE", "/usr/share/zsh/site-functions"))
+			installed(read(t, filepath.Dir(dist), "THIRD_PARTY_NOTICES"), "/usr/share/licenses/swdt", "LICENSE", "/usr/share/zsh/site-functions"))
 	}
 }
 

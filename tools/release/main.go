@@ -1,7 +1,10 @@
-// Command release makes the files of a release of swdt, and verifies them.
+// Command release makes the files of a release of swdt, verifies and inspects them.
 //
 //	release build -version V -commit HASH -time SECONDS -out FOLDER
-//	release verify [-key FILE] FOLDER
+//	release verify [-key KEY] FOLDER
+//	release inspect FOLDER
+//
+// Verify compares all files with the list of their hashes, as users do. Inspect looks into them, as makers do.
 //
 // It runs at the root of the repository and compiles nothing: `make release` has put swdt for each
 // target, the manual pages and the completions into bin/. It publishes nothing. All bytes that it writes
@@ -21,6 +24,7 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/tools/release/checksum"
+	"github.com/swdt-dev/swdt/tools/release/inspect"
 	"github.com/swdt-dev/swdt/tools/release/payload"
 	"github.com/swdt-dev/swdt/tools/release/signature"
 	"github.com/swdt-dev/swdt/tools/release/version"
@@ -35,15 +39,17 @@ func main() {
 
 func run(args []string, out io.Writer) error {
 	if len(args) == 0 {
-		return errors.New("no command: use build or verify")
+		return errors.New("no command: use build, verify or inspect")
 	}
 	switch args[0] {
 	case "build":
 		return runBuild(args[1:], out)
 	case "verify":
 		return runVerify(args[1:], out)
+	case "inspect":
+		return runInspect(args[1:], out)
 	}
-	return fmt.Errorf("there is no command %q: use build or verify", args[0])
+	return fmt.Errorf("there is no command %q: use build, verify or inspect", args[0])
 }
 
 func runBuild(args []string, out io.Writer) error {
@@ -111,4 +117,15 @@ func verify(folder, public string) error {
 		}
 	}
 	return checksum.Verify(folder)
+}
+
+func runInspect(args []string, out io.Writer) error {
+	if len(args) != 1 {
+		return errors.New("inspect needs the folder of a release")
+	}
+	if err := inspect.Folder(args[0]); err != nil {
+		return fmt.Errorf("inspect %s:\n%w", args[0], err)
+	}
+	_, err := fmt.Fprintln(out, "archives, licences, the list of modules and the manifests fit together")
+	return err
 }

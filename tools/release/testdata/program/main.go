@@ -1,6 +1,10 @@
-// Command program stands for swdt in the tests of releases.
+// Command program stands for swdt in the tests of releases. It links a module, as swdt does.
 package main
 
-import "fmt"
+import (
+	"fmt"
 
-func main() { fmt.Println("a program") }
+	"aead.dev/minisign"
+)
+
+func main() { fmt.Println("a program", minisign.IsEncrypted(nil)) }

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swdt-dev/swdt/tools/release/checksum"
+	"github.com/swdt-dev/swdt/tools/release/provenance"
+)
+
+// statement has the parts of the provenance that a verifier reads.
+type statement struct {
+	Subject []struct {
+		Name   string
+		Digest map[string]string
+	}
+	Predicate struct {
+		BuildDefinition struct {
+			ResolvedDependencies []struct {
+				URI    string
+				Digest map[string]string
+			}
+		}
+	}
+}
+
+// testProvenance compares the subjects with all files that existed before the statement.
+func testProvenance(t *testing.T, dist string) {
+	const name = "swdt_1.4.0.intoto.json"
+	var s statement
+	if err := json.Unmarshal(read(t, dist, name), &s); err != nil {
+		t.Fatal(err)
+	}
+	got, want := map[string]string{}, map[string]string{}
+	for _, subject := range s.Subject {
+		got[subject.Name] = subject.Digest["sha256"]
+	}
+	entries, err := checksum.Folder(dist)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if entry.Name != name {
+			want[entry.Name] = entry.SHA256
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	source := s.Predicate.BuildDefinition.ResolvedDependencies[0]
+	if source.URI != "git+https://github.com/swdt-dev/swdt@"+commit || source.Digest["gitCommit"] != commit {
+		t.Errorf("got the source %+v", source)
+	}
+}
+
+func TestProvenanceOfChangedFilesNamesNoCommit(t *testing.T) {
+	text, err := provenance.Build{Described: "v1.4.0-dirty", Commit: commit, Dirty: true, Go: "go1.26.0"}.Write()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), commit) {
+		t.Errorf("the statement names a commit that was not the source:\n%s", text)
+	}
+}
