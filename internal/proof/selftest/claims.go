@@ -69,9 +69,9 @@ func Claims() []Claim {
 			Proves: "A push whose agent is killed ends well."},
 
 		{ID: "desktop", Title: "Remote Desktop", Grade: Settings, try: tryDesktop,
-			makes: []thing{remoteDesktop(), ourService(), ourFolder()}, Proves: "The setting is changed and put back."},
+			makes: []thing{remoteDesktop(), ourService(), ourFolder()}, Proves: "Remote Desktop is allowed or denied for a moment, and put back."},
 		{ID: "guardian", Title: "Restart in the middle of a push", Grade: Reboots, try: tryGuardian, makes: program,
-			Proves: "After the restart the transaction is ended, and the service runs."},
+			Proves: "After the restart the push is finished or undone, and the service runs."},
 	}
 }
 

@@ -26,21 +26,25 @@ func (r Report) WriteText(p *ui.Page) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(p, "%s: %s; %s\n", r.System, r.Summary, r.differ())
+	_, err := fmt.Fprintf(p, "%s: %s\n%s\n", r.System, r.Summary, r.differ(p.Wide))
 	return err
 }
 
 // differ returns how many answers differ from those of each stand-in.
-func (r Report) differ() string {
+func (r Report) differ(listed bool) string {
 	counts := map[string]int{}
 	for _, d := range r.Differences {
 		counts[d.StandIn]++
 	}
 	parts := make([]string, 0, len(StandIns()))
 	for _, name := range StandIns() {
-		parts = append(parts, fmt.Sprintf("%d answers differ from the %s node's", counts[name], name))
+		parts = append(parts, fmt.Sprintf("%s %d", name, counts[name]))
 	}
-	return strings.Join(parts, ", ")
+	text := "answers that differ from those of swdt's stand-ins for Windows: " + strings.Join(parts, ", ")
+	if !listed && len(r.Differences) > 0 {
+		text += " (-o wide lists them)"
+	}
+	return text
 }
 
 func (r Report) writeDifferences(p *ui.Page) error {
