@@ -29,6 +29,7 @@ func TestThroughTheCluster(t *testing.T) {
 	c := newThroughCluster(t)
 	t.Run("answers", c.answersAsOverSSH)
 	t.Run("least role", c.leastRole)
+	t.Run("selftest", c.provesItself)
 	t.Run("cut streams", c.followsThroughCuts)
 	t.Run("idle streams", c.staysWhileIdle)
 	t.Run("restarts", c.survivesRestarts)
