@@ -83,7 +83,7 @@ func notices(t *testing.T, program []byte) string {
 		fmt.Fprintf(&texts, "\n%s\n%s: LICENSE\n%s\n\ntext of %s\n", strings.Repeat("=", 80), name,
 			strings.Repeat("-", 80), name)
 	}
-	return list.String() + texts.String()
+	return "Notices\n\nEach module has a text: do not edit this.\n\n" + list.String() + texts.String()
 }
 
 // released makes a release of a checkout.

@@ -8,7 +8,6 @@ import (
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/interrupt"
-	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // Delete removes a cluster that swdt has made: its containers, its entry in the kubeconfig, swdt's
@@ -64,20 +63,23 @@ const removalLook = 250 * time.Millisecond
 // deleteContainers deletes the containers of a cluster. If the container runtime is removing them already,
 // for example because an earlier swdt was killed, kind fails, so deleteContainers tries again.
 func (c *Clusters) deleteContainers(ctx context.Context, one record) error {
-	return wait.Condition{
-		Name: "the removal of the containers of cluster " + one.Name, Interval: removalLook, Limit: cleanLimit,
-		Look: func(ctx context.Context) error {
-			err := c.kind.Delete(one.Name, one.Kubeconfig)
-			if err == nil {
-				return nil
-			}
-			err = failed(err, "delete cluster %s with kind", one.Name)
-			if c.isGoing(ctx, one.Name) {
-				return err
-			}
-			return wait.Stop(err)
-		},
-	}.Wait(ctx)
+	ctx, cancel := context.WithTimeout(ctx, cleanLimit)
+	defer cancel()
+	for {
+		err := c.kind.Delete(one.Name, one.Kubeconfig)
+		if err == nil {
+			return nil
+		}
+		err = failed(err, "delete cluster %s with kind", one.Name)
+		if !c.isGoing(ctx, one.Name) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the removal of the containers of cluster %s: %w: %w", one.Name, ctx.Err(), err)
+		case <-time.After(removalLook):
+		}
+	}
 }
 
 // isGoing reports whether the container runtime is removing a container of a cluster, or has removed all.

@@ -5,6 +5,7 @@ import (
 	"debug/buildinfo"
 	"errors"
 	"fmt"
+	"regexp"
 	"runtime/debug"
 	"strings"
 )
@@ -14,6 +15,9 @@ var (
 	textBegins = strings.Repeat("=", 80)
 	namesEnd   = strings.Repeat("-", 80)
 )
+
+// listedModule is a line of the list of modules, which an introduction precedes.
+var listedModule = regexp.MustCompile(`(?m)^(Go standard library|\S+ v\S+): \S`)
 
 const standardLibrary = "Go standard library"
 
@@ -41,10 +45,8 @@ func (r *release) licences(archives []unpacked) error {
 func readNotices(notices string) (listed []string, withText map[string]bool) {
 	withText = map[string]bool{}
 	list, texts, _ := strings.Cut(notices, textBegins+"\n")
-	for line := range strings.Lines(list) {
-		if name, licences, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && licences != "" {
-			listed = append(listed, name)
-		}
+	for _, found := range listedModule.FindAllStringSubmatch(list, -1) {
+		listed = append(listed, found[1])
 	}
 	for part := range strings.SplitSeq(texts, textBegins+"\n") {
 		names, text, _ := strings.Cut(part, namesEnd+"\n")
