@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -43,9 +44,13 @@ type realWorld struct {
 	admin kubernetes.Interface
 	least *cluster.Cluster
 	roles map[string][]rbacv1.PolicyRule // as they are printed
+
+	program    string // swdt itself
+	kubeconfig string // of the user
 }
 
 // TestEachRuleOnARealAPIServer uses the way with the printed roles, and without each verb of each of their rules.
+// Without a verb, the program swdt ends with the exit code of a node that cannot be reached.
 func TestEachRuleOnARealAPIServer(t *testing.T) {
 	w := newRealWorld(t)
 	w.eventually("the roles suffice", func() error { return w.reach("image") })
@@ -90,6 +95,11 @@ func (w *realWorld) without(t *testing.T, role string, index int, verb string) {
 		}
 		return nil
 	})
+	image := "image"
+	if resource == "events" {
+		image = badImage // swdt lists events only of a pod that does not start
+	}
+	w.expectRefusal(t, image, verb, resource)
 	w.set(role, w.roles[role])
 	w.eventually("the roles suffice again", func() error { return w.reach("image") })
 }
@@ -114,6 +124,45 @@ func (w *realWorld) reach(image string) error {
 	return err
 }
 
+// expectRefusal runs the program and expects that its exit code and its error say which permission is missing.
+func (w *realWorld) expectRefusal(t *testing.T, image, verb, resource string) {
+	t.Helper()
+	w.heartbeat()
+	const unreachable = 3
+	home := t.TempDir()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	swdt := exec.CommandContext(ctx, w.program, "exec", "--via", "kubernetes,image="+image, "-n", "win-1", "--", "hostname")
+	swdt.Dir = home
+	swdt.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "KUBECONFIG=" + w.kubeconfig}
+	var stderr strings.Builder
+	swdt.Stderr = &stderr
+	_ = swdt.Run() // the exit code is what counts
+	if code := swdt.ProcessState.ExitCode(); code != unreachable {
+		t.Errorf("exit code %d, want %d", code, unreachable)
+	}
+	named := []string{"may not " + verb + " " + resource}
+	if of, subresource, ok := strings.Cut(resource, "/"); ok { // it is named as kubectl auth can-i names it
+		named = []string{"may not " + verb + " " + of + "/", " --subresource=" + subresource + " "}
+	}
+	for _, text := range named {
+		if !strings.Contains(stderr.String(), text) {
+			t.Errorf("the error lacks %q:\n%s", text, &stderr)
+		}
+	}
+}
+
+// buildProgram builds swdt, without an agent if none is built.
+func buildProgram(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "swdt")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, "github.com/swdt-dev/swdt/cmd/swdt")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return path
+}
+
 func newRealWorld(t *testing.T) *realWorld {
 	t.Helper()
 	plane := controlplanetest.Start(t, controlplane.Options{})
@@ -136,7 +185,8 @@ func newRealWorld(t *testing.T) *realWorld {
 	if err := os.WriteFile(path, []byte(impersonating), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w := &realWorld{t: t, admin: open(plane.Kubeconfig()).Clientset(), least: open(path)}
+	w := &realWorld{t: t, admin: open(plane.Kubeconfig()).Clientset(), least: open(path),
+		program: buildProgram(t), kubeconfig: path}
 	w.makeNode()
 	w.roles = w.apply(viapod.Manifest("", false))
 	w.bind()
