@@ -51,6 +51,7 @@ release: programs ## make dist/, a release that is not published: archives, pack
 	go run ./internal/docgen/man -version "$(VERSION)" -date "$$(git log -1 --format=%cd --date=format:%F)" bin/share/man
 	go -C tools build -o ../bin/release ./release
 	bin/release build -version "$(VERSION)" -commit "$$(git rev-parse HEAD)" -time "$$(git log -1 --format=%ct)" -out dist
+	bin/release inspect dist
 
 .PHONY: images
 images: build ## make bin/images: the images of a fleet's controller and of the program on its nodes, as OCI layouts
@@ -65,8 +66,8 @@ images: build ## make bin/images: the images of a fleet's controller and of the 
 	bin/fleet-images build -version "$(VERSION)" -commit "$$(git rev-parse HEAD)" -time "$$(git log -1 --format=%ct)" -out bin/images
 
 .PHONY: releasetest
-releasetest: release ## make a release, install its .deb in a clean Debian, and remove it (as root, with debootstrap)
-	KUBECTL=$$(command -v kubectl) scripts/release-test.sh
+releasetest: release ## make a release, look into it, install its packages and remove them (as root)
+	KUBECTL=$$(command -v kubectl) VERSION="$(VERSION)" scripts/release-test.sh
 
 .PHONY: demo
 demo: build ## show swdt on a simulated node, in under a minute

@@ -164,8 +164,13 @@ func untar(t *testing.T, content []byte) map[string]unpacked {
 
 func testRPM(t *testing.T, dist string) {
 	for _, arch := range []string{"x86_64", "aarch64"} {
-		comparePackage(t, uncpio(t, rpmPayload(t, read(t, dist, "swdt-1.4.0-1."+arch+".rpm"))),
+		folders := map[string]bool{}
+		comparePackage(t, uncpio(t, rpmPayload(t, read(t, dist, "swdt-1.4.0-1."+arch+".rpm")), folders),
 			installed(read(t, filepath.Dir(dist), "THIRD_PARTY_NOTICES"), "/usr/share/licenses/swdt", "LICENSE", "/usr/share/zsh/site-functions"))
+		// rpm removes only the folders that a package lists.
+		if diff := cmp.Diff(map[string]bool{"/usr/share/licenses/swdt": true}, folders); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
 
@@ -184,8 +189,8 @@ func rpmPayload(t *testing.T, content []byte) []byte {
 	return rest
 }
 
-// uncpio returns the files and links of a compressed cpio archive.
-func uncpio(t *testing.T, content []byte) map[string]unpacked {
+// uncpio returns the files and links of a compressed cpio archive, and adds its folders.
+func uncpio(t *testing.T, content []byte, folders map[string]bool) map[string]unpacked {
 	t.Helper()
 	unzipped, err := gzip.NewReader(bytes.NewReader(content))
 	if err != nil {
@@ -205,6 +210,10 @@ func uncpio(t *testing.T, content []byte) map[string]unpacked {
 			t.Fatal(err)
 		}
 		file := unpacked{Mode: header.FileInfo().Mode(), Text: string(text)}
+		if file.Mode.IsDir() {
+			folders[header.Name] = true
+			continue
+		}
 		if file.Mode&fs.ModeSymlink != 0 {
 			file.Target, file.Text = fmt.Sprint(header.Linkname, file.Text), ""
 		}

@@ -106,6 +106,10 @@ func (p Package) contents(f format, work string) (files.Contents, error) {
 		all = append(all, more...)
 	}
 	contents := files.Contents{{Source: "swdt", Destination: "/usr/bin/kubectl-swdt", Type: files.TypeSymlink}}
+	if f.packager == nfpm.Packager(rpm.DefaultRPM) { // rpm removes only the folders that a package lists
+		contents = append(contents, &files.Content{Destination: f.licences, Type: files.TypeDir,
+			FileInfo: &files.ContentFileInfo{Owner: "root", Group: "root", Mode: 0o755, MTime: p.Time}})
+	}
 	for _, file := range all {
 		kept := filepath.Join(work, filepath.FromSlash(file.Name))
 		if err := os.MkdirAll(filepath.Dir(kept), 0o755); err != nil {
