@@ -142,7 +142,10 @@ func (s *server) serve(ctx context.Context, listener net.Listener) error {
 		}
 	}
 	front.AddHostKey(s.hostKey)
-	stop := context.AfterFunc(ctx, func() { front.Close() })
+	stop := context.AfterFunc(ctx, func() {
+		front.Close()
+		listener.Close() // front does not know it yet if the context ends before Serve
+	})
 	defer stop()
 	if err := front.Serve(listener); err != nil && !errors.Is(err, gssh.ErrServerClosed) && ctx.Err() == nil {
 		return fmt.Errorf("serve SSH on %s: %w", listener.Addr(), err)

@@ -425,3 +425,27 @@ func TestMain(m *testing.M) {
 	// The heartbeat of an exec whose connection breaks ends at its next beat, within 5 s.
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("k8s.io/client-go/tools/remotecommand.(*heartbeat).start"))
 }
+
+// A server whose context ends before it accepts connections ends.
+func TestServeEndsWithItsContext(t *testing.T) {
+	agent := standIn()
+	machine := simulated.New(simulated.Options{
+		Agent: &simulated.Agent{Hash: agent.Hash, Main: sandbox.AgentMain(agent.Hash)},
+	})
+	t.Cleanup(machine.Close)
+	hostKey, _, err := sandbox.NewKey("host")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 200 { // the order of the two is random
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := sandbox.Serve(ended, listener, sandbox.ServerOptions{Machine: machine, HostKey: hostKey}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
