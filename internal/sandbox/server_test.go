@@ -439,7 +439,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	for range 200 { // the order of the two is random
+	for range 5000 { // the order of the two is random
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
