@@ -24,6 +24,8 @@ const (
 	notReady       // the transaction succeeds, but the node does not become Ready
 	silent         // the node never answers
 	keeps          // the pods of the node do not leave
+	absent         // the node never fetches the binaries, for example without a pull secret
+	refuses        // the binaries are not those of the content
 )
 
 // model is a cluster whose nodes have a fate each. Time passes only when a step moves it.
@@ -34,12 +36,14 @@ type model struct {
 	now     time.Time
 	touched map[string]bool // by a claim for Apply
 	begun   map[string]bool // the node was released
+	early   map[string]bool // the node was drained or released before it had the binaries
 }
 
 func newModel(spec fleetv1.NodeRolloutSpec, fates ...fate) *model {
 	spec.Content.Provisioners = []fleetv1.Provisioner{{Name: "kubelet"}}
 	m := &model{spec: spec, fates: map[string]fate{}, touched: map[string]bool{}, begun: map[string]bool{},
-		now: time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)}
+		early: map[string]bool{},
+		now:   time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)}
 	for i, f := range fates {
 		name := fmt.Sprintf("w%03d", i)
 		m.nodes = append(m.nodes, rollout.Node{Name: name, Ready: true, ReadySince: m.now.Add(-time.Hour)})
@@ -70,6 +74,10 @@ func (m *model) act(a rollout.Action) {
 		m.touched[a.Node] = true
 	}
 	spec := &n.State.Spec
+	begins := a.Do == rollout.DoDrain || a.Do == rollout.DoRelease
+	if begins && spec.Action == fleetv1.ActionApply && n.State.Status.Phase != fleetv1.PhaseFetched {
+		m.early[a.Node] = true
+	}
 	spec.Since = metav1.NewTime(m.now)
 	switch a.Do {
 	case rollout.DoDrain:
@@ -92,8 +100,15 @@ func (m *model) act(a rollout.Action) {
 // report makes a node do its order, if it has one.
 func (m *model) report(name string) {
 	n := m.node(name)
-	if n.State == nil || !n.State.Spec.Released || n.State.Status.Hash == n.State.Spec.Hash &&
-		n.State.Status.Action == n.State.Spec.Action {
+	if n.State == nil {
+		return
+	}
+	answered := n.State.Status.Hash == n.State.Spec.Hash && n.State.Status.Action == n.State.Spec.Action
+	fetches := !n.State.Spec.Released && n.State.Spec.Action == fleetv1.ActionApply && !answered
+	if fetches {
+		m.fetch(n)
+	}
+	if !n.State.Spec.Released || answered && n.State.Status.Phase != fleetv1.PhaseFetched {
 		return
 	}
 	phase := fleetv1.PhaseDone
@@ -114,6 +129,19 @@ func (m *model) report(name string) {
 	n.State.Status = fleetv1.NodeStateStatus{Hash: n.State.Spec.Hash, Action: n.State.Spec.Action, Phase: phase,
 		Since: metav1.NewMicroTime(m.now)}
 	n.Lease = m.now.Add(time.Second)
+}
+
+// fetch makes a claimed node fetch the binaries.
+func (m *model) fetch(n *rollout.Node) {
+	phase := fleetv1.PhaseFetched
+	switch m.fates[n.Name] {
+	case absent:
+		return
+	case refuses:
+		phase = fleetv1.PhaseRolledBack
+	}
+	n.State.Status = fleetv1.NodeStateStatus{Hash: n.State.Spec.Hash, Action: n.State.Spec.Action, Phase: phase,
+		Since: metav1.NewMicroTime(m.now)}
 }
 
 func (m *model) verdict(name string) fleetv1.Verdict {
@@ -171,7 +199,8 @@ func fatesOf(t *rapid.T, of ...fate) []fate {
 // node is claimed after the failure limit.
 func TestLimitsHoldAtEveryMoment(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := newModel(specs().Draw(t, "spec"), fatesOf(t, good, good, good, rollsBack, fails, notReady, silent, keeps)...)
+		m := newModel(specs().Draw(t, "spec"), fatesOf(t, good, good, good, rollsBack, fails, notReady, silent, keeps,
+			absent, refuses)...)
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
 			decision := m.decide()
 			claims := 0
@@ -195,6 +224,9 @@ func TestLimitsHoldAtEveryMoment(t *testing.T) {
 				n := &m.nodes[rapid.IntRange(0, len(m.nodes)-1).Draw(t, "node")]
 				n.Cordoned = !n.Cordoned
 			}
+		}
+		if len(m.early) > 0 {
+			t.Fatalf("drained or released without binaries: %v", m.early)
 		}
 	})
 }
@@ -268,6 +300,34 @@ func TestABadBuildStopsAtTheFailureLimit(t *testing.T) {
 				t.Errorf("fate %d, limit %d: the status is %+v", bad, limit, s)
 			}
 		}
+	}
+}
+
+// Binaries that no node can get cordon, drain and release no node.
+func TestNoNodeIsDrainedForMissingBinaries(t *testing.T) {
+	for _, missing := range []fate{absent, refuses} {
+		m := newModel(fleetv1.NodeRolloutSpec{Drain: &fleetv1.Drain{}, FailureLimit: 2, MaxUnavailable: number(3)},
+			missing, missing, missing, missing)
+		m.settle(t)
+		if s := m.decide().Status; s.State != rollout.StateStopped || s.Failed != 2 || len(m.begun)+len(m.early) > 0 {
+			t.Errorf("fate %d: released %v, early %v; the status is %+v", missing, m.begun, m.early, s)
+		}
+	}
+}
+
+// The time for the drain begins when the binaries are there.
+func TestALateFetchLeavesTimeForTheDrain(t *testing.T) {
+	m := newModel(fleetv1.NodeRolloutSpec{Drain: &fleetv1.Drain{Timeout: "5m"}}, good)
+	for _, a := range m.decide().Actions {
+		m.act(a)
+	}
+	m.now = m.now.Add(14 * time.Minute)
+	if d := m.decide(); len(d.Actions) > 0 || d.Again != time.Minute {
+		t.Fatalf("before the binaries are there: %+v", d)
+	}
+	m.report("w000")
+	if d := m.decide(); len(d.Actions) != 1 || d.Actions[0].Do != rollout.DoDrain {
+		t.Fatalf("when the binaries are there: %+v", d)
 	}
 }
 

@@ -72,7 +72,8 @@ func (d *decider) onward(n Node, at stage) {
 	}
 }
 
-// claimed drains and releases a node. A claim that is no longer wanted ends, as nothing has changed.
+// claimed drains and releases a node that has fetched the binaries. A claim that is no longer wanted ends, as
+// nothing has changed.
 func (d *decider) claimed(n Node) {
 	spec := n.State.Spec
 	unwanted := d.in.Spec.Operation == fleetv1.OperationAbort || d.in.Wrong != "" || spec.Hash != d.hash ||
@@ -80,11 +81,13 @@ func (d *decider) claimed(n Node) {
 	switch {
 	case unwanted || d.stopped() && spec.Action == fleetv1.ActionApply:
 		d.do(Action{Do: DoLetGo, Node: n.Name})
+	case spec.Action == fleetv1.ActionApply && !hasFetched(n.State):
+		d.fetching(n)
 	case d.in.Spec.Drain == nil:
 		d.do(Action{Do: DoRelease, Node: n.Name})
 	default:
 		limit := durationOf(d.in.Spec.Drain.Timeout, defaultDrainTimeout)
-		if d.expired(n, limit) {
+		if d.expired(drainBegin(n.State), limit) {
 			d.do(Action{Do: DoConvict, Node: n.Name, Verdict: fleetv1.VerdictFailed, Uncordon: true, Draining: true,
 				Reason: fmt.Sprintf("its pods did not leave within %s", limit)})
 			return
@@ -92,6 +95,37 @@ func (d *decider) claimed(n Node) {
 		d.do(Action{Do: DoDrain, Node: n.Name})
 		d.again(drainInterval)
 	}
+}
+
+// hasFetched reports whether the node has all binaries of its order.
+func hasFetched(s *fleetv1.NodeState) bool {
+	return answered(s) && (s.Status.Phase == fleetv1.PhaseFetched || s.Status.Phase == fleetv1.PhaseDone)
+}
+
+// fetching waits until a claimed node has the binaries. It is not cordoned yet, so a binary that it cannot get
+// moves no pod.
+func (d *decider) fetching(n Node) {
+	s := n.State
+	limit := durationOf(d.in.Spec.ProgressDeadline, defaultProgress)
+	refused := answered(s) && (s.Status.Phase == fleetv1.PhaseRolledBack || s.Status.Phase == fleetv1.PhaseFailed)
+	switch {
+	case refused:
+		d.convict(n, fleetv1.VerdictFailed, true, s.Status.Message)
+	case d.expired(s.Spec.Since.Time, limit):
+		reason := fmt.Sprintf("the node is unchanged: it did not fetch the binaries within %s", limit)
+		if answered(s) && s.Status.Message != "" {
+			reason += ": " + s.Status.Message
+		}
+		d.convict(n, fleetv1.VerdictFailed, true, reason)
+	}
+}
+
+// drainBegin returns the time at which a claimed node had the binaries, so that its pods may leave.
+func drainBegin(s *fleetv1.NodeState) time.Time {
+	if s.Spec.Action == fleetv1.ActionRollBack {
+		return s.Spec.Since.Time
+	}
+	return later(s.Spec.Since.Time, s.Status.Since.Time)
 }
 
 // drainInterval is the time between two looks at a node's pods.
@@ -107,7 +141,7 @@ func (d *decider) changing(n Node) {
 	case answered(s) && s.Status.Phase == fleetv1.PhaseFailed:
 		// Its services may not run, so no pod should come.
 		d.convict(n, fleetv1.VerdictFailed, false, s.Status.Message)
-	case d.expired(n, limit):
+	case d.expired(s.Spec.Since.Time, limit):
 		d.convict(n, fleetv1.VerdictFailed, false, fmt.Sprintf("the node did not report an end within %s", limit))
 	}
 }
@@ -156,10 +190,9 @@ func (d *decider) unhealthy(n Node, lease bool, limit time.Duration) string {
 	return fmt.Sprintf("the node did not stay Ready within %s of the change", limit)
 }
 
-// expired reports whether the node's present order is older than the limit; if not, the decision is
-// made again when it is.
-func (d *decider) expired(n Node, limit time.Duration) bool {
-	left := limit - d.in.Now.Sub(n.State.Spec.Since.Time)
+// expired reports whether the limit has passed since a time; if not, the decision is made again when it has.
+func (d *decider) expired(since time.Time, limit time.Duration) bool {
+	left := limit - d.in.Now.Sub(since)
 	if left > 0 {
 		d.again(left)
 	}

@@ -10,9 +10,10 @@
 //
 // A node that a rollout touches goes through these orders, which its NodeState records:
 //
-//	claimed, not released → (drained) → released: Apply → healthy → verdict Updated
-//	                                                    → failed  → verdict Failed
+//	claimed → the node has fetched the binaries → (drained) → released: Apply → healthy → verdict Updated
+//	                                                                         → failed  → verdict Failed
 //	                                                    → not Ready in time → RollBack → verdict Failed
+//	        → they are refused, or late         → verdict Failed
 package rollout
 
 import (

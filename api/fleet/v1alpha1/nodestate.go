@@ -34,7 +34,7 @@ type NodeStateSpec struct {
 	// Action is the order: Apply brings the node to the content, RollBack restores the binaries before it.
 	// +kubebuilder:validation:Enum=Apply;RollBack
 	Action Action `json:"action"`
-	// Released reports that the node may begin. Before that, its pods are evicted.
+	// Released reports that the node may begin. Before that, it fetches the binaries, and then its pods are evicted.
 	// +optional
 	Released bool `json:"released,omitempty"`
 	// Since is the time of the controller's last change of action, released or verdict.
@@ -76,10 +76,11 @@ type NodeStateStatus struct {
 	Hash string `json:"hash,omitempty"`
 	// +optional
 	Action Action `json:"action,omitempty"`
-	// Phase is Working, Done, RolledBack or Failed. RolledBack: the node tried the order and restored
-	// its previous binaries. Failed: it could not do either.
+	// Phase is Fetched, Working, Done, RolledBack or Failed. Fetched: the node has all binaries of an order
+	// that is not released yet. RolledBack: the node tried the order and restored its previous binaries, or
+	// was not changed. Failed: it could not do either.
 	// +optional
-	// +kubebuilder:validation:Enum=Working;Done;RolledBack;Failed
+	// +kubebuilder:validation:Enum=Fetched;Working;Done;RolledBack;Failed
 	Phase Phase `json:"phase,omitempty"`
 	// Journal is the ID of the last transaction on the node.
 	// +optional
@@ -98,6 +99,7 @@ type NodeStateStatus struct {
 type Phase string
 
 const (
+	PhaseFetched    Phase = "Fetched"
 	PhaseWorking    Phase = "Working"
 	PhaseDone       Phase = "Done"
 	PhaseRolledBack Phase = "RolledBack"

@@ -71,7 +71,7 @@ type NodeRolloutSpec struct {
 	// Health says when a changed node counts as healthy.
 	// +optional
 	Health NodeHealth `json:"health,omitempty"`
-	// ProgressDeadline is how long a node may take for the change itself. Default 15m.
+	// ProgressDeadline is how long a node may take to fetch the binaries, and then for the change itself. Default 15m.
 	// +optional
 	ProgressDeadline Duration `json:"progressDeadline,omitempty"`
 

@@ -3,6 +3,7 @@ package control_test
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -33,8 +34,8 @@ type gates struct {
 	spec  fleetv1.NodeRolloutSpec
 }
 
-// Three causes keep a rollout from a node: a field that the node would refuse, a budget that keeps a pod, and a
-// probe of the content's own that fails. When the cause is gone, the rollout goes on.
+// Four causes keep a rollout from a node: a field that the node would refuse, binaries that it cannot fetch, a budget
+// that keeps a pod, and a probe of the content's own that fails. When the cause is gone, the rollout goes on.
 func TestGatesOnARealAPIServer(t *testing.T) {
 	g := &gates{lab: newLab(t), all: machines(t, 2), depot: newDepot(t, map[string][]byte{})}
 	g.nodes("w0", "w1")
@@ -45,6 +46,8 @@ func TestGatesOnARealAPIServer(t *testing.T) {
 	g.controller()
 	g.spec.Health = fleetv1.NodeHealth{Settle: "100ms"}
 	t.Run("a wrong field", g.wrongField)
+	t.Run("a late pull secret", g.lateSecret)
+	t.Run("a missing set", g.missingSet)
 	t.Run("a budget", g.budget)
 	t.Run("a probe", g.probe)
 	t.Run("a watch that is refused", g.refusedWatch)
@@ -129,6 +132,80 @@ func (g *gates) wrongField(t *testing.T) {
 	if c := g.valid(t); c.Status != metav1.ConditionTrue {
 		t.Errorf("the condition of a correct rollout is %+v", c)
 	}
+}
+
+// lateSecret has a private registry, and no pull secret. The node is neither cordoned nor drained until the secret
+// is there.
+func (g *gates) lateSecret(t *testing.T) {
+	shop := newShop(t)
+	wanted := large("v1.37.2", "")
+	g.spec.Content = shop.content(shop.publish(wanted))
+	shop.RequireLogin("fleet", "s3cret")
+	before, err := g.all[0].Machine.ReadFile(simulated.KubeletPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, skip := g.requests(controllerUser, 0)
+	g.spec.Drain = &fleetv1.Drain{}
+	g.rollout(g.spec)
+	err = wait.Condition{Name: "w0 to report what it lacks", Interval: 100 * time.Millisecond, Limit: g.limit,
+		Look: func(context.Context) error {
+			if s := g.state(t, "w0"); s.Status.Hash != s.Spec.Hash || !strings.Contains(s.Status.Message, "pull secret") {
+				return errNotYet
+			}
+			return nil
+		}}.Wait(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.untouched(t, skip)
+	g.run(t, before, "without a pull secret")
+	for _, m := range g.all {
+		text := `{"auths":{"` + shop.Host + `":{"username":"fleet","password":"s3cret"}}}`
+		if err := os.WriteFile(m.secret, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.settle(rollout.StateComplete)
+	g.run(t, wanted, "with the pull secret")
+	if made, _ := g.requests(controllerUser, skip); made.kinds["patch nodes"] == 0 {
+		t.Errorf("no node was cordoned, so the test shows nothing: %s", made)
+	}
+}
+
+// missingSet names a set that the registry does not have. The node fails after the deadline, and was not cordoned.
+func (g *gates) missingSet(t *testing.T) {
+	shop := newShop(t)
+	report := shop.publish(large("v1.37.3", ""))
+	before, err := g.all[0].Machine.ReadFile(simulated.KubeletPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, skip := g.requests(controllerUser, 0)
+	report.Digest = "sha256:" + strings.Repeat("0", 64)
+	g.spec.Content, g.spec.ProgressDeadline = shop.content(report), "3s"
+	g.rollout(g.spec)
+	if s := g.settle(rollout.StateStopped); s.Failed != 1 {
+		t.Errorf("the status is %+v", s)
+	}
+	reason := g.state(t, "w0").Spec.Reason
+	t.Log(reason)
+	if !strings.Contains(reason, "the node is unchanged") || !strings.Contains(reason, report.Digest) {
+		t.Errorf("the reason is %q", reason)
+	}
+	g.untouched(t, skip)
+	g.run(t, before, "after a set that does not exist")
+	g.spec.Drain, g.spec.ProgressDeadline = nil, ""
+}
+
+// untouched checks that the controller has changed no Node and evicted no pod after the first skipped records.
+func (g *gates) untouched(t *testing.T, skip int) {
+	t.Helper()
+	made, _ := g.requests(controllerUser, skip)
+	if made.kinds["patch nodes"]+made.kinds["create pods/eviction"] > 0 {
+		t.Errorf("the controller has touched nodes: %s", made)
+	}
+	g.unschedulable([]string{"w0", "w1"})
 }
 
 // budget has a pod on w0 that a PodDisruptionBudget keeps. The drain waits, or gives up and names both.

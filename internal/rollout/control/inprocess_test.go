@@ -122,6 +122,31 @@ func (s *store) expectUnchanged(m *machine) {
 	}
 }
 
+// awaitLack acts until the node of a machine reports why it cannot fetch its binaries, and returns the reason. The
+// node waits, unreleased.
+func (s *store) awaitLack(spec fleetv1.NodeRolloutSpec, m *machine) string {
+	s.t.Helper()
+	var last *fleetv1.NodeState
+	err := wait.Condition{Name: m.Name + " to lack its binaries", Interval: 10 * time.Millisecond, Limit: 2 * time.Minute,
+		Look: func(context.Context) error {
+			for _, a := range s.decide(spec).Actions {
+				s.act(spec, a)
+			}
+			last = s.state(m.Name)
+			if last == nil || last.Status.Message == "" || last.Status.Hash != last.Spec.Hash {
+				return errNotYet
+			}
+			return nil
+		}}.Wait(s.t.Context())
+	if err != nil {
+		s.t.Fatalf("%v: %+v", err, last)
+	}
+	if last.Spec.Released || last.Spec.Verdict != "" || last.Status.Phase != fleetv1.PhaseWorking || !m.runs(m.before) {
+		s.t.Errorf("without its binaries, the node's state is %+v", last)
+	}
+	return last.Status.Message
+}
+
 // settle acts until the rollout is in this state and no node works.
 func (s *store) settle(spec fleetv1.NodeRolloutSpec, state string) fleetv1.NodeRolloutStatus {
 	s.t.Helper()

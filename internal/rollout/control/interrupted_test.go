@@ -53,7 +53,8 @@ func (o *ordered) until(struck *atomic.Bool) fleetv1.NodeStateStatus {
 	err := wait.Condition{Name: "the end of the order", Interval: time.Millisecond, Limit: 2 * time.Minute,
 		Look: func(context.Context) error {
 			s := o.state("w0")
-			ended := s.Status.Phase != "" && s.Status.Phase != fleetv1.PhaseWorking && s.Status.Action == s.Spec.Action
+			ended := s.Status.Phase != "" && s.Status.Phase != fleetv1.PhaseWorking && s.Status.Action == s.Spec.Action &&
+				(s.Status.Phase != fleetv1.PhaseFetched || !s.Spec.Released)
 			if struck.Load() || ended {
 				return nil
 			}

@@ -184,7 +184,7 @@ func (s *scale) ended(version string, begin time.Time, atOnce, touched int) {
 }
 
 // kills returns a function that kills the controller in random intervals, which are short enough for all
-// kills to come while the rollout touches this number of nodes: each touch makes more than four changes.
+// kills to come while the rollout touches this number of nodes: each touch makes six changes.
 func (s *scale) kills(controller *process, touched int) func() {
 	random := rand.New(rand.NewPCG(killSeed, uint64(touched)))
 	left := killsOf(touched)

@@ -102,8 +102,8 @@ func TestNodesFetchPatchesFromARegistry(t *testing.T) {
 	}
 }
 
-// The login of a private registry is the pull secret of the pod. Without it, the node stays as it is at once, and
-// says what it lacks; the next order uses a secret that has appeared since.
+// The login of a private registry is the pull secret of the pod. Without it, the node stays as it is, and reports
+// what it lacks; when the secret appears, the order goes on.
 func TestAPullSecretIsUsed(t *testing.T) {
 	shop := newShop(t)
 	wanted := large("v1.37.2", "")
@@ -117,24 +117,22 @@ func TestAPullSecretIsUsed(t *testing.T) {
 	})
 	s := newStore(t.Context(), t, []*machine{m})
 	spec := fleetv1.NodeRolloutSpec{Content: content, FailureLimit: 1, Health: fleetv1.NodeHealth{Settle: "1ms"}}
-	s.settle(spec, rollout.StateStopped)
-	s.expectUnchanged(m)
-	if reason := s.state("w0").Spec.Reason; asked.Load() || !strings.Contains(reason, "pull secret") {
-		t.Fatalf("the registry was asked with a login: %t; the reason is %q", asked.Load(), reason)
+	if lack := s.awaitLack(spec, m); asked.Load() || !strings.Contains(lack, "pull secret") {
+		t.Fatalf("the registry was asked with a login: %t; the node reports %q", asked.Load(), lack)
 	}
 	text := `{"auths":{"` + shop.Host + `":{"username":"fleet","password":"s3cret"}}}`
 	if err := os.WriteFile(m.secret, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	spec.Content.Provisioners[0].Version = "v1.37.2" // another content is another try
 	s.settle(spec, rollout.StateComplete)
 	if !m.runs(wanted) {
 		t.Error("the node does not run the kubelet of the private registry")
 	}
 }
 
-// A registry that refuses, or that does not have the set, is no reason to keep a node waiting.
-func TestARegistryThatRefusesEndsTheOrder(t *testing.T) {
+// A node waits for a registry that refuses, or that does not have the set, but not for ever. Until then, it is
+// neither released nor changed.
+func TestARegistryThatRefusesIsWaitedFor(t *testing.T) {
 	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound} {
 		t.Run(http.StatusText(status), func(t *testing.T) {
 			shop := newShop(t)
@@ -145,9 +143,39 @@ func TestARegistryThatRefusesEndsTheOrder(t *testing.T) {
 			})
 			m := newMachine(t, "w0")
 			s := newStore(t.Context(), t, []*machine{m})
-			s.settle(fleetv1.NodeRolloutSpec{Content: content, FailureLimit: 1}, rollout.StateStopped)
+			spec := fleetv1.NodeRolloutSpec{Content: content, FailureLimit: 1}
+			lack := s.awaitLack(spec, m)
+			spec.ProgressDeadline = "1ns"
+			s.settle(spec, rollout.StateStopped)
 			s.expectUnchanged(m)
+			if state := s.state(m.Name); state.Spec.Released || !strings.Contains(state.Spec.Reason, lack) {
+				t.Errorf("it was released: %t; the reason lacks %q", state.Spec.Released, lack)
+			}
 		})
+	}
+}
+
+// When the binaries are fetched, the change needs no registry.
+func TestTheChangeNeedsNoRegistry(t *testing.T) {
+	shop := newShop(t)
+	wanted := large("v1.37.2", "")
+	content := shop.content(shop.publish(wanted))
+	o := newOrdered(t, content)
+	spec := o.state("w0").Spec
+	spec.Released = false
+	o.write("w0", spec)
+	var never atomic.Bool
+	if status := o.until(&never); status.Phase != fleetv1.PhaseFetched || !o.runs(o.before) {
+		t.Fatalf("an order that is not released: %+v", status)
+	}
+	shop.Intercept(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	})
+	spec.Released = true
+	o.write("w0", spec)
+	if status := o.until(&never); status.Phase != fleetv1.PhaseDone || !o.runs(wanted) {
+		t.Errorf("without the registry: %+v", status)
 	}
 }
 

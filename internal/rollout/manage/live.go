@@ -121,10 +121,10 @@ func (n Node) progress() string {
 	case string(fleetv1.VerdictRolledBack):
 		return "rolled back"
 	}
-	switch n.Phase {
-	case "":
+	switch {
+	case n.Phase == "" || n.Phase == string(fleetv1.PhaseFetched) && n.Released:
 		return cmp.Or(map[bool]string{true: "released"}[n.Released], "claimed")
-	case string(fleetv1.PhaseDone):
+	case n.Phase == string(fleetv1.PhaseDone):
 		return "checking"
 	}
 	return strings.ToLower(n.Phase)

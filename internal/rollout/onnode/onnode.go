@@ -98,13 +98,24 @@ func same(latest, ended *fleetv1.NodeState) bool {
 		equality.Semantic.DeepEqual(latest.Spec, ended.Spec)
 }
 
-// due reports whether the node has to do something for its NodeState.
+// due reports whether the node has to do something for its NodeState. For an order that is not released, that is
+// to fetch the binaries; a node that shall restore its previous ones has them. A claim that was let go names no
+// rollout.
 func due(s *fleetv1.NodeState) bool {
-	if s == nil || !s.Spec.Released || s.Spec.Verdict != "" {
+	if s == nil || s.Spec.Rollout == "" || s.Spec.Verdict != "" ||
+		!s.Spec.Released && s.Spec.Action != fleetv1.ActionApply {
 		return false
 	}
-	ended := s.Status.Phase != "" && s.Status.Phase != fleetv1.PhaseWorking
-	return !ended || s.Status.Hash != s.Spec.Hash || s.Status.Action != s.Spec.Action
+	if s.Status.Hash != s.Spec.Hash || s.Status.Action != s.Spec.Action {
+		return true
+	}
+	switch s.Status.Phase {
+	case "", fleetv1.PhaseWorking:
+		return true
+	case fleetv1.PhaseFetched:
+		return s.Spec.Released
+	}
+	return false
 }
 
 // carryOut carries out the order of a NodeState, if there is one, and reports its end. An error means
@@ -114,10 +125,14 @@ func (o Options) carryOut(ctx context.Context, s *fleetv1.NodeState) error {
 		return nil
 	}
 	w := &order{Options: o, state: s}
-	if err := w.report(ctx, fleetv1.PhaseWorking, ""); err != nil {
-		return err
+	step := w.fetch
+	if s.Spec.Released {
+		step = w.run
+		if err := w.report(ctx, fleetv1.PhaseWorking, ""); err != nil {
+			return err
+		}
 	}
-	phase, message, err := w.run(ctx)
+	phase, message, err := step(ctx)
 	if err != nil {
 		err = fmt.Errorf("%s on node %s: %w", s.Spec.Action, o.Node, err)
 		_ = w.report(ctx, fleetv1.PhaseWorking, err.Error()) // the caller reports err itself

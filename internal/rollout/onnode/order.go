@@ -57,6 +57,35 @@ func (w *order) run(ctx context.Context) (phase fleetv1.Phase, message string, e
 	return w.apply(ctx)
 }
 
+// fetch brings the binaries of an order that is not released yet into the cache on the node. It is a dry run of
+// apply, so it also finds binaries that the node could not run, and changes nothing. A server that refuses may
+// give the binaries later, for example when the pull secret has come: that is an error, as a lost connection is.
+func (w *order) fetch(ctx context.Context) (phase fleetv1.Phase, message string, err error) {
+	if w.doc, err = w.document(); err != nil {
+		return fleetv1.PhaseRolledBack, unchanged(err), nil
+	}
+	if len(w.doc.Node.Spec.Kubernetes.Provisioners) == 0 {
+		return fleetv1.PhaseFetched, "", nil
+	}
+	if w.node, err = w.Open(ctx); err != nil {
+		return "", "", err
+	}
+	defer w.node.Close()
+	if err := w.offerInstalled(ctx); err != nil {
+		return "", "", err
+	}
+	options := w.pushOptions()
+	options.DryRun = true
+	_, err = push.Push(ctx, w.node, w.doc, options, w.Reporter)
+	switch {
+	case source.Refused(err):
+		return fleetv1.PhaseRolledBack, unchanged(err), nil
+	case err != nil:
+		return "", "", err
+	}
+	return fleetv1.PhaseFetched, "", nil
+}
+
 // interrupted reports whether err leaves open how far the node has come: the agent has ended, or its session.
 func interrupted(err error) bool {
 	_, lost := errors.AsType[*node.LostError](err)
