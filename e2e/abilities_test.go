@@ -39,7 +39,7 @@ func newAbilityNode(t *testing.T) abilityNode {
 // run runs cases, and returns their results. A case that is not proved has a message.
 func (n abilityNode) run(t *testing.T, cases []string) map[string]string {
 	t.Helper()
-	r := swdtWithin(t, 8*time.Minute, "readiness", "run", "--case", strings.Join(cases, ","), "--image",
+	r := swdtWithin(t, 8*time.Minute, "readiness", "run", "-c", n.config, "--case", strings.Join(cases, ","), "--image",
 		n.registry+"/agnhost:2.63.0", "--out", filepath.Join(t.TempDir(), "results"), "-o", "json")
 	results := map[string]string{}
 	for _, c := range decoded[readiness.Report](t, r).Cases {
@@ -55,17 +55,40 @@ func (n abilityNode) run(t *testing.T, cases []string) map[string]string {
 const proved, failed, notPossible = readiness.Proved, readiness.Failed, readiness.NotPossible
 
 // TestAbilitiesOfAWineNode runs probes of swdt on a node under Wine, with the real kubelet and containerd. Cases
-// that this node can prove are proved, DNS and the API server are not reached, and the rest is not possible.
+// that this node can prove are proved, DNS and the API server are not reached, the pod network enforces no policy,
+// and the rest is not possible. Then the lab's runtime gets faults, and the cases that are about them fail.
 func TestAbilitiesOfAWineNode(t *testing.T) {
 	n := newAbilityNode(t)
-	want := map[string]string{
-		"probe-pod-starts": proved, "probe-logs-exec": proved, "probe-kubelet-metrics": proved,
-		"probe-dns": failed, "probe-api-server": failed, // without DNS and kube-proxy
-		"probe-node-logs": notPossible, "probe-windows-to-linux": notPossible, "probe-linux-to-windows": notPossible,
-		"probe-cluster-ip": notPossible,
-	}
-	got := n.run(t, slices.Sorted(maps.Keys(want)))
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	for _, run := range []struct {
+		name, fault string // of the lab's shim; "": none
+		want        map[string]string
+	}{
+		{"pods", "", map[string]string{
+			"probe-pod-starts": proved, "probe-logs-exec": proved, "probe-kubelet-metrics": proved,
+			"probe-dns": failed, "probe-api-server": failed, // without DNS and kube-proxy
+			"probe-node-logs": notPossible, "probe-windows-to-linux": notPossible, "probe-linux-to-windows": notPossible,
+			"probe-cluster-ip": notPossible,
+		}},
+		{"limits and restarts", "", map[string]string{
+			"probe-cpu-limit": proved, "probe-memory-limit": proved,
+			"probe-kubelet-restart": proved, "probe-containerd-restart": proved,
+			"probe-csi-volume": notPossible, "probe-reboot": notPossible, // without --disruptive
+		}},
+		// Alone, since the pods of this node share its ports.
+		{"policies", "", map[string]string{"probe-network-policy": failed}},
+		{"limits that do not bind", "unlimited", map[string]string{
+			"probe-cpu-limit": failed, "probe-memory-limit": failed}},
+		{"a restart that loses pods", "mortal", map[string]string{
+			"probe-kubelet-restart": proved, "probe-containerd-restart": failed}},
+	} {
+		t.Run(run.name, func(t *testing.T) {
+			if run.fault != "" {
+				ok(t, "cp", "-c", n.config, textFile(t, run.fault), `node:C:\lab\`+run.fault)
+			}
+			got := n.run(t, slices.Sorted(maps.Keys(run.want)))
+			if diff := cmp.Diff(run.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -117,13 +118,24 @@ func podPermission(verb, resource string, pod Pod) Permission {
 	return Permission{Verb: verb, Resource: resource, Namespace: pod.Namespace, Name: pod.Name}
 }
 
-// Head is a writer that keeps the first Limit bytes.
+// Head is a writer that keeps the first Limit bytes. A command whose context has ended may still write into it.
 type Head struct {
-	bytes.Buffer
 	Limit int
+
+	mu   sync.Mutex
+	kept bytes.Buffer
 }
 
 func (h *Head) Write(data []byte) (int, error) {
-	_, _ = h.Buffer.Write(data[:min(len(data), h.Limit-h.Len())]) // a Buffer returns no error
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, _ = h.kept.Write(data[:min(len(data), h.Limit-h.kept.Len())]) // a Buffer returns no error
 	return len(data), nil
+}
+
+// String returns what was kept so far.
+func (h *Head) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.kept.String()
 }

@@ -53,7 +53,7 @@ func programOf(system string) string {
 // Upload copies the probe into a pod of Mount. curl is in each image that smoke tests use; it writes its input
 // into a file, on both systems and without a shell.
 func Upload(ctx context.Context, e Execs, pod cluster.Pod, system string, program []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, uploadLimit)
+	uploading, cancel := context.WithTimeout(ctx, uploadLimit)
 	defer cancel()
 	command := []string{"curl", "--silent", "--show-error", "--upload-file", "-", "--create-file-mode", "0700",
 		"file://" + folderOf(system) + "/" + programOf(system)}
@@ -62,11 +62,16 @@ func Upload(ctx context.Context, e Execs, pod cluster.Pod, system string, progra
 			"file:///C:" + folder + "/" + programOf(system)}
 	}
 	stderr := &cluster.Head{Limit: maxStderr}
-	code, err := e.Stream(ctx, pod, smoke.Container, command,
+	code, err := e.Stream(uploading, pod, smoke.Container, command,
 		cluster.ExecStreams{In: bytes.NewReader(program), Out: io.Discard, Err: stderr})
-	if err == nil && code != 0 {
-		err = fmt.Errorf("%s ended with exit code %d: %s; the image must have it", command[0], code,
-			Shortened(stderr.String()))
+	printed := Shortened(stderr.String())
+	switch {
+	case err == nil && code != 0:
+		err = fmt.Errorf("%s ended with exit code %d: %s; the image must have it", command[0], code, printed)
+	case err != nil && printed != "": // a runtime may not notice that a command has ended before its input
+		err = fmt.Errorf("%s did not end, and printed: %s: %w", command[0], printed, err)
+	case uploading.Err() != nil && ctx.Err() == nil: // the API server is not to blame
+		err = fmt.Errorf("%s did not end within %s: %w", command[0], uploadLimit, context.Cause(uploading))
 	}
 	if err != nil {
 		return fmt.Errorf("copy the probe into pod %s: %w", pod, err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -37,8 +38,11 @@ func newContainer(r *task.CreateTaskRequest) (*container, error) {
 		return nil, fmt.Errorf("read the container's specification: %w", err)
 	}
 	var spec struct {
-		Process     processSpec       `json:"process"`
-		Mounts      []mount           `json:"mounts"`
+		Process processSpec `json:"process"`
+		Mounts  []mount     `json:"mounts"`
+		Windows struct {
+			Resources resources `json:"resources"`
+		} `json:"windows"`
 		Annotations map[string]string `json:"annotations"`
 	}
 	if err := json.Unmarshal(text, &spec); err != nil {
@@ -65,6 +69,9 @@ func newContainer(r *task.CreateTaskRequest) (*container, error) {
 		created: time.Now(), job: job,
 		processes: map[string]*process{}}
 	c.processes[""] = newProcess("", spec.Process, streams{r.Stdin, r.Stdout, r.Stderr, false})
+	if l := spec.Windows.Resources.limits(runtime.NumCPU()); l != (limits{}) && !planted(unlimited) {
+		go c.job.enforce(l, c.processes[""].ended)
+	}
 	return c, nil
 }
 

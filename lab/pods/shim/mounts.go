@@ -32,6 +32,7 @@ func mounted(mounts []mount, arg string) string {
 func emptyDirs(all []mount) (some []mount) {
 	for _, m := range all {
 		if strings.Contains(m.Source, "kubernetes.io~empty-dir") {
+			m.Source = strings.TrimPrefix(m.Source, `\\?\`) // a file's URL cannot have it
 			some = append(some, m)
 		}
 	}

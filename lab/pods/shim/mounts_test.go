@@ -23,7 +23,7 @@ func TestMountedPaths(t *testing.T) {
 
 func TestEmptyDirs(t *testing.T) {
 	empty := mount{`C:\swdt`, `c:\var\lib\kubelet\pods\1\volumes\kubernetes.io~empty-dir\probe`}
-	got := emptyDirs([]mount{{`C:\logs`, `C:\var\log`}, empty})
+	got := emptyDirs([]mount{{`C:\logs`, `C:\var\log`}, {empty.Destination, `\\?\` + empty.Source}})
 	if len(got) != 1 || got[0] != empty {
 		t.Errorf("%v", got)
 	}

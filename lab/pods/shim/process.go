@@ -108,7 +108,11 @@ func (p *process) start(c *container) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NEW_PROCESS_GROUP}
 	cmd.WaitDelay = outputLimit
 	outputs, stop := context.WithCancel(context.Background())
-	stdout, stderr := openSink(outputs, p.streams.stdout), openSink(outputs, p.streams.stderr)
+	var lost func()
+	if p.execID == "" && planted(mortal) {
+		lost = func() { c.kill(killed) }
+	}
+	stdout, stderr := openSink(outputs, p.streams.stdout, lost), openSink(outputs, p.streams.stderr, lost)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	if p.streams.oneOutput {
 		cmd.Stderr = stdout
@@ -134,6 +138,7 @@ func (p *process) start(c *container) error {
 	go func() {
 		_ = cmd.Wait() // the exit code is in the state
 		closeOutputs()
+		p.closeStdin() // so that containerd does not wait until the process reads more
 		p.end(uint32(cmd.ProcessState.ExitCode()))
 	}()
 	return resumeErr

@@ -241,7 +241,7 @@ func (s *service) Shutdown(context.Context, *task.ShutdownRequest) (*emptypb.Emp
 }
 
 func (s *service) Update(context.Context, *task.UpdateTaskRequest) (*emptypb.Empty, error) {
-	return &emptypb.Empty{}, nil // the lab's containers have no limits
+	return &emptypb.Empty{}, nil // the limits of a container are those of its start
 }
 
 // ResizePty does nothing, since no process has a terminal.

@@ -24,13 +24,14 @@ const (
 type sink struct {
 	path string
 	ctx  context.Context
+	lost func() // is called when the server ends; nil: nothing is
 
 	mu   sync.Mutex
 	conn net.Conn
 }
 
-func openSink(ctx context.Context, path string) *sink {
-	s := &sink{path: path, ctx: ctx}
+func openSink(ctx context.Context, path string, lost func()) *sink {
+	s := &sink{path: path, ctx: ctx, lost: lost}
 	if path != "" {
 		s.mu.Lock()
 		s.connect()
@@ -90,6 +91,10 @@ func (s *sink) watch(conn net.Conn) {
 		return
 	}
 	s.disconnect()
+	if s.lost != nil {
+		s.lost()
+		return
+	}
 	s.connect()
 }
 
