@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -34,6 +35,17 @@ func newAbilityNode(t *testing.T) abilityNode {
 	t.Setenv("KUBECONFIG", c.cluster.Kubeconfig)
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
 	return abilityNode{c}
+}
+
+// awaitNoPods waits until the pods of earlier runs have ended, since servers in pods of this node share its ports.
+func (n abilityNode) awaitNoPods(t *testing.T) {
+	t.Helper()
+	within(t, 2*time.Minute, "the end of all pods", func() error {
+		if left := n.kubectl(t, "get", "pods", "-A", "-o", "name"); left != "" {
+			return errors.New(left)
+		}
+		return nil
+	})
 }
 
 // run runs cases, and returns their results. A case that is not proved has a message.
@@ -74,7 +86,7 @@ func TestAbilitiesOfAWineNode(t *testing.T) {
 			"probe-kubelet-restart": proved, "probe-containerd-restart": proved,
 			"probe-csi-volume": notPossible, "probe-reboot": notPossible, // without --disruptive
 		}},
-		// Alone, since the pods of this node share its ports.
+		// Alone, since servers in pods of this node share its ports.
 		{"policies", "", map[string]string{"probe-network-policy": failed}},
 		{"limits that do not bind", "unlimited", map[string]string{
 			"probe-cpu-limit": failed, "probe-memory-limit": failed}},
@@ -82,6 +94,7 @@ func TestAbilitiesOfAWineNode(t *testing.T) {
 			"probe-kubelet-restart": proved, "probe-containerd-restart": failed}},
 	} {
 		t.Run(run.name, func(t *testing.T) {
+			n.awaitNoPods(t)
 			if run.fault != "" {
 				ok(t, "cp", "-c", n.config, textFile(t, run.fault), `node:C:\lab\`+run.fault)
 			}

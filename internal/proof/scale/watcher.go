@@ -232,19 +232,25 @@ func (w *watcher) done() bool {
 
 // end returns the report of a phase that began at m.
 func (w *watcher) end(ctx context.Context, phase string, m mark) NodePhase {
+	w.mu.Lock()
+	settled := w.settled // what the last sample sees, such as a late change of an EndpointSlice, cannot undo it
+	w.mu.Unlock()
 	w.sample(ctx)
 	entries, spans := w.board.state(w)
 	_, final := w.board.writes()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if settled.IsZero() {
+		settled = w.settled
+	}
 	p := NodePhase{Phase: phase, Services: len(entries), Faults: []Fault{},
 		CPU: CPU{ProxySeconds: w.proxy.seconds - m.proxy, HNSSeconds: w.hns.seconds - m.hns,
 			AgentSeconds: w.agent.seconds - m.agent},
 		ProxyMemoryBytes: w.memory, ProxyHandles: w.handles,
 		ProxyRestarts: w.proxy.replaced - m.proxyReplaced,
 		Syncs:         w.metrics.since(m.metrics), Metrics: w.hasMetrics}
-	if !w.settled.IsZero() {
-		p.ProxySettled, p.ProxySeconds = true, max(w.settled.Sub(final).Seconds(), 0)
+	if !settled.IsZero() {
+		p.ProxySettled, p.ProxySeconds = true, max(settled.Sub(final).Seconds(), 0)
 	}
 	p.judge(entries, spans, final, w.Slow)
 	return p
