@@ -69,6 +69,10 @@ images: build ## make bin/images: the images of a fleet's controller and of the 
 releasetest: release ## make a release, look into it, install its packages and remove them (as root)
 	KUBECTL=$$(command -v kubectl) VERSION="$(VERSION)" scripts/release-test.sh
 
+.PHONY: reproducible
+reproducible: ## make the release in two new folders, once with an empty build cache, and compare all bytes; half an hour
+	scripts/reproducible.sh
+
 .PHONY: demo
 demo: build ## show swdt on a simulated node, in under a minute
 	scripts/demo.sh
