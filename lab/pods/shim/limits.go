@@ -26,7 +26,7 @@ type resources struct {
 	} `json:"memory"`
 }
 
-// limits are what a container may use. 0: there is no limit.
+// limits are the processors and the memory that a container may use. 0: there is no limit.
 type limits struct {
 	cores  float64
 	memory uint64 // in bytes
