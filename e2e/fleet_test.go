@@ -23,8 +23,8 @@ type fleet struct {
 	server string                 // host and port of the API server
 }
 
-// TestFleetInPods swaps the kubelet that runs the pod which does it, by a patch from a registry, and then rolls out
-// one that does not start.
+// TestFleetInPods swaps the kubelet that runs the pod which does it, by a patch from a registry, rolls out one that
+// does not start, and swaps the containerd below the pod. Then it deletes the pod in the middle of a swap.
 func TestFleetInPods(t *testing.T) {
 	f := newFleet(t)
 	pod := f.awaitPod(t)
@@ -33,6 +33,8 @@ func TestFleetInPods(t *testing.T) {
 		t.Errorf("the pod is %s, and was %s before the swap of the kubelet", now, pod)
 	}
 	t.Run("a kubelet that does not start", f.staysAsItIs)
+	t.Run("a containerd", f.swapsContainerd)
+	t.Run("a pod that is deleted", f.outlivesItsPod)
 }
 
 func newFleet(t *testing.T) fleet {
@@ -173,16 +175,18 @@ func (f fleet) published(t *testing.T, name, file, destination string) binary {
 	return b
 }
 
-// rolloutOf is a rollout of one binary to all Windows nodes.
+// rolloutOf is a rollout of one binary to all Windows nodes. The variable makes each rollout's content another one, since
+// a node does not try a content again.
 const rolloutOf = `
 apiVersion: fleet.swdt.dev/v1alpha1
 kind: NodeRollout
-metadata: {name: %s}
+metadata: {name: %[1]s}
 spec:
   selector: {}
   content:
+    setup: {environment: {SWDT_ROLLOUT: %[1]s}}
     provisioners:
-    - {name: %s, sourceURL: '%s', sha256: %s, destination: '%s'}
+    - {name: %[2]s, sourceURL: '%[3]s', sha256: %[4]s, destination: '%[5]s'}
   health: {settle: 1s, timeout: 2m}
 `
 
@@ -209,10 +213,17 @@ func (f fleet) await(t *testing.T, name, state string) (s nodeState) {
 		}
 		return fmt.Errorf("it is %q: %s", now, f.kubectl(t, "get", "nodestates", "-o", "wide"))
 	})
+	s = f.state(t)
+	t.Logf("%s: %+v", name, s)
+	return s
+}
+
+// state returns the node's NodeState.
+func (f fleet) state(t *testing.T) (s nodeState) {
+	t.Helper()
 	if err := json.Unmarshal([]byte(f.kubectl(t, "get", "nodestate", "wine-1", "-o", "json")), &s); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%s: %+v", name, s)
 	return s
 }
 
@@ -245,4 +256,75 @@ func (f fleet) staysAsItIs(t *testing.T) {
 	if r := swdt(t, "fleet", "status", "--kubeconfig", f.cluster.Kubeconfig); r.code != exitFinding {
 		t.Errorf("swdt fleet status: %v", r)
 	}
+}
+
+// node returns the node's files and processes.
+func (f fleet) node() *victim { return &victim{info: f.cluster.sandboxInfo} }
+
+// expectNothingLeft fails the test if a staged file, a journal or a guardian of a swap is left on the node.
+func (f fleet) expectNothingLeft(t *testing.T) {
+	t.Helper()
+	eventually(t, "no guardian runs", func() error {
+		if left := processesOf(t, f.cluster.Prefix, guardianProcess); len(left) > 0 {
+			return fmt.Errorf("guardians: %v", left)
+		}
+		return nil
+	})
+	f.node().checkLeftovers(t)
+}
+
+// swapsContainerd swaps the containerd that runs the pod which does it.
+func (f fleet) swapsContainerd(t *testing.T) {
+	pod := f.awaitPod(t)
+	f.begin(t, "containerd", f.published(t, "containerd", lab(t, "containerd-1.7.11.exe"), containerdExe))
+	if s := f.await(t, "containerd", "Complete"); s.Spec.Verdict != "Updated" || s.Status.Phase != "Done" {
+		t.Errorf("the node reports %+v", s)
+	}
+	f.expectNode(t, "wine-1", "Ready", "v1.36.3-edited", "containerd://1.7.11")
+	if now := f.awaitPod(t); now != pod {
+		t.Errorf("the pod is %s, and was %s before the swap of containerd", now, pod)
+	}
+	f.expectNothingLeft(t)
+}
+
+// other publishes the kubelet that the node does not have, and returns its version.
+func (f fleet) other(t *testing.T) (b binary, version string) {
+	t.Helper()
+	const edited = "v1.36.3-edited"
+	if strings.Contains(f.kubectl(t, "get", "node", "wine-1", "-o", "jsonpath={.status.nodeInfo.kubeletVersion}"), edited) {
+		return f.published(t, "kubelet", lab(t, "node/kubelet-1.36.3.exe"), kubeletExe), "v1.36.3"
+	}
+	return f.published(t, "kubelet", lab(t, "node/kubelet-1.36.3-edited.exe"), kubeletExe), edited
+}
+
+// awaitSwap waits until the journal of a swap has a state, and returns the ID of the swap.
+func (f fleet) awaitSwap(t *testing.T, state string) (id string) {
+	t.Helper()
+	path, ok := f.node().awaitState("", state)
+	if !ok {
+		t.Fatalf("no swap comes to the state %s: %s", state, f.kubectl(t, "get", "nodestates", "-o", "wide"))
+	}
+	return strings.TrimSuffix(filepath.Base(path), ".jsonl")
+}
+
+// outlivesItsPod deletes the pod while its swap of the kubelet is under way. Another pod reports the end of the same
+// swap.
+func (f fleet) outlivesItsPod(t *testing.T) {
+	pod := f.awaitPod(t)
+	kubelet, version := f.other(t)
+	f.begin(t, "deleted", kubelet)
+	swap := f.awaitSwap(t, "stopping")
+	f.kubectl(t, "delete", "pod", "-n", "swdt-fleet", pod, "--wait=false")
+	s := f.await(t, "deleted", "Complete")
+	if s.Spec.Verdict != "Updated" || s.Status.Phase != "Done" || s.Status.Journal != swap {
+		t.Errorf("the swap was %s; the node reports %+v", swap, s)
+	}
+	f.expectNode(t, "wine-1", "Ready", version)
+	eventually(t, "another pod", func() error {
+		if now := f.awaitPod(t); now == pod {
+			return fmt.Errorf("pod %s is still there", now)
+		}
+		return nil
+	})
+	f.expectNothingLeft(t)
 }

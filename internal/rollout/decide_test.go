@@ -315,6 +315,25 @@ func TestNoNodeIsDrainedForMissingBinaries(t *testing.T) {
 	}
 }
 
+// A node does not try a content again that it has refused or rolled back, also not for another rollout.
+func TestAnotherRolloutGetsTheSameEnd(t *testing.T) {
+	for _, bad := range []fate{refuses, rollsBack} {
+		m := newModel(fleetv1.NodeRolloutSpec{Drain: &fleetv1.Drain{}}, bad)
+		m.settle(t)
+		reported := m.nodes[0].State.Status
+		in := rollout.Input{Name: "another", Spec: m.spec, Nodes: m.nodes, Now: m.now}
+		if d := rollout.Decide(in); len(d.Actions) != 1 || d.Actions[0].Do != rollout.DoClaim {
+			t.Fatalf("fate %d: %+v", bad, d)
+		}
+		m.act(rollout.Action{Do: rollout.DoClaim, Node: "w000", Order: fleetv1.ActionApply})
+		m.nodes[0].State.Spec.Rollout, m.nodes[0].State.Status = in.Name, reported
+		d := rollout.Decide(in)
+		if len(d.Actions) != 1 || d.Actions[0].Do != rollout.DoConvict || d.Actions[0].Verdict != fleetv1.VerdictFailed {
+			t.Errorf("fate %d: %+v", bad, d)
+		}
+	}
+}
+
 // The time for the drain begins when the binaries are there.
 func TestALateFetchLeavesTimeForTheDrain(t *testing.T) {
 	m := newModel(fleetv1.NodeRolloutSpec{Drain: &fleetv1.Drain{Timeout: "5m"}}, good)

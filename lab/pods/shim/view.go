@@ -21,34 +21,37 @@ type view struct {
 }
 
 // newView makes the view of a container.
-func newView(id, image string, mounts []mount) (v *view, err error) {
-	v = &view{root: filepath.Join(`C:\hpc`, id)}
-	if err := os.MkdirAll(v.root, 0o755); err != nil {
-		return nil, err
+func newView(id, image string, mounts []mount) (*view, error) {
+	v := &view{root: filepath.Join(`C:\hpc`, id)}
+	if err := v.fill(image, mounts); err != nil {
+		return nil, errors.Join(err, v.remove())
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, v.remove())
-		}
-	}()
+	return v, nil
+}
+
+// fill makes the links to the mounts and to the files of the image.
+func (v *view) fill(image string, mounts []mount) error {
+	if err := os.MkdirAll(v.root, 0o755); err != nil {
+		return err
+	}
 	for _, mount := range mounts {
 		if strings.HasPrefix(mount.Source, `\\.\`) {
 			continue // a pipe has the same name in the container
 		}
 		at := filepath.Join(v.root, mount.Destination[len(filepath.VolumeName(mount.Destination)):])
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			return nil, err
+			return err
 		}
 		if err := v.link(strings.TrimPrefix(mount.Source, `\\?\`), at); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if image == "" {
-		return v, nil
+		return nil
 	}
 	files, err := os.ReadDir(image)
 	if err != nil {
-		return nil, fmt.Errorf("read the files of the image: %w", err)
+		return fmt.Errorf("read the files of the image: %w", err)
 	}
 	for _, file := range files {
 		at := filepath.Join(v.root, file.Name())
@@ -56,10 +59,10 @@ func newView(id, image string, mounts []mount) (v *view, err error) {
 			continue // a mount is below it
 		}
 		if err := v.link(filepath.Join(image, file.Name()), at); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return v, nil
+	return nil
 }
 
 func (v *view) link(target, at string) error {
