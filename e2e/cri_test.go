@@ -56,10 +56,11 @@ func proxyRealContainerd(t *testing.T) criProxy {
 	return startProxy(t, config)
 }
 
-// startProxy starts `swdt cri proxy`, which runs until the test ends.
-func startProxy(t *testing.T, config string) criProxy {
+// startProxy starts `swdt cri proxy`, which runs until the test ends. The flags may choose the way to the node.
+func startProxy(t *testing.T, config string, flags ...string) criProxy {
 	t.Helper()
-	cmd := exec.Command(environment(t, "SWDT_BIN"), "cri", "proxy", "-c", config, "-o", "json")
+	cmd := exec.Command(environment(t, "SWDT_BIN"),
+		append([]string{"cri", "proxy", "-c", config, "-o", "json"}, flags...)...)
 	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+t.TempDir())
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -24,7 +24,8 @@ import (
 const wincat = `C:\windows\system32\wincat.exe`
 
 // TestStreamsOfRealContainerd checks the streams of the published crictl, which knows nothing of
-// swdt, with two versions of the real containerd. A process of `crictl exec -it` has pipes, since the lab's
+// swdt, with two versions of the real containerd over SSH. TestCommandsOverBothWays checks them over both ways to
+// a node of a cluster. A process of `crictl exec -it` has pipes, since the lab's
 // shim has no terminals; the terminal is crictl's own.
 func TestStreamsOfRealContainerd(t *testing.T) {
 	if os.Getenv("SWDT_LAB_KIND") != "required" {
@@ -39,14 +40,17 @@ func testStreams(t *testing.T, n podNode) {
 	ok(t, "cp", "-c", n.config, windowsProgram(t, "wincat"), "node:"+wincat)
 	c := crictl{endpoint: startProxy(t, n.config).endpoint}
 	p := n.runPod(t, "streams", true, "--cores", "0")
-	t.Run("exec", func(t *testing.T) { c.testExec(t, p) })
-	t.Run("attach", func(t *testing.T) {
-		id := n.runEcho(t, p)
-		c.testAttach(t, id)
-		n.removeEnded(t, id)
-	})
-	t.Run("port-forward", func(t *testing.T) { c.testPortForward(t, p) })
+	echo := n.runEcho(t, p)
+	c.testStreams(t, p, echo)
+	n.removeEnded(t, echo)
 	n.removePod(t, p)
+}
+
+// testStreams runs all streams of a pod. The container echo runs `wincat echo`, which attach ends.
+func (c crictl) testStreams(t *testing.T, p pod, echo string) {
+	t.Run("exec", func(t *testing.T) { c.testExec(t, p) })
+	t.Run("attach", func(t *testing.T) { c.testAttach(t, echo) })
+	t.Run("port-forward", func(t *testing.T) { c.testPortForward(t, p) })
 }
 
 // crictl is the published crictl, as a client of the proxy.
@@ -172,14 +176,19 @@ func (n podNode) runEcho(t *testing.T, p pod) string {
 	return created.ContainerId
 }
 
-// removeEnded removes a container whose program has ended.
+// removeEnded removes a container whose program has ended. containerd may need some tries until it knows about the
+// end, if the shim ended first.
 func (n podNode) removeEnded(t *testing.T, id string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), commandLimit)
 	defer cancel()
-	if _, err := n.runtime.StopContainer(ctx, &runtimev1.StopContainerRequest{ContainerId: id}); err != nil {
-		t.Error(err)
-	}
+	within(t, commandLimit, "the container has ended", func() error {
+		r, err := n.runtime.ContainerStatus(ctx, &runtimev1.ContainerStatusRequest{ContainerId: id})
+		if err == nil && r.GetStatus().GetState() != runtimev1.ContainerState_CONTAINER_EXITED {
+			err = errors.New(r.GetStatus().GetState().String())
+		}
+		return err
+	})
 	if _, err := n.runtime.RemoveContainer(ctx, &runtimev1.RemoveContainerRequest{ContainerId: id}); err != nil {
 		t.Error(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -337,11 +338,12 @@ func hashFile(t *testing.T, path string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// proxy forwards TCP connections to target, and can cut all of them.
+// proxy forwards TCP connections to target, and can cut all of them, or slow them down.
 type proxy struct {
 	listener net.Listener
 	target   string
 	idle     time.Duration // a connection ends that transfers nothing for so long in a direction; 0: none does
+	rate     atomic.Int64  // bytes per second that each direction of a connection carries; 0: unlimited
 	mu       sync.Mutex
 	open     map[net.Conn]bool
 }
@@ -389,6 +391,9 @@ func (p *proxy) pass(from, to net.Conn) {
 			break
 		}
 		n, err := from.Read(buffer)
+		if rate := p.rate.Load(); rate > 0 {
+			time.Sleep(time.Duration(n) * time.Second / time.Duration(rate)) // as a slow link does
+		}
 		if n > 0 {
 			if _, err := to.Write(buffer[:n]); err != nil {
 				break

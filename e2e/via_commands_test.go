@@ -5,14 +5,12 @@ package e2e
 import (
 	"archive/tar"
 	"compress/gzip"
-	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -44,6 +42,7 @@ var wayRows = []wayRow{
 	{line: "cri pods", compared: "JSON, in any order", run: way.unordered},
 	{line: "cri images", compared: "JSON, in any order", run: way.unordered},
 	{line: "cri proxy, and crictl pods", compared: "crictl's JSON", run: way.proxied},
+	{line: "cri proxy with the streams of crictl", compared: "`exec -it`, `attach`, `port-forward`: answers, exit code, 1 MB there and back", run: way.streamed},
 	{line: "stats watch --source node --for 3s", compared: "sources, pods and containers", run: way.measured},
 	{line: "capture --for 1s -w FILE", but: []string{"file"}},
 	{line: "diag --out FILE", compared: "the names in the bundle", run: way.bundled},
@@ -56,7 +55,7 @@ var wayRows = []wayRow{
 	{line: "setup --dry-run"},
 	{line: "trace on, status and off", but: []string{"since", "message"}, run: way.traced},
 	{line: "push --dry-run", but: []string{"seconds"}, run: way.dryPushed},
-	{line: "push, and rollback", but: []string{"seconds", "transfer", "pid", "started"}, run: way.pushedAndBack},
+	{line: "push of a changed build over a slow link, and rollback", compared: "a patch, of at most a hundredth of the file; JSON", but: []string{"seconds", "transfer", "pid", "started"}, run: way.pushedAndBack},
 	{line: "join", compared: "refused through the cluster, exit code 2", run: way.joined},
 }
 
@@ -69,6 +68,7 @@ type way struct {
 	// credentials and flags lead to the node.
 	credentials string
 	flags       []string
+	link        *proxy // carries all connections of the way
 }
 
 // TestCommandsOverBothWays runs one table of commands over SSH and through the cluster.
@@ -79,17 +79,20 @@ func TestCommandsOverBothWays(t *testing.T) {
 	for _, program := range []string{"pktmon", "vfpctrl"} { // Wine has none
 		ok(t, "cp", "-c", c.config, windowsProgram(t, program), `node:C:\windows\system32\`+program+`.exe`)
 	}
+	ok(t, "cp", "-c", c.config, windowsProgram(t, "wincat"), "node:"+wincat)
 	ok(t, "cp", "-c", c.config, textFile(t, "one\ntwo\nthree\nfour\n"), `node:C:\ways.log`)
 	c.compares(t)
-	ok(t, "status", "-c", c.file(t, "")) // without keep, it removes the pod
 	c.expectNothingLeft(t)
 }
 
 // compares runs each row over both ways.
 func (c throughCluster) compares(t *testing.T) {
-	ssh := way{c: c, name: "ssh", credentials: credentialsOf(t, c.cluster.sandboxInfo)}
+	host := c.cluster.sandboxInfo.Hostname
+	ssh := way{c: c, name: "ssh", link: newProxy(t, host, 0)}
+	ssh.credentials = strings.Replace(credentialsOf(t, c.cluster.sandboxInfo), host, ssh.link.address(), 1)
 	// The pod is kept, so that the same pods run while the other way is used.
-	through := way{c: c, name: "cluster", credentials: c.credentials, flags: []string{"--via", "kubernetes,keep"}}
+	through := way{c: c, name: "cluster", flags: []string{"--via", "kubernetes,keep"}}
+	through.credentials, through.link = c.through(t, 0)
 	for _, w := range []way{ssh, through} { // both agents are installed
 		w.t = t
 		ok(t, w.args("status", "")...)
@@ -108,6 +111,7 @@ func (c throughCluster) compares(t *testing.T) {
 			}
 		})
 	}
+	ok(t, "status", "-c", nodeFile(t, through.credentials, "")) // without keep, it removes the pod
 }
 
 // args returns the arguments of swdt for a command on the node.
@@ -250,32 +254,58 @@ func (w way) copies() any {
 }
 
 func (w way) proxied() any {
-	ctx, cancel := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, environment(w.t, "SWDT_BIN"),
-		append(w.args("cri", "      []\n"), "proxy", "-o", "json")...)
-	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+w.t.TempDir())
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	stdout, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer func() {
-		cancel()
-		_ = cmd.Wait() // it was interrupted
-	}()
-	var result struct{ Nodes []struct{ Endpoint string } }
-	if err := json.NewDecoder(stdout).Decode(&result); err != nil || len(result.Nodes) != 1 {
-		w.t.Fatalf("the proxy's result: %v, %v", result, err)
-	}
-	r := crictl{endpoint: result.Nodes[0].Endpoint}.run(w.t, nil, "pods", "-o", "json")
+	r := w.crictl().run(w.t, nil, "pods", "-o", "json")
 	if r.code != 0 || !strings.Contains(r.stdout, "burner") {
 		w.t.Errorf("crictl: %v", r)
 	}
 	return w.withoutFields(r)
 }
+
+// crictl returns a crictl that reaches the runtime through `swdt cri proxy`.
+func (w way) crictl() crictl {
+	w.t.Helper()
+	return crictl{endpoint: startProxy(w.t, nodeFile(w.t, w.credentials, "      []\n"), w.flags...).endpoint}
+}
+
+// streamed runs the streams of a pod of its own, since attach ends a container.
+func (w way) streamed() any {
+	name := "streams-" + w.name
+	w.c.apply(w.t, fmt.Sprintf(streamsPod, name, w.c.registry))
+	w.c.kubectl(w.t, "wait", "--for=condition=Ready", "pod/"+name, fmt.Sprintf("--timeout=%s", commandLimit))
+	c := w.crictl()
+	only := func(args ...string) string {
+		w.t.Helper()
+		r := c.run(w.t, nil, append(args, "-q")...)
+		ids := strings.Fields(r.stdout)
+		if r.code != 0 || len(ids) != 1 {
+			w.t.Fatalf("crictl %v: %v", args, r)
+		}
+		return ids[0]
+	}
+	p := pod{name: name, sandbox: only("pods", "--name", name)}
+	p.container = only("ps", "--pod", p.sandbox, "--name", "idle")
+	c.testStreams(w.t, p, only("ps", "--pod", p.sandbox, "--name", "echo"))
+	w.c.kubectl(w.t, "delete", "pod", name)
+	return nil
+}
+
+// streamsPod has a container that idles, and one that echoes its stdin.
+const streamsPod = `
+apiVersion: v1
+kind: Pod
+metadata: {name: %[1]s, namespace: default}
+spec:
+  automountServiceAccountToken: false
+  terminationGracePeriodSeconds: 1
+  restartPolicy: Never
+  nodeSelector: {kubernetes.io/os: windows}
+  tolerations: [{key: os, value: windows, effect: NoSchedule}]
+  hostNetwork: true
+  securityContext: {windowsOptions: {hostProcess: true, runAsUserName: 'NT AUTHORITY\SYSTEM'}}
+  containers:
+  - {name: idle, image: '%[2]s/burn:1', args: ["--cores", "0"]}
+  - {name: echo, image: '%[2]s/burn:1', command: ['C:\windows\system32\wincat.exe', echo], stdin: true}
+`
 
 // measured returns the containers that were measured. Their values differ at each time.
 func (w way) measured() any {
@@ -325,24 +355,45 @@ func (w way) traced() any {
 	return []any{on, status, off}
 }
 
-func (w way) push(binary, destination, name string, args ...string) any {
+// push pushes a build of the kubelet that differs little from that of the node.
+func (w way) push(args ...string) result {
 	w.t.Helper()
-	provisioners := provisioner(name, "", lab(w.t, "node/"+binary), destination, "")
-	return w.withoutFields(ok(w.t, w.args("push", provisioners, append(args, "-o", "json")...)...))
+	kubelet := provisioner("kubelet", "", lab(w.t, "node/kubelet-1.36.3-edited.exe"), kubeletExe, "")
+	return ok(w.t, w.args("push", kubelet, append(args, "-o", "json")...)...)
 }
 
-func (w way) dryPushed() any {
-	return w.push("kubelet-1.36.3-edited.exe", kubeletExe, "kubelet", "--dry-run")
-}
+func (w way) dryPushed() any { return w.withoutFields(w.push("--dry-run")) }
 
-// pushedAndBack replaces the kubelet of the node, and rolls back.
+// slowLink is a link, in bytes per second, on which a patch takes far less time than all bytes, also on a busy
+// machine. Inside one machine, either way of sending can be the faster one.
+const slowLink = 4 << 20
+
+// pushedAndBack replaces the kubelet of the node by a changed build, over a slow link, and rolls back.
 func (w way) pushedAndBack() any {
-	pushed := w.push("kubelet-1.36.3-edited.exe", kubeletExe, "kubelet")
+	w.link.rate.Store(slowLink)
+	r := w.push()
+	w.link.rate.Store(0)
+	w.expectPatch(r)
+	pushed := w.withoutFields(r)
 	w.c.expectNode(w.t, "wine-1", "Ready", "v1.36.3-edited")
 	kubelet := provisioner("kubelet", "", lab(w.t, "node/kubelet-1.36.3.exe"), kubeletExe, "")
 	back := w.withoutFields(ok(w.t, w.args("rollback", kubelet, "kubelet", "-o", "json")...))
 	w.c.expectNode(w.t, "wine-1", "Ready", "v1.36.3")
 	return []any{pushed, back}
+}
+
+// expectPatch fails the test unless the bytes that a push has sent are at most a hundredth of the file.
+func (w way) expectPatch(r result) {
+	w.t.Helper()
+	pushed := decoded[report](w.t, r)
+	if len(pushed.Nodes) != 1 || len(pushed.Nodes[0].Components) != 1 {
+		w.t.Fatalf("the push reports %+v", pushed)
+	}
+	sent := pushed.Nodes[0].Components[0].Transfer
+	w.t.Logf("%s: %d of %d bytes were sent", w.name, sent.SentBytes, sent.SizeBytes)
+	if sent.Method != "delta" || sent.SentBytes == 0 || sent.SentBytes > sent.SizeBytes/100 {
+		w.t.Errorf("%s: the push sent %+v", w.name, sent)
+	}
 }
 
 // joined joins the node again over SSH, which changes nothing. The way through the cluster refuses it.

@@ -149,8 +149,8 @@ func (c throughCluster) leastRole(t *testing.T) {
 	c.kubectl(t, "delete", "clusterrolebinding", "swdt-via-swdt-system")
 }
 
-// through returns a node file that reaches the API server through a proxy.
-func (c throughCluster) through(t *testing.T, idle time.Duration) (file string, between *proxy) {
+// through returns credentials that reach the API server through a proxy.
+func (c throughCluster) through(t *testing.T, idle time.Duration) (credentials string, between *proxy) {
 	t.Helper()
 	text, err := os.ReadFile(c.cluster.Kubeconfig)
 	if err != nil {
@@ -162,20 +162,21 @@ func (c throughCluster) through(t *testing.T, idle time.Duration) (file string, 
 	}
 	between = newProxy(t, string(server[1]), idle)
 	kubeconfig := textFile(t, strings.ReplaceAll(string(text), string(server[1]), between.address()))
-	return nodeFile(t, strings.Replace(c.credentials, c.cluster.Kubeconfig, kubeconfig, 1), ""), between
+	return strings.Replace(c.credentials, c.cluster.Kubeconfig, kubeconfig, 1), between
 }
 
 // followsThroughCuts cuts the connections to the API server while swdt follows a log.
 func (c throughCluster) followsThroughCuts(t *testing.T) {
-	file, between := c.through(t, 0)
-	followThroughCuts(t, file, c.cluster.Prefix, between, 4)
+	credentials, between := c.through(t, 0)
+	followThroughCuts(t, nodeFile(t, credentials, ""), c.cluster.Prefix, between, 4)
 }
 
 // staysWhileIdle follows a log that grows after a while, through a proxy that ends idle connections sooner, as
 // load balancers in front of API servers do.
 func (c throughCluster) staysWhileIdle(t *testing.T) {
 	const idle = 15 * time.Second
-	file, _ := c.through(t, idle)
+	credentials, _ := c.through(t, idle)
+	file := nodeFile(t, credentials, "")
 	log := growing{t: t, path: filepath.Join(c.cluster.Prefix, "drive_c", "idle.log")}
 	log.add("begin\n")
 	f := follow(t, "logs", "-f", "--tail", "-1", "-o", "json", "-c", file, `file:C:\idle.log`)
