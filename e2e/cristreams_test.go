@@ -40,16 +40,18 @@ func testStreams(t *testing.T, n podNode) {
 	ok(t, "cp", "-c", n.config, windowsProgram(t, "wincat"), "node:"+wincat)
 	c := crictl{endpoint: startProxy(t, n.config).endpoint}
 	p := n.runPod(t, "streams", true, "--cores", "0")
-	echo := n.runEcho(t, p)
-	c.testStreams(t, p, echo)
-	n.removeEnded(t, echo)
+	c.testStreams(t, p, func(t *testing.T) {
+		id := n.runEcho(t, p)
+		c.testAttach(t, id)
+		n.removeEnded(t, id)
+	})
 	n.removePod(t, p)
 }
 
-// testStreams runs all streams of a pod. The container echo runs `wincat echo`, which attach ends.
-func (c crictl) testStreams(t *testing.T, p pod, echo string) {
+// testStreams runs all streams of a pod. attach calls testAttach for a container that runs `wincat echo`.
+func (c crictl) testStreams(t *testing.T, p pod, attach func(*testing.T)) {
 	t.Run("exec", func(t *testing.T) { c.testExec(t, p) })
-	t.Run("attach", func(t *testing.T) { c.testAttach(t, echo) })
+	t.Run("attach", attach)
 	t.Run("port-forward", func(t *testing.T) { c.testPortForward(t, p) })
 }
 
@@ -176,19 +178,11 @@ func (n podNode) runEcho(t *testing.T, p pod) string {
 	return created.ContainerId
 }
 
-// removeEnded removes a container whose program has ended. containerd may need some tries until it knows about the
-// end, if the shim ended first.
+// removeEnded removes a container whose program has ended.
 func (n podNode) removeEnded(t *testing.T, id string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), commandLimit)
 	defer cancel()
-	within(t, commandLimit, "the container has ended", func() error {
-		r, err := n.runtime.ContainerStatus(ctx, &runtimev1.ContainerStatusRequest{ContainerId: id})
-		if err == nil && r.GetStatus().GetState() != runtimev1.ContainerState_CONTAINER_EXITED {
-			err = errors.New(r.GetStatus().GetState().String())
-		}
-		return err
-	})
 	if _, err := n.runtime.RemoveContainer(ctx, &runtimev1.RemoveContainerRequest{ContainerId: id}); err != nil {
 		t.Error(err)
 	}

@@ -284,7 +284,8 @@ func (w way) streamed() any {
 	}
 	p := pod{name: name, sandbox: only("pods", "--name", name)}
 	p.container = only("ps", "--pod", p.sandbox, "--name", "idle")
-	c.testStreams(w.t, p, only("ps", "--pod", p.sandbox, "--name", "echo"))
+	echo := only("ps", "--pod", p.sandbox, "--name", "echo")
+	c.testStreams(w.t, p, func(t *testing.T) { c.testAttach(t, echo) })
 	w.c.kubectl(w.t, "delete", "pod", name)
 	return nil
 }
