@@ -17,7 +17,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/proof/selftest"
 )
 
-var updateStandIn = flag.Bool("update-stand-in", false, "record the answers of the Wine node for swdt selftest anew")
+var updateStandIn = flag.Bool("update-stand-in", false, "record the answers of swdt selftest's stand-ins anew")
 
 // TestSelftestOnAWineNode tries all claims on a Wine node behind Debian's OpenSSH. The claims that this
 // node cannot prove are named, all others pass, and the node is afterwards as before.
@@ -46,7 +46,7 @@ func TestSelftestOnAWineNode(t *testing.T) {
 		t.Errorf("the report describes %+v, and its clean-up is %q", report.System, report.CleanUp)
 	}
 	if *updateStandIn {
-		recordStandIn(t, report)
+		recordStandIn(t, report, "wine")
 		return
 	}
 	for _, d := range report.Differences { // some depend on how far a push has come when the node restarts
@@ -76,13 +76,40 @@ func expectClaims(t *testing.T, report selftest.Report, others map[string]selfte
 	}
 }
 
-func recordStandIn(t *testing.T, r selftest.Report) {
+// TestSelftestOnASandbox tries all claims on a simulated node, and compares its answers with the recorded ones.
+func TestSelftestOnASandbox(t *testing.T) {
+	t.Parallel()
+	state, out := t.TempDir(), filepath.Join(t.TempDir(), "report.json")
+	info := decoded[sandboxInfo](t, ok(t, "sandbox", "up", "--name", "tried", "--state-dir", state, "-o", "json"))
+	t.Cleanup(func() { ok(t, "sandbox", "down", "--name", "tried", "--state-dir", state) })
+	r := swdtWithin(t, 5*time.Minute, "selftest", "-c", info.Config, "--change-settings", "--allow-reboot", "--out", out)
+	if r.code != 0 {
+		t.Errorf("exit code %d", r.code)
+	}
+	report, err := selftest.Load(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectClaims(t, report, map[string]selftest.Outcome{})
+	if *updateStandIn {
+		recordStandIn(t, report, "simulated")
+		return
+	}
+	for _, d := range report.Differences {
+		if d.StandIn == "simulated" {
+			t.Errorf("another answer than recorded: %+v; -update-stand-in writes them anew", d)
+		}
+	}
+}
+
+// recordStandIn writes the answers of a stand-in.
+func recordStandIn(t *testing.T, r selftest.Report, name string) {
 	t.Helper()
 	text, err := json.MarshalIndent(r.Record(), "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile("../internal/proof/selftest/standins/wine.json", append(text, '\n'), 0o644); err != nil {
+	if err := os.WriteFile("../internal/proof/selftest/standins/"+name+".json", append(text, '\n'), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

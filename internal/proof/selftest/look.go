@@ -53,6 +53,8 @@ func tryServices(ctx context.Context, d *desk) error {
 // maxClockStep is how far an event may be later than the node's clock, which the node may set back.
 const maxClockStep = time.Hour
 
+const hasEvents = "has events"
+
 // tryEvents reads the last events of the channel System.
 func tryEvents(ctx context.Context, d *desk) error {
 	all, err := d.events(ctx, "System")
@@ -63,7 +65,7 @@ func tryEvents(ctx context.Context, d *desk) error {
 	if err != nil {
 		return err
 	}
-	d.answer("has events", len(all) > 0)
+	d.answer(hasEvents, len(all) > 0)
 	var record uint64
 	for _, e := range all {
 		switch {
