@@ -178,11 +178,19 @@ func (n podNode) runEcho(t *testing.T, p pod) string {
 	return created.ContainerId
 }
 
-// removeEnded removes a container whose program has ended.
+// removeEnded removes a container whose program has ended. containerd may need some tries until it knows about the
+// end, if the shim ended first.
 func (n podNode) removeEnded(t *testing.T, id string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), commandLimit)
 	defer cancel()
+	within(t, commandLimit, "the container has ended", func() error {
+		r, err := n.runtime.ContainerStatus(ctx, &runtimev1.ContainerStatusRequest{ContainerId: id})
+		if err == nil && r.GetStatus().GetState() != runtimev1.ContainerState_CONTAINER_EXITED {
+			err = errors.New(r.GetStatus().GetState().String())
+		}
+		return err
+	})
 	if _, err := n.runtime.RemoveContainer(ctx, &runtimev1.RemoveContainerRequest{ContainerId: id}); err != nil {
 		t.Error(err)
 	}
