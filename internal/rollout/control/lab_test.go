@@ -286,7 +286,12 @@ func (l *lab) settle(state string) fleetv1.NodeRolloutStatus {
 
 // program runs the program of the fleet on a simulated machine, with the token of a pod on its node.
 func (l *lab) program(m *machine, cache string) (stop func()) {
-	c, err := cluster.FromConfig(l.account("swdt-node", m.Name))
+	return l.programWith(l.account("swdt-node", m.Name), m, cache)
+}
+
+// programWith runs the program of the fleet on a simulated machine, with the access of a pod.
+func (l *lab) programWith(access *rest.Config, m *machine, cache string) (stop func()) {
+	c, err := cluster.FromConfig(access)
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func (v *view) fill(image string, mounts []mount) error {
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 			return err
 		}
-		if err := v.link(strings.TrimPrefix(mount.Source, `\\?\`), at); err != nil {
+		if err := v.link(onDrive(mount.Source), at); err != nil {
 			return err
 		}
 	}
@@ -63,6 +63,16 @@ func (v *view) fill(image string, mounts []mount) error {
 		}
 	}
 	return nil
+}
+
+// onDrive returns a path with its drive. containerd resolves paths, and after a restart of the machine Wine answers
+// with the name of a volume, such as \\?\Volume{GUID}\var. The lab's machines have one volume for kubelet's files.
+func onDrive(path string) string {
+	path = strings.TrimPrefix(path, `\\?\`)
+	if volume, rest, ok := strings.Cut(path, `}\`); ok && strings.HasPrefix(volume, "Volume{") {
+		return `C:\` + rest
+	}
+	return path
 }
 
 func (v *view) link(target, at string) error {
