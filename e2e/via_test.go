@@ -35,6 +35,7 @@ func TestThroughTheCluster(t *testing.T) {
 	t.Run("restarts", c.survivesRestarts)
 	t.Run("pushes", c.pushesBelowItself)
 	t.Run("killed", c.survivesKills)
+	t.Run("kubelet down", c.namesAnotherWay)
 	c.expectNothingLeft(t)
 }
 
@@ -240,6 +241,27 @@ func (c throughCluster) survivesKills(t *testing.T) {
 			ok(t, "push", "-c", original)
 		})
 	}
+}
+
+// namesAnotherWay stops the kubelet over SSH. Once the cluster knows, swdt makes no pod and names the ways that are
+// left.
+func (c throughCluster) namesAnotherWay(t *testing.T) {
+	ok(t, "exec", "-c", c.config, "--", "net", "stop", "kubelet")
+	within(t, commandLimit, "the cluster misses the kubelet", func() error {
+		ready := c.kubectl(t, "get", "node", "wine-1", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].status}`)
+		if ready != "Unknown" {
+			return errors.New(ready)
+		}
+		return nil
+	})
+	if r := swdt(t, "status", "-c", c.file(t, "")); r.code != 3 || !strings.Contains(r.stderr, "spec.credentials.hostname") ||
+		strings.Contains(r.stderr, "starting a pod") {
+		t.Errorf("a node whose kubelet is down: %v", r)
+	}
+	c.expectNoViaPods(t)
+	ok(t, "exec", "-c", c.config, "--", "net", "start", "kubelet")
+	c.expectNode(t, "wine-1", "Ready")
+	ok(t, "status", "-c", c.file(t, ""))
 }
 
 // expectNothingLeft fails the test if a pod or a file of the way is left.
