@@ -358,9 +358,12 @@ func (r Report) Sentence() string {
 		ends += ", " + plural(nodes, "node")
 	}
 	text := fmt.Sprintf("%s, %s, %s: ", ends, plural(len(r.Cases), "case"), plural(cells, "cell"))
-	if wrong == 0 {
+	switch {
+	case cells == 0:
+		text += "nothing is proved"
+	case wrong == 0:
 		text += "all as meant"
-	} else {
+	default:
 		text += fmt.Sprintf("%d wrong, in %s", wrong, plural(differ, "case"))
 	}
 	if len(r.Unsupported) > 0 {

@@ -90,7 +90,8 @@ func (s Source) download(ctx context.Context, release, cached string, r ui.Repor
 	set, err := artifact.Resolve(ctx, artifact.Wish{Component: artifact.E2ETest, Version: release,
 		Arch: runtime.GOARCH, Mirror: s.Mirror, Field: "--binary"}, r)
 	if err != nil {
-		return suite.Binary{}, err
+		return suite.Binary{}, fmt.Errorf("get e2e.test %s: %w; without a download, name a mirror with --mirror, "+
+			"or the program with --binary", release, err)
 	}
 	if err := os.MkdirAll(filepath.Dir(cached), 0o700); err != nil {
 		return suite.Binary{}, fmt.Errorf("keep e2e.test in the cache: %w", err)
