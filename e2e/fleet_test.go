@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/swdt-dev/swdt/internal/sandbox/wine"
 	"github.com/swdt-dev/swdt/internal/testing/registrytest"
 )
 
@@ -24,7 +25,7 @@ type fleet struct {
 }
 
 // TestFleetInPods swaps the kubelet that runs the pod which does it, by a patch from a registry, rolls out one that
-// does not start, and swaps the containerd below the pod. Then it deletes the pod in the middle of a swap.
+// does not start, and swaps the containerd below the pod. Then it ends the pod, and the node, in the middle of a swap.
 func TestFleetInPods(t *testing.T) {
 	f := newFleet(t)
 	pod := f.awaitPod(t)
@@ -35,6 +36,9 @@ func TestFleetInPods(t *testing.T) {
 	t.Run("a kubelet that does not start", f.staysAsItIs)
 	t.Run("a containerd", f.swapsContainerd)
 	t.Run("a pod that is deleted", f.outlivesItsPod)
+	for _, state := range []string{"stopping", "checking"} {
+		t.Run("a restart while "+state, func(t *testing.T) { f.outlivesARestart(t, state) })
+	}
 }
 
 func newFleet(t *testing.T) fleet {
@@ -326,5 +330,38 @@ func (f fleet) outlivesItsPod(t *testing.T) {
 		}
 		return nil
 	})
+	f.expectNothingLeft(t)
+}
+
+// outlivesARestart ends all processes of the node, as a power switch does, when a swap of the kubelet is in a state.
+// The node starts again and reports what it runs: the swap is undone, or finished.
+func (f fleet) outlivesARestart(t *testing.T, state string) {
+	f.awaitPod(t)
+	before := f.kubectl(t, "get", "node", "wine-1", "-o", "jsonpath={.status.nodeInfo.kubeletVersion}")
+	kubelet, version := f.other(t)
+	prefix, err := wine.Open(f.cluster.Prefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.begin(t, "restarted-while-"+state, kubelet)
+	swap := f.awaitSwap(t, state)
+	if err := prefix.Reboot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var s nodeState
+	within(t, commandLimit, "a verdict", func() error {
+		s = f.state(t)
+		if s.Spec.Verdict == "" {
+			return fmt.Errorf("the node reports %+v", s)
+		}
+		return nil
+	})
+	t.Logf("after a restart while %s: %+v", state, s)
+	wanted := map[string]string{"Updated Done": version, "Failed RolledBack": before}[s.Spec.Verdict+" "+s.Status.Phase]
+	if wanted == "" || s.Status.Journal != swap {
+		t.Fatalf("the swap was %s; the node reports %+v", swap, s)
+	}
+	f.expectNode(t, "wine-1", "Ready", wanted)
+	f.awaitPod(t)
 	f.expectNothingLeft(t)
 }
