@@ -17,7 +17,7 @@ func TestOpenSSH(t *testing.T) {
 	}
 }
 
-// TestVaryingAnswers holds the exceptions to the answers of Wine that they are for.
+// TestVaryingAnswers holds the exceptions to the answers that they are for.
 func TestVaryingAnswers(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -32,7 +32,10 @@ func TestVaryingAnswers(t *testing.T) {
 		{"simulated", "running", removalInUse, "true", "false", false},
 		{"wine", "guardian", versionAfterRestart, "v1", "v2", true},
 		{"wine", "guardian", versionAfterRestart, none, "v2", false},
-		{"simulated", "guardian", versionAfterRestart, "v1", "v2", false},
+		{"simulated", "guardian", versionAfterRestart, "v1", "v2", true},
+		{"simulated", "events", hasEvents, "true", "false", true},
+		{"simulated", "events", hasEvents, none, "false", false},
+		{"wine", "events", hasEvents, "true", "false", false},
 	} {
 		if got := varies(test.standIn, Difference{Claim: test.claim, Key: test.key, Here: test.here, There: test.there}); got != test.want {
 			t.Errorf("%+v: %t", test, got)
