@@ -70,7 +70,7 @@ releasetest: release ## make a release, look into it, install its packages and r
 	KUBECTL=$$(command -v kubectl) VERSION="$(VERSION)" scripts/release-test.sh
 
 .PHONY: reproducible
-reproducible: ## make the release in two new folders, once with an empty build cache, and compare all bytes; half an hour
+reproducible: ## make the release in two new folders, once with an empty build cache, and compare all bytes; an hour on two cores
 	scripts/reproducible.sh
 
 .PHONY: demo

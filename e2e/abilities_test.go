@@ -100,13 +100,17 @@ func TestAbilitiesOfAWineNode(t *testing.T) {
 			if run.fault != "" {
 				ok(t, "cp", "-c", n.config, textFile(t, run.fault), `node:C:\lab\`+run.fault)
 			}
-			got := n.run(t, slices.Sorted(maps.Keys(run.want)))
-			if limit := "probe-cpu-limit"; got[limit] == notPossible && isBusy(t) {
-				t.Log("other programs left the containers too little CPU time for a limit to show")
-				got[limit] = run.want[limit]
+			got, want := n.run(t, slices.Sorted(maps.Keys(run.want))), maps.Clone(run.want)
+			const limit = "probe-cpu-limit"
+			unseen := got[limit] == notPossible && isBusy(t)
+			if unseen {
+				want[limit] = notPossible
 			}
-			if diff := cmp.Diff(run.want, got); diff != "" {
+			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if unseen {
+				t.Skip("other programs left the containers too little CPU time for a limit to show; the other cases are as wanted")
 			}
 		})
 	}

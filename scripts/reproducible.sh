@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the release of the checked-out commit in two new folders, the second time with an empty build
-# cache, and fails unless each file of one is equal to that of the other. The second build takes half an
+# cache, and fails unless each file of one is equal to that of the other. The second build takes most of an
 # hour on two cores, and a few gigabytes.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -32,7 +32,7 @@ func TestVaryingAnswers(t *testing.T) {
 		{"simulated", "running", removalInUse, "true", "false", false},
 		{"wine", "guardian", versionAfterRestart, "v1", "v2", true},
 		{"wine", "guardian", versionAfterRestart, none, "v2", false},
-		{"simulated", "guardian", versionAfterRestart, "v1", "v2", true},
+		{"simulated", "guardian", versionAfterRestart, "v1", "v2", false},
 		{"simulated", "events", hasEvents, "true", "false", true},
 		{"simulated", "events", hasEvents, none, "false", false},
 		{"wine", "events", hasEvents, "true", "false", false},

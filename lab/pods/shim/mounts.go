@@ -32,11 +32,21 @@ func mounted(mounts []mount, arg string) string {
 func emptyDirs(all []mount) (some []mount) {
 	for _, m := range all {
 		if strings.Contains(m.Source, "kubernetes.io~empty-dir") {
-			m.Source = strings.TrimPrefix(m.Source, `\\?\`) // a file's URL cannot have it
+			m.Source = onDrive(m.Source) // a file's URL cannot have another form
 			some = append(some, m)
 		}
 	}
 	return some
+}
+
+// onDrive returns a path with its drive. containerd resolves paths, and after a restart of the machine Wine answers
+// with the name of a volume, such as \\?\Volume{GUID}\var. The lab's machines have one volume for kubelet's files.
+func onDrive(path string) string {
+	path = strings.TrimPrefix(path, `\\?\`)
+	if volume, rest, ok := strings.Cut(path, `}\`); ok && strings.HasPrefix(volume, "Volume{") {
+		return `C:\` + rest
+	}
+	return path
 }
 
 // cutPath returns the part of a path after a folder, and reports whether the path is in it. Names on Windows are

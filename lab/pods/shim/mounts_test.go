@@ -28,3 +28,16 @@ func TestEmptyDirs(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+func TestOnDrive(t *testing.T) {
+	for path, want := range map[string]string{
+		`C:\var\lib`:     `C:\var\lib`,
+		`\\?\C:\var\lib`: `C:\var\lib`,
+		`\\?\Volume{00000000-0000-0000-0000-000000000043}\var\lib`: `C:\var\lib`,
+		`C:\a}\b`: `C:\a}\b`,
+	} {
+		if got := onDrive(path); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+}

@@ -65,16 +65,6 @@ func (v *view) fill(image string, mounts []mount) error {
 	return nil
 }
 
-// onDrive returns a path with its drive. containerd resolves paths, and after a restart of the machine Wine answers
-// with the name of a volume, such as \\?\Volume{GUID}\var. The lab's machines have one volume for kubelet's files.
-func onDrive(path string) string {
-	path = strings.TrimPrefix(path, `\\?\`)
-	if volume, rest, ok := strings.Cut(path, `}\`); ok && strings.HasPrefix(volume, "Volume{") {
-		return `C:\` + rest
-	}
-	return path
-}
-
 func (v *view) link(target, at string) error {
 	if err := link(target, at); err != nil {
 		return err
