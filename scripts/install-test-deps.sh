@@ -47,6 +47,8 @@ need genisoimage command -v genisoimage
 need wimtools command -v wimcapture
 need p7zip-full command -v 7z
 need libxml2-utils command -v xmllint
+# Tests open the registry hives of an image for HostProcess containers.
+need libhivex-bin command -v hivexsh
 # Tests compare what swdt concludes of a firewall with what the kernel does.
 need iptables test -x /usr/sbin/iptables-restore
 need nftables test -x /usr/sbin/nft
