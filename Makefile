@@ -109,7 +109,7 @@ e2e: images lab ## run the end-to-end tests, with a real control plane, a cluste
 	@echo "e2e: next, Kubernetes' own end-to-end tests (a quarter of an hour on two cores, the first time)"
 	lab/build.sh e2etest 1.36.3
 	SWDT_LAB=$$(lab/build.sh) SWDT_BIN=$$PWD/bin/swdt SWDT_LAB_CLUSTER=required SWDT_LAB_GUEST=required \
-		SWDT_LAB_KIND=required SWDT_FLEET_NODES=1000 go test -count=1 -tags e2e -timeout 90m ./e2e/... ./internal/sandbox/controlplane/... ./internal/cluster/... ./internal/node/viapod/... ./internal/join/preflight/... ./internal/join/podnetwork/... ./internal/join/smoke/... ./internal/rollout/control/...
+		SWDT_LAB_KIND=required SWDT_FLEET_NODES=1000 go test -count=1 -p 1 -v -tags e2e -timeout 120m ./e2e/... ./internal/sandbox/controlplane/... ./internal/cluster/... ./internal/node/viapod/... ./internal/join/preflight/... ./internal/join/podnetwork/... ./internal/join/smoke/... ./internal/rollout/control/...
 
 .PHONY: bench
 bench: ## compare swdt with its peers, into docs/benchmarks.md; takes half an hour
