@@ -11,7 +11,8 @@ import (
 // Decide returns the next actions of a rollout. At most one action concerns each node. Decide never
 // touches a node while MaxUnavailable others are unavailable, after FailureLimit nodes have failed,
 // outside the window, during a canary's pause, while the rollout is paused, or if its content is wrong. Nodes that were touched
-// before always go on to their end.
+// before always go on to their end. A rollback also touches nodes that are unavailable themselves, at most
+// MaxUnavailable at once.
 func Decide(in Input) Decision {
 	in.Nodes = slices.SortedFunc(slices.Values(in.Nodes), func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	d := &decider{in: in, hash: HashOf(in.Spec.Content)}
@@ -68,14 +69,16 @@ func (d *decider) count() {
 // usable reports whether a node serves pods.
 func usable(n Node) bool { return n.Ready && !n.Cordoned }
 
-// stopped reports whether failures have stopped the rollout.
-func (d *decider) stopped() bool {
-	limit := max(int(d.in.Spec.FailureLimit), 1)
+// failureLimit returns the number of failed nodes that stops the rollout.
+func (d *decider) failureLimit() int {
 	if d.in.Spec.OnFailure == fleetv1.OnFailurePause {
-		limit = 1
+		return 1
 	}
-	return d.counted.failed >= limit
+	return max(int(d.in.Spec.FailureLimit), 1)
 }
+
+// stopped reports whether failures have stopped the rollout.
+func (d *decider) stopped() bool { return d.counted.failed >= d.failureLimit() }
 
 // touch claims further nodes for the content.
 func (d *decider) touch() {
@@ -120,31 +123,41 @@ func (d *decider) room() int {
 	room := d.free()
 	room = min(room, most-c.updated-c.working)
 	if c.updated == 0 { // nothing shows yet that the content works
-		room = min(room, max(int(spec.FailureLimit), 1)-c.failed-c.working)
+		room = min(room, d.failureLimit()-c.failed-c.working)
 	}
 	return room
 }
 
-// takeBack claims updated nodes for the return to their previous binaries.
+// takeBack claims updated nodes for the return to their previous binaries. A node that is unavailable already
+// needs no room: else a content that breaks nodes after their success could not be taken back.
 func (d *decider) takeBack() {
-	room := d.free()
+	if d.in.Wrong != "" { // a node would refuse the order
+		d.wait(d.in.Wrong)
+		return
+	}
+	room, places := d.free(), d.mostUnavailable()-d.counted.working
 	for _, n := range d.in.Nodes {
-		if room <= 0 {
+		if places <= 0 {
 			return
 		}
-		if d.stage(n) == stageUpdated {
-			d.do(Action{Do: DoClaim, Node: n.Name, Order: fleetv1.ActionRollBack})
-			if usable(n) {
-				room--
-			}
+		if d.stage(n) != stageUpdated || usable(n) && room <= 0 {
+			continue
+		}
+		d.do(Action{Do: DoClaim, Node: n.Name, Order: fleetv1.ActionRollBack})
+		d.waits = ""
+		places--
+		if usable(n) {
+			room--
 		}
 	}
 }
 
+// mostUnavailable returns how many nodes may be unavailable at once.
+func (d *decider) mostUnavailable() int { return share(d.in.Spec.MaxUnavailable, len(d.in.Nodes), 1) }
+
 // free returns how many further nodes may become unavailable.
 func (d *decider) free() int {
-	most := share(d.in.Spec.MaxUnavailable, len(d.in.Nodes), 1)
-	free := most - d.counted.working - d.counted.unavailable
+	free := d.mostUnavailable() - d.counted.working - d.counted.unavailable
 	if free <= 0 && d.counted.working == 0 {
 		d.waits = "too many nodes are cordoned or not Ready"
 	}

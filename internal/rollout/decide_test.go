@@ -78,14 +78,12 @@ func (m *model) act(a rollout.Action) {
 	if begins && spec.Action == fleetv1.ActionApply && n.State.Status.Phase != fleetv1.PhaseFetched {
 		m.early[a.Node] = true
 	}
+	if a.Do == rollout.DoDrain && m.fates[a.Node] == keeps {
+		return
+	}
 	spec.Since = metav1.NewTime(m.now)
 	switch a.Do {
-	case rollout.DoDrain:
-		if m.fates[a.Node] == keeps {
-			return
-		}
-		fallthrough
-	case rollout.DoRelease:
+	case rollout.DoDrain, rollout.DoRelease:
 		spec.Released = true
 		m.begun[a.Node] = true
 	case rollout.DoReturn:
@@ -387,5 +385,114 @@ func TestStep(t *testing.T) {
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// recorded returns a node with an order of the rollout r.
+func recorded(name string, spec fleetv1.NodeStateSpec) rollout.Node {
+	spec.Rollout, spec.Hash = "r", rollout.HashOf(spec.Content)
+	return rollout.Node{Name: name, Ready: true, State: &fleetv1.NodeState{Spec: spec}}
+}
+
+// A rollback that ends before a node has begun leaves the node to the next rollback.
+func TestAnEndedRollbackForgetsNoNode(t *testing.T) {
+	for name, end := range map[string]func(*rollout.Input){
+		"an abort":    func(in *rollout.Input) { in.Spec.Operation = fleetv1.OperationAbort },
+		"a resume":    func(in *rollout.Input) { in.Spec.Operation = fleetv1.OperationRoll },
+		"a bad field": func(in *rollout.Input) { in.Wrong = "spec.window.timeZone: unknown" },
+	} {
+		m := newModel(fleetv1.NodeRolloutSpec{MaxUnavailable: number(2)}, good, good, good)
+		m.settle(t)
+		m.spec.Operation = fleetv1.OperationRollBack
+		for _, a := range m.decide().Actions {
+			m.act(a)
+		}
+		in := rollout.Input{Name: "r", Spec: m.spec, Nodes: m.nodes, Now: m.now}
+		end(&in)
+		for _, a := range rollout.Decide(in).Actions {
+			m.act(a)
+		}
+		m.settle(t)
+		for _, n := range m.nodes {
+			if m.verdict(n.Name) != fleetv1.VerdictRolledBack {
+				t.Errorf("after %s, the second rollback leaves %s as %q", name, n.Name, m.verdict(n.Name))
+			}
+		}
+	}
+}
+
+// A content that breaks its nodes after their success can be taken back: nodes that do not work need no place of those
+// that may stop working. Their pods cannot leave, so they are not drained.
+func TestNodesThatDoNotWorkAreTakenBack(t *testing.T) {
+	m := newModel(fleetv1.NodeRolloutSpec{MaxUnavailable: number(2), Drain: &fleetv1.Drain{}}, good, good, good, good, good)
+	m.settle(t)
+	for i := range 4 {
+		m.nodes[i].Ready, m.fates[m.nodes[i].Name] = false, keeps
+	}
+	m.spec.Operation = fleetv1.OperationRollBack
+	d := m.decide()
+	if len(d.Actions) != 2 {
+		t.Fatalf("with 4 of 5 nodes not Ready, and 2 that may work at once, the actions are %+v", d.Actions)
+	}
+	m.settle(t)
+	for _, n := range m.nodes {
+		if m.verdict(n.Name) != fleetv1.VerdictRolledBack {
+			t.Errorf("%s is %q", n.Name, m.verdict(n.Name))
+		}
+	}
+}
+
+// A rollback that has not reached all nodes does not say that no node has the content.
+func TestARollbackThatFailsIsNotReportedAsDone(t *testing.T) {
+	m := newModel(fleetv1.NodeRolloutSpec{Drain: &fleetv1.Drain{}}, good)
+	m.settle(t)
+	m.spec.Operation, m.fates["w000"] = fleetv1.OperationRollBack, keeps
+	m.settle(t)
+	if s := m.decide().Status; s.Failed != 1 || s.Message == "no node has the content" {
+		t.Errorf("the status is %+v", s)
+	}
+}
+
+// The clock of a node decides neither how long the controller waits for it, nor that it does not wait.
+func TestTheClockOfANodeIsNotBelieved(t *testing.T) {
+	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	spec := fleetv1.NodeRolloutSpec{Drain: &fleetv1.Drain{Timeout: "5m"}, ProgressDeadline: "15m",
+		Health: fleetv1.NodeHealth{Timeout: "5m"}}
+	for name, test := range map[string]struct {
+		released bool
+		phase    fleetv1.Phase
+		clock    time.Duration // by which the node's clock is ahead
+		after    time.Duration // since the controller's order
+		want     rollout.Do
+	}{
+		"a drain, the clock years ahead":      {false, fleetv1.PhaseFetched, 30_000 * time.Hour, 21 * time.Minute, rollout.DoConvict},
+		"a drain, the clock behind":           {false, fleetv1.PhaseFetched, -time.Hour, time.Minute, rollout.DoDrain},
+		"a check, the clock years ahead":      {true, fleetv1.PhaseDone, 30_000 * time.Hour, 21 * time.Minute, rollout.DoReturn},
+		"a check, the clock an hour behind":   {true, fleetv1.PhaseDone, -time.Hour, time.Minute, ""},
+		"a check, the clock behind, too late": {true, fleetv1.PhaseDone, -time.Hour, 6 * time.Minute, rollout.DoReturn},
+	} {
+		ordered := now.Add(-test.after)
+		n := recorded("w0", fleetv1.NodeStateSpec{Action: fleetv1.ActionApply, Released: test.released,
+			Since: metav1.NewTime(ordered)})
+		n.State.Status = fleetv1.NodeStateStatus{Hash: n.State.Spec.Hash, Action: fleetv1.ActionApply, Phase: test.phase,
+			Since: metav1.NewMicroTime(ordered.Add(test.clock))}
+		d := rollout.Decide(rollout.Input{Name: "r", Spec: spec, Nodes: []rollout.Node{n}, Now: now})
+		got := rollout.Do("")
+		if len(d.Actions) > 0 {
+			got = d.Actions[0].Do
+		}
+		if got != test.want {
+			t.Errorf("%s: the action is %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// With onFailure: pause, the first failure stops the rollout, so one node tries a content that no node has yet.
+func TestAPauseAfterAFailureTriesOneNode(t *testing.T) {
+	m := newModel(fleetv1.NodeRolloutSpec{MaxUnavailable: number(4), FailureLimit: 4, OnFailure: fleetv1.OnFailurePause},
+		notReady, notReady, notReady, notReady)
+	m.settle(t)
+	if len(m.begun) != 1 {
+		t.Errorf("%d nodes have begun", len(m.begun))
 	}
 }

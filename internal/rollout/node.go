@@ -76,18 +76,21 @@ func (d *decider) onward(n Node, at stage) {
 // nothing has changed.
 func (d *decider) claimed(n Node) {
 	spec := n.State.Spec
-	unwanted := d.in.Spec.Operation == fleetv1.OperationAbort || d.in.Wrong != "" || spec.Hash != d.hash ||
-		(spec.Action == fleetv1.ActionApply) == (d.in.Spec.Operation == fleetv1.OperationRollBack)
+	apply := spec.Action == fleetv1.ActionApply
+	unwanted := d.in.Spec.Operation == fleetv1.OperationAbort || spec.Hash != d.hash || n.Left ||
+		apply == (d.in.Spec.Operation == fleetv1.OperationRollBack)
 	switch {
-	case unwanted || d.stopped() && spec.Action == fleetv1.ActionApply:
+	case unwanted && !apply: // it still has the content, and a later rollback must find it
+		d.convict(n, fleetv1.VerdictUpdated, true, "")
+	case unwanted, apply && (d.stopped() || d.in.Wrong != ""):
 		d.do(Action{Do: DoLetGo, Node: n.Name})
-	case spec.Action == fleetv1.ActionApply && !hasFetched(n.State):
+	case apply && !hasFetched(n.State):
 		d.fetching(n)
-	case d.in.Spec.Drain == nil:
+	case d.in.Spec.Drain == nil, !apply && !n.Ready: // pods cannot leave a node whose kubelet does not work
 		d.do(Action{Do: DoRelease, Node: n.Name})
 	default:
 		limit := durationOf(d.in.Spec.Drain.Timeout, defaultDrainTimeout)
-		if d.expired(drainBegin(n.State), limit) {
+		if d.expired(d.drainBegin(n.State), limit) {
 			d.do(Action{Do: DoConvict, Node: n.Name, Verdict: fleetv1.VerdictFailed, Uncordon: true, Draining: true,
 				Reason: fmt.Sprintf("its pods did not leave within %s", limit)})
 			return
@@ -121,11 +124,23 @@ func (d *decider) fetching(n Node) {
 }
 
 // drainBegin returns the time at which a claimed node had the binaries, so that its pods may leave.
-func drainBegin(s *fleetv1.NodeState) time.Time {
+func (d *decider) drainBegin(s *fleetv1.NodeState) time.Time {
 	if s.Spec.Action == fleetv1.ActionRollBack {
 		return s.Spec.Since.Time
 	}
-	return later(s.Spec.Since.Time, s.Status.Since.Time)
+	return d.reported(s)
+}
+
+// reported returns the time of a report by the node's clock, but within the time that the node had for it by
+// the controller's. So a clock that is wrong, or lies, prolongs a wait by no more than the progress deadline.
+func (d *decider) reported(s *fleetv1.NodeState) time.Time {
+	ordered := s.Spec.Since.Time
+	latest := ordered.Add(durationOf(d.in.Spec.ProgressDeadline, defaultProgress))
+	at := later(s.Status.Since.Time, ordered)
+	if at.After(latest) {
+		return latest
+	}
+	return at
 }
 
 // drainInterval is the time between two looks at a node's pods.
@@ -157,11 +172,11 @@ func (d *decider) checking(n Node) {
 		d.convict(n, fleetv1.VerdictRolledBack, true, "")
 		return
 	}
-	done := s.Status.Since.Time
+	done := d.reported(s)
 	settle := durationOf(d.in.Spec.Health.Settle, defaultSettle)
 	limit := durationOf(d.in.Spec.Health.Timeout, defaultHealthy)
 	healthy := later(done, n.ReadySince).Add(settle)
-	lease := n.Lease.After(done)
+	lease := n.Lease.After(s.Status.Since.Time) // both times are of the node's clock
 	if n.Ready && !lease {
 		d.decision.Check = append(d.decision.Check, n.Name)
 	}

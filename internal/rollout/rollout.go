@@ -40,6 +40,8 @@ type Node struct {
 	ReadySince time.Time
 	// Cordoned reports a cordon of another person or program.
 	Cordoned bool
+	// Left reports that the rollout has touched the node, and no rollout chooses it any longer.
+	Left bool
 	// Lease is the time at which the kubelet renewed the node's lease; zero: unknown. It matters
 	// only while the node is checked.
 	Lease time.Time

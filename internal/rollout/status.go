@@ -31,8 +31,11 @@ func (d *decider) finishStatus() {
 func (d *decider) state() (state, message string) {
 	c, spec := d.counted, d.in.Spec
 	switch {
-	case spec.Operation == fleetv1.OperationRollBack && c.updated+c.working == 0:
+	case spec.Operation == fleetv1.OperationRollBack && c.updated+c.working+c.failed == 0:
 		return StateRolledBack, "no node has the content"
+	case spec.Operation == fleetv1.OperationRollBack && c.updated+c.working == 0:
+		return StateRolledBack, fmt.Sprintf("%d nodes failed, before the rollback or in it: their NodeStates have the "+
+			"reasons", c.failed)
 	case spec.Operation == fleetv1.OperationRollBack:
 		return StateRollingBack, d.waits
 	case c.updated == len(d.in.Nodes):
