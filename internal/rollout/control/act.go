@@ -96,8 +96,8 @@ func (r *reconciler) drain(ctx context.Context, a action) error {
 	var refused *cluster.DrainRefusedError
 	switch {
 	case errors.As(err, &refused):
-		a.Do, a.Verdict, a.Reason = rollout.DoConvict, fleetv1.VerdictFailed, refused.Error()
-		return r.change(ctx, a, a.judge)
+		a.Do, a.Verdict, a.Reason, a.Uncordon = rollout.DoConvict, fleetv1.VerdictFailed, refused.Error(), true
+		return r.convict(ctx, a)
 	case err != nil || len(left) > 0:
 		return err
 	}
@@ -117,10 +117,10 @@ func drainOptions(d *fleetv1.Drain) cluster.DrainOptions {
 func (r *reconciler) convict(ctx context.Context, a action) error {
 	if a.Draining {
 		left, err := r.cluster.DrainStep(ctx, a.Node, drainOptions(a.one.Spec.Drain))
-		if err != nil {
-			return err
-		}
-		if len(left) > 0 {
+		switch {
+		case err != nil: // an eviction that fails each time must not keep the node from its end
+			a.Reason += ": " + err.Error()
+		case len(left) > 0:
 			a.Reason += ": " + left.String()
 		}
 	}
@@ -136,9 +136,10 @@ func (a action) judge(s *fleetv1.NodeStateSpec) {
 	s.Verdict, s.Reason = a.Verdict, shortened(a.Reason)
 }
 
-// uncordon removes the cordon of a drain, if there can be one.
+// uncordon removes the cordon of a drain, if there can be one. The node that the decision has seen may be older
+// than the cordon.
 func (r *reconciler) uncordon(ctx context.Context, a action) error {
-	if !a.node.Cordoned {
+	if !a.node.Cordoned && a.one.Spec.Drain == nil {
 		return nil
 	}
 	_, err := r.cluster.Uncordon(ctx, a.Node)

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
@@ -61,16 +62,25 @@ func (r *reconciler) input(v view, one *fleetv1.NodeRollout, now time.Time) (rol
 	}
 	for i := range v.nodes {
 		n := &v.nodes[i]
+		if n.DeletionTimestamp != nil {
+			continue
+		}
+		state := v.states[n.Name]
 		owner := slices.IndexFunc(selectors, func(s labels.Selector) bool { return s.Matches(labels.Set(n.Labels)) })
-		if owner >= 0 && v.rollouts[owner].Name == one.Name && n.DeletionTimestamp == nil {
-			in.Nodes = append(in.Nodes, r.nodeOf(n, v.states[n.Name]))
+		left := owner < 0 && state != nil && state.Spec.Rollout == one.Name && state.Spec.Verdict == ""
+		if left || owner >= 0 && v.rollouts[owner].Name == one.Name {
+			node := r.nodeOf(n, state)
+			node.Left = left
+			in.Nodes = append(in.Nodes, node)
 		}
 	}
 	return in, nil
 }
 
-// judged is the judgement of one generation of a rollout's spec.
+// judged is the judgement of one generation of a rollout's spec. A rollout that is deleted and made again has the
+// same name and generation.
 type judged struct {
+	uid        types.UID
 	generation int64
 	wrong      string
 }
@@ -79,8 +89,8 @@ type judged struct {
 // cannot express all rules of node files, and a node would find the rest only after its drain.
 func (r *reconciler) wrong(one *fleetv1.NodeRollout) string {
 	before, known := r.judged[one.Name]
-	if !known || before.generation != one.Generation {
-		before = judged{generation: one.Generation}
+	if !known || before.uid != one.UID || before.generation != one.Generation {
+		before = judged{uid: one.UID, generation: one.Generation}
 		if _, err := content.Document(anyNode, one.Spec.Content); err != nil {
 			before.wrong = shortened(err.Error())
 		} else if err := rollout.CheckWindow(one.Spec.Window); err != nil {

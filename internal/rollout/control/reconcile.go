@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -49,10 +50,13 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil
 	}
 	decision, err := r.run(ctx, v, one)
-	if outdated(err) { // the next event brings what was missing; this is in case it has come already
+	switch {
+	case outdated(err): // the next event brings what was missing; this is in case it has come already
 		return reconcile.Result{RequeueAfter: gather}, nil
+	case err != nil:
+		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: decision.Again}, err
+	return reconcile.Result{RequeueAfter: decision.Again}, nil
 }
 
 // run decides and acts.
@@ -79,14 +83,16 @@ func (r *reconciler) run(ctx context.Context, v view, one *fleetv1.NodeRollout) 
 	for _, n := range in.Nodes {
 		byName[n.Name] = n
 	}
+	var failed error
 	for _, a := range decision.Actions {
 		err := r.act(ctx, action{Action: a, one: one, hash: decision.Status.Hash, node: byName[a.Node], now: now,
 			uid: func() *metav1.OwnerReference { return ownerOf(v.nodes, a.Node) }})
-		if err != nil {
+		if outdated(err) {
 			return decision, err
 		}
+		failed = errors.Join(failed, err) // one node's error keeps no other node
 	}
-	return decision, r.writeStatus(ctx, one, decision, in.Wrong)
+	return decision, errors.Join(failed, r.writeStatus(ctx, one, decision, in.Wrong))
 }
 
 // ownerOf returns a reference to the Node, so that its NodeState ends with it.

@@ -29,6 +29,10 @@ const osLabel, windowsOS = "kubernetes.io/os", "windows"
 // few decisions.
 const gather = 100 * time.Millisecond
 
+// longestRetry bounds the time to the next decision after an error, so that one node's error does not slow the drains
+// of others.
+const longestRetry = 10 * time.Second
+
 // cached limits what the controller keeps in memory: the Windows nodes, without the lists of their images.
 func cached() cache.Options {
 	return cache.Options{
@@ -54,10 +58,13 @@ func watch(manager ctrl.Manager, r *reconciler) error {
 	}
 	unique := true
 	return ctrl.NewControllerManagedBy(manager).
-		For(&fleetv1.NodeRollout{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Named("noderollout").
+		// All rollouts: the nodes of one that ends or chooses others go to the next one that chooses them.
+		Watches(&fleetv1.NodeRollout{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&fleetv1.NodeState{}, all).
 		Watches(&corev1.Node{}, all, builder.WithPredicates(predicate.Funcs{UpdateFunc: nodeMatters})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1, SkipNameValidation: &unique}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1, SkipNameValidation: &unique,
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](gather, longestRetry)}).
 		Complete(r)
 }
 

@@ -1,0 +1,304 @@
+package control_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/rollout"
+	"github.com/swdt-dev/swdt/internal/rollout/control"
+	"github.com/swdt-dev/swdt/internal/sandbox/apiserver"
+	"github.com/swdt-dev/swdt/internal/wait"
+)
+
+// memory is an API server in memory with the controller, and with nodes that do only what a test reports for them.
+type memory struct {
+	t      *testing.T
+	server *apiserver.Cluster
+	admin  *cluster.Cluster
+}
+
+func newMemory(t *testing.T, nodes ...string) *memory {
+	t.Helper()
+	server, err := apiserver.Start(apiserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	for _, r := range []apiserver.Resource{{Name: "noderollouts", Kind: "NodeRollout"}, {Name: "nodestates", Kind: "NodeState"}} {
+		r.Group, r.Version, r.Status = fleetv1.GroupVersion().Group, fleetv1.GroupVersion().Version, true
+		server.AddResource(r)
+	}
+	text, err := server.Kubeconfig(server.Server())
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
+	m := &memory{t: t, server: server}
+	if m.admin, err = cluster.FromConfig(config); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range nodes {
+		m.node(name)
+	}
+	l := &lab{t: t}
+	l.background(func(ctx context.Context) {
+		err := control.Run(ctx, config, control.Options{Metrics: "0", Probes: "0"})
+		if err != nil && ctx.Err() == nil {
+			t.Errorf("the controller: %v", err)
+		}
+	})
+	return m
+}
+
+// node makes a Windows node that is Ready.
+func (m *memory) node(name string) {
+	m.t.Helper()
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name,
+		Labels: map[string]string{"kubernetes.io/os": "windows", "pool": "p"}}}
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue,
+		LastTransitionTime: metav1.NewTime(time.Now().Add(-time.Hour))}}
+	nodes := m.admin.Clientset().CoreV1().Nodes()
+	if _, err := nodes.Create(m.t.Context(), n, metav1.CreateOptions{}); err != nil {
+		m.t.Fatal(err)
+	}
+	status, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": n.Status.Conditions}})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	_, err = nodes.Patch(m.t.Context(), name, types.MergePatchType, status, metav1.PatchOptions{}, "status")
+	if err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// pod makes a pod on a node. One without a controller would be lost by a drain.
+func (m *memory) pod(name, node string, controlled bool) {
+	m.t.Helper()
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
+		Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "c", Image: "none"}}}}
+	if controlled {
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "rs", UID: "rs",
+			Controller: &controlled}}
+	}
+	if _, err := m.admin.Clientset().CoreV1().Pods("default").Create(m.t.Context(), p, metav1.CreateOptions{}); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// refuseEvictions makes the API server refuse the eviction of the pod with this answer.
+func (m *memory) refuseEvictions(pod string, status int) {
+	m.server.OnRequest(func(r apiserver.Request) apiserver.Verdict {
+		if r.Subresource == "eviction" && r.Name == pod {
+			return apiserver.Verdict{Status: status, Message: "a webhook denied the request"}
+		}
+		return apiserver.Verdict{}
+	})
+}
+
+func (m *memory) rollout(name string, change func(*fleetv1.NodeRolloutSpec)) {
+	m.t.Helper()
+	two := intstr.FromInt32(2)
+	spec := fleetv1.NodeRolloutSpec{MaxUnavailable: &two, FailureLimit: 2}
+	spec.Content.Provisioners = []fleetv1.Provisioner{{Name: "kubelet", SourceURL: "https://a.example/kubelet.exe",
+		Destination: `C:\k\kubelet.exe`, SHA256: "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}}
+	change(&spec)
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&fleetv1.NodeRollout{
+		TypeMeta:   metav1.TypeMeta{APIVersion: fleetv1.GroupVersion().String(), Kind: "NodeRollout"},
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec,
+	})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	_, err = m.admin.Dynamic().Resource(fleetv1.RolloutResource()).Create(m.t.Context(),
+		&unstructured.Unstructured{Object: object}, metav1.CreateOptions{})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+func (m *memory) deleteRollout(name string) {
+	m.t.Helper()
+	err := m.admin.Dynamic().Resource(fleetv1.RolloutResource()).Delete(m.t.Context(), name, metav1.DeleteOptions{})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// report writes the status that the program on a node writes for its present order.
+func (m *memory) report(node string, phase fleetv1.Phase) {
+	m.t.Helper()
+	s := m.state(node)
+	patch, err := json.Marshal(map[string]any{"status": fleetv1.NodeStateStatus{Hash: s.Spec.Hash, Action: s.Spec.Action,
+		Phase: phase, Since: metav1.NewMicroTime(time.Now())}})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	_, err = m.admin.Dynamic().Resource(fleetv1.StateResource()).Patch(m.t.Context(), node, types.MergePatchType, patch,
+		metav1.PatchOptions{}, "status")
+	if err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// state returns the NodeState of a node; the zero value if there is none.
+func (m *memory) state(node string) (s fleetv1.NodeState) {
+	u, err := m.admin.Dynamic().Resource(fleetv1.StateResource()).Get(m.t.Context(), node, metav1.GetOptions{})
+	if err == nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &s)
+	}
+	if err != nil {
+		return fleetv1.NodeState{}
+	}
+	return s
+}
+
+func (m *memory) cordoned(node string) bool {
+	n, err := m.admin.Clientset().CoreV1().Nodes().Get(m.t.Context(), node, metav1.GetOptions{})
+	return err == nil && n.Spec.Unschedulable
+}
+
+// await waits until the objects are as wanted.
+func (m *memory) await(what string, wanted func() bool) {
+	m.t.Helper()
+	err := wait.Condition{Name: what, Interval: 10 * time.Millisecond, Limit: 20 * time.Second,
+		Look: func(context.Context) error {
+			if !wanted() {
+				return errNotYet
+			}
+			return nil
+		}}.Wait(m.t.Context())
+	if err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+func (m *memory) awaitClaim(node, rollout string) {
+	m.t.Helper()
+	m.await(rollout+" to claim "+node, func() bool { return m.state(node).Spec.Rollout == rollout })
+}
+
+func drained(timeout fleetv1.Duration) func(*fleetv1.NodeRolloutSpec) {
+	return func(s *fleetv1.NodeRolloutSpec) { s.Drain = &fleetv1.Drain{Timeout: timeout} }
+}
+
+// The nodes of a rollout that is deleted go to the next rollout that chooses them, without any other event.
+func TestADeletedRolloutLeavesItsNodesToTheNext(t *testing.T) {
+	m := newMemory(t, "w0")
+	m.rollout("a", func(s *fleetv1.NodeRolloutSpec) { s.Paused = true })
+	m.rollout("b", func(*fleetv1.NodeRolloutSpec) {})
+	m.await("the controller to see b", func() bool { return m.status("b").State != "" })
+	if s := m.status("b"); s.Nodes != 0 {
+		t.Fatalf("the younger rollout has the node: %+v", s)
+	}
+	m.deleteRollout("a")
+	m.awaitClaim("w0", "b")
+}
+
+func (m *memory) status(rollout string) fleetv1.NodeRolloutStatus {
+	var r fleetv1.NodeRollout
+	u, err := m.admin.Dynamic().Resource(fleetv1.RolloutResource()).Get(m.t.Context(), rollout, metav1.GetOptions{})
+	if err == nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &r)
+	}
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return r.Status
+}
+
+// A rollout is judged anew if it has only the name and the generation of one that was deleted.
+func TestARolloutOfTheSameNameIsJudgedAnew(t *testing.T) {
+	m := newMemory(t, "w0")
+	m.rollout("r", func(s *fleetv1.NodeRolloutSpec) {
+		s.Window = &fleetv1.Window{Start: "00:00", End: "00:00", TimeZone: "Europe/Nowhere"}
+	})
+	m.await("the rollout to be Stopped", func() bool { return m.status("r").State == rollout.StateStopped })
+	m.deleteRollout("r")
+	m.rollout("r", func(*fleetv1.NodeRolloutSpec) {})
+	m.awaitClaim("w0", "r")
+}
+
+// A pod whose eviction the API server refuses for good costs its own node the drain's time, and no other node anything.
+func TestAnErrorOfOneNodeKeepsNoOther(t *testing.T) {
+	m := newMemory(t, "w0", "w1")
+	m.pod("kept", "w0", true)
+	m.refuseEvictions("kept", 403)
+	m.rollout("r", drained("2s"))
+	for _, name := range []string{"w0", "w1"} {
+		m.awaitClaim(name, "r")
+	}
+	m.report("w0", fleetv1.PhaseFetched)
+	m.await("w0 to be cordoned", func() bool { return m.cordoned("w0") })
+	m.report("w1", fleetv1.PhaseFetched)
+	m.await("w1 to be released", func() bool { return m.state("w1").Spec.Released })
+	m.await("w0 to fail", func() bool { return m.state("w0").Spec.Verdict == fleetv1.VerdictFailed })
+	if m.cordoned("w0") {
+		t.Error("w0 is left cordoned")
+	}
+}
+
+// A drain that has cordoned the node, and then finds a pod that it would lose, uncordons the node.
+func TestARefusedDrainLeavesNoCordon(t *testing.T) {
+	m := newMemory(t, "w0")
+	m.pod("stays", "w0", true)
+	m.refuseEvictions("stays", 429)
+	m.rollout("r", drained("1m"))
+	m.awaitClaim("w0", "r")
+	m.report("w0", fleetv1.PhaseFetched)
+	m.await("w0 to be cordoned", func() bool { return m.cordoned("w0") })
+	m.pod("bare", "w0", false)
+	m.await("w0 to fail", func() bool { return m.state("w0").Spec.Verdict == fleetv1.VerdictFailed })
+	if m.cordoned("w0") {
+		t.Error("w0 is left cordoned")
+	}
+}
+
+// A node that its rollout no longer chooses is let go before its release, and brought to its end after it.
+func TestANodeThatLeavesItsRollout(t *testing.T) {
+	m := newMemory(t, "w0", "w1")
+	m.pod("stays", "w0", true)
+	m.refuseEvictions("stays", 429)
+	m.rollout("r", func(s *fleetv1.NodeRolloutSpec) {
+		drained("1m")(s)
+		s.Selector.MatchLabels = map[string]string{"pool": "p"}
+	})
+	for _, name := range []string{"w0", "w1"} {
+		m.awaitClaim(name, "r")
+		m.report(name, fleetv1.PhaseFetched)
+	}
+	m.await("w0 to be cordoned", func() bool { return m.cordoned("w0") })
+	m.await("w1 to be released", func() bool { return m.state("w1").Spec.Released })
+	for _, name := range []string{"w0", "w1"} {
+		_, err := m.admin.Clientset().CoreV1().Nodes().Patch(t.Context(), name, types.MergePatchType,
+			[]byte(`{"metadata":{"labels":{"pool":null}}}`), metav1.PatchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.await("w0 to be let go", func() bool { return m.state("w0").Spec.Rollout == "" })
+	m.report("w1", fleetv1.PhaseRolledBack)
+	m.await("w1 to fail", func() bool { return m.state("w1").Spec.Verdict == fleetv1.VerdictFailed })
+	if m.cordoned("w0") || m.cordoned("w1") {
+		t.Error("a node is left cordoned")
+	}
+}
