@@ -3,6 +3,8 @@ package control_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -108,6 +110,8 @@ func (s *store) act(spec fleetv1.NodeRolloutSpec, a rollout.Action) {
 		order.Released = true
 	case rollout.DoConvict:
 		order.Verdict, order.Reason = a.Verdict, a.Reason
+	case rollout.DoLetGo:
+		order.Rollout = ""
 	}
 	s.write(a.Node, order)
 }
@@ -229,6 +233,41 @@ func TestAnotherBinaryIsNotInstalled(t *testing.T) {
 	}
 	if state := s.state("w0"); !strings.Contains(state.Spec.Reason, "the node is unchanged") {
 		t.Errorf("the reason is %q", state.Spec.Reason)
+	}
+}
+
+// A corrected content does not wait for the fetch of the one before it.
+func TestANewerContentEndsAFetch(t *testing.T) {
+	asked := make(chan struct{}, 1)
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		<-r.Context().Done()
+	}))
+	t.Cleanup(silent.Close)
+	d := newDepot(t, map[string][]byte{"good.exe": kubelet("v1.37.2", "")})
+	s := newStore(t.Context(), t, machines(t, 1))
+	spec := fleetv1.NodeRolloutSpec{Content: contentOf(silent.URL+"/kubelet.exe", strings.Repeat("a", 64))}
+	for _, a := range s.decide(spec).Actions {
+		s.act(spec, a)
+	}
+	<-asked
+	spec.Content = d.content("good.exe")
+	err := wait.Condition{Name: "the node to fetch the corrected content", Interval: 10 * time.Millisecond,
+		Limit: 30 * time.Second, // less than a download may be silent
+		Look: func(context.Context) error {
+			for _, a := range s.decide(spec).Actions {
+				s.act(spec, a)
+			}
+			if s.state("w0").Spec.Released {
+				return nil
+			}
+			return errNotYet
+		}}.Wait(t.Context())
+	if err != nil {
+		t.Errorf("%v: %+v", err, s.state("w0"))
 	}
 }
 

@@ -79,14 +79,42 @@ func Run(ctx context.Context, o Options) error {
 		if same(latest, ended) {
 			continue
 		}
-		err := o.carryOut(ctx, latest)
-		if err == nil {
+		newest, replaced, err := o.attempt(ctx, orders, latest)
+		latest = newest
+		switch {
+		case replaced:
+			again, pause = time.After(0), o.Retry
+		case err == nil:
 			ended = latest
-		}
-		if err != nil && ctx.Err() == nil {
+		case ctx.Err() == nil:
 			o.Reporter.Warn("%v; trying again in %s", err, pause)
 			again = time.After(pause)
 			pause = min(2*pause, longestRetry)
+		}
+	}
+}
+
+// attempt carries out the order of a NodeState, and returns the newest NodeState. While the node only fetches, another
+// order ends the attempt: a slow server of binaries that are no longer wanted must not delay those that are.
+func (o Options) attempt(ctx context.Context, orders <-chan *fleetv1.NodeState, s *fleetv1.NodeState) (
+	newest *fleetv1.NodeState, replaced bool, err error) {
+	if s == nil || s.Spec.Released {
+		return s, false, o.carryOut(ctx, s)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	end := make(chan error, 1)
+	go func() { end <- o.carryOut(ctx, s) }()
+	newest = s
+	for {
+		select {
+		case err := <-end:
+			return newest, false, err
+		case newest = <-orders:
+			if !same(newest, s) {
+				cancel()
+				return newest, true, <-end
+			}
 		}
 	}
 }
