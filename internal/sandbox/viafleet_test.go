@@ -125,7 +125,7 @@ func TestFiftyNodesAskTheirClusterOnce(t *testing.T) {
 	}
 	want := map[string]int{
 		"list nodes": 1, "get namespaces": 1, "create namespaces": 1, "list rolebindings": 1, "list pods": 1,
-		"create selfsubjectreviews": 1, "create subjectaccessreviews": 45, "create selfsubjectaccessreviews": 2,
+		"create selfsubjectreviews": 1, "create subjectaccessreviews": 48, "create selfsubjectaccessreviews": 2,
 		"create pods": nodes, "delete pods": nodes, "get pods": nodes, "get pods/exec": 4 * nodes,
 	}
 	if diff := cmp.Diff(want, counted(w.cluster)); diff != "" {

@@ -150,7 +150,7 @@ func (w *Way) waysIn() []cluster.Permission {
 	return []cluster.Permission{
 		in("create", "", "pods/exec"), in("get", "", "pods/exec"),
 		in("create", "", "pods/attach"), in("get", "", "pods/attach"),
-		in("create", "", "pods"), in("patch", "", "pods"),
+		in("create", "", "pods"), in("update", "", "pods"), in("patch", "", "pods"),
 		in("update", "", "pods/ephemeralcontainers"), in("patch", "", "pods/ephemeralcontainers"),
 		in("create", "", "replicationcontrollers"),
 		in("create", "apps", "deployments"), in("create", "apps", "daemonsets"), in("create", "apps", "statefulsets"),

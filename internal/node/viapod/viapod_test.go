@@ -242,6 +242,9 @@ func TestANamespaceThatOthersMayUseIsRefused(t *testing.T) {
 		"all users may exec": {func(_, group string, a attributes) bool {
 			return group == "system:authenticated" && a.Resource == "pods" && a.Subresource == "exec" && a.Verb == "get"
 		}, nil, "group system:authenticated (get pods/exec)"},
+		"all users may update pods, and so the image of one": {func(_, group string, a attributes) bool {
+			return group == "system:authenticated" && a.Resource == "pods" && a.Subresource == "" && a.Verb == "update"
+		}, nil, "group system:authenticated (update pods)"},
 		"all service accounts may make Jobs": {func(_, group string, a attributes) bool {
 			return group == "system:serviceaccounts" && a.Group == "batch" && a.Resource == "jobs"
 		}, nil, "group system:serviceaccounts (create jobs)"},
