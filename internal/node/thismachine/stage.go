@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -22,6 +23,12 @@ type stage struct {
 	folder string
 	staged string // the path of the agent's file; "" before Put
 }
+
+const (
+	stagedPrefix, stagedSuffix = "swdt-agent-", ".exe"
+	// staleAfter is the age of a staged file that no program waits for.
+	staleAfter = 24 * time.Hour
+)
 
 // HasAgent implements carrier.Stage.
 func (s *stage) HasAgent(_ context.Context, path, hash string) (bool, error) {
@@ -37,7 +44,8 @@ func (s *stage) Put(_ context.Context, agent agentbin.Agent, _ ui.Reporter) (pro
 		return "", fmt.Errorf("%s: %w", attempt, err)
 	}
 	defer from.Close()
-	path := filepath.Join(s.folder, "swdt-agent-"+strings.ToLower(rand.Text())+".exe")
+	s.removeStale()
+	path := filepath.Join(s.folder, stagedPrefix+strings.ToLower(rand.Text())+stagedSuffix)
 	to, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o700)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", attempt, err)
@@ -55,6 +63,21 @@ func (s *stage) Put(_ context.Context, agent agentbin.Agent, _ ui.Reporter) (pro
 		return "", fmt.Errorf("%s: %w", attempt, err)
 	}
 	return path, nil
+}
+
+// removeStale removes the files of programs that were killed before Close. Another program on this machine may
+// have made a newer one just now.
+func (s *stage) removeStale() {
+	entries, err := os.ReadDir(s.folder)
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		staged := strings.HasPrefix(entry.Name(), stagedPrefix) && strings.HasSuffix(entry.Name(), stagedSuffix)
+		if info, err := entry.Info(); staged && err == nil && time.Since(info.ModTime()) > staleAfter {
+			_ = os.Remove(filepath.Join(s.folder, entry.Name())) // a later Put tries again
+		}
+	}
 }
 
 // Vanished implements carrier.Stage.

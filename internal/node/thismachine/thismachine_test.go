@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
 	"github.com/swdt-dev/swdt/internal/node/carrier"
@@ -92,6 +94,11 @@ func TestAnAgentIsVerifiedAndRemoved(t *testing.T) {
 	agent := agentbin.Agent{Hash: hex.EncodeToString(sum[:]), Size: int64(len(content)),
 		Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }}
 	folder := t.TempDir()
+	left := filepath.Join(folder, "swdt-agent-of-a-killed-program.exe")
+	long := time.Now().Add(-25 * time.Hour)
+	if err := errors.Join(os.WriteFile(left, content, 0o600), os.Chtimes(left, long, long)); err != nil {
+		t.Fatal(err)
+	}
 	stage, err := connect(t, folder).Stage(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
