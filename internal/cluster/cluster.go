@@ -3,11 +3,13 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"net"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -54,7 +56,11 @@ func Open(o Options) (*Cluster, error) {
 	if config.Timeout == 0 {
 		config.Timeout = defaultTimeout
 	}
-	return fromConfig(config, o.Unlimited)
+	opened, err := fromConfig(config, o.Unlimited)
+	if wrong, ok := errors.AsType[*ConfigError](err); ok {
+		wrong.Files, wrong.Context = files(rulesFor(o)), o.Context
+	}
+	return opened, err
 }
 
 // Parse returns the Cluster that the current context of a kubeconfig selects. The argument is the
@@ -84,29 +90,55 @@ func load(o Options) (*rest.Config, error) {
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: o.Context}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
 	if err != nil {
-		return nil, &ConfigError{Files: files(rules), Context: o.Context, Why: why(files(rules)), Err: err}
+		return nil, &ConfigError{Files: files(rules), Context: o.Context, Why: why(rules, err), Err: err}
 	}
 	return config, nil
 }
 
-// why explains a common mistake in the kubeconfigs. If it finds none, it returns "".
-func why(files []string) string {
-	missing := 0
+// why explains a common mistake in the kubeconfigs, with which client-go has failed. If it finds none, it
+// returns "".
+func why(rules *clientcmd.ClientConfigLoadingRules, failure error) string {
+	missing, files := 0, files(rules)
 	for _, file := range files {
-		switch _, err := clientcmd.LoadFromFile(file); {
+		_, err := clientcmd.LoadFromFile(file)
+		var path *fs.PathError
+		switch {
 		case runtime.IsNotRegisteredError(err), runtime.IsMissingKind(err):
 			return file + " is no kubeconfig"
 		case errors.Is(err, fs.ErrNotExist):
 			missing++
+		case errors.As(err, &path):
+			return fmt.Sprintf("%s cannot be read: %v", file, path.Err)
+		case err != nil:
+			return fmt.Sprintf("%s is no kubeconfig: %v", file, err)
 		}
 	}
 	switch {
 	case missing < len(files):
-		return ""
+		return whyNoContext(rules, failure)
 	case missing == 1:
 		return "there is no such file"
 	}
 	return "there are no such files"
+}
+
+// whyNoContext explains why kubeconfigs that can be read select no context. If the failure has another reason,
+// it returns "".
+func whyNoContext(rules *clientcmd.ClientConfigLoadingRules, failure error) string {
+	what := "there is no such context"
+	if clientcmd.IsEmptyConfig(failure) {
+		what = "it has no current context"
+	} else if !clientcmd.IsContextNotFound(failure) {
+		return ""
+	}
+	config, err := rules.Load()
+	if err != nil {
+		return ""
+	}
+	if len(config.Contexts) == 0 {
+		return "it has no contexts"
+	}
+	return what + "; its contexts are " + strings.Join(slices.Sorted(maps.Keys(config.Contexts)), ", ")
 }
 
 func files(rules *clientcmd.ClientConfigLoadingRules) []string {
