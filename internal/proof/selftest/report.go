@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"time"
 
@@ -145,6 +146,10 @@ func Load(path string) (Report, error) {
 
 func load(path string) (r Report, err error) {
 	file, err := os.Open(path)
+	var failed *fs.PathError
+	if errors.As(err, &failed) {
+		return Report{}, fmt.Errorf("%w; check the path and its permissions", failed.Err) // the caller names the file
+	}
 	if err != nil {
 		return Report{}, err
 	}
@@ -162,18 +167,28 @@ func load(path string) (r Report, err error) {
 	}
 	// The format comes first: another one may have fields of other types.
 	if err := json.Unmarshal(text, &head); err != nil {
-		return Report{}, err
+		return Report{}, notReport(err)
 	}
 	if head.Format != 0 && head.Format != format {
 		return Report{}, &FormatError{head.Format, head.Swdt}
 	}
 	if err := json.Unmarshal(text, &r); err != nil {
-		return Report{}, err
+		return Report{}, notReport(err)
 	}
 	if r.Format != format || len(r.Claims) == 0 {
-		return Report{}, errors.New("it is no report of `swdt selftest`")
+		return Report{}, notReport(nil)
 	}
 	return r, nil
+}
+
+// notReport returns the error for a file that is no report. cause is the error of reading it as JSON, or nil.
+// Only the cause of wrong syntax says something to a user: others are about types of this program.
+func notReport(cause error) error {
+	const remedy = `name the JSON file that "swdt selftest --out" has written`
+	if syntax, ok := errors.AsType[*json.SyntaxError](cause); ok {
+		return fmt.Errorf("it is no report, at byte %d: %w; %s", syntax.Offset, syntax, remedy)
+	}
+	return errors.New("it is no report; " + remedy)
 }
 
 // Record returns the report as the answers of a stand-in are recorded: without the time and the
