@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -118,20 +119,23 @@ func (o Options) obtain(ctx context.Context, need parts, r ui.Reporter) ([]*unst
 		return nil, err
 	}
 	store := artifact.NewStore(o.Store)
-	var all []*unstructured.Unstructured
+	var (
+		all     []*unstructured.Unstructured
+		sources []string
+	)
 	for _, m := range manifests {
-		r.Step("obtaining %s", m.Source)
-		content, err := m.read(ctx, store, o.Mirror, r)
+		r.Step("%s", m.obtaining(o.Mirror))
+		content, from, err := m.read(ctx, store, o.Mirror, r)
 		if err != nil {
 			return nil, err
 		}
-		objects, err := cni.Parse(m.Source, content)
+		objects, err := cni.Parse(from, content)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, objects...)
+		all, sources = append(all, objects...), append(sources, from)
 	}
-	return all, o.check(manifests[0].Source, all, need)
+	return all, o.check(sources[0], all, need)
 }
 
 // check returns an error if the objects are not those of the network.
@@ -145,30 +149,40 @@ func (o Options) check(from string, all []*unstructured.Unstructured, need parts
 	return cni.CheckCalico(from, all)
 }
 
-// read returns the content of a manifest. If the hash of the manifest is known, read has verified
+// obtaining describes the begin of obtaining a manifest. A mirror has all that is from the network.
+func (m Manifest) obtaining(mirror string) string {
+	if mirror == "" || source.IsLocal(m.Source) {
+		return "obtaining " + m.Source
+	}
+	return fmt.Sprintf("obtaining %s from the mirror", path.Base(m.Source))
+}
+
+// read returns the content of a manifest, and the path or URL that it is from: with a mirror, the place in the
+// mirror. If the hash of the manifest is known, read has verified
 // it on the returned bytes.
-func (m Manifest) read(ctx context.Context, store *artifact.Store, mirror string, r ui.Reporter) ([]byte, error) {
+func (m Manifest) read(ctx context.Context, store *artifact.Store, mirror string, r ui.Reporter) (content []byte,
+	from string, err error) {
 	wish := artifact.Wish{Component: "manifest", Source: m.Source, SHA256: m.SHA256, Mirror: mirror, Field: "--manifest"}
-	file, err := store.Plain(ctx, wish, r)
+	file, from, err := store.Plain(ctx, wish, r)
 	var mismatch *source.HashMismatchError
 	switch {
 	case errors.As(err, &mismatch):
-		return nil, &MismatchError{Source: m.Source, Got: mismatch.Got, Want: mismatch.Want}
+		return nil, "", &MismatchError{Source: mismatch.Name, Got: mismatch.Got, Want: mismatch.Want}
 	case err != nil:
-		return nil, fmt.Errorf("obtain the manifest: %w; or bring it to this machine and name the file with --manifest", err)
+		return nil, "", fmt.Errorf("obtain the manifest: %w; or bring it to this machine and name the file with --manifest", err)
 	case file.Size > cni.MaxManifest:
-		return nil, &cni.ManifestError{From: m.Source, What: fmt.Sprintf("it has more than %d MB", cni.MaxManifest>>20)}
+		return nil, "", &cni.ManifestError{From: from, What: fmt.Sprintf("it has more than %d MB", cni.MaxManifest>>20)}
 	}
-	content, err := os.ReadFile(file.Path)
+	content, err = os.ReadFile(file.Path)
 	if err != nil {
-		return nil, fmt.Errorf("read the manifest: %w", err)
+		return nil, "", fmt.Errorf("read the manifest: %w", err)
 	}
 	sum := sha256.Sum256(content)
 	if got := hex.EncodeToString(sum[:]); m.SHA256 != "" && got != strings.ToLower(m.SHA256) {
-		return nil, &MismatchError{Source: m.Source, Got: got, Want: m.SHA256}
+		return nil, "", &MismatchError{Source: from, Got: got, Want: m.SHA256}
 	}
-	r.Debug("%s has sha256 %s", m.Source, hex.EncodeToString(sum[:]))
-	return content, nil
+	r.Debug("%s has sha256 %s", from, hex.EncodeToString(sum[:]))
+	return content, from, nil
 }
 
 // IsSHA256 reports whether a text is a SHA-256 in hexadecimal digits.

@@ -160,11 +160,11 @@ func (s *Store) resolve(ctx context.Context, wish Wish, r ui.Reporter) (Set, err
 
 // Plain returns the file of a wish whose Source is set, unchanged. It unpacks no archive, and the
 // file need not be a program. If the wish has no SHA256, the file is not verified.
-func (s *Store) Plain(ctx context.Context, wish Wish, r ui.Reporter) (source.Binary, error) {
+func (s *Store) Plain(ctx context.Context, wish Wish, r ui.Reporter) (file source.Binary, from string, err error) {
 	wish.SHA256 = strings.ToLower(wish.SHA256)
 	found, err := s.get(ctx, wish, r)
 	if err == nil && found.folder != "" {
 		err = fmt.Errorf("%s: %s is a folder: name the file in it", wish.field(), found.folder)
 	}
-	return found.binary, err
+	return found.binary, found.from, err
 }
