@@ -33,6 +33,7 @@ func legNames() []string {
 // leg is one fact of a node.
 type leg struct {
 	name  string
+	tries string   // what the leg does, for the progress output
 	needs []string // legs that must have passed
 	// needsServer reports whether the leg needs the server on Linux.
 	needsServer bool
@@ -64,9 +65,9 @@ func (w *run) testNode(ctx context.Context, n cluster.Node, pod string, r ui.Rep
 		report.Legs = append(report.Legs, done)
 		switch done.Result {
 		case Passed:
-			r.Info("%s: passed", l.name)
+			r.Info("leg %s passed", l.name)
 		case Failed:
-			r.Warn("%s: failed: %s", l.name, done.Message)
+			r.Warn("leg %s failed: %s", l.name, done.Message)
 		}
 	}
 	return report.ended()
@@ -76,16 +77,19 @@ func (w *run) testNode(ctx context.Context, n cluster.Node, pod string, r ui.Rep
 func (t *nodeTest) legs() []leg {
 	running := []string{Started, LogsAndExec}
 	return []leg{
-		{name: Scheduled, run: t.schedule},
-		{name: Started, needs: []string{Scheduled}, run: t.start},
-		{name: LogsAndExec, needs: []string{Started}, run: func(ctx context.Context) error {
+		{name: Scheduled, tries: "making a pod and waiting until it is scheduled", run: t.schedule},
+		{name: Started, tries: "waiting until the pod has started", needs: []string{Scheduled}, run: t.start},
+		{name: LogsAndExec, tries: "reading the pod's log and running a command in it", needs: []string{Started}, run: func(ctx context.Context) error {
 			return t.logsAndExec(ctx, t.pod, windows)
 		}},
-		{name: Resolves, needs: running, run: t.resolves},
-		{name: ReachesLinux, needs: running, needsServer: true, run: t.reachesLinux},
-		{name: ReachesService, needs: running, needsServer: true, run: t.reachesService},
-		{name: ReachedFromLinux, needs: []string{Started}, needsServer: true, run: t.reachedFromLinux},
-		{name: ReachesAPI, needs: running, run: t.reachesAPI},
+		{name: Resolves, tries: "resolving the name of the Service in the pod", needs: running, run: t.resolves},
+		{name: ReachesLinux, tries: "reaching the Linux pod from the pod", needs: running, needsServer: true,
+			run: t.reachesLinux},
+		{name: ReachesService, tries: "reaching the Service from the pod", needs: running, needsServer: true,
+			run: t.reachesService},
+		{name: ReachedFromLinux, tries: "reaching the pod from the Linux pod", needs: []string{Started}, needsServer: true,
+			run: t.reachedFromLinux},
+		{name: ReachesAPI, tries: "reaching the API server from the pod", needs: running, run: t.reachesAPI},
 	}
 }
 
@@ -108,7 +112,7 @@ func (t *nodeTest) result(ctx context.Context, l leg, before []Leg) (result, mes
 	if ctx.Err() != nil {
 		return NotRun, "interrupted"
 	}
-	t.r.Step("testing leg %s", l.name)
+	t.r.Step("%s", l.tries)
 	err := l.run(ctx)
 	switch {
 	case err == nil:
