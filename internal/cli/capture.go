@@ -99,7 +99,7 @@ func (o *captureOptions) addFlags(a *app, cmd *cobra.Command) {
 		"only packets of this `protocol`: tcp, udp, icmp, icmpv6, or a number")
 	flags.StringSliceVar(&o.macs, "mac", nil, "only packets from or to this MAC `address`")
 	flags.StringVar(&o.components, "comp",
-		"", "only at these `components` of the network stack: all, nics, or numbers as\n`pktmon list` shows them "+
+		"", "only at these `components` of the network stack: all, nics, or numbers as `pktmon list` shows them "+
 			"(default all)")
 	flags.BoolVar(&o.drops, "drops", false, "only packets that were dropped")
 	flags.DurationVar(&o.duration, "for", 0, "capture for this `time`, such as 30s (default until Ctrl-C)")

@@ -75,7 +75,7 @@ func (a *app) printCluster(ctx context.Context, doc config.ClusterDocument, repo
 
 // clusterDocument returns the only cluster of the files.
 func (a *app) clusterDocument() (config.ClusterDocument, error) {
-	sources, err := a.sources()
+	sources, err := a.documentSources()
 	if err != nil {
 		return config.ClusterDocument{}, err
 	}

@@ -121,7 +121,7 @@ keys are in it, and a program that signs in (exec) is named, but not run.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&internal, "internal", false, "with the API server's name on kind's bridge, not its\n"+
+	cmd.Flags().BoolVar(&internal, "internal", false, "with the API server's name on kind's bridge, not its "+
 		"port on this machine")
 	return cmd
 }

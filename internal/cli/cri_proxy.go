@@ -69,7 +69,7 @@ Its exit code is the exit code of swdt.`,
 // that prints this address for clients.
 func (a *app) listenFlag(cmd *cobra.Command, value *string) {
 	cmd.Flags().StringVar(value, "listen",
-		"", "`address` on this machine: unix:///PATH or tcp://127.0.0.1:PORT\n(default a socket in $XDG_RUNTIME_DIR "+
+		"", "`address` on this machine: unix:///PATH or tcp://127.0.0.1:PORT (default a socket in $XDG_RUNTIME_DIR "+
 			"or the cache folder)")
 	must(cmd.RegisterFlagCompletionFunc("listen", cobra.FixedCompletions(
 		[]string{"unix:///", "tcp://127.0.0.1:0"}, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp)))

@@ -101,17 +101,17 @@ of others stay.`,
 	o.addSelectionFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&o.out, "out", "", "`folder` for the results, new or empty (default e2e-DATE-TIME)")
-	flags.IntVar(&o.repeat, "repeat", 0, "make `N` runs (default 1; at most 50 with --until-fail,\n10 with --until-pass)")
+	flags.IntVar(&o.repeat, "repeat", 0, "make `N` runs (default 1; at most 50 with --until-fail, 10 with --until-pass)")
 	flags.BoolVar(&o.untilFail, "until-fail", false, "repeat until a spec fails")
 	flags.BoolVar(&o.untilPass, "until-pass", false, "repeat until no spec fails")
 	flags.StringSliceVar(&o.taints, "non-blocking-taints", nil,
-		"`keys` of taints of nodes that specs do not need\n(default "+trial.DefaultTaints+")")
+		"`keys` of taints of nodes that specs do not need (default "+trial.DefaultTaints+")")
 	flags.StringVar(&o.repoList, "repo-list", "",
-		"`file` with the registries of test images (default\n$KUBE_TEST_REPO_LIST)")
+		"`file` with the registries of test images (default $KUBE_TEST_REPO_LIST)")
 	flags.BoolVar(&o.skipChecks, "skip-checks", false, "run the specs whatever the checks find")
 	flags.BoolVar(&o.noEvidence, "no-evidence", false, "collect no evidence of failed specs")
 	flags.StringArrayVar(&o.redact, "redact", nil,
-		"also redact text of the evidence that matches this `pattern`;\nrepeat the flag for more")
+		"also redact text of the evidence that matches this `pattern`; repeat the flag for more")
 	must(errors.Join(cmd.MarkFlagDirname("out"), cmd.MarkFlagFilename("repo-list")))
 	addInOrder(cmd, a.e2eListCommand(), a.e2eCompareCommand())
 	return cmd

@@ -28,7 +28,7 @@ you have built, in each run.
 It works by server-side apply as the field manager "swdt", so a second run changes
 nothing. --dry-run has the API server try each object without storing it, and shows
 each field that would change. -o yaml prints the objects, for GitOps, and contacts
-nothing.`,
+nothing; images of registry.invalid stand for those that are not named.`,
 		Example: examples(
 			"fleet install --controller-image R/controller:v1 --agent-image R/node:v1", "",
 			"fleet install --dry-run", "what would change",
@@ -44,7 +44,7 @@ nothing.`,
 	flags.StringVar(&options.Settings.ControllerImage, "controller-image", "", "`image` of the controller, for Linux")
 	flags.StringVar(&options.Settings.NodeImage, "agent-image", "", "`image` of the program on the Windows nodes")
 	flags.StringVar(&options.Settings.APIServer, "api-server", "",
-		"`HOST:PORT` at which nodes reach the API server (default: its\nService, for which nodes need a working kube-proxy)")
+		"`HOST:PORT` at which nodes reach the API server (default: its Service, for which nodes need a working kube-proxy)")
 	flags.BoolVar(&options.Force, "force", false, "take fields that other managers own")
 	return cmd
 }
@@ -63,6 +63,12 @@ func (a *app) runFleetInstall(ctx context.Context, o *clusterOptions, options in
 		text, err := manifests.YAML(settings)
 		if err != nil {
 			return err
+		}
+		if settings.ControllerImage == "" || settings.NodeImage == "" {
+			story := a.newStory()
+			story.Node("").Warn("the objects have images of registry.invalid, which do not exist: replace them, or " +
+				"name both images with --controller-image and --agent-image")
+			story.End()
 		}
 		return a.printBytes(text)
 	}

@@ -50,7 +50,7 @@ No node is contacted.`,
 	flags := cmd.Flags()
 	flags.StringSliceVar(&o.only, "only", nil, "`name`s of the components to publish (default all)")
 	flags.StringSliceVar(&o.bases, "base", nil,
-		"`tag`s of the repository to make patches from (default: TAG\nitself, if it exists)")
+		"`tag`s of the repository to make patches from (default: TAG itself, if it exists)")
 	flags.StringVar(&o.pullSecret, "pull-secret", "",
 		"`file` with the login, in the form of Docker's config.json")
 	flags.BoolVar(&o.plainHTTP, "plain-http", false, "use no TLS; for localhost it is not needed")

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -81,13 +82,13 @@ func (o *globalOptions) addFlags(flags *pflag.FlagSet, nodeShort string) {
 	o.logs = "text"
 	flags.SortFlags = false
 	flags.VarP((*fileList)(&o.config), "config",
-		"c", "node `file`, a folder of them, or - for stdin; several times, or with commas,\nfor several (default $"+
-			configVariable+", files separated as in PATH; else\n./swdt.yaml, else ~/.config/swdt/config.yaml)")
+		"c", "node `file`, a folder of them, or - for stdin; several times, or with commas, for several (default $"+
+			configVariable+", files separated as in PATH; else ./swdt.yaml, else ~/.config/swdt/config.yaml)")
 	flags.StringSliceVarP(&o.nodes, nodeFlag, nodeShort, nil, "`name`s of the nodes to work on (default all)")
-	flags.StringVarP(&o.selector, "selector", "l", "", "`labels` of the nodes to work on: k=v,k!=v,k,!k; with --via and\n"+
+	flags.StringVarP(&o.selector, "selector", "l", "", "`labels` of the nodes to work on: k=v,k!=v,k,!k; with --via and "+
 		"no node file those of the cluster, also k in (v,w), k notin (v)")
 	flags.StringVarP(&o.output, "output", "o", "",
-		"`format` of the result on stdout: text, wide, json, yaml, name or\njsonpath=TEMPLATE, as far as the command "+
+		"`format` of the result on stdout: text, wide, json, yaml, name or jsonpath=TEMPLATE, as far as the command "+
 			"has it (default text)")
 	flags.BoolVar(&o.dryRun, dryRunFlag, false, "show what would change and change nothing")
 	flags.DurationVar(&o.timeout, "timeout", 0, "give up after this `time`, such as 5m (default never)")
@@ -95,12 +96,12 @@ func (o *globalOptions) addFlags(flags *pflag.FlagSet, nodeShort string) {
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "print details on stderr")
 	flags.Var(&o.logs, "log-format", "how progress is printed on stderr")
 	flags.BoolVar(&o.acceptNewHostKey, "accept-new-host-key",
-		false, "trust a node seen for the first time without asking;\na changed key is refused all the same")
+		false, "trust a node seen for the first time without asking; a changed key is refused all the same")
 	flags.StringVar(&o.knownHosts, "known-hosts", "", "`file` of trusted host keys (default ~/.ssh/known_hosts)")
 	flags.StringVar(&o.sshConfig, "ssh-config", "", "SSH client's configuration `file` (default ~/.ssh/config)")
-	flags.Var(&o.via, "via", "kubernetes: reach the nodes through their cluster, without SSH, also\n"+
-		"without a node file; with settings as in kubernetes,image=NAME,keep:\n"+
-		"kubeconfig=, context=, namespace=, image=, keep (the pod), shared (a\nnamespace of others)")
+	flags.Var(&o.via, "via", "kubernetes: reach the nodes through their cluster, without SSH, also "+
+		"without a node file; with settings as in kubernetes,image=NAME,keep: "+
+		"kubeconfig=, context=, namespace=, image=, keep (the pod), shared (a namespace of others)")
 	flags.BoolVar(&o.printRBAC, "print-rbac", false, "print the role that the way through the cluster needs, and end")
 }
 
@@ -138,6 +139,16 @@ func (a *app) sources() ([]string, error) {
 		return nil, offerSandbox(err)
 	}
 	return []string{source}, nil
+}
+
+// documentSources is like sources, for a command that needs the document of a cluster.
+func (a *app) documentSources() ([]string, error) {
+	sources, err := a.sources()
+	if missing, ok := errors.AsType[*config.Error](err); ok {
+		missing.Problems[0].Remedy = "name the file with the document of kind Cluster with --config, or write one with " +
+			"`swdt cluster init > swdt.yaml`"
+	}
+	return sources, err
 }
 
 // splitFiles splits a list of files as this machine splits PATH: at : or, on Windows,

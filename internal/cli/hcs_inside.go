@@ -32,7 +32,7 @@ type insideOptions struct{ via string }
 func (o *insideOptions) addFlags(cmd *cobra.Command, global *viaFlag) {
 	o.via = anyWay
 	cmd.Flags().Var(ownVia{&o.via, global}, "via",
-		"`way` into the container: auto, cri or hcsdiag; kubernetes is the global\n--via")
+		"`way` into the container: auto, cri or hcsdiag; kubernetes is the global --via")
 	must(cmd.RegisterFlagCompletionFunc("via", cobra.FixedCompletions([]string{"auto", "cri", "hcsdiag"},
 		cobra.ShellCompDirectiveNoFileComp)))
 }
@@ -66,7 +66,7 @@ With -i the command has your stdin, and with -t, or -it, your terminal, as in
 			}
 			switch {
 			case terminal:
-				files, err := a.terminal("`swdt hcs exec CONTAINER -- CMD`")
+				files, err := a.terminal("`swdt hcs exec CONTAINER -- CMD`, without -t")
 				if err != nil {
 					return err
 				}

@@ -72,7 +72,7 @@ only read.`,
 	flags.BoolVar(&o.KeepAuthorizedKeys, "keep-authorized-keys", false,
 		"leave the keys that may log in by SSH in the image")
 	flags.BoolVar(&o.KeepHostKeys, "keep-host-keys", false,
-		"leave the SSH server's keys in the image: all machines made\nfrom it then have the same keys")
+		"leave the SSH server's keys in the image: all machines made from it then have the same keys")
 	flags.BoolVar(&o.KeepVM, "keep", false, "keep the temporary VM if a step fails")
 	flags.StringVar(&o.Mirror, "mirror", "", "`URL or folder` that everything is downloaded from instead")
 	addYesFlag(cmd, &o.yes)

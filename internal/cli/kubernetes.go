@@ -85,7 +85,7 @@ the exit code is that of the last command that was not interrupted.`,
 	cmd.Flags().BoolVar(&o.build, "build", false,
 		"run the build of each component first, as the node file's build: says")
 	cmd.Flags().BoolVar(&o.watch, "watch", false,
-		"push again whenever a binary changes, and build when its sources do,\nuntil Ctrl-C or q")
+		"push again whenever a binary changes, and build when its sources do, until Ctrl-C or q")
 	cmd.Flags().StringArrayVar(&o.then, "then", nil,
 		"with --watch: run this swdt `command` after each push; repeat the flag for more")
 	cmd.Flags().BoolVar(&o.drain, "drain", false,

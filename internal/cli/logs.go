@@ -135,7 +135,7 @@ yet, and a service that restarts.
 	o.addFlags(cmd, "lines")
 	o.via = string(logs.Auto)
 	cmd.Flags().Var(ownVia{&o.via, &a.global.via}, "via",
-		"how the node is reached: `auto|ssh|api`; auto uses the API server if SSH fails\nand --kubeconfig or "+
+		"how the node is reached: `auto|ssh|api`; auto uses the API server if SSH fails and --kubeconfig or "+
 			"--context names it; kubernetes is the global --via")
 	o.cluster.addFlags(cmd)
 	must(cmd.RegisterFlagCompletionFunc("via",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -101,7 +102,7 @@ the cluster has, and reports the reason if it does not.`,
 	flags := cmd.Flags()
 	flags.StringVar(&o.version, "version", "", "`version` of the network (default the one whose hash swdt knows)")
 	flags.StringArrayVar(&o.manifests, "manifest", nil,
-		"`file` or URL of a manifest to apply instead of the network's own;\nrepeat the flag for each manifest")
+		"`file` or URL of a manifest to apply instead of the network's own; repeat the flag for each manifest")
 	flags.StringArrayVar(&o.hashes, "sha256", nil, "`hash` of the manifest; once for each manifest, in their order")
 	flags.StringVar(&o.mirror, "mirror", "", "`folder` or URL that replaces the internet")
 	flags.StringVar(&o.podCIDR, "pod-cidr", "", "`addresses` of pods (default those of the cluster)")
@@ -195,6 +196,9 @@ func (o *networkInstallOptions) complete(args []string) (podnetwork.Options, err
 			return options, usagef("--sha256 %q: write 64 hexadecimal digits, as sha256sum prints them", hash)
 		}
 	}
+	if err := o.checkAddresses(); err != nil {
+		return options, err
+	}
 	if o.apiServer != "" {
 		if _, _, err := net.SplitHostPort(o.apiServer); err != nil {
 			return options, usagef("--api-server %q: write host:port, such as 192.168.122.1:6443", o.apiServer)
@@ -211,6 +215,19 @@ func (o *networkInstallOptions) complete(args []string) (podnetwork.Options, err
 		options.Manifests = append(options.Manifests, m)
 	}
 	return options, nil
+}
+
+// checkAddresses checks the prefixes of the flags.
+func (o *networkInstallOptions) checkAddresses() error {
+	if _, err := netip.ParsePrefix(o.podCIDR); o.podCIDR != "" && err != nil {
+		return usagef("--pod-cidr %q: write a prefix, such as 10.244.0.0/16", o.podCIDR)
+	}
+	for _, text := range o.serviceCIDRs {
+		if _, err := netip.ParsePrefix(text); err != nil {
+			return usagef("--service-cidr %q: write a prefix, such as 10.96.0.0/12", text)
+		}
+	}
+	return nil
 }
 
 // errMoreHashes is returned for hashes of manifests that the network does not have.

@@ -20,7 +20,7 @@ const onNodesFlag = "on-nodes"
 
 func addOnNodesFlag(cmd *cobra.Command, onNodes *bool) {
 	cmd.Flags().BoolVar(onNodes, onNodesFlag, false,
-		"also check over SSH whether HNS has the network\non the nodes of the node files")
+		"also check over SSH whether HNS has the network on the nodes of the node files")
 }
 
 // networkOnNodes looks for the pod network in HNS of each chosen node of the files. limit bounds

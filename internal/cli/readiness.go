@@ -32,7 +32,7 @@ func (o *choiceFlags) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&o.Categories, "category", nil, "only cases of these `categories`, several times or with commas")
 	flags.StringSliceVar(&o.IDs, "case", nil, "only these `cases`, several times or with commas")
-	flags.StringSliceVar(&o.Skip, "skip", nil, "leave out these `words`: categories, cases, what cases need,\nspecs or probes")
+	flags.StringSliceVar(&o.Skip, "skip", nil, "leave out these `words`: categories, cases, what cases need, specs or probes")
 	flags.BoolVar(&o.Classic, "classic", false, "only the cases of the operational-readiness specification")
 	must(cmd.RegisterFlagCompletionFunc("category", cobra.FixedCompletions(readiness.Categories(),
 		cobra.ShellCompDirectiveNoFileComp)))

@@ -76,9 +76,9 @@ worker looks for them.`,
 	flags.StringVar(&o.source.Build, "build", "", "build e2e.test in this checkout of Kubernetes, a `folder`")
 	flags.StringVar(&o.source.Mirror, "mirror", "", "`URL` or folder that replaces https://dl.k8s.io")
 	flags.StringSliceVar(&o.taints, "non-blocking-taints", nil,
-		"`keys` of taints of nodes that specs do not need\n(default "+trial.DefaultTaints+")")
+		"`keys` of taints of nodes that specs do not need (default "+trial.DefaultTaints+")")
 	flags.StringVar(&o.repoList, "repo-list", "",
-		"`file` with the registries of test images (default\n$KUBE_TEST_REPO_LIST)")
+		"`file` with the registries of test images (default $KUBE_TEST_REPO_LIST)")
 	flags.BoolVar(&o.skipChecks, "skip-checks", false, "run the specs whatever the checks of \"swdt e2e\" find")
 	flags.StringVar(&o.probes.image, "image", "", "`image` of the probes' Windows pods (default agnhost)")
 	flags.StringVar(&o.probes.linuxImage, "linux-image", "", "`image` of the probes' server on Linux (default that of --image)")

@@ -68,13 +68,13 @@ removes that of one that was killed.`,
 	flags.IntVar(&o.run.Load.Endpoints, "endpoints", scale.DefaultEndpoints,
 		"`number` of endpoints of all Services together")
 	flags.IntVar(&o.run.Load.Changes, "changes", 0, fmt.Sprintf(
-		"`number` of Services of which an endpoint is replaced\n(default %d, or all of fewer Services)",
+		"`number` of Services of which an endpoint is replaced (default %d, or all of fewer Services)",
 		scale.DefaultChanges))
 	flags.StringVar(&o.run.Load.Range, "range", scale.DefaultRange, "`prefix` of the addresses of the endpoints")
 	flags.IntVar(&o.run.Writers, "writers", scale.DefaultWriters, "`number` of requests to the API server at a time")
-	flags.Float64Var(&o.run.Rate, "rate", scale.DefaultRate, "most requests to the API server in a `second`; 0: no limit")
+	flags.Float64Var(&o.run.Rate, "rate", scale.DefaultRate, "largest `number` of requests to the API server in a second; 0: no limit")
 	flags.DurationVar(&o.run.Wait, "wait", scale.DefaultWait, "how long to wait for a node that makes no progress")
-	flags.DurationVar(&o.run.Slow, "slow", 0, "a Service that takes `longer` is a failure (default none is)")
+	flags.DurationVar(&o.run.Slow, "slow", 0, "`duration` after which a Service that is not programmed is a failure (default none)")
 	flags.StringVar(&o.run.Proxy, "proxy", scale.DefaultProxy,
 		"`name` of the proxy's process, without .exe, and of its log")
 	flags.StringVar(&o.run.MetricsURL, "metrics-url", scale.DefaultMetricsURL, "`URL` of the proxy's metrics, on the node")
@@ -120,38 +120,53 @@ func (o *scaleRunOptions) complete(a *app, now time.Time) error {
 	return nil
 }
 
+// planScale prints the objects that a run would make. It needs no node.
+func (a *app) planScale(ctx context.Context, o *scaleRunOptions) error {
+	if err := o.complete(a, time.Now()); err != nil {
+		return err
+	}
+	c, err := o.open()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.global.bounded(ctx)
+	defer cancel()
+	plan, err := scale.NewPlan(ctx, c, o.run.Load)
+	if err != nil {
+		return unreachable(explain(ctx, err))
+	}
+	return a.print(plan, plan.WriteText)
+}
+
+func (o *scaleRunOptions) open() (*cluster.Cluster, error) {
+	return cluster.Open(cluster.Options{Kubeconfig: o.cluster.kubeconfig, Context: o.cluster.context, Unlimited: true})
+}
+
 func (a *app) runScale(ctx context.Context, o *scaleRunOptions) error {
+	if a.global.dryRun {
+		return a.planScale(ctx, o)
+	}
 	s, err := a.begin()
 	if err != nil {
 		return err
 	}
 	question := fmt.Sprintf("Make %d Services with %d endpoints in a new namespace, and remove them at the end? All "+
 		"nodes of the cluster program them.", o.run.Load.Services, o.run.Load.Endpoints)
-	if err := canConfirm(s.options.Prompt, o.yes || a.global.dryRun, question); err != nil {
+	if err := canConfirm(s.options.Prompt, o.yes, question); err != nil {
 		return err
 	}
 	if err := o.complete(a, time.Now()); err != nil {
 		return err
 	}
-	c, err := cluster.Open(cluster.Options{Kubeconfig: o.cluster.kubeconfig, Context: o.cluster.context, Unlimited: true})
+	c, err := o.open()
 	if err != nil {
 		return err
 	}
-	if !a.global.dryRun {
-		if err := confirm(ctx, s.options.Prompt, o.yes, question); err != nil {
-			return err
-		}
+	if err := confirm(ctx, s.options.Prompt, o.yes, question); err != nil {
+		return err
 	}
 	ctx, cancel := a.global.bounded(ctx)
 	defer cancel()
-	if a.global.dryRun {
-		plan, err := scale.NewPlan(ctx, c, o.run.Load)
-		s.story.End()
-		if err != nil {
-			return unreachable(explain(ctx, err))
-		}
-		return a.print(plan, plan.WriteText)
-	}
 	defer s.story.End()
 	hangUp, err := s.connectAll(ctx, &o.run.Nodes)
 	defer hangUp()

@@ -41,11 +41,11 @@ In scripts, without a terminal, use "swdt exec" or "swdt powershell".`,
 			"shell -n win-1 --shell cmd", "",
 			"shell -n win-1 --via kubernetes", "a node without SSH",
 		),
-		Args: noArguments,
+		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runShell(cmd.Context(), shell) },
 	})
 	cmd.Flags().StringVar(&shell, "shell", "", "powershell, pwsh, cmd or the `path` of another shell (default powershell"+
-		"\nif the node has it, else cmd)")
+		" if the node has it, else cmd)")
 	must(cmd.RegisterFlagCompletionFunc("shell", cobra.FixedCompletions([]string{"powershell", "pwsh", "cmd"},
 		cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
@@ -69,7 +69,7 @@ func (a *app) runShell(ctx context.Context, shell string) error {
 			return code, err
 		})
 	}
-	return a.runOnTerminal(ctx, programs...)
+	return a.runOnTerminal(ctx, "`swdt exec -- CMD` or `swdt powershell FILE`", programs...)
 }
 
 // shellArguments returns the arguments of a shell for a person.
@@ -84,9 +84,10 @@ func shellArguments(shell string) []string {
 // onTerminal runs a program of a node that has a terminal of this size at first.
 type onTerminal func(context.Context, *node.Node, *agentv1.TerminalSize, command.Streams) (int, error)
 
-// runOnTerminal runs a program of one node on the user's terminal: the first that the node has.
-func (a *app) runOnTerminal(ctx context.Context, programs ...onTerminal) error {
-	terminal, err := a.terminal("`swdt exec -- CMD` or `swdt powershell FILE`")
+// runOnTerminal runs a program of one node on the user's terminal: the first that the node has. instead names
+// the commands to use without a terminal.
+func (a *app) runOnTerminal(ctx context.Context, instead string, programs ...onTerminal) error {
+	terminal, err := a.terminal(instead)
 	if err != nil {
 		return err
 	}
@@ -126,8 +127,7 @@ func (a *app) terminal(instead string) (console.Files, error) {
 	case a.global.readsStdin():
 		return console.Files{}, usagef("stdin has the node file already: name its file with --config")
 	case !isFile || !ui.IsTerminal(in) || !isTerminal:
-		return console.Files{}, usagef("stdin and stdout are no terminal, and a shell for a person needs one; use %s, without -t",
-			instead)
+		return console.Files{}, usagef("stdin and stdout are no terminal, and a shell for a person needs one; use %s", instead)
 	}
 	return console.Files{In: in, Out: out.File()}, nil
 }

@@ -189,7 +189,7 @@ type completeUp func(*session, config.ClusterDocument, *up.Options) error
 
 // onAll does the work on the cluster and the nodes of the files, and prints its report.
 func (a *app) onAll(ctx context.Context, work wholeWork, complete completeUp) error {
-	sources, err := a.sources()
+	sources, err := a.documentSources()
 	if err != nil {
 		return err
 	}

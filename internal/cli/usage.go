@@ -157,15 +157,18 @@ func (a *app) flagError(cmd *cobra.Command, err error) error {
 		value, _ := pflag.UnquoteUsage(missing.GetFlag())
 		return usagef("--%s needs a value: --%[1]s %s", missing.GetFlag().Name, strings.ToUpper(value))
 	case errors.As(err, &invalid):
+		name, value := invalid.GetFlag().Name, invalid.GetValue()
 		if is := typeHint(invalid.GetFlag().Value.Type()); is != "" {
-			return usagef("--%s %q: %s", invalid.GetFlag().Name, invalid.GetValue(), is)
+			return usagef("--%s %q: %s", name, value, is)
 		}
+		return usagef("--%s %q: %v", name, value, errors.Unwrap(invalid))
 	}
 	return usagef("%v; %s", err, lists)
 }
 
 // firstWord returns the first of args, below cmd, that is neither a flag nor a flag's
-// value.
+// value. Behind a flag that cmd does not have it returns "", since the next word may be that
+// flag's value.
 func firstWord(cmd *cobra.Command, args []string) string {
 	_, rest, err := cmd.Root().Find(args)
 	if err != nil {
@@ -177,6 +180,8 @@ func firstWord(cmd *cobra.Command, args []string) string {
 			return ""
 		case word[0] != '-':
 			return word
+		case flagAsTyped(cmd, word) == nil:
+			return ""
 		case takesNext(cmd, word):
 			i++
 		}
@@ -186,15 +191,18 @@ func firstWord(cmd *cobra.Command, args []string) string {
 
 // takesNext reports whether a flag, as typed, has its value in the next argument.
 func takesNext(cmd *cobra.Command, typed string) bool {
-	name, long := strings.CutPrefix(typed, "--")
-	if strings.Contains(name, "=") {
-		return false
+	f := flagAsTyped(cmd, typed)
+	return f != nil && f.NoOptDefVal == "" && !strings.Contains(typed, "=")
+}
+
+// flagAsTyped returns the flag that is typed as --name, --name=value or -n, or nil if cmd does not have it. Of
+// several short flags in one word it returns the last.
+func flagAsTyped(cmd *cobra.Command, typed string) *flag {
+	word, _, _ := strings.Cut(typed, "=")
+	if name, long := strings.CutPrefix(word, "--"); long {
+		return cmd.Flags().Lookup(name)
 	}
-	f := cmd.Flags().Lookup(name)
-	if !long {
-		f = cmd.Flags().ShorthandLookup(typed[len(typed)-1:])
-	}
-	return f != nil && f.NoOptDefVal == ""
+	return cmd.Flags().ShorthandLookup(word[len(word)-1:])
 }
 
 // longWithOneDash returns the name of a long flag that was typed as -name, which pflag

@@ -34,7 +34,8 @@ func (f *viaFlag) Type() string   { return "way" }
 func (f *viaFlag) Set(text string) error {
 	parts := strings.Split(text, ",")
 	if parts[0] != viaKubernetes {
-		return fmt.Errorf("%q is not a way: use %s; without --via, the node file decides", parts[0], viaKubernetes)
+		return fmt.Errorf("%q is not a way to reach nodes: use %s; without --via, the node file decides", parts[0],
+			viaKubernetes)
 	}
 	read := viaFlag{text: text}
 	for _, part := range parts[1:] {

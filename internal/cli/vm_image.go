@@ -46,7 +46,7 @@ func (a *app) images() (*golden.Images, error) {
 type accelerator string
 
 func (o *accelerator) addFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar((*string)(o), "accel", "", "use this accelerator: auto, kvm, hvf, whpx, or tcg, which\n"+
+	cmd.Flags().StringVar((*string)(o), "accel", "", "use this accelerator: auto, kvm, hvf, whpx, or tcg, which "+
 		"emulates and installs for many hours (default: the node file's)")
 	must(cmd.RegisterFlagCompletionFunc("accel",
 		cobra.FixedCompletions(accelerators(), cobra.ShellCompDirectiveNoFileComp)))

@@ -24,7 +24,7 @@ type startOptions struct {
 }
 
 func (o *startOptions) addWaitFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait until the VM's SSH server answers (at most --timeout,\n"+
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait until the VM's SSH server answers (at most --timeout, "+
 		"default "+ui.Seconds(bootLimit)+")")
 }
 
