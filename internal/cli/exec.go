@@ -86,7 +86,8 @@ func (a *app) runExec(ctx context.Context, o *execOptions, args []string) error 
 		return code, err
 	}
 	if o.terminal {
-		return a.runOnTerminal(ctx, "`swdt exec -- CMD` or `swdt powershell FILE`, without -t", func(ctx context.Context, n *node.Node, size *agentv1.TerminalSize,
+		const instead = "`swdt exec -- CMD` or `swdt powershell FILE`, without -t"
+		return a.runOnTerminal(ctx, instead, func(ctx context.Context, n *node.Node, size *agentv1.TerminalSize,
 			streams command.Streams) (int, error) {
 			program.Terminal = size
 			return run(ctx, n, streams)

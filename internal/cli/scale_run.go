@@ -72,9 +72,11 @@ removes that of one that was killed.`,
 		scale.DefaultChanges))
 	flags.StringVar(&o.run.Load.Range, "range", scale.DefaultRange, "`prefix` of the addresses of the endpoints")
 	flags.IntVar(&o.run.Writers, "writers", scale.DefaultWriters, "`number` of requests to the API server at a time")
-	flags.Float64Var(&o.run.Rate, "rate", scale.DefaultRate, "largest `number` of requests to the API server in a second; 0: no limit")
+	flags.Float64Var(&o.run.Rate, "rate", scale.DefaultRate, "largest `number` of requests to the API server in a "+
+		"second; 0: no limit")
 	flags.DurationVar(&o.run.Wait, "wait", scale.DefaultWait, "how long to wait for a node that makes no progress")
-	flags.DurationVar(&o.run.Slow, "slow", 0, "`duration` after which a Service that is not programmed is a failure (default none)")
+	flags.DurationVar(&o.run.Slow, "slow", 0, "`duration` after which a Service that is not programmed is a failure "+
+		"(default none)")
 	flags.StringVar(&o.run.Proxy, "proxy", scale.DefaultProxy,
 		"`name` of the proxy's process, without .exe, and of its log")
 	flags.StringVar(&o.run.MetricsURL, "metrics-url", scale.DefaultMetricsURL, "`URL` of the proxy's metrics, on the node")

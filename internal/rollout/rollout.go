@@ -38,7 +38,7 @@ type Node struct {
 	Ready bool
 	// ReadySince is the time of the last change of Ready.
 	ReadySince time.Time
-	// Cordoned reports a cordon of another person or program.
+	// Cordoned reports whether the node is unschedulable, by whomever.
 	Cordoned bool
 	// Left reports that the rollout has touched the node, and no rollout chooses it any longer.
 	Left bool
