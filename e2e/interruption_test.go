@@ -175,7 +175,7 @@ func (n *victim) awaitStruck(t *testing.T, p push, state string) (journal string
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(time.Minute)
+	deadline := time.After(commandLimit)
 	for {
 		if journal, ok := n.inState("", state); ok {
 			return journal, true
@@ -226,7 +226,7 @@ func (n *victim) path(windows string) string {
 // awaitState waits until the journal with a path, or any journal if the path is "", has a record of
 // this state. It returns the journal's path, or false after a minute.
 func (n *victim) awaitState(journal, state string) (string, bool) {
-	deadline := time.After(time.Minute)
+	deadline := time.After(commandLimit)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
