@@ -180,7 +180,7 @@ func (m *memory) cordoned(node string) bool {
 // await waits until the objects are as wanted.
 func (m *memory) await(what string, wanted func() bool) {
 	m.t.Helper()
-	err := wait.Condition{Name: what, Interval: 10 * time.Millisecond, Limit: 20 * time.Second,
+	err := wait.Condition{Name: what, Interval: 10 * time.Millisecond, Limit: 2 * time.Minute,
 		Look: func(context.Context) error {
 			if !wanted() {
 				return errNotYet
