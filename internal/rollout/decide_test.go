@@ -156,15 +156,27 @@ func (m *model) settle(t interface{ Fatal(...any) }) {
 		for _, a := range decision.Actions {
 			m.act(a)
 		}
+		pause := max(decision.Again, time.Second)
 		for _, n := range m.nodes {
+			before := statusOf(n)
 			m.report(n.Name)
+			if statusOf(*m.node(n.Name)) != before { // the report wakes the controller
+				pause = time.Second
+			}
 		}
 		if len(decision.Actions) == 0 && decision.Again == 0 {
 			return
 		}
-		m.now = m.now.Add(max(decision.Again, time.Second))
+		m.now = m.now.Add(pause)
 	}
 	t.Fatal("the rollout does not come to an end")
+}
+
+func statusOf(n rollout.Node) fleetv1.NodeStateStatus {
+	if n.State == nil {
+		return fleetv1.NodeStateStatus{}
+	}
+	return n.State.Status
 }
 
 func percent(text string) *intstr.IntOrString { v := intstr.FromString(text); return &v }
