@@ -169,7 +169,7 @@ func (n *victim) interrupt(t *testing.T, state string, s strike) {
 }
 
 // awaitStruck waits until the transaction that a push begins is in the state, and returns the path of
-// its journal. If the push ends before that, the test fails. After a minute, awaitStruck logs the
+// its journal. If the push ends before that, the test fails. After commandLimit, awaitStruck logs the
 // processes of the node and returns false.
 func (n *victim) awaitStruck(t *testing.T, p push, state string) (journal string, ok bool) {
 	t.Helper()
@@ -224,7 +224,7 @@ func (n *victim) path(windows string) string {
 }
 
 // awaitState waits until the journal with a path, or any journal if the path is "", has a record of
-// this state. It returns the journal's path, or false after a minute.
+// this state. It returns the journal's path, or false after commandLimit.
 func (n *victim) awaitState(journal, state string) (string, bool) {
 	deadline := time.After(commandLimit)
 	tick := time.NewTicker(5 * time.Millisecond)

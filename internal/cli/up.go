@@ -159,10 +159,6 @@ down lists such nodes, with the commands that remove the rest later.`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			prompt := a.prompter(a.newStory())
-			err := canConfirm(prompt, yes, "Remove the cluster, and the VMs that swdt has made for it?")
-			if err != nil {
-				return err
-			}
 			return a.onAll(cmd.Context(), up.Down, func(_ *session, _ config.ClusterDocument, options *up.Options) error {
 				options.NoDrain = noDrain
 				options.Confirm = func(ctx context.Context, things []string) error {
@@ -172,7 +168,7 @@ down lists such nodes, with the commands that remove the rest later.`,
 					}
 					return confirm(ctx, prompt, yes, question)
 				}
-				return nil
+				return canConfirm(prompt, yes, "Remove the cluster, and the VMs that swdt has made for it?")
 			})
 		},
 	})

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,14 +91,13 @@ func load(o Options) (*rest.Config, error) {
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: o.Context}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
 	if err != nil {
-		return nil, &ConfigError{Files: files(rules), Context: o.Context, Why: why(rules, err), Err: err}
+		return nil, &ConfigError{Files: files(rules), Context: o.Context, Why: why(rules, o.Context), Err: err}
 	}
 	return config, nil
 }
 
-// why explains a common mistake in the kubeconfigs, with which client-go has failed. If it finds none, it
-// returns "".
-func why(rules *clientcmd.ClientConfigLoadingRules, failure error) string {
+// why explains a common mistake in the kubeconfigs, or in the name of the context. If it finds none, it returns "".
+func why(rules *clientcmd.ClientConfigLoadingRules, context string) string {
 	missing, files := 0, files(rules)
 	for _, file := range files {
 		_, err := clientcmd.LoadFromFile(file)
@@ -115,30 +115,32 @@ func why(rules *clientcmd.ClientConfigLoadingRules, failure error) string {
 	}
 	switch {
 	case missing < len(files):
-		return whyNoContext(rules, failure)
+		return whyNoContext(rules, context)
 	case missing == 1:
 		return "there is no such file"
 	}
 	return "there are no such files"
 }
 
-// whyNoContext explains why kubeconfigs that can be read select no context. If the failure has another reason,
-// it returns "".
-func whyNoContext(rules *clientcmd.ClientConfigLoadingRules, failure error) string {
-	what := "there is no such context"
-	if clientcmd.IsEmptyConfig(failure) {
-		what = "it has no current context"
-	} else if !clientcmd.IsContextNotFound(failure) {
-		return ""
-	}
+// whyNoContext explains why kubeconfigs that can be read select no context, if that is so; else it returns "". name
+// is that of the context, or "" for the current one.
+func whyNoContext(rules *clientcmd.ClientConfigLoadingRules, name string) string {
 	config, err := rules.Load()
 	if err != nil {
 		return ""
 	}
-	if len(config.Contexts) == 0 {
-		return "it has no contexts"
+	name = cmp.Or(name, config.CurrentContext)
+	what := fmt.Sprintf("there is no context %q", name)
+	if name == "" {
+		what = "there is no current context"
 	}
-	return what + "; its contexts are " + strings.Join(slices.Sorted(maps.Keys(config.Contexts)), ", ")
+	switch _, found := config.Contexts[name]; {
+	case found:
+		return ""
+	case len(config.Contexts) == 0:
+		return "there are no contexts"
+	}
+	return what + "; the contexts are " + strings.Join(slices.Sorted(maps.Keys(config.Contexts)), ", ")
 }
 
 func files(rules *clientcmd.ClientConfigLoadingRules) []string {

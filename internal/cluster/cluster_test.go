@@ -72,6 +72,7 @@ func TestOpenFollowsKubectl(t *testing.T) {
 	elsewhere := write("elsewhere", strings.ReplaceAll(strings.ReplaceAll(twoContexts, "current-context: a", ""),
 		"one", "three"))
 	onlyCurrent := write("current", "apiVersion: v1\nkind: Config\ncurrent-context: b\n")
+	noCurrent := write("no-current", strings.Replace(twoContexts, "current-context: a", "", 1))
 	broken := write("broken", "clusters: [")
 	oidc := write("oidc", strings.Replace(twoContexts, "token: t0p-s3cret",
 		"auth-provider: {name: oidc, config: {idp-issuer-url: 'https://idp.example', client-id: me}}", 1))
@@ -84,6 +85,7 @@ func TestOpenFollowsKubectl(t *testing.T) {
 		options        cluster.Options
 		server, target string
 		fails          bool
+		says           string // part of the error
 	}{
 		"a file": {options: cluster.Options{Kubeconfig: both},
 			server: "https://one.example:6443", target: "one.example:6443"},
@@ -95,7 +97,10 @@ func TestOpenFollowsKubectl(t *testing.T) {
 			server: "https://two.example", target: "two.example:443"},
 		"a file goes before the variable": {environment: elsewhere, options: cluster.Options{Kubeconfig: both},
 			server: "https://one.example:6443", target: "one.example:6443"},
-		"no such context": {options: cluster.Options{Kubeconfig: both, Context: "c"}, fails: true},
+		"no such context": {options: cluster.Options{Kubeconfig: both, Context: "c"}, fails: true,
+			says: `there is no context "c"; the contexts are a, b`},
+		"no current context": {options: cluster.Options{Kubeconfig: noCurrent}, fails: true,
+			says: "there is no current context; the contexts are a, b"},
 		"no such file": {options: cluster.Options{Kubeconfig: filepath.Join(dir, "none")},
 			fails: true},
 		"a provider of credentials": {options: cluster.Options{Kubeconfig: oidc},
@@ -110,6 +115,9 @@ func TestOpenFollowsKubectl(t *testing.T) {
 				var config *cluster.ConfigError
 				if !errors.As(err, &config) || !strings.Contains(err.Error(), "--kubeconfig") {
 					t.Fatalf("Open = %v, wanted a ConfigError with its remedy", err)
+				}
+				if !strings.Contains(err.Error(), test.says) {
+					t.Errorf("the error %q does not say %q", err, test.says)
 				}
 				if strings.Contains(err.Error(), "t0p-s3cret") {
 					t.Errorf("the error tells the token: %v", err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/swdt-dev/swdt/internal/node/carrier"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
@@ -60,7 +61,7 @@ type AgentBlockedError struct {
 func (e *AgentBlockedError) Error() string {
 	output := quoted("the node answered", e.Output)
 	// The folders of the installed agent and of its upload, for a PowerShell command.
-	const folder = layout.Agents + `,"$env:USERPROFILE\` + uploadedPrefix + `*` + uploadedSuffix + `"`
+	const folder = layout.Agents + `,"$env:USERPROFILE\` + carrier.StagedPattern + `"`
 	if e.Vanished {
 		return fmt.Sprintf("the agent vanished from the node after its upload%s; an antivirus quarantined it. "+
 			"On the node: Add-MpPreference -ExclusionPath %s", output, folder)

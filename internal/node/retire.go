@@ -10,6 +10,7 @@ import (
 
 	"github.com/pkg/sftp"
 
+	"github.com/swdt-dev/swdt/internal/node/carrier"
 	"github.com/swdt-dev/swdt/internal/node/ssh"
 	"github.com/swdt-dev/swdt/internal/wait"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
@@ -70,7 +71,7 @@ func removeOwn(ctx context.Context, client *ssh.Client) error {
 	defer context.AfterFunc(ctx, func() { files.Close() })()
 	if entries, err := files.ReadDir("."); err == nil {
 		for _, each := range entries {
-			if isUploaded(each) {
+			if carrier.IsStaged(each) {
 				_ = files.Remove(each.Name()) // ownGone checks below that the file is gone
 			}
 		}
@@ -106,7 +107,7 @@ func ownGone(files *sftp.Client, said string) error {
 		return err
 	}
 	for _, each := range entries {
-		if isUploaded(each) {
+		if carrier.IsStaged(each) {
 			return fmt.Errorf("the uploaded agent %s is still there", each.Name())
 		}
 	}

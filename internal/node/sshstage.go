@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/pkg/sftp"
 
@@ -44,7 +42,7 @@ func newSSHStage(ctx context.Context, client *ssh.Client, failed *carrier.Failed
 // cmd and PowerShell parse alike, however the user's profile is named.
 func (s *sshStage) Put(_ context.Context, agent agentbin.Agent, r ui.Reporter) (program string, err error) {
 	s.removeStale()
-	s.uploaded = uploadedPrefix + strings.ToLower(rand.Text()) + uploadedSuffix
+	s.uploaded = carrier.StagedName()
 	if err := s.upload(s.uploaded, agent, r); err != nil {
 		return "", err
 	}
@@ -116,41 +114,15 @@ func notWindows(ctx context.Context, client *ssh.Client, failed *carrier.FailedS
 	return otherMachine{exitCode, &NotWindowsError{Address: client.Address(), Output: output}}
 }
 
-// An uploaded agent's name has no character that a shell interprets.
-const (
-	uploadedPrefix = "swdt-agent-"
-	uploadedSuffix = ".exe"
-	// staleAfter is the age from which removeStale takes an uploaded agent for the remainder of a
-	// lost connection.
-	staleAfter = 24 * time.Hour
-)
-
-// removeStale removes uploaded agents that were left behind. It measures their age against the
-// newest file of the folder and not against a clock, so that a wrong clock does not make it remove
-// an agent too early.
+// removeStale removes uploaded agents that were left behind.
 func (s *sshStage) removeStale() {
 	entries, err := s.files.ReadDir(".")
 	if err != nil {
 		return
 	}
-	var newest time.Time
-	for _, each := range entries {
-		if each.ModTime().After(newest) {
-			newest = each.ModTime()
-		}
+	for _, name := range carrier.StaleStaged(entries) {
+		s.files.Remove(name)
 	}
-	for _, each := range entries {
-		if isUploaded(each) && newest.Sub(each.ModTime()) > staleAfter {
-			s.files.Remove(each.Name())
-		}
-	}
-}
-
-// isUploaded reports whether a file has the name of an uploaded agent.
-func isUploaded(file fs.FileInfo) bool {
-	random, ours := strings.CutPrefix(file.Name(), uploadedPrefix)
-	random, exe := strings.CutSuffix(random, uploadedSuffix)
-	return ours && exe && len(random) == len(rand.Text()) && file.Mode().IsRegular()
 }
 
 // HasAgent implements carrier.Stage.

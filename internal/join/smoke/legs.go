@@ -79,9 +79,8 @@ func (t *nodeTest) legs() []leg {
 	return []leg{
 		{name: Scheduled, tries: "making a pod and waiting until it is scheduled", run: t.schedule},
 		{name: Started, tries: "waiting until the pod has started", needs: []string{Scheduled}, run: t.start},
-		{name: LogsAndExec, tries: "reading the pod's log and running a command in it", needs: []string{Started}, run: func(ctx context.Context) error {
-			return t.logsAndExec(ctx, t.pod, windows)
-		}},
+		{name: LogsAndExec, tries: "reading the pod's log and running a command in it", needs: []string{Started},
+			run: func(ctx context.Context) error { return t.logsAndExec(ctx, t.pod, windows) }},
 		{name: Resolves, tries: "resolving the name of the Service in the pod", needs: running, run: t.resolves},
 		{name: ReachesLinux, tries: "reaching the Linux pod from the pod", needs: running, needsServer: true,
 			run: t.reachesLinux},

@@ -2,7 +2,6 @@ package thismachine
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -11,10 +10,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
-	"time"
 
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
+	"github.com/swdt-dev/swdt/internal/node/carrier"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -23,12 +21,6 @@ type stage struct {
 	folder string
 	staged string // the path of the agent's file; "" before Put
 }
-
-const (
-	stagedPrefix, stagedSuffix = "swdt-agent-", ".exe"
-	// staleAfter is the age of a staged file that no program waits for.
-	staleAfter = 24 * time.Hour
-)
 
 // HasAgent implements carrier.Stage.
 func (s *stage) HasAgent(_ context.Context, path, hash string) (bool, error) {
@@ -44,13 +36,13 @@ func (s *stage) Put(_ context.Context, agent agentbin.Agent, _ ui.Reporter) (pro
 		return "", fmt.Errorf("%s: %w", attempt, err)
 	}
 	defer from.Close()
-	s.removeStale()
-	path := filepath.Join(s.folder, stagedPrefix+strings.ToLower(rand.Text())+stagedSuffix)
+	path := filepath.Join(s.folder, carrier.StagedName())
 	to, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o700)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", attempt, err)
 	}
 	s.staged = path
+	s.removeStale()
 	_, err = io.Copy(to, from)
 	if err := errors.Join(err, to.Close()); err != nil {
 		return "", fmt.Errorf("%s: %w", attempt, err)
@@ -65,18 +57,21 @@ func (s *stage) Put(_ context.Context, agent agentbin.Agent, _ ui.Reporter) (pro
 	return path, nil
 }
 
-// removeStale removes the files of programs that were killed before Close. Another program on this machine may
-// have made a newer one just now.
+// removeStale removes the files of programs that were killed before Close. A file that cannot be removed now is
+// removed by a later Put.
 func (s *stage) removeStale() {
 	entries, err := os.ReadDir(s.folder)
 	if err != nil {
 		return
 	}
+	var files []fs.FileInfo
 	for _, entry := range entries {
-		staged := strings.HasPrefix(entry.Name(), stagedPrefix) && strings.HasSuffix(entry.Name(), stagedSuffix)
-		if info, err := entry.Info(); staged && err == nil && time.Since(info.ModTime()) > staleAfter {
-			_ = os.Remove(filepath.Join(s.folder, entry.Name())) // a later Put tries again
+		if info, err := entry.Info(); err == nil {
+			files = append(files, info)
 		}
+	}
+	for _, name := range carrier.StaleStaged(files) {
+		_ = os.Remove(filepath.Join(s.folder, name))
 	}
 }
 

@@ -94,7 +94,7 @@ func TestAnAgentIsVerifiedAndRemoved(t *testing.T) {
 	agent := agentbin.Agent{Hash: hex.EncodeToString(sum[:]), Size: int64(len(content)),
 		Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }}
 	folder := t.TempDir()
-	left := filepath.Join(folder, "swdt-agent-of-a-killed-program.exe")
+	left := filepath.Join(folder, carrier.StagedName()) // of a program that was killed
 	long := time.Now().Add(-25 * time.Hour)
 	if err := errors.Join(os.WriteFile(left, content, 0o600), os.Chtimes(left, long, long)); err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package viapod
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -20,8 +19,7 @@ import (
 const (
 	// stageFolder is the profile of SYSTEM, in which only SYSTEM and administrators can write. The pod's
 	// own folder would not do: on older nodes it is a folder of drive C: with the access list of its parent.
-	stageFolder  = `C:\Windows\System32\config\systemprofile`
-	stagedPrefix = "swdt-agent-"
+	stageFolder = `C:\Windows\System32\config\systemprofile`
 )
 
 // stage is the profile of SYSTEM.
@@ -82,7 +80,7 @@ func (e *brokenError) Unwrap() error { return e.Err }
 // put sends the agent once.
 func (s *stage) put(ctx context.Context, agent agentbin.Agent, r ui.Reporter) (program string, err error) {
 	const attempt = "put the agent on the node"
-	path := stageFolder + `\` + stagedPrefix + strings.ToLower(rand.Text()) + ".exe"
+	path := stageFolder + `\` + carrier.StagedName()
 	from, err := agent.Open()
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", attempt, err)
