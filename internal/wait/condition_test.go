@@ -29,6 +29,17 @@ func looks(states ...error) (look func(context.Context) error, at *[]time.Durati
 	}, at
 }
 
+// then returns a Look that finds a state, and after that calls the next Look.
+func then(first error, next func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if state := first; state != nil {
+			first = nil
+			return state
+		}
+		return next(ctx)
+	}
+}
+
 func TestConditionLooksUntilItHolds(t *testing.T) {
 	for name, c := range map[string]struct {
 		condition wait.Condition
@@ -119,6 +130,14 @@ func TestConditionWhoseTimeIsOver(t *testing.T) {
 			look:  func(ctx context.Context) error { return fmt.Errorf("GET /healthz: %w", hang(ctx)) },
 			text:  "wait for it to run: given up after 1s; last seen: GET /healthz: context deadline exceeded",
 			is:    []error{context.DeadlineExceeded},
+		},
+		"a look that was cut short and wants to stop": {
+			limit: time.Second,
+			look: then(errStarting, func(ctx context.Context) error {
+				return wait.Stop(fmt.Errorf("GET /healthz: %w", hang(ctx)))
+			}),
+			text: "wait for it to run: given up after 1s; last seen: it is starting",
+			is:   []error{context.DeadlineExceeded, errStarting},
 		},
 		"a look that was cut short": {
 			limit: time.Second, look: hang,

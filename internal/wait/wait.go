@@ -34,7 +34,8 @@ type Condition struct {
 }
 
 // Wait calls Look, at least once, until the condition holds. If Look returns Stop(err), Wait
-// returns err. If Limit is over or ctx ends, Wait returns an *Error.
+// returns err, unless the time is over and err reports only that Look was interrupted. If Limit is
+// over or ctx ends, Wait returns an *Error.
 func (c Condition) Wait(ctx context.Context) error {
 	begun := time.Now()
 	bounded, cancel := ctx, func() {}
@@ -49,7 +50,10 @@ func (c Condition) Wait(ctx context.Context) error {
 		if state == nil {
 			return nil
 		} else if errors.As(state, &end) {
-			return end.err
+			if bounded.Err() == nil || !errors.Is(end.err, bounded.Err()) {
+				return end.err
+			}
+			state = end.err
 		}
 		// If the time is over, the state may report only that Look was interrupted.
 		if bounded.Err() == nil || last == nil {

@@ -83,7 +83,7 @@ func TestKubeconfigsThatSelectNoCluster(t *testing.T) {
 	for fields, want := range map[string]string{
 		"kubeconfig: none":                     path("none") + ": there is no such file",
 		"":                                     path("none") + ": there is no such file",
-		"kubeconfig: admin.conf, context: big": path("admin.conf") + `, context "big": context "big" does not exist`,
+		"kubeconfig: admin.conf, context: big": path("admin.conf") + `, context "big": there is no context "big"; the contexts are simulated`,
 		"kubeconfig: cluster.yaml":             path("cluster.yaml") + ": " + path("cluster.yaml") + " is no kubeconfig",
 	} {
 		doc := document(t, folder, fields, "")

@@ -140,7 +140,7 @@ func mistakesOfExisting() []mistake {
 			remedy: "write the path of the cluster's kubeconfig",
 			plant:  control("existing: {kubeconfig: nowhere.conf}"), cure: use},
 		{is: "the kubeconfig has no such context", found: inCluster,
-			words:  []string{field + ": spec.controlPlane.existing: selects no cluster in ", `context "prod" does not exist`},
+			words:  []string{field + ": spec.controlPlane.existing: selects no cluster in ", `there is no context "prod"; the contexts are simulated`},
 			remedy: "the name of a context in it",
 			plant:  control("existing: {kubeconfig: admin.conf, context: prod}"), cure: use},
 		{is: "the kubeconfig of another cluster at the same address", found: inCluster,

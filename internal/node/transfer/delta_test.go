@@ -142,8 +142,12 @@ func TestOnASlowLinkTheDifferenceIsSent(t *testing.T) {
 	case again.SentBytes > result.SentBytes-64<<10:
 		t.Errorf("again.SentBytes is %v, want at most %v", again.SentBytes, result.SentBytes-64<<10)
 	}
-	if got := names(n.Calls()); got != "Patch" || d.Diffs() != 1 {
-		t.Errorf("calls: %s, and %d diffs", got, d.Diffs())
+	diffs := 1
+	if again.Variant != result.Variant { // on a slow machine, the measured link may be worth the other variant
+		diffs = 2
+	}
+	if got := names(n.Calls()); got != "Patch" || d.Diffs() != diffs {
+		t.Errorf("calls: %s, and %d diffs, want %d", got, d.Diffs(), diffs)
 	}
 }
 

@@ -28,6 +28,9 @@ type started struct {
 	Version     string    `json:"version"` // of QEMU
 	Accelerator string    `json:"accelerator"`
 	TPM         int       `json:"tpm"` // ID of the process of the VM's TPM; 0 if there is none
+	// QEMU is the ID of QEMU's process, once this swdt has started it. Every other swdt finds the ID in
+	// run/pid, which QEMU itself writes a moment later.
+	QEMU int `json:"-"`
 	// Logs has the process that writes each log, by the log's path.
 	Logs map[string]int `json:"logs"`
 }

@@ -135,9 +135,8 @@ func either(a, b string) string {
 	return b
 }
 
-// launch starts the TPM, then QEMU, and waits until the VM executes. It notes the TPM's process and
-// the writers of the logs in the record, so that the caller can undo a start that has failed. QEMU
-// itself writes the number of its process into run/pid.
+// launch starts the TPM, then QEMU, and waits until the VM executes. It notes the processes that it
+// has started in the record, so that the caller can undo a start that has failed.
 func (d *Driver) launch(ctx context.Context, p plan, record *started,
 	load func(context.Context, *qmp.Client) error,
 ) error {
@@ -163,6 +162,7 @@ func (d *Driver) launch(ctx context.Context, p plan, record *started,
 	// QEMU itself makes all of its files except its logs, with a mask that keeps other users out.
 	logs := output{out: f.serialLog(), maxOut: d.serialLog, messages: f.log(), maxMessages: maxLog}
 	program, err := spawn(p.Machine, logs, path, p.arguments()...)
+	record.QEMU = program.pid
 	maps.Copy(record.Logs, program.logs)
 	if err != nil {
 		return err
@@ -301,11 +301,7 @@ func explain(p plan, err error) error {
 func (d *Driver) abandon(ctx context.Context, m vm.Machine, record started) error {
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
 	defer cancel()
-	pid, err := readPID(filesOf(m).pid())
-	if err != nil {
-		return err
-	}
-	if qemu := processOf(m, pid); qemu != nil {
+	if qemu := processOf(m, record.QEMU); qemu != nil {
 		if err := end(after, qemu, sockets{record.Sockets}); err != nil {
 			return err
 		}
