@@ -17,6 +17,7 @@ func Decide(in Input) Decision {
 	in.Nodes = slices.SortedFunc(slices.Values(in.Nodes), func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	d := &decider{in: in, hash: HashOf(in.Spec.Content)}
 	d.count()
+	d.listFailures()
 	for _, n := range in.Nodes {
 		d.onward(n, d.stage(n))
 	}
@@ -36,7 +37,8 @@ type decider struct {
 	decision Decision
 
 	counted counts
-	waits   string // why no further node is touched now; "" if nothing prevents it
+	failed  []fleetv1.FailedNode // with this content, also those that were deleted since
+	waits   string               // why no further node is touched now; "" if nothing prevents it
 }
 
 // counts are the numbers of nodes by their stage.
@@ -66,6 +68,22 @@ func (d *decider) count() {
 	}
 }
 
+// listFailures adds the nodes that have failed since the last decision to those before. A node that is deleted stays
+// in the list: else a bad content would go over all nodes of a cluster that replaces broken ones.
+func (d *decider) listFailures() {
+	if d.in.Before.Hash == d.hash {
+		d.failed = slices.Clone(d.in.Before.FailedNodes)
+	}
+	for _, n := range d.in.Nodes {
+		if d.stage(n) != stageFailed {
+			continue
+		}
+		if one := (fleetv1.FailedNode{Name: n.Name, StateUID: n.State.UID}); !slices.Contains(d.failed, one) {
+			d.failed = append(d.failed, one)
+		}
+	}
+}
+
 // usable reports whether a node serves pods.
 func usable(n Node) bool { return n.Ready && !n.Cordoned }
 
@@ -78,7 +96,7 @@ func (d *decider) failureLimit() int {
 }
 
 // stopped reports whether failures have stopped the rollout.
-func (d *decider) stopped() bool { return d.counted.failed >= d.failureLimit() }
+func (d *decider) stopped() bool { return len(d.failed) >= d.failureLimit() }
 
 // touch claims further nodes for the content.
 func (d *decider) touch() {
@@ -123,7 +141,7 @@ func (d *decider) room() int {
 	room := d.free()
 	room = min(room, most-c.updated-c.working)
 	if c.updated == 0 { // nothing shows yet that the content works
-		room = min(room, d.failureLimit()-c.failed-c.working)
+		room = min(room, d.failureLimit()-len(d.failed)-c.working)
 	}
 	return room
 }

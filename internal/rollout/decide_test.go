@@ -2,11 +2,14 @@ package rollout_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
 
@@ -34,9 +37,12 @@ type model struct {
 	nodes   []rollout.Node
 	fates   map[string]fate
 	now     time.Time
-	touched map[string]bool // by a claim for Apply
-	begun   map[string]bool // the node was released
-	early   map[string]bool // the node was drained or released before it had the binaries
+	status  fleetv1.NodeRolloutStatus // as the last decision has written it
+	touched map[string]bool           // by a claim for Apply
+	begun   map[string]bool           // the node was released
+	early   map[string]bool           // the node was drained or released before it had the binaries
+	gone    int                       // failed nodes that were replaced
+	states  int                       // NodeStates made so far
 }
 
 func newModel(spec fleetv1.NodeRolloutSpec, fates ...fate) *model {
@@ -53,7 +59,9 @@ func newModel(spec fleetv1.NodeRolloutSpec, fates ...fate) *model {
 }
 
 func (m *model) decide() rollout.Decision {
-	return rollout.Decide(rollout.Input{Name: "r", Spec: m.spec, Nodes: m.nodes, Now: m.now})
+	d := rollout.Decide(rollout.Input{Name: "r", Spec: m.spec, Nodes: m.nodes, Now: m.now, Before: m.status})
+	m.status = d.Status
+	return d
 }
 
 func (m *model) node(name string) *rollout.Node {
@@ -69,7 +77,12 @@ func (m *model) node(name string) *rollout.Node {
 func (m *model) act(a rollout.Action) {
 	n := m.node(a.Node)
 	if a.Do == rollout.DoClaim {
-		n.State = &fleetv1.NodeState{Spec: fleetv1.NodeStateSpec{Rollout: "r", Hash: rollout.HashOf(m.spec.Content),
+		m.states++
+		uid := types.UID(fmt.Sprint("state ", m.states))
+		if n.State != nil {
+			uid = n.State.UID
+		}
+		n.State = &fleetv1.NodeState{ObjectMeta: metav1.ObjectMeta{UID: uid}, Spec: fleetv1.NodeStateSpec{Rollout: "r", Hash: rollout.HashOf(m.spec.Content),
 			Action: a.Order, Content: m.spec.Content}}
 		m.touched[a.Node] = true
 	}
@@ -205,6 +218,24 @@ func fatesOf(t *rapid.T, of ...fate) []fate {
 	return rapid.SliceOfN(rapid.SampledFrom(of), 1, 20).Draw(t, "fates")
 }
 
+// replaceFailed replaces each failed node of the status by a new machine, as a cluster that repairs itself does.
+// The new node has a name of its own if renamed is true.
+func (m *model) replaceFailed(renamed bool) {
+	for i, n := range m.nodes {
+		seen := func(f fleetv1.FailedNode) bool { return f.Name == n.Name && f.StateUID == n.State.UID }
+		if m.verdict(n.Name) != fleetv1.VerdictFailed || !slices.ContainsFunc(m.status.FailedNodes, seen) {
+			continue
+		}
+		m.gone++
+		name := n.Name
+		if renamed {
+			name = fmt.Sprintf("%s-%d", n.Name, m.gone)
+		}
+		m.fates[name] = m.fates[n.Name]
+		m.nodes[i] = rollout.Node{Name: name, Ready: true, ReadySince: m.now}
+	}
+}
+
 // Whatever is lost or late, no more nodes than allowed are unavailable because of a claim, and no
 // node is claimed after the failure limit.
 func TestLimitsHoldAtEveryMoment(t *testing.T) {
@@ -234,6 +265,9 @@ func TestLimitsHoldAtEveryMoment(t *testing.T) {
 				n := &m.nodes[rapid.IntRange(0, len(m.nodes)-1).Draw(t, "node")]
 				n.Cordoned = !n.Cordoned
 			}
+			if rapid.IntRange(0, 9).Draw(t, "failed nodes are replaced") == 0 {
+				m.replaceFailed(rapid.Bool().Draw(t, "renamed"))
+			}
 		}
 		if len(m.early) > 0 {
 			t.Fatalf("drained or released without binaries: %v", m.early)
@@ -258,8 +292,8 @@ func (m *model) check(t *rapid.T, before rollout.Decision, claims int) {
 	if total := int(s.Working+s.Unavailable) + claims; total > most {
 		t.Fatalf("%d nodes are unavailable after %d claims, at most %d are allowed", total, claims, most)
 	}
-	if s.Failed >= m.spec.FailureLimit {
-		t.Fatalf("claimed a node after %d failures, the limit is %d", s.Failed, m.spec.FailureLimit)
+	if failed := max(int(s.Failed), m.gone); failed >= int(m.spec.FailureLimit) {
+		t.Fatalf("claimed a node after %d failures, the limit is %d", failed, m.spec.FailureLimit)
 	}
 }
 
@@ -309,6 +343,29 @@ func TestABadBuildStopsAtTheFailureLimit(t *testing.T) {
 			if s := m.decide().Status; s.State != rollout.StateStopped || int(s.Failed) != limit || s.Working != 0 {
 				t.Errorf("fate %d, limit %d: the status is %+v", bad, limit, s)
 			}
+		}
+	}
+}
+
+// A cluster that replaces its failed nodes at once does not bring a bad build to more nodes.
+func TestReplacedNodesCountAsFailed(t *testing.T) {
+	for _, renamed := range []bool{true, false} {
+		m := newModel(fleetv1.NodeRolloutSpec{MaxUnavailable: number(1), FailureLimit: 3}, rollsBack, rollsBack, rollsBack,
+			rollsBack, rollsBack, rollsBack)
+		for range 10 {
+			m.settle(t)
+			m.replaceFailed(renamed)
+		}
+		s := m.decide().Status
+		if m.gone != 3 || s.State != rollout.StateStopped || len(s.FailedNodes) != 3 || s.Failed != 0 {
+			t.Errorf("renamed %t: %d nodes have failed; the status is %+v", renamed, m.gone, s)
+		}
+		if want := "0 of 6 nodes, and 3 that have gone since, failed; nodes have failed: "; !strings.HasPrefix(s.Message, want) {
+			t.Errorf("the message is %q", s.Message)
+		}
+		m.spec.Content.Provisioners[0].Version = "2" // a new content is a new start
+		if d := m.decide(); len(d.Status.FailedNodes) != 0 || len(d.Actions) != 1 {
+			t.Errorf("renamed %t: with a new content, the decision is %+v", renamed, d)
 		}
 	}
 }

@@ -30,6 +30,8 @@ type Input struct {
 	Now   time.Time
 	// Wrong explains why no node may get the content; "": it may.
 	Wrong string
+	// Before is the status that the last decision has written.
+	Before fleetv1.NodeRolloutStatus
 }
 
 // Node is a chosen node, as the API server knows it.

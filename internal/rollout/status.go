@@ -23,7 +23,8 @@ func (d *decider) finishStatus() {
 	c := d.counted
 	d.decision.Status = fleetv1.NodeRolloutStatus{
 		Hash: d.hash, Nodes: int32(len(d.in.Nodes)), Updated: int32(c.updated), Working: int32(c.working),
-		Failed: int32(c.failed), RolledBack: int32(c.rolledBack), Unavailable: int32(c.unavailable),
+		Failed: int32(c.failed), FailedNodes: d.failed[:min(len(d.failed), d.failureLimit())],
+		RolledBack: int32(c.rolledBack), Unavailable: int32(c.unavailable),
 	}
 	d.decision.Status.State, d.decision.Status.Message = d.state()
 }
@@ -45,7 +46,7 @@ func (d *decider) state() (state, message string) {
 	case d.in.Wrong != "":
 		return StateStopped, d.in.Wrong
 	case d.stopped():
-		return StateStopped, fmt.Sprintf("%d of %d nodes failed; %s", c.failed, len(d.in.Nodes), d.waits)
+		return StateStopped, fmt.Sprintf("%s failed; %s", d.failures(), d.waits)
 	case c.untouched == 0 && c.working == 0:
 		return StateComplete, fmt.Sprintf("all but %d nodes have the content", c.failed+c.rolledBack)
 	case spec.Paused:
@@ -56,6 +57,15 @@ func (d *decider) state() (state, message string) {
 	return StateRolling, ""
 }
 
+// failures counts the failed nodes, and those that were deleted, replaced or relabelled since.
+func (d *decider) failures() string {
+	text := fmt.Sprintf("%d of %d nodes", d.counted.failed, len(d.in.Nodes))
+	if gone := len(d.failed) - d.counted.failed; gone > 0 {
+		text += fmt.Sprintf(", and %d that have gone since,", gone)
+	}
+	return text
+}
+
 // ending explains nodes that are still on their way although no further node will be touched.
 func (d *decider) ending() string {
 	if d.counted.working == 0 {
@@ -64,9 +74,9 @@ func (d *decider) ending() string {
 	return fmt.Sprintf("%d nodes that were touched before go on", d.counted.working)
 }
 
-// Degraded reports whether a status shows failed nodes, Progressing whether further nodes will be
-// touched without a person's help.
-func Degraded(s fleetv1.NodeRolloutStatus) bool { return s.Failed > 0 }
+// Degraded reports whether a status shows failed nodes, also those that have gone since. Progressing reports whether
+// further nodes will be touched without a person's help.
+func Degraded(s fleetv1.NodeRolloutStatus) bool { return s.Failed > 0 || len(s.FailedNodes) > 0 }
 
 func Progressing(s fleetv1.NodeRolloutStatus) bool {
 	return s.State == StateRolling || s.State == StateWaiting || s.State == StateRollingBack

@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -167,6 +168,13 @@ type NodeHealth struct {
 	Timeout Duration `json:"timeout,omitempty"`
 }
 
+// FailedNode is a node that failed, perhaps a while ago.
+type FailedNode struct {
+	Name string `json:"name"`
+	// StateUID is the UID of its NodeState, so that a new node of the same name is another one.
+	StateUID types.UID `json:"stateUID"`
+}
+
 // NodeRolloutStatus is the state of a rollout.
 type NodeRolloutStatus struct {
 	// ObservedGeneration is the generation of the spec that the status describes.
@@ -192,6 +200,11 @@ type NodeRolloutStatus struct {
 	// +optional
 	// +kubebuilder:default=0
 	Failed int32 `json:"failed"`
+	// FailedNodes are the nodes that failed with this content, the earliest first. A node that was deleted after
+	// its failure stays in the list, and counts for FailureLimit. The list ends at FailureLimit.
+	// +optional
+	// +listType=atomic
+	FailedNodes []FailedNode `json:"failedNodes,omitempty"`
 	// RolledBack nodes were taken back by the operation RollBack.
 	// +optional
 	// +kubebuilder:default=0

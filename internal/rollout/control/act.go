@@ -85,7 +85,7 @@ func (r *reconciler) wrote(a action, doing string, state *fleetv1.NodeState, err
 		delete(r.written, a.Node)
 		return fmt.Errorf("%s node %s: %w", doing, a.Node, err)
 	}
-	r.written[a.Node] = state
+	r.written[a.Node] = write{state: state, isNew: a.node.State == nil || r.written[a.Node].isNew}
 	return nil
 }
 

@@ -48,7 +48,7 @@ func (r *reconciler) look(ctx context.Context) (view, error) {
 
 // input returns the state of one rollout.
 func (r *reconciler) input(v view, one *fleetv1.NodeRollout, now time.Time) (rollout.Input, error) {
-	in := rollout.Input{Name: one.Name, Spec: one.Spec, Now: now, Wrong: r.wrong(one)}
+	in := rollout.Input{Name: one.Name, Spec: one.Spec, Now: now, Wrong: r.wrong(one), Before: one.Status}
 	selectors := make([]labels.Selector, len(v.rollouts))
 	for i := range v.rollouts {
 		selector, err := metav1.LabelSelectorAsSelector(&v.rollouts[i].Spec.Selector)
@@ -139,15 +139,24 @@ func (r *reconciler) readLeases(ctx context.Context, nodes []string, now time.Ti
 
 // written holds the NodeStates as this controller wrote them, until its cache has them. Without them, a
 // decision could be made before the claims of the previous one are seen.
-type written map[string]*fleetv1.NodeState
+type written map[string]write
+
+// write is a NodeState as this controller wrote it. An object that is new may not be in the cache yet; if an
+// older one is not there, it was deleted.
+type write struct {
+	state *fleetv1.NodeState
+	isNew bool
+}
 
 func (w written) overlay(states map[string]*fleetv1.NodeState) {
 	for name, own := range w {
 		seen := states[name]
-		if seen != nil && (seen.UID != own.UID || seen.Generation >= own.Generation) {
+		if seen == nil && !own.isNew ||
+			seen != nil && (seen.UID != own.state.UID || seen.Generation >= own.state.Generation) {
 			delete(w, name)
 			continue
 		}
-		states[name] = own
+		states[name] = own.state
+		w[name] = write{state: own.state, isNew: seen == nil}
 	}
 }

@@ -3,6 +3,7 @@ package control_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -172,6 +173,17 @@ func (m *memory) state(node string) (s fleetv1.NodeState) {
 	return s
 }
 
+// deleteNode deletes a node with its NodeState, as the garbage collector does.
+func (m *memory) deleteNode(name string) {
+	m.t.Helper()
+	err := errors.Join(
+		m.admin.Dynamic().Resource(fleetv1.StateResource()).Delete(m.t.Context(), name, metav1.DeleteOptions{}),
+		m.admin.Clientset().CoreV1().Nodes().Delete(m.t.Context(), name, metav1.DeleteOptions{}))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+}
+
 func (m *memory) cordoned(node string) bool {
 	n, err := m.admin.Clientset().CoreV1().Nodes().Get(m.t.Context(), node, metav1.GetOptions{})
 	return err == nil && n.Spec.Unschedulable
@@ -254,6 +266,30 @@ func TestAnErrorOfOneNodeKeepsNoOther(t *testing.T) {
 	m.await("w0 to fail", func() bool { return m.state("w0").Spec.Verdict == fleetv1.VerdictFailed })
 	if m.cordoned("w0") {
 		t.Error("w0 is left cordoned")
+	}
+}
+
+// A cluster that replaces each failed node by a new one of the same name does not bring a bad build to more nodes.
+func TestFailedNodesThatAreReplacedCount(t *testing.T) {
+	m := newMemory(t, "w0")
+	m.rollout("r", func(*fleetv1.NodeRolloutSpec) {})
+	for failed := 1; failed <= 2; failed++ {
+		m.awaitClaim("w0", "r")
+		m.report("w0", fleetv1.PhaseFetched)
+		m.await("w0 to be released", func() bool { return m.state("w0").Spec.Released })
+		m.report("w0", fleetv1.PhaseRolledBack)
+		m.await("the failure to be listed", func() bool { return len(m.status("r").FailedNodes) == failed })
+		m.deleteNode("w0")
+		m.node("w0")
+	}
+	m.await("the rollout to stop without a failed node", func() bool {
+		s := m.status("r")
+		return s.State == rollout.StateStopped && s.Failed == 0
+	})
+	m.node("w1")
+	m.await("the rollout to see w1", func() bool { return m.status("r").Nodes == 2 })
+	if s := m.status("r"); len(s.FailedNodes) != 2 || m.state("w0").Spec.Rollout+m.state("w1").Spec.Rollout != "" {
+		t.Errorf("the status is %+v; w0 is %+v, w1 is %+v", s, m.state("w0").Spec, m.state("w1").Spec)
 	}
 }
 

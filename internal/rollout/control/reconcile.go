@@ -127,7 +127,9 @@ func (r *reconciler) writeStatus(ctx context.Context, one *fleetv1.NodeRollout, 
 	if equality.Semantic.DeepEqual(before.Status, status) {
 		return nil
 	}
-	if err := r.client.Status().Patch(ctx, one, client.MergeFrom(before)); err != nil {
+	// A status that was made from an older one would forget failed nodes that were deleted since.
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Status().Patch(ctx, one, patch); err != nil {
 		return fmt.Errorf("write the status of rollout %s: %w", one.Name, err)
 	}
 	return nil
