@@ -92,7 +92,10 @@ of others stay.`,
 			}
 			return nil
 		},
-		PreRunE: func(*cobra.Command, []string) error {
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("repeat") && (o.repeat < 1 || o.repeat > mostRuns) {
+				return usagef("--repeat %d: use a number from 1 to %d", o.repeat, mostRuns)
+			}
 			_, err := o.complete(a, time.Now())
 			return err
 		},
@@ -158,8 +161,6 @@ func (o *e2eOptions) complete(a *app, now time.Time) (trial.Options, error) {
 		return options, usagef("--until-fail and --until-pass exclude each other: use one of the two")
 	case o.noEvidence && len(o.redact) > 0:
 		return options, usagef("--redact has no effect with --no-evidence: leave one of them out")
-	case o.repeat < 0 || o.repeat > mostRuns:
-		return options, usagef("--repeat %d: use a number from 1 to %d", o.repeat, mostRuns)
 	}
 	if err := options.Selection.Check(); err != nil {
 		return options, usagef("%v", err)

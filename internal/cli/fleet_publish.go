@@ -98,7 +98,11 @@ func (a *app) runFleetPublish(ctx context.Context, target string, o *publishOpti
 
 func (o *publishOptions) credential() (auth.CredentialFunc, error) {
 	if o.pullSecret != "" {
-		return distribution.PullSecret(o.pullSecret)
+		credential, err := distribution.PullSecret(o.pullSecret)
+		if err != nil {
+			return nil, usagef("--pull-secret: %v", err)
+		}
+		return credential, nil
 	}
 	return login.Docker()
 }

@@ -36,11 +36,14 @@ func (o Options) Check() error {
 	return nil
 }
 
+// notInOnly is the reason for all claims that are not in Only.
+const notInOnly = "not in --only"
+
 // refusal returns why the user did not ask for a claim, or "".
 func (o Options) refusal(c Claim) string {
 	switch {
 	case len(o.Only) > 0 && !slices.Contains(o.Only, c.ID):
-		return "not in --only"
+		return notInOnly
 	case slices.Contains(o.Skip, c.ID):
 		return "in --skip"
 	case c.Grade == Settings && !o.ChangeSettings:

@@ -7,10 +7,14 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// WriteText writes a line for each claim, then the differences and the counts.
+// WriteText writes a line for each claim, then the differences and the counts. The claims that --only leaves out are
+// only counted.
 func (r Report) WriteText(p *ui.Page) error {
 	rows := make([][]string, 0, len(r.Claims))
 	for _, c := range r.Claims {
+		if c.Reason == notInOnly {
+			continue
+		}
 		rows = append(rows, []string{c.ID, c.Outcome.coloured(), c.Title, c.Reason})
 	}
 	if err := ui.Table(p, []string{"CLAIM", "RESULT", "TITLE", "REASON"}, rows); err != nil {
