@@ -2,10 +2,13 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // cordonAnnotation marks a node that swdt cordoned, so that a later run removes only
@@ -18,7 +21,7 @@ func (c *Cluster) cordon(ctx context.Context, name string) (bool, error) {
 	ours := false
 	_, err := c.changeNode(ctx, name, "cordon node "+name, func(n *corev1.Node) map[string]any {
 		if n.Spec.Unschedulable {
-			_, ours = n.Annotations[cordonAnnotation]
+			ours = cordonedByUs(n)
 			return nil
 		}
 		ours = true
@@ -35,23 +38,43 @@ func (c *Cluster) cordon(ctx context.Context, name string) (bool, error) {
 // whether there was one. A cordon that swdt did not make stays. If the node does not exist,
 // Uncordon returns false and no error.
 func (c *Cluster) Uncordon(ctx context.Context, name string) (bool, error) {
-	changed, err := c.changeNode(ctx, name, "uncordon node "+name, func(n *corev1.Node) map[string]any {
-		if _, ours := n.Annotations[cordonAnnotation]; !ours {
+	ours := false
+	_, err := c.changeNode(ctx, name, "uncordon node "+name, func(n *corev1.Node) map[string]any {
+		if _, marked := n.Annotations[cordonAnnotation]; !marked {
 			return nil
 		}
-		return map[string]any{
-			"metadata": map[string]any{"annotations": map[string]any{cordonAnnotation: nil}},
-			"spec":     map[string]any{"unschedulable": nil},
+		patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{cordonAnnotation: nil}}}
+		if ours = cordonedByUs(n); ours {
+			patch["spec"] = map[string]any{"unschedulable": nil}
 		}
+		return patch
 	})
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
-	return changed, err
+	return ours && err == nil, err
 }
 
-// CordonedByUs reports whether the node is cordoned and a Drain cordoned it.
-func (n Node) CordonedByUs() bool {
-	_, ours := n.Annotations[cordonAnnotation]
-	return ours && n.Cordoned
+// cordonedByUs reports whether a Drain made the node's cordon. `kubectl uncordon` leaves the annotation, and someone
+// may have made another cordon since. Then no writer of the object set both. An object that does not name the writers
+// of its fields is judged by the annotation.
+func cordonedByUs(n *corev1.Node) bool {
+	_, marked := n.Annotations[cordonAnnotation]
+	return marked && n.Spec.Unschedulable && (len(n.ManagedFields) == 0 || slices.ContainsFunc(n.ManagedFields, setBoth))
+}
+
+// setBoth reports whether a writer set the cordon and its annotation.
+func setBoth(writer metav1.ManagedFieldsEntry) bool {
+	var set struct {
+		Metadata struct {
+			Annotations map[string]json.RawMessage `json:"f:annotations"`
+		} `json:"f:metadata"`
+		Spec map[string]json.RawMessage `json:"f:spec"`
+	}
+	if writer.FieldsV1 == nil || json.Unmarshal(writer.FieldsV1.Raw, &set) != nil {
+		return false
+	}
+	_, annotation := set.Metadata.Annotations["f:"+cordonAnnotation]
+	_, cordon := set.Spec["f:unschedulable"]
+	return annotation && cordon
 }

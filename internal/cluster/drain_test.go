@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -262,17 +263,27 @@ func TestADrainThatWouldLosePods(t *testing.T) {
 
 // Drain leaves a cordon of other origin, and takes over that of an interrupted swdt.
 func TestDrainKeepsAForeignCordon(t *testing.T) {
+	marked := map[string]string{"swdt.dev/cordoned": "2026-11-20T12:00:00Z"}
+	wrote := func(fields string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+	}
+	const mark = `"f:metadata":{"f:annotations":{"f:swdt.dev/cordoned":{}}}`
 	for name, test := range map[string]struct {
 		annotations map[string]string
+		writers     []metav1.ManagedFieldsEntry
 		ours        bool
 	}{
-		"of other origin":         {nil, false},
-		"ours, of an earlier run": {map[string]string{"swdt.dev/cordoned": "2026-11-20T12:00:00Z"}, true},
+		"of other origin":         {nil, nil, false},
+		"ours, of an earlier run": {marked, nil, true},
+		"ours, by its writer": {marked, []metav1.ManagedFieldsEntry{wrote(`{"f:metadata":{}}`),
+			wrote(`{` + mark + `,"f:spec":{"f:unschedulable":{}}}`)}, true},
+		"kubectl's, after ours": {marked, []metav1.ManagedFieldsEntry{wrote(`{` + mark + `}`), {},
+			wrote(`{"f:spec":{"f:unschedulable":{}}}`)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, _ := fakeCluster(node("win-1", func(n *corev1.Node) {
 				n.Spec.Unschedulable = true
-				n.Annotations = test.annotations
+				n.Annotations, n.ManagedFields = maps.Clone(test.annotations), test.writers
 			}))
 			ctx := context.Background()
 			done, err := c.Drain(ctx, cluster.Machine{Node: "win-1"}, cluster.DrainOptions{}, &story{})

@@ -174,7 +174,7 @@ func realNode(ctx context.Context, t *testing.T, c *cluster.Cluster) {
 func makeNode(ctx context.Context, t *testing.T, c *cluster.Cluster, name string) {
 	t.Helper()
 	nodes := c.Clientset().CoreV1().Nodes()
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"kubernetes.io/os": "windows"}}}
 	if _, err := nodes.Create(ctx, node, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -235,6 +235,34 @@ func realDrain(ctx context.Context, t *testing.T, c *cluster.Cluster) {
 	}
 	if changed, err := c.Uncordon(ctx, "win-1"); !changed || err != nil {
 		t.Errorf("Uncordon = %v, %v", changed, err)
+	}
+	realForeignCordon(ctx, t, c)
+}
+
+// realForeignCordon uncordons and cordons a node that a drain has cordoned, as kubectl does: that cordon stays.
+func realForeignCordon(ctx context.Context, t *testing.T, c *cluster.Cluster) {
+	if _, err := c.DrainStep(ctx, "win-1", cluster.DrainOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := c.Node(ctx, "win-1"); err != nil || !n.CordonedByUs {
+		t.Errorf("the cordon of a drain is not swdt's: %+v, %v", n, err)
+	}
+	for _, patch := range []string{`{"spec":{"unschedulable":null}}`, `{"spec":{"unschedulable":true}}`} {
+		_, err := c.Clientset().CoreV1().Nodes().Patch(ctx, "win-1", types.StrategicMergePatchType, []byte(patch),
+			metav1.PatchOptions{FieldManager: "kubectl-cordon"})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.DrainStep(ctx, "win-1", cluster.DrainOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if changed, err := c.Uncordon(ctx, "win-1"); changed || err != nil {
+		t.Errorf("Uncordon of the cordon of kubectl = %v, %v", changed, err)
+	}
+	n, err := c.Node(ctx, "win-1")
+	if _, marked := n.Annotations["swdt.dev/cordoned"]; err != nil || !n.Cordoned || n.CordonedByUs || marked {
+		t.Errorf("the node is %+v, %v", n, err)
 	}
 }
 

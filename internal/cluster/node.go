@@ -19,9 +19,11 @@ type Node struct {
 	UID     string    `json:"uid,omitempty"`
 	Created time.Time `json:"created,omitzero"`
 
-	Ready      bool        `json:"ready"`
-	Cordoned   bool        `json:"cordoned"`
-	Conditions []Condition `json:"conditions,omitempty"`
+	Ready    bool `json:"ready"`
+	Cordoned bool `json:"cordoned"`
+	// CordonedByUs reports whether the node is cordoned and a Drain cordoned it.
+	CordonedByUs bool        `json:"-"`
+	Conditions   []Condition `json:"conditions,omitempty"`
 
 	KubeletVersion string `json:"kubeletVersion,omitempty"` // v1.36.3
 	OS             string `json:"os,omitempty"`             // windows
@@ -98,6 +100,7 @@ func nodeOf(o *corev1.Node) Node {
 	n := Node{
 		Name: o.Name, Exists: true, UID: string(o.UID), Created: o.CreationTimestamp.Time,
 		Cordoned:       o.Spec.Unschedulable,
+		CordonedByUs:   cordonedByUs(o),
 		KubeletVersion: o.Status.NodeInfo.KubeletVersion,
 		OS:             o.Status.NodeInfo.OperatingSystem,
 		OSImage:        o.Status.NodeInfo.OSImage,

@@ -62,7 +62,7 @@ func (s *ready) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	if !s.well(is) {
 		parts = append(parts, s.waitFor(is))
 	}
-	if is.CordonedByUs() {
+	if is.CordonedByUs {
 		parts = append(parts, "uncordon the node")
 	}
 	if len(parts) == 0 {
