@@ -136,3 +136,31 @@ func TestEnded(t *testing.T) {
 		}
 	}
 }
+
+// A failed node that was deleted since is listed, and counts for the exit code.
+func TestFailuresThatHaveGoneAreShown(t *testing.T) {
+	report := manage.Report{Rollouts: []manage.Rollout{{
+		Name: "kubelet", Hash: hash, Nodes: 3, State: "Rolling", Seen: true, FailedNodes: []string{"w0", "w1"},
+		Touched: []manage.Node{{Name: "w1", Hash: hash, Verdict: "Updated"}},
+	}}}
+	var out bytes.Buffer
+	if err := report.WriteText(ui.NewPage(&out, false)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"w0", "w1"} {
+		if line := name + "    kubelet  failed  deleted or replaced since\n"; !strings.Contains(out.String(), line) {
+			t.Errorf("%q lacks %q", out.String(), line)
+		}
+	}
+	if !report.Failed() {
+		t.Error("the report has no failed nodes")
+	}
+	report.Rollouts[0].Touched = []manage.Node{{Name: "w0", Hash: hash, Verdict: "Failed", Reason: "kubelet exited with 1"}}
+	out.Reset()
+	if err := report.WriteText(ui.NewPage(&out, false)); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(out.String(), "w0") != 1 || !strings.Contains(out.String(), "kubelet exited with 1") {
+		t.Errorf("a failed node that is still there is shown as %q", out.String())
+	}
+}

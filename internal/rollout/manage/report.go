@@ -29,12 +29,15 @@ type Rollout struct {
 	Changed bool   `json:"changed"` // whether this command has changed the rollout
 	Hash    string `json:"hash"`    // of the content
 	// Step is the present canary step, such as "canary 1 of 2"; "" without canary steps, or after them.
-	Step       string `json:"step"`
-	Nodes      int32  `json:"nodes"`
-	Updated    int32  `json:"updated"`
-	Working    int32  `json:"working"`
-	Failed     int32  `json:"failed"`
-	RolledBack int32  `json:"rolledBack"`
+	Step    string `json:"step"`
+	Nodes   int32  `json:"nodes"`
+	Updated int32  `json:"updated"`
+	Working int32  `json:"working"`
+	Failed  int32  `json:"failed"`
+	// FailedNodes are the names of the nodes that failed with the content, also of those that were deleted or
+	// replaced since. At most failureLimit names are kept.
+	FailedNodes []string `json:"failedNodes"`
+	RolledBack  int32    `json:"rolledBack"`
 	// Unavailable nodes are cordoned or not Ready for other reasons than this rollout.
 	Unavailable int32 `json:"unavailable"`
 	// Touched are the nodes that the rollout has touched, in the order of their names.
@@ -90,12 +93,25 @@ func (r *Rollout) set(from fleetv1.NodeRollout) {
 	r.Seen = s.ObservedGeneration == from.Generation
 	r.Nodes, r.Updated, r.Working, r.Failed = s.Nodes, s.Updated, s.Working, s.Failed
 	r.RolledBack, r.Unavailable = s.RolledBack, s.Unavailable
+	r.FailedNodes = []string{}
+	for _, n := range s.FailedNodes {
+		r.FailedNodes = append(r.FailedNodes, n.Name)
+	}
 	r.generation, r.operation = from.Generation, from.Spec.Operation
 }
 
-// Failed reports whether a rollout has failed nodes.
-func (r Report) Failed() bool {
-	return slices.ContainsFunc(r.Rollouts, func(one Rollout) bool { return one.Failed > 0 })
+// Failed reports whether a rollout has failed nodes, or had some that were deleted since.
+func (r Report) Failed() bool { return slices.ContainsFunc(r.Rollouts, Rollout.failed) }
+
+func (r Rollout) failed() bool { return r.Failed > 0 || len(r.FailedNodes) > 0 }
+
+// gone returns the names of failed nodes that were deleted, replaced or relabelled since.
+func (r Rollout) gone() []string {
+	return slices.DeleteFunc(slices.Clone(r.FailedNodes), func(name string) bool {
+		return slices.ContainsFunc(r.Touched, func(n Node) bool {
+			return n.Name == name && n.Hash == r.Hash && n.Verdict == string(fleetv1.VerdictFailed)
+		})
+	})
 }
 
 // WriteText writes a table of the rollouts, and the nodes that failed or are on their way.
@@ -123,7 +139,7 @@ func (r Rollout) state() string {
 		return "not seen by a controller"
 	case !r.Seen:
 		return r.State + " (the controller has not seen the last change)"
-	case r.Failed > 0:
+	case r.failed():
 		return ui.Bad(r.State)
 	}
 	return r.State
@@ -140,6 +156,9 @@ func (r Report) writeNodes(p *ui.Page) error {
 			case n.Verdict == "":
 				rows = append(rows, []string{n.Name, one.Name, cmp.Or(n.Phase, "claimed"), n.Reason})
 			}
+		}
+		for _, name := range one.gone() {
+			rows = append(rows, []string{name, one.Name, ui.Bad("failed"), "deleted or replaced since"})
 		}
 	}
 	if len(rows) == 0 {
