@@ -55,8 +55,8 @@ func (c *Cluster) Uncordon(ctx context.Context, name string) (bool, error) {
 	return ours && err == nil, err
 }
 
-// cordonedByUs reports whether a Drain made the node's cordon. `kubectl uncordon` leaves the annotation, and someone
-// may have made another cordon since. Then no writer of the object set both. An object that does not name the writers
+// cordonedByUs reports whether a Drain made the node's cordon. `kubectl uncordon` leaves the annotation, and a user
+// may have cordoned the node since. Then no writer of the object set both. An object that does not name the writers
 // of its fields is judged by the annotation.
 func cordonedByUs(n *corev1.Node) bool {
 	_, marked := n.Annotations[cordonAnnotation]
