@@ -32,10 +32,14 @@ export SWDT_LAB SWDT_BIN
 
 # Three packages at a time and eight tests of each keep two processors busy. More make each test slower: with
 # twice as many, a command of the scripts waits seven seconds until it has started, and limits of time end.
+# These tests compute for long, ten times as long with the race detector. Other tests run the same code with it.
+long='TestCutAnywhere|TestEventFiles|TestEveryInterruption|TestInLinesLongerThanTheWindow|TestLargeDocuments|'
+long+='TestNoStreamHarmsWhoReadsIt|TestThePiecesDoNotMatter'
 title "your machine: unit, property and simulated tests, with the race detector"
-run unit . go test -json -race -p 3 -parallel 8 -timeout 40m ./api/... ./cmd/... ./internal/...
-# This test measures memory, so it runs without the race detector.
-run memory . go test -json -run 'TestThirtyNodesInLittleMemory$' ./internal/cli
+run unit . go test -json -race -vet=off -p 3 -parallel 8 -timeout 40m -skip "^($long)\$" ./api/... ./cmd/... ./internal/...
+title "your machine: tests that compute for long or measure memory, without the race detector"
+run long . go test -json -vet=off -timeout 30m -run "^($long|TestThirtyNodesInLittleMemory)\$" ./internal/agent/pktmon \
+	./internal/agent/swap ./internal/cli ./internal/format/redact/... ./internal/inspect/stats/record ./internal/node/reply
 
 title "lab and tools"
 run lab lab go test -json ./...
