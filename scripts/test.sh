@@ -30,12 +30,12 @@ SWDT_LAB=$(lab/build.sh)
 SWDT_BIN=$PWD/bin/swdt
 export SWDT_LAB SWDT_BIN
 
-# Three packages at a time and eight tests of each keep two processors busy. More make each test slower: with
-# twice as many, a command of the scripts waits seven seconds until it has started, and limits of time end.
-# These tests compute for long, ten times as long with the race detector. Other tests run the same code with it.
+# These tests compute for long, up to ten times as long with the race detector. Other tests run the same code with it.
 long='TestCutAnywhere|TestEventFiles|TestEveryInterruption|TestInLinesLongerThanTheWindow|TestLargeDocuments|'
 long+='TestNoStreamHarmsWhoReadsIt|TestThePiecesDoNotMatter'
 title "your machine: unit, property and simulated tests, with the race detector"
+# Three packages at a time and eight tests of each keep two processors busy. With twice as many, a command of the
+# scripts waited seven seconds until it had started, on a slow machine, and the limits of some tests were too short.
 run unit . go test -json -race -vet=off -p 3 -parallel 8 -timeout 40m -skip "^($long)\$" ./api/... ./cmd/... ./internal/...
 title "your machine: tests that compute for long or measure memory, without the race detector"
 run long . go test -json -vet=off -timeout 30m -run "^($long|TestThirtyNodesInLittleMemory)\$" ./internal/agent/pktmon \

@@ -34,6 +34,7 @@ type e2eOptions struct {
 
 	out        string
 	repeat     int
+	repeated   bool // --repeat was given
 	untilFail  bool
 	untilPass  bool
 	taints     []string
@@ -93,9 +94,7 @@ of others stay.`,
 			return nil
 		},
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("repeat") && (o.repeat < 1 || o.repeat > mostRuns) {
-				return usagef("--repeat %d: use a number from 1 to %d", o.repeat, mostRuns)
-			}
+			o.repeated = cmd.Flags().Changed("repeat")
 			_, err := o.complete(a, time.Now())
 			return err
 		},
@@ -161,6 +160,8 @@ func (o *e2eOptions) complete(a *app, now time.Time) (trial.Options, error) {
 		return options, usagef("--until-fail and --until-pass exclude each other: use one of the two")
 	case o.noEvidence && len(o.redact) > 0:
 		return options, usagef("--redact has no effect with --no-evidence: leave one of them out")
+	case o.repeated && (o.repeat < 1 || o.repeat > mostRuns):
+		return options, usagef("--repeat %d: use a number from 1 to %d", o.repeat, mostRuns)
 	}
 	if err := options.Selection.Check(); err != nil {
 		return options, usagef("%v", err)

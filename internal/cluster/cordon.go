@@ -71,7 +71,7 @@ func setBoth(writer metav1.ManagedFieldsEntry) bool {
 		} `json:"f:metadata"`
 		Spec map[string]json.RawMessage `json:"f:spec"`
 	}
-	if writer.FieldsV1 == nil || json.Unmarshal(writer.FieldsV1.Raw, &set) != nil {
+	if writer.FieldsV1 == nil || json.Unmarshal(writer.FieldsV1.GetRawBytes(), &set) != nil {
 		return false
 	}
 	_, annotation := set.Metadata.Annotations["f:"+cordonAnnotation]

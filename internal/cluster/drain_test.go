@@ -265,7 +265,7 @@ func TestADrainThatWouldLosePods(t *testing.T) {
 func TestDrainKeepsAForeignCordon(t *testing.T) {
 	marked := map[string]string{"swdt.dev/cordoned": "2026-11-20T12:00:00Z"}
 	wrote := func(fields string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+		return metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(fields)}
 	}
 	const mark = `"f:metadata":{"f:annotations":{"f:swdt.dev/cordoned":{}}}`
 	for name, test := range map[string]struct {

@@ -1,6 +1,6 @@
 // Package rollout decides how a change goes over the Windows nodes of a cluster. Decide is a pure
-// function of a NodeRollout, its nodes and the time: it returns the next actions, and keeps nothing
-// between two calls. So a controller that was killed at any moment goes on where the objects are.
+// function of a NodeRollout with its last status, its nodes and the time: it returns the next actions, and keeps
+// nothing between two calls. So a controller that was killed at any moment goes on where the objects are.
 //
 //   - rollout.go: the inputs and the actions; decide.go: the decision; node.go: the next action of one node
 //   - budget.go: how many nodes may change; window.go: when; hash.go: the identity of a content
@@ -30,7 +30,7 @@ type Input struct {
 	Now   time.Time
 	// Wrong explains why no node may get the content; "": it may.
 	Wrong string
-	// Before is the status that the last decision has written.
+	// Before is the status of the last decision. Of it, only the failed nodes count.
 	Before fleetv1.NodeRolloutStatus
 }
 

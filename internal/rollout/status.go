@@ -74,10 +74,12 @@ func (d *decider) ending() string {
 	return fmt.Sprintf("%d nodes that were touched before go on", d.counted.working)
 }
 
-// Degraded reports whether a status shows failed nodes, also those that have gone since. Progressing reports whether
-// further nodes will be touched without a person's help.
-func Degraded(s fleetv1.NodeRolloutStatus) bool { return s.Failed > 0 || len(s.FailedNodes) > 0 }
+// Degraded reports whether a status shows failed nodes. Those that have gone since count until all nodes are updated.
+func Degraded(s fleetv1.NodeRolloutStatus) bool {
+	return s.Failed > 0 || len(s.FailedNodes) > 0 && s.Updated < s.Nodes
+}
 
+// Progressing reports whether further nodes will be touched without a person's help.
 func Progressing(s fleetv1.NodeRolloutStatus) bool {
 	return s.State == StateRolling || s.State == StateWaiting || s.State == StateRollingBack
 }

@@ -155,6 +155,12 @@ func TestFailuresThatHaveGoneAreShown(t *testing.T) {
 	if !report.Failed() {
 		t.Error("the report has no failed nodes")
 	}
+	report.Rollouts[0].Updated = report.Rollouts[0].Nodes
+	out.Reset()
+	if err := report.WriteText(ui.NewPage(&out, false)); err != nil || strings.Contains(out.String(), "w0") || report.Failed() {
+		t.Errorf("when all nodes are updated, failures of before still count: %q, %v", out.String(), err)
+	}
+	report.Rollouts[0].Updated = 1
 	report.Rollouts[0].Touched = []manage.Node{{Name: "w0", Hash: hash, Verdict: "Failed", Reason: "kubelet exited with 1"}}
 	out.Reset()
 	if err := report.WriteText(ui.NewPage(&out, false)); err != nil {

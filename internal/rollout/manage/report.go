@@ -100,13 +100,17 @@ func (r *Rollout) set(from fleetv1.NodeRollout) {
 	r.generation, r.operation = from.Generation, from.Spec.Operation
 }
 
-// Failed reports whether a rollout has failed nodes, or had some that were deleted since.
+// Failed reports whether a rollout has failed nodes. Those that were deleted since count until all nodes are updated.
 func (r Report) Failed() bool { return slices.ContainsFunc(r.Rollouts, Rollout.failed) }
 
-func (r Rollout) failed() bool { return r.Failed > 0 || len(r.FailedNodes) > 0 }
+// failed follows the same rule as the condition Degraded.
+func (r Rollout) failed() bool { return r.Failed > 0 || len(r.FailedNodes) > 0 && r.Updated < r.Nodes }
 
-// gone returns the names of failed nodes that were deleted, replaced or relabelled since.
+// gone returns the names of failed nodes that were deleted, replaced or relabelled since, if they still count.
 func (r Rollout) gone() []string {
+	if !r.failed() {
+		return nil
+	}
 	return slices.DeleteFunc(slices.Clone(r.FailedNodes), func(name string) bool {
 		return slices.ContainsFunc(r.Touched, func(n Node) bool {
 			return n.Name == name && n.Hash == r.Hash && n.Verdict == string(fleetv1.VerdictFailed)

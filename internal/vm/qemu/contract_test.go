@@ -96,15 +96,24 @@ func freePort(t *testing.T) int {
 // leaksNothing checks that no process has the VM's UUID in its command line.
 func leaksNothing(t *testing.T, m vm.Machine) {
 	t.Helper()
+	for _, line := range processesOf(t, m) {
+		t.Errorf("a process is left: %s", line)
+	}
+}
+
+// processesOf returns the command lines that have the VM's UUID.
+func processesOf(t *testing.T, m vm.Machine) (all []string) {
+	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range lines {
 		if line, err := os.ReadFile(path); err == nil && strings.Contains(string(line), m.UUID) {
-			t.Errorf("a process is left: %s", strings.ReplaceAll(string(line), "\x00", " "))
+			all = append(all, strings.ReplaceAll(string(line), "\x00", " "))
 		}
 	}
+	return all
 }
 
 // kill9 kills a VM's QEMU, as a person or the kernel does when memory runs out.

@@ -82,9 +82,14 @@ func fakeQEMU(script string) {
 		return
 	}
 	f := &fake{script: script, pid: options["-pidfile"][0], events: make(chan string, 8)}
-	if f.mode("start") == "die" {
+	const longest = 2 * time.Minute // a leftover of a failed test ends
+	switch f.mode("start") {
+	case "die":
 		fmt.Fprintln(os.Stderr, "qemu-system-x86_64: it cannot start")
 		os.Exit(1)
+	case "hang":
+		time.Sleep(longest)
+		return
 	}
 	if err := os.WriteFile(f.pid, []byte(fmt.Sprintln(os.Getpid())), 0o600); err != nil {
 		panic(err)
@@ -108,7 +113,6 @@ func fakeQEMU(script string) {
 	for _, answer := range serve {
 		go answer()
 	}
-	const longest = 2 * time.Minute // a leftover of a failed test ends
 	time.Sleep(longest)
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -118,6 +119,28 @@ func failsAndRecovers(t *testing.T, script string, start bool,
 	if err != nil || status.State != vm.Running {
 		t.Errorf("afterwards the VM is %s (%s), %v", status.State, status.Reason, err)
 	}
+}
+
+// An interrupted start ends a QEMU that has not yet written the ID of its process into run/pid.
+func TestAStartThatIsInterruptedAtOnce(t *testing.T) {
+	d, fail := fakeDriver(t)
+	m := fakeRecord(t, d, "fake")
+	check(t, d.Create(t.Context(), m))
+	fail("start hang")
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	ended := make(chan error, 1)
+	go func() { ended <- d.Start(ctx, m) }()
+	eventually(t, "QEMU has started", func() bool {
+		return slices.ContainsFunc(processesOf(t, m), func(line string) bool { return strings.Contains(line, "-pidfile") })
+	})
+	interrupt()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	leaksNothing(t, m)
+	fail("")
+	check(t, d.Start(t.Context(), m))
 }
 
 func TestAFailedJobLeavesNoSnapshot(t *testing.T) {

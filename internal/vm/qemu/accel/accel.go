@@ -62,6 +62,11 @@ func (p Prober) Best(ctx context.Context) (Choice, error) {
 	if missing.Name != "" {
 		return missing, nil // not stored: rights change without a reboot
 	}
+	return p.verdictOn(ctx, name)
+}
+
+// verdictOn returns the accelerator if it works, otherwise TCG. It probes at most once a boot.
+func (p Prober) verdictOn(ctx context.Context, name string) (Choice, error) {
 	now := verdict{Kernel: process.KernelRelease(), Boot: process.BootID(), Program: p.Program}
 	if known, ok := p.load(); ok && known.Boot != "" &&
 		known.Kernel == now.Kernel && known.Boot == now.Boot && known.Program == now.Program {
