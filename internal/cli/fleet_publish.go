@@ -66,6 +66,11 @@ func (a *app) runFleetPublish(ctx context.Context, target string, o *publishOpti
 		return usagef("%v", err)
 	}
 	options.Target.PlainHTTP = options.Target.PlainHTTP || o.plainHTTP
+	for _, base := range o.bases {
+		if !distribution.IsTag(base) {
+			return usagef("--base %q is no tag: write what is after the colon, such as v1", base)
+		}
+	}
 	documents, err := a.documents()
 	if err != nil {
 		return err

@@ -21,6 +21,7 @@ const maxNodes = 50_000
 type decoder struct {
 	file     string
 	chunk    chunk
+	document reflect.Type
 	lines    map[string]int // by field path
 	problems []Problem
 	warnings []string
@@ -28,7 +29,9 @@ type decoder struct {
 }
 
 func (d *decoder) decode(root *yaml.Node, into any) {
-	d.value(root, reflect.ValueOf(into).Elem(), "")
+	v := reflect.ValueOf(into).Elem()
+	d.document = v.Type()
+	d.value(root, v, "")
 }
 
 func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
@@ -117,7 +120,7 @@ func (d *decoder) unknownField(n *yaml.Node, path, key string, known []string) {
 	case strings.HasPrefix(lower, "passw") || strings.HasPrefix(lower, "passph") || strings.HasSuffix(path, "From"):
 		d.problem(n, path, "has an unknown field", suggest(key, known))
 	default:
-		d.problem(n, join(path, displayKey(key)), "unknown field", suggestField(key, known))
+		d.problem(n, join(path, displayKey(key)), "unknown field", suggestField(d.document, key, known))
 	}
 }
 

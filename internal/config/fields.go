@@ -2,7 +2,6 @@ package config
 
 import (
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
@@ -27,15 +26,17 @@ func fieldsOf(t reflect.Type) fields {
 // knownFields returns the names of all fields of the node file.
 func knownFields() map[string]bool {
 	names := map[string]bool{}
-	for name := range fieldHomes() {
-		names[name] = true
+	for _, document := range []reflect.Type{reflect.TypeFor[v1alpha1.Node](), reflect.TypeFor[v1alpha1.Cluster]()} {
+		for name := range fieldHomes(document) {
+			names[name] = true
+		}
 	}
 	return names
 }
 
-// fieldHomes returns the parents of each field of the node file. The keys are the names of the
-// fields. The parent of username, for example, is spec.credentials.
-func fieldHomes() map[string][]string {
+// fieldHomes returns the parents of each field of a document of a type. The keys are the names of the
+// fields. The parent of username in a Node, for example, is spec.credentials.
+func fieldHomes(document reflect.Type) map[string][]string {
 	homes := map[string][]string{}
 	var collect func(t reflect.Type, path string)
 	collect = func(t reflect.Type, path string) {
@@ -47,14 +48,11 @@ func fieldHomes() map[string][]string {
 		case t.Kind() == reflect.Struct && t != reflect.TypeFor[v1alpha1.Duration]() &&
 			t != reflect.TypeFor[v1alpha1.Command]():
 			for i, name := range fieldsOf(t).names {
-				if !slices.Contains(homes[name], path) { // nodes and clusters have some fields in common
-					homes[name] = append(homes[name], path)
-				}
+				homes[name] = append(homes[name], path)
 				collect(t.Field(i).Type, join(path, name))
 			}
 		}
 	}
-	collect(reflect.TypeFor[v1alpha1.Node](), "")
-	collect(reflect.TypeFor[v1alpha1.Cluster](), "")
+	collect(document, "")
 	return homes
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -15,11 +16,11 @@ func suggest(unknown string, known []string) string {
 	return "known here: " + strings.Join(known, ", ")
 }
 
-// suggestField returns the remedy for an unknown field. If a field of that name is known
-// under another parent, the indentation is probably wrong, and the remedy names that
+// suggestField returns the remedy for an unknown field of a document of a type. If a field of that name
+// is known under another parent, the indentation is probably wrong, and the remedy names that
 // parent. If not, suggestField returns the remedy of suggest.
-func suggestField(unknown string, known []string) string {
-	homes := fieldHomes()[unknown]
+func suggestField(document reflect.Type, unknown string, known []string) string {
+	homes := fieldHomes(document)[unknown]
 	if closest(unknown, known) != "" || len(homes) == 0 || slices.Contains(homes, "") {
 		return suggest(unknown, known)
 	}

@@ -3,7 +3,7 @@
 //
 //   - model.go: the pods and ports of a table, and the standard ones
 //   - derive.go: pods and ports that show what policies of a user mean
-//   - case.go, cases.yaml: the standard policies; load.go: policies of files
+//   - case.go, cases.yaml: the standard policies; load.go: policies of files; unknown.go: their unknown fields
 //   - table.go: cells, and tables for people
 //   - explain.go: what policies mean, without a cluster
 //   - netpol.go: a run; objects.go: its objects; session.go: the probes in its pods

@@ -73,16 +73,23 @@ func loadFile(path string, in io.Reader) ([]networkingv1.NetworkPolicy, error) {
 		return nil, fmt.Errorf("%s has more than %d bytes; is it a file with policies?", path, maxFile)
 	}
 	var all []networkingv1.NetworkPolicy
+	end := 0 // of the document in the text
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
 	for number := 1; ; number++ {
 		document, err := documents.Read()
 		if errors.Is(err, io.EOF) {
 			return all, nil
 		}
+		begin := end + max(0, bytes.Index(text[end:], document))
+		end = begin + len(document)
 		if err == nil {
 			var found []networkingv1.NetworkPolicy
 			found, err = decode(document)
 			all = append(all, found...)
+		}
+		var unknown *unknownField
+		if errors.As(err, &unknown) {
+			return nil, fmt.Errorf("%s:%d: %w", path, bytes.Count(text[:begin], []byte("\n"))+unknown.line(document), unknown)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s, document %d: %w", path, number, err)
@@ -101,8 +108,12 @@ func decode(document []byte) ([]networkingv1.NetworkPolicy, error) {
 	}
 	if object.Kind == "List" || object.Kind == "NetworkPolicyList" {
 		var all []networkingv1.NetworkPolicy
-		for _, item := range object.Items {
+		for i, item := range object.Items {
 			found, err := decode(item)
+			var unknown *unknownField
+			if errors.As(err, &unknown) {
+				return nil, &unknownField{fmt.Sprintf("items[%d].%s", i, unknown.path)}
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -114,7 +125,7 @@ func decode(document []byte) ([]networkingv1.NetworkPolicy, error) {
 		return nil, nil
 	}
 	var p networkingv1.NetworkPolicy
-	if err := yaml.UnmarshalStrict(document, &p); err != nil {
+	if err := decodeStrict(document, &p); err != nil {
 		return nil, err
 	}
 	if p.Namespace == "" {

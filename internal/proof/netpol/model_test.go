@@ -140,6 +140,9 @@ func TestLoadRefuses(t *testing.T) {
 		"a: [":                       "document 1: ",
 		strings.Repeat("#", 1<<20+1): "has more than 1048576 bytes",
 		"kind: List\nitems: [[1]]":   "document 1: ",
+		"#\n---\nkind: List\nitems:\n- kind: Pod\n- kind: NetworkPolicy\n  apiVersion: networking.k8s.io/v1\n  spec:\n" +
+			"    ingress:\n    - ports: []\n    - form: []": ":10: items[1].spec.ingress[1].form: unknown field form; " +
+			"`kubectl explain networkpolicy.spec.ingress` lists the known ones",
 		"{kind: NetworkPolicy, apiVersion: networking.k8s.io/v1, metadata: {name: a}, spec: {podSelector: 1}}": "podSelector",
 		"{kind: NetworkPolicy, apiVersion: networking.k8s.io/v1, spec: {podSelector: {}}}":                     "default/: metadata.name",
 	} {

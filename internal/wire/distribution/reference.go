@@ -91,6 +91,11 @@ func parse(text string) (Reference, error) {
 	return r, nil
 }
 
+// IsTag reports whether text can be the tag of an artifact.
+func IsTag(text string) bool {
+	return registry.Reference{Reference: text}.ValidateReferenceAsTag() == nil
+}
+
 // IsDigest reports whether text is sha256: and 64 hexadecimal digits.
 func IsDigest(text string) bool {
 	digits, ok := strings.CutPrefix(text, "sha256:")
