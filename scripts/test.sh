@@ -30,9 +30,10 @@ SWDT_LAB=$(lab/build.sh)
 SWDT_BIN=$PWD/bin/swdt
 export SWDT_LAB SWDT_BIN
 
-# These tests compute for long, up to ten times as long with the race detector. Other tests run the same code with it.
+# These tests compute for long, up to ten times as long with the race detector, or start swdt some hundred times.
+# Other tests run the same code with it.
 long='TestCutAnywhere|TestEventFiles|TestEveryInterruption|TestInLinesLongerThanTheWindow|TestLargeDocuments|'
-long+='TestNoStreamHarmsWhoReadsIt|TestThePiecesDoNotMatter'
+long+='TestNoStreamHarmsWhoReadsIt|TestThePiecesDoNotMatter|TestUpAndDownAreKilledAnywhere'
 title "your machine: unit, property and simulated tests, with the race detector"
 # Three packages at a time and eight tests of each keep two processors busy. With twice as many, a command of the
 # scripts waited seven seconds until it had started, on a slow machine, and the limits of some tests were too short.

@@ -67,5 +67,13 @@ func (n *Node) ServerVersion() string {
 	return ""
 }
 
+// Names returns the names of the machines and users on the way to the node, for whoever must keep them secret.
+func (n *Node) Names() []string {
+	if n.way == nil { // a test's stand-in, without a way
+		return nil
+	}
+	return n.way.Names()
+}
+
 // Connections returns the number of connections made so far.
 func (n *Node) Connections() int { return int(n.connections.Load()) }

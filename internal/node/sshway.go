@@ -30,6 +30,7 @@ func newSSHWay(target ssh.Target, o Options) *sshWay {
 }
 
 func (w *sshWay) Destination() string   { return w.target.Host }
+func (w *sshWay) Names() []string       { return ssh.Names(w.target, w.options) }
 func (w *sshWay) Leave(context.Context) {}
 
 func (w *sshWay) dial(ctx context.Context) (*ssh.Client, error) {

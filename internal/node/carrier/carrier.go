@@ -22,6 +22,9 @@ import (
 type Way interface {
 	// Destination names the node's end in progress messages.
 	Destination() string
+	// Names returns the names of the machines and users on the way, as messages may have them. A report for
+	// strangers must not have them.
+	Names() []string
 	// Connect makes a connection. ctx bounds the connecting, not the connection. If ctx was cancelled,
 	// Connect returns ctx's error.
 	Connect(ctx context.Context) (Connection, error)

@@ -60,6 +60,24 @@ func route(target Target, o Options) ([]hop, error) {
 	return append(before, last), nil
 }
 
+// Names returns the names of all machines and users on the route to the target, also those that the SSH config
+// gives them.
+func Names(target Target, o Options) []string {
+	names := []string{localUser()}
+	o, err := o.complete()
+	if err != nil {
+		return names
+	}
+	hops, err := route(target, o)
+	if err != nil { // Dial reports it
+		return names
+	}
+	for _, h := range hops {
+		names = append(names, h.alias, h.host, h.user)
+	}
+	return names
+}
+
 // sshConfig is ~/.ssh/config. file is nil if there is no such file.
 type sshConfig struct {
 	file *ssh_config.Config

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -172,4 +173,16 @@ func TestIPv6(t *testing.T) {
 	works(t, ssh.Target{Host: listener.Addr().String(), Password: secret("p")}, o)
 	o.AcceptNewHostKey = false
 	works(t, ssh.Target{Host: listener.Addr().String(), Password: secret("p")}, o)
+}
+
+func TestNamesAreThoseOfTheWholeRoute(t *testing.T) {
+	o := ssh.Options{HomeDir: t.TempDir()}
+	sshtest.Write(t, o.HomeDir, ".ssh/config", "Host winbox\n  HostName win7.corp.example\n  ProxyJump ops@gate:2222\n"+
+		"Host gate\n  HostName bastion.corp.example\n")
+	got := ssh.Names(ssh.Target{Host: "winbox:22", User: "dev"}, o)
+	for _, want := range []string{"winbox", "win7.corp.example", "dev", "gate", "bastion.corp.example", "ops"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%q are without %s", got, want)
+		}
+	}
 }

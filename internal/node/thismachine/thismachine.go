@@ -28,6 +28,9 @@ type Way struct {
 // Destination implements carrier.Way.
 func (w Way) Destination() string { return "this machine" }
 
+// Names implements carrier.Way.
+func (w Way) Names() []string { return nil }
+
 // Leave implements carrier.Way. Nothing is left.
 func (w Way) Leave(context.Context) {}
 

@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
@@ -93,6 +94,15 @@ func New(c *cluster.Cluster, o Options) *Way {
 
 // Destination implements carrier.Way.
 func (w *Way) Destination() string { return w.o.Node + " through " + w.c.Endpoint() }
+
+// Names implements carrier.Way.
+func (w *Way) Names() []string {
+	host, _, err := net.SplitHostPort(w.c.Endpoint())
+	if err != nil {
+		host = w.c.Endpoint()
+	}
+	return []string{w.o.Node, host}
+}
 
 // Connect implements carrier.Way. It uses the pod of an earlier connection if that still runs.
 func (w *Way) Connect(ctx context.Context) (carrier.Connection, error) {

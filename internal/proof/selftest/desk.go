@@ -25,10 +25,13 @@ type desk struct {
 	document config.Document
 	agent    agentbin.Agent
 	folder   string // on your machine, for the time of the run
+	real     bool   // the node is a real Windows
 	reporter ui.Reporter
 
 	builds  map[string]build // of the throw-away program, by version
 	answers []Answer         // of the claim that is being tried
+	// restarting is the boot id before a restart that a claim has asked for; "": the node is not restarting.
+	restarting string
 }
 
 // answer records what the node answered. The value is a string, an int, a bool or a []string.

@@ -22,7 +22,7 @@ const (
 
 // remoteDesktop is the setting that tryDesktop changes. Its removal puts back what was there before.
 func remoteDesktop() thing {
-	return thing{"the changed setting of Remote Desktop", func(ctx context.Context, n *node.Node) (bool, error) {
+	return thing{what: "the changed setting of Remote Desktop", recorded: true, remove: func(ctx context.Context, n *node.Node) (bool, error) {
 		text, err := smallfile.Read(ctx, n, desktopRecord)
 		if errors.Is(err, fault.ErrNotExist) {
 			return false, nil
@@ -32,7 +32,8 @@ func remoteDesktop() thing {
 		}
 		before, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 32)
 		if err != nil {
-			return true, fmt.Errorf("read %s: %w", desktopRecord, err)
+			return true, fmt.Errorf("read %s: %w; set Remote Desktop as you want it with `swdt setup`, and remove the file",
+				desktopRecord, err)
 		}
 		if err := setDeny(ctx, n, before); err != nil {
 			return true, err

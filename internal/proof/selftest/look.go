@@ -41,6 +41,9 @@ func tryServices(ctx context.Context, d *desk) error {
 		}
 	}
 	d.answer("states", distinct(states))
+	if !slices.Contains(states, word.Of(agentv1.ServiceState_SERVICE_STATE_RUNNING)) {
+		return fmt.Errorf("of %d services, none runs", len(states))
+	}
 	for _, name := range []string{
 		"RpcSs", "EventLog", "TermService", "sshd", "containerd", "kubelet", "hns", "vmcompute",
 	} {
@@ -66,6 +69,9 @@ func tryEvents(ctx context.Context, d *desk) error {
 		return err
 	}
 	d.answer(hasEvents, len(all) > 0)
+	if d.real && len(all) == 0 {
+		return errors.New("the System log of a real Windows has no event")
+	}
 	var record uint64
 	for _, e := range all {
 		switch {
@@ -182,6 +188,9 @@ func tryListeners(ctx context.Context, d *desk) error {
 		named = named || l.GetProcess() != ""
 	}
 	d.answer("processes of ports are known", named)
+	if d.real && len(reply.GetListeners()) == 0 {
+		return errors.New("no process of a real Windows listens on a port")
+	}
 	return nil
 }
 

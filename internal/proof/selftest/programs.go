@@ -98,18 +98,33 @@ func (s *sleeper) wake(ctx context.Context) error {
 	}
 }
 
-// find returns the first process for which f returns true.
+// errNotListed reports a process that the node does not list.
+var errNotListed = errors.New("the node does not list the process")
+
+// gone reports whether the node lists its processes, but none for which f returns true.
+func (d *desk) gone(ctx context.Context, f func(*agentv1.Process) bool) (bool, error) {
+	_, err := d.find(ctx, f)
+	if errors.Is(err, errNotListed) {
+		return true, nil
+	}
+	return false, err
+}
+
+// find returns the first process for which f returns true. The error is errNotListed if there is none.
 func (d *desk) find(ctx context.Context, f func(*agentv1.Process) bool) (*agentv1.Process, error) {
 	list, err := d.node.Processes.List(ctx, &agentv1.ListProcessesRequest{})
 	if err != nil {
 		return nil, wait.Stop(err)
+	}
+	if len(list.GetProcesses()) == 0 {
+		return nil, wait.Stop(errors.New("the node lists no process"))
 	}
 	for _, p := range list.GetProcesses() {
 		if f(p) {
 			return p, nil
 		}
 	}
-	return nil, errors.New("the node does not list the process")
+	return nil, errNotListed
 }
 
 // tryRunning renames a program that runs, and tries to remove it.
@@ -181,15 +196,18 @@ func tryProcesses(ctx context.Context, d *desk) error {
 	d.answer("threads are known", s.process.GetThreads() > 0)
 	d.answer("start is known", s.process.GetStarted() != nil)
 	parent, err := d.find(ctx, func(p *agentv1.Process) bool { return p.GetPid() == s.process.GetParentPid() })
+	if err != nil && !errors.Is(err, errNotListed) {
+		return errors.Join(err, s.wake(ctx))
+	}
 	d.answer("parent is listed", err == nil)
 	d.answer("parent is the agent", strings.Contains(strings.ToLower(parent.GetImage()), "swdt"))
 	pid := s.process.GetPid()
 	if woke := s.wake(ctx); woke != nil {
 		return woke
 	}
-	_, err = d.find(ctx, func(p *agentv1.Process) bool { return p.GetPid() == pid && p.GetImage() == programPath })
-	if err == nil {
+	gone, err := d.gone(ctx, func(p *agentv1.Process) bool { return p.GetPid() == pid && p.GetImage() == programPath })
+	if err == nil && !gone {
 		return errors.New("the node lists a program that has ended")
 	}
-	return nil
+	return err
 }

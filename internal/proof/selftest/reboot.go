@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/transfer"
 	"github.com/swdt-dev/swdt/internal/push"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
@@ -37,13 +38,11 @@ func tryGuardian(ctx context.Context, d *desk) error {
 	if err != nil {
 		return err
 	}
-	if err := d.rebootInTransaction(ctx); err != nil {
+	if err := d.rebootInTransaction(ctx, facts.GetBootId()); err != nil {
 		return err
 	}
-	bounded, cancel := context.WithTimeout(ctx, rebootLimit)
-	defer cancel()
-	if err := d.node.AwaitReboot(bounded, facts.GetBootId()); err != nil {
-		return fmt.Errorf("wait for the node's restart: %w", err)
+	if err := d.awaitRestart(ctx); err != nil {
+		return err
 	}
 	if err := push.Settle(ctx, d.node, holder, false, inner{d.reporter}); err != nil {
 		return fmt.Errorf("end the transaction after the restart: %w", err)
@@ -57,8 +56,28 @@ func tryGuardian(ctx context.Context, d *desk) error {
 	return errors.Join(d.servesOneOf(ctx, first, second), d.nothingPending(ctx))
 }
 
-// rebootInTransaction asks for a restart as soon as the transaction has stopped the service.
-func (d *desk) rebootInTransaction(ctx context.Context) error {
+// awaitRestart waits until the node has restarted, if a claim has asked it to. A node that has not come back within
+// the limit is waited for once only.
+func (d *desk) awaitRestart(ctx context.Context) error {
+	if d.restarting == "" {
+		return nil
+	}
+	d.reporter.Step("waiting for the node's restart")
+	bounded, cancel := context.WithTimeout(ctx, rebootLimit)
+	defer cancel()
+	err := d.node.AwaitReboot(bounded, d.restarting)
+	if ctx.Err() == nil {
+		d.restarting = ""
+	}
+	if err != nil {
+		return fmt.Errorf("wait for the node's restart: %w", err)
+	}
+	return nil
+}
+
+// rebootInTransaction asks for a restart as soon as the transaction has stopped the service. bootID is that before
+// the restart.
+func (d *desk) rebootInTransaction(ctx context.Context, bootID string) error {
 	old, err := d.program(first)
 	if err != nil {
 		return err
@@ -93,7 +112,12 @@ func (d *desk) rebootInTransaction(ctx context.Context) error {
 				word.Of(event.GetOutcome().GetResult()))
 		case !asked && event.GetState() == agentv1.SwapState_SWAP_STATE_CHECKING:
 			asked = true
-			if _, err := d.node.Machine.Reboot(ctx, &agentv1.RebootRequest{Reason: "swdt selftest"}); err != nil {
+			_, err := d.node.Machine.Reboot(ctx, &agentv1.RebootRequest{Reason: "swdt selftest"})
+			var lost *node.LostError
+			if err == nil || errors.As(err, &lost) || ctx.Err() != nil {
+				d.restarting = bootID
+			}
+			if err != nil {
 				return fmt.Errorf("restart the node: %w", err)
 			}
 		}

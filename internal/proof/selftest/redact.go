@@ -31,6 +31,10 @@ func newRedactor(names []string) (*redactor, error) {
 		regexp.MustCompile(`SHA256:[A-Za-z0-9+/]+`),                         // fingerprints of keys
 		regexp.MustCompile(`(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`), // GUIDs
 		regexp.MustCompile(`(?i)[a-z]:\\Users\\[^\\\s"]+`),
+		regexp.MustCompile(`/(home|Users)/[^/\s":,;]+`),
+		regexp.MustCompile(`[\w.+-]+@[\w.-]*\w`),                // USER@HOST
+		regexp.MustCompile(`\b[\pL\pN-]+(\.[\pL\pN-]+)+:\d+\b`), // HOST.DOMAIN:PORT
+		regexp.MustCompile(`(?i)\blookup [\pL\pN.-]*[\pL\pN]`),  // what a resolver did not find
 	}}
 	slices.SortFunc(names, func(a, b string) int { return len(b) - len(a) })
 	for _, name := range names {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -54,8 +55,11 @@ func (o Options) refusal(c Claim) string {
 	return ""
 }
 
+// endedBefore is the reason for all claims that a run could not try to their end.
+const endedBefore = "the run ended before"
+
 const (
-	claimLimit = 5 * time.Minute
+	claimLimit = 5 * time.Minute // without the time of a restart
 	sweepLimit = 2 * time.Minute
 )
 
@@ -65,8 +69,8 @@ type FailedError struct{ Failed int }
 func (e *FailedError) Error() string { return fmt.Sprintf("%d claims failed", e.Failed) }
 
 // Run tries the claims on a node, and removes what they made, also if ctx ends. The error is a
-// *FailedError if claims failed. With any other error the run ended early; the report has
-// the claims so far.
+// *FailedError if claims failed. With any other error the run ended early, or has left something on the node; the
+// report has the claims so far.
 func Run(ctx context.Context, n *node.Node, document config.Document, o Options, r ui.Reporter) (Report, error) {
 	local, err := os.MkdirTemp("", "swdt-selftest-")
 	if err != nil {
@@ -78,6 +82,7 @@ func Run(ctx context.Context, n *node.Node, document config.Document, o Options,
 	if err != nil {
 		return Report{}, err
 	}
+	d.real = system.Kind == kindWindows
 	if err := removeEarlier(ctx, d); err != nil {
 		return Report{}, err
 	}
@@ -89,7 +94,10 @@ func Run(ctx context.Context, n *node.Node, document config.Document, o Options,
 	}
 	report.redact(names)
 	report.complete()
-	return report, errors.Join(cut, cleaned, report.Failure())
+	if err := errors.Join(cut, cleaned); err != nil {
+		return report, err
+	}
+	return report, report.Failure()
 }
 
 // removeEarlier removes what a run that was killed has left. The node may still work on a push of that run.
@@ -115,7 +123,7 @@ func runClaims(ctx context.Context, d *desk, o Options, report *Report) (cut err
 		case reason != "":
 			result.Outcome, result.Reason = NotRun, reason
 		case cut != nil:
-			result.Outcome, result.Reason = NotRun, "the run ended before"
+			result.Outcome, result.Reason = NotRun, endedBefore
 		default:
 			d.reporter.Step("%s", c.Title)
 			cut = d.tryClaim(ctx, c, &result)
@@ -128,11 +136,15 @@ func runClaims(ctx context.Context, d *desk, o Options, report *Report) (cut err
 func (d *desk) tryClaim(ctx context.Context, c Claim, result *Result) error {
 	begin := time.Now()
 	if err := d.ready(ctx); err != nil {
-		result.Outcome, result.Reason = Failed, err.Error()
+		result.Outcome, result.Reason = NotRun, endedBefore
 		return err
 	}
 	d.answers = nil
-	bounded, cancel := context.WithTimeoutCause(ctx, claimLimit, fmt.Errorf("not done within %s", claimLimit))
+	limit := claimLimit
+	if c.Grade == Reboots {
+		limit += rebootLimit
+	}
+	bounded, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not done within %s", limit))
 	defer cancel()
 	err := c.try(bounded, d)
 	result.Seconds = time.Since(begin).Seconds()
@@ -142,7 +154,7 @@ func (d *desk) tryClaim(ctx context.Context, c Claim, result *Result) error {
 	case err == nil:
 		result.Outcome = Passed
 	case ctx.Err() != nil:
-		result.Outcome, result.Reason = NotRun, "the run ended before"
+		result.Outcome, result.Reason = NotRun, endedBefore
 		return context.Cause(ctx)
 	case errors.As(err, &not):
 		result.Outcome, result.Reason = Impossible, not.reason
@@ -155,7 +167,11 @@ func (d *desk) tryClaim(ctx context.Context, c Claim, result *Result) error {
 
 // cleanUp removes what the claims made, also if ctx has ended.
 func (d *desk) cleanUp(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sweepLimit)
+	ctx = context.WithoutCancel(ctx)
+	if err := d.awaitRestart(ctx); err != nil {
+		return fmt.Errorf("remove what the claims made: %w; the next `swdt selftest` removes it", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, sweepLimit)
 	defer cancel()
 	if err := d.settled(ctx); err != nil {
 		return fmt.Errorf("remove what the claims made: %w; the next `swdt selftest` removes it", err)
@@ -183,10 +199,13 @@ func look(ctx context.Context, d *desk) (System, []string, error) {
 	if credentials.Kubernetes != nil {
 		s.Way = "kubernetes"
 	}
-	host, _, _ := strings.Cut(credentials.Hostname, ":")
+	host, _, err := net.SplitHostPort(credentials.Hostname)
+	if err != nil {
+		host = credentials.Hostname
+	}
 	machine, _ := os.Hostname()
-	return s, []string{facts.GetHostname(), d.document.Node.Metadata.Name, credentials.Username, host, machine,
-		d.folder}, nil
+	return s, append(d.node.Names(), facts.GetHostname(), d.document.Node.Metadata.Name, credentials.Username, host,
+		machine, d.folder), nil
 }
 
 // openSSH returns the version in the banner of an SSH server, which may have a comment behind it; "" if the server

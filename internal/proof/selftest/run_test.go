@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/gob"
 	"encoding/json"
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -13,11 +14,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/proof/selftest"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
@@ -235,5 +239,131 @@ func (w *firstWarning) Warn(format string, _ ...any) {
 	if w.format == "" {
 		w.format = format
 		w.first()
+	}
+}
+
+// TestRunInterruptedInARestartCleansUp ends a run as soon as the node has begun to restart. The node comes back later.
+func TestRunInterruptedInARestartCleansUp(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	services := b.state(t).Services
+	b.options.Only, b.options.AllowReboot = []string{"guardian"}, true
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var tries atomic.Int32
+	b.OnReconnect(func(ctx context.Context) error {
+		if tries.Add(1) == 1 {
+			return errors.New("the node does not answer yet")
+		}
+		if tries.Load() == 2 {
+			b.Machine.Reboot()
+		}
+		return b.Reconnect(ctx)
+	})
+	b.defect(func(op simulated.Operation) simulated.Verdict {
+		if op.Kind == simulated.OpReboot && op.Phase == simulated.After {
+			cancel()
+			go b.Cut()
+		}
+		return simulated.Continue()
+	})
+	report, err := selftest.Run(ctx, b.Node.Node, document(), b.options, ui.Discard{})
+	if !errors.Is(err, context.Canceled) || report.CleanUp != "" {
+		t.Errorf("%v: %s, %s", err, report.Summary, report.CleanUp)
+	}
+	if diff := cmp.Diff(services, b.state(t).Services); diff != "" { // programs have logged their start since
+		t.Errorf("the interrupted run changed the services (-before +after):\n%s", diff)
+	}
+	if _, err := b.Machine.ReadFile(layout.Root + `\selftest\swdt-selftest.exe`); err == nil {
+		t.Error("the interrupted run left its program")
+	}
+}
+
+// TestASettingThatCannotBePutBackKeepsItsRecord refuses the run's second change of Remote Desktop. The next run
+// puts the setting back.
+func TestASettingThatCannotBePutBackKeepsItsRecord(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	before := b.state(t)
+	b.options.Only = []string{"desktop"}
+	var changes atomic.Int32
+	b.defect(func(op simulated.Operation) simulated.Verdict {
+		if op.Kind == simulated.OpRegistrySet && strings.Contains(op.Target, "Terminal Server") &&
+			op.Phase == simulated.Before && changes.Add(1) > 1 {
+			return simulated.Fail(fault.ErrPermission)
+		}
+		return simulated.Continue()
+	})
+	report, err := b.run(t)
+	var failed *selftest.FailedError
+	if err == nil || errors.As(err, &failed) || !strings.Contains(report.CleanUp, "Remote Desktop") {
+		t.Fatalf("%v: %s", err, report.CleanUp)
+	}
+	b.defect(func(simulated.Operation) simulated.Verdict { return simulated.Continue() })
+	b.options.Only = []string{"facts"}
+	if _, err := b.run(t); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(before, b.state(t)); diff != "" {
+		t.Errorf("the next run left something (-before +after):\n%s", diff)
+	}
+}
+
+// TestAClaimThatWasNotTriedHasNotFailed loses the node between two claims.
+func TestAClaimThatWasNotTriedHasNotFailed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.options.Only = []string{"lost", "registry"}
+	gone := errors.New("the node is off")
+	b.Tamper(func(method string, _ int, reply proto.Message, send func(proto.Message) error) error {
+		if strings.HasSuffix(method, "/Facts") { // the look before the first claim
+			b.OnReconnect(func(context.Context) error { return gone })
+		}
+		return send(reply)
+	})
+	report, err := b.run(t)
+	if !errors.Is(err, gone) {
+		t.Errorf("the error is %v", err)
+	}
+	notRun := failures(report, selftest.NotRun)
+	if len(failures(report, selftest.Failed)) > 1 || notRun["registry"] != "the run ended before" {
+		t.Errorf("failed: %v; not run: %v", failures(report, selftest.Failed), notRun)
+	}
+}
+
+// TestAnEmptyAnswerOfARealWindowsProvesNothing makes a node that seems to be a real Windows list nothing.
+func TestAnEmptyAnswerOfARealWindowsProvesNothing(t *testing.T) {
+	t.Parallel()
+	for claim, want := range map[string]string{
+		"services":  "of 0 services, none runs",
+		"events":    "the System log of a real Windows has no event",
+		"listeners": "no process of a real Windows listens on a port",
+		"processes": "the node lists no process",
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.options.Only = []string{claim}
+			b.Machine.Script(func(c platform.Command) (simulated.Answer, bool) {
+				return simulated.Answer{}, strings.Contains(c.Path, "wevtutil") && c.Args[0] == "qe"
+			})
+			b.Tamper(func(_ string, _ int, reply proto.Message, send func(proto.Message) error) error {
+				switch r := reply.(type) {
+				case *agentv1.FactsReply:
+					r.Simulated = agentv1.Simulation_SIMULATION_NONE
+				case *agentv1.ListServicesReply:
+					r.Services = nil
+				case *agentv1.ListenersReply:
+					r.Listeners = nil
+				case *agentv1.ListProcessesReply:
+					r.Processes = nil
+				}
+				return send(reply)
+			})
+			report, _ := b.run(t)
+			if got := failures(report, selftest.Failed); !strings.Contains(got[claim], want) {
+				t.Errorf("the failures are %q, not %q", got, want)
+			}
+		})
 	}
 }

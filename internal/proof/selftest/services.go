@@ -82,13 +82,13 @@ func (d *desk) stopped(ctx context.Context, pid uint32) error {
 		return fmt.Errorf("the stopped service is %s", word.Of(status.GetState()))
 	}
 	d.answer("exit code after a stop", int(status.GetExitCode()))
-	_, err = d.find(ctx, func(p *agentv1.Process) bool {
+	gone, err := d.gone(ctx, func(p *agentv1.Process) bool {
 		return p.GetPid() == pid && strings.EqualFold(p.GetImage(), programPath)
 	})
-	if err == nil {
+	if err == nil && !gone {
 		return errors.New("the service's process still runs after the service has stopped")
 	}
-	return nil
+	return err
 }
 
 // tryKill kills the service's process.

@@ -30,6 +30,8 @@ const (
 // thing is something that claims make on the node.
 type thing struct {
 	what string
+	// recorded is true for a setting. The folder has the record of what was there before.
+	recorded bool
 	// remove removes the thing, and reports whether it was there.
 	remove func(ctx context.Context, n *node.Node) (found bool, err error)
 }
@@ -38,7 +40,7 @@ type thing struct {
 const stopLimit = 20 * time.Second
 
 func ourService() thing {
-	return thing{"the service " + service, func(ctx context.Context, n *node.Node) (bool, error) {
+	return thing{what: "the service " + service, remove: func(ctx context.Context, n *node.Node) (bool, error) {
 		reply, err := n.Services.Get(ctx, &agentv1.GetServiceRequest{Name: service})
 		if errors.Is(err, fault.ErrNoService) {
 			return false, nil
@@ -62,7 +64,7 @@ func ourService() thing {
 }
 
 func ourFolder() thing {
-	return thing{"the folder " + folder, func(ctx context.Context, n *node.Node) (bool, error) {
+	return thing{what: "the folder " + folder, remove: func(ctx context.Context, n *node.Node) (bool, error) {
 		_, err := n.Files.Stat(ctx, &agentv1.StatRequest{Path: folder})
 		if errors.Is(err, fault.ErrNotExist) {
 			return false, nil
@@ -76,7 +78,7 @@ func ourFolder() thing {
 }
 
 func ourKey() thing {
-	return thing{"the registry key " + registryKey, func(ctx context.Context, n *node.Node) (bool, error) {
+	return thing{what: "the registry key " + registryKey, remove: func(ctx context.Context, n *node.Node) (bool, error) {
 		_, err := n.Registry.List(ctx, &agentv1.RegistryListRequest{Key: registryKey})
 		if errors.Is(err, fault.ErrNotExist) {
 			return false, nil
@@ -90,7 +92,7 @@ func ourKey() thing {
 }
 
 func ourVariable() thing {
-	return thing{"the environment variable " + variable, func(ctx context.Context, n *node.Node) (bool, error) {
+	return thing{what: "the environment variable " + variable, remove: func(ctx context.Context, n *node.Node) (bool, error) {
 		reply, err := n.Settings.SetEnvironment(ctx, &agentv1.SetEnvironmentRequest{
 			Variables: []*agentv1.EnvironmentVariable{{Name: variable, Remove: true}}})
 		return reply.GetChanged(), err
@@ -98,7 +100,7 @@ func ourVariable() thing {
 }
 
 func ourRule() thing {
-	return thing{"the firewall rule " + rule, func(ctx context.Context, n *node.Node) (bool, error) {
+	return thing{what: "the firewall rule " + rule, remove: func(ctx context.Context, n *node.Node) (bool, error) {
 		rules, err := n.Firewall.List(ctx, &agentv1.ListFirewallRulesRequest{})
 		if err != nil {
 			return false, ignore(err, fault.ErrNotSupported, fault.ErrNotExist)
@@ -121,7 +123,8 @@ func ignore(err error, expected ...error) error {
 }
 
 // sweep removes all things of the claims, and returns what was there. Each thing that needs
-// another to be removed, as the service needs its program, is in front of it in the list of its claim.
+// another to be removed, as the service needs its program, is in front of it in the list of its claim. The folder
+// stays if a setting could not be put back, since it has the setting's record.
 func sweep(ctx context.Context, n *node.Node, claims []Claim) (found []string, err error) {
 	done := map[string]bool{}
 	var failures []error
@@ -137,6 +140,7 @@ func sweep(ctx context.Context, n *node.Node, claims []Claim) (found []string, e
 			}
 			if err != nil {
 				failures = append(failures, fmt.Errorf("remove %s: %w", t.what, err))
+				done[ourFolder().what] = done[ourFolder().what] || t.recorded
 			}
 		}
 	}
