@@ -40,7 +40,7 @@ contents() {
 
 step "archives, licences, list of modules, manifests"
 bin/release inspect dist
-ruby -c dist/manifests/homebrew/swdt.rb >/dev/null || fail "Ruby cannot read the formula"
+ruby -c dist/swdt-homebrew.rb >/dev/null || fail "Ruby cannot read the formula"
 for program in bin/swdt-agent.exe bin/probes/swdt-probe-*; do # inside swdt, where inspect cannot look
 	go version -m "$program" | awk '$1 == "dep" { print "pkg:golang/" $2 "@" $3 }' >"$work/modules"
 	[[ -s $work/modules || $program == bin/probes/* ]] || fail "$program records no modules"
