@@ -108,8 +108,10 @@ step "the container image"
 mkdir "$work/layout" "$work/image"
 tar -xf dist/*_image.tar -C "$work/layout"
 blob() { sed 's,^sha256:,'"$work/layout/blobs/sha256/,"; }
+[[ $(jq '.manifests | length' "$work/layout/index.json") -eq 1 ]] || fail "a name of the layout has several images"
+index=$(jq -r '.manifests[0].digest' "$work/layout/index.json" | blob)
 manifest=$(jq -r --arg arch "$(dpkg --print-architecture)" \
-	'.manifests[] | select(.platform.architecture == $arch) | .digest' "$work/layout/index.json" | blob)
+	'.manifests[] | select(.platform.architecture == $arch) | .digest' "$index" | blob)
 tar -xzf "$(jq -r '.layers[0].digest' "$manifest" | blob)" -C "$work/image"
 chmod 755 "$work" "$work/image"
 mkdir "$work/image/proc" "$work/image/dev" # as every container has them
