@@ -40,7 +40,7 @@ contents() {
 
 step "archives, licences, list of modules, manifests"
 bin/release inspect dist
-ruby -c dist/manifests/homebrew/swdt.rb >/dev/null || fail "Ruby cannot read the formula"
+ruby -c dist/swdt-homebrew.rb >/dev/null || fail "Ruby cannot read the formula"
 for program in bin/swdt-agent.exe bin/probes/swdt-probe-*; do # inside swdt, where inspect cannot look
 	go version -m "$program" | awk '$1 == "dep" { print "pkg:golang/" $2 "@" $3 }' >"$work/modules"
 	[[ -s $work/modules || $program == bin/probes/* ]] || fail "$program records no modules"
@@ -108,8 +108,10 @@ step "the container image"
 mkdir "$work/layout" "$work/image"
 tar -xf dist/*_image.tar -C "$work/layout"
 blob() { sed 's,^sha256:,'"$work/layout/blobs/sha256/,"; }
+[[ $(jq '.manifests | length' "$work/layout/index.json") -eq 1 ]] || fail "a name of the layout has several images"
+index=$(jq -r '.manifests[0].digest' "$work/layout/index.json" | blob)
 manifest=$(jq -r --arg arch "$(dpkg --print-architecture)" \
-	'.manifests[] | select(.platform.architecture == $arch) | .digest' "$work/layout/index.json" | blob)
+	'.manifests[] | select(.platform.architecture == $arch) | .digest' "$index" | blob)
 tar -xzf "$(jq -r '.layers[0].digest' "$manifest" | blob)" -C "$work/image"
 chmod 755 "$work" "$work/image"
 mkdir "$work/image/proc" "$work/image/dev" # as every container has them

@@ -36,13 +36,14 @@ func (a *app) clusterDocuments() ([]config.Document, error) {
 	}
 	names := a.namesInCluster(described)
 	switch {
-	case a.global.selector == "" && len(names) == 0:
-		return nil, usagef("--via %s: name the nodes with -n, as `kubectl get nodes` lists them, or choose them by their "+
-			"labels, as in -l %s=windows, or name node files with -c", a.global.via.text, corev1.LabelOSStable)
-	case a.global.selector == "":
+	case a.global.selector == "" && len(names) > 0:
 		return config.OfNames(names, described, a.global.via.apply)
 	case a.completing():
-		return nil, usagef("-l asks the cluster, and a completion does not")
+		return nil, usagef("a completion does not ask the cluster")
+	case a.global.selector == "":
+		return nil, usagef("--via %s: name the nodes with %s, as `kubectl get nodes` lists them, or choose them by their "+
+			"labels, as in -l %s=windows, or name node files with -c", a.global.via.text, nodeFlagOf(a.invoked),
+			corev1.LabelOSStable)
 	}
 	if err := a.needsNodeFile(); err != nil {
 		return nil, err

@@ -122,8 +122,8 @@ func (a *app) vmTargets(machines *vm.Machines) ([]config.Document, error) {
 		documents, err := a.vmDocuments()
 		var none *config.Error
 		if _, missing := config.DefaultSource(); !named && missing != nil && errors.As(err, &none) {
-			return nil, usagef("there is no node file: name the VM with -n, or a node file with -c; " +
-				"`swdt vm list` lists your VMs")
+			return nil, usagef("there is no node file: name the VM with %s, or a node file with -c; "+
+				"`swdt vm list` lists your VMs", nodeFlagOf(a.invoked))
 		}
 		return documents, err
 	}

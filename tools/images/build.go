@@ -60,10 +60,7 @@ func (m maker) write(folder string, one mutate.Appendable) error {
 	if err := os.RemoveAll(folder); err != nil {
 		return err
 	}
-	index := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), mutate.IndexAddendum{
-		Add: one, Descriptor: v1.Descriptor{Annotations: map[string]string{"org.opencontainers.image.ref.name": m.version}},
-	})
-	_, err := layout.Write(folder, index)
+	_, err := layout.Write(folder, image.Named(one, m.version))
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -171,7 +172,7 @@ func (r *release) manifests() error {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if err := r.write("manifests/"+name, all[name]); err != nil {
+		if err := r.write(name, all[name]); err != nil {
 			return err
 		}
 	}
@@ -251,12 +252,16 @@ func (r *release) signature() error {
 	return err
 }
 
+// publishable matches the names that GitHub keeps: it stores a file under its base name, with a dot in the place of
+// any other character.
+var publishable = regexp.MustCompile(`^[0-9A-Za-z._-]+$`)
+
 // write writes a file of the release. Its time is that of the commit, for whoever copies it with its time.
 func (r *release) write(name string, content []byte) error {
-	path := filepath.Join(r.folder, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
+	if !publishable.MatchString(name) {
+		return fmt.Errorf("write %s: GitHub would publish it under another name than %s lists", name, checksum.File)
 	}
+	path := filepath.Join(r.folder, name)
 	if err := os.WriteFile(path, content, 0o644); err != nil {
 		return err
 	}

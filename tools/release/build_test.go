@@ -5,9 +5,11 @@ import (
 	"debug/buildinfo"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -55,7 +57,8 @@ func checkout(t *testing.T) string {
 	put(filepath.Join(source.Bin, "probes", "swdt-probe-linux-amd64"), program)
 	for name, text := range map[string]string{
 		"LICENSE": "licence", "THIRD_PARTY_NOTICES": notices(t, program),
-		"CHANGELOG.md":                    "# Changelog\n\n## Unreleased\n\n- A change.\n\n## 1.4.0\n\n- All of it.\n",
+		"CHANGELOG.md": "# Changelog\n\n## Unreleased\n\n- A change.\n\n## 1.4.0\n\n- All of it.\n\n" +
+			"## 1.4.0-rc.1\n\n- Most of it.\n",
 		"bin/share/man/swdt.1":            ".TH SWDT 1\n",
 		"bin/share/man/swdt-ps.1":         ".TH SWDT-PS 1\n",
 		"bin/share/completions/swdt.bash": "bash", "bin/share/completions/_swdt": "zsh",
@@ -114,10 +117,9 @@ func TestReleaseIsComplete(t *testing.T) {
 	}
 	want := []string{
 		"RELEASE_NOTES.md",
-		"manifests/homebrew/swdt.rb", "manifests/krew/swdt.yaml", "manifests/scoop/swdt.json",
-		"manifests/winget/swdt-dev.swdt.installer.yaml", "manifests/winget/swdt-dev.swdt.locale.en-US.yaml",
-		"manifests/winget/swdt-dev.swdt.yaml",
 		"swdt-1.4.0-1.aarch64.rpm", "swdt-1.4.0-1.x86_64.rpm",
+		"swdt-dev.swdt.installer.yaml", "swdt-dev.swdt.locale.en-US.yaml", "swdt-dev.swdt.yaml",
+		"swdt-homebrew.rb", "swdt-krew.yaml", "swdt-scoop.json",
 		"swdt_1.4.0-1_amd64.deb", "swdt_1.4.0-1_arm64.deb", "swdt_1.4.0.intoto.json", "swdt_1.4.0.spdx.json",
 		"swdt_1.4.0_darwin_amd64.tar.gz", "swdt_1.4.0_darwin_arm64.tar.gz", "swdt_1.4.0_image.tar",
 		"swdt_1.4.0_linux_amd64.tar.gz", "swdt_1.4.0_linux_arm64.tar.gz",
@@ -128,6 +130,34 @@ func TestReleaseIsComplete(t *testing.T) {
 	}
 	if err := run([]string{"verify", dist}, io.Discard); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestADownloadFromGitHubIsVerified stores a release as GitHub does: each file under its base name, in which other
+// characters than letters, digits, dots, hyphens and underscores become dots. SHA256SUMS has the same names.
+func TestADownloadFromGitHubIsVerified(t *testing.T) {
+	folder := checkout(t)
+	other := regexp.MustCompile(`[^0-9A-Za-z._-]+`)
+	for _, version := range []string{"v1.4.0", "v1.4.0-rc.1"} {
+		dist, _ := released(t, folder, "-version", version)
+		download := t.TempDir()
+		err := filepath.WalkDir(dist, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			return os.Link(path, filepath.Join(download, other.ReplaceAllString(entry.Name(), ".")))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := run([]string{"verify", download}, io.Discard); err != nil {
+			t.Errorf("%s: %v", version, err)
+		}
+	}
+	// The version of the package keeps the ~, with which a pre-release sorts before its release.
+	members := debMembers(t, read(t, filepath.Join(folder, "dist"), "swdt_1.4.0.rc.1-1_amd64.deb"))
+	if control := untar(t, members["control.tar.gz"])["/control"].Text; !strings.Contains(control, "Version: 1.4.0~rc.1-1\n") {
+		t.Errorf("the package has another version:\n%s", control)
 	}
 }
 

@@ -54,6 +54,17 @@ func testImage(t *testing.T, dist string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The version names one index, from which each processor chooses its image.
+	if len(manifest.Manifests) != 1 || !manifest.Manifests[0].MediaType.IsIndex() ||
+		manifest.Manifests[0].Annotations["org.opencontainers.image.ref.name"] != "1.4.0" {
+		t.Fatalf("got the manifests %+v, want an index of the name 1.4.0", manifest.Manifests)
+	}
+	if index, err = index.ImageIndex(manifest.Manifests[0].Digest); err != nil {
+		t.Fatal(err)
+	}
+	if manifest, err = index.IndexManifest(); err != nil {
+		t.Fatal(err)
+	}
 	var platforms []string
 	for _, descriptor := range manifest.Manifests {
 		platforms = append(platforms, descriptor.Platform.String())

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -209,20 +208,10 @@ func (d defect) archive(name, content string) {
 // rehash replaces a hash in all manifests.
 func (d defect) rehash(old, replacement string) {
 	d.t.Helper()
-	err := filepath.WalkDir(filepath.Join(d.dist, "manifests"), func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		adapted := strings.ReplaceAll(string(text), old, replacement)
+	for _, name := range []string{"swdt-homebrew.rb", "swdt-krew.yaml", "swdt-scoop.json", "swdt-dev.swdt.installer.yaml"} {
+		adapted := strings.ReplaceAll(string(read(d.t, d.dist, name)), old, replacement)
 		adapted = strings.ReplaceAll(adapted, strings.ToUpper(old), strings.ToUpper(replacement))
-		return os.WriteFile(path, []byte(adapted), 0o644)
-	})
-	if err != nil {
-		d.t.Fatal(err)
+		d.write(name, []byte(adapted))
 	}
 }
 

@@ -76,7 +76,7 @@ func (n nodes) fit(o Options, all []string) error {
 			return &NoNodeError{
 				Why: "the cluster has no Windows node " + ui.Printable(name) + ": its nodes are " +
 					shortened(strings.Join(all, ", "), maxText),
-				Remedy: "-n names Windows nodes of the cluster; the default is all of them",
+				Remedy: "--node names Windows nodes of the cluster; the default is all of them",
 			}
 		}
 	}

@@ -89,6 +89,9 @@ func (l *login) signers(ctx context.Context) []ssh.Signer {
 	if len(set.signers) > 0 {
 		l.tried = append(l.tried, "publickey ("+strings.Join(set.names, ", ")+")")
 	}
+	for i, signer := range set.signers {
+		set.signers[i] = &pausingSigner{signer, l.watchdog}
+	}
 	return set.signers
 }
 
@@ -135,8 +138,6 @@ func (l *login) addFile(ctx context.Context, set *signerSet, path string, held [
 // accepts the key.
 func (l *login) lazily(ctx context.Context, k *keyFile) ssh.Signer {
 	return &lockedSigner{public: k.public, unlock: func() (ssh.Signer, error) {
-		l.watchdog.pause()
-		defer l.watchdog.resume()
 		signer, err := l.options.Keyring.key(k.path, func() (ssh.Signer, error) {
 			return k.unlock(ctx, nil, l.options.Prompt)
 		})
@@ -152,10 +153,12 @@ func (l *login) agentSigners(ctx context.Context) []ssh.Signer {
 	if socket == "" {
 		return nil
 	}
-	keys, end, err := agentKeys(ctx, socket)
+	l.watchdog.pause() // an agent that does not answer is skipped, and the login goes on
+	defer l.watchdog.resume()
+	keys, end, err := agentKeys(ctx, socket, l.options.Timeout)
 	if err != nil {
 		if socket != defaultAgent { // on Windows it is usual that no agent runs
-			l.skipped = append(l.skipped, "the SSH agent ("+err.Error()+")")
+			l.skipped = append(l.skipped, fmt.Sprintf("the SSH agent at %s (%v)", socket, err))
 		}
 		return nil
 	}

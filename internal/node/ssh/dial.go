@@ -135,8 +135,11 @@ func (d *dialer) fromAgent(ctx context.Context, k *keyFile, last hop) ssh.Signer
 	if socket == "" {
 		return nil
 	}
-	keys, end, err := agentKeys(ctx, socket)
+	keys, end, err := agentKeys(ctx, socket, d.options.Timeout)
 	if err != nil {
+		if socket != defaultAgent { // on Windows it is usual that no agent runs
+			d.options.Warn("skipped the SSH agent at %s: %v", socket, err)
+		}
 		return nil // the caller then asks for the passphrase
 	}
 	d.closers = append(d.closers, end)

@@ -2,9 +2,12 @@ package ssh
 
 import (
 	"errors"
+	"io"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/crypto/ssh"
 )
 
 func TestWatch(t *testing.T) {
@@ -66,6 +69,31 @@ func TestWatchdog(t *testing.T) {
 		quiet := newWatchdog(time.Second, func() { t.Error("barked after stop") })
 		quiet.stop()
 		time.Sleep(time.Hour)
+	})
+}
+
+// slowSigner is a signer that takes an hour.
+type slowSigner struct{ ssh.Signer }
+
+func (slowSigner) PublicKey() ssh.PublicKey { return nil }
+
+func (slowSigner) Sign(io.Reader, []byte) (*ssh.Signature, error) {
+	time.Sleep(time.Hour)
+	return &ssh.Signature{}, nil
+}
+
+func TestSigningDoesNotCountAgainstTheTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dog := newWatchdog(20*time.Second, func() { t.Error("barked while a key signed") })
+		defer dog.stop()
+		l := login{own: true, key: slowSigner{}, watchdog: dog}
+		signers := l.signers(t.Context())
+		if len(signers) != 1 {
+			t.Fatalf("got %d signers, want 1", len(signers))
+		}
+		if _, err := signers[0].Sign(nil, nil); err != nil {
+			t.Fatal(err)
+		}
 	})
 }
 

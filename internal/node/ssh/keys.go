@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
@@ -132,25 +133,57 @@ func (s *lockedSigner) SignWithAlgorithm(rand io.Reader, data []byte, algorithm 
 	if err != nil {
 		return nil, err
 	}
+	return signWith(signer, rand, data, algorithm)
+}
+
+// signWith signs data with the algorithm; if the signer has no choice of algorithms or if algorithm
+// is empty, with the signer's own algorithm.
+func signWith(signer ssh.Signer, rand io.Reader, data []byte, algorithm string) (*ssh.Signature, error) {
 	if with, ok := signer.(ssh.AlgorithmSigner); ok && algorithm != "" {
 		return with.SignWithAlgorithm(rand, data, algorithm)
 	}
 	return signer.Sign(rand, data)
 }
 
-// agentKeys returns the keys of the SSH agent at socket. The connection to the agent must stay open
-// while the keys are used; the returned function ends that connection.
-func agentKeys(ctx context.Context, socket string) (keys []ssh.Signer, close func() error, err error) {
-	conn, err := dialAgent(ctx, socket)
+// pausingSigner pauses the watchdog while it signs: the signature may have to wait for a passphrase,
+// for a touch of a security key, or for an approval in the program that serves the SSH agent.
+type pausingSigner struct {
+	ssh.Signer
+	dog *watchdog
+}
+
+func (s *pausingSigner) Sign(rand io.Reader, data []byte) (*ssh.Signature, error) {
+	return s.SignWithAlgorithm(rand, data, "")
+}
+
+func (s *pausingSigner) SignWithAlgorithm(rand io.Reader, data []byte, algorithm string) (*ssh.Signature, error) {
+	s.dog.pause()
+	defer s.dog.resume()
+	return signWith(s.Signer, rand, data, algorithm)
+}
+
+// agentKeys returns the keys of the SSH agent at socket. limit bounds the time until the agent has
+// listed them. The connection to the agent must stay open while the keys are used; the returned
+// function ends that connection.
+func agentKeys(ctx context.Context, socket string, limit time.Duration) (
+	keys []ssh.Signer, close func() error, err error) {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	conn, err := dialAgent(limited, socket)
 	if err != nil {
 		return nil, nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	unhook := context.AfterFunc(limited, func() { conn.Close() })
 	keys, err = agent.NewClient(conn).Signers()
-	if err != nil {
-		stop()
+	switch inTime := unhook(); {
+	case !inTime && ctx.Err() == nil:
+		return nil, nil, fmt.Errorf("it did not list its keys within %s", limit)
+	case !inTime:
+		return nil, nil, ctx.Err()
+	case err != nil:
 		conn.Close()
-		return nil, nil, fmt.Errorf("ask the SSH agent for its keys: %w", err)
+		return nil, nil, fmt.Errorf("list its keys: %w", err)
 	}
-	return keys, func() error { stop(); return conn.Close() }, nil
+	unhook = context.AfterFunc(ctx, func() { conn.Close() })
+	return keys, func() error { unhook(); return conn.Close() }, nil
 }

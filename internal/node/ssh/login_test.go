@@ -6,6 +6,8 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	xssh "golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
@@ -139,14 +142,33 @@ func legacyKey(t *testing.T, passphrase string) (string, xssh.PublicKey) {
 // agentWith serves an SSH agent that holds the keys, and returns the environment with its address.
 func agentWith(t *testing.T, keys ...sshtest.Key) func(string) (string, bool) {
 	t.Helper()
-	if runtime.GOOS == "windows" {
-		t.Skip("no Unix sockets")
-	}
+	ring := ringOf(t, keys...)
+	return agentAt(serveAgent(t, func(conn net.Conn) { agent.ServeAgent(ring, conn) }))
+}
+
+// ringOf returns an agent that holds the keys.
+func ringOf(t *testing.T, keys ...sshtest.Key) agent.Agent {
+	t.Helper()
 	ring := agent.NewKeyring()
 	for _, key := range keys {
 		if err := ring.Add(agent.AddedKey{PrivateKey: key.Private}); err != nil {
 			t.Fatal(err)
 		}
+	}
+	return ring
+}
+
+// agentAt returns the environment with the address of an SSH agent.
+func agentAt(socket string) func(string) (string, bool) {
+	return func(name string) (string, bool) { return socket, name == "SSH_AUTH_SOCK" }
+}
+
+// serveAgent listens as an SSH agent does, and returns its address. The function serve gets each
+// connection.
+func serveAgent(t *testing.T, serve func(net.Conn)) string {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("no Unix sockets")
 	}
 	// The path of a Unix socket must be short; that of the test's own folder may be too long.
 	folder, err := os.MkdirTemp("", "swdt")
@@ -166,10 +188,10 @@ func agentWith(t *testing.T, keys ...sshtest.Key) func(string) (string, bool) {
 			if err != nil {
 				return
 			}
-			go agent.ServeAgent(ring, conn)
+			go serve(conn)
 		}
 	}()
-	return func(name string) (string, bool) { return socket, name == "SSH_AUTH_SOCK" }
+	return socket
 }
 
 func TestAgentKey(t *testing.T) {
@@ -178,6 +200,71 @@ func TestAgentKey(t *testing.T) {
 	o := options(t, s)
 	o.LookupEnv = agentWith(t, other, key)
 	works(t, ssh.Target{Host: s.Address}, o)
+}
+
+// slowAgent is an agent that waits before each signature.
+type slowAgent struct {
+	agent.Agent
+	wait func()
+}
+
+func (a slowAgent) Sign(key xssh.PublicKey, data []byte) (*xssh.Signature, error) {
+	a.wait()
+	return a.Agent.Sign(key, data)
+}
+
+// A touch of a security key, or an approval in a password manager, may take longer than the timeout.
+func TestAgentMaySignSlowly(t *testing.T) {
+	key := sshtest.NewKey(t)
+	s := sshtest.Start(t, sshtest.Options{Keys: []xssh.PublicKey{key.Public()}, Run: echo})
+	o := options(t, s)
+	o.Timeout = time.Second
+	approved := make(chan struct{})
+	slow := slowAgent{ringOf(t, key), func() {
+		time.AfterFunc(o.Timeout*3/2, func() { close(approved) })
+		<-approved
+	}}
+	o.LookupEnv = agentAt(serveAgent(t, func(conn net.Conn) { agent.ServeAgent(slow, conn) }))
+	works(t, ssh.Target{Host: s.Address}, o)
+}
+
+// silentAgent returns the address of an SSH agent that never answers.
+func silentAgent(t *testing.T) string {
+	t.Helper()
+	return serveAgent(t, func(conn net.Conn) {
+		io.Copy(io.Discard, conn)
+		conn.Close()
+	})
+}
+
+func TestSilentAgentIsSkipped(t *testing.T) {
+	key := sshtest.NewKey(t)
+	s := sshtest.Start(t, sshtest.Options{Keys: []xssh.PublicKey{key.Public()}, Run: echo})
+	socket := silentAgent(t)
+	silent := func(t *testing.T) ssh.Options {
+		o := options(t, s)
+		o.LookupEnv, o.Timeout = agentAt(socket), time.Second
+		return o
+	}
+	t.Run("and reported if the login fails", func(t *testing.T) {
+		fails[*ssh.AuthError](t, ssh.Target{Host: s.Address}, silent(t), "skipped the SSH agent at "+socket, "within 1s")
+	})
+	t.Run("and the other keys are tried", func(t *testing.T) {
+		o := silent(t)
+		sshtest.Write(t, o.HomeDir, ".ssh/id_ed25519", key.PEM(t, ""))
+		works(t, ssh.Target{Host: s.Address}, o)
+	})
+	t.Run("and reported if the configured key is encrypted", func(t *testing.T) {
+		o := silent(t)
+		var warned []string
+		o.Warn = func(format string, args ...any) { warned = append(warned, fmt.Sprintf(format, args...)) }
+		o.Timeout = time.Millisecond // the agent is asked before the machine
+		path := sshtest.Write(t, t.TempDir(), "key", key.PEM(t, "open sesame"))
+		fails[*ssh.KeyFileError](t, ssh.Target{Host: s.Address, PrivateKey: path}, o)
+		if len(warned) != 1 || !strings.Contains(warned[0], socket) {
+			t.Errorf("warned %q, want one warning that names %s", warned, socket)
+		}
+	})
 }
 
 func TestDefaultKeys(t *testing.T) {

@@ -50,8 +50,9 @@ type Options struct {
 	Config     string
 	HomeDir    string
 	LookupEnv  func(name string) (string, bool)
-	// Timeout bounds the TCP connection and, separately, the SSH handshake of each hop. The time
-	// that a person takes to answer a prompt does not count.
+	// Timeout bounds the TCP connection, the SSH handshake of each hop, and the SSH agent's answer to
+	// which keys it has, each separately. The time that a person takes to answer a prompt, or that a
+	// key or the SSH agent takes to sign, does not count.
 	Timeout time.Duration
 	// Warn receives problems that do not stop the connection; nil: none are reported.
 	Warn func(format string, args ...any)

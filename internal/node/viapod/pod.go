@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/user"
 	"strconv"
@@ -95,13 +96,12 @@ func (w *Way) makePod(ctx context.Context) error {
 		return err
 	}
 	w.o.Reporter.Step("starting a pod on %s", w.o.Node)
-	pod, err := w.create(ctx, name)
-	var answer apierrors.APIStatus
+	pod, none, err := w.create(ctx, name)
 	switch {
-	case err != nil && errors.As(err, &answer):
+	case err != nil && none:
 		own.forget()
 		return err
-	case err != nil: // without an answer, the pod may have been made, or still be made
+	case err != nil: // the pod may have been made, or still be made
 		w.remove(ctx, own)
 		own.release()
 		return err
@@ -115,8 +115,21 @@ func (w *Way) makePod(ctx context.Context) error {
 	return nil
 }
 
-// create makes the pod, with the critical priority if the cluster allows it.
-func (w *Way) create(ctx context.Context, name string) (pod *corev1.Pod, err error) {
+// provesNoPod reports whether the error is an answer of the API server after which there is no pod. An error of the
+// server or of a load balancer (5xx) is none, since etcd may have the pod all the same. After a conflict, the pod may
+// be that of an earlier attempt of client-go.
+func provesNoPod(err error) bool {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) {
+		return false
+	}
+	code := answer.Status().Code
+	return code >= 400 && code < 500 && code != http.StatusRequestTimeout && code != http.StatusConflict
+}
+
+// create makes the pod, with the critical priority if the cluster allows it. With an error, none reports whether it is
+// sure that there is no pod.
+func (w *Way) create(ctx context.Context, name string) (pod *corev1.Pod, none bool, err error) {
 	needs := cluster.Permission{Verb: "create", Resource: "pods", Namespace: w.o.Namespace}
 	var refused error
 	err = wait.Condition{
@@ -125,6 +138,7 @@ func (w *Way) create(ctx context.Context, name string) (pod *corev1.Pod, err err
 			for _, priority := range []string{critical, ""} {
 				var err error
 				pod, err = w.request(ctx, podOf(w.o, name, priority))
+				none = provesNoPod(err)
 				if err == nil {
 					return nil
 				}
@@ -148,9 +162,9 @@ func (w *Way) create(ctx context.Context, name string) (pod *corev1.Pod, err err
 	}.Wait(ctx)
 	var over *wait.Error
 	if err != nil && refused != nil && ctx.Err() == nil && errors.As(err, &over) {
-		return nil, &NotAdmittedError{Namespace: w.o.Namespace, Err: refused}
+		return nil, none, &NotAdmittedError{Namespace: w.o.Namespace, Err: refused}
 	}
-	return pod, err
+	return pod, none, err
 }
 
 // answerLimit bounds the wait for the answer after Ctrl-C.

@@ -1,7 +1,9 @@
 package viapod_test
 
 import (
+	"context"
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/node/carrier"
@@ -223,6 +229,76 @@ func TestAClusterThatRefusesThePriority(t *testing.T) {
 	}
 	if pods := w.pods(); pods[0].Spec.PriorityClassName != "" {
 		t.Errorf("priority class %q", pods[0].Spec.PriorityClassName)
+	}
+}
+
+// After some answers, the pod may have been made all the same: it is removed, and the record stays for the next
+// contact.
+func TestAFailureAfterThePodWasMade(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	answer := func(code int) error {
+		return apierrors.NewGenericServerResponse(code, "create", pods, "", "from the load balancer", 0, false)
+	}
+	for name, failure := range map[string]error{
+		"500 of etcd":                  apierrors.NewInternalError(errors.New("etcdserver: request timed out")),
+		"504 of the API server":        apierrors.NewTimeoutError("request did not complete", 0),
+		"502 of a load balancer":       answer(http.StatusBadGateway),
+		"503 of a load balancer":       answer(http.StatusServiceUnavailable),
+		"504 of a load balancer":       answer(http.StatusGatewayTimeout),
+		"408 of a load balancer":       answer(http.StatusRequestTimeout),
+		"409 after an earlier attempt": apierrors.NewAlreadyExists(pods, "swdt-via-x"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			made := 0
+			w.client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				if made++; made > 1 {
+					return false, nil, nil
+				}
+				if err := w.client.Tracker().Add(action.(clienttesting.CreateAction).GetObject()); err != nil {
+					return true, nil, err
+				}
+				return true, nil, failure
+			})
+			if _, err := w.way().Connect(t.Context()); err == nil || made != 1 {
+				t.Fatalf("made %d pods: %v", made, err)
+			}
+			if left := w.pods(); len(left) > 0 {
+				t.Errorf("left the pod %s", left[0].Name)
+			}
+			if left, err := filepath.Glob(filepath.Join(w.records, "*.json")); err != nil || len(left) != 1 {
+				t.Errorf("records %v, want one for the next contact; %v", left, err)
+			}
+			next := w.way()
+			if _, err := next.Connect(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			next.Leave(t.Context())
+			w.nothingIsLeft()
+		})
+	}
+}
+
+// Ctrl-C may cut off a request after others were refused: its pod is removed, too.
+func TestCtrlCAfterARefusal(t *testing.T) {
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	requests := 0
+	w.client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if requests++; requests <= 2 { // with a priority class, and without
+			return true, nil, forbidden("pods")
+		}
+		cancel()
+		err := w.client.Tracker().Add(action.(clienttesting.CreateAction).GetObject())
+		return true, nil, errors.Join(context.Canceled, err)
+	})
+	if _, err := w.way().Connect(ctx); !errors.Is(err, context.Canceled) || requests != 3 {
+		t.Errorf("%d requests: %v", requests, err)
+	}
+	if left := w.pods(); len(left) > 0 {
+		t.Errorf("left the pod %s", left[0].Name)
 	}
 }
 

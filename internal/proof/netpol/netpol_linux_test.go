@@ -29,7 +29,9 @@ func TestThreeWrongCellsAreFound(t *testing.T) {
 		passes, decided = planted[from+"→"+to+" "+port]
 		return passes, decided
 	}
-	report, err := w.run(t.Context(), netpol.Options{Model: standard(t, 20), Cases: theCase(t, "deny-ingress")})
+	// A verdict takes as long as the machine needs to make all the connections that pass.
+	report, err := w.run(t.Context(), netpol.Options{Model: standard(t, 20), Cases: theCase(t, "deny-ingress"),
+		ProbeTimeout: netprobe.MaxTimeout})
 	var differs *netpol.DiffersError
 	if !errors.As(err, &differs) || differs.Wrong != 3 || len(report.Cases) != 2 {
 		t.Fatalf("the error is %v\n%+v", err, report)

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/swdt-dev/swdt/tools/release/signature"
 )
 
 // File is the name of the list. Its signature is beside it and is not listed.
@@ -50,7 +52,7 @@ func Folder(folder string) ([]Entry, error) {
 		if err != nil {
 			return err
 		}
-		if name = filepath.ToSlash(name); strings.HasPrefix(name, File) {
+		if name = filepath.ToSlash(name); name == File || name == File+signature.Extension {
 			return nil
 		}
 		if !d.Type().IsRegular() {

@@ -25,13 +25,13 @@ func released(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
 	write(t, folder, "swdt.tar.gz", "archive")
-	write(t, folder, "manifests/swdt.rb", "formula")
+	write(t, folder, "swdt-homebrew.rb", "formula")
 	entries, err := checksum.Folder(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	write(t, folder, checksum.File, string(checksum.Format(entries)))
-	write(t, folder, checksum.File+".minisig", "signature")
+	write(t, folder, "SHA256SUMS.minisig", "signature")
 	return folder
 }
 
@@ -48,11 +48,17 @@ func TestEveryDifferenceIsFound(t *testing.T) {
 	}{
 		"changed": {func(t *testing.T, f string) { write(t, f, "swdt.tar.gz", "archivE") }, "swdt.tar.gz has the SHA-256"},
 		"added":   {func(t *testing.T, f string) { write(t, f, "more.zip", "") }, "more.zip is not in SHA256SUMS"},
+		"added, named like the list": {func(t *testing.T, f string) { write(t, f, "SHA256SUMS.exe", "") },
+			"SHA256SUMS.exe is not in SHA256SUMS"},
+		"added, named like the signature": {func(t *testing.T, f string) { write(t, f, "SHA256SUMS.minisig.exe", "") },
+			"SHA256SUMS.minisig.exe is not in SHA256SUMS"},
+		"added in a folder": {func(t *testing.T, f string) { write(t, f, "more/SHA256SUMS", "") },
+			"more/SHA256SUMS is not in SHA256SUMS"},
 		"removed": {func(t *testing.T, f string) {
-			if err := os.Remove(filepath.Join(f, "manifests/swdt.rb")); err != nil {
+			if err := os.Remove(filepath.Join(f, "swdt-homebrew.rb")); err != nil {
 				t.Fatal(err)
 			}
-		}, "manifests/swdt.rb is missing"},
+		}, "swdt-homebrew.rb is missing"},
 	} {
 		folder := released(t)
 		one.change(t, folder)

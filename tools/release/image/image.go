@@ -32,7 +32,7 @@ type Image struct {
 // User is an account without rights, and without a name in the image.
 const User = "65532:65532"
 
-// Write writes a tar archive of the image's OCI layout, with an image for each processor of Linux.
+// Write writes a tar archive of the image's OCI layout, with an index that has an image for each processor of Linux.
 func (i Image) Write(w io.Writer) error {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, target := range payload.Targets() {
@@ -45,15 +45,14 @@ func (i Image) Write(w io.Writer) error {
 		}
 		platform := &v1.Platform{OS: target.OS, Architecture: target.Arch}
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: one, Descriptor: v1.Descriptor{
-			MediaType: types.OCIManifestSchema1, Platform: platform,
-			Annotations: map[string]string{"org.opencontainers.image.ref.name": i.Version}}})
+			MediaType: types.OCIManifestSchema1, Platform: platform}})
 	}
 	work, err := os.MkdirTemp("", "swdt-image-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(work)
-	if _, err := layout.Write(work, index); err != nil {
+	if _, err := layout.Write(work, Named(index, i.Version)); err != nil {
 		return err
 	}
 	files, err := filesBelow(work)
@@ -61,6 +60,14 @@ func (i Image) Write(w io.Writer) error {
 		return err
 	}
 	return archive.Tar(w, files, i.Time)
+}
+
+// Named returns the index of a layout with a single image or index, which has a name. A layout with an image for each
+// processor under the same name would give the first of them to each processor.
+func Named(one mutate.Appendable, name string) v1.ImageIndex {
+	return mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), mutate.IndexAddendum{
+		Add: one, Descriptor: v1.Descriptor{Annotations: map[string]string{"org.opencontainers.image.ref.name": name}},
+	})
 }
 
 // of returns the image for a target.

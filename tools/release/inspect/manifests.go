@@ -24,10 +24,10 @@ type manager struct {
 
 func managers() []manager {
 	return []manager{
-		{"manifests/homebrew/swdt.rb", []string{"darwin", "linux"}, homebrewSources},
-		{"manifests/scoop/swdt.json", []string{"windows"}, scoopSources},
-		{"manifests/winget/swdt-dev.swdt.installer.yaml", []string{"windows"}, wingetSources},
-		{"manifests/krew/swdt.yaml", []string{"darwin", "linux", "windows"}, krewSources},
+		{"swdt-homebrew.rb", []string{"darwin", "linux"}, homebrewSources},
+		{"swdt-scoop.json", []string{"windows"}, scoopSources},
+		{"swdt-dev.swdt.installer.yaml", []string{"windows"}, wingetSources},
+		{"swdt-krew.yaml", []string{"darwin", "linux", "windows"}, krewSources},
 	}
 }
 
@@ -41,7 +41,7 @@ func (r *release) manifests() error {
 		}
 	}
 	for _, name := range []string{"swdt-dev.swdt.yaml", "swdt-dev.swdt.locale.en-US.yaml"} {
-		if err := r.wingetHead("manifests/winget/" + name); err != nil {
+		if err := r.wingetHead(name); err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", name, err))
 		}
 	}

@@ -35,7 +35,8 @@ type format struct {
 	zsh      string // the folder for zsh's completions
 }
 
-// Open opens the file of a package, whose usual name it gets.
+// Open opens the file of a package, whose usual name it gets, with a dot in the place of the ~ of a pre-release: GitHub
+// stores no ~ in names. The version inside the package keeps it, since 1.4.0~rc.1 sorts before 1.4.0.
 type Open func(name string) (io.Writer, error)
 
 // Deb writes a .deb.
@@ -60,7 +61,7 @@ func (p Package) write(open Open, f format) error {
 		return err
 	}
 	info := nfpm.WithDefaults(p.info(contents))
-	w, err := open(f.packager.ConventionalFileName(info))
+	w, err := open(strings.ReplaceAll(f.packager.ConventionalFileName(info), "~", "."))
 	if err != nil {
 		return err
 	}

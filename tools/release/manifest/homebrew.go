@@ -64,6 +64,6 @@ func (r Release) homebrew(all map[string][]byte) error {
 		"Description": description, "Homepage": homepage, "Licence": licence,
 		"Version": r.Version.Semver, "Systems": systems,
 	})
-	all["homebrew/swdt.rb"] = b.Bytes()
+	all["swdt-homebrew.rb"] = b.Bytes()
 	return err
 }

@@ -54,6 +54,6 @@ func (r Release) krew(all map[string][]byte) error {
 		})
 	}
 	text, err := marshal(plugin)
-	all["krew/swdt.yaml"] = text
+	all["swdt-krew.yaml"] = text
 	return err
 }

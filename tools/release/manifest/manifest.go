@@ -45,7 +45,7 @@ func (r Release) archive(os, arch string) (Archive, error) {
 	return Archive{}, fmt.Errorf("the release has no archive for %s/%s", os, arch)
 }
 
-// Write returns all manifests by their file names.
+// Write returns all manifests by their file names. Those of winget have the names that it requires.
 func (r Release) Write() (map[string][]byte, error) {
 	all := map[string][]byte{}
 	for _, write := range []func(map[string][]byte) error{r.homebrew, r.scoop, r.winget, r.krew} {

@@ -34,7 +34,7 @@ func (r Release) scoop(all map[string][]byte) error {
 		m.Architecture[scoop] = scoopSource{r.url(a), a.SHA256}
 	}
 	text, err := json.MarshalIndent(m, "", "    ")
-	all["scoop/swdt.json"] = append(text, '\n')
+	all["swdt-scoop.json"] = append(text, '\n')
 	return err
 }
 
@@ -116,7 +116,7 @@ func (r Release) winget(all map[string][]byte) error {
 		if err != nil {
 			return err
 		}
-		all["winget/"+name] = text
+		all[name] = text
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func Cluster(ctx context.Context, names []string, o Options, to Observer) error 
 		}
 	}
 	if len(names) == 0 {
-		return errors.New("the cluster has no node with the label kubernetes.io/os=windows; name one with -n")
+		return errors.New("the cluster has no node with the label kubernetes.io/os=windows; name one with --node")
 	}
 	work, ctx := errgroup.WithContext(ctx)
 	for _, name := range names {
