@@ -218,7 +218,7 @@ func TestAgentMaySignSlowly(t *testing.T) {
 	key := sshtest.NewKey(t)
 	s := sshtest.Start(t, sshtest.Options{Keys: []xssh.PublicKey{key.Public()}, Run: echo})
 	o := options(t, s)
-	o.Timeout = time.Second
+	o.Timeout = 4 * time.Second // long enough for a handshake on a busy machine
 	approved := make(chan struct{})
 	slow := slowAgent{ringOf(t, key), func() {
 		time.AfterFunc(o.Timeout*3/2, func() { close(approved) })
@@ -243,11 +243,11 @@ func TestSilentAgentIsSkipped(t *testing.T) {
 	socket := silentAgent(t)
 	silent := func(t *testing.T) ssh.Options {
 		o := options(t, s)
-		o.LookupEnv, o.Timeout = agentAt(socket), time.Second
+		o.LookupEnv, o.Timeout = agentAt(socket), 4*time.Second
 		return o
 	}
 	t.Run("and reported if the login fails", func(t *testing.T) {
-		fails[*ssh.AuthError](t, ssh.Target{Host: s.Address}, silent(t), "skipped the SSH agent at "+socket, "within 1s")
+		fails[*ssh.AuthError](t, ssh.Target{Host: s.Address}, silent(t), "skipped the SSH agent at "+socket, "within 4s")
 	})
 	t.Run("and the other keys are tried", func(t *testing.T) {
 		o := silent(t)
