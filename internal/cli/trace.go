@@ -148,7 +148,7 @@ func (a *app) switchTrace(ctx context.Context, options trace.Options, steps func
 	}
 	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document,
 		r ui.Reporter) (plan.Result, error) {
-		if err := push.Settle(ctx, n, options.Holder, a.global.dryRun, r); err != nil {
+		if err := push.Settle(ctx, n, push.Options{Holder: options.Holder, DryRun: a.global.dryRun}, r); err != nil {
 			return plan.Result{}, err
 		}
 		options := options

@@ -59,6 +59,9 @@ func (w *work) decideAll(now view, binaries []source.Binary) (differences, error
 			return nil, err
 		}
 		d, err := c.decide(binaries[i], now.traces, w.options.Force)
+		if err == nil && d.change == changeSkipped && w.options.RefuseSkips {
+			err = &ProtectedError{Path: c.spec.Destination}
+		}
 		if err != nil {
 			return nil, c.fail(err)
 		}

@@ -105,6 +105,14 @@ type SupersededError struct{}
 
 func (*SupersededError) Error() string { return "abandoned for a newer binary; nothing was changed" }
 
+// ProtectedError reports a file that was not replaced, since overwrite is false.
+type ProtectedError struct{ Path string }
+
+func (e *ProtectedError) Error() string {
+	return fmt.Sprintf("the file %s on the node differs, and overwrite is false: allow overwriting, or remove the file",
+		e.Path)
+}
+
 // VersionError reports a binary whose version is not the version in the node file.
 type VersionError struct{ Wanted, Got string }
 

@@ -32,7 +32,9 @@ func (w *work) swap(ctx context.Context, files *staging) error {
 	case err != nil:
 		return err
 	}
-	w.acknowledge(ctx, f.id)
+	if !w.keeps(w.options.Holder, outcome) {
+		w.acknowledge(ctx, f.id)
+	}
 	return w.accept(ctx, files, outcome)
 }
 
@@ -47,6 +49,12 @@ func (w *work) acknowledge(ctx context.Context, id string) {
 	if _, err := w.node.Swap.Acknowledge(ctx, &agentv1.AcknowledgeRequest{Id: id}); err != nil {
 		w.reporter.Debug("acknowledge transaction %s: %v", id, err)
 	}
+}
+
+// keeps reports whether the journal of a finished transaction stays on the node, as KeepFailed wants it.
+func (w *work) keeps(holder string, outcome *agentv1.SwapOutcome) bool {
+	return w.options.KeepFailed && holder == w.options.Holder &&
+		outcome.GetResult() != agentv1.SwapResult_SWAP_RESULT_COMMITTED
 }
 
 // following is the client's side of one transaction on the node.

@@ -39,8 +39,14 @@ type Options struct {
 	Force bool
 	// Strict makes an unexpected version an error, before anything is stopped.
 	Strict bool
+	// RefuseSkips makes a file that differs, and that its component's overwrite: false protects, an
+	// error, before anything is changed.
+	RefuseSkips bool
 	// DryRun reports what the push would do, and changes nothing.
 	DryRun bool
+	// Record is called with the components that the push is about to change, as they are now, before
+	// anything is changed; also if there is none. An error ends the push. nil: not called.
+	Record func(ctx context.Context, changing []Former) error
 	// Companions is called once the new binaries are on the node. staged has the paths of the new
 	// binaries that will replace others, by component name. Companions returns the files to
 	// exchange in the same transaction. It cannot be combined with Cluster, since a rollback after
@@ -62,6 +68,10 @@ type Options struct {
 	// Holder identifies who changes the node, for other users that want to change it.
 	// Empty: the result of plan.Holder.
 	Holder string
+	// KeepFailed leaves the journal of this Holder's transaction on the node if the transaction was not
+	// committed. A later command with the same Holder then finds the failure again, until the caller,
+	// who has reported it, calls Acknowledge.
+	KeepFailed bool
 	// Locked reports that the caller holds the node's lock, and keeps it after the push.
 	Locked bool
 }

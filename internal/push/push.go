@@ -45,6 +45,11 @@ func (w *work) push(ctx context.Context) error {
 	if err := w.checkDependencies(ctx, decided); err != nil {
 		return err
 	}
+	if w.options.Record != nil && !w.options.DryRun {
+		if err := w.options.Record(ctx, decided.former()); err != nil {
+			return err
+		}
+	}
 	if !decided.needed() || w.options.DryRun {
 		return w.leaveAlone(ctx, decided)
 	}

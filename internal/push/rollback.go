@@ -4,27 +4,84 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
+	"github.com/swdt-dev/swdt/internal/wire/tracerecord"
 )
+
+// Former is the part of a component that a push replaces, as it was before the push.
+type Former struct {
+	Name string `json:"name"`
+	// SHA256 is the hash of the binary; "": the binary is not replaced, or there was none.
+	SHA256 string `json:"sha256,omitempty"`
+	// CommandLine is the command line of the service; "": it is not replaced.
+	CommandLine string `json:"commandLine,omitempty"`
+}
+
+// former returns the components that the push is about to change.
+func (all differences) former() []Former {
+	var changing []Former
+	for _, d := range all {
+		f := Former{Name: d.spec.Name}
+		if d.change.swaps() {
+			f.SHA256 = d.state.GetSha256()
+		}
+		if d.commandLine != "" {
+			f.CommandLine = d.state.GetServiceConfig().GetCommandLine()
+		}
+		if f.SHA256 != "" || f.CommandLine != "" {
+			changing = append(changing, f)
+		}
+	}
+	return changing
+}
 
 // Rollback restores the previous binaries of the named components in one transaction. The node has
 // kept these binaries. It now keeps the replaced binaries instead, so that a second rollback undoes
-// the first. Rollback returns the same errors as Push.
+// the first. Command lines stay. Rollback returns the same errors as Push.
 func Rollback(ctx context.Context, n *node.Node, doc config.Document, names []string, options Options,
 	r ui.Reporter) (NodeResult, error) {
-	if options.Holder == "" {
-		options.Holder = plan.Holder("rollback")
-	}
-	w := newWork(n, doc, options, r)
+	w := newRollback(n, doc, options, r)
 	return w.finish(w.rollback(ctx, names))
 }
 
+// Restore is a Rollback that restores no more than a push has replaced: the previous binary of each component with a
+// SHA256, and the command line of each with a CommandLine, unless the service no longer has the arguments of the node
+// file.
+func Restore(ctx context.Context, n *node.Node, doc config.Document, replaced []Former, options Options,
+	r ui.Reporter) (NodeResult, error) {
+	w := newRollback(n, doc, options, r)
+	return w.finish(w.restore(ctx, replaced))
+}
+
+func newRollback(n *node.Node, doc config.Document, options Options, r ui.Reporter) *work {
+	if options.Holder == "" {
+		options.Holder = plan.Holder("rollback")
+	}
+	return newWork(n, doc, options, r)
+}
+
 func (w *work) rollback(ctx context.Context, names []string) error {
+	return w.goBack(ctx, names, func(_ view, c seen) (*staged, error) { return c.decideRollback() })
+}
+
+func (w *work) restore(ctx context.Context, replaced []Former) error {
+	names, byName := make([]string, len(replaced)), map[string]Former{}
+	for i, f := range replaced {
+		names[i], byName[strings.ToLower(f.Name)] = f.Name, f
+	}
+	return w.goBack(ctx, names, func(now view, c seen) (*staged, error) {
+		return c.decideRestore(byName[strings.ToLower(c.spec.Name)], now.traces)
+	})
+}
+
+// goBack carries out the decisions about the named components in one transaction.
+func (w *work) goBack(ctx context.Context, names []string, decide func(view, seen) (*staged, error)) error {
 	if len(names) == 0 {
 		return errors.New("name the components to roll back")
 	}
@@ -42,7 +99,7 @@ func (w *work) rollback(ctx context.Context, names []string) error {
 	kept := &staging{}
 	var all differences
 	for _, c := range now.components {
-		back, err := c.decideRollback()
+		back, err := decide(now, c)
 		if err != nil {
 			return c.fail(err)
 		}
@@ -85,6 +142,37 @@ func (c seen) decideRollback() (*staged, error) {
 		c.addMessage("the previous binary is the same as the present one")
 	default:
 		back.change = changeBinary
+	}
+	return back, nil
+}
+
+// decideRestore plans the return to what a push has replaced.
+func (c seen) decideRestore(replaced Former, traces tracerecord.Record) (*staged, error) {
+	back := &staged{difference: &difference{seen: c}}
+	if replaced.SHA256 != "" {
+		var err error
+		if back, err = c.decideRollback(); err != nil {
+			return nil, err
+		}
+	} else {
+		c.result.SHA256, c.result.Version.After = c.state.GetSha256(), c.state.GetVersion()
+	}
+	if replaced.CommandLine == "" || c.state.GetService() == nil {
+		return back, nil
+	}
+	another, err := c.newCommandLine(traces)
+	if err != nil || another != "" { // the arguments are no longer those of the push, so they stay
+		return back, nil
+	}
+	present, traced := traces.CommandLine(c.spec.Name, c.state.GetServiceConfig().GetCommandLine())
+	switch {
+	case present == replaced.CommandLine:
+	case traced:
+		return nil, traces.Refuse(c.spec.Name, "its command line")
+	default:
+		back.commandLine = replaced.CommandLine
+		back.change = max(back.change, changeRestart)
+		c.addMessage("the service's arguments change")
 	}
 	return back, nil
 }

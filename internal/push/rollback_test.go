@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +64,59 @@ func TestRollbackGoesBackAndForth(t *testing.T) {
 		t.Errorf("a second rollback does not undo the first: %v", err)
 	}
 	b.unlocked()
+}
+
+// Restore takes back no more than the push has replaced, and no arguments that were changed since.
+func TestRestoreLeavesWhatThePushDidNotReplace(t *testing.T) {
+	b := twoPrograms(t)
+	b.doc.Node.Spec.Kubernetes.Provisioners[1].Args = []string{"--new"}
+	first := b.swap.commandLines["kubelet"]
+	var replaced []Former
+	record := func(_ context.Context, changing []Former) error {
+		replaced = changing
+		return nil
+	}
+	if _, err := b.push(t.Context(), Options{Record: record}); err != nil {
+		t.Fatal(err)
+	}
+	want := []Former{{Name: "containerd", SHA256: sum(program("containerd", "1.7.11"))},
+		{Name: "kubelet", SHA256: sum(program("kubelet", "v1.29.0")), CommandLine: first}}
+	if !slices.Equal(replaced, want) {
+		t.Fatalf("the push replaces %v, want %v", replaced, want)
+	}
+	restore := func() {
+		t.Helper()
+		_, err := Restore(t.Context(), b.node.Node, b.doc, []Former{{Name: "kubelet", CommandLine: first}}, Options{}, b.story)
+		if err != nil || !bytes.Equal(b.node.Get(kubeletPath), program("kubelet", "v1.29.1")) {
+			t.Errorf("the kubelet was replaced: %v", err)
+		}
+	}
+	restore()
+	if got := b.swap.commandLines["kubelet"]; got != first {
+		t.Errorf("the command line is %q, want %q", got, first)
+	}
+	mine := first + " --mine"
+	b.swap.commandLines["kubelet"] = mine
+	restore()
+	if got := b.swap.commandLines["kubelet"]; got != mine || len(b.swap.plans) != 2 {
+		t.Errorf("%d transactions; the command line is %q, want %q", len(b.swap.plans), got, mine)
+	}
+}
+
+// A caller that has still to report a failure finds its transaction again.
+func TestAFailedTransactionIsKept(t *testing.T) {
+	b := twoPrograms(t)
+	b.swap.outcome = &agentv1.SwapOutcome{Result: agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK, Message: "it crashed"}
+	if _, err := b.push(t.Context(), Options{KeepFailed: true}); !is[*RolledBackError](err) {
+		t.Fatal(err)
+	}
+	options := Options{Holder: b.swap.plans[0].GetHolder(), KeepFailed: true}
+	if err := Settle(t.Context(), b.node.Node, options, b.story); err != nil || len(b.swap.acknowledged) > 0 {
+		t.Fatalf("acknowledged %v, %v", b.swap.acknowledged, err)
+	}
+	if err := Acknowledge(t.Context(), b.node.Node, "t1"); err != nil || len(b.swap.transactions) > 0 {
+		t.Errorf("left: %v, %v", b.swap.transactions, err)
+	}
 }
 
 // A swdt that finds the node locked, or an interrupted transaction, reports which command caused

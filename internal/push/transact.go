@@ -12,9 +12,10 @@ import (
 
 // Settle looks for a transaction that an earlier, interrupted command left, and follows it to its
 // end. Each push begins with the same work. Settle holds the node's lock while it follows an
-// unfinished transaction. With dryRun it only reports the transaction.
-func Settle(ctx context.Context, n *node.Node, holder string, dryRun bool, r ui.Reporter) error {
-	w := newWork(n, config.Document{}, Options{Holder: holder, DryRun: dryRun}, r)
+// unfinished transaction. With DryRun it only reports the transaction. Of the options, only Holder,
+// DryRun and KeepFailed matter.
+func Settle(ctx context.Context, n *node.Node, options Options, r ui.Reporter) error {
+	w := newWork(n, config.Document{}, options, r)
 	now, err := w.inspect(ctx)
 	if err != nil {
 		return err
@@ -22,6 +23,14 @@ func Settle(ctx context.Context, n *node.Node, holder string, dryRun bool, r ui.
 	defer w.unlock(ctx)
 	_, err = w.settlePending(ctx, now)
 	return err
+}
+
+// Acknowledge deletes the journal of a finished transaction, which KeepFailed has left on the node.
+func Acknowledge(ctx context.Context, n *node.Node, id string) error {
+	if _, err := n.Swap.Acknowledge(ctx, &agentv1.AcknowledgeRequest{Id: id}); err != nil {
+		return fmt.Errorf("acknowledge transaction %s: %w", id, err)
+	}
+	return nil
 }
 
 // Transact makes the node run a transaction, whose files are already staged, and follows it to its

@@ -115,12 +115,17 @@ func (d *decider) fetching(n Node) {
 	case refused:
 		d.convict(n, fleetv1.VerdictFailed, true, s.Status.Message)
 	case d.expired(s.Spec.Since.Time, limit):
-		reason := fmt.Sprintf("the node is unchanged: it did not fetch the binaries within %s", limit)
-		if answered(s) && s.Status.Message != "" {
-			reason += ": " + s.Status.Message
-		}
-		d.convict(n, fleetv1.VerdictFailed, true, reason)
+		d.convict(n, fleetv1.VerdictFailed, true,
+			late(s, fmt.Sprintf("the node is unchanged: it did not fetch the binaries within %s", limit)))
 	}
+}
+
+// late returns the reason for the verdict about a node whose time is over, with what the node has reported last.
+func late(s *fleetv1.NodeState, reason string) string {
+	if answered(s) && s.Status.Message != "" {
+		reason += ": " + s.Status.Message
+	}
+	return reason
 }
 
 // drainBegin returns the time at which a claimed node had the binaries, so that its pods may leave.
@@ -157,7 +162,7 @@ func (d *decider) changing(n Node) {
 		// Its services may not run, so no pod should come.
 		d.convict(n, fleetv1.VerdictFailed, false, s.Status.Message)
 	case d.expired(s.Spec.Since.Time, limit):
-		d.convict(n, fleetv1.VerdictFailed, false, fmt.Sprintf("the node did not report an end within %s", limit))
+		d.convict(n, fleetv1.VerdictFailed, false, late(s, fmt.Sprintf("the node did not report an end within %s", limit)))
 	}
 }
 

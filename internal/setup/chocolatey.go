@@ -171,12 +171,22 @@ func (s *installChocolatey) failed(output powershell.Output) error {
 	if output.ExitCode == noDownload {
 		what = "download " + s.url + " from the node"
 	}
-	return fmt.Errorf("%s: %w; the node itself needs the internet for this (a proxy is taken from its system "+
+	err := fmt.Errorf("%s: %w; the node itself needs the internet for this (a proxy is taken from its system "+
 		"settings): "+
 		"give it access, install Chocolatey on it by other means (%s must exist), or take chocoPackages out of the "+
 		"node file",
 		what, failure, defaultChocolatey+`\bin\choco.exe`)
+	if output.ExitCode == noDownload {
+		return &DownloadError{err}
+	}
+	return err
 }
+
+// DownloadError reports a file that the node could not download. Another attempt may succeed.
+type DownloadError struct{ Err error }
+
+func (e *DownloadError) Error() string { return e.Err.Error() }
+func (e *DownloadError) Unwrap() error { return e.Err }
 
 // installerScript returns a script that fetches and runs Chocolatey's published script. Older
 // versions of .NET would offer TLS 1.0, which the site refuses. So this script enables TLS 1.2 and,

@@ -13,6 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/setup"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
@@ -201,6 +202,9 @@ func TestChocolateyWithoutInternet(t *testing.T) {
 		t.Fatalf("the error is %v, a %T, want a %T", err, err, failed)
 	case !strings.Contains(failed.Stderr, "could not be resolved"):
 		t.Fatalf("failed.Stderr lacks %q:\n%s", "could not be resolved", failed.Stderr)
+	}
+	if _, ok := errors.AsType[*setup.DownloadError](err); !ok {
+		t.Errorf("the error does not say that a download failed: %v", err)
 	}
 	for _, want := range []string{"https://community.chocolatey.org/install.ps1", "internet", "proxy",
 		"chocoPackages"} {

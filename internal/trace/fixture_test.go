@@ -61,7 +61,7 @@ func options(services ...string) trace.Options {
 
 // run does the same as the command.
 func (l *lab) run(ctx context.Context, steps []plan.Step, dryRun bool) ([]plan.StepResult, error) {
-	if err := push.Settle(ctx, l.Node.Node, "ann@desk", dryRun, ui.Discard{}); err != nil {
+	if err := push.Settle(ctx, l.Node.Node, push.Options{Holder: "ann@desk", DryRun: dryRun}, ui.Discard{}); err != nil {
 		return nil, err
 	}
 	return plan.Run(ctx, l.Node.Node, steps, plan.Options{DryRun: dryRun, Holder: "ann@desk"}, ui.Discard{})

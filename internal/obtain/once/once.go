@@ -10,6 +10,9 @@ import (
 // Map stores the results of work, one for each key. The zero value is ready, and safe for
 // concurrent use.
 type Map[K comparable, V any] struct {
+	// Valid reports whether a stored value may still be returned; if not, the work is done again. nil: always.
+	Valid func(V) bool
+
 	mutex   sync.Mutex
 	entries map[K]*entry[V]
 }
@@ -34,9 +37,10 @@ func (m *Map[K, V]) Do(ctx context.Context, key K, work func() (value V, keep bo
 	case <-ctx.Done():
 		return none, context.Cause(ctx)
 	}
-	if e.done {
+	if e.done && (m.Valid == nil || m.Valid(e.value)) {
 		return e.value, nil
 	}
+	e.done = false
 	value, keep, err := work()
 	if err != nil {
 		return none, err

@@ -63,6 +63,21 @@ func TestWorkIsDoneAgain(t *testing.T) {
 	}
 }
 
+func TestAnInvalidResultIsMadeAgain(t *testing.T) {
+	valid := true
+	m := once.Map[string, int]{Valid: func(int) bool { return valid }}
+	for i, c := range []struct {
+		valid bool
+		want  int
+	}{{true, 0}, {true, 0}, {false, 2}, {true, 2}} {
+		valid = c.valid
+		got, err := m.Do(t.Context(), "key", func() (int, bool, error) { return i, true, nil })
+		if err != nil || got != c.want {
+			t.Errorf("%d: got %d, %v, want %d", i, got, err, c.want)
+		}
+	}
+}
+
 func TestAWaitingCallerCanBeCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m once.Map[string, int]

@@ -164,6 +164,22 @@ func TestADamagedBlobIsDownloadedAgain(t *testing.T) {
 	mustObtain(t, run(), s.url(), sum(one), one)
 }
 
+// The cache may remove a file while the Set that downloaded it lives on.
+func TestAFileThatLeftTheCacheIsDownloadedAgain(t *testing.T) {
+	one := program("one")
+	s := serve(t, one)
+	set := caches(t)()
+	for range 2 {
+		binary := mustObtain(t, set, s.url(), sum(one), one)
+		if n := len(s.asked()); n != 1 {
+			t.Fatalf("%d requests, want 1", n)
+		}
+		if err := os.Remove(binary.Path); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestAWrongHashIsNotKept(t *testing.T) {
 	run := caches(t)
 	s := serve(t, program("one"))

@@ -89,7 +89,9 @@ func NewSet(options Options) *Set {
 	if options.HTTP == nil {
 		options.HTTP = newClient()
 	}
-	return &Set{options: options, hashes: map[fileKey]Binary{}, offered: map[string]string{}}
+	s := &Set{options: options, hashes: map[fileKey]Binary{}, offered: map[string]string{}}
+	s.sources.Valid = func(b Binary) bool { return b.Unchanged() == nil }
+	return s
 }
 
 // Obtain is Set.Obtain with a new Set.
@@ -98,7 +100,7 @@ func Obtain(ctx context.Context, request Request, r ui.Reporter) (Binary, error)
 }
 
 // Obtain returns a binary. For an equal request it returns the earlier result, but it reads a
-// local file again if the file has changed since then.
+// local file again if the file has changed since then, and downloads again if the file is no longer in the cache.
 func (s *Set) Obtain(ctx context.Context, request Request, r ui.Reporter) (Binary, error) {
 	request.SHA256 = strings.ToLower(request.SHA256)
 	return s.sources.Do(ctx, request, func() (_ Binary, remote bool, _ error) { return s.obtain(ctx, request, r) })

@@ -27,7 +27,7 @@ func powershellMain(ctx context.Context, p *Process) int {
 		return 1
 	}
 	if strings.Contains(fold(script), chocoHost+"/install.ps1") {
-		return p.runChocoInstaller()
+		return p.runChocoInstaller(script)
 	}
 	if script, err = p.unwrapped(script); err != nil {
 		fmt.Fprintf(p.Stderr, "powershell: %v\r\n", err)
@@ -128,14 +128,21 @@ func powershellScript(p *Process) (string, error) {
 	return string(text), err
 }
 
-func (p *Process) runChocoInstaller() int {
+// runChocoInstaller runs a script that downloads Chocolatey's installer. Without internet, it ends as the script's
+// `exit` does in the catch of a failed download, or with 1 as a script without it.
+func (p *Process) runChocoInstaller(script string) int {
 	m := p.p.m
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.options.Internet {
 		fmt.Fprintf(p.Stderr, "Exception calling \"DownloadString\" with \"1\" argument(s): \"The remote name could "+
 			"not be resolved: '%s'\"\r\n", chocoHost)
-		return 1
+		code := 1
+		if _, after, caught := strings.Cut(script, "catch { [Console]::Error"); caught {
+			_, after, _ = strings.Cut(after, "exit ")
+			_, _ = fmt.Sscanf(after, "%d", &code)
+		}
+		return code
 	}
 	m.installChoco()
 	fmt.Fprintf(p.Stdout, "Installing Chocolatey on the local machine\r\nChocolatey (choco.exe) is now ready.\r\n")

@@ -71,7 +71,7 @@ func (d *desk) settled(ctx context.Context) error {
 	if err := d.ready(ctx); err != nil {
 		return err
 	}
-	if err := push.Settle(ctx, d.node, holder, false, d.reporter); err != nil {
+	if err := push.Settle(ctx, d.node, push.Options{Holder: holder}, d.reporter); err != nil {
 		return fmt.Errorf("wait for the end of an interrupted push: %w", err)
 	}
 	return d.ready(ctx) // Settle has released the lock

@@ -44,7 +44,7 @@ func tryGuardian(ctx context.Context, d *desk) error {
 	if err := d.awaitRestart(ctx); err != nil {
 		return err
 	}
-	if err := push.Settle(ctx, d.node, holder, false, inner{d.reporter}); err != nil {
+	if err := push.Settle(ctx, d.node, push.Options{Holder: holder}, inner{d.reporter}); err != nil {
 		return fmt.Errorf("end the transaction after the restart: %w", err)
 	}
 	if err := d.ready(ctx); err != nil {

@@ -236,6 +236,23 @@ func TestAnotherBinaryIsNotInstalled(t *testing.T) {
 	}
 }
 
+// A content that may not overwrite what it finds does not count as updated, and its node is not drained.
+func TestAProtectedFileIsNotReplaced(t *testing.T) {
+	d := newDepot(t, map[string][]byte{"kubelet.exe": kubelet("v1.37.2", "")})
+	spec := fleetv1.NodeRolloutSpec{Content: d.content("kubelet.exe"), FailureLimit: 1}
+	spec.Content.Provisioners[0].Overwrite = new(bool)
+	all := machines(t, 1)
+	s := newStore(t.Context(), t, all)
+	if status := s.settle(spec, rollout.StateStopped); status.Failed != 1 {
+		t.Errorf("%d machines failed, want 1", status.Failed)
+	}
+	s.expectUnchanged(all[0])
+	state := s.state("w0")
+	if state.Spec.Released || !strings.Contains(state.Spec.Reason, "overwrite is false") {
+		t.Errorf("released: %t; the reason is %q", state.Spec.Released, state.Spec.Reason)
+	}
+}
+
 // A corrected content does not wait for the fetch of the one before it.
 func TestANewerContentEndsAFetch(t *testing.T) {
 	asked := make(chan struct{}, 1)

@@ -39,9 +39,14 @@ func newOrdered(t *testing.T, content fleetv1.Content) *ordered {
 	}
 	o := &ordered{machine: newMachine(t, "w0"), t: t, cache: t.TempDir()}
 	o.store = &store{t: t, clients: map[string]*fake.FakeDynamicClient{"w0": fake.NewSimpleDynamicClient(scheme)}}
+	o.order(content)
+	return o
+}
+
+// order orders the content.
+func (o *ordered) order(content fleetv1.Content) {
 	o.write("w0", fleetv1.NodeStateSpec{Rollout: "r", Hash: rollout.HashOf(content), Action: fleetv1.ActionApply,
 		Released: true, Content: content})
-	return o
 }
 
 // until runs the program in a pod, which ends when the order has, or when it is struck.
@@ -53,8 +58,8 @@ func (o *ordered) until(struck *atomic.Bool) fleetv1.NodeStateStatus {
 	err := wait.Condition{Name: "the end of the order", Interval: time.Millisecond, Limit: 2 * time.Minute,
 		Look: func(context.Context) error {
 			s := o.state("w0")
-			ended := s.Status.Phase != "" && s.Status.Phase != fleetv1.PhaseWorking && s.Status.Action == s.Spec.Action &&
-				(s.Status.Phase != fleetv1.PhaseFetched || !s.Spec.Released)
+			ended := s.Status.Phase != "" && s.Status.Phase != fleetv1.PhaseWorking &&
+				s.Status.Hash == s.Spec.Hash && s.Status.Action == s.Spec.Action && (s.Status.Phase != fleetv1.PhaseFetched || !s.Spec.Released)
 			if struck.Load() || ended {
 				return nil
 			}

@@ -59,8 +59,13 @@ func (d *depot) add(file string, content []byte) {
 
 // content returns a content that brings one of the depot's files to the nodes as their kubelet.
 func (d *depot) content(file string) fleetv1.Content {
+	return contentOf(d.server.URL+"/"+file, d.sum(file))
+}
+
+// sum returns the SHA-256 of one of the depot's files.
+func (d *depot) sum(file string) string {
 	sum := sha256.Sum256(d.files[file])
-	return contentOf(d.server.URL+"/"+file, hex.EncodeToString(sum[:]))
+	return hex.EncodeToString(sum[:])
 }
 
 // contentOf returns a content that brings a kubelet to the nodes.

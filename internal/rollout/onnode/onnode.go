@@ -5,10 +5,11 @@
 //
 //   - main.go: the program in its pod; access.go: the files that the pod has; onnode.go: from a changed NodeState to an order; watch.go: the NodeState
 //   - order.go: an order from beginning to end; resume.go: an order that was interrupted
+//   - record.go: what the content has replaced, on the node
 //   - document.go: the content of a NodeState as a node file
 //   - report.go: the status of the NodeState
 //
-// It keeps nothing itself: the journal and the files on the node show how far an order has come.
+// It keeps nothing itself: the journal, the record and the files on the node show how far an order has come.
 package onnode
 
 import (
@@ -66,6 +67,7 @@ func Run(ctx context.Context, o Options) error {
 	orders := watch(ctx, o.Client, o.Node)
 	pause := o.Retry
 	var latest, ended *fleetv1.NodeState
+	w := &order{}
 	again := make(<-chan time.Time)
 	for {
 		select {
@@ -79,7 +81,11 @@ func Run(ctx context.Context, o Options) error {
 		if same(latest, ended) {
 			continue
 		}
-		newest, replaced, err := o.attempt(ctx, orders, latest)
+		if !same(latest, w.state) {
+			w = &order{Options: o}
+		}
+		w.state = latest
+		newest, replaced, err := w.attempt(ctx, orders)
 		latest = newest
 		switch {
 		case replaced:
@@ -94,24 +100,29 @@ func Run(ctx context.Context, o Options) error {
 	}
 }
 
-// attempt carries out the order of a NodeState, and returns the newest NodeState. While the node only fetches, another
+// attempt carries out the order, and returns the newest NodeState. While the node only fetches, another
 // order ends the attempt: a slow server of binaries that are no longer wanted must not delay those that are.
-func (o Options) attempt(ctx context.Context, orders <-chan *fleetv1.NodeState, s *fleetv1.NodeState) (
+func (w *order) attempt(ctx context.Context, orders <-chan *fleetv1.NodeState) (
 	newest *fleetv1.NodeState, replaced bool, err error) {
-	if s == nil || s.Spec.Released {
-		return s, false, o.carryOut(ctx, s)
+	if w.state == nil || w.state.Spec.Released {
+		err := w.carryOut(ctx)
+		return w.state, false, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	end := make(chan error, 1)
-	go func() { end <- o.carryOut(ctx, s) }()
-	newest = s
+	begun := w.state
+	go func() { end <- w.carryOut(ctx) }()
+	newest = begun
 	for {
 		select {
 		case err := <-end:
+			if newest == begun {
+				newest = w.state // with the node's own reports
+			}
 			return newest, false, err
 		case newest = <-orders:
-			if !same(newest, s) {
+			if !same(newest, begun) {
 				cancel()
 				return newest, true, <-end
 			}
@@ -146,15 +157,28 @@ func due(s *fleetv1.NodeState) bool {
 	return false
 }
 
-// carryOut carries out the order of a NodeState, if there is one, and reports its end. An error means
-// that the order has not ended and must be tried again.
-func (o Options) carryOut(ctx context.Context, s *fleetv1.NodeState) error {
-	if !due(s) {
-		return nil
+// carryOut carries out the order, if there is something to do for it, and reports its end. An error means that it
+// must be called again. If only the report has failed, the next call repeats nothing else.
+func (w *order) carryOut(ctx context.Context) error {
+	defer w.close()
+	if w.end == nil {
+		if !due(w.state) {
+			return nil
+		}
+		if err := w.bringToEnd(ctx); err != nil {
+			return err
+		}
 	}
-	w := &order{Options: o, state: s}
+	if err := w.report(ctx, w.end.phase, w.end.message); err != nil {
+		return err
+	}
+	return w.acknowledge(ctx)
+}
+
+// bringToEnd carries out the order, and records its end.
+func (w *order) bringToEnd(ctx context.Context) error {
 	step := w.fetch
-	if s.Spec.Released {
+	if w.state.Spec.Released {
 		step = w.run
 		if err := w.report(ctx, fleetv1.PhaseWorking, ""); err != nil {
 			return err
@@ -162,9 +186,10 @@ func (o Options) carryOut(ctx context.Context, s *fleetv1.NodeState) error {
 	}
 	phase, message, err := step(ctx)
 	if err != nil {
-		err = fmt.Errorf("%s on node %s: %w", s.Spec.Action, o.Node, err)
+		err = fmt.Errorf("%s on node %s: %w", w.state.Spec.Action, w.Node, err)
 		_ = w.report(ctx, fleetv1.PhaseWorking, err.Error()) // the caller reports err itself
 		return err
 	}
-	return w.report(ctx, phase, message)
+	w.end = &end{phase, message}
+	return nil
 }

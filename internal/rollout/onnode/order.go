@@ -20,9 +20,25 @@ type order struct {
 	Options
 	state   *fleetv1.NodeState
 	journal string // the ID of the last transaction; "": none
+	end     *end   // nil: the order has not ended
 
-	node *node.Node
+	node *node.Node // nil: there is no connection
 	doc  config.Document
+}
+
+// open connects to the agent, if there is no connection; close ends the connection.
+func (w *order) open(ctx context.Context) (err error) {
+	if w.node == nil {
+		w.node, err = w.Open(ctx)
+	}
+	return err
+}
+
+func (w *order) close() {
+	if w.node != nil {
+		_ = w.node.Close()
+		w.node = nil
+	}
 }
 
 // holder names the order in the node's lock and in the journal. A later attempt recognizes the journal
@@ -36,10 +52,9 @@ func (w *order) run(ctx context.Context) (phase fleetv1.Phase, message string, e
 	if w.doc, err = w.document(); err != nil {
 		return fleetv1.PhaseRolledBack, unchanged(err), nil
 	}
-	if w.node, err = w.Open(ctx); err != nil {
+	if err := w.open(ctx); err != nil {
 		return "", "", err
 	}
-	defer w.node.Close()
 	end, err := w.resume(ctx)
 	if err != nil || end != nil {
 		return end.phaseOrNone(), end.messageOrNone(), err
@@ -49,7 +64,7 @@ func (w *order) run(ctx context.Context) (phase fleetv1.Phase, message string, e
 	}
 	err = w.configure(ctx)
 	switch {
-	case interrupted(err):
+	case interrupted(err), transient(err):
 		return "", "", err
 	case err != nil:
 		return fleetv1.PhaseRolledBack, "its binaries are unchanged: " + err.Error(), nil
@@ -67,10 +82,9 @@ func (w *order) fetch(ctx context.Context) (phase fleetv1.Phase, message string,
 	if len(w.doc.Node.Spec.Kubernetes.Provisioners) == 0 {
 		return fleetv1.PhaseFetched, "", nil
 	}
-	if w.node, err = w.Open(ctx); err != nil {
+	if err := w.open(ctx); err != nil {
 		return "", "", err
 	}
-	defer w.node.Close()
 	if err := w.offerInstalled(ctx); err != nil {
 		return "", "", err
 	}
@@ -78,7 +92,7 @@ func (w *order) fetch(ctx context.Context) (phase fleetv1.Phase, message string,
 	options.DryRun = true
 	_, err = push.Push(ctx, w.node, w.doc, options, w.Reporter)
 	switch {
-	case source.Refused(err):
+	case source.Refused(err), protected(err):
 		return fleetv1.PhaseRolledBack, unchanged(err), nil
 	case err != nil:
 		return "", "", err
@@ -86,11 +100,25 @@ func (w *order) fetch(ctx context.Context) (phase fleetv1.Phase, message string,
 	return fleetv1.PhaseFetched, "", nil
 }
 
+// protected reports whether err means that the content forbids to replace a file that differs.
+func protected(err error) bool {
+	_, is := errors.AsType[*push.ProtectedError](err)
+	return is
+}
+
 // interrupted reports whether err leaves open how far the node has come: the agent has ended, or its session.
 func interrupted(err error) bool {
 	_, lost := errors.AsType[*node.LostError](err)
 	_, away := errors.AsType[*node.UnreachableError](err)
 	return lost || away || errors.Is(err, context.Canceled)
+}
+
+// transient reports whether a setup failed for a reason that may pass: another swdt has the node's lock, or the node
+// could not download.
+func transient(err error) bool {
+	_, busy := errors.AsType[*plan.BusyError](err)
+	_, download := errors.AsType[*setup.DownloadError](err)
+	return busy || download
 }
 
 // configure brings Windows to the state of the content's setup. It never reboots the node.
@@ -111,7 +139,9 @@ func (w *order) apply(ctx context.Context) (fleetv1.Phase, string, error) {
 	if err := w.offerInstalled(ctx); err != nil {
 		return "", "", err
 	}
-	result, err := push.Push(ctx, w.node, w.doc, w.pushOptions(), w.Reporter)
+	options := w.pushOptions()
+	options.Record = w.save
+	result, err := push.Push(ctx, w.node, w.doc, options, w.Reporter)
 	w.took(result)
 	return w.ended(err)
 }
@@ -130,24 +160,42 @@ func (w *order) offerInstalled(ctx context.Context) error {
 	return nil
 }
 
-// rollBack restores the binaries before the content. Each component that does not have the content's
-// binary is back already.
+// rollBack restores what the content has replaced. Each component that does not have the content's binary or
+// arguments is back already.
 func (w *order) rollBack(ctx context.Context) (fleetv1.Phase, string, error) {
 	status, err := push.Status(ctx, w.node, w.doc, push.StatusOptions{Sources: w.Sources}, w.Reporter)
 	if err != nil {
 		return "", "", err
 	}
-	var names []string
+	known, err := w.replaced(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	var replaced []push.Former
 	for _, c := range status.Components {
-		if w.wanted(c.Name) == c.SHA256 && c.PreviousSHA256 != "" {
-			names = append(names, c.Name)
+		was := known.of(c.Name)
+		hasContent := c.SHA256 != "" && c.SHA256 == w.wanted(c.Name)
+		switch {
+		case known == nil && hasContent: // what the content has replaced is unknown
+			was.SHA256 = c.PreviousSHA256
+		case !hasContent:
+			was.SHA256 = ""
+		case was.SHA256 != "" && was.SHA256 != c.PreviousSHA256:
+			return fleetv1.PhaseFailed, "the node no longer keeps the " + c.Name + " that it had before the content; it " +
+				"still has the binaries of the content", nil
+		}
+		if was.SHA256 != "" || was.CommandLine != "" {
+			replaced = append(replaced, was)
 		}
 	}
-	if len(names) == 0 {
+	if len(replaced) == 0 {
 		return fleetv1.PhaseDone, "", nil
 	}
-	result, err := push.Rollback(ctx, w.node, w.doc, names, w.pushOptions(), w.Reporter)
+	result, err := push.Restore(ctx, w.node, w.doc, replaced, w.pushOptions(), w.Reporter)
 	w.took(result)
+	if err == nil {
+		err = w.clear(ctx)
+	}
 	phase, message, err := w.ended(err)
 	if phase == fleetv1.PhaseRolledBack { // the content's binaries are back, which is the opposite of the order
 		phase = fleetv1.PhaseFailed
@@ -166,7 +214,19 @@ func (w *order) wanted(name string) string {
 }
 
 func (w *order) pushOptions() push.Options {
-	return push.Options{Sources: w.Sources, Holder: w.holder()}
+	return push.Options{Sources: w.Sources, Holder: w.holder(), KeepFailed: true, RefuseSkips: true}
+}
+
+// acknowledge lets the node forget the failed transaction of an order whose end was reported. Until then, its
+// journal keeps a later attempt from trying the same binaries again.
+func (w *order) acknowledge(ctx context.Context) error {
+	if w.journal == "" || w.end.phase == fleetv1.PhaseDone {
+		return nil
+	}
+	if err := w.open(ctx); err != nil {
+		return err
+	}
+	return push.Acknowledge(ctx, w.node, w.journal)
 }
 
 func (w *order) took(result push.NodeResult) {
@@ -186,7 +246,7 @@ func (w *order) ended(err error) (fleetv1.Phase, string, error) {
 		return fleetv1.PhaseRolledBack, err.Error(), nil
 	case errors.As(err, &back):
 		return fleetv1.PhaseFailed, err.Error(), nil
-	case source.Refused(err), source.Denied(err):
+	case source.Refused(err), source.Denied(err), protected(err):
 		return fleetv1.PhaseRolledBack, unchanged(err), nil
 	}
 	return "", "", err

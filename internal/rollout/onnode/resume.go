@@ -32,22 +32,37 @@ func (e *end) messageOrNone() string {
 // end. It returns nil if the order is still to be carried out, or if the transaction has done it: to
 // carry it out again then changes nothing. Without resume, a binary that was undone would be tried again.
 func (w *order) resume(ctx context.Context) (*end, error) {
+	t, err := w.transaction(ctx)
+	if err != nil || t == nil {
+		return nil, err
+	}
+	w.journal = t.ID
+	if err := push.Settle(ctx, w.node, w.pushOptions(), w.Reporter); err != nil {
+		return nil, err
+	}
+	if t.Result != "" {
+		return w.endOf(*t), nil
+	}
+	t, err = w.transaction(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case t == nil:
+		return w.settled(ctx)
+	}
+	return w.endOf(*t), nil
+}
+
+// transaction returns the order's own transaction; nil if the node has no journal of one.
+func (w *order) transaction(ctx context.Context) (*push.Recovered, error) {
 	status, err := push.Status(ctx, w.node, w.doc, push.StatusOptions{Sources: w.Sources}, w.Reporter)
 	if err != nil {
 		return nil, err
 	}
 	for _, t := range status.Transactions {
-		if t.Holder != w.holder() {
-			continue
+		if t.Holder == w.holder() {
+			return &t, nil
 		}
-		w.journal = t.ID
-		if err := push.Settle(ctx, w.node, w.holder(), false, w.Reporter); err != nil {
-			return nil, err
-		}
-		if t.Result == "" {
-			return w.settled(ctx)
-		}
-		return w.endOf(t), nil
 	}
 	return nil, nil
 }
@@ -65,7 +80,8 @@ func (w *order) endOf(t push.Recovered) *end {
 	return nil
 }
 
-// settled returns the end of a transaction that Settle has followed: the binaries on the node show it.
+// settled returns the end of a transaction whose journal is gone, since it was committed or since another swdt has
+// collected it: the binaries on the node show it.
 func (w *order) settled(ctx context.Context) (*end, error) {
 	if w.state.Spec.Action == fleetv1.ActionRollBack {
 		return nil, nil // the next attempt restores what is left
@@ -77,7 +93,7 @@ func (w *order) settled(ctx context.Context) (*end, error) {
 	for _, c := range status.Components {
 		if wanted := w.wanted(c.Name); wanted != "" && wanted != c.SHA256 {
 			return &end{fleetv1.PhaseRolledBack, c.Name + " did not work with the new binary; the node is back to the " +
-				"previous binaries: its journal " + w.journal + " has the reason"}, nil
+				"previous binaries: another swdt has collected the reason from the journal " + w.journal}, nil
 		}
 	}
 	return nil, nil

@@ -26,6 +26,8 @@ const (
 	// JoinRecord lists the things that `swdt join` put on the machine. `swdt reset` and the next
 	// run of `swdt join` read this list.
 	JoinRecord = Root + `\join.json`
+	// RolloutRecord lists what the latest contents of a fleet have replaced on the node.
+	RolloutRecord = Root + `\rollout.json`
 	// JoinConfiguration is the configuration file of kubeadm join. It contains a bootstrap token, so swdt
 	// removes the file when kubeadm has ended.
 	JoinConfiguration = Root + `\join.yaml`

@@ -1,0 +1,210 @@
+package control_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	k8stesting "k8s.io/client-go/testing"
+
+	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/testing/nodetest"
+	"github.com/swdt-dev/swdt/internal/wait"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
+)
+
+// onReport calls f before the API server stores a report of the node with this text. If f returns an error, the report
+// fails with it.
+func (o *ordered) onReport(text string, f func() error) {
+	o.clients["w0"].PrependReactor("patch", "nodestates", func(a k8stesting.Action) (bool, runtime.Object, error) {
+		patch, ok := a.(k8stesting.PatchAction)
+		if !ok || !strings.Contains(string(patch.GetPatch()), text) {
+			return false, nil, nil
+		}
+		err := f()
+		return err != nil, nil, err
+	})
+}
+
+// transactions counts the transactions that the machine begins from now on.
+func (o *ordered) transactions() *atomic.Int64 {
+	var count atomic.Int64
+	o.Machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
+		if op.Kind == simulated.OpCreate && op.Phase == simulated.Before && nodetest.Session(op) &&
+			strings.HasPrefix(op.Target, layout.Journals+`\`) {
+			count.Add(1)
+		}
+		return simulated.Continue()
+	})
+	return &count
+}
+
+// expectNoJournal checks that the node has forgotten its transactions.
+func (o *ordered) expectNoJournal() {
+	o.t.Helper()
+	if left, err := o.Files.List(layout.Journals); err != nil || len(left) > 0 {
+		o.t.Errorf("the journals that are left: %v, %v", left, err)
+	}
+}
+
+var errOutage = errors.New("the API server does not answer")
+
+// A bad binary is not tried again while the API server does not take the report about it.
+func TestABadBinaryIsTriedOnceWhileReportsFail(t *testing.T) {
+	d := newDepot(t, map[string][]byte{"bad.exe": kubelet("v1.37.3", simulated.CrashAtStart)})
+	o := newOrdered(t, d.content("bad.exe"))
+	var outages atomic.Int64
+	o.onReport(`"phase":"RolledBack"`, func() error {
+		if outages.Add(1) <= 3 {
+			return errOutage
+		}
+		return nil
+	})
+	begun := o.transactions()
+	var never atomic.Bool
+	status := o.until(&never)
+	if status.Phase != fleetv1.PhaseRolledBack || status.Journal == "" || !o.runs(o.before) {
+		t.Errorf("%+v; it runs its first kubelet: %t", status, o.runs(o.before))
+	}
+	if begun.Load() != 1 || outages.Load() != 4 {
+		t.Errorf("%d transactions and %d reports, want 1 and 4", begun.Load(), outages.Load())
+	}
+}
+
+// A program that ends between the end of the swap and the report leaves the end to the next one.
+func TestABadBinaryIsTriedOnceIfThePodEndsBeforeTheReport(t *testing.T) {
+	d := newDepot(t, map[string][]byte{"bad.exe": kubelet("v1.37.3", simulated.CrashAtStart)})
+	o := newOrdered(t, d.content("bad.exe"))
+	var ended, reachable atomic.Bool
+	o.onReport(`"phase":"RolledBack"`, func() error {
+		if reachable.Load() {
+			return nil
+		}
+		ended.Store(true) // ends the pod
+		return errOutage
+	})
+	begun := o.transactions()
+	if status := o.until(&ended); status.Phase != fleetv1.PhaseWorking {
+		t.Errorf("before the report: %+v", status)
+	}
+	reachable.Store(true)
+	var never atomic.Bool
+	status := o.until(&never)
+	if status.Phase != fleetv1.PhaseRolledBack || !strings.Contains(status.Message, "kubelet") || !o.runs(o.before) {
+		t.Errorf("%+v; it runs its first kubelet: %t", status, o.runs(o.before))
+	}
+	if begun.Load() != 1 {
+		t.Errorf("%d transactions, want 1", begun.Load())
+	}
+}
+
+// The node forgets a failed transaction when its end is reported.
+func TestAReportedTransactionIsForgotten(t *testing.T) {
+	d := newDepot(t, map[string][]byte{"bad.exe": kubelet("v1.37.3", simulated.CrashAtStart)})
+	o := newOrdered(t, d.content("bad.exe"))
+	var removed atomic.Bool
+	var phase fleetv1.Phase // when the journal was removed
+	o.Machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
+		if op.Kind == simulated.OpRemove && op.Phase == simulated.After && strings.HasPrefix(op.Target, layout.Journals+`\`) {
+			if !removed.Load() {
+				phase = o.state("w0").Status.Phase
+			}
+			removed.Store(true)
+		}
+		return simulated.Continue()
+	})
+	ctx, end := context.WithCancel(t.Context())
+	var pod sync.WaitGroup
+	pod.Go(func() { _ = o.machine.run(ctx, o.clients["w0"], o.cache) }) // it returns the end of ctx
+	err := wait.Condition{Name: "the journal to be removed", Interval: time.Millisecond, Limit: 2 * time.Minute,
+		Look: func(context.Context) error {
+			if removed.Load() {
+				return nil
+			}
+			return errNotYet
+		}}.Wait(t.Context())
+	end()
+	pod.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if phase != fleetv1.PhaseRolledBack {
+		t.Errorf("forgotten when the report was %q", phase)
+	}
+	o.expectNoJournal()
+}
+
+// A node that another swdt has locked is set up later.
+func TestASetupWaitsForAnotherSwdt(t *testing.T) {
+	wanted := fleetv1.Content{Setup: &fleetv1.Setup{Environment: map[string]string{"SWDT_TRIED": "yes"}}}
+	o := newOrdered(t, wanted)
+	lock, err := o.Files.Lock(layout.LockFile, []byte("ann@desk"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var free sync.Once
+	o.onReport("ann@desk changes the node", func() (err error) {
+		free.Do(func() { err = lock.Unlock() })
+		return err
+	})
+	var never atomic.Bool
+	if status := o.until(&never); status.Phase != fleetv1.PhaseDone {
+		t.Errorf("%+v", status)
+	}
+}
+
+// An order to roll back leaves the binaries that the content has not changed, and restores arguments.
+func TestARollbackRestoresWhatTheContentReplaced(t *testing.T) {
+	next := kubelet("v1.37.2", "")
+	runtimeBinary := simulated.Binary(simulated.BinarySpec{Name: "containerd", Version: "v1.7.12"})
+	d := newDepot(t, map[string][]byte{"kubelet.exe": next, "containerd.exe": runtimeBinary})
+	o := newOrdered(t, d.content("kubelet.exe"))
+	firstContainerd := string(o.Get(simulated.ContainerdPath))
+	firstLine := o.commandLine("kubelet")
+	expect := func(phase fleetv1.Phase, containerd, line string) {
+		t.Helper()
+		var never atomic.Bool
+		if status := o.until(&never); status.Phase != phase {
+			t.Fatalf("%+v", status)
+		}
+		if !o.runs(next) {
+			t.Error("it does not run the kubelet of the first content")
+		}
+		if string(o.Get(simulated.ContainerdPath)) != containerd {
+			t.Error("it has another containerd")
+		}
+		if got := o.commandLine("kubelet"); got != line {
+			t.Errorf("the kubelet's command line is %q, want %q", got, line)
+		}
+	}
+	expect(fleetv1.PhaseDone, firstContainerd, firstLine)
+
+	second := d.content("kubelet.exe")
+	added := second.Provisioners[0]
+	added.Name, added.Destination = "containerd", simulated.ContainerdPath
+	added.SourceURL, added.SHA256 = d.server.URL+"/containerd.exe", d.sum("containerd.exe")
+	second.Provisioners = append(second.Provisioners, added)
+	program, arguments, _ := strings.Cut(firstLine, " ")
+	second.Provisioners[0].Args = append(strings.Split(arguments, " "), "--v=4")
+	o.order(second)
+	expect(fleetv1.PhaseDone, string(runtimeBinary), program+" "+arguments+" --v=4")
+
+	o.orderBack()
+	expect(fleetv1.PhaseDone, firstContainerd, firstLine)
+}
+
+// commandLine returns the registered command line of a service.
+func (o *ordered) commandLine(service string) string {
+	o.t.Helper()
+	config, err := o.Machine.Process("look").Services.Config(o.t.Context(), service)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return config.CommandLine
+}
