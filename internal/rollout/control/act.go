@@ -61,7 +61,10 @@ func (r *reconciler) claim(ctx context.Context, a action) error {
 		state.OwnerReferences = []metav1.OwnerReference{*owner}
 	}
 	state.Spec = fleetv1.NodeStateSpec{Rollout: a.one.Name, Hash: a.hash, Action: a.Order,
-		Since: metav1.NewTime(a.now), Content: a.one.Spec.Content}
+		Since: metav1.NewTime(a.now), Content: a.one.Spec.Content, Reason: a.Reason}
+	if a.Order == fleetv1.ActionRollBack {
+		state.Spec.RollbackGeneration = a.one.Generation
+	}
 	var err error
 	if a.node.State == nil {
 		err = r.client.Create(ctx, state)
@@ -107,7 +110,8 @@ func (r *reconciler) drain(ctx context.Context, a action) error {
 
 func drainOptions(d *fleetv1.Drain) cluster.DrainOptions {
 	o := cluster.DrainOptions{DeleteEmptyDir: d.DeleteEmptyDir, Force: d.Force}
-	if grace, err := time.ParseDuration(string(d.GracePeriod)); err == nil {
+	if d.GracePeriod != "" {
+		grace := rollout.DurationOf(d.GracePeriod, 0)
 		o.GracePeriod = &grace
 	}
 	return o
