@@ -374,6 +374,26 @@ func TestEventsDoNotRepeatDrains(t *testing.T) {
 	}
 }
 
+// Pods that have left at the end of the drain's time have left in time, also if that is before the next round.
+func TestPodsThatHaveLeftAtTheEndOfADrain(t *testing.T) {
+	m := newStill(t, "w0")
+	now := time.Now()
+	r := m.reconciler(func() time.Time { return now })
+	m.rollout("r", drained("1s"))
+	m.reconcile("r", r)
+	m.pod("leaves", "w0", true)
+	m.report("w0", fleetv1.PhaseFetched)
+	m.reconcile("r", r)
+	if s := m.state("w0").Spec; s.Released || s.Verdict != "" {
+		t.Fatalf("after the first round, the order is %+v", s)
+	}
+	now = now.Add(time.Minute)
+	m.reconcile("r", r)
+	if s := m.state("w0").Spec; !s.Released || s.Verdict != "" {
+		t.Errorf("at the end of the drain, the order is %+v", s)
+	}
+}
+
 // A cluster that replaces each failed node by a new one of the same name does not bring a bad build to more nodes.
 func TestFailedNodesThatAreReplacedCount(t *testing.T) {
 	m := newMemory(t, "w0")
