@@ -19,7 +19,8 @@ func (a *app) fleetStatusCommand() *cobra.Command {
 		SuggestFor: []string{"list", "get", "show"},
 		Long: `Shows the rollouts of the cluster with their progress, and the nodes that failed or
 are on their way. -o json has all touched nodes, with their journals. The exit code
-is 5 if a node of these rollouts has failed.`,
+is 5 if a node of these rollouts has failed, or if one of them is not valid: then
+its message names the wrong field, and it touches no node.`,
 		Example: examples("fleet status", "", "fleet status kubelet -o json", "all its touched nodes"),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			ctx, cancel := a.global.bounded(cmd.Context())
@@ -33,7 +34,7 @@ is 5 if a node of these rollouts has failed.`,
 			if err := a.print(report, report.WriteText); err != nil {
 				return err
 			}
-			if report.Failed() {
+			if report.Bad() {
 				return &exitError{code: exitFinding}
 			}
 			return nil
@@ -55,7 +56,8 @@ change. -o json prints a line for each change, with the rollouts and nodes that
 have changed. If the connection to the API server is lost, it connects again.
 
 Ctrl-C and --timeout end the watch, not the rollout. The exit code is 5 if a node
-of these rollouts has failed.`,
+of these rollouts has failed, or if one of them is not valid: then its message
+names the wrong field, and it touches no node.`,
 		Example: examples("fleet watch", "", "fleet watch kubelet --timeout 2h", "in a pipeline",
 			"fleet watch kubelet -o json", "a line for each change"),
 		RunE: func(cmd *cobra.Command, names []string) error { return a.runFleetWatch(cmd.Context(), o, names) },
@@ -82,7 +84,7 @@ func (a *app) runFleetWatch(ctx context.Context, o *clusterOptions, names []stri
 		return manage.Watch(ctx, c, manage.WatchOptions{Names: names, See: live.See,
 			Lost: func(err error) { reporter.Warn("the connection to %s is lost: %v; connecting again", c.Server(), err) }})
 	})
-	if err == nil && last.Failed() {
+	if err == nil && last.Bad() {
 		return &exitError{code: exitFinding}
 	}
 	return err
@@ -118,15 +120,19 @@ func (a *app) fleetOrderCommands() []*cobra.Command {
 			`Keeps a rollout from touching further nodes. Nodes that it has touched go on to
 their end. "fleet resume" ends the pause.`),
 		a.fleetOrderCommand(manage.Resume, "Go on after a pause or an abort",
-			`Makes a rollout go on after "fleet pause", "fleet abort" or "fleet rollback". A
-rollout that failures have stopped stays stopped, until its content is correct.`),
+			`Makes a rollout go on after "fleet pause", "fleet abort" or "fleet rollback".
+With onFailure: pause, it also goes on after a failure: the failures so far are
+accepted, and the next one stops it. With onFailure: rollback, a rollout that
+failures have stopped stays stopped, until its content is correct or its
+failureLimit is higher.`),
 		a.fleetOrderCommand(manage.Abort, "Touch no further nodes, and let claimed nodes go",
 			`Ends a rollout: it touches no further node, and lets go of nodes that have not begun
 to change. Nodes that have begun go on to their end. Updated nodes keep the content.`),
-		a.fleetOrderCommand(manage.RollBack, "Restore the previous binaries on all updated nodes",
-			`Restores the previous binaries on all nodes that have the rollout's content, within
-maxUnavailable. Changes by setup stay. A node restores its binaries itself, so
-nothing is downloaded.`),
+		a.fleetOrderCommand(manage.RollBack, "Restore the previous binaries on all nodes with the content",
+			`Restores the previous binaries on all nodes that have the rollout's content,
+failed ones included, within maxUnavailable. Changes by setup stay. A node
+restores its binaries itself, so nothing is downloaded. After its end, a second
+rollback tries once more the nodes whose pods did not leave.`),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,8 +34,9 @@ const statesJSON = `{"apiVersion":"fleet.swdt.dev/v1alpha1","kind":"NodeStateLis
 // rolloutServer answers as an API server with one rollout does. The writes are in patches.
 type rolloutServer struct {
 	failed  int
-	refuses string // the method that it refuses
-	unwatch bool   // refuses watches
+	refuses string            // the method that it refuses
+	unwatch bool              // refuses watches
+	as      *strings.Replacer // changes the rollout; nil: it is rolloutJSON
 	patches []string
 }
 
@@ -50,13 +52,22 @@ func (s *rolloutServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		var body bytes.Buffer
 		_, _ = body.ReadFrom(r.Body) // a test that needs the body fails without it
 		s.patches = append(s.patches, body.String())
-		fmt.Fprintf(w, rolloutJSON, 2, strings.Contains(body.String(), `"paused":true`), s.failed)
+		fmt.Fprint(w, s.rollout(2, strings.Contains(body.String(), `"paused":true`)))
 	case strings.HasSuffix(r.URL.Path, "/nodestates"):
 		fmt.Fprint(w, statesJSON)
 	default:
-		fmt.Fprintf(w, `{"apiVersion":"fleet.swdt.dev/v1alpha1","kind":"NodeRolloutList","metadata":{},"items":[`+
-			rolloutJSON+`]}`, 1, false, s.failed)
+		fmt.Fprintf(w, `{"apiVersion":"fleet.swdt.dev/v1alpha1","kind":"NodeRolloutList","metadata":{},"items":[%s]}`,
+			s.rollout(1, false))
 	}
+}
+
+// rollout returns the rollout as JSON.
+func (s *rolloutServer) rollout(generation int, paused bool) string {
+	text := fmt.Sprintf(rolloutJSON, generation, paused, s.failed)
+	if s.as != nil {
+		return s.as.Replace(text)
+	}
+	return text
 }
 
 // watch answers a watch: its node has ended since the list.
@@ -71,7 +82,7 @@ func (s *rolloutServer) watch(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
 		return
 	case strings.HasSuffix(r.URL.Path, "/noderollouts"):
-		ended := strings.ReplaceAll(fmt.Sprintf(rolloutJSON, 1, false, s.failed), `"working":1`, `"working":0`)
+		ended := strings.ReplaceAll(s.rollout(1, false), `"working":1`, `"working":0`)
 		fmt.Fprintf(w, `{"type":"MODIFIED","object":%s}`+"\n", ended)
 	}
 	_ = http.NewResponseController(w).Flush() // the client sees a broken stream if it fails
@@ -178,6 +189,42 @@ func TestFleetOrdersChangeTheSpec(t *testing.T) {
 		if s.patches[0] != string(text) {
 			t.Errorf("%s writes %s, want %s", command, s.patches[0], text)
 		}
+	}
+}
+
+// A rollout that deploys nothing because of a wrong field is a finding, although no node has failed.
+func TestAnInvalidRolloutIsAFinding(t *testing.T) {
+	const message = "spec.window.timeZone: unknown time zone Europe/Nowhere"
+	s := &rolloutServer{as: strings.NewReplacer("1 of 5 nodes failed", message, `"state":`, `"conditions":[{"type":"Valid",`+
+		`"status":"False","reason":"WrongField","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}],"state":`)}
+	for _, command := range []string{"status", "watch"} {
+		code, stdout, stderr := s.run(t, command, "kubelet")
+		if code != 5 || !strings.Contains(stdout, message) {
+			t.Errorf("%s: exit code %d: %s%s", command, code, stdout, stderr)
+		}
+	}
+}
+
+// With onFailure: pause, resume accepts the failures so far.
+func TestFleetResumeAcceptsFailures(t *testing.T) {
+	const accepted = `"acceptedFailures":{"hash":"0123456789abcdef","nodes":1}`
+	for onFailure, want := range map[string]bool{"pause": true, "rollback": false} {
+		s := &rolloutServer{failed: 1, as: strings.NewReplacer(`"selector":{}`, `"selector":{},"onFailure":"`+onFailure+`"`)}
+		code, _, stderr := s.run(t, "resume", "kubelet")
+		if code != 0 || len(s.patches) != 1 || strings.Contains(s.patches[0], accepted) != want {
+			t.Errorf("%s: exit code %d, the writes are %q: %s", onFailure, code, s.patches, stderr)
+		}
+	}
+}
+
+// A rollback of a rollout that is RolledBack with failed nodes is another order, which tries these nodes again.
+func TestASecondFleetRollbackIsAnotherOrder(t *testing.T) {
+	s := &rolloutServer{failed: 1, as: strings.NewReplacer(`"Stopped"`, `"RolledBack"`, `"selector":{}`,
+		`"selector":{},"operation":"RollBack"`)}
+	code, _, stderr := s.run(t, "rollback", "kubelet")
+	want := []string{`{"spec":{"operation":"Abort"}}`, `{"spec":{"operation":"RollBack","paused":false}}`}
+	if code != 0 || !slices.Equal(s.patches, want) {
+		t.Errorf("exit code %d, the writes are %q: %s", code, s.patches, stderr)
 	}
 }
 

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,7 +42,7 @@ func Step(canary []fleetv1.CanaryStep, nodes int, updated []time.Time, now time.
 		if target == 0 {
 			continue
 		}
-		if left := durationOf(step.Pause, 0) - now.Sub(updated[target-1]); left > 0 {
+		if left := updated[target-1].Add(DurationOf(step.Pause, 0)).Sub(now); left > 0 {
 			return i, target, left
 		}
 	}
@@ -58,10 +59,15 @@ func (d *decider) updatedAt() (all []time.Time) {
 	return all
 }
 
-// durationOf returns a duration of the spec, or def if it is unset. The schema has checked the form.
-func durationOf(text fleetv1.Duration, def time.Duration) time.Duration {
-	if d, err := time.ParseDuration(string(text)); err == nil && text != "" {
-		return d
+// DurationOf returns a duration of the spec, or def if it is unset. The schema has checked the form, so a duration
+// that cannot be parsed is too long for Go: DurationOf returns the longest one then, which is 292 years.
+func DurationOf(text fleetv1.Duration, def time.Duration) time.Duration {
+	if text == "" {
+		return def
 	}
-	return def
+	d, err := time.ParseDuration(string(text))
+	if err != nil {
+		return math.MaxInt64
+	}
+	return d
 }

@@ -45,6 +45,7 @@ type decider struct {
 type counts struct {
 	untouched, working, updated, failed, rolledBack int
 	unavailable                                     int // not working, and not Ready or cordoned
+	toReturn                                        int // with the content, to be taken back by a rollback
 }
 
 func (d *decider) count() {
@@ -64,6 +65,9 @@ func (d *decider) count() {
 		}
 		if !at.working() && !usable(n) {
 			d.counted.unavailable++
+		}
+		if d.toReturn(n) {
+			d.counted.toReturn++
 		}
 	}
 }
@@ -90,6 +94,9 @@ func usable(n Node) bool { return n.Ready && !n.Cordoned }
 // failureLimit returns the number of failed nodes that stops the rollout.
 func (d *decider) failureLimit() int {
 	if d.in.Spec.OnFailure == fleetv1.OnFailurePause {
+		if accepted := d.in.Spec.AcceptedFailures; accepted != nil && accepted.Hash == d.hash {
+			return int(accepted.Nodes) + 1
+		}
 		return 1
 	}
 	return max(int(d.in.Spec.FailureLimit), 1)
@@ -97,6 +104,14 @@ func (d *decider) failureLimit() int {
 
 // stopped reports whether failures have stopped the rollout.
 func (d *decider) stopped() bool { return len(d.failed) >= d.failureLimit() }
+
+// remedy returns what lets a rollout go on that failures have stopped.
+func (d *decider) remedy() string {
+	if d.in.Spec.OnFailure == fleetv1.OnFailurePause {
+		return "nodes have failed: correct spec.content, or accept the failures with `swdt fleet resume`"
+	}
+	return "nodes have failed: correct spec.content, or raise spec.failureLimit"
+}
 
 // touch claims further nodes for the content.
 func (d *decider) touch() {
@@ -121,7 +136,7 @@ func (d *decider) room() int {
 	case d.in.Wrong != "":
 		return d.wait(d.in.Wrong)
 	case d.stopped():
-		return d.wait("nodes have failed: correct spec.content, or raise spec.failureLimit")
+		return d.wait(d.remedy())
 	case spec.Paused:
 		return d.wait("it is paused")
 	}
@@ -146,8 +161,8 @@ func (d *decider) room() int {
 	return room
 }
 
-// takeBack claims updated nodes for the return to their previous binaries. A node that is unavailable already
-// needs no room: else a content that breaks nodes after their success could not be taken back.
+// takeBack claims the nodes that have the content for the return to their previous binaries. A node that is
+// unavailable already needs no room: else a content that breaks nodes after their success could not be taken back.
 func (d *decider) takeBack() {
 	if d.in.Wrong != "" { // a node would refuse the order
 		d.wait(d.in.Wrong)
@@ -158,16 +173,31 @@ func (d *decider) takeBack() {
 		if places <= 0 {
 			return
 		}
-		if d.stage(n) != stageUpdated || usable(n) && room <= 0 {
+		if !d.toReturn(n) || usable(n) && room <= 0 {
 			continue
 		}
-		d.do(Action{Do: DoClaim, Node: n.Name, Order: fleetv1.ActionRollBack})
+		d.do(Action{Do: DoClaim, Node: n.Name, Order: fleetv1.ActionRollBack, Reason: n.State.Spec.Reason})
 		d.waits = ""
 		places--
 		if usable(n) {
 			room--
 		}
 	}
+}
+
+// toReturn reports whether a rollback must take the node back: it has the content, as its last report shows. A node
+// whose return has failed before it began is tried again by each further generation of the rollout, but once.
+func (d *decider) toReturn(n Node) bool {
+	switch d.stage(n) {
+	case stageUpdated:
+		return true
+	case stageFailed:
+		s := n.State
+		return s.Status.Hash == s.Spec.Hash && s.Status.Action == fleetv1.ActionApply &&
+			s.Status.Phase == fleetv1.PhaseDone &&
+			(s.Spec.Action == fleetv1.ActionApply || s.Spec.RollbackGeneration != d.in.Generation)
+	}
+	return false
 }
 
 // mostUnavailable returns how many nodes may be unavailable at once.
@@ -177,7 +207,7 @@ func (d *decider) mostUnavailable() int { return share(d.in.Spec.MaxUnavailable,
 func (d *decider) free() int {
 	free := d.mostUnavailable() - d.counted.working - d.counted.unavailable
 	if free <= 0 && d.counted.working == 0 {
-		d.waits = "too many nodes are cordoned or not Ready"
+		d.waits = "too many nodes are cordoned or not Ready: make them available, or raise spec.maxUnavailable"
 	}
 	return free
 }

@@ -57,7 +57,8 @@ func TestLimitsHoldAtEveryMoment(t *testing.T) {
 func TestEveryInterruptionGivesTheSameEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec, fates := specs().Draw(t, "spec"), fatesOf(t, good, good, good, rollsBack)
-		spec.FailureLimit = int32(len(fates) + 1) // each node is tried, so the order does not decide
+		// Each node is tried, so the order does not decide.
+		spec.FailureLimit, spec.OnFailure = int32(len(fates)+1), fleetv1.OnFailureRollback
 		quiet, hurt := newModel(spec, fates...), newModel(spec, fates...)
 		quiet.settle(t)
 		for range 50 {
@@ -334,5 +335,238 @@ func TestAPauseAfterAFailureTriesOneNode(t *testing.T) {
 	m.settle(t)
 	if len(m.begun) != 1 {
 		t.Errorf("%d nodes have begun", len(m.begun))
+	}
+}
+
+// rollBack orders a rollback, and lets everything happen until nothing changes.
+func (m *model) rollBack(t interface{ Fatal(...any) }) fleetv1.NodeRolloutStatus {
+	m.spec.Operation = fleetv1.OperationRollBack
+	m.generation++
+	m.settle(t)
+	return m.decide().Status
+}
+
+// Whatever was lost, late or changed before, a rollback leaves the content only on nodes whose pods keep it from them,
+// and a second one takes back these, too, when the pods leave.
+func TestARollbackReachesEveryNodeWithTheContent(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := newModel(specs().Draw(t, "spec"), fatesOf(t, good, good, good, notReady, late, sticks, rollsBack)...)
+		for range rapid.IntRange(1, 100).Draw(t, "steps") {
+			for _, a := range m.decide().Actions {
+				if rapid.IntRange(0, 3).Draw(t, "lost") == 0 {
+					break
+				}
+				m.act(a)
+			}
+			for _, n := range m.nodes {
+				if rapid.Bool().Draw(t, "reports") {
+					m.report(n.Name)
+				}
+			}
+			m.now = m.now.Add(rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute, time.Hour}).Draw(t, "time"))
+			if rapid.IntRange(0, 9).Draw(t, "another order") == 0 {
+				m.spec.Operation = rapid.SampledFrom([]fleetv1.Operation{fleetv1.OperationRoll, fleetv1.OperationAbort,
+					fleetv1.OperationRollBack}).Draw(t, "operation")
+				m.generation++
+			}
+		}
+		m.now = m.now.Add(2 * time.Hour) // late nodes report
+		s := m.rollBack(t)
+		for name, has := range m.content {
+			if has && (m.fates[name] != sticks || m.spec.Drain == nil) {
+				t.Fatalf("%s has the content after a rollback: %+v; %+v", name, m.node(name).State, s)
+			}
+		}
+		if s.State != rollout.StateRolledBack {
+			t.Fatalf("the status is %+v", s)
+		}
+		for name, f := range m.fates {
+			if f == sticks {
+				m.fates[name] = good
+			}
+		}
+		m.rollBack(t)
+		for name, has := range m.content {
+			if has {
+				t.Fatalf("%s has the content after a second rollback: %+v", name, m.node(name).State)
+			}
+		}
+	})
+}
+
+// A rollback takes back failed nodes that have the content: the one that onFailure: pause has kept, and the one that
+// reported its success too late.
+func TestARollbackTakesBackFailedNodes(t *testing.T) {
+	for _, f := range []fate{notReady, late} {
+		m := newModel(fleetv1.NodeRolloutSpec{Drain: &fleetv1.Drain{}, OnFailure: fleetv1.OnFailurePause}, f, good)
+		m.settle(t)
+		m.now = m.now.Add(2 * time.Hour)
+		m.settle(t) // the late report
+		if m.verdict("w000") != fleetv1.VerdictFailed || !m.content["w000"] {
+			t.Fatalf("fate %d: w000 does not run the content as a failed node: %+v", f, m.node("w000").State)
+		}
+		s := m.rollBack(t)
+		if s.State != rollout.StateRolledBack || s.RolledBack != 1 || s.Failed != 0 || m.content["w000"] {
+			t.Errorf("fate %d: w000 is %q; the status is %+v", f, m.verdict("w000"), s)
+		}
+		m.spec.Operation = fleetv1.OperationRoll
+		s = m.decide().Status
+		if want := "1 of 2 nodes failed; "; s.State != rollout.StateStopped || !strings.HasPrefix(s.Message, want) {
+			t.Errorf("fate %d: after the rollback, the status is %+v", f, s)
+		}
+	}
+}
+
+// A node whose pods keep it from a rollback is tried once more by each further order, and not by the same one.
+func TestEachRollbackTriesAKeptNodeOnce(t *testing.T) {
+	m := newModel(fleetv1.NodeRolloutSpec{Drain: &fleetv1.Drain{}}, sticks)
+	m.settle(t)
+	for range 2 {
+		if s := m.rollBack(t); s.State != rollout.StateRolledBack || s.Failed != 1 || !m.content["w000"] {
+			t.Fatalf("the status is %+v", s)
+		}
+		if d := m.decide(); len(d.Actions) > 0 {
+			t.Fatalf("the same order tries again: %+v", d.Actions)
+		}
+	}
+	m.fates["w000"] = good
+	if s := m.rollBack(t); s.State != rollout.StateRolledBack || s.RolledBack != 1 || s.Failed != 0 || m.content["w000"] {
+		t.Errorf("without the pods, the status is %+v", s)
+	}
+}
+
+// A rollback that is ended before it has begun on a failed node leaves the node failed, and not updated.
+func TestAnEndedRollbackLeavesAFailedNodeFailed(t *testing.T) {
+	m := newModel(fleetv1.NodeRolloutSpec{OnFailure: fleetv1.OnFailurePause}, notReady)
+	m.settle(t)
+	reason := m.node("w000").State.Spec.Reason
+	m.spec.Operation = fleetv1.OperationRollBack
+	for _, a := range m.decide().Actions {
+		m.act(a)
+	}
+	if m.verdict("w000") != "" {
+		t.Fatal("the rollback does not claim the node")
+	}
+	m.spec.Operation = fleetv1.OperationAbort
+	m.settle(t)
+	if s := m.node("w000").State.Spec; s.Verdict != fleetv1.VerdictFailed || s.Reason != reason || reason == "" {
+		t.Errorf("after the abort, the node is %q: %q, before it was failed: %q", s.Verdict, s.Reason, reason)
+	}
+}
+
+// A duration that is too long for Go is the longest one, and not none.
+func TestADurationThatIsTooLong(t *testing.T) {
+	m := newModel(fleetv1.NodeRolloutSpec{ProgressDeadline: "9999999h", Drain: &fleetv1.Drain{Timeout: "9999999h"},
+		Health: fleetv1.NodeHealth{Timeout: "9999999h"},
+		Canary: []fleetv1.CanaryStep{{Nodes: intstr.FromInt32(1), Pause: "9999999h"}}}, good, good)
+	for range 20 {
+		for _, a := range m.decide().Actions {
+			m.act(a)
+		}
+		for _, n := range m.nodes {
+			m.report(n.Name)
+		}
+		m.now = m.now.Add(24 * time.Hour)
+	}
+	if s := m.decide().Status; s.Updated != 1 || s.State != rollout.StateWaiting || len(m.touched) != 1 {
+		t.Errorf("in the canary's pause, %d nodes were touched; the status is %+v", len(m.touched), s)
+	}
+}
+
+// The settle time follows the timeout, so it may be longer. A node that is not Ready has the timeout alone.
+func TestTheSettleTimeFollowsTheTimeout(t *testing.T) {
+	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	spec := fleetv1.NodeRolloutSpec{Health: fleetv1.NodeHealth{Settle: "10m"}}
+	for name, test := range map[string]struct {
+		ready, lease bool
+		readyAfter   time.Duration // since the change
+		after        time.Duration // since the change
+		want         rollout.Do
+		again        time.Duration
+	}{
+		"Ready, and not settled":            {true, true, 0, 6 * time.Minute, "", 4 * time.Minute},
+		"Ready, and settled":                {true, true, 0, 10 * time.Minute, rollout.DoConvict, 0},
+		"Ready at the last moment":          {true, true, 5 * time.Minute, 14 * time.Minute, "", time.Minute},
+		"Ready too late":                    {true, true, 6 * time.Minute, 15 * time.Minute, rollout.DoReturn, 0},
+		"not Ready, before the timeout":     {false, false, 0, 4 * time.Minute, "", time.Minute},
+		"not Ready, after the timeout":      {false, true, 0, 5 * time.Minute, rollout.DoReturn, 0},
+		"without a lease after the timeout": {true, false, 0, 5 * time.Minute, rollout.DoReturn, 0},
+	} {
+		changed := now.Add(-test.after)
+		n := recorded("w0", fleetv1.NodeStateSpec{Action: fleetv1.ActionApply, Released: true, Since: metav1.NewTime(changed)})
+		n.Ready, n.ReadySince = test.ready, changed.Add(test.readyAfter)
+		if test.lease {
+			n.Lease = changed.Add(time.Second)
+		}
+		n.State.Status = fleetv1.NodeStateStatus{Hash: n.State.Spec.Hash, Action: fleetv1.ActionApply,
+			Phase: fleetv1.PhaseDone, Since: metav1.NewMicroTime(changed)}
+		d := rollout.Decide(rollout.Input{Name: "r", Spec: spec, Nodes: []rollout.Node{n}, Now: now})
+		got := rollout.Do("")
+		if len(d.Actions) > 0 {
+			got = d.Actions[0].Do
+		}
+		if got != test.want || d.Again != test.again {
+			t.Errorf("%s: the action is %q, again after %s; want %q, %s", name, got, d.Again, test.want, test.again)
+		}
+	}
+}
+
+// With onFailure: pause, each accepted failure lets the rollout go on until the next one, and to its end. A new content
+// begins without accepted failures.
+func TestAcceptedFailuresLetAPausedRolloutGoOn(t *testing.T) {
+	m := newModel(fleetv1.NodeRolloutSpec{OnFailure: fleetv1.OnFailurePause}, notReady, good, notReady, good)
+	for _, want := range []struct{ accepted, updated, failed int32 }{{0, 0, 1}, {1, 1, 2}} {
+		m.spec.AcceptedFailures = &fleetv1.AcceptedFailures{Hash: m.status.Hash, Nodes: want.accepted}
+		m.spec.MaxUnavailable = number(int(want.accepted) + 1) // failed nodes are unavailable
+		m.settle(t)
+		s := m.decide().Status
+		if s.State != rollout.StateStopped || s.Updated != want.updated || s.Failed != want.failed ||
+			!strings.Contains(s.Message, "swdt fleet resume") || strings.Contains(s.Message, "failureLimit") {
+			t.Errorf("with %d accepted failures, the status is %+v", want.accepted, s)
+		}
+	}
+	m.spec.AcceptedFailures.Nodes, m.spec.MaxUnavailable = 2, number(3)
+	m.settle(t)
+	if s := m.decide().Status; s.State != rollout.StateComplete || s.Updated != 2 || s.Failed != 2 {
+		t.Errorf("with all failures accepted, the status is %+v", s)
+	}
+	m.spec.Content.Provisioners[0].Version = "2"
+	for i := range m.nodes {
+		m.nodes[i].Ready = true
+	}
+	m.settle(t)
+	if s := m.decide().Status; s.State != rollout.StateStopped || s.Failed != 1 || s.Updated != 0 {
+		t.Errorf("with a new content, the status is %+v", s)
+	}
+}
+
+// A rollback of a spec that no node would carry out ends, with the reason.
+func TestARollbackOfAWrongSpecStops(t *testing.T) {
+	m := newModel(fleetv1.NodeRolloutSpec{}, good)
+	m.settle(t)
+	m.spec.Operation = fleetv1.OperationRollBack
+	d := rollout.Decide(rollout.Input{Name: "r", Spec: m.spec, Nodes: m.nodes, Now: m.now, Wrong: "spec.content: wrong"})
+	if s := d.Status; len(d.Actions) > 0 || s.State != rollout.StateStopped || s.Message != "spec.content: wrong" {
+		t.Errorf("the decision is %+v", d)
+	}
+}
+
+// A drain rests after each round, however often the decision is made.
+func TestADrainRestsBetweenItsRounds(t *testing.T) {
+	m := newModel(fleetv1.NodeRolloutSpec{Drain: &fleetv1.Drain{}}, keeps)
+	for range 2 { // the claim, and the first round
+		for _, a := range m.decide().Actions {
+			m.act(a)
+		}
+		m.report("w000")
+	}
+	m.node("w000").DrainRound = m.now
+	m.now = m.now.Add(4 * time.Second)
+	if d := m.decide(); len(d.Actions) > 0 || d.Again != time.Second {
+		t.Errorf("4 s after a round, the decision is %+v", d)
+	}
+	m.now = m.now.Add(time.Second)
+	if d := m.decide(); len(d.Actions) != 1 || d.Actions[0].Do != rollout.DoDrain {
+		t.Errorf("5 s after a round, the decision is %+v", d)
 	}
 }

@@ -26,6 +26,8 @@ const (
 	keeps          // the pods of the node do not leave
 	absent         // the node never fetches the binaries, for example without a pull secret
 	refuses        // the binaries are not those of the content
+	late           // the transaction succeeds, and the node reports it an hour after its release
+	sticks         // good, but the pods of the node do not leave for a rollback
 )
 
 // model is a cluster whose nodes have a fate each. Time passes only when a step moves it.
@@ -40,13 +42,16 @@ type model struct {
 	early   map[string]bool           // the node was drained or released before it had the binaries
 	gone    int                       // failed nodes that were replaced
 	states  int                       // NodeStates made so far
+	// generation is that of spec. A test that changes spec in a way that matters for a rollback raises it.
+	generation int64
+	content    map[string]bool // the nodes that run the content
 }
 
 func newModel(spec fleetv1.NodeRolloutSpec, fates ...fate) *model {
 	spec.Content.Provisioners = []fleetv1.Provisioner{{Name: "kubelet"}}
 	m := &model{spec: spec, fates: map[string]fate{}, touched: map[string]bool{}, begun: map[string]bool{},
-		early: map[string]bool{},
-		now:   time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)}
+		early: map[string]bool{}, content: map[string]bool{}, generation: 1,
+		now: time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)}
 	for i, f := range fates {
 		name := fmt.Sprintf("w%03d", i)
 		m.nodes = append(m.nodes, rollout.Node{Name: name, Ready: true, ReadySince: m.now.Add(-time.Hour)})
@@ -56,7 +61,8 @@ func newModel(spec fleetv1.NodeRolloutSpec, fates ...fate) *model {
 }
 
 func (m *model) decide() rollout.Decision {
-	d := rollout.Decide(rollout.Input{Name: "r", Spec: m.spec, Nodes: m.nodes, Now: m.now, Before: m.status})
+	d := rollout.Decide(rollout.Input{Name: "r", Spec: m.spec, Generation: m.generation, Nodes: m.nodes, Now: m.now,
+		Before: m.status})
 	m.status = d.Status
 	return d
 }
@@ -80,7 +86,10 @@ func (m *model) act(a rollout.Action) {
 			uid = n.State.UID
 		}
 		n.State = &fleetv1.NodeState{ObjectMeta: metav1.ObjectMeta{UID: uid}, Spec: fleetv1.NodeStateSpec{Rollout: "r", Hash: rollout.HashOf(m.spec.Content),
-			Action: a.Order, Content: m.spec.Content}}
+			Action: a.Order, Content: m.spec.Content, Reason: a.Reason}, Status: statusOf(*n)}
+		if a.Order == fleetv1.ActionRollBack {
+			n.State.Spec.RollbackGeneration = m.generation
+		}
 		m.touched[a.Node] = true
 	}
 	spec := &n.State.Spec
@@ -88,7 +97,8 @@ func (m *model) act(a rollout.Action) {
 	if begins && spec.Action == fleetv1.ActionApply && n.State.Status.Phase != fleetv1.PhaseFetched {
 		m.early[a.Node] = true
 	}
-	if a.Do == rollout.DoDrain && m.fates[a.Node] == keeps {
+	if a.Do == rollout.DoDrain && (m.fates[a.Node] == keeps ||
+		m.fates[a.Node] == sticks && spec.Action == fleetv1.ActionRollBack) {
 		return
 	}
 	spec.Since = metav1.NewTime(m.now)
@@ -130,9 +140,15 @@ func (m *model) report(name string) {
 			n.Ready, n.ReadySince = false, m.now
 		case silent:
 			return
+		case late:
+			if m.now.Sub(n.State.Spec.Since.Time) < time.Hour {
+				return
+			}
 		}
+		m.content[name] = phase == fleetv1.PhaseDone
 	} else {
 		n.Ready, n.ReadySince = true, m.now
+		m.content[name] = false
 	}
 	n.State.Status = fleetv1.NodeStateStatus{Hash: n.State.Spec.Hash, Action: n.State.Spec.Action, Phase: phase,
 		Since: metav1.NewMicroTime(m.now)}
@@ -166,15 +182,15 @@ func (m *model) settle(t interface{ Fatal(...any) }) {
 		for _, a := range decision.Actions {
 			m.act(a)
 		}
-		pause := max(decision.Again, time.Second)
+		pause, reported := max(decision.Again, time.Second), false
 		for _, n := range m.nodes {
 			before := statusOf(n)
 			m.report(n.Name)
 			if statusOf(*m.node(n.Name)) != before { // the report wakes the controller
-				pause = time.Second
+				pause, reported = time.Second, true
 			}
 		}
-		if len(decision.Actions) == 0 && decision.Again == 0 {
+		if len(decision.Actions) == 0 && decision.Again == 0 && !reported {
 			return
 		}
 		m.now = m.now.Add(pause)
@@ -197,6 +213,7 @@ func specs() *rapid.Generator[fleetv1.NodeRolloutSpec] {
 		spec := fleetv1.NodeRolloutSpec{
 			FailureLimit:   int32(rapid.IntRange(1, 4).Draw(t, "failureLimit")),
 			MaxUnavailable: number(rapid.IntRange(1, 5).Draw(t, "maxUnavailable")),
+			OnFailure:      rapid.SampledFrom([]fleetv1.OnFailure{"", fleetv1.OnFailureRollback, fleetv1.OnFailurePause}).Draw(t, "onFailure"),
 		}
 		if rapid.Bool().Draw(t, "percentage") {
 			spec.MaxUnavailable = percent(fmt.Sprintf("%d%%", rapid.IntRange(1, 100).Draw(t, "percent")))

@@ -80,6 +80,8 @@ func (d *decider) claimed(n Node) {
 	unwanted := d.in.Spec.Operation == fleetv1.OperationAbort || spec.Hash != d.hash || n.Left ||
 		apply == (d.in.Spec.Operation == fleetv1.OperationRollBack)
 	switch {
+	case unwanted && !apply && spec.Reason != "": // it had failed, and a later rollback must find it
+		d.convict(n, fleetv1.VerdictFailed, true, spec.Reason)
 	case unwanted && !apply: // it still has the content, and a later rollback must find it
 		d.convict(n, fleetv1.VerdictUpdated, true, "")
 	case unwanted, apply && (d.stopped() || d.in.Wrong != ""):
@@ -89,10 +91,14 @@ func (d *decider) claimed(n Node) {
 	case d.in.Spec.Drain == nil, !apply && !n.Ready: // pods cannot leave a node whose kubelet does not work
 		d.do(Action{Do: DoRelease, Node: n.Name})
 	default:
-		limit := durationOf(d.in.Spec.Drain.Timeout, defaultDrainTimeout)
+		limit := DurationOf(d.in.Spec.Drain.Timeout, defaultDrainTimeout)
 		if d.expired(d.drainBegin(n.State), limit) {
 			d.do(Action{Do: DoConvict, Node: n.Name, Verdict: fleetv1.VerdictFailed, Uncordon: true, Draining: true,
 				Reason: fmt.Sprintf("its pods did not leave within %s", limit)})
+			return
+		}
+		if left := n.DrainRound.Add(drainInterval).Sub(d.in.Now); left > 0 {
+			d.again(left)
 			return
 		}
 		d.do(Action{Do: DoDrain, Node: n.Name})
@@ -109,7 +115,7 @@ func hasFetched(s *fleetv1.NodeState) bool {
 // moves no pod.
 func (d *decider) fetching(n Node) {
 	s := n.State
-	limit := durationOf(d.in.Spec.ProgressDeadline, defaultProgress)
+	limit := DurationOf(d.in.Spec.ProgressDeadline, defaultProgress)
 	refused := answered(s) && (s.Status.Phase == fleetv1.PhaseRolledBack || s.Status.Phase == fleetv1.PhaseFailed)
 	switch {
 	case refused:
@@ -140,7 +146,7 @@ func (d *decider) drainBegin(s *fleetv1.NodeState) time.Time {
 // the controller's. So a clock that is wrong, or lies, prolongs a wait by no more than the progress deadline.
 func (d *decider) reported(s *fleetv1.NodeState) time.Time {
 	ordered := s.Spec.Since.Time
-	latest := ordered.Add(durationOf(d.in.Spec.ProgressDeadline, defaultProgress))
+	latest := ordered.Add(DurationOf(d.in.Spec.ProgressDeadline, defaultProgress))
 	at := later(s.Status.Since.Time, ordered)
 	if at.After(latest) {
 		return latest
@@ -148,13 +154,13 @@ func (d *decider) reported(s *fleetv1.NodeState) time.Time {
 	return at
 }
 
-// drainInterval is the time between two looks at a node's pods.
+// drainInterval is the time from one look at a node's pods to the next.
 const drainInterval = 5 * time.Second
 
 // changing handles a released node that has not reported success.
 func (d *decider) changing(n Node) {
 	s := n.State
-	limit := durationOf(d.in.Spec.ProgressDeadline, defaultProgress)
+	limit := DurationOf(d.in.Spec.ProgressDeadline, defaultProgress)
 	switch {
 	case answered(s) && s.Status.Phase == fleetv1.PhaseRolledBack:
 		d.convict(n, fleetv1.VerdictFailed, true, s.Status.Message)
@@ -170,7 +176,7 @@ func (d *decider) changing(n Node) {
 func (d *decider) checking(n Node) {
 	s := n.State
 	if s.Spec.Action == fleetv1.ActionRollBack {
-		if s.Spec.Reason != "" {
+		if s.Spec.Reason != "" && s.Spec.RollbackGeneration == 0 {
 			d.convict(n, fleetv1.VerdictFailed, true, s.Spec.Reason+"; the previous binaries are back")
 			return
 		}
@@ -178,18 +184,21 @@ func (d *decider) checking(n Node) {
 		return
 	}
 	done := d.reported(s)
-	settle := durationOf(d.in.Spec.Health.Settle, defaultSettle)
-	limit := durationOf(d.in.Spec.Health.Timeout, defaultHealthy)
-	healthy := later(done, n.ReadySince).Add(settle)
+	settle := DurationOf(d.in.Spec.Health.Settle, defaultSettle)
+	limit := DurationOf(d.in.Spec.Health.Timeout, defaultHealthy)
+	healthy, deadline := later(done, n.ReadySince).Add(settle), done.Add(limit)
 	lease := n.Lease.After(s.Status.Since.Time) // both times are of the node's clock
+	if n.Ready && lease {                       // in time, so that it has the whole settle time after the timeout
+		deadline = deadline.Add(settle)
+	}
 	if n.Ready && !lease {
 		d.decision.Check = append(d.decision.Check, n.Name)
 	}
 	switch {
 	case n.Ready && lease && !d.in.Now.Before(healthy):
 		d.convict(n, fleetv1.VerdictUpdated, true, "")
-	case d.in.Now.Sub(done) < limit:
-		d.again(max(min(healthy.Sub(d.in.Now), limit-d.in.Now.Sub(done)), leaseInterval))
+	case d.in.Now.Before(deadline):
+		d.again(max(min(healthy.Sub(d.in.Now), deadline.Sub(d.in.Now)), leaseInterval))
 	case d.in.Spec.OnFailure == fleetv1.OnFailurePause:
 		d.convict(n, fleetv1.VerdictFailed, false, d.unhealthy(n, lease, limit))
 	default:
@@ -207,12 +216,12 @@ func (d *decider) unhealthy(n Node, lease bool, limit time.Duration) string {
 	case !lease:
 		return fmt.Sprintf("the kubelet did not renew the node's lease within %s of the change", limit)
 	}
-	return fmt.Sprintf("the node did not stay Ready within %s of the change", limit)
+	return fmt.Sprintf("the node was Ready, or Ready again, more than %s after the change", limit)
 }
 
 // expired reports whether the limit has passed since a time; if not, the decision is made again when it has.
 func (d *decider) expired(since time.Time, limit time.Duration) bool {
-	left := limit - d.in.Now.Sub(since)
+	left := since.Add(limit).Sub(d.in.Now)
 	if left > 0 {
 		d.again(left)
 	}

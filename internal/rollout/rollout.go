@@ -24,10 +24,12 @@ import (
 
 // Input is the state of a rollout at one time.
 type Input struct {
-	Name  string // of the rollout
-	Spec  fleetv1.NodeRolloutSpec
-	Nodes []Node // the chosen nodes, in any order
-	Now   time.Time
+	Name string // of the rollout
+	Spec fleetv1.NodeRolloutSpec
+	// Generation of the spec.
+	Generation int64
+	Nodes      []Node // the chosen nodes, in any order
+	Now        time.Time
 	// Wrong explains why no node may get the content; "": it may.
 	Wrong string
 	// Before is the status of the last decision. Of it, only the failed nodes count.
@@ -47,6 +49,9 @@ type Node struct {
 	// Lease is the time at which the kubelet renewed the node's lease; zero: unknown. It matters
 	// only while the node is checked.
 	Lease time.Time
+	// DrainRound is the end of the last round of the node's drain, by the controller that decides; zero: there
+	// was none.
+	DrainRound time.Time
 	// State is the node's NodeState; nil: the node has none.
 	State *fleetv1.NodeState
 }
@@ -71,7 +76,7 @@ type Action struct {
 	Verdict  fleetv1.Verdict // of DoConvict
 	Uncordon bool            // with DoConvict
 	Draining bool            // with DoConvict: pods have not left; the reason lacks them
-	Reason   string
+	Reason   string          // with DoClaim: why the node had failed before
 }
 
 // Decision is the result of Decide.

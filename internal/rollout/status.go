@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"fmt"
+	"slices"
 
 	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
 )
@@ -34,7 +35,9 @@ func (d *decider) state() (state, message string) {
 	switch {
 	case spec.Operation == fleetv1.OperationRollBack && c.updated+c.working+c.failed == 0:
 		return StateRolledBack, "no node has the content"
-	case spec.Operation == fleetv1.OperationRollBack && c.updated+c.working == 0:
+	case spec.Operation == fleetv1.OperationRollBack && c.working == 0 && c.toReturn > 0 && d.in.Wrong != "":
+		return StateStopped, d.in.Wrong
+	case spec.Operation == fleetv1.OperationRollBack && c.toReturn+c.working == 0:
 		return StateRolledBack, fmt.Sprintf("%d nodes failed, before the rollback or in it: their NodeStates have the "+
 			"reasons", c.failed)
 	case spec.Operation == fleetv1.OperationRollBack:
@@ -57,10 +60,16 @@ func (d *decider) state() (state, message string) {
 	return StateRolling, ""
 }
 
-// failures counts the failed nodes, and those that were deleted, replaced or relabelled since.
+// failures counts the nodes that have failed, and those of them that were deleted, replaced or relabelled since.
 func (d *decider) failures() string {
-	text := fmt.Sprintf("%d of %d nodes", d.counted.failed, len(d.in.Nodes))
-	if gone := len(d.failed) - d.counted.failed; gone > 0 {
+	gone := len(d.failed)
+	for _, n := range d.in.Nodes {
+		if n.State != nil && slices.Contains(d.failed, fleetv1.FailedNode{Name: n.Name, StateUID: n.State.UID}) {
+			gone--
+		}
+	}
+	text := fmt.Sprintf("%d of %d nodes", len(d.failed)-gone, len(d.in.Nodes))
+	if gone > 0 {
 		text += fmt.Sprintf(", and %d that have gone since,", gone)
 	}
 	return text

@@ -49,6 +49,10 @@ type NodeStateSpec struct {
 	// Reason explains a verdict, or why the controller has ordered RollBack.
 	// +optional
 	Reason string `json:"reason,omitempty"`
+	// RollbackGeneration is the generation of the rollout whose operation RollBack is the order. 0: the order
+	// has another cause.
+	// +optional
+	RollbackGeneration int64 `json:"rollbackGeneration,omitempty"`
 }
 
 // Action is an order for a node.

@@ -58,6 +58,10 @@ type NodeRolloutSpec struct {
 	// +kubebuilder:default=rollback
 	// +kubebuilder:validation:Enum=rollback;pause
 	OnFailure OnFailure `json:"onFailure,omitempty"`
+	// AcceptedFailures are those after which a person has let the rollout go on: with onFailure: pause, it stops
+	// when one more node has failed. `swdt fleet resume` sets them.
+	// +optional
+	AcceptedFailures *AcceptedFailures `json:"acceptedFailures,omitempty"`
 	// Canary are the first steps of the rollout. After the last of them, all nodes follow.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
@@ -81,7 +85,8 @@ type NodeRolloutSpec struct {
 	Paused bool `json:"paused,omitempty"`
 	// Operation is Roll (default), Abort or RollBack. Abort touches no further node and lets go of
 	// nodes that have not begun to change. RollBack restores the previous binaries on all nodes that
-	// have the present content, within maxUnavailable; what setup has changed stays.
+	// have the present content, failed ones included, within maxUnavailable; what setup has changed stays.
+	// A change of the spec makes it try once more the nodes on which it has failed before it began.
 	// +optional
 	// +kubebuilder:default=Roll
 	// +kubebuilder:validation:Enum=Roll;Abort;RollBack
@@ -95,6 +100,17 @@ const (
 	OnFailureRollback OnFailure = "rollback"
 	OnFailurePause    OnFailure = "pause"
 )
+
+// AcceptedFailures are failures with one content. With another content, none is accepted.
+type AcceptedFailures struct {
+	// Hash of the content, as in the status.
+	// +kubebuilder:validation:MinLength=8
+	// +kubebuilder:validation:MaxLength=64
+	Hash string `json:"hash"`
+	// Nodes is the number of failed nodes.
+	// +kubebuilder:validation:Minimum=0
+	Nodes int32 `json:"nodes"`
+}
 
 // Operation is the direction of a rollout.
 type Operation string
@@ -160,10 +176,10 @@ type Drain struct {
 // NodeHealth says when a changed node counts as healthy: it must be Ready, with a lease that its
 // kubelet has renewed since the change, for the whole settle time.
 type NodeHealth struct {
-	// Settle is how long the node must be Ready. Default 10s.
+	// Settle is how long the node must stay Ready. It follows the timeout, so it may be longer. Default 10s.
 	// +optional
 	Settle Duration `json:"settle,omitempty"`
-	// Timeout for becoming healthy. Default 5m.
+	// Timeout for becoming Ready, with such a lease. Default 5m.
 	// +optional
 	Timeout Duration `json:"timeout,omitempty"`
 }

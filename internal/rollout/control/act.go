@@ -34,7 +34,7 @@ func (r *reconciler) act(ctx context.Context, a action) error {
 	case rollout.DoDrain:
 		return r.drain(ctx, a)
 	case rollout.DoRelease:
-		return r.change(ctx, a, func(s *fleetv1.NodeStateSpec) { s.Released = true })
+		return r.release(ctx, a)
 	case rollout.DoReturn:
 		return r.change(ctx, a, func(s *fleetv1.NodeStateSpec) {
 			s.Action, s.Reason = fleetv1.ActionRollBack, a.Reason
@@ -61,7 +61,10 @@ func (r *reconciler) claim(ctx context.Context, a action) error {
 		state.OwnerReferences = []metav1.OwnerReference{*owner}
 	}
 	state.Spec = fleetv1.NodeStateSpec{Rollout: a.one.Name, Hash: a.hash, Action: a.Order,
-		Since: metav1.NewTime(a.now), Content: a.one.Spec.Content}
+		Since: metav1.NewTime(a.now), Content: a.one.Spec.Content, Reason: a.Reason}
+	if a.Order == fleetv1.ActionRollBack {
+		state.Spec.RollbackGeneration = a.one.Generation
+	}
 	var err error
 	if a.node.State == nil {
 		err = r.client.Create(ctx, state)
@@ -101,19 +104,26 @@ func (r *reconciler) drain(ctx context.Context, a action) error {
 	case err != nil || len(left) > 0:
 		return err
 	}
+	return r.release(ctx, a)
+}
+
+// release lets the node begin.
+func (r *reconciler) release(ctx context.Context, a action) error {
 	a.Do = rollout.DoRelease
 	return r.change(ctx, a, func(s *fleetv1.NodeStateSpec) { s.Released = true })
 }
 
 func drainOptions(d *fleetv1.Drain) cluster.DrainOptions {
 	o := cluster.DrainOptions{DeleteEmptyDir: d.DeleteEmptyDir, Force: d.Force}
-	if grace, err := time.ParseDuration(string(d.GracePeriod)); err == nil {
+	if d.GracePeriod != "" {
+		grace := rollout.DurationOf(d.GracePeriod, 0)
 		o.GracePeriod = &grace
 	}
 	return o
 }
 
-// convict records the verdict. It uncordons the node first: after the verdict, no later decision would.
+// convict records the verdict. It uncordons the node first: after the verdict, no later decision would. A node whose
+// drain is late is released if its pods have left by now.
 func (r *reconciler) convict(ctx context.Context, a action) error {
 	if a.Draining {
 		left, err := r.cluster.DrainStep(ctx, a.Node, drainOptions(a.one.Spec.Drain))
@@ -122,6 +132,8 @@ func (r *reconciler) convict(ctx context.Context, a action) error {
 			a.Reason += ": " + err.Error()
 		case len(left) > 0:
 			a.Reason += ": " + left.String()
+		default: // they have left since the last round
+			return r.release(ctx, a)
 		}
 	}
 	if a.Uncordon {

@@ -54,6 +54,7 @@ spec:
   maxUnavailable: 10%
   failureLimit: 1
   onFailure: rollback
+  acceptedFailures: {hash: 0123456789abcdef, nodes: 1}
   canary: [{nodes: 1, pause: 10m}]
   window: {days: [Mon], start: '22:00', end: '05:00', timeZone: UTC}
   drain: {timeout: 5m, gracePeriod: 30s, deleteEmptyDir: true, force: true}
@@ -75,6 +76,7 @@ spec:
   since: '2026-11-24T00:00:00Z'
   verdict: Updated
   reason: none
+  rollbackGeneration: 1
   content:` + fullContent
 
 // mistake is a wrong value of a field.

@@ -68,12 +68,18 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	return nil
 }
 
-func newManager(config *rest.Config, o Options) (ctrl.Manager, error) {
+// newScheme returns the kinds that the controller reads and writes.
+func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
-	if err := fleetv1.AddToScheme(scheme); err != nil {
+	return scheme, fleetv1.AddToScheme(scheme)
+}
+
+func newManager(config *rest.Config, o Options) (ctrl.Manager, error) {
+	scheme, err := newScheme()
+	if err != nil {
 		return nil, err
 	}
 	lease := cmp.Or(o.Lease, defaultLease)

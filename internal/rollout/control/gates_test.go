@@ -49,6 +49,7 @@ func TestGatesOnARealAPIServer(t *testing.T) {
 	t.Run("a late pull secret", g.lateSecret)
 	t.Run("a missing set", g.missingSet)
 	t.Run("a budget", g.budget)
+	t.Run("a rollback that a budget keeps", g.keptRollback)
 	t.Run("a probe", g.probe)
 	t.Run("a watch that is refused", g.refusedWatch)
 }
@@ -244,6 +245,38 @@ func (g *gates) budget(t *testing.T) {
 	}
 	g.settle(rollout.StateComplete)
 	g.run(t, wanted, "without the budget")
+	g.spec.Drain = nil
+}
+
+// keptRollback has a pod on w0 that a PodDisruptionBudget keeps from a rollback. A second one, without the budget,
+// takes w0 back, too.
+func (g *gates) keptRollback(t *testing.T) {
+	before, err := g.all[0].Machine.ReadFile(simulated.KubeletPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := g.build("v1.37.4-kept")
+	g.rollout(g.spec)
+	g.settle(rollout.StateComplete)
+	g.keep(t, "second-keeper", "second-budget")
+	g.spec.Drain = &fleetv1.Drain{Timeout: "1s", GracePeriod: "0s", Force: true}
+	g.rollout(g.spec)
+	g.settle(rollout.StateComplete)
+	s := g.order(manage.RollBack, rollout.StateRolledBack)
+	if s.Failed != 1 || s.RolledBack != 1 || !g.all[0].runs(wanted) || !g.all[1].runs(before) {
+		t.Errorf("with the budget, the status is %+v", s)
+	}
+	err = g.client().PolicyV1().PodDisruptionBudgets(manifests.Namespace).Delete(t.Context(), "second-budget",
+		metav1.DeleteOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := g.order(manage.RollBack, rollout.StateRolledBack); s.Failed != 0 || s.RolledBack != 2 {
+		t.Errorf("without the budget, the status is %+v", s)
+	}
+	g.run(t, before, "after the second rollback")
+	g.unschedulable([]string{"w0", "w1"})
+	g.order(manage.Resume, rollout.StateStopped)
 	g.spec.Drain = nil
 }
 

@@ -90,7 +90,7 @@ func (s *store) write(name string, spec fleetv1.NodeStateSpec) {
 }
 
 func (s *store) decide(spec fleetv1.NodeRolloutSpec) rollout.Decision {
-	in := rollout.Input{Name: "r", Spec: spec, Now: time.Now()}
+	in := rollout.Input{Name: "r", Spec: spec, Generation: 1, Now: time.Now()}
 	for _, m := range s.machines {
 		in.Nodes = append(in.Nodes, rollout.Node{Name: m.Name, Ready: true, ReadySince: s.ready,
 			Lease: time.Now().Add(time.Hour), State: s.state(m.Name)})
@@ -100,7 +100,10 @@ func (s *store) decide(spec fleetv1.NodeRolloutSpec) rollout.Decision {
 
 func (s *store) act(spec fleetv1.NodeRolloutSpec, a rollout.Action) {
 	order := fleetv1.NodeStateSpec{Rollout: "r", Hash: rollout.HashOf(spec.Content), Action: a.Order,
-		Content: spec.Content}
+		Content: spec.Content, Reason: a.Reason}
+	if a.Order == fleetv1.ActionRollBack {
+		order.RollbackGeneration = 1
+	}
 	if a.Do != rollout.DoClaim {
 		order = s.state(a.Node).Spec
 	}

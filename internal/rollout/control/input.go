@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -43,12 +45,19 @@ func (r *reconciler) look(ctx context.Context) (view, error) {
 		v.states[states.Items[i].Name] = &states.Items[i]
 	}
 	r.written.overlay(v.states)
+	maps.DeleteFunc(r.drained, func(name string, _ time.Time) bool { return !mayDrain(v.states[name]) })
 	return v, nil
+}
+
+// mayDrain reports whether a node is claimed and not released, so that its pods may have to leave.
+func mayDrain(s *fleetv1.NodeState) bool {
+	return s != nil && s.Spec.Rollout != "" && s.Spec.Verdict == "" && !s.Spec.Released
 }
 
 // input returns the state of one rollout.
 func (r *reconciler) input(v view, one *fleetv1.NodeRollout, now time.Time) (rollout.Input, error) {
-	in := rollout.Input{Name: one.Name, Spec: one.Spec, Now: now, Wrong: r.wrong(one), Before: one.Status}
+	in := rollout.Input{Name: one.Name, Spec: one.Spec, Generation: one.Generation, Now: now, Wrong: r.wrong(one),
+		Before: one.Status}
 	selectors := make([]labels.Selector, len(v.rollouts))
 	for i := range v.rollouts {
 		selector, err := metav1.LabelSelectorAsSelector(&v.rollouts[i].Spec.Selector)
@@ -91,7 +100,9 @@ func (r *reconciler) wrong(one *fleetv1.NodeRollout) string {
 	before, known := r.judged[one.Name]
 	if !known || before.uid != one.UID || before.generation != one.Generation {
 		before = judged{uid: one.UID, generation: one.Generation}
-		if _, err := content.Document(anyNode, one.Spec.Content); err != nil {
+		if empty(one.Spec.Content) {
+			before.wrong = "spec.content: it has nothing to do; set provisioners, or a field of setup"
+		} else if _, err := content.Document(anyNode, one.Spec.Content); err != nil {
 			before.wrong = shortened(err.Error())
 		} else if err := rollout.CheckWindow(one.Spec.Window); err != nil {
 			before.wrong = err.Error()
@@ -101,13 +112,18 @@ func (r *reconciler) wrong(one *fleetv1.NodeRollout) string {
 	return before.wrong
 }
 
+// empty reports whether a content has nothing to do. The schema refuses a content without fields, but allows empty ones.
+func empty(c fleetv1.Content) bool {
+	return len(c.Provisioners) == 0 && (c.Setup == nil || equality.Semantic.DeepEqual(*c.Setup, fleetv1.Setup{}))
+}
+
 // anyNode stands for the name of a node, on which no rule for a content depends.
 const anyNode = "node"
 
 func (r *reconciler) nodeOf(n *corev1.Node, state *fleetv1.NodeState) rollout.Node {
 	ready, since := readiness(n)
 	return rollout.Node{Name: n.Name, Ready: ready, ReadySince: since, Cordoned: n.Spec.Unschedulable,
-		Lease: r.leases[n.Name].renewed, State: state}
+		Lease: r.leases[n.Name].renewed, DrainRound: r.drained[n.Name], State: state}
 }
 
 // lease is the renewal of a node's lease, and when it was read.

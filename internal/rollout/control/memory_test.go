@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,8 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/cluster"
@@ -30,10 +34,25 @@ import (
 type memory struct {
 	t      *testing.T
 	server *apiserver.Cluster
+	config *rest.Config
 	admin  *cluster.Cluster
 }
 
 func newMemory(t *testing.T, nodes ...string) *memory {
+	t.Helper()
+	m := newStill(t, nodes...)
+	l := &lab{t: t}
+	l.background(func(ctx context.Context) {
+		err := control.Run(ctx, m.config, control.Options{Metrics: "0", Probes: "0"})
+		if err != nil && ctx.Err() == nil {
+			t.Errorf("the controller: %v", err)
+		}
+	})
+	return m
+}
+
+// newStill returns the API server without a controller.
+func newStill(t *testing.T, nodes ...string) *memory {
 	t.Helper()
 	server, err := apiserver.Start(apiserver.Options{})
 	if err != nil {
@@ -54,20 +73,13 @@ func newMemory(t *testing.T, nodes ...string) *memory {
 	}
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
-	m := &memory{t: t, server: server}
+	m := &memory{t: t, server: server, config: config}
 	if m.admin, err = cluster.FromConfig(config); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range nodes {
 		m.node(name)
 	}
-	l := &lab{t: t}
-	l.background(func(ctx context.Context) {
-		err := control.Run(ctx, config, control.Options{Metrics: "0", Probes: "0"})
-		if err != nil && ctx.Err() == nil {
-			t.Errorf("the controller: %v", err)
-		}
-	})
 	return m
 }
 
@@ -157,6 +169,25 @@ func (m *memory) report(node string, phase fleetv1.Phase) {
 	_, err = m.admin.Dynamic().Resource(fleetv1.StateResource()).Patch(m.t.Context(), node, types.MergePatchType, patch,
 		metav1.PatchOptions{}, "status")
 	if err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// reconciler returns a controller with this clock, which decides only when a test calls it.
+func (m *memory) reconciler(now func() time.Time) reconcile.Reconciler {
+	m.t.Helper()
+	r, err := control.NewReconciler(m.config, now)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return r
+}
+
+// reconcile makes one decision about the rollout.
+func (m *memory) reconcile(rollout string, r reconcile.Reconciler) {
+	m.t.Helper()
+	request := reconcile.Request{NamespacedName: types.NamespacedName{Name: rollout}}
+	if _, err := r.Reconcile(m.t.Context(), request); err != nil {
 		m.t.Fatal(err)
 	}
 }
@@ -266,6 +297,100 @@ func TestAnErrorOfOneNodeKeepsNoOther(t *testing.T) {
 	m.await("w0 to fail", func() bool { return m.state("w0").Spec.Verdict == fleetv1.VerdictFailed })
 	if m.cordoned("w0") {
 		t.Error("w0 is left cordoned")
+	}
+}
+
+// Rules of a spec that the schema cannot express stop the rollout before the first node, and the message names the field.
+func TestWrongFieldsTouchNoNode(t *testing.T) {
+	provisioner := func(h fleetv1.Health) func(*fleetv1.NodeRolloutSpec) {
+		return func(s *fleetv1.NodeRolloutSpec) { s.Content.Provisioners[0].Health = &h }
+	}
+	long := fleetv1.Duration("9999999h")
+	for name, test := range map[string]struct {
+		change  func(*fleetv1.NodeRolloutSpec)
+		message string
+	}{
+		"no provisioners": {func(s *fleetv1.NodeRolloutSpec) { s.Content = fleetv1.Content{Provisioners: []fleetv1.Provisioner{}} },
+			"spec.content: it has nothing to do; "},
+		"an empty setup": {func(s *fleetv1.NodeRolloutSpec) { s.Content = fleetv1.Content{Setup: &fleetv1.Setup{}} },
+			"spec.content: it has nothing to do; "},
+		"a setup of empty lists": {func(s *fleetv1.NodeRolloutSpec) {
+			s.Content = fleetv1.Content{Setup: &fleetv1.Setup{Features: []string{}}}
+		}, "spec.content: it has nothing to do; "},
+		"a long settle time":  {provisioner(fleetv1.Health{Settle: &long}), "spec.content.provisioners[0].health.settle: "},
+		"a long timeout":      {provisioner(fleetv1.Health{Timeout: &long}), "spec.content.provisioners[0].health.timeout: "},
+		"a long stop timeout": {provisioner(fleetv1.Health{StopTimeout: &long}), "spec.content.provisioners[0].health.stopTimeout: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newStill(t, "w0")
+			m.rollout("r", test.change)
+			m.reconcile("r", m.reconciler(time.Now))
+			if s := m.status("r"); s.State != rollout.StateStopped || !strings.HasPrefix(s.Message, test.message) {
+				t.Errorf("the status is %+v", s)
+			}
+			if s := m.state("w0").Spec; s.Rollout != "" {
+				t.Errorf("w0 is claimed: %+v", s)
+			}
+		})
+	}
+}
+
+// However many events make decisions, a drain that waits for pods requests their eviction once in five seconds, and
+// costs no other request in between.
+func TestEventsDoNotRepeatDrains(t *testing.T) {
+	m := newStill(t, "w0", "w1")
+	var made atomic.Int32 // requests of drains
+	m.server.OnRequest(func(r apiserver.Request) apiserver.Verdict {
+		if r.Resource == "pods" || r.Resource == "nodes" && r.Verb != "list" {
+			made.Add(1)
+		}
+		if r.Subresource == "eviction" {
+			return apiserver.Verdict{Status: 429, Message: "a budget keeps the pod"}
+		}
+		return apiserver.Verdict{}
+	})
+	now := time.Now()
+	r := m.reconciler(func() time.Time { return now })
+	m.rollout("r", drained("1h"))
+	m.reconcile("r", r)
+	for _, name := range []string{"w0", "w1"} {
+		m.pod("on-"+name, name, true)
+		m.report(name, fleetv1.PhaseFetched)
+	}
+	made.Store(0)
+	m.reconcile("r", r)
+	round := made.Load()
+	for range 20 {
+		m.reconcile("r", r)
+		now = now.Add(100 * time.Millisecond)
+	}
+	if all := made.Load(); round == 0 || all != round {
+		t.Errorf("a round costs %d requests; it and 20 further decisions within 2 s cost %d", round, all)
+	}
+	now = now.Add(3 * time.Second)
+	m.reconcile("r", r)
+	if all := made.Load(); all <= round || all > 2*round {
+		t.Errorf("a round costs %d requests; two rounds cost %d", round, all)
+	}
+}
+
+// Pods that have left at the end of the drain's time have left in time, also if that is before the next round.
+func TestPodsThatHaveLeftAtTheEndOfADrain(t *testing.T) {
+	m := newStill(t, "w0")
+	now := time.Now()
+	r := m.reconciler(func() time.Time { return now })
+	m.rollout("r", drained("1s"))
+	m.reconcile("r", r)
+	m.pod("leaves", "w0", true)
+	m.report("w0", fleetv1.PhaseFetched)
+	m.reconcile("r", r)
+	if s := m.state("w0").Spec; s.Released || s.Verdict != "" {
+		t.Fatalf("after the first round, the order is %+v", s)
+	}
+	now = now.Add(time.Minute)
+	m.reconcile("r", r)
+	if s := m.state("w0").Spec; !s.Released || s.Verdict != "" {
+		t.Errorf("at the end of the drain, the order is %+v", s)
 	}
 }
 

@@ -26,12 +26,13 @@ type reconciler struct {
 
 	written written
 	leases  map[string]lease
-	judged  map[string]judged // by the names of rollouts
+	judged  map[string]judged    // by the names of rollouts
+	drained map[string]time.Time // the end of the last round of each node's drain
 }
 
 func newReconciler(c client.Client, cluster *cluster.Cluster) *reconciler {
 	return &reconciler{client: c, cluster: cluster, now: time.Now, written: written{}, leases: map[string]lease{},
-		judged: map[string]judged{}}
+		judged: map[string]judged{}, drained: map[string]time.Time{}}
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -84,7 +85,16 @@ func (r *reconciler) run(ctx context.Context, v view, one *fleetv1.NodeRollout) 
 		byName[n.Name] = n
 	}
 	var failed error
+	var drained []string
+	defer func() { // nodes rest after the whole round: with many of them, the first ones would be due at its end
+		for _, name := range drained {
+			r.drained[name] = r.now()
+		}
+	}()
 	for _, a := range decision.Actions {
+		if a.Do == rollout.DoDrain {
+			drained = append(drained, a.Node)
+		}
 		err := r.act(ctx, action{Action: a, one: one, hash: decision.Status.Hash, node: byName[a.Node], now: now,
 			uid: func() *metav1.OwnerReference { return ownerOf(v.nodes, a.Node) }})
 		if outdated(err) {

@@ -140,7 +140,7 @@ func TestEnded(t *testing.T) {
 // A failed node that was deleted since is listed, and counts for the exit code.
 func TestFailuresThatHaveGoneAreShown(t *testing.T) {
 	report := manage.Report{Rollouts: []manage.Rollout{{
-		Name: "kubelet", Hash: hash, Nodes: 3, State: "Rolling", Seen: true, FailedNodes: []string{"w0", "w1"},
+		Name: "kubelet", Hash: hash, Nodes: 3, State: "Rolling", Seen: true, Valid: true, FailedNodes: []string{"w0", "w1"},
 		Touched: []manage.Node{{Name: "w1", Hash: hash, Verdict: "Updated"}},
 	}}}
 	var out bytes.Buffer
@@ -152,12 +152,12 @@ func TestFailuresThatHaveGoneAreShown(t *testing.T) {
 			t.Errorf("%q lacks %q", out.String(), line)
 		}
 	}
-	if !report.Failed() {
+	if !report.Bad() {
 		t.Error("the report has no failed nodes")
 	}
 	report.Rollouts[0].Updated = report.Rollouts[0].Nodes
 	out.Reset()
-	if err := report.WriteText(ui.NewPage(&out, false)); err != nil || strings.Contains(out.String(), "w0") || report.Failed() {
+	if err := report.WriteText(ui.NewPage(&out, false)); err != nil || strings.Contains(out.String(), "w0") || report.Bad() {
 		t.Errorf("when all nodes are updated, failures of before still count: %q, %v", out.String(), err)
 	}
 	report.Rollouts[0].Updated = 1
@@ -168,5 +168,11 @@ func TestFailuresThatHaveGoneAreShown(t *testing.T) {
 	}
 	if strings.Count(out.String(), "w0") != 1 || !strings.Contains(out.String(), "kubelet exited with 1") {
 		t.Errorf("a failed node that is still there is shown as %q", out.String())
+	}
+	report.Rollouts[0].Touched = []manage.Node{{Name: "w0", Hash: hash, Action: "RollBack", Verdict: "RolledBack"},
+		{Name: "w1", Hash: hash, Action: "RollBack"}}
+	out.Reset()
+	if err := report.WriteText(ui.NewPage(&out, false)); err != nil || strings.Contains(out.String(), "deleted") {
+		t.Errorf("failed nodes that were taken back are shown as %q, %v", out.String(), err)
 	}
 }

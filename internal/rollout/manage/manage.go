@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,7 @@ import (
 
 	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/rollout"
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
@@ -60,17 +62,25 @@ const (
 	RollBack Order = "rollback"
 )
 
-// spec returns the fields of spec that the order sets.
-func (o Order) spec() map[string]any {
+// changes returns the fields of spec that the order sets, in one or more writes.
+func (o Order) changes(r Rollout) []map[string]any {
 	switch o {
 	case Pause:
-		return map[string]any{"paused": true}
+		return []map[string]any{{"paused": true}}
 	case Abort:
-		return map[string]any{"operation": fleetv1.OperationAbort}
+		return []map[string]any{{"operation": fleetv1.OperationAbort}}
 	case RollBack: // a pause would not keep a rollback from its nodes, and would mislead its reader
-		return map[string]any{"operation": fleetv1.OperationRollBack, "paused": false}
+		rollBack := map[string]any{"operation": fleetv1.OperationRollBack, "paused": false}
+		if r.State == rollout.StateRolledBack && r.Failed > 0 { // only another generation of the spec tries again
+			return []map[string]any{{"operation": fleetv1.OperationAbort}, rollBack}
+		}
+		return []map[string]any{rollBack}
 	}
-	return map[string]any{"operation": fleetv1.OperationRoll, "paused": false}
+	resume := map[string]any{"operation": fleetv1.OperationRoll, "paused": false}
+	if failures := int(r.Failed) + len(r.gone()); r.spec.OnFailure == fleetv1.OnFailurePause && failures > 0 {
+		resume["acceptedFailures"] = fleetv1.AcceptedFailures{Hash: r.Hash, Nodes: int32(failures)}
+	}
+	return []map[string]any{resume}
 }
 
 // Change gives the order to a rollout. The report has the rollout as it is then; its controller needs a
@@ -80,28 +90,40 @@ func Change(ctx context.Context, c *cluster.Cluster, name string, o Order, dryRu
 	if err != nil {
 		return before, err
 	}
-	patch, err := json.Marshal(map[string]any{"spec": o.spec()})
+	result := before.Rollouts[0]
+	changes := o.changes(result)
+	var now fleetv1.NodeRollout
+	for _, fields := range changes {
+		if now, err = patch(ctx, c, name, o, fields, dryRun); err != nil {
+			return before, err
+		}
+	}
+	result.Changed = now.Generation != result.generation || len(changes) > 1 ||
+		dryRun && !equality.Semantic.DeepEqual(now.Spec, result.spec)
+	result.set(now)
+	return Report{Cluster: before.Cluster, Rollouts: []Rollout{result}}, nil
+}
+
+// patch sets fields of a rollout's spec, and returns the rollout as it is then.
+func patch(ctx context.Context, c *cluster.Cluster, name string, o Order, fields map[string]any, dryRun bool) (
+	now fleetv1.NodeRollout, err error) {
+	text, err := json.Marshal(map[string]any{"spec": fields})
 	if err != nil {
-		return before, fmt.Errorf("%s rollout %s: %w", o, name, err)
+		return now, fmt.Errorf("%s rollout %s: %w", o, name, err)
 	}
 	options := metav1.PatchOptions{FieldManager: manager}
 	if dryRun {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
 	resource := fleetv1.RolloutResource()
-	u, err := c.Dynamic().Resource(resource).Patch(ctx, name, types.MergePatchType, patch, options)
+	u, err := c.Dynamic().Resource(resource).Patch(ctx, name, types.MergePatchType, text, options)
 	if err != nil {
-		return before, c.Failure(fmt.Sprintf("%s rollout %s", o, name), permission("patch", resource, name), err)
+		return now, c.Failure(fmt.Sprintf("%s rollout %s", o, name), permission("patch", resource, name), err)
 	}
-	var now fleetv1.NodeRollout
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &now); err != nil {
-		return before, fmt.Errorf("read rollout %s: %w", name, err)
+		return now, fmt.Errorf("read rollout %s: %w", name, err)
 	}
-	result := before.Rollouts[0]
-	result.Changed = now.Generation != result.generation || dryRun && now.Spec.Operation != result.operation ||
-		dryRun && now.Spec.Paused != result.Paused
-	result.set(now)
-	return Report{Cluster: before.Cluster, Rollouts: []Rollout{result}}, nil
+	return now, nil
 }
 
 // Look reads the rollouts with these names, or all rollouts, with their nodes.

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/rollout"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -24,6 +26,8 @@ type Rollout struct {
 	State   string `json:"state"`   // Rolling, Waiting, Paused, Stopped, Aborted, RollingBack, RolledBack or Complete
 	Message string `json:"message"` // explains the state; usually empty
 	Paused  bool   `json:"paused"`  // spec.paused
+	// Valid is false if the controller has found a wrong field in the spec. The message names it, and no node is touched.
+	Valid bool `json:"valid"`
 	// Seen is false while the controller has not seen the present spec.
 	Seen    bool   `json:"seen"`
 	Changed bool   `json:"changed"` // whether this command has changed the rollout
@@ -44,7 +48,7 @@ type Rollout struct {
 	Touched []Node `json:"touched"`
 
 	generation int64
-	operation  fleetv1.Operation
+	spec       fleetv1.NodeRolloutSpec
 }
 
 // Node is a node that a rollout has touched.
@@ -97,11 +101,15 @@ func (r *Rollout) set(from fleetv1.NodeRollout) {
 	for _, n := range s.FailedNodes {
 		r.FailedNodes = append(r.FailedNodes, n.Name)
 	}
-	r.generation, r.operation = from.Generation, from.Spec.Operation
+	r.Valid = !meta.IsStatusConditionFalse(s.Conditions, fleetv1.Valid)
+	r.generation, r.spec = from.Generation, from.Spec
 }
 
-// Failed reports whether a rollout has failed nodes. Those that were deleted since count until all nodes are updated.
-func (r Report) Failed() bool { return slices.ContainsFunc(r.Rollouts, Rollout.failed) }
+// Bad reports whether a rollout is not valid, or has failed nodes. Those that were deleted since count until all nodes
+// are updated.
+func (r Report) Bad() bool { return slices.ContainsFunc(r.Rollouts, Rollout.bad) }
+
+func (r Rollout) bad() bool { return r.failed() || !r.Valid }
 
 // failed follows the same rule as the condition Degraded.
 func (r Rollout) failed() bool { return r.Failed > 0 || len(r.FailedNodes) > 0 && r.Updated < r.Nodes }
@@ -113,7 +121,8 @@ func (r Rollout) gone() []string {
 	}
 	return slices.DeleteFunc(slices.Clone(r.FailedNodes), func(name string) bool {
 		return slices.ContainsFunc(r.Touched, func(n Node) bool {
-			return n.Name == name && n.Hash == r.Hash && n.Verdict == string(fleetv1.VerdictFailed)
+			takenBack := n.Action == string(fleetv1.ActionRollBack)
+			return n.Name == name && n.Hash == r.Hash && (takenBack || n.Verdict == string(fleetv1.VerdictFailed))
 		})
 	})
 }
@@ -143,7 +152,7 @@ func (r Rollout) state() string {
 		return "not seen by a controller"
 	case !r.Seen:
 		return r.State + " (the controller has not seen the last change)"
-	case r.failed():
+	case r.bad():
 		return ui.Bad(r.State)
 	}
 	return r.State
