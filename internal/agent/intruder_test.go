@@ -76,7 +76,7 @@ func tricks() map[string]func(*intruder) {
 func (u *intruder) known() []string {
 	return []string{
 		layout.LockFile, layout.HashCache, layout.HashCache + ".new", layout.JoinRecord, layout.JoinConfiguration,
-		layout.TraceRecord,
+		layout.RolloutRecord, layout.TraceRecord,
 		layout.CaptureJournal, layout.CaptureLock, layout.Journals + `\20240101-000000-0badc0de.jsonl`,
 		layout.Scratch + `\x\y.evtx`,
 		u.machine.path(), uploaded,
@@ -137,7 +137,7 @@ func work(ctx context.Context, i *installer) (believed []string, err error) {
 		return nil, err
 	}
 	defer lock.Unlock()
-	for _, path := range []string{layout.JoinRecord, layout.JoinConfiguration, layout.Journals +
+	for _, path := range []string{layout.JoinRecord, layout.RolloutRecord, layout.JoinConfiguration, layout.Journals +
 		`\20240101-000000-0badc0de.jsonl`, layout.TraceRecord} {
 		read, err := recordOf(p.Files, path)
 		believed = append(believed, read)
