@@ -9,8 +9,8 @@
 //   - claim.go: the type Claim; claims.go: the list of all claims
 //   - run.go: a run; desk.go: what claims work with; program.go: the throw-away program
 //   - thing.go: the things that claims make, and their removal
-//   - machine.go, files.go, longfiles.go, settings.go, services.go, look.go, push.go, cut.go,
-//     desktop.go, reboot.go: the claims
+//   - machine.go, look.go, files.go, programs.go, settings.go, services.go, push.go, cut.go, desktop.go,
+//     reboot.go: the claims
 //   - report.go, text.go, page.go: the report; redact.go: keeps names out of it
 //   - standin.go: the answers of the stand-ins; compare.go: differences of two reports
 //   - seen.go: the page of contributed reports, which the command seenon writes
