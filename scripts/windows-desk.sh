@@ -20,7 +20,7 @@ printf '{"Replace": {"%s": "%s"}}\n' "$library" "$work/at_windows.go" >"$work/ov
 
 [[ $# -eq 0 ]] || keep=1 # a part of the scripts is not the whole table
 code=0
-scripts/wine-test.sh -overlay "$work/overlay.json" -ldflags "-s -w" -count=1 -timeout 20m -v -parallel 6 \
+scripts/wine-test.sh -overlay "$work/overlay.json" -ldflags "-s -w" -count=1 -timeout 40m -v -parallel 6 \
 	-run "^TestScripts\$/${1:-.}" ./internal/cli >"$work/log" 2>&1 || code=$?
 grep -aE '^ +FAIL: |^panic' "$work/log" || true
 grep -aE '^ +--- (PASS|FAIL|SKIP): TestScripts/' "$work/log" | awk '{

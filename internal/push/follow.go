@@ -32,7 +32,7 @@ func (w *work) swap(ctx context.Context, files *staging) error {
 	case err != nil:
 		return err
 	}
-	if !w.keeps(w.options.Holder, outcome) {
+	if !w.keeps(w.options.Holder) {
 		w.acknowledge(ctx, f.id)
 	}
 	return w.accept(ctx, files, outcome)
@@ -51,10 +51,9 @@ func (w *work) acknowledge(ctx context.Context, id string) {
 	}
 }
 
-// keeps reports whether the journal of a finished transaction stays on the node, as KeepFailed wants it.
-func (w *work) keeps(holder string, outcome *agentv1.SwapOutcome) bool {
-	return w.options.KeepFailed && holder == w.options.Holder &&
-		outcome.GetResult() != agentv1.SwapResult_SWAP_RESULT_COMMITTED
+// keeps reports whether the journal of a finished transaction stays on the node, as KeepJournal wants it.
+func (w *work) keeps(holder string) bool {
+	return w.options.KeepJournal && holder == w.options.Holder
 }
 
 // following is the client's side of one transaction on the node.

@@ -68,10 +68,9 @@ type Options struct {
 	// Holder identifies who changes the node, for other users that want to change it.
 	// Empty: the result of plan.Holder.
 	Holder string
-	// KeepFailed leaves the journal of this Holder's transaction on the node if the transaction was not
-	// committed. A later command with the same Holder then finds the failure again, until the caller,
-	// who has reported it, calls Acknowledge.
-	KeepFailed bool
+	// KeepJournal leaves the journal of this Holder's transaction on the node. A later command with the
+	// same Holder then finds its end again, until the caller, who has reported it, calls Acknowledge.
+	KeepJournal bool
 	// Locked reports that the caller holds the node's lock, and keeps it after the push.
 	Locked bool
 }

@@ -30,7 +30,7 @@ func (w *work) settlePending(ctx context.Context, now view) (view, error) {
 			resumed = true
 		}
 		w.reportRecovered(recoveredFrom(t, outcome))
-		if !w.options.DryRun && !w.keeps(t.GetHolder(), outcome) {
+		if !w.options.DryRun && !w.keeps(t.GetHolder()) {
 			w.acknowledge(ctx, t.GetId())
 		}
 	}

@@ -107,10 +107,10 @@ func TestRestoreLeavesWhatThePushDidNotReplace(t *testing.T) {
 func TestAFailedTransactionIsKept(t *testing.T) {
 	b := twoPrograms(t)
 	b.swap.outcome = &agentv1.SwapOutcome{Result: agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK, Message: "it crashed"}
-	if _, err := b.push(t.Context(), Options{KeepFailed: true}); !is[*RolledBackError](err) {
+	if _, err := b.push(t.Context(), Options{KeepJournal: true}); !is[*RolledBackError](err) {
 		t.Fatal(err)
 	}
-	options := Options{Holder: b.swap.plans[0].GetHolder(), KeepFailed: true}
+	options := Options{Holder: b.swap.plans[0].GetHolder(), KeepJournal: true}
 	if err := Settle(t.Context(), b.node.Node, options, b.story); err != nil || len(b.swap.acknowledged) > 0 {
 		t.Fatalf("acknowledged %v, %v", b.swap.acknowledged, err)
 	}

@@ -13,7 +13,7 @@ import (
 // Settle looks for a transaction that an earlier, interrupted command left, and follows it to its
 // end. Each push begins with the same work. Settle holds the node's lock while it follows an
 // unfinished transaction. With DryRun it only reports the transaction. Of the options, only Holder,
-// DryRun and KeepFailed matter.
+// DryRun and KeepJournal matter.
 func Settle(ctx context.Context, n *node.Node, options Options, r ui.Reporter) error {
 	w := newWork(n, config.Document{}, options, r)
 	now, err := w.inspect(ctx)
@@ -25,7 +25,7 @@ func Settle(ctx context.Context, n *node.Node, options Options, r ui.Reporter) e
 	return err
 }
 
-// Acknowledge deletes the journal of a finished transaction, which KeepFailed has left on the node.
+// Acknowledge deletes the journal of a finished transaction, which KeepJournal has left on the node.
 func Acknowledge(ctx context.Context, n *node.Node, id string) error {
 	if _, err := n.Swap.Acknowledge(ctx, &agentv1.AcknowledgeRequest{Id: id}); err != nil {
 		return fmt.Errorf("acknowledge transaction %s: %w", id, err)

@@ -97,6 +97,8 @@ func TestAnOrderThatIsInterruptedAnywhere(t *testing.T) {
 				o.Restore()
 				status := o.until(&never)
 				switch {
+				case status.Journal == "":
+					t.Errorf("the report has no journal: %+v", status)
 				case status.Phase == fleetv1.PhaseDone && file == "good.exe" && o.runs(good):
 				case status.Phase == fleetv1.PhaseRolledBack && o.runs(o.before):
 				default:
@@ -146,6 +148,8 @@ func TestARollbackThatIsInterruptedAnywhere(t *testing.T) {
 		o.Restore()
 		status := o.until(&never)
 		switch {
+		case status.Journal == "":
+			t.Errorf("the report has no journal: %+v", status)
 		case status.Phase == fleetv1.PhaseDone && o.runs(o.before):
 		case status.Phase == fleetv1.PhaseFailed && o.runs(good):
 		default:

@@ -104,6 +104,53 @@ func TestABadBinaryIsTriedOnceIfThePodEndsBeforeTheReport(t *testing.T) {
 	}
 }
 
+// A swap that worked has its transaction in the report of the next program, which lets the node forget it.
+func TestASwapThatWorkedIsReportedByTheNextPod(t *testing.T) {
+	good := kubelet("v1.37.2", "")
+	d := newDepot(t, map[string][]byte{"good.exe": good})
+	o := newOrdered(t, d.content("good.exe"))
+	var ended, reachable atomic.Bool
+	o.onReport(`"phase":"Done"`, func() error {
+		if reachable.Load() {
+			return nil
+		}
+		ended.Store(true) // ends the pod
+		return errOutage
+	})
+	begun := o.transactions()
+	o.until(&ended)
+	reachable.Store(true)
+	var never atomic.Bool
+	status := o.until(&never)
+	if status.Phase != fleetv1.PhaseDone || status.Journal == "" || begun.Load() != 1 || !o.runs(good) {
+		t.Errorf("%+v after %d transactions; it runs the good kubelet: %t", status, begun.Load(), o.runs(good))
+	}
+	o.untilGone(func() bool {
+		left, err := o.Files.List(layout.Journals)
+		return err == nil && len(left) == 0
+	})
+}
+
+// untilGone runs the program in a pod until gone reports that the node's journal is.
+func (o *ordered) untilGone(gone func() bool) {
+	o.t.Helper()
+	ctx, end := context.WithCancel(o.t.Context())
+	var pod sync.WaitGroup
+	pod.Go(func() { _ = o.machine.run(ctx, o.clients["w0"], o.cache) }) // it returns the end of ctx
+	err := wait.Condition{Name: "the journal to be removed", Interval: time.Millisecond, Limit: 2 * time.Minute,
+		Look: func(context.Context) error {
+			if gone() {
+				return nil
+			}
+			return errNotYet
+		}}.Wait(o.t.Context())
+	end()
+	pod.Wait()
+	if err != nil {
+		o.t.Fatal(err)
+	}
+}
+
 // The node forgets a failed transaction when its end is reported.
 func TestAReportedTransactionIsForgotten(t *testing.T) {
 	d := newDepot(t, map[string][]byte{"bad.exe": kubelet("v1.37.3", simulated.CrashAtStart)})
@@ -119,21 +166,7 @@ func TestAReportedTransactionIsForgotten(t *testing.T) {
 		}
 		return simulated.Continue()
 	})
-	ctx, end := context.WithCancel(t.Context())
-	var pod sync.WaitGroup
-	pod.Go(func() { _ = o.machine.run(ctx, o.clients["w0"], o.cache) }) // it returns the end of ctx
-	err := wait.Condition{Name: "the journal to be removed", Interval: time.Millisecond, Limit: 2 * time.Minute,
-		Look: func(context.Context) error {
-			if removed.Load() {
-				return nil
-			}
-			return errNotYet
-		}}.Wait(t.Context())
-	end()
-	pod.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
+	o.untilGone(func() bool { return removed.Load() })
 	if phase != fleetv1.PhaseRolledBack {
 		t.Errorf("forgotten when the report was %q", phase)
 	}

@@ -161,16 +161,15 @@ func due(s *fleetv1.NodeState) bool {
 // must be called again. If only the report has failed, the next call repeats nothing else.
 func (w *order) carryOut(ctx context.Context) error {
 	defer w.close()
-	if w.end == nil {
-		if !due(w.state) {
-			return nil
-		}
+	if w.end == nil && due(w.state) {
 		if err := w.bringToEnd(ctx); err != nil {
 			return err
 		}
 	}
-	if err := w.report(ctx, w.end.phase, w.end.message); err != nil {
-		return err
+	if w.end != nil {
+		if err := w.report(ctx, w.end.phase, w.end.message); err != nil {
+			return err
+		}
 	}
 	return w.acknowledge(ctx)
 }

@@ -214,19 +214,20 @@ func (w *order) wanted(name string) string {
 }
 
 func (w *order) pushOptions() push.Options {
-	return push.Options{Sources: w.Sources, Holder: w.holder(), KeepFailed: true, RefuseSkips: true}
+	return push.Options{Sources: w.Sources, Holder: w.holder(), KeepJournal: true, RefuseSkips: true}
 }
 
-// acknowledge lets the node forget the failed transaction of an order whose end was reported. Until then, its
-// journal keeps a later attempt from trying the same binaries again.
+// acknowledge lets the node forget the transaction of an order whose end was reported. Until then, the journal
+// keeps a later attempt from trying the same binaries again, and gives the report its ID. An earlier pod may have
+// ended between its report and this step.
 func (w *order) acknowledge(ctx context.Context) error {
-	if w.journal == "" || w.end.phase == fleetv1.PhaseDone {
+	if w.state == nil || w.state.Status.Journal == "" || w.state.Status.Phase == fleetv1.PhaseWorking {
 		return nil
 	}
 	if err := w.open(ctx); err != nil {
 		return err
 	}
-	return push.Acknowledge(ctx, w.node, w.journal)
+	return push.Acknowledge(ctx, w.node, w.state.Status.Journal)
 }
 
 func (w *order) took(result push.NodeResult) {

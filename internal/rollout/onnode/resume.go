@@ -80,8 +80,8 @@ func (w *order) endOf(t push.Recovered) *end {
 	return nil
 }
 
-// settled returns the end of a transaction whose journal is gone, since it was committed or since another swdt has
-// collected it: the binaries on the node show it.
+// settled returns the end of a transaction whose journal is gone, since another swdt has collected it: the
+// binaries on the node show it.
 func (w *order) settled(ctx context.Context) (*end, error) {
 	if w.state.Spec.Action == fleetv1.ActionRollBack {
 		return nil, nil // the next attempt restores what is left
