@@ -144,14 +144,16 @@ func (d *decider) room() int {
 	if err != nil {
 		return d.wait(err.Error())
 	}
-	d.again(change)
+	if !change.IsZero() {
+		d.again(change.Sub(d.in.Now))
+	}
 	if !open {
-		return d.wait("the window is closed")
+		return d.wait("the window is closed until " + change.Format(time.RFC3339))
 	}
 	_, most, pause := Step(spec.Canary, len(d.in.Nodes), d.updatedAt(), d.in.Now)
 	if pause > 0 {
 		d.again(pause)
-		return d.wait("the canary step pauses")
+		return d.wait("the canary step pauses until " + d.in.Now.Add(pause).UTC().Format(time.RFC3339))
 	}
 	room := d.free()
 	room = min(room, most-c.updated-c.working)

@@ -8,31 +8,28 @@ import (
 	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
 )
 
-// window reports whether now is within w, and the time until that changes, at most a day. The error
-// reports a time zone that this machine does not know.
-func window(w *fleetv1.Window, now time.Time) (open bool, change time.Duration, err error) {
+// window reports whether now is within w, and when that changes, in the time zone of w. Without a window, that never
+// changes: change is zero. The error reports a time zone that this machine does not know.
+func window(w *fleetv1.Window, now time.Time) (open bool, change time.Time, err error) {
 	if w == nil {
-		return true, 0, nil
+		return true, time.Time{}, nil
 	}
 	zone, err := zoneOf(w)
 	if err != nil {
-		return false, 0, err
+		return false, time.Time{}, err
 	}
 	now = now.In(zone)
-	change = 24 * time.Hour
-	for day := -1; day <= 1; day++ {
+	for day := -1; day <= 7; day++ { // from the window that may have begun yesterday to the same day of the next week
 		begin, end := span(w, now, day)
-		if !begins(w, begin) {
-			continue
-		}
 		switch {
+		case !begins(w, begin), !now.Before(end):
 		case now.Before(begin):
-			change = min(change, begin.Sub(now))
-		case now.Before(end):
-			return true, end.Sub(now), nil
+			return false, begin, nil
+		default:
+			return true, end, nil
 		}
 	}
-	return false, change, nil
+	return false, time.Time{}, nil
 }
 
 // CheckWindow returns an error for a time zone that this machine does not know.

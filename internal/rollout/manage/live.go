@@ -80,7 +80,7 @@ func (l *Live) writeChanges(r Rollout) error {
 		}
 		line := fmt.Sprintf("%s %s %s %s", now, r.Name, n.Name, n.progress())
 		if n.Reason != "" {
-			line += ": " + n.Reason
+			line += ": " + indented(n.Reason)
 		}
 		if _, err := fmt.Fprintln(l.Page, line); err != nil {
 			return err
@@ -165,7 +165,8 @@ func writeLive(page *ui.Page, r Report) error {
 		}
 		for _, n := range one.Touched {
 			if n.Hash == one.Hash && n.Verdict != string(fleetv1.VerdictUpdated) {
-				nodes = append(nodes, []string{n.Name, one.Name, n.progress(), n.Reason})
+				reason, _, _ := strings.Cut(n.Reason, "\n") // `swdt fleet status` shows the other lines
+				nodes = append(nodes, []string{n.Name, one.Name, n.progress(), reason})
 			}
 		}
 	}
@@ -179,10 +180,7 @@ func writeLive(page *ui.Page, r Report) error {
 		return 1
 	}
 	slices.SortStableFunc(nodes, func(a, b []string) int { return cmp.Compare(failed(a), failed(b)) })
-	if _, err := fmt.Fprintln(page); err != nil {
-		return err
-	}
-	return ui.Lines(page, append([][]string{{"NODE", "ROLLOUT", "PHASE", "REASON"}}, nodes...))
+	return writeNodeRows(page, nodes)
 }
 
 // bar returns the part of the nodes that have the content (#), are on their way (+), and have failed (!).

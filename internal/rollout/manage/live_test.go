@@ -2,6 +2,7 @@ package manage_test
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -174,5 +175,43 @@ func TestFailuresThatHaveGoneAreShown(t *testing.T) {
 	out.Reset()
 	if err := report.WriteText(ui.NewPage(&out, false)); err != nil || strings.Contains(out.String(), "deleted") {
 		t.Errorf("failed nodes that were taken back are shown as %q, %v", out.String(), err)
+	}
+}
+
+// A node writes its reason itself. Its further lines are shown, and cannot pass for lines of other nodes.
+func TestLinesOfAReason(t *testing.T) {
+	r := progress()[2]
+	r.Rollouts[0].Touched = []manage.Node{
+		{Name: "w0", Hash: hash, Verdict: "Failed", Reason: "it did not start\nits last log lines:\n  panic\n"},
+		{Name: "w1", Hash: hash, Verdict: "Failed", Reason: "\nw2    kubelet  updated"},
+		{Name: "w3", Hash: hash},
+	}
+	var lines, table bytes.Buffer
+	live := &manage.Live{Page: ui.NewPage(&lines, false), Now: at}
+	if err := errors.Join(live.See(r), r.WriteText(ui.NewPage(&table, false))); err != nil {
+		t.Fatal(err)
+	}
+	wantLines := `03:04:05 kubelet w0 failed: it did not start
+    its last log lines:
+      panic
+03:04:05 kubelet w1 failed: 
+    w2    kubelet  updated
+03:04:05 kubelet w3 claimed
+03:04:05 kubelet Stopped, 1 of 10 nodes updated, 1 failed: 1 of 10 nodes failed
+`
+	if diff := cmp.Diff(wantLines, lines.String()); diff != "" {
+		t.Errorf("the lines (-want +got):\n%s", diff)
+	}
+	wantTable := `
+NODE  ROLLOUT  PHASE    REASON
+w0    kubelet  failed   it did not start
+    its last log lines:
+      panic
+w1    kubelet  failed
+    w2    kubelet  updated
+w3    kubelet  claimed
+`
+	if _, got, _ := strings.Cut(table.String(), "1 of 10 nodes failed\n"); got != wantTable {
+		t.Errorf("the table (-want +got):\n%s", cmp.Diff(wantTable, got))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -177,8 +178,33 @@ func (r Report) writeNodes(p *ui.Page) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	if _, err := fmt.Fprintln(p); err != nil {
+	return writeNodeRows(p, rows)
+}
+
+// writeNodeRows writes a table of nodes, with the first line of each reason. The other lines of a reason, such as the
+// last ones of a log, are below its node.
+func writeNodeRows(p *ui.Page, rows [][]string) error {
+	table := [][]string{{"NODE", "ROLLOUT", "PHASE", "REASON"}}
+	below := []string{""}
+	for _, row := range rows {
+		first, others, _ := strings.Cut(row[3], "\n")
+		table = append(table, []string{row[0], row[1], row[2], first})
+		below = append(below, others)
+	}
+	var text strings.Builder
+	if err := ui.Lines(&text, table); err != nil {
 		return err
 	}
-	return ui.Lines(p, append([][]string{{"NODE", "ROLLOUT", "PHASE", "REASON"}}, rows...))
+	lines := strings.Split(text.String(), "\n")
+	for i, others := range below {
+		if others != "" {
+			lines[i] = indented(lines[i] + "\n" + others)
+		}
+	}
+	_, err := fmt.Fprint(p, "\n"+strings.Join(lines, "\n"))
+	return err
 }
+
+// indented indents all lines of a text but the first. A node writes its reason itself: without the indentation, its
+// lines could pass for those of other nodes.
+func indented(text string) string { return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ") }
