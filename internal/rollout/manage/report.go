@@ -207,4 +207,6 @@ func writeNodeRows(p *ui.Page, rows [][]string) error {
 
 // indented indents all lines of a text but the first. A node writes its reason itself: without the indentation, its
 // lines could pass for those of other nodes.
-func indented(text string) string { return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ") }
+func indented(text string) string {
+	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
+}
