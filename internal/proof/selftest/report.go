@@ -147,10 +147,12 @@ func Load(path string) (Report, error) {
 func load(path string) (r Report, err error) {
 	file, err := os.Open(path)
 	var failed *fs.PathError
-	if errors.As(err, &failed) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Report{}, errors.New("there is no such file; name one")
+	case errors.As(err, &failed):
 		return Report{}, fmt.Errorf("%w; check the path and its permissions", failed.Err) // the caller names the file
-	}
-	if err != nil {
+	case err != nil:
 		return Report{}, err
 	}
 	defer file.Close()
