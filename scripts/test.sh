@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-title() { printf '\n== %s\n' "$*"; }
+title() { printf '\n== %s (after %d min)\n' "$*" $((SECONDS / 60)); }
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -10,12 +10,12 @@ cd "$(dirname "$0")/.." || exit
 only=${1:-.}
 failed=0 ran=0
 check() { # NAME COMMAND…
-	local name=$1 output
+	local name=$1 output begin=$SECONDS
 	shift
 	[[ $name =~ $only ]] || return 0
 	ran=1
 	if output=$("$@" 2>&1); then
-		printf 'ok    %s\n' "$name"
+		printf 'ok    %s (%d s)\n' "$name" $((SECONDS - begin))
 	else
 		printf 'FAIL  %s\n%s\n' "$name" "$output"
 		failed=1
