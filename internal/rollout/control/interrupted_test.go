@@ -2,6 +2,7 @@ package control_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/testing/nodetest"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/wait"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
@@ -49,7 +51,7 @@ func (o *ordered) order(content fleetv1.Content) {
 		Released: true, Content: content})
 }
 
-// until runs the program in a pod, which ends when the order has, or when it is struck.
+// until runs the program in a pod, which ends when the order has and its journal is gone, or when it is struck.
 func (o *ordered) until(struck *atomic.Bool) fleetv1.NodeStateStatus {
 	o.t.Helper()
 	ctx, end := context.WithCancel(o.t.Context())
@@ -60,7 +62,7 @@ func (o *ordered) until(struck *atomic.Bool) fleetv1.NodeStateStatus {
 			s := o.state("w0")
 			ended := s.Status.Phase != "" && s.Status.Phase != fleetv1.PhaseWorking &&
 				s.Status.Hash == s.Spec.Hash && s.Status.Action == s.Spec.Action && (s.Status.Phase != fleetv1.PhaseFetched || !s.Spec.Released)
-			if struck.Load() || ended {
+			if struck.Load() || ended && o.forgotten() {
 				return nil
 			}
 			return errNotYet
@@ -71,6 +73,14 @@ func (o *ordered) until(struck *atomic.Bool) fleetv1.NodeStateStatus {
 		o.t.Fatalf("%v: %+v", err, o.state("w0").Status)
 	}
 	return o.state("w0").Status
+}
+
+// forgotten reports whether the machine has no journal of a transaction.
+func (o *ordered) forgotten() bool {
+	look := o.Machine.Spawn("look")
+	defer look.Exit()
+	left, err := look.Platform.Files.List(layout.Journals)
+	return err == nil && len(left) == 0 || errors.Is(err, fault.ErrNotExist)
 }
 
 // Wherever the program on the node, its agent, the guardian or Windows ends, the next pod brings the order to

@@ -1,13 +1,11 @@
 package control_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	k8stesting "k8s.io/client-go/testing"
@@ -15,7 +13,6 @@ import (
 	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/testing/nodetest"
-	"github.com/swdt-dev/swdt/internal/wait"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
@@ -43,14 +40,6 @@ func (o *ordered) transactions() *atomic.Int64 {
 		return simulated.Continue()
 	})
 	return &count
-}
-
-// expectNoJournal checks that the node has forgotten its transactions.
-func (o *ordered) expectNoJournal() {
-	o.t.Helper()
-	if left, err := o.Files.List(layout.Journals); err != nil || len(left) > 0 {
-		o.t.Errorf("the journals that are left: %v, %v", left, err)
-	}
 }
 
 var errOutage = errors.New("the API server does not answer")
@@ -125,30 +114,6 @@ func TestASwapThatWorkedIsReportedByTheNextPod(t *testing.T) {
 	if status.Phase != fleetv1.PhaseDone || status.Journal == "" || begun.Load() != 1 || !o.runs(good) {
 		t.Errorf("%+v after %d transactions; it runs the good kubelet: %t", status, begun.Load(), o.runs(good))
 	}
-	o.untilGone(func() bool {
-		left, err := o.Files.List(layout.Journals)
-		return err == nil && len(left) == 0
-	})
-}
-
-// untilGone runs the program in a pod until gone reports that the node's journal is.
-func (o *ordered) untilGone(gone func() bool) {
-	o.t.Helper()
-	ctx, end := context.WithCancel(o.t.Context())
-	var pod sync.WaitGroup
-	pod.Go(func() { _ = o.machine.run(ctx, o.clients["w0"], o.cache) }) // it returns the end of ctx
-	err := wait.Condition{Name: "the journal to be removed", Interval: time.Millisecond, Limit: 2 * time.Minute,
-		Look: func(context.Context) error {
-			if gone() {
-				return nil
-			}
-			return errNotYet
-		}}.Wait(o.t.Context())
-	end()
-	pod.Wait()
-	if err != nil {
-		o.t.Fatal(err)
-	}
 }
 
 // The node forgets a failed transaction when its end is reported.
@@ -166,11 +131,11 @@ func TestAReportedTransactionIsForgotten(t *testing.T) {
 		}
 		return simulated.Continue()
 	})
-	o.untilGone(func() bool { return removed.Load() })
+	var never atomic.Bool
+	o.until(&never)
 	if phase != fleetv1.PhaseRolledBack {
 		t.Errorf("forgotten when the report was %q", phase)
 	}
-	o.expectNoJournal()
 }
 
 // A node that another swdt has locked is set up later.
