@@ -132,7 +132,7 @@ func TestFleetStatusNamesTheFailedNodes(t *testing.T) {
 		t.Errorf("exit code %d, want 5: %s", code, stderr)
 	}
 	for _, line := range []string{"kubelet 5 2 1 1 Stopped 1 of 5 nodes failed", "w1 kubelet failed kubelet exited with 1",
-		"w0 kubelet Working"} {
+		"w0 kubelet working"} {
 		if !strings.Contains(strings.Join(strings.Fields(stdout), " "), line) {
 			t.Errorf("the output lacks %q:\n%s", line, stdout)
 		}

@@ -103,19 +103,29 @@ func TestRestoreLeavesWhatThePushDidNotReplace(t *testing.T) {
 	}
 }
 
-// A caller that has still to report a failure finds its transaction again.
-func TestAFailedTransactionIsKept(t *testing.T) {
-	b := twoPrograms(t)
-	b.swap.outcome = &agentv1.SwapOutcome{Result: agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK, Message: "it crashed"}
-	if _, err := b.push(t.Context(), Options{KeepJournal: true}); !is[*RolledBackError](err) {
-		t.Fatal(err)
-	}
-	options := Options{Holder: b.swap.plans[0].GetHolder(), KeepJournal: true}
-	if err := Settle(t.Context(), b.node.Node, options, b.story); err != nil || len(b.swap.acknowledged) > 0 {
-		t.Fatalf("acknowledged %v, %v", b.swap.acknowledged, err)
-	}
-	if err := Acknowledge(t.Context(), b.node.Node, "t1"); err != nil || len(b.swap.transactions) > 0 {
-		t.Errorf("left: %v, %v", b.swap.transactions, err)
+// A caller that has still to report the end of its transaction finds the transaction again.
+func TestATransactionIsKept(t *testing.T) {
+	for _, result := range []agentv1.SwapResult{
+		agentv1.SwapResult_SWAP_RESULT_COMMITTED, agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK,
+	} {
+		t.Run(result.String(), func(t *testing.T) {
+			b := twoPrograms(t)
+			b.swap.outcome = &agentv1.SwapOutcome{Result: result, Message: "it ended"}
+			_, err := b.push(t.Context(), Options{KeepJournal: true})
+			if is[*RolledBackError](err) != (result == agentv1.SwapResult_SWAP_RESULT_ROLLED_BACK) {
+				t.Fatal(err)
+			}
+			options := Options{Holder: b.swap.plans[0].GetHolder(), KeepJournal: true}
+			if err := Settle(t.Context(), b.node.Node, options, b.story); err != nil || len(b.swap.acknowledged) > 0 {
+				t.Fatalf("acknowledged %v, %v", b.swap.acknowledged, err)
+			}
+			if len(b.swap.transactions) != 1 {
+				t.Fatalf("the node has %v", b.swap.transactions)
+			}
+			if err := Acknowledge(t.Context(), b.node.Node, "t1"); err != nil || len(b.swap.transactions) > 0 {
+				t.Errorf("left: %v, %v", b.swap.transactions, err)
+			}
+		})
 	}
 }
 

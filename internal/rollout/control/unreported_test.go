@@ -66,53 +66,68 @@ func TestABadBinaryIsTriedOnceWhileReportsFail(t *testing.T) {
 	}
 }
 
-// A program that ends between the end of the swap and the report leaves the end to the next one.
-func TestABadBinaryIsTriedOnceIfThePodEndsBeforeTheReport(t *testing.T) {
-	d := newDepot(t, map[string][]byte{"bad.exe": kubelet("v1.37.3", simulated.CrashAtStart)})
-	o := newOrdered(t, d.content("bad.exe"))
-	var ended, reachable atomic.Bool
-	o.onReport(`"phase":"RolledBack"`, func() error {
-		if reachable.Load() {
-			return nil
-		}
-		ended.Store(true) // ends the pod
-		return errOutage
-	})
-	begun := o.transactions()
-	if status := o.until(&ended); status.Phase != fleetv1.PhaseWorking {
-		t.Errorf("before the report: %+v", status)
-	}
-	reachable.Store(true)
-	var never atomic.Bool
-	status := o.until(&never)
-	if status.Phase != fleetv1.PhaseRolledBack || !strings.Contains(status.Message, "kubelet") || !o.runs(o.before) {
-		t.Errorf("%+v; it runs its first kubelet: %t", status, o.runs(o.before))
-	}
-	if begun.Load() != 1 {
-		t.Errorf("%d transactions, want 1", begun.Load())
+// A program that ends between the end of the swap and the report leaves the end to the next one, with the ID of the
+// transaction.
+func TestThePodEndsBeforeTheReport(t *testing.T) {
+	good, bad := kubelet("v1.37.2", ""), kubelet("v1.37.3", simulated.CrashAtStart)
+	d := newDepot(t, map[string][]byte{"good.exe": good, "bad.exe": bad})
+	for file, phase := range map[string]fleetv1.Phase{"good.exe": fleetv1.PhaseDone, "bad.exe": fleetv1.PhaseRolledBack} {
+		t.Run(file, func(t *testing.T) {
+			o := newOrdered(t, d.content(file))
+			wanted := map[fleetv1.Phase][]byte{fleetv1.PhaseDone: good, fleetv1.PhaseRolledBack: o.before}[phase]
+			var ended, reachable atomic.Bool
+			o.onReport(`"phase":"`+string(phase)+`"`, func() error {
+				if reachable.Load() {
+					return nil
+				}
+				ended.Store(true) // ends the pod
+				return errOutage
+			})
+			begun := o.transactions()
+			if status := o.until(&ended); status.Phase != fleetv1.PhaseWorking {
+				t.Errorf("before the report: %+v", status)
+			}
+			reachable.Store(true)
+			var never atomic.Bool
+			status := o.until(&never)
+			if status.Phase != phase || status.Journal == "" || !o.runs(wanted) ||
+				strings.Contains(status.Message, "kubelet") != (phase == fleetv1.PhaseRolledBack) {
+				t.Errorf("%+v; it runs the kubelet that it should: %t", status, o.runs(wanted))
+			}
+			if begun.Load() != 1 {
+				t.Errorf("%d transactions, want 1", begun.Load())
+			}
+		})
 	}
 }
 
-// A swap that worked has its transaction in the report of the next program, which lets the node forget it.
-func TestASwapThatWorkedIsReportedByTheNextPod(t *testing.T) {
-	good := kubelet("v1.37.2", "")
-	d := newDepot(t, map[string][]byte{"good.exe": good})
+// A program that ends between its report and the removal of the journal leaves the removal to the next one, although
+// that one has nothing to report.
+func TestThePodEndsAfterTheReport(t *testing.T) {
+	d := newDepot(t, map[string][]byte{"good.exe": kubelet("v1.37.2", "")})
 	o := newOrdered(t, d.content("good.exe"))
-	var ended, reachable atomic.Bool
-	o.onReport(`"phase":"Done"`, func() error {
-		if reachable.Load() {
-			return nil
+	var ended atomic.Bool
+	o.Machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
+		if op.Kind == simulated.OpRemove && op.Phase == simulated.Before && strings.HasPrefix(op.Target, layout.Journals+`\`) {
+			ended.Store(true) // ends the pod
+			return simulated.KillCaller()
 		}
-		ended.Store(true) // ends the pod
-		return errOutage
+		return simulated.Continue()
 	})
-	begun := o.transactions()
-	o.until(&ended)
-	reachable.Store(true)
+	reported := o.until(&ended)
+	if reported.Phase != fleetv1.PhaseDone || reported.Journal == "" || o.forgotten() {
+		t.Fatalf("when the pod ended: %+v; the journal is gone: %t", reported, o.forgotten())
+	}
+	o.Machine.OnOperation(nil)
+	var reports atomic.Int64
+	o.onReport(`"phase"`, func() error {
+		reports.Add(1)
+		return nil
+	})
 	var never atomic.Bool
-	status := o.until(&never)
-	if status.Phase != fleetv1.PhaseDone || status.Journal == "" || begun.Load() != 1 || !o.runs(good) {
-		t.Errorf("%+v after %d transactions; it runs the good kubelet: %t", status, begun.Load(), o.runs(good))
+	o.until(&never) // ends when the journal is gone
+	if reports.Load() != 0 {
+		t.Errorf("the next pod reports %d times", reports.Load())
 	}
 }
 

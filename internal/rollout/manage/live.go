@@ -127,7 +127,7 @@ func (n Node) progress() string {
 	case n.Phase == string(fleetv1.PhaseDone):
 		return "checking"
 	}
-	return strings.ToLower(n.Phase)
+	return ui.Words(n.Phase)
 }
 
 // draw redraws the table.

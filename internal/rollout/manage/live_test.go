@@ -178,12 +178,13 @@ func TestFailuresThatHaveGoneAreShown(t *testing.T) {
 	}
 }
 
-// A node writes its reason itself. Its further lines are shown, and cannot pass for lines of other nodes.
+// A node writes its reason itself. Its further lines are shown, and cannot pass for lines of other nodes; controls of
+// the terminal are escaped.
 func TestLinesOfAReason(t *testing.T) {
 	r := progress()[2]
 	r.Rollouts[0].Touched = []manage.Node{
 		{Name: "w0", Hash: hash, Verdict: "Failed", Reason: "it did not start\nits last log lines:\n  panic\n"},
-		{Name: "w1", Hash: hash, Verdict: "Failed", Reason: "\nw2    kubelet  updated"},
+		{Name: "w1", Hash: hash, Verdict: "Failed", Reason: "\nw2    kubelet  updated\r\x1b[A"},
 		{Name: "w3", Hash: hash},
 	}
 	var lines, table bytes.Buffer
@@ -195,7 +196,7 @@ func TestLinesOfAReason(t *testing.T) {
     its last log lines:
       panic
 03:04:05 kubelet w1 failed: 
-    w2    kubelet  updated
+    w2    kubelet  updated\r\x1b[A
 03:04:05 kubelet w3 claimed
 03:04:05 kubelet Stopped, 1 of 10 nodes updated, 1 failed: 1 of 10 nodes failed
 `
@@ -208,7 +209,7 @@ w0    kubelet  failed   it did not start
     its last log lines:
       panic
 w1    kubelet  failed
-    w2    kubelet  updated
+    w2    kubelet  updated\r\x1b[A
 w3    kubelet  claimed
 `
 	if _, got, _ := strings.Cut(table.String(), "1 of 10 nodes failed\n"); got != wantTable {

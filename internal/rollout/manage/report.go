@@ -165,10 +165,8 @@ func (r Report) writeNodes(p *ui.Page) error {
 		for _, n := range one.Touched {
 			switch {
 			case n.Hash != one.Hash && n.Verdict != "": // the end of an earlier content
-			case n.Verdict == string(fleetv1.VerdictFailed):
-				rows = append(rows, []string{n.Name, one.Name, ui.Bad("failed"), n.Reason})
-			case n.Verdict == "":
-				rows = append(rows, []string{n.Name, one.Name, cmp.Or(n.Phase, "claimed"), n.Reason})
+			case n.Verdict == string(fleetv1.VerdictFailed), n.Verdict == "":
+				rows = append(rows, []string{n.Name, one.Name, n.progress(), n.Reason})
 			}
 		}
 		for _, name := range one.gone() {
