@@ -66,10 +66,14 @@ func (s *ready) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 		parts = append(parts, "uncordon the node")
 	}
 	if len(parts) == 0 {
-		return plan.Change{Summary: fmt.Sprintf("%s is Ready: kubelet %s, %s, %s %s",
-			is.Name, is.KubeletVersion, is.Runtime, is.OSImage, is.KernelVersion)}, nil
+		return plan.Change{Summary: readyText(is)}, nil
 	}
 	return plan.Change{Needed: true, Summary: strings.Join(parts, "; ")}, nil
+}
+
+func readyText(is cluster.Node) string {
+	return fmt.Sprintf("%s is Ready: kubelet %s, %s, %s %s",
+		is.Name, is.KubeletVersion, is.Runtime, is.OSImage, is.KernelVersion)
 }
 
 // well reports whether the node is Ready with CPU and memory for pods, and whether its kubelet has
@@ -93,43 +97,52 @@ func (s *ready) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Ou
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	if err := s.await(ctx, name, cluster.Wanted{Registered: true}, r); err != nil {
+	if _, err := s.await(ctx, name, cluster.Wanted{Registered: true}, r); err != nil {
 		return plan.Outcome{}, s.failed(ctx, n, stepNode, kubeletName, err)
 	}
-	if err := s.decorate(ctx, n, name); err != nil {
+	decorated, err := s.decorate(ctx, n, name)
+	if err != nil {
 		return plan.Outcome{}, err
 	}
 	wanted, err := s.wanted()
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	if err := s.await(ctx, name, wanted, r); err != nil {
+	is, err := s.await(ctx, name, wanted, r)
+	if err != nil {
 		return plan.Outcome{}, s.failed(ctx, n, stepNode, kubeletName, err)
 	}
-	_, err = s.options.Cluster.Uncordon(ctx, name)
-	return plan.Outcome{}, err
+	uncordoned, err := s.options.Cluster.Uncordon(ctx, name)
+	if err != nil || decorated || uncordoned {
+		return plan.Outcome{}, err
+	}
+	return plan.Outcome{Waited: true, Message: readyText(is)}, nil
 }
 
 // decorate gives the Node its labels and taints. It removes the labels and taints that swdt
-// has set but that the node file no longer has.
-func (s *ready) decorate(ctx context.Context, n *node.Node, name string) error {
+// has set but that the node file no longer has. It reports whether it changed the Node.
+func (s *ready) decorate(ctx context.Context, n *node.Node, name string) (changed bool, err error) {
 	wanted, err := s.wanted()
 	if err != nil {
-		return err
+		return false, err
 	}
 	r, err := load(ctx, n)
 	if err != nil {
-		return err
+		return false, err
 	}
 	c := s.options.Cluster
+	note := func(did bool, err error) error {
+		changed = changed || did
+		return err
+	}
 	if stale := s.staleLabels(r); len(stale) > 0 {
-		if _, err := c.RemoveLabels(ctx, name, stale); err != nil {
-			return err
+		if err := note(c.RemoveLabels(ctx, name, stale)); err != nil {
+			return changed, err
 		}
 	}
 	if stale := s.staleTaints(r); len(stale) > 0 {
-		if _, err := c.RemoveTaints(ctx, name, stale); err != nil {
-			return err
+		if err := note(c.RemoveTaints(ctx, name, stale)); err != nil {
+			return changed, err
 		}
 	}
 	err = update(ctx, n, func(r *record) {
@@ -137,17 +150,17 @@ func (s *ready) decorate(ctx context.Context, n *node.Node, name string) error {
 		r.Taints = s.spec.Kubelet.RegisterWithTaints
 	})
 	if err != nil {
-		return err
+		return changed, err
 	}
 	if len(wanted.Labels) > 0 {
-		if _, err := c.SetLabels(ctx, name, wanted.Labels); err != nil {
-			return err
+		if err := note(c.SetLabels(ctx, name, wanted.Labels)); err != nil {
+			return changed, err
 		}
 	}
 	if len(wanted.Taints) > 0 {
-		_, err = c.SetTaints(ctx, name, wanted.Taints)
+		err = note(c.SetTaints(ctx, name, wanted.Taints))
 	}
-	return err
+	return changed, err
 }
 
 // staleLabels returns the keys of the labels that swdt has set but that the node file no
@@ -193,14 +206,14 @@ func (s *ready) staleOnNode(r record, is cluster.Node) []string {
 	return names
 }
 
-// await waits until the node has the wanted state, and reports what it waits for.
-func (s *ready) await(ctx context.Context, name string, wanted cluster.Wanted, r ui.Reporter) error {
+// await waits until the node has the wanted state, and reports what it waits for. It returns the
+// node in that state.
+func (s *ready) await(ctx context.Context, name string, wanted cluster.Wanted, r ui.Reporter) (cluster.Node, error) {
 	waiting, cancel := context.WithTimeout(ctx, s.options.ReadyTimeout)
 	defer cancel()
-	_, err := s.options.Cluster.AwaitNode(waiting, name, wanted, func(state string) {
+	return s.options.Cluster.AwaitNode(waiting, name, wanted, func(state string) {
 		r.Step("waiting for the node: %s", state)
 	})
-	return err
 }
 
 // wanted returns the state that the node file requires of the Node.

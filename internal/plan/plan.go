@@ -27,8 +27,15 @@ type Change struct {
 
 // Outcome is the result of a step that was applied.
 type Outcome struct {
-	Message        string // a text in addition to the change's summary; usually empty
-	RebootRequired bool   // the change takes effect, or the next step can run, only after a reboot
+	// Message is a text in addition to the change's summary, and usually empty. If Waited is set, it
+	// replaces the summary.
+	Message string
+	// Waited reports whether the step only waited until the state was as wanted, and changed nothing.
+	// The step's result is then OK, as if no wait had been necessary.
+	Waited bool
+	// RebootRequired reports whether the change takes effect, or the next step can run, only after a
+	// reboot.
+	RebootRequired bool
 }
 
 // Step is one idempotent change of a node.

@@ -158,6 +158,10 @@ func (run *runner) apply(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
+	if outcome.Waited {
+		*result = StepResult{Name: step.Name(), State: OK, Message: outcome.Message}
+		return nil
+	}
 	result.State, result.Message = Changed, outcome.Message
 	if !outcome.RebootRequired {
 		run.reporter.Debug("%s: done", step.Name())

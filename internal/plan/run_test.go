@@ -61,6 +61,7 @@ type step struct {
 	needed  bool
 	after   bool // takes effect after a reboot
 	stays   bool // never takes effect
+	waits   bool // only waits
 	planErr error
 	compare func() error // returns the error of Plan
 	err     error
@@ -115,6 +116,9 @@ func (s *step) Apply(context.Context, *node.Node, ui.Reporter) (plan.Outcome, er
 		return plan.Outcome{}, s.err
 	}
 	s.boot = s.m.boots
+	if s.waits {
+		return plan.Outcome{Waited: true, Message: s.name + " is there"}, nil
+	}
 	return plan.Outcome{RebootRequired: s.after}, nil
 }
 
@@ -172,6 +176,21 @@ func TestRunPlansAllThenAppliesTheNeededSteps(t *testing.T) {
 	check(t, m, results, "changed ok changed", "plan a, plan b, plan c, lock, apply a, apply c, unlock")
 	if results[0].Change != "do a" || results[1].Change != "" {
 		t.Errorf("changes: %+v", results)
+	}
+}
+
+// A step that only waits ends as if it had looked later. A step that follows it is not compared again.
+func TestAStepThatOnlyWaits(t *testing.T) {
+	m := &machine{}
+	results, err := run(t, t.Context(), m, plan.Options{}, &step{name: "a", needed: true},
+		&step{name: "b", needed: true, waits: true},
+		&step{name: "c", follows: []string{"b"}, follow: func() bool { return false }, silent: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, m, results, "changed ok ok", "plan a, plan b, plan c, lock, apply a, apply b, unlock")
+	if diff := cmp.Diff(plan.StepResult{Name: "b", State: plan.OK, Message: "b is there"}, results[1]); diff != "" {
+		t.Errorf("the step that waited: %s", diff)
 	}
 }
 
