@@ -23,6 +23,7 @@ type Live struct {
 
 	rollouts map[string]Rollout // as shown last
 	nodes    map[string]Node    // by the names of the rollout and the node
+	reasons  map[string]string  // as written last, by the same names
 }
 
 // See shows a report.
@@ -50,7 +51,7 @@ func (l *Live) See(r Report) error {
 // changes returns the rollouts that have changed, each with the nodes that have changed.
 func (l *Live) changes(r Report) Report {
 	if l.rollouts == nil {
-		l.rollouts, l.nodes = map[string]Rollout{}, map[string]Node{}
+		l.rollouts, l.nodes, l.reasons = map[string]Rollout{}, map[string]Node{}, map[string]string{}
 	}
 	changes := Report{Cluster: r.Cluster, Rollouts: []Rollout{}}
 	for _, one := range r.Rollouts {
@@ -80,7 +81,7 @@ func (l *Live) writeChanges(r Rollout) error {
 		}
 		line := fmt.Sprintf("%s %s %s %s", now, r.Name, n.Name, n.progress())
 		if n.Reason != "" {
-			line += ": " + indented(n.Reason)
+			line += ": " + l.reason(r.Name+"/"+n.Name, n.Reason)
 		}
 		if _, err := fmt.Fprintln(l.Page, line); err != nil {
 			return err
@@ -88,6 +89,17 @@ func (l *Live) writeChanges(r Rollout) error {
 	}
 	_, err := fmt.Fprintf(l.Page, "%s %s %s\n", now, r.Name, r.summary())
 	return err
+}
+
+// reason returns all lines of a node's reason the first time, and then the first one: the verdict about a node
+// has the reason of the node's report.
+func (l *Live) reason(key, reason string) string {
+	if l.reasons[key] == reason {
+		reason, _, _ = strings.Cut(reason, "\n")
+		return reason
+	}
+	l.reasons[key] = reason
+	return indented(reason)
 }
 
 // summary returns the progress of a rollout as a part of a line.

@@ -138,6 +138,35 @@ func TestEnded(t *testing.T) {
 	}
 }
 
+// A node's report and the verdict about it have the same reason, such as log lines.
+func TestLinesOfAReasonAreWrittenOnce(t *testing.T) {
+	var out bytes.Buffer
+	live := &manage.Live{Page: ui.NewPage(&out, false), Now: at}
+	r := progress()[2]
+	reason := "it did not start\nits last log lines:\n  panic\n"
+	for _, n := range []manage.Node{
+		{Name: "w0", Hash: hash, Released: true, Phase: "RolledBack", Reason: reason},
+		{Name: "w0", Hash: hash, Verdict: "Failed", Reason: reason},
+		{Name: "w0", Hash: hash, Verdict: "Failed", Reason: "another\nreason\n"},
+	} {
+		r.Rollouts[0].Touched = []manage.Node{n}
+		if err := live.See(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for line := range strings.Lines(out.String()) {
+		if !strings.Contains(line, "Stopped") {
+			got = append(got, strings.TrimPrefix(strings.TrimRight(line, "\n"), "03:04:05 kubelet "))
+		}
+	}
+	want := []string{"w0 rolled back: it did not start", "    its last log lines:", "      panic",
+		"w0 failed: it did not start", "w0 failed: another", "    reason"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the lines (-want +got):\n%s", diff)
+	}
+}
+
 // A failed node that was deleted since is listed, and counts for the exit code.
 func TestFailuresThatHaveGoneAreShown(t *testing.T) {
 	report := manage.Report{Rollouts: []manage.Rollout{{
