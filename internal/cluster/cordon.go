@@ -15,11 +15,16 @@ import (
 // swdt's own cordon.
 const cordonAnnotation = "swdt.dev/cordoned"
 
-// cordon marks a node as unschedulable. It reports whether swdt made the cordon, in this
-// run or an earlier one.
-func (c *Cluster) cordon(ctx context.Context, name string) (bool, error) {
-	ours := false
-	_, err := c.changeNode(ctx, name, "cordon node "+name, func(n *corev1.Node) map[string]any {
+// Cordon marks a node as unschedulable, as Drain does.
+func (c *Cluster) Cordon(ctx context.Context, name string) error {
+	_, _, err := c.cordon(ctx, name)
+	return err
+}
+
+// cordon marks a node as unschedulable. It reports whether it has changed the node, and whether the cordon is swdt's,
+// of this run or an earlier one.
+func (c *Cluster) cordon(ctx context.Context, name string) (changed, ours bool, err error) {
+	changed, err = c.changeNode(ctx, name, "cordon node "+name, func(n *corev1.Node) map[string]any {
 		if n.Spec.Unschedulable {
 			ours = cordonedByUs(n)
 			return nil
@@ -31,7 +36,7 @@ func (c *Cluster) cordon(ctx context.Context, name string) (bool, error) {
 			"spec": map[string]any{"unschedulable": true},
 		}
 	})
-	return ours && err == nil, err
+	return changed, ours && err == nil, err
 }
 
 // Uncordon removes a cordon that Drain made, in this run or an earlier one, and reports

@@ -64,12 +64,12 @@ func (c *Cluster) Drain(ctx context.Context, m Machine, o DrainOptions, r Report
 		return Drained{}, err
 	}
 	// Check before any change whether the drain would lose pods.
-	if _, err := c.podsToEvict(ctx, name, o); err != nil {
+	if _, err := c.podsToEvict(ctx, name, o, daemonSets{}); err != nil {
 		return Drained{}, err
 	}
 	r.Step("cordon node %s", name)
 	done := Drained{}
-	if done.Cordoned, err = c.cordon(ctx, name); err != nil {
+	if _, done.Cordoned, err = c.cordon(ctx, name); err != nil {
 		return Drained{}, err
 	}
 	done.Evicted, err = c.evict(ctx, name, o, r)
@@ -82,7 +82,7 @@ func (c *Cluster) Drain(ctx context.Context, m Machine, o DrainOptions, r Report
 // evict evicts the pods of a cordoned node.
 func (c *Cluster) evict(ctx context.Context, name string, o DrainOptions, r Reporter) ([]Pod, error) {
 	// List the pods again, since some may have been scheduled just before the cordon.
-	pods, err := c.podsToEvict(ctx, name, o)
+	pods, err := c.podsToEvict(ctx, name, o, daemonSets{})
 	if err != nil {
 		return nil, err
 	}

@@ -241,7 +241,7 @@ func realDrain(ctx context.Context, t *testing.T, c *cluster.Cluster) {
 
 // realForeignCordon uncordons and cordons a node that a drain has cordoned, as kubectl does: that cordon stays.
 func realForeignCordon(ctx context.Context, t *testing.T, c *cluster.Cluster) {
-	if _, err := c.DrainStep(ctx, "win-1", cluster.DrainOptions{}); err != nil {
+	if _, err := c.NewDrainRound().Step(ctx, "win-1", cluster.DrainOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := c.Node(ctx, "win-1"); err != nil || !n.CordonedByUs {
@@ -254,7 +254,7 @@ func realForeignCordon(ctx context.Context, t *testing.T, c *cluster.Cluster) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := c.DrainStep(ctx, "win-1", cluster.DrainOptions{}); err != nil {
+	if _, err := c.NewDrainRound().Step(ctx, "win-1", cluster.DrainOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if changed, err := c.Uncordon(ctx, "win-1"); changed || err != nil {

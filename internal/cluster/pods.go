@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Pod is the name of a pod.
@@ -65,9 +66,12 @@ func (c *Cluster) PodsOn(ctx context.Context, node string) ([]*corev1.Pod, error
 	return pods, nil
 }
 
+// daemonSets remembers whether DaemonSets exist.
+type daemonSets map[types.NamespacedName]bool
+
 // podsToEvict returns the pods that a drain must move, or a *DrainRefusedError if the drain would
-// lose some of them.
-func (c *Cluster) podsToEvict(ctx context.Context, node string, o DrainOptions) ([]*corev1.Pod, error) {
+// lose some of them. It adds the DaemonSets that it looks up to sets.
+func (c *Cluster) podsToEvict(ctx context.Context, node string, o DrainOptions, sets daemonSets) ([]*corev1.Pod, error) {
 	pods, err := c.PodsOn(ctx, node)
 	if err != nil {
 		return nil, err
@@ -75,7 +79,7 @@ func (c *Cluster) podsToEvict(ctx context.Context, node string, o DrainOptions) 
 	refused := &DrainRefusedError{Node: node}
 	var toEvict []*corev1.Pod
 	for _, p := range pods {
-		staying, err := c.stays(ctx, p)
+		staying, err := c.stays(ctx, p, sets)
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +101,7 @@ func (c *Cluster) podsToEvict(ctx context.Context, node string, o DrainOptions) 
 // stays reports whether a drain leaves a pod on the node. A pod stays if it has ended; if it
 // belongs to a DaemonSet, which would recreate it at once on the same node, even a cordoned one;
 // if it is a mirror pod, which the API server cannot end; or if it is swdt's own way to the node.
-func (c *Cluster) stays(ctx context.Context, p *corev1.Pod) (bool, error) {
+func (c *Cluster) stays(ctx context.Context, p *corev1.Pod, sets daemonSets) (bool, error) {
 	if _, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
 		return true, nil
 	}
@@ -108,9 +112,15 @@ func (c *Cluster) stays(ctx context.Context, p *corev1.Pod) (bool, error) {
 	if owner == nil || owner.Kind != "DaemonSet" {
 		return false, nil
 	}
+	name := types.NamespacedName{Namespace: p.Namespace, Name: owner.Name}
+	if exists, known := sets[name]; known {
+		return exists, nil
+	}
 	_, err := c.client.AppsV1().DaemonSets(p.Namespace).Get(ctx, owner.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) { // the pod is an orphan, which no controller would recreate
-		return false, nil
+	missing := apierrors.IsNotFound(err) // the pod is an orphan then, which no controller would recreate
+	if err == nil || missing {
+		sets[name] = !missing
+		return !missing, nil
 	}
 	return true, c.fail("look for the DaemonSet of pod "+podOf(p).String(),
 		Permission{Verb: "get", Group: "apps", Resource: "daemonsets", Namespace: p.Namespace, Name: owner.Name}, err)

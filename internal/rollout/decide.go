@@ -2,7 +2,9 @@ package rollout
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
@@ -116,15 +118,29 @@ func (d *decider) remedy() string {
 // touch claims further nodes for the content.
 func (d *decider) touch() {
 	room := d.room()
+	var unusable []string
 	for _, n := range d.in.Nodes {
-		if room <= 0 {
-			return
-		}
-		if d.stage(n) == stageUntouched && usable(n) {
+		switch {
+		case d.stage(n) != stageUntouched:
+		case !usable(n):
+			unusable = append(unusable, n.Name)
+		case room > 0:
 			d.do(Action{Do: DoClaim, Node: n.Name, Order: fleetv1.ActionApply})
 			room--
 		}
 	}
+	if d.waits == "" && len(d.decision.Actions)+d.counted.working == 0 && len(unusable) > 0 {
+		d.waits = fmt.Sprintf("cordoned or not Ready: %s; the rollout waits until they are available", few(unusable))
+	}
+}
+
+// few returns the first names for a message, and the number of the others.
+func few(names []string) string {
+	const most = 5
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 // room returns how many further nodes may be touched now.

@@ -19,7 +19,7 @@ import (
 func TestLimitsHoldAtEveryMoment(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(specs().Draw(t, "spec"), fatesOf(t, good, good, good, rollsBack, fails, notReady, silent, keeps,
-			absent, refuses)...)
+			absent, refuses, dies)...)
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
 			decision := m.decide()
 			claims := 0
@@ -86,7 +86,7 @@ func TestEveryInterruptionGivesTheSameEnd(t *testing.T) {
 
 // A build that works nowhere touches no more nodes than the failure limit.
 func TestABadBuildStopsAtTheFailureLimit(t *testing.T) {
-	for _, bad := range []fate{rollsBack, fails, notReady, silent} {
+	for _, bad := range []fate{rollsBack, fails, notReady, silent, dies} {
 		for limit := 1; limit <= 4; limit++ {
 			fates := make([]fate, 40)
 			for i := range fates {
@@ -193,7 +193,7 @@ func TestALateFetchLeavesTimeForTheDrain(t *testing.T) {
 func TestNoNodeIsChosen(t *testing.T) {
 	m := newModel(fleetv1.NodeRolloutSpec{Canary: []fleetv1.CanaryStep{{Nodes: intstr.FromInt32(1), Pause: "10m"}}})
 	d := m.decide()
-	if len(d.Actions) > 0 || d.Status.State != rollout.StateComplete {
+	if len(d.Actions) > 0 || d.Status.State != rollout.StateWaiting || !strings.Contains(d.Status.Message, "spec.selector") {
 		t.Errorf("the decision is %+v", d)
 	}
 }
@@ -350,7 +350,7 @@ func (m *model) rollBack(t interface{ Fatal(...any) }) fleetv1.NodeRolloutStatus
 // and a second one takes back these, too, when the pods leave.
 func TestARollbackReachesEveryNodeWithTheContent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := newModel(specs().Draw(t, "spec"), fatesOf(t, good, good, good, notReady, late, sticks, rollsBack)...)
+		m := newModel(specs().Draw(t, "spec"), fatesOf(t, good, good, good, notReady, late, sticks, rollsBack, dies)...)
 		for range rapid.IntRange(1, 100).Draw(t, "steps") {
 			for _, a := range m.decide().Actions {
 				if rapid.IntRange(0, 3).Draw(t, "lost") == 0 {
@@ -473,31 +473,34 @@ func TestADurationThatIsTooLong(t *testing.T) {
 	}
 }
 
-// The settle time follows the timeout, so it may be longer. A node that is not Ready has the timeout alone.
+// The settle time follows the timeout, so it may be longer, and the next renewal of the lease follows both. A node that
+// is not Ready has the timeout alone.
 func TestTheSettleTimeFollowsTheTimeout(t *testing.T) {
 	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	spec := fleetv1.NodeRolloutSpec{Health: fleetv1.NodeHealth{Settle: "10m"}}
+	const never, first = 0, time.Second
 	for name, test := range map[string]struct {
-		ready, lease bool
-		readyAfter   time.Duration // since the change
-		after        time.Duration // since the change
-		want         rollout.Do
-		again        time.Duration
+		ready             bool
+		lease, readyAfter time.Duration // since the change
+		after             time.Duration // since the change
+		want              rollout.Do
+		again             time.Duration
 	}{
-		"Ready, and not settled":            {true, true, 0, 6 * time.Minute, "", 4 * time.Minute},
-		"Ready, and settled":                {true, true, 0, 10 * time.Minute, rollout.DoConvict, 0},
-		"Ready at the last moment":          {true, true, 5 * time.Minute, 14 * time.Minute, "", time.Minute},
-		"Ready too late":                    {true, true, 6 * time.Minute, 15 * time.Minute, rollout.DoReturn, 0},
-		"not Ready, before the timeout":     {false, false, 0, 4 * time.Minute, "", time.Minute},
-		"not Ready, after the timeout":      {false, true, 0, 5 * time.Minute, rollout.DoReturn, 0},
-		"without a lease after the timeout": {true, false, 0, 5 * time.Minute, rollout.DoReturn, 0},
+		"Ready, and not settled":               {true, first, 0, 6 * time.Minute, "", 4 * time.Minute},
+		"Ready, and settled":                   {true, 10*time.Minute + 1, 0, 10*time.Minute + 2, rollout.DoConvict, 0},
+		"settled, before the next renewal":     {true, 10 * time.Minute, 0, 10*time.Minute + 1, "", 2 * time.Second},
+		"settled, without another renewal":     {true, 10 * time.Minute, 0, 11 * time.Minute, rollout.DoReturn, 0},
+		"Ready at the last moment":             {true, first, 5 * time.Minute, 14 * time.Minute, "", time.Minute},
+		"Ready again, renewed before that":     {true, 11 * time.Minute, 2 * time.Minute, 12*time.Minute + 1, "", 2 * time.Second},
+		"Ready too late":                       {true, first, 6 * time.Minute, 15 * time.Minute, rollout.DoReturn, 0},
+		"not Ready, before the timeout":        {false, never, 0, 4 * time.Minute, "", time.Minute},
+		"not Ready, after the timeout":         {false, first, 0, 5 * time.Minute, rollout.DoReturn, 0},
+		"without a renewal, after the timeout": {true, never, 0, 5 * time.Minute, rollout.DoReturn, 0},
 	} {
 		changed := now.Add(-test.after)
 		n := recorded("w0", fleetv1.NodeStateSpec{Action: fleetv1.ActionApply, Released: true, Since: metav1.NewTime(changed)})
 		n.Ready, n.ReadySince = test.ready, changed.Add(test.readyAfter)
-		if test.lease {
-			n.Lease = changed.Add(time.Second)
-		}
+		n.Lease = changed.Add(test.lease)
 		n.State.Status = fleetv1.NodeStateStatus{Hash: n.State.Spec.Hash, Action: fleetv1.ActionApply,
 			Phase: fleetv1.PhaseDone, Since: metav1.NewMicroTime(changed)}
 		d := rollout.Decide(rollout.Input{Name: "r", Spec: spec, Nodes: []rollout.Node{n}, Now: now})
@@ -508,6 +511,79 @@ func TestTheSettleTimeFollowsTheTimeout(t *testing.T) {
 		if got != test.want || d.Again != test.again {
 			t.Errorf("%s: the action is %q, again after %s; want %q, %s", name, got, d.Again, test.want, test.again)
 		}
+	}
+}
+
+// A node that was taken back, and whose kubelet does not work, keeps its place until the API server knows it: else a
+// rollback that breaks nodes would break more of them at once than may be unavailable.
+func TestARollbackWaitsForTheKubelet(t *testing.T) {
+	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	for name, test := range map[string]struct {
+		ready bool
+		lease time.Duration // since the report
+		after time.Duration // since the report
+		want  fleetv1.Verdict
+	}{
+		"Ready, before the renewal":         {true, -time.Second, 30 * time.Second, ""},
+		"Ready, after the renewal":          {true, time.Second, 2 * time.Second, fleetv1.VerdictRolledBack},
+		"not Ready":                         {false, -time.Second, time.Second, fleetv1.VerdictRolledBack},
+		"Ready, and never renewed, for 5 m": {true, -time.Second, 5 * time.Minute, fleetv1.VerdictRolledBack},
+	} {
+		reported := now.Add(-test.after)
+		n := recorded("w0", fleetv1.NodeStateSpec{Action: fleetv1.ActionRollBack, Released: true, RollbackGeneration: 2,
+			Since: metav1.NewTime(reported)})
+		n.Ready, n.Lease = test.ready, reported.Add(test.lease)
+		n.State.Status = fleetv1.NodeStateStatus{Hash: n.State.Spec.Hash, Action: fleetv1.ActionRollBack,
+			Phase: fleetv1.PhaseDone, Since: metav1.NewMicroTime(reported)}
+		d := rollout.Decide(rollout.Input{Name: "r", Spec: fleetv1.NodeRolloutSpec{Operation: fleetv1.OperationRollBack},
+			Generation: 2, Nodes: []rollout.Node{n}, Now: now})
+		got := fleetv1.Verdict("")
+		if len(d.Actions) > 0 {
+			got = d.Actions[0].Verdict
+		}
+		if got != test.want || got == "" && len(d.Check) != 1 {
+			t.Errorf("%s: the verdict is %q, want %q; the leases %v are read", name, got, test.want, d.Check)
+		}
+	}
+}
+
+// A rollout whose last nodes are not available says so.
+func TestARolloutThatWaitsForNodesNamesThem(t *testing.T) {
+	m := newModel(fleetv1.NodeRolloutSpec{MaxUnavailable: number(8)}, good, good, good, good, good, good, good)
+	for i := range 6 {
+		m.nodes[i].Ready = false
+	}
+	m.settle(t)
+	s := m.decide().Status
+	want := "cordoned or not Ready: w000, w001, w002, w003, w004 and 1 more; the rollout waits until they are available"
+	if s.State != rollout.StateWaiting || s.Message != want || s.Updated != 1 {
+		t.Errorf("the status is %+v", s)
+	}
+	for i := range 6 {
+		m.nodes[i].Ready = true
+	}
+	m.settle(t)
+	if s := m.decide().Status; s.State != rollout.StateComplete {
+		t.Errorf("with all nodes available, the status is %+v", s)
+	}
+}
+
+// A new content under an old order to roll back is no finished rollback.
+func TestANewContentAfterARollback(t *testing.T) {
+	m := newModel(fleetv1.NodeRolloutSpec{MaxUnavailable: number(2)}, good, good)
+	m.settle(t)
+	if s := m.rollBack(t); s.State != rollout.StateRolledBack || s.RolledBack != 2 {
+		t.Fatalf("after the rollback, the status is %+v", s)
+	}
+	m.spec.Content.Provisioners[0].Version = "2"
+	m.settle(t)
+	if s := m.decide().Status; s.State != rollout.StateStopped || !strings.Contains(s.Message, "`swdt fleet resume`") {
+		t.Errorf("with a new content, the status is %+v", s)
+	}
+	m.spec.Operation = fleetv1.OperationRoll
+	m.settle(t)
+	if s := m.decide().Status; s.State != rollout.StateComplete || s.Updated != 2 {
+		t.Errorf("after a resume, the status is %+v", s)
 	}
 }
 

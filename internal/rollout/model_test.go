@@ -28,6 +28,7 @@ const (
 	refuses        // the binaries are not those of the content
 	late           // the transaction succeeds, and the node reports it an hour after its release
 	sticks         // good, but the pods of the node do not leave for a rollback
+	dies           // the transaction succeeds, and the kubelet ends 10 s later
 )
 
 // model is a cluster whose nodes have a fate each. Time passes only when a step moves it.
@@ -44,13 +45,14 @@ type model struct {
 	states  int                       // NodeStates made so far
 	// generation is that of spec. A test that changes spec in a way that matters for a rollback raises it.
 	generation int64
-	content    map[string]bool // the nodes that run the content
+	content    map[string]bool      // the nodes that run the content
+	ends       map[string]time.Time // when the kubelet of a node ends
 }
 
 func newModel(spec fleetv1.NodeRolloutSpec, fates ...fate) *model {
 	spec.Content.Provisioners = []fleetv1.Provisioner{{Name: "kubelet"}}
 	m := &model{spec: spec, fates: map[string]fate{}, touched: map[string]bool{}, begun: map[string]bool{},
-		early: map[string]bool{}, content: map[string]bool{}, generation: 1,
+		early: map[string]bool{}, content: map[string]bool{}, ends: map[string]time.Time{}, generation: 1,
 		now: time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)}
 	for i, f := range fates {
 		name := fmt.Sprintf("w%03d", i)
@@ -61,10 +63,29 @@ func newModel(spec fleetv1.NodeRolloutSpec, fates ...fate) *model {
 }
 
 func (m *model) decide() rollout.Decision {
+	m.renew()
 	d := rollout.Decide(rollout.Input{Name: "r", Spec: m.spec, Generation: m.generation, Nodes: m.nodes, Now: m.now,
 		Before: m.status})
 	m.status = d.Status
 	return d
+}
+
+// renew makes the kubelets renew their leases, as they do every 10 s. The control plane takes a node whose kubelet has
+// ended for Ready during 40 s more.
+func (m *model) renew() {
+	for i := range m.nodes {
+		n := &m.nodes[i]
+		last := m.now.Truncate(10 * time.Second)
+		if end, ended := m.ends[n.Name]; ended && m.now.After(end) {
+			last = end.Truncate(10 * time.Second)
+			if n.Ready && m.now.Sub(last) > 40*time.Second {
+				n.Ready, n.ReadySince = false, m.now
+			}
+		}
+		if n.Ready {
+			n.Lease = last
+		}
+	}
 }
 
 func (m *model) node(name string) *rollout.Node {
@@ -138,6 +159,8 @@ func (m *model) report(name string) {
 			phase, n.Ready = fleetv1.PhaseFailed, false
 		case notReady:
 			n.Ready, n.ReadySince = false, m.now
+		case dies:
+			m.ends[name] = m.now.Add(10 * time.Second)
 		case silent:
 			return
 		case late:
@@ -148,11 +171,11 @@ func (m *model) report(name string) {
 		m.content[name] = phase == fleetv1.PhaseDone
 	} else {
 		n.Ready, n.ReadySince = true, m.now
+		delete(m.ends, name)
 		m.content[name] = false
 	}
 	n.State.Status = fleetv1.NodeStateStatus{Hash: n.State.Spec.Hash, Action: n.State.Spec.Action, Phase: phase,
 		Since: metav1.NewMicroTime(m.now)}
-	n.Lease = m.now.Add(time.Second)
 }
 
 // fetch makes a claimed node fetch the binaries.

@@ -172,52 +172,80 @@ func (d *decider) changing(n Node) {
 	}
 }
 
-// checking waits until a changed node is healthy.
+// checking waits until a changed node is healthy: Ready for the settle time, with a kubelet that has renewed the
+// node's lease after it. Ready alone shows little: the API server believes a kubelet that has ended for leaseLife.
 func (d *decider) checking(n Node) {
 	s := n.State
 	if s.Spec.Action == fleetv1.ActionRollBack {
-		if s.Spec.Reason != "" && s.Spec.RollbackGeneration == 0 {
-			d.convict(n, fleetv1.VerdictFailed, true, s.Spec.Reason+"; the previous binaries are back")
-			return
-		}
-		d.convict(n, fleetv1.VerdictRolledBack, true, "")
+		d.checkingReturn(n)
 		return
 	}
 	done := d.reported(s)
 	settle := DurationOf(d.in.Spec.Health.Settle, defaultSettle)
 	limit := DurationOf(d.in.Spec.Health.Timeout, defaultHealthy)
-	healthy, deadline := later(done, n.ReadySince).Add(settle), done.Add(limit)
-	lease := n.Lease.After(s.Status.Since.Time) // both times are of the node's clock
-	if n.Ready && lease {                       // in time, so that it has the whole settle time after the timeout
-		deadline = deadline.Add(settle)
+	began, deadline := later(done, n.ReadySince), done.Add(limit)
+	late, healthy := began.After(deadline), began.Add(settle)
+	// The times of the report, of the condition Ready and of the lease are of the node's clock.
+	renewed := n.Lease.After(s.Status.Since.Time)
+	lives := n.Lease.After(later(s.Status.Since.Time, n.ReadySince).Add(settle))
+	if n.Ready && renewed && !late { // in time, so that it has the settle time and the next renewal after the timeout
+		deadline = later(deadline, healthy.Add(leaseLife))
 	}
-	if n.Ready && !lease {
+	settled := !d.in.Now.Before(healthy)
+	if n.Ready && !lives && (settled || !renewed) {
 		d.decision.Check = append(d.decision.Check, n.Name)
 	}
 	switch {
-	case n.Ready && lease && !d.in.Now.Before(healthy):
+	case n.Ready && lives && settled:
 		d.convict(n, fleetv1.VerdictUpdated, true, "")
+		return
 	case d.in.Now.Before(deadline):
 		d.again(max(min(healthy.Sub(d.in.Now), deadline.Sub(d.in.Now)), leaseInterval))
-	case d.in.Spec.OnFailure == fleetv1.OnFailurePause:
-		d.convict(n, fleetv1.VerdictFailed, false, d.unhealthy(n, lease, limit))
-	default:
-		d.do(Action{Do: DoReturn, Node: n.Name, Reason: d.unhealthy(n, lease, limit)})
+		return
 	}
-}
-
-// leaseInterval is the shortest time between two looks at a node's lease.
-const leaseInterval = 2 * time.Second
-
-func (d *decider) unhealthy(n Node, lease bool, limit time.Duration) string {
+	var reason string
 	switch {
 	case !n.Ready:
-		return fmt.Sprintf("the node was not Ready %s after the change", limit)
-	case !lease:
-		return fmt.Sprintf("the kubelet did not renew the node's lease within %s of the change", limit)
+		reason = fmt.Sprintf("the node was not Ready %s after the change", limit)
+	case !renewed:
+		reason = fmt.Sprintf("the kubelet did not renew the node's lease within %s of the change", limit)
+	case late:
+		reason = fmt.Sprintf("the node was Ready, or Ready again, more than %s after the change", limit)
+	default:
+		reason = fmt.Sprintf("the kubelet has not renewed the node's lease since %s after the change",
+			n.Lease.Sub(s.Status.Since.Time).Round(time.Second))
 	}
-	return fmt.Sprintf("the node was Ready, or Ready again, more than %s after the change", limit)
+	if d.in.Spec.OnFailure == fleetv1.OnFailurePause {
+		d.convict(n, fleetv1.VerdictFailed, false, reason)
+		return
+	}
+	d.do(Action{Do: DoReturn, Node: n.Name, Reason: reason})
 }
+
+// checkingReturn ends the return of a node to its previous binaries. A rollback waits until the kubelet has renewed
+// the node's lease, or the API server no longer believes it: a node that the return has broken must not count as
+// usable while the next ones follow.
+func (d *decider) checkingReturn(n Node) {
+	s := n.State
+	if s.Spec.Reason != "" && s.Spec.RollbackGeneration == 0 {
+		d.convict(n, fleetv1.VerdictFailed, true, s.Spec.Reason+"; the previous binaries are back")
+		return
+	}
+	limit := DurationOf(d.in.Spec.Health.Timeout, defaultHealthy)
+	if n.Ready && !n.Lease.After(s.Status.Since.Time) && !d.expired(d.reported(s), limit) {
+		d.decision.Check = append(d.decision.Check, n.Name)
+		d.again(leaseInterval)
+		return
+	}
+	d.convict(n, fleetv1.VerdictRolledBack, true, "")
+}
+
+// The times of leases. leaseInterval is the shortest time between two looks at a node's lease; leaseLife is the time
+// after which the API server no longer believes a kubelet that does not renew it, by Kubernetes' defaults.
+const (
+	leaseInterval = 2 * time.Second
+	leaseLife     = 40 * time.Second
+)
 
 // expired reports whether the limit has passed since a time; if not, the decision is made again when it has.
 func (d *decider) expired(since time.Time, limit time.Duration) bool {

@@ -33,6 +33,9 @@ func (d *decider) finishStatus() {
 func (d *decider) state() (state, message string) {
 	c, spec := d.counted, d.in.Spec
 	switch {
+	case spec.Operation == fleetv1.OperationRollBack && c.untouched == len(d.in.Nodes) && d.returnedBefore():
+		return StateStopped, "spec.operation is RollBack, and an earlier content was taken back: `swdt fleet resume` " +
+			"brings this content to the nodes"
 	case spec.Operation == fleetv1.OperationRollBack && c.updated+c.working+c.failed == 0:
 		return StateRolledBack, "no node has the content"
 	case spec.Operation == fleetv1.OperationRollBack && c.working == 0 && c.toReturn > 0 && d.in.Wrong != "":
@@ -42,7 +45,7 @@ func (d *decider) state() (state, message string) {
 			"reasons", c.failed)
 	case spec.Operation == fleetv1.OperationRollBack:
 		return StateRollingBack, d.waits
-	case c.updated == len(d.in.Nodes):
+	case c.updated == len(d.in.Nodes) && c.updated > 0:
 		return StateComplete, ""
 	case spec.Operation == fleetv1.OperationAbort:
 		return StateAborted, d.ending()
@@ -50,6 +53,8 @@ func (d *decider) state() (state, message string) {
 		return StateStopped, d.in.Wrong
 	case d.stopped():
 		return StateStopped, fmt.Sprintf("%s failed; %s", d.failures(), d.waits)
+	case len(d.in.Nodes) == 0:
+		return StateWaiting, "spec.selector chooses no Windows node"
 	case c.untouched == 0 && c.working == 0:
 		return StateComplete, fmt.Sprintf("all but %d nodes have the content", c.failed+c.rolledBack)
 	case spec.Paused:
@@ -58,6 +63,14 @@ func (d *decider) state() (state, message string) {
 		return StateWaiting, d.waits
 	}
 	return StateRolling, ""
+}
+
+// returnedBefore reports whether this rollout has taken back another content than its present one.
+func (d *decider) returnedBefore() bool {
+	return slices.ContainsFunc(d.in.Nodes, func(n Node) bool {
+		return n.State != nil && n.State.Spec.Rollout == d.in.Name && n.State.Spec.Hash != d.hash &&
+			n.State.Spec.Verdict == fleetv1.VerdictRolledBack
+	})
 }
 
 // failures counts the nodes that have failed, and those of them that were deleted, replaced or relabelled since.

@@ -173,13 +173,13 @@ type Drain struct {
 	Force bool `json:"force,omitempty"`
 }
 
-// NodeHealth says when a changed node counts as healthy: it must be Ready, with a lease that its
-// kubelet has renewed since the change, for the whole settle time.
+// NodeHealth says when a changed node counts as healthy: it must be Ready for the whole settle time, and its kubelet
+// must have renewed the node's lease since the change, and again after the settle time.
 type NodeHealth struct {
 	// Settle is how long the node must stay Ready. It follows the timeout, so it may be longer. Default 10s.
 	// +optional
 	Settle Duration `json:"settle,omitempty"`
-	// Timeout for becoming Ready, with such a lease. Default 5m.
+	// Timeout for becoming Ready, with a lease that was renewed since the change. Default 5m.
 	// +optional
 	Timeout Duration `json:"timeout,omitempty"`
 }

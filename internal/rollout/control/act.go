@@ -19,14 +19,15 @@ import (
 // action is one action with the objects that it concerns.
 type action struct {
 	rollout.Action
-	one  *fleetv1.NodeRollout
-	hash string
-	node rollout.Node
-	uid  func() *metav1.OwnerReference
-	now  time.Time
+	one    *fleetv1.NodeRollout
+	hash   string
+	node   rollout.Node
+	uid    func() *metav1.OwnerReference
+	now    time.Time
+	drains *cluster.DrainRound
 }
 
-// act carries out one action. Every write is conditional on the object that the decision has seen.
+// act carries out one action. Every write is conditional on the order that the decision has seen.
 func (r *reconciler) act(ctx context.Context, a action) error {
 	switch a.Do {
 	case rollout.DoClaim:
@@ -53,40 +54,62 @@ func (r *reconciler) act(ctx context.Context, a action) error {
 
 // claim records the order for a node, not released yet.
 func (r *reconciler) claim(ctx context.Context, a action) error {
-	state := &fleetv1.NodeState{ObjectMeta: metav1.ObjectMeta{Name: a.Node}}
+	order := func(s *fleetv1.NodeState) {
+		if owner := a.uid(); owner != nil {
+			s.OwnerReferences = []metav1.OwnerReference{*owner}
+		}
+		s.Spec = fleetv1.NodeStateSpec{Rollout: a.one.Name, Hash: a.hash, Action: a.Order,
+			Since: metav1.NewTime(a.now), Content: a.one.Spec.Content, Reason: a.Reason}
+		if a.Order == fleetv1.ActionRollBack {
+			s.Spec.RollbackGeneration = a.one.Generation
+		}
+	}
 	if a.node.State != nil {
-		state = a.node.State.DeepCopy()
+		return r.write(ctx, a, order)
 	}
-	if owner := a.uid(); owner != nil {
-		state.OwnerReferences = []metav1.OwnerReference{*owner}
-	}
-	state.Spec = fleetv1.NodeStateSpec{Rollout: a.one.Name, Hash: a.hash, Action: a.Order,
-		Since: metav1.NewTime(a.now), Content: a.one.Spec.Content, Reason: a.Reason}
-	if a.Order == fleetv1.ActionRollBack {
-		state.Spec.RollbackGeneration = a.one.Generation
-	}
-	var err error
-	if a.node.State == nil {
-		err = r.client.Create(ctx, state)
-	} else {
-		err = r.client.Update(ctx, state)
-	}
-	return r.wrote(a, "claim", state, err)
+	state := &fleetv1.NodeState{ObjectMeta: metav1.ObjectMeta{Name: a.Node}}
+	order(state)
+	return r.wrote(a, state, r.client.Create(ctx, state))
 }
 
 // change changes the order of a node.
 func (r *reconciler) change(ctx context.Context, a action, f func(*fleetv1.NodeStateSpec)) error {
-	state := a.node.State.DeepCopy()
-	f(&state.Spec)
-	state.Spec.Since = metav1.NewTime(a.now)
-	patch := client.MergeFromWithOptions(a.node.State, client.MergeFromWithOptimisticLock{})
-	return r.wrote(a, string(a.Do), state, r.client.Patch(ctx, state, patch))
+	return r.write(ctx, a, func(s *fleetv1.NodeState) {
+		f(&s.Spec)
+		s.Spec.Since = metav1.NewTime(a.now)
+	})
 }
 
-func (r *reconciler) wrote(a action, doing string, state *fleetv1.NodeState, err error) error {
+// mostTries bounds the tries of one write.
+const mostTries = 5
+
+// write changes a NodeState, unless its spec is no longer the one that the decision has seen. Reports of the node
+// since then do not matter: a node that reports without a pause would otherwise never get another order.
+func (r *reconciler) write(ctx context.Context, a action, f func(*fleetv1.NodeState)) error {
+	seen := a.node.State
+	for try := 1; ; try++ {
+		state := seen.DeepCopy()
+		f(state)
+		patch := client.MergeFromWithOptions(seen, client.MergeFromWithOptimisticLock{})
+		err := r.client.Patch(ctx, state, patch)
+		if !apierrors.IsConflict(err) || try == mostTries {
+			return r.wrote(a, state, err)
+		}
+		live := &fleetv1.NodeState{}
+		if err := r.live.Get(ctx, client.ObjectKeyFromObject(seen), live); err != nil {
+			return r.wrote(a, state, err)
+		}
+		if live.UID != seen.UID || live.Generation != seen.Generation {
+			return r.wrote(a, state, err)
+		}
+		seen = live
+	}
+}
+
+func (r *reconciler) wrote(a action, state *fleetv1.NodeState, err error) error {
 	if err != nil {
 		delete(r.written, a.Node)
-		return fmt.Errorf("%s node %s: %w", doing, a.Node, err)
+		return fmt.Errorf("%s node %s: %w", a.Do, a.Node, err)
 	}
 	r.written[a.Node] = write{state: state, isNew: a.node.State == nil || r.written[a.Node].isNew}
 	return nil
@@ -95,7 +118,7 @@ func (r *reconciler) wrote(a action, doing string, state *fleetv1.NodeState, err
 // drain does one round of a drain, and releases the node when no pod is left. A drain that would lose
 // pods is the end for this node: no later round would differ.
 func (r *reconciler) drain(ctx context.Context, a action) error {
-	left, err := r.cluster.DrainStep(ctx, a.Node, drainOptions(a.one.Spec.Drain))
+	left, err := a.drains.Step(ctx, a.Node, drainOptions(a.one.Spec.Drain))
 	var refused *cluster.DrainRefusedError
 	switch {
 	case errors.As(err, &refused):
@@ -122,11 +145,11 @@ func drainOptions(d *fleetv1.Drain) cluster.DrainOptions {
 	return o
 }
 
-// convict records the verdict. It uncordons the node first: after the verdict, no later decision would. A node whose
-// drain is late is released if its pods have left by now.
+// convict records the verdict. It uncordons the node first, or cordons one that may not work: after the verdict, no
+// later decision would. A node whose drain is late is released if its pods have left by now.
 func (r *reconciler) convict(ctx context.Context, a action) error {
 	if a.Draining {
-		left, err := r.cluster.DrainStep(ctx, a.Node, drainOptions(a.one.Spec.Drain))
+		left, err := a.drains.Step(ctx, a.Node, drainOptions(a.one.Spec.Drain))
 		switch {
 		case err != nil: // an eviction that fails each time must not keep the node from its end
 			a.Reason += ": " + err.Error()
@@ -136,10 +159,12 @@ func (r *reconciler) convict(ctx context.Context, a action) error {
 			return r.release(ctx, a)
 		}
 	}
+	then := r.cluster.Cordon
 	if a.Uncordon {
-		if err := r.uncordon(ctx, a); err != nil {
-			return err
-		}
+		then = func(ctx context.Context, _ string) error { return r.uncordon(ctx, a) }
+	}
+	if err := then(ctx, a.Node); err != nil {
+		return err
 	}
 	return r.change(ctx, a, a.judge)
 }

@@ -59,7 +59,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	if err != nil {
 		return fmt.Errorf("set up the controller: %w", err)
 	}
-	if err := watch(manager, newReconciler(manager.GetClient(), c)); err != nil {
+	if err := watch(manager, newReconciler(manager.GetClient(), manager.GetAPIReader(), c)); err != nil {
 		return fmt.Errorf("set up the controller: %w", err)
 	}
 	if err := manager.Start(ctx); err != nil {

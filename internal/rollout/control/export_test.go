@@ -24,7 +24,7 @@ func NewReconciler(config *rest.Config, now func() time.Time) (reconcile.Reconci
 	if err != nil {
 		return nil, err
 	}
-	r := newReconciler(direct, c)
+	r := newReconciler(direct, direct, c)
 	r.now = now
 	return r, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +22,7 @@ import (
 // reconciler makes and carries out the decisions, one after the other.
 type reconciler struct {
 	client  client.Client // reads from the cache
+	live    client.Reader // reads from the API server
 	cluster *cluster.Cluster
 	now     func() time.Time
 
@@ -30,8 +32,8 @@ type reconciler struct {
 	drained map[string]time.Time // the end of the last round of each node's drain
 }
 
-func newReconciler(c client.Client, cluster *cluster.Cluster) *reconciler {
-	return &reconciler{client: c, cluster: cluster, now: time.Now, written: written{}, leases: map[string]lease{},
+func newReconciler(c client.Client, live client.Reader, cluster *cluster.Cluster) *reconciler {
+	return &reconciler{client: c, live: live, cluster: cluster, now: time.Now, written: written{}, leases: map[string]lease{},
 		judged: map[string]judged{}, drained: map[string]time.Time{}}
 }
 
@@ -52,7 +54,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	decision, err := r.run(ctx, v, one)
 	switch {
-	case outdated(err): // the next event brings what was missing; this is in case it has come already
+	case outdated(err): // the status was read before a change to the rollout
 		return reconcile.Result{RequeueAfter: gather}, nil
 	case err != nil:
 		return reconcile.Result{}, err
@@ -80,29 +82,56 @@ func (r *reconciler) run(ctx context.Context, v view, one *fleetv1.NodeRollout) 
 		}
 		decision = rollout.Decide(in)
 	}
+	again, failed := r.actAll(ctx, v, one, in, decision)
+	if again {
+		decision.Again = gather
+	}
+	return decision, errors.Join(failed, r.writeStatus(ctx, one, decision, in.Wrong))
+}
+
+// actAll carries out a decision. It reports whether the decision was made from an older state in part, so that
+// another one must follow soon.
+func (r *reconciler) actAll(ctx context.Context, v view, one *fleetv1.NodeRollout, in rollout.Input,
+	decision rollout.Decision) (again bool, failed error) {
 	byName := map[string]rollout.Node{}
 	for _, n := range in.Nodes {
 		byName[n.Name] = n
 	}
-	var failed error
 	var drained []string
 	defer func() { // nodes rest after the whole round: with many of them, the first ones would be due at its end
 		for _, name := range drained {
 			r.drained[name] = r.now()
 		}
 	}()
+	drains := r.cluster.NewDrainRound()
 	for _, a := range decision.Actions {
+		if a.Do == rollout.DoClaim && again { // it may have been decided from too few nodes on their way
+			continue
+		}
+		if r.superseded(ctx, one) { // a person may have ended the rollout in a long round
+			return true, failed
+		}
 		if a.Do == rollout.DoDrain {
 			drained = append(drained, a.Node)
 		}
-		err := r.act(ctx, action{Action: a, one: one, hash: decision.Status.Hash, node: byName[a.Node], now: now,
-			uid: func() *metav1.OwnerReference { return ownerOf(v.nodes, a.Node) }})
-		if outdated(err) {
-			return decision, err
+		err := r.act(ctx, action{Action: a, one: one, hash: decision.Status.Hash, node: byName[a.Node], now: in.Now,
+			uid: func() *metav1.OwnerReference { return ownerOf(v.nodes, a.Node) }, drains: drains})
+		if outdated(err) { // the next event brings what was missing; it may have come already
+			again = true
+			continue
 		}
 		failed = errors.Join(failed, err) // one node's error keeps no other node
 	}
-	return decision, errors.Join(failed, r.writeStatus(ctx, one, decision, in.Wrong))
+	return again, failed
+}
+
+// superseded reports whether the rollout has another spec now, or is gone.
+func (r *reconciler) superseded(ctx context.Context, one *fleetv1.NodeRollout) bool {
+	var now fleetv1.NodeRollout
+	if err := r.client.Get(ctx, client.ObjectKeyFromObject(one), &now, client.UnsafeDisableDeepCopy); err != nil {
+		return apierrors.IsNotFound(err)
+	}
+	return now.UID != one.UID || now.Generation != one.Generation || now.DeletionTimestamp != nil
 }
 
 // ownerOf returns a reference to the Node, so that its NodeState ends with it.
@@ -131,7 +160,7 @@ func (r *reconciler) writeStatus(ctx context.Context, one *fleetv1.NodeRollout, 
 	}
 	set(fleetv1.Valid, wrong == "", validity(wrong), wrong)
 	set(fleetv1.Progressing, rollout.Progressing(status), status.State, status.Message)
-	set(fleetv1.Available, status.Updated == status.Nodes, status.State, status.Message)
+	set(fleetv1.Available, status.Updated == status.Nodes && status.Nodes > 0, status.State, status.Message)
 	set(fleetv1.Degraded, rollout.Degraded(status), status.State, status.Message)
 	one.Status = status
 	if equality.Semantic.DeepEqual(before.Status, status) {

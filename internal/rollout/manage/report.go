@@ -106,11 +106,11 @@ func (r *Rollout) set(from fleetv1.NodeRollout) {
 	r.generation, r.spec = from.Generation, from.Spec
 }
 
-// Bad reports whether a rollout is not valid, or has failed nodes. Those that were deleted since count until all nodes
-// are updated.
+// Bad reports whether a rollout is stopped or not valid, or has failed nodes. Those that were deleted since count until
+// all nodes are updated.
 func (r Report) Bad() bool { return slices.ContainsFunc(r.Rollouts, Rollout.bad) }
 
-func (r Rollout) bad() bool { return r.failed() || !r.Valid }
+func (r Rollout) bad() bool { return r.failed() || !r.Valid || r.State == rollout.StateStopped }
 
 // failed follows the same rule as the condition Degraded.
 func (r Rollout) failed() bool { return r.Failed > 0 || len(r.FailedNodes) > 0 && r.Updated < r.Nodes }

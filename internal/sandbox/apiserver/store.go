@@ -140,13 +140,16 @@ func (s *store) update(r Resource, k key, f func(object) (object, error)) (objec
 	return o, nil
 }
 
-// keep restores the fields that no request can change.
+// keep restores the fields that no request can change, and counts the changes of the spec.
 func keep(o, before object) {
 	meta, was := metadata(o), metadata(before)
 	for _, field := range []string{"name", "namespace", "uid", "creationTimestamp", "generation", "resourceVersion"} {
 		if value, ok := was[field]; ok {
 			meta[field] = value
 		}
+	}
+	if generation, ok := was["generation"].(int64); ok && !equalJSON(o["spec"], before["spec"]) {
+		meta["generation"] = generation + 1
 	}
 	o["apiVersion"], o["kind"] = before["apiVersion"], before["kind"]
 }
