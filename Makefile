@@ -50,8 +50,15 @@ release: programs ## make dist/, a release that is not published: archives, pack
 	rm -rf bin/share/man
 	go run ./internal/docgen/man -version "$(VERSION)" -date "$$(git log -1 --format=%cd --date=format:%F)" bin/share/man
 	go -C tools build -o ../bin/release ./release
-	bin/release build -version "$(VERSION)" -commit "$$(git rev-parse HEAD)" -time "$$(git log -1 --format=%ct)" -out dist
-	bin/release inspect dist
+	@$(MAKE) --no-print-directory pack
+
+DIST := dist
+
+.PHONY: pack
+pack: ## make dist/ of what make release has put into bin/, signed if there is a key; compiles nothing
+	changed=$$(git status --porcelain) && bin/release build -version "$(VERSION)" -commit "$$(git rev-parse HEAD)" \
+		-time "$$(git log -1 --format=%ct)" $${changed:+-changed} -out "$(DIST)"
+	bin/release inspect "$(DIST)"
 
 .PHONY: images
 images: build ## make bin/images: the images of a fleet's controller and of the program on its nodes, as OCI layouts

@@ -11,6 +11,14 @@ need() { # PACKAGE, then a command that succeeds if it is installed
 	shift
 	"$@" >/dev/null 2>&1 || missing+=("$package")
 }
+# any reports whether one of these commands is there.
+any() { # COMMAND…
+	local command
+	for command; do
+		if command -v "$command"; then return; fi
+	done
+	return 1
+}
 need wine command -v wine
 need wine64 test -e /usr/lib/wine/wine64 -o -e /usr/bin/wine64
 need gcc-mingw-w64-x86-64 command -v x86_64-w64-mingw32-gcc
@@ -53,7 +61,10 @@ need libhivex-bin command -v hivexsh
 need iptables test -x /usr/sbin/iptables-restore
 need nftables test -x /usr/sbin/nft
 # Tests open the report of statistics in a browser.
-need chromium command -v chromium
+# On Ubuntu, Chromium is a snap, which the package chromium-browser installs.
+chromium='chromium'
+if grep -qx 'ID=ubuntu' /etc/os-release 2>/dev/null; then chromium='chromium-browser'; fi
+need "$chromium" any chromium chromium-browser google-chrome
 # The race detector needs a C compiler.
 need gcc command -v gcc
 need libc6-dev test -e /usr/include/stdlib.h

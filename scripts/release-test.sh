@@ -53,8 +53,8 @@ done
 step "the documented commands for checksums and signature"
 minisign -G -W -p "$work/key.pub" -s "$work/key" >/dev/null
 signed=$work/signed
-SWDT_RELEASE_KEY='' SWDT_RELEASE_KEY_FILE=$work/key bin/release build -version "$VERSION" -commit "$(git rev-parse HEAD)" \
-	-time "$(git log -1 --format=%ct)" -out "$signed" >"$work/build.log" || { tail -20 "$work/build.log" >&2 && exit 1; }
+SWDT_RELEASE_KEY='' SWDT_RELEASE_KEY_FILE=$work/key make pack VERSION="$VERSION" DIST="$signed" >"$work/build.log" 2>&1 ||
+	{ tail -20 "$work/build.log" >&2 && exit 1; }
 diff dist/SHA256SUMS "$signed/SHA256SUMS" || fail "the files above differ, packed once more"
 # documented runs the command of the guide that begins with a word, in a release.
 documented() { # WORD

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the scripts of internal/cli/testdata/script with a swdt.exe under Wine, and writes the results
-# into the table of docs/windows-desk.md. With -k, or with a REGEXP, it keeps the page.
+# into docs/windows-desk.md: the table, and of which day and commit it is. With -k, or with a REGEXP, it keeps the page.
 #   scripts/windows-desk.sh [-k] [REGEXP of the scripts' names]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,6 +10,10 @@ if [[ ${1-} == -k ]]; then
 	keep=1
 	shift
 fi
+day=$(LC_ALL=C date -u '+%-d %B %Y')
+commit="commit $(git rev-parse --short=12 HEAD)"
+changed=$(git status --porcelain)
+if [[ -n $changed ]]; then commit+=" with changes"; fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # Wine 8 answers Windows' newer way of deleting with a status on which Go does not fall back.
@@ -30,7 +34,12 @@ grep -aE '^ +--- (PASS|FAIL|SKIP): TestScripts/' "$work/log" | awk '{
 [[ -s $work/rows ]] || { tail -20 "$work/log" >&2; exit 1; }
 if [[ -z $keep ]]; then
 	page=docs/windows-desk.md
-	{ sed '/^<!-- written by scripts\/windows-desk.sh -->$/q' "$page"; printf '\n| script | under Wine |\n|---|---|\n'; cat "$work/rows"; } >"$work/page"
+	{
+		sed '/^<!-- written by scripts\/windows-desk.sh -->$/q' "$page"
+		printf '\nThe table is of %s, %s.\n' "$day" "$commit"
+		printf '\n| script | under Wine |\n|---|---|\n'
+		cat "$work/rows"
+	} >"$work/page"
 	cp "$work/page" "$page"
 fi
 cut -d'|' -f3 "$work/rows" | sort | uniq -c

@@ -165,13 +165,11 @@ func (a *app) completeWindowsNodes(cmd *cobra.Command, toComplete string) []stri
 	if err != nil {
 		return nil
 	}
-	c, err := (&clusterOptions{kubeconfig: file, context: name}).open()
+	c, err := (&clusterOptions{kubeconfig: file, context: name, noStdin: true}).open()
 	if err != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), completionTimeout)
-	defer cancel()
-	nodes, err := c.WindowsNodes(ctx)
+	nodes, err := askedInTime(cmd, c.WindowsNodes)
 	if err != nil {
 		return nil
 	}

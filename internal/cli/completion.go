@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	_ "embed"
 	"slices"
 	"strings"
@@ -65,6 +67,28 @@ func notTwice(complete cobra.CompletionFunc) cobra.CompletionFunc {
 // completionTimeout limits how long a completion may ask a node, a cluster or a
 // sandbox, since the user waits at the prompt.
 const completionTimeout = 3 * time.Second
+
+// askedInTime returns what ask returns, or an error at the end of completionTimeout or of the command's context.
+// client-go runs the exec plugin of a kubeconfig without a context, so that ask may outlast its own.
+func askedInTime[T any](cmd *cobra.Command, ask func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(cmp.Or(cmd.Context(), context.Background()), completionTimeout)
+	defer cancel()
+	type result struct {
+		answer T
+		err    error
+	}
+	results := make(chan result, 1)
+	go func() {
+		answer, err := ask(ctx)
+		results <- result{answer, err}
+	}()
+	select {
+	case r := <-results:
+		return r.answer, r.err
+	case <-ctx.Done():
+		return *new(T), context.Cause(ctx)
+	}
+}
 
 // completeFileFlags makes the shell complete files for the flags that are marked as files of
 // any name. Cobra itself would apply the default completion to these flags, which is to

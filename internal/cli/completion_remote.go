@@ -114,9 +114,11 @@ func (a *app) completeSources(cmd *cobra.Command, args []string, toComplete stri
 // same cluster as the command.
 func (a *app) completeServices(o *clusterOptions) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmp.Or(cmd.Context(), context.Background()), completionTimeout)
-		defer cancel()
-		known, err := a.askCluster(ctx, o, ui.Discard{})
+		quiet := *o
+		quiet.noStdin = true
+		known, err := askedInTime(cmd, func(ctx context.Context) (hns.Known, error) {
+			return a.askCluster(ctx, &quiet, ui.Discard{})
+		})
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

@@ -15,7 +15,10 @@ import (
 )
 
 // clusterOptions select the API server, by kubectl's flags.
-type clusterOptions struct{ kubeconfig, context string }
+type clusterOptions struct {
+	kubeconfig, context string
+	noStdin             bool // the kubeconfig's exec plugins get no stdin
+}
 
 func (o *clusterOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig",
@@ -33,7 +36,7 @@ func (o *clusterOptions) completeContexts(_ *cobra.Command, _ []string, toComple
 
 // open returns the cluster that the flags select, by kubectl's rules. It contacts nothing.
 func (o *clusterOptions) open() (*cluster.Cluster, error) {
-	return cluster.Open(cluster.Options{Kubeconfig: o.kubeconfig, Context: o.context})
+	return cluster.Open(cluster.Options{Kubeconfig: o.kubeconfig, Context: o.context, NoStdin: o.noStdin})
 }
 
 // named reports whether the command line names the cluster.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,7 +98,7 @@ func (a *app) listNodes(ctx context.Context, names []string, selector labels.Sel
 // viaCluster returns the cluster of --via.
 func (a *app) viaCluster() (*cluster.Cluster, error) {
 	return a.viaClusters().Open(cluster.Options{Kubeconfig: a.global.via.settings.Kubeconfig,
-		Context: a.global.via.settings.Context})
+		Context: a.global.via.settings.Context, NoStdin: a.completing()})
 }
 
 // unknownNodes returns an error with each name that is no Node of the cluster.
@@ -188,10 +187,8 @@ func (a *app) completeClusterNodes(cmd *cobra.Command, toComplete string) []stri
 	if err != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(cmp.Or(cmd.Context(), context.Background()), completionTimeout)
-	defer cancel()
 	names, err := cachedNames("nodes of "+c.Server()+" "+a.global.via.text, func() ([]string, error) {
-		return c.WindowsNodes(ctx)
+		return askedInTime(cmd, c.WindowsNodes)
 	})
 	if err != nil {
 		return nil

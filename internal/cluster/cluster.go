@@ -31,6 +31,8 @@ type Options struct {
 	Context string
 	// Timeout bounds each request. Default 15 s.
 	Timeout time.Duration
+	// NoStdin keeps swdt's stdin from the exec plugins of the kubeconfig, so that they ask the user nothing there.
+	NoStdin bool
 	// Unlimited leaves it to the caller to bound the requests a second. Default: 50 requests a second, and
 	// 100 at once.
 	Unlimited bool
@@ -56,6 +58,9 @@ func Open(o Options) (*Cluster, error) {
 	config.Timeout = o.Timeout
 	if config.Timeout == 0 {
 		config.Timeout = defaultTimeout
+	}
+	if config.ExecProvider != nil {
+		config.ExecProvider.StdinUnavailable = o.NoStdin
 	}
 	opened, err := fromConfig(config, o.Unlimited)
 	if wrong, ok := errors.AsType[*ConfigError](err); ok {

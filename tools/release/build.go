@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/swdt-dev/swdt/tools/release/archive"
@@ -28,9 +27,10 @@ import (
 
 // release is a release in the making.
 type release struct {
-	described string // what `git describe` printed
+	described string // what `git describe` printed, or a tag
 	version   version.Version
 	commit    string    // the whole hash
+	changed   bool      // files differed from the commit
 	time      time.Time // of the commit: all files get it
 	source    payload.Source
 	key       *signature.Key // nil: the release is not signed
@@ -217,7 +217,7 @@ func (r *release) provenance() error {
 		return err
 	}
 	text, err := provenance.Build{Described: r.described, Commit: r.commit, Go: info.GoVersion, Files: files,
-		Dirty: strings.HasSuffix(r.described, "-dirty")}.Write()
+		Dirty: r.changed}.Write()
 	if err != nil {
 		return err
 	}

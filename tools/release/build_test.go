@@ -234,6 +234,9 @@ func TestEveryTamperingIsFound(t *testing.T) {
 	if err := check(); err != nil {
 		t.Fatal(err)
 	}
+	if err := run([]string{"inspect", dist}, io.Discard); err != nil {
+		t.Error(err)
+	}
 	change := func(name string, edit func([]byte) []byte) (restore func()) {
 		path := filepath.Join(dist, name)
 		before, err := os.ReadFile(path)

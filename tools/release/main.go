@@ -1,6 +1,6 @@
 // Command release makes the files of a release of swdt, verifies and inspects them.
 //
-//	release build -version V -commit HASH -time SECONDS -out FOLDER
+//	release build -version V -commit HASH -time SECONDS [-changed] -out FOLDER
 //	release verify [-key KEY] FOLDER
 //	release inspect FOLDER
 //
@@ -21,6 +21,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/swdt-dev/swdt/tools/release/checksum"
@@ -57,6 +58,7 @@ func runBuild(args []string, out io.Writer) error {
 	described := flags.String("version", "", "what `git describe` prints")
 	commit := flags.String("commit", "", "the whole hash of the commit")
 	seconds := flags.Int64("time", 0, "the commit's time, in seconds since 1970")
+	changed := flags.Bool("changed", false, "files differ from the commit, as `git status` lists them")
 	folder := flags.String("out", "dist", "the folder to make; an older one is replaced")
 	repository := flags.String("repository", ".", "the folder with LICENSE and CHANGELOG.md")
 	bin := flags.String("bin", "bin", "the folder with programs/, share/, probes/ and swdt-agent.exe")
@@ -76,7 +78,8 @@ func runBuild(args []string, out io.Writer) error {
 	}
 	r := &release{
 		described: *described, version: v, commit: *commit, time: time.Unix(*seconds, 0).UTC(), key: key, out: out,
-		source: payload.Source{Repository: *repository, Bin: *bin},
+		changed: *changed || strings.HasSuffix(*described, "-dirty"),
+		source:  payload.Source{Repository: *repository, Bin: *bin},
 	}
 	return r.replace(*folder)
 }

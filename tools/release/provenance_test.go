@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -63,5 +64,26 @@ func TestProvenanceOfChangedFilesNamesNoCommit(t *testing.T) {
 	}
 	if strings.Contains(string(text), commit) {
 		t.Errorf("the statement names a commit that was not the source:\n%s", text)
+	}
+}
+
+// TestProvenanceKnowsOfChangedFiles makes releases whose version is a tag, as in CI, and one that `git describe` marks.
+func TestProvenanceKnowsOfChangedFiles(t *testing.T) {
+	folder := checkout(t)
+	for _, test := range []struct {
+		args []string
+		want bool
+	}{
+		{nil, false}, {[]string{"-changed"}, true}, {[]string{"-version", "v1.4.0-dirty"}, true},
+	} {
+		dist, _ := released(t, folder, test.args...)
+		all, err := filepath.Glob(filepath.Join(dist, "*.intoto.json"))
+		if err != nil || len(all) != 1 {
+			t.Fatalf("%v, statements: %v", err, all)
+		}
+		text := string(read(t, dist, filepath.Base(all[0])))
+		if strings.Contains(text, `"changedSinceCommit": true`) != test.want || strings.Contains(text, commit) == test.want {
+			t.Errorf("%v: the statement is\n%s", test.args, text)
+		}
 	}
 }

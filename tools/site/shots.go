@@ -38,9 +38,9 @@ const (
 // shots opens the pages of a built site in Chromium and writes their pictures to a folder. It fails if
 // a page is wider than its window or fetches from another server, or if the search finds nothing.
 func shots(ctx context.Context, site, out string) error {
-	browser, err := exec.LookPath("chromium")
+	browser, err := chromium()
 	if err != nil {
-		return fmt.Errorf("%w; scripts/install-test-deps.sh installs it", err)
+		return err
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
@@ -75,6 +75,16 @@ func shots(ctx context.Context, site, out string) error {
 	}
 	problems = append(problems, search(ctx, server.URL+"/", filepath.Join(out, "search-1400.png")), abroad.problem())
 	return errors.Join(problems...)
+}
+
+// chromium returns the path of Chromium under one of its names, such as Ubuntu's.
+func chromium() (string, error) {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", errors.New("no chromium here: scripts/install-test-deps.sh installs it")
 }
 
 // shoot writes the picture of a page, and checks that the page fits into its width.

@@ -1,6 +1,7 @@
 package selftest_test
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -118,6 +119,22 @@ func TestOneReportNamesAllDefects(t *testing.T) {
 		if !strings.Contains(got[d.claim], d.reason) {
 			t.Errorf("%s: the failure is %q, without %q", d.name, got[d.claim], d.reason)
 		}
+	}
+}
+
+// TestReportHasNoNameThatHostnamePrints makes hostname print a name that is not among those of the facts.
+func TestReportHasNoNameThatHostnamePrints(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.options.Only = []string{"account"}
+	prints("hostname", "OTHER\r\n")(b)
+	report, _ := b.run(t)
+	text, err := json.Marshal(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(failures(report, selftest.Failed)) != 1 || strings.Contains(string(text), "OTHER") {
+		t.Errorf("the claim did not fail, or the report has the name: %s", text)
 	}
 }
 

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/agent"
 	"github.com/swdt-dev/swdt/internal/config"
@@ -20,6 +23,9 @@ import (
 
 // agentSize makes the agent as large as is needed for a difference to be worth its while.
 const agentSize = 3 << 20
+
+// session begins the name of the process that serves a connection to the simulated node.
+const session = "session"
 
 // bench is a simulated node, and the options of a run on it.
 type bench struct {
@@ -36,14 +42,31 @@ func newBench(t *testing.T) *bench {
 	b.Machine.WriteFile(layout.Agent(hash), executable)
 	b.Machine.Register(simulated.AgentProgram(simulated.Agent{Hash: hash, Main: agentMain(hash)}))
 	b.defect(func(simulated.Operation) simulated.Verdict { return simulated.Verdict{} })
+	b.Tamper(func(_ string, _ int, reply proto.Message, send func(proto.Message) error) error { return send(reply) })
 	return b
+}
+
+// Tamper makes tamper decide on the agent's replies. No file is behind the process of a session: it is listed with
+// the path of the agent whose code it runs.
+func (b *bench) Tamper(tamper nodetest.Tamper) {
+	agent := layout.Agent(b.options.Agent.Hash)
+	b.Node.Tamper(func(method string, number int, reply proto.Message, send func(proto.Message) error) error {
+		if list, ok := reply.(*agentv1.ListProcessesReply); ok {
+			for _, p := range list.GetProcesses() {
+				if strings.HasPrefix(p.GetName(), session) {
+					p.Image = agent
+				}
+			}
+		}
+		return tamper(method, number, reply, send)
+	})
 }
 
 // defect makes hook decide on the machine's operations. A session whose process was killed also loses
 // its connection, as a real one does.
 func (b *bench) defect(hook func(simulated.Operation) simulated.Verdict) {
 	b.Machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
-		if op.Kind == simulated.OpProcessKill && op.Phase == simulated.After && strings.HasPrefix(op.Target, "session") {
+		if op.Kind == simulated.OpProcessKill && op.Phase == simulated.After && strings.HasPrefix(op.Target, session) {
 			go b.Cut()
 		}
 		return hook(op)

@@ -3,6 +3,7 @@ package selftest_test
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,7 +24,7 @@ func readDefects() []defect {
 					r.BootId += "1"
 				}
 			})},
-		{name: "a program that prints another name", claim: "account", reason: "but the facts have",
+		{name: "a program that prints another name", claim: "account", reason: "another name than the facts have",
 			plant: prints("hostname", "OTHER\r\n")},
 		{name: "a missing access list", claim: "agent", reason: "lets more than SYSTEM and Administrators in",
 			tamper: altered(func(_ int, r *agentv1.GetACLReply) { r.Sddl = "O:SYD:(A;OICI;FA;;;BU)" })},
@@ -102,10 +103,22 @@ func makeDefects() []defect {
 				}
 				r.Processes = append(r.Processes, sleeper)
 			})},
+		{name: "a list without the parent", claim: "processes", reason: "but not its parent",
+			tamper: altered(func(_ int, r *agentv1.ListProcessesReply) {
+				r.Processes = slices.DeleteFunc(r.GetProcesses(), func(p *agentv1.Process) bool {
+					return strings.HasPrefix(p.GetName(), session)
+				})
+			})},
+		{name: "a parent that is another program", claim: "processes", reason: "not that of swdt's agent",
+			tamper: altered(func(_ int, r *agentv1.ListProcessesReply) {
+				for _, p := range r.GetProcesses() {
+					p.ParentPid = p.GetPid()
+				}
+			})},
 		{name: "a running program that cannot be renamed", claim: "running", reason: "rename a program that runs: ",
 			plant: refused(simulated.OpRename, `moved.exe`)},
 		{name: "an agent that survives its end", claim: "lost", reason: "the agent still answers",
-			plant: refused(simulated.OpProcessKill, "session")},
+			plant: refused(simulated.OpProcessKill, session)},
 		{name: "a registry that shortens numbers", claim: "registry", reason: "the registry value number",
 			tamper: altered(func(_ int, r *agentv1.RegistryValue) { r.Integer &= 0xffff })},
 		{name: "a change that is no change", claim: "environment", reason: "for time 2 is true, not false",

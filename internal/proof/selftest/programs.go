@@ -12,6 +12,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/node/command"
 	"github.com/swdt-dev/swdt/internal/wait"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 	"github.com/swdt-dev/swdt/internal/wire/throwaway"
 )
 
@@ -195,12 +196,9 @@ func tryProcesses(ctx context.Context, d *desk) error {
 	d.answer("handles are known", s.process.GetHandles() > 0)
 	d.answer("threads are known", s.process.GetThreads() > 0)
 	d.answer("start is known", s.process.GetStarted() != nil)
-	parent, err := d.find(ctx, func(p *agentv1.Process) bool { return p.GetPid() == s.process.GetParentPid() })
-	if err != nil && !errors.Is(err, errNotListed) {
+	if err := d.startedByAgent(ctx, s.process); err != nil {
 		return errors.Join(err, s.wake(ctx))
 	}
-	d.answer("parent is listed", err == nil)
-	d.answer("parent is the agent", strings.Contains(strings.ToLower(parent.GetImage()), "swdt"))
 	pid := s.process.GetPid()
 	if woke := s.wake(ctx); woke != nil {
 		return woke
@@ -210,4 +208,20 @@ func tryProcesses(ctx context.Context, d *desk) error {
 		return errors.New("the node lists a program that has ended")
 	}
 	return err
+}
+
+// startedByAgent returns an error if the list of processes has no parent of the process, or one that is not the agent.
+func (d *desk) startedByAgent(ctx context.Context, process *agentv1.Process) error {
+	parent, err := d.find(ctx, func(p *agentv1.Process) bool { return p.GetPid() == process.GetParentPid() })
+	if errors.Is(err, errNotListed) {
+		return fmt.Errorf("the node lists process %d, but not its parent %d", process.GetPid(), process.GetParentPid())
+	}
+	if err != nil {
+		return err
+	}
+	if !strings.EqualFold(parent.GetImage(), layout.Agent(d.agent.Hash)) {
+		return fmt.Errorf("the parent of process %d is listed with the image %q, not that of swdt's agent",
+			process.GetPid(), parent.GetImage())
+	}
+	return nil
 }

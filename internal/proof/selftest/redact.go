@@ -60,6 +60,7 @@ func withoutIPv6(word string) string {
 	return word
 }
 
+// text replaces names, addresses and secrets.
 func (r *redactor) text(text string) string {
 	for _, name := range r.names {
 		for again := true; again; { // neighbours share the character between them
@@ -67,6 +68,12 @@ func (r *redactor) text(text string) string {
 			again, text = replaced != text && name.MatchString(replaced), replaced
 		}
 	}
+	return r.product(text)
+}
+
+// product replaces addresses and secrets, but no names: those of products, such as Windows Server 2022, may have a
+// word that is a node's name, too.
+func (r *redactor) product(text string) string {
 	text = mayBeIPv6.ReplaceAllStringFunc(text, withoutIPv6)
 	for _, form := range r.forms {
 		text = form.ReplaceAllString(text, redact.Mark)
@@ -74,16 +81,16 @@ func (r *redactor) text(text string) string {
 	return strings.TrimSuffix(string(r.secrets.Bytes([]byte(text))), "\n")
 }
 
-// redact replaces the names in every text that came from the node.
+// redact replaces names, addresses and secrets in every text that came from the node.
 func (r *Report) redact(names []string) {
 	red, err := newRedactor(names)
 	if err != nil { // only patterns of a user can be wrong
 		panic(err)
 	}
-	for _, text := range []*string{&r.System.Product, &r.System.Build, &r.System.Architecture, &r.System.OpenSSH,
-		&r.CleanUp} {
-		*text = red.text(*text)
+	for _, text := range []*string{&r.System.Product, &r.System.Build, &r.System.Architecture, &r.System.OpenSSH} {
+		*text = red.product(*text)
 	}
+	r.CleanUp = red.text(r.CleanUp)
 	for i := range r.Claims {
 		c := &r.Claims[i]
 		c.Reason = red.text(c.Reason)

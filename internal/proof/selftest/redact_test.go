@@ -55,21 +55,37 @@ func TestRedactor(t *testing.T) {
 	}
 }
 
-// TestReportIsRedactedEverywhere puts a name into each text that comes from the node.
+// TestReportIsRedactedEverywhere puts a name into each text that comes from the node and is no name of a product, and
+// a secret into all of them.
 func TestReportIsRedactedEverywhere(t *testing.T) {
 	t.Parallel()
-	const secret = "name-of-the-machine"
-	r := Report{CleanUp: secret, System: System{Product: secret, Build: secret, Architecture: secret, OpenSSH: secret},
-		Claims: []Result{{Reason: secret, Answers: []Answer{{Key: "owner", Value: "of " + secret}}}}}
-	r.redact([]string{secret})
+	const name, sid = "name-of-the-machine", "S-1-5-21-1-2-3-500"
+	r := Report{CleanUp: name + " " + sid, System: System{Product: sid, Build: sid, Architecture: sid, OpenSSH: sid},
+		Claims: []Result{{Reason: name + " " + sid, Answers: []Answer{{Key: "owner", Value: "of " + name + " " + sid}}}}}
+	r.redact([]string{name})
 	text, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(string(text), secret) {
-		t.Errorf("the name is in %s", text)
+	if strings.Contains(string(text), name) || strings.Contains(string(text), sid) {
+		t.Errorf("the name or the SID is in %s", text)
 	}
-	if got := strings.Count(string(text), "REDACTED"); got != 7 {
-		t.Errorf("%d texts are redacted, want 7: %s", got, text)
+	if got := strings.Count(string(text), "REDACTED"); got != 4+2*3 {
+		t.Errorf("%d texts are redacted, want 10: %s", got, text)
+	}
+}
+
+// TestNodeNamedAsAProduct holds that the name of a node hides nothing of its system.
+func TestNodeNamedAsAProduct(t *testing.T) {
+	t.Parallel()
+	system := System{Product: "Windows Server 2022", Build: "20348.2700", Architecture: "amd64",
+		OpenSSH: "OpenSSH_for_Windows_9.5"}
+	r := Report{System: system, CleanUp: "remove from windows"}
+	r.redact([]string{"windows", "Server", "20348", "amd64", "2022", "OpenSSH_for_Windows_9.5"})
+	if diff := cmp.Diff(system, r.System); diff != "" {
+		t.Errorf("the system is redacted (-want +got):\n%s", diff)
+	}
+	if r.CleanUp != "remove from REDACTED" {
+		t.Errorf("the clean-up is %q", r.CleanUp)
 	}
 }

@@ -32,8 +32,8 @@ type Page struct {
 // test if Chromium is missing; scripts/install-test-deps.sh installs Chromium.
 func Open(t *testing.T, file string, width, height int) *Page {
 	t.Helper()
-	path, err := exec.LookPath("chromium")
-	if err != nil {
+	path := browser()
+	if path == "" {
 		t.Skip("no chromium here: scripts/install-test-deps.sh installs it")
 	}
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), // the cleanup ends the browser
@@ -60,6 +60,16 @@ func Open(t *testing.T, file string, width, height int) *Page {
 	send(p, runtime.Enable, cdp.Empty{})
 	Do(p, chromedp.Navigate(p.address))
 	return p
+}
+
+// browser returns the path of Chromium under one of its names, such as Ubuntu's, or "" if it is missing.
+func browser() string {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
 }
 
 // note records the requests of the page and the errors that the browser reports.
