@@ -191,7 +191,7 @@ func TestCapture(t *testing.T) {
 	case !strings.Contains(fields, "192.168.122.1\t"):
 		t.Errorf("tshark: fields lacks %q:\n%s", "192.168.122.1\t", fields)
 	}
-	if text := ok(t, "capture", "-c", n.config, "--drops", "--for", "1s").stdout; !strings.Contains(text,
+	if text := ok(t, "capture", "-c", n.config, "--drops", "--for", "10s").stdout; !strings.Contains(text,
 		"DROPPED: Filtered VLAN") {
 		t.Errorf("live: %s", text)
 	}

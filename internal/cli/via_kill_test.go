@@ -83,6 +83,9 @@ func (m *mixed) run(stage viaStage, signal os.Signal) (code int, story string) {
 		if stage.request != nil && stage.request(r) {
 			cut()
 		}
+		if r.Resource == "pods" && r.Verb == "delete" {
+			return apiserver.Verdict{Delay: slowOperation}
+		}
 		return apiserver.Verdict{}
 	})
 	defer m.cluster.OnRequest(nil)

@@ -22,8 +22,7 @@ func realBench(t *testing.T, kubelet simulated.BinarySpec) *bench {
 	b.node = nodetest.Start(t, "w1", simulated.Options{})
 	b.doc = config.Document{File: b.folder + "/swdt.yaml"}
 	b.doc.Node.Metadata.Name = "w1"
-	short := &v1alpha1.Health{Settle: &v1alpha1.Duration{Duration: 20 * time.Millisecond},
-		Timeout: &v1alpha1.Duration{Duration: 500 * time.Millisecond}}
+	short := &v1alpha1.Health{Settle: &v1alpha1.Duration{Duration: 20 * time.Millisecond}}
 	b.doc.Node.Spec.Kubernetes.Provisioners = []v1alpha1.Provisioner{
 		{Name: "containerd", SourceURL: "containerd.exe", Destination: simulated.ContainerdPath, Health: short},
 		{Name: "kubelet", SourceURL: "kubelet.exe", Destination: simulated.KubeletPath, Health: short},
@@ -125,6 +124,9 @@ func TestOnTheAgentABrokenKubeletIsRolledBack(t *testing.T) {
 	for _, fault := range []simulated.Fault{simulated.CrashAtStart, simulated.Unhealthy} {
 		t.Run(string(fault), func(t *testing.T) {
 			b := realBench(t, simulated.BinarySpec{Version: "v1.30.1", Fault: fault})
+			if fault == simulated.Unhealthy { // it uses the timeout up
+				b.doc.Node.Spec.Kubernetes.Provisioners[1].Health.Timeout = &v1alpha1.Duration{Duration: 5 * time.Second}
+			}
 			oldKubelet, oldContainerd := b.node.Get(simulated.KubeletPath), b.node.Get(simulated.ContainerdPath)
 			result, err := b.realPush(Options{})
 			var back *RolledBackError

@@ -160,8 +160,7 @@ func pushKubelet(ctx context.Context, n *nodetest.Node, folder string) error {
 	doc.Node.Metadata.Name = "sample"
 	doc.Node.Spec.Kubernetes.Provisioners = []v1alpha1.Provisioner{{
 		Name: "kubelet", SourceURL: "kubelet.exe", Destination: simulated.KubeletPath,
-		Health: &v1alpha1.Health{Settle: &v1alpha1.Duration{Duration: 50 * time.Millisecond},
-			Timeout: &v1alpha1.Duration{Duration: 500 * time.Millisecond}},
+		Health: &v1alpha1.Health{Settle: &v1alpha1.Duration{Duration: 50 * time.Millisecond}},
 	}}
 	v1alpha1.SetDefaults(&doc.Node)
 	program := simulated.Binary(simulated.BinarySpec{Name: "kubelet", Version: "v1.30.1"})

@@ -28,6 +28,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/node/carrier"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/interrupt"
 )
 
 const (
@@ -83,6 +84,7 @@ type Way struct {
 
 	mu      sync.Mutex
 	own     *record // the pod of this way; nil: none
+	gone    func()  // is called when the pod needs no removal any more; not nil if own is not nil
 	checked bool    // the node was checked
 }
 
@@ -191,6 +193,12 @@ func (w *Way) checkNode(ctx context.Context) error {
 
 // start makes the pod, or takes over a kept one, and waits until it runs.
 func (w *Way) start(ctx context.Context) error {
+	w.gone = interrupt.AllowTime(ctx, answerLimit+leaveLimit)
+	defer func() {
+		if w.own == nil {
+			w.gone()
+		}
+	}()
 	if w.own = w.kept(ctx); w.own != nil {
 		return nil
 	}
@@ -214,6 +222,7 @@ func (w *Way) abandon(ctx context.Context) {
 	}
 	own := w.own
 	w.own = nil
+	defer w.gone()
 	if w.remove(ctx, own) {
 		own.forget()
 	} else {
@@ -239,6 +248,7 @@ func (w *Way) Leave(ctx context.Context) {
 	if w.own != nil && w.o.Keep {
 		w.own.release()
 		w.own = nil
+		w.gone()
 		return
 	}
 	w.abandon(ctx)

@@ -282,7 +282,8 @@ func begins(reached chan<- struct{}) http.HandlerFunc {
 func TestADownloadThatStandsStillEnds(t *testing.T) {
 	s := serve(t, nil)
 	s.first = begins(make(chan struct{}, 1))
-	set := source.NewSet(source.Options{Cache: t.TempDir(), Limits: source.Limits{Stall: 50 * time.Millisecond}})
+	// Stall counts from before the connection, which takes a while on a busy machine.
+	set := source.NewSet(source.Options{Cache: t.TempDir(), Limits: source.Limits{Stall: 2 * time.Second}})
 	_, err := obtain(t, set, s.url(), "")
 	var truncated *source.TruncatedError
 	switch {

@@ -37,7 +37,7 @@ import (
 
 // world is a cluster in memory with a pod network: pods have addresses of loopback, the probes are real
 // processes, and an imitation of a CNI enforces the policies that are in the API server. An attempt
-// that a pod must not make goes to an address that never answers.
+// that a pod must not make goes to the black hole: an address that refuses it at once or, after dig, never answers.
 type world struct {
 	t       *testing.T
 	client  *fake.Clientset
@@ -358,7 +358,10 @@ func (w *world) dig(ports ...int) {
 
 func (w *world) cluster() *cluster.Cluster { return cluster.FromClients("https://api", w.client, nil) }
 
-// run measures with short times.
+// wrongSettle is the time that cells may be wrong in tests in which some are wrong until it is over.
+const wrongSettle = 5 * time.Second
+
+// run measures with the longest times: a right network needs few of them, however slow the machine is.
 func (w *world) run(ctx context.Context, o netpol.Options) (netpol.Report, error) {
 	records, err := leftover.Open(filepath.Join(w.folder, "records"))
 	if err != nil {
@@ -369,10 +372,10 @@ func (w *world) run(ctx context.Context, o netpol.Options) (netpol.Report, error
 		o.Program = func(string, string) ([]byte, error) { return w.probe, nil }
 	}
 	if o.Settle == 0 {
-		o.Settle = 2 * time.Second
+		o.Settle = time.Minute
 	}
 	if o.ProbeTimeout == 0 {
-		o.ProbeTimeout = 700 * time.Millisecond
+		o.ProbeTimeout = netprobe.MaxTimeout
 	}
 	return netpol.Run(ctx, w.cluster(), o)
 }

@@ -29,9 +29,8 @@ func TestThreeWrongCellsAreFound(t *testing.T) {
 		passes, decided = planted[from+"→"+to+" "+port]
 		return passes, decided
 	}
-	// A verdict takes as long as the machine needs to make all the connections that pass.
 	report, err := w.run(t.Context(), netpol.Options{Model: standard(t, 20), Cases: theCase(t, "deny-ingress"),
-		ProbeTimeout: netprobe.MaxTimeout})
+		Settle: wrongSettle})
 	var differs *netpol.DiffersError
 	if !errors.As(err, &differs) || differs.Wrong != 3 || len(report.Cases) != 2 {
 		t.Fatalf("the error is %v\n%+v", err, report)
@@ -102,7 +101,6 @@ func TestARightNetworkIsAsMeant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 62)
 	w.probe, w.bindAfter = buildProbe(t), netpol.MinPods // the first round of each pod
-	w.dig(8080, 8081)
 	cases := theCase(t, "namespace-and-pod", "port-name", "ip-block-except")
 	report, err := w.run(t.Context(), netpol.Options{Model: standard(t, netpol.MinPods), Cases: cases})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -14,11 +15,11 @@ import (
 )
 
 // withNodes measures a case with the nodes in the table.
-func withNodes(t *testing.T, w *world, name string) (netpol.Report, error) {
+func withNodes(t *testing.T, w *world, name string, settle time.Duration) (netpol.Report, error) {
 	t.Helper()
 	w.probe = buildProbe(t)
-	w.dig(8080, 8081)
-	return w.run(t.Context(), netpol.Options{Model: standard(t, netpol.MinPods), Cases: theCase(t, name), Nodes: true})
+	return w.run(t.Context(), netpol.Options{Model: standard(t, netpol.MinPods), Cases: theCase(t, name), Nodes: true,
+		Settle: settle})
 }
 
 // Nodes are in the table, in a namespace of their own, and traffic between a pod and its own node is judged.
@@ -31,7 +32,7 @@ func TestNodesAreInTheTable(t *testing.T) {
 		passes, decided = planted[from+"→"+to+" "+port]
 		return passes, decided
 	}
-	report, err := withNodes(t, w, "deny-both")
+	report, err := withNodes(t, w, "deny-both", wrongSettle)
 	var differs *netpol.DiffersError
 	if !errors.As(err, &differs) || len(report.Cases) != 2 {
 		t.Fatalf("the error is %v\n%+v", err, report)
@@ -61,7 +62,7 @@ func TestUndefinedTrafficIsNotJudged(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, byte(122+i))
 			w.strict = mark == "b"
-			report, err := withNodes(t, w, "deny-both")
+			report, err := withNodes(t, w, "deny-both", 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +84,7 @@ func TestAFirewallOfANodeIsNotJudged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 124)
 	w.shields = true
-	report, err := withNodes(t, w, "deny-ingress")
+	report, err := withNodes(t, w, "deny-ingress", 0)
 	if err != nil {
 		t.Fatalf("%v\n%+v", err, report.Cases)
 	}
@@ -120,7 +121,7 @@ func TestObjectsOfNodes(t *testing.T) {
 			}
 		}
 	}
-	if _, err := withNodes(t, w, "port"); err != nil {
+	if _, err := withNodes(t, w, "port", 0); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{"lin-1": "linux privileged", "win-1": `HostProcess as NT AUTHORITY\LOCAL SERVICE privileged`}

@@ -87,7 +87,7 @@ func TestPodsReachEachOther(t *testing.T) {
 	defer silent.Close()
 	tcp, udp := ports()[0], ports()[1]
 	sctp := netprobe.Port{Number: port, Protocol: "ICMP"}
-	reply := a.obey(t, netprobe.Request{Round: &netprobe.Round{TimeoutMS: 300, Targets: []netprobe.Target{
+	reply := a.obey(t, netprobe.Request{Round: &netprobe.Round{TimeoutMS: 3000, Targets: []netprobe.Target{
 		{Port: tcp, Name: "b", Address: "127.77.0.2"}, {Port: udp, Name: "b", Address: "127.77.0.2"},
 		{Port: tcp, Name: "c", Address: "127.77.0.2"}, {Port: tcp, Name: "c", Address: "127.77.0.4"},
 		{Port: udp, Name: "c", Address: "127.77.0.3"}, {Port: udp, Name: "c", Address: "127.77.0.4"},

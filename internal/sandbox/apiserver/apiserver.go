@@ -48,7 +48,7 @@ type Options struct {
 	// a control plane's alias.
 	Names []string
 	// NodeGrace is the time without a renewed lease after which the Ready condition of a node that
-	// has a lease becomes Unknown; default 40 s, as in Kubernetes.
+	// has a lease becomes Unknown, up to half as long later; default 40 s, as in Kubernetes.
 	NodeGrace time.Duration
 	// PodGrace is how long a deleted pod that runs on a node remains; default:
 	// the pod is removed at once.

@@ -78,27 +78,43 @@ func (c *Cluster) taintNode(event change) {
 		})
 }
 
+// silentLooks is the number of looks in a row that must find a node's lease too old. If the whole
+// process stalls, its kubelets cannot renew leases. After that, they renew them before so many looks.
+const silentLooks = 5
+
 // watchNodes is the node lifecycle controller: if a node stops renewing its lease, watchNodes sets
 // the node's Ready condition to Unknown. It leaves a node alone that never had a lease: no kubelet
 // has reported for it, since a test or a user has planted it.
 func (c *Cluster) watchNodes(ctx context.Context) {
 	tick := time.NewTicker(max(c.options.NodeGrace/10, 10*time.Millisecond))
 	defer tick.Stop()
+	var silent map[string]int
 	for {
 		select {
 		case <-tick.C:
+			silent = c.lookAtNodes(silent)
 		case <-ctx.Done():
 			return
 		}
-		nodes, _ := c.store.list("nodes", "")
-		for _, o := range nodes {
-			state := ready(o)
-			last, hasLease := c.lastSign(o)
-			if hasLease && state != "Unknown" && state != "" && c.now().Sub(last) > c.options.NodeGrace {
-				c.markUnknown(text(o, "metadata", "name"))
-			}
+	}
+}
+
+// lookAtNodes sets the Ready conditions of nodes to Unknown that silentLooks looks in a row have found
+// silent. silent has the number of such looks before this one, by node, and is returned with this one.
+func (c *Cluster) lookAtNodes(silent map[string]int) map[string]int {
+	now := map[string]int{}
+	nodes, _ := c.store.list("nodes", "")
+	for _, o := range nodes {
+		name, state := text(o, "metadata", "name"), ready(o)
+		last, hasLease := c.lastSign(o)
+		if !hasLease || state == "Unknown" || state == "" || c.now().Sub(last) <= c.options.NodeGrace {
+			continue
+		}
+		if now[name] = silent[name] + 1; now[name] >= silentLooks {
+			c.markUnknown(name)
 		}
 	}
+	return now
 }
 
 // lastSign returns the time at which a node last renewed its lease or its status, or was created, and

@@ -66,34 +66,44 @@ func obeySignals(signals <-chan os.Signal, done <-chan struct{}, cancel context.
 type firstSignal struct {
 	mu      sync.Mutex
 	claimed chan struct{} // closed at the first signal; nil: no command handles this signal
-	toEnd   time.Duration // 0: endWithin
+	// allowed has the limits of the calls of AllowTime that are not done, each under a key of its own.
+	allowed map[*time.Duration]struct{}
 }
 
 type firstSignalKey struct{}
 
 // AllowTime gives the command another time to end after Ctrl-C: limit instead of endWithin. This
 // holds until the caller calls done. A command calls AllowTime if it must clean up before it ends,
-// for example if it must end a VM. A second Ctrl-C still ends the process immediately. If ctx does
-// not derive from Context, AllowTime does nothing.
+// for example if it must end a VM. If several callers are not done, the longest limit holds. A second
+// Ctrl-C still ends the process immediately. If ctx does not derive from Context, AllowTime does
+// nothing.
 func AllowTime(ctx context.Context, limit time.Duration) (done func()) {
 	first, ok := ctx.Value(firstSignalKey{}).(*firstSignal)
 	if !ok {
 		return func() {}
 	}
-	set := func(limit time.Duration) {
+	first.mu.Lock()
+	defer first.mu.Unlock()
+	if first.allowed == nil {
+		first.allowed = map[*time.Duration]struct{}{}
+	}
+	first.allowed[&limit] = struct{}{}
+	return func() {
 		first.mu.Lock()
 		defer first.mu.Unlock()
-		first.toEnd = limit
+		delete(first.allowed, &limit)
 	}
-	set(limit)
-	return func() { set(0) }
 }
 
 // timeToEnd returns the time that the command has to end after Ctrl-C.
 func (f *firstSignal) timeToEnd() time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return cmp.Or(f.toEnd, endWithin)
+	var longest time.Duration
+	for limit := range f.allowed {
+		longest = max(longest, *limit)
+	}
+	return cmp.Or(longest, endWithin)
 }
 
 // Gracefully returns a channel. The first Ctrl-C closes that channel instead of ending ctx.

@@ -74,9 +74,19 @@ func TestACommandThatAllowsTimeGetsIt(t *testing.T) {
 func TestTimeIsAllowedUntilTheCommandIsDone(t *testing.T) {
 	ctx, stop := Context(t.Context(), func() { t.Error("exit was called") })
 	defer stop()
-	AllowTime(ctx, time.Minute)()
-	if got := ctx.Value(firstSignalKey{}).(*firstSignal).timeToEnd(); got != endWithin {
-		t.Errorf("%s, want %s", got, endWithin)
+	first := ctx.Value(firstSignalKey{}).(*firstSignal)
+	outer := AllowTime(ctx, time.Minute)
+	inner := AllowTime(ctx, time.Hour)
+	again := AllowTime(ctx, time.Hour)
+	again()
+	for _, step := range []struct {
+		done func()
+		left time.Duration
+	}{{func() {}, time.Hour}, {inner, time.Minute}, {outer, endWithin}, {outer, endWithin}} {
+		step.done()
+		if got := first.timeToEnd(); got != step.left {
+			t.Errorf("%s, want %s", got, step.left)
+		}
 	}
 	AllowTime(t.Context(), time.Minute)() // without signals it does nothing
 }

@@ -27,7 +27,9 @@ type Options struct {
 	Node     string
 	Askers   []Asker
 	Interval time.Duration
-	For      time.Duration // how long to watch; 0: until the context ends
+	// For is how long to watch; 0: until the context ends. An answer that has not arrived by then is waited for. If For
+	// is not shorter than Interval, each caller asks at least once, however slow this machine is.
+	For time.Duration
 	// Callers is the number of additional callers that ask at the same moments as the
 	// first one.
 	Callers int
@@ -57,10 +59,6 @@ func Run(ctx context.Context, o Options, each func(stats.Reading) error) error {
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	if o.For > 0 {
-		timer := time.AfterFunc(o.For, func() { stop(nil) })
-		defer timer.Stop()
-	}
 	var mu sync.Mutex
 	var failed error
 	var callers sync.WaitGroup
@@ -101,16 +99,31 @@ func (o Options) first(ctx context.Context, each func(stats.Reading) error) erro
 	return nil
 }
 
-// repeat asks at every tick. If an answer takes longer than a tick, repeat skips the ticks
-// that it missed.
+// repeat asks at every tick until the time is over. If an answer takes longer than a tick, repeat
+// skips the ticks that it missed.
 func (o Options) repeat(ctx context.Context, asker Asker, caller int, give func(stats.Reading)) {
 	ticker := time.NewTicker(o.Interval)
 	defer ticker.Stop()
-	for {
+	var over <-chan time.Time // nil: never
+	if o.For > 0 {
+		over = time.After(o.For)
+	}
+	for first := o.Interval <= o.For; ; first = false {
+		end := over
+		if first {
+			end = nil
+		}
 		select {
 		case <-ctx.Done():
 			return
+		case <-end:
+			return
 		case <-ticker.C:
+		}
+		select {
+		case <-end: // a tick may be ready after the end, too, and select chooses any
+			return
+		default:
 		}
 		reading, err := o.ask(ctx, asker, caller)
 		if ctx.Err() != nil {

@@ -102,6 +102,34 @@ func TestSlowSourceIsAskedAsOftenAsItAnswers(t *testing.T) {
 	})
 }
 
+// The end of the time ends no request, and each caller asks at least once if the time has a tick.
+func TestAnswersAtTheEndOfTheTime(t *testing.T) {
+	for name, test := range map[string]struct {
+		interval, length time.Duration
+		want             [2]int // readings by caller; the first caller also asks before the time begins
+	}{
+		"a request is under way":      {time.Second, 1500 * time.Millisecond, [2]int{2, 1}},
+		"the only tick is at the end": {time.Second, time.Second, [2]int{2, 1}},
+		"the time has no tick":        {time.Second, 900 * time.Millisecond, [2]int{1, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var got [2]int
+				err := poll.Run(t.Context(), poll.Options{Askers: []poll.Asker{&asker{takes: 700 * time.Millisecond}},
+					Interval: test.interval, For: test.length, Callers: 1}, func(r stats.Reading) error {
+					if got[r.Caller]++; r.Err != "" {
+						t.Error(r.Err)
+					}
+					return nil
+				})
+				if err != nil || got != test.want {
+					t.Errorf("%v readings, want %v; %v", got, test.want, err)
+				}
+			})
+		})
+	}
+}
+
 func TestFailures(t *testing.T) {
 	broken := errors.New("no pipe")
 	for _, test := range []struct {
