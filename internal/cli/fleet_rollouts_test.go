@@ -147,10 +147,14 @@ func TestFleetStatusNamesTheFailedNodes(t *testing.T) {
 }
 
 func TestFleetWatchEndsWithTheRollout(t *testing.T) {
-	for failed, want := range map[int]int{0: 0, 1: 5} {
-		code, stdout, stderr := (&rolloutServer{failed: failed}).run(t, "watch")
-		if code != want {
-			t.Errorf("%d failed nodes: exit code %d, want %d: %s", failed, code, want, stderr)
+	for _, test := range []struct {
+		state        string
+		failed, want int
+	}{{"Aborted", 0, 0}, {"Aborted", 1, 5}, {"Stopped", 0, 5}} {
+		failed := test.failed
+		code, stdout, stderr := (&rolloutServer{failed: failed, as: strings.NewReplacer("Stopped", test.state)}).run(t, "watch")
+		if code != test.want {
+			t.Errorf("%s, %d failed nodes: exit code %d, want %d: %s", test.state, failed, code, test.want, stderr)
 		}
 		for _, text := range []string{"kubelet w1 failed: kubelet exited with 1\n", "kubelet w0 working\n",
 			"2 of 5 nodes updated, 1 working", "1 of 5 nodes failed\n"} {
