@@ -159,11 +159,13 @@ func (r *reconciler) convict(ctx context.Context, a action) error {
 			return r.release(ctx, a)
 		}
 	}
-	then := r.cluster.Cordon
+	var err error
 	if a.Uncordon {
-		then = func(ctx context.Context, _ string) error { return r.uncordon(ctx, a) }
+		err = r.uncordon(ctx, a)
+	} else {
+		err = r.cluster.Cordon(ctx, a.Node)
 	}
-	if err := then(ctx, a.Node); err != nil {
+	if err != nil {
 		return err
 	}
 	return r.change(ctx, a, a.judge)

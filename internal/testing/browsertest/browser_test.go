@@ -8,9 +8,6 @@ import (
 )
 
 func TestBrowserIsFoundUnderEachName(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("programs have other names on Windows")
-	}
 	folder := t.TempDir()
 	t.Setenv("PATH", folder)
 	if got := browser(); got != "" {
@@ -18,6 +15,9 @@ func TestBrowserIsFoundUnderEachName(t *testing.T) {
 	}
 	for _, name := range []string{"google-chrome", "chromium-browser", "chromium"} { // the last one is preferred
 		want := filepath.Join(folder, name)
+		if runtime.GOOS == "windows" {
+			want += ".exe"
+		}
 		if err := os.WriteFile(want, nil, 0o700); err != nil {
 			t.Fatal(err)
 		}
