@@ -4,6 +4,10 @@
 SHELL := bash
 .DEFAULT_GOAL := build
 
+# The one set of flags of scripts/env.sh, so that all targets share Go's cache.
+export GOFLAGS := $(GOFLAGS) $(filter-out $(GOFLAGS),-trimpath -buildvcs=false)
+export CGO_ENABLED := 0
+
 VERSION ?= $(shell git describe --tags --always --dirty --abbrev=12 2>/dev/null || echo devel)
 COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 
@@ -100,31 +104,38 @@ site: ## make dist/site, the documents as a web site with search
 shots: ## make the site, and pictures of its pages in two widths, in bin/shots
 	scripts/site.sh --shots
 
-.PHONY: test
-test: ## run all tests: unit tests with -race, the Windows side under Wine, end to end
-	scripts/test.sh
+STAGES := go -C tools run ./stages
 
 .PHONY: unit
-unit: ## run the quick tests: no Wine, no race detector
-	go test ./internal/... ./api/... ./cmd/...
+unit: ## run the quick tests, most of them from the cache: no Wine, no race detector
+	@$(STAGES) stamp
+	@scripts/stage.sh unit
+
+.PHONY: test
+test: ## run all tests of a change: unit tests, race detector, the Windows side under Wine, end to end
+	@$(STAGES) stamp
+	@$(STAGES) run test
+
+.PHONY: kind
+kind: ## make a real cluster of kind with a Windows node, unless that has passed with the same files (as root on Debian, Ubuntu)
+	@$(STAGES) run kind
+
+.PHONY: nightly
+nightly: ## run all that does not fit into each change, in stages that can be run again; STAGE=NAME runs one
+	@$(STAGES) run nightly $(STAGE)
 
 .PHONY: e2e
-e2e: images lab ## run the end-to-end tests, with a real control plane, a cluster of kind, nodes that join, and VMs (as root on Debian, Ubuntu)
-	scripts/install-kind-deps.sh
-	lab/build.sh guest
-	lab/build.sh kind
-	@echo "e2e: next, Kubernetes' own end-to-end tests (a quarter of an hour on two cores, the first time)"
-	lab/build.sh e2etest 1.36.3
-	SWDT_LAB=$$(lab/build.sh) SWDT_BIN=$$PWD/bin/swdt SWDT_LAB_CLUSTER=required SWDT_LAB_GUEST=required \
-		SWDT_LAB_KIND=required SWDT_FLEET_NODES=1000 go test -count=1 -p 1 -v -tags e2e -timeout 120m ./e2e/... ./internal/sandbox/controlplane/... ./internal/cluster/... ./internal/node/viapod/... ./internal/join/preflight/... ./internal/join/podnetwork/... ./internal/join/smoke/... ./internal/rollout/control/...
+e2e: ## run the end-to-end tests with a real control plane, a cluster of kind, nodes that join, and VMs (as root on Debian, Ubuntu)
+	@$(STAGES) run nightly containerds cluster vms kinds specs
 
 .PHONY: bench
 bench: ## compare swdt with its peers, into docs/benchmarks.md; takes half an hour
 	scripts/bench.sh
 
 .PHONY: verify
-verify: ## check formatting, vet for three systems, lint, imports, licences, generated files, go.mod, links, the site, scripts, workflows, language
-	scripts/verify.sh
+verify: ## check formatting, vet, types on three systems, lint, licences, generated files, go.mod, the site, scripts, workflows, language
+	@$(STAGES) stamp
+	@$(STAGES) run verify
 
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 

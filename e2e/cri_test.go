@@ -25,6 +25,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/swdt-dev/swdt/internal/testing/gobuild"
 	"github.com/swdt-dev/swdt/internal/wire/cri"
 	"github.com/swdt-dev/swdt/internal/wire/cri/measure"
 )
@@ -90,13 +91,7 @@ func startProxy(t *testing.T, config string, flags ...string) criProxy {
 // windowsProgram builds a program of this package's folder for the node, and returns its path.
 func windowsProgram(t testing.TB, name string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), name+".exe")
-	build := exec.Command("go", "build", "-o", path, "./"+name)
-	build.Env = append(build.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build %s: %v\n%s", name, err, out)
-	}
-	return path
+	return gobuild.Build(t, gobuild.Program{Package: "./" + name, Windows: true})
 }
 
 func (p criProxy) connect(t *testing.T) *grpc.ClientConn {

@@ -202,7 +202,17 @@ func provisioner(name, version, source, destination, more string) string {
 		name, version, source, destination, more)
 }
 
+// usualContainerd is the version of containerd that is always in the lab.
+const usualContainerd = "1.7.12"
+
+// containerdProvisioner returns a provisioner of containerd. It skips the test if the lab was built without
+// this version.
 func containerdProvisioner(t *testing.T, version string) string {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(environment(t, "SWDT_LAB"), "containerd-"+version+".exe")); err != nil &&
+		!strings.HasPrefix(version, usualContainerd) {
+		t.Skipf("needs containerd %s of `lab/build.sh containerds`", version)
+	}
 	return provisioner("containerd", version, lab(t, "containerd-"+version+".exe"), containerdExe, "")
 }
 

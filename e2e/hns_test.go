@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -22,6 +21,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/hns/hnstest"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/sandbox/wine"
+	"github.com/swdt-dev/swdt/internal/testing/gobuild"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -143,11 +143,8 @@ func hnsByHcsshim(t *testing.T, prefix *wine.Prefix, state hns.State) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	build := exec.Command("go", "build", "-C", "../internal/sandbox/wine/testdata/hcnread", "-o", local, ".")
-	build.Env = append(os.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build hcnread: %v\n%s", err, out)
-	}
+	program := gobuild.Program{Package: ".", Folder: "../internal/sandbox/wine/testdata/hcnread", Windows: true}
+	gobuild.BuildAs(t, program, local)
 	out, err := prefix.Command(t.Context(), exe).Output()
 	if err != nil {
 		t.Fatalf("hcnread: %v", err)

@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cli"
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
+	"github.com/swdt-dev/swdt/internal/testing/gobuild"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -112,14 +112,8 @@ func createService(t testing.TB, config, name, exe string, more ...string) {
 // slowAgent builds an agent that stays in each state of a transaction for a moment.
 func slowAgent(t *testing.T) agentbin.Agent {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "swdt-agent.exe")
-	build := exec.Command("go", "build", "-tags", "grpcnotrace,swdtpause", "-trimpath", "-ldflags", "-s -w", "-o", path,
-		"../cmd/swdt-agent")
-	build.Env = append(build.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the agent: %v\n%s", err, out)
-	}
-	executable, err := os.ReadFile(path)
+	executable, err := os.ReadFile(gobuild.Build(t, gobuild.Program{Package: "../cmd/swdt-agent", Windows: true,
+		Flags: []string{"-tags", "grpcnotrace,swdtpause", "-trimpath", "-ldflags", "-s -w"}}))
 	if err != nil {
 		t.Fatal(err)
 	}

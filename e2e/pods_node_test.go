@@ -34,8 +34,9 @@ const labSnapshotter = `C:\lab\lab-snapshotter.exe`
 
 func newPodNode(t *testing.T, version string) podNode {
 	t.Helper()
+	provisioner := containerdProvisioner(t, version)
 	n := podNode{sandboxInfo: wineSandbox(t), registry: registry(t)}
-	n.config = nodeFile(t, credentialsOf(t, n.sandboxInfo), containerdProvisioner(t, version))
+	n.config = nodeFile(t, credentialsOf(t, n.sandboxInfo), provisioner)
 	ok(t, "kubernetes", "-c", n.config, "--accept-new-host-key")
 	n.installLab(t)
 	ok(t, "cp", "-c", n.config, textFile(t, containerdConfig(version, n.registry)),

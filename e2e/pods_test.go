@@ -64,6 +64,7 @@ func TestMetricsOfRealPods(t *testing.T) {
 		n.removePod(t, p)
 	})
 	t.Run("compared", func(t *testing.T) {
+		containerdProvisioner(t, "1.6.27") // skips the test if nothing was recorded with this version
 		compared := ok(t, "stats", "compare", recording("1.6.27"), recording("1.7.12"))
 		for _, want := range []string{"containerd 1.6.27", "1.7.12", "zero a minute", "missing a minute"} {
 			if !strings.Contains(compared.stdout, want) {

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Builds the Windows programs that tests and the demo push, into a cache outside
-# of git, and prints the folder. Programs that are up to date are not built again.
+# Builds the Windows programs that tests push, into a cache outside of git, and prints a
+# path of the folder. Programs that are up to date are not built again. The path ends in a hash of the
+# keys of all programs there: a test that reads it from its environment runs again after one of them changed.
 #
 #   lab/build.sh               everything
+#   lab/build.sh path          nothing, and prints the path
 #   lab/build.sh services      the service program in all its versions and faults
-#   lab/build.sh containerd    the real containerd.exe of two versions
-#   lab/build.sh pods          programs that run pods under Wine: containerd.exe of three versions, a shim, …
+#   lab/build.sh pods          programs that run pods under Wine: a containerd.exe, a shim, …
+#   lab/build.sh containerds   everything, and the containerd.exe of all versions that swdt supports
 #   lab/build.sh kubelet       the real kubelet.exe, and the same with one more log line
 #   lab/build.sh bench         kubelet, and everything else that benchmarks push
 #   lab/build.sh node          programs with which a Windows node joins a cluster: kubelet, kubeadm, …
@@ -91,13 +93,16 @@ containerd_build() ( # VERSION LDFLAGS [SED-SCRIPT FILE-IN-MODULE]
 	if (($# > 2)); then
 		clone "$(containerd_module "$1")" "$3" "$4" >>"$work/go.mod"
 	fi
-	go build -modfile "$work/go.mod" -overlay "$(wine_overlay "$work")" -ldflags "-s -w $2" -o "$OUT" "$(containerd_module "$1")/cmd/containerd"
+	# With -trimpath the path of the copy does not change the build's results, so packages come from Go's cache.
+	go build -modfile "$work/go.mod" -overlay "$(wine_overlay "$work")" -trimpath -ldflags "-s -w $2" -o "$OUT" \
+		"$(containerd_module "$1")/cmd/containerd"
 )
 
 containerd() { # VERSION [NAME SED-SCRIPT FILE-IN-MODULE]
 	local flags
 	flags="-X $(containerd_module "$1")/version.Version=$1"
-	build "containerd-$1${2:+-$2}.exe" "$(go env GOVERSION) 4 $flags $(sha256sum <"containerd/$1/go.mod")${2:+ ${*:2}}" \
+	if [[ ${2-} == dev ]]; then flags+=-dev; fi
+	build "containerd-$1${2:+-$2}.exe" "$(go env GOVERSION) 5 $flags $(sha256sum <"containerd/$1/go.mod")${2:+ ${*:2}}" \
 		containerd_build "$1" "$flags" "${@:3}"
 }
 
@@ -420,9 +425,8 @@ pods() {
 	build pods/lab-network.exe "$key" pods_build cni
 	build pods/burn.exe "$key" pods_build burn
 	build pods/curl.exe "$key" pods_build curl
-	containerd 1.6.27
 	containerd 1.7.12
-	containerd 2.4.2
+	containerd 1.7.12 dev # a developer's build of the same sources
 	local -x GOOS GOARCH
 	GOOS=$(go env GOHOSTOS) GOARCH=$(go env GOHOSTARCH)
 	build linux/image "$GOOS $GOARCH $key" go_build pods ./image ""
@@ -505,10 +509,14 @@ all)
 	grpcurl
 	;;
 services) services ;;
-containerd)
+containerds)
+	services
+	pods
 	containerd 1.6.27
-	containerd 1.7.12
+	containerd 2.4.2
+	grpcurl
 	;;
+path) ;;
 pods) pods ;;
 kubelet) kubelets ;;
 bench) bench ;;
@@ -531,8 +539,12 @@ e2etest)
 	e2etests "${2:-}"
 	;;
 *)
-	echo "usage: lab/build.sh [services|containerd|pods|kubelet|bench|node|cluster|networks|kind|up|guest|e2etest [VERSION]]" >&2
+	echo "usage: lab/build.sh [path|services|pods|containerds|kubelet|bench|node|cluster|networks|kind|up|guest|e2etest [VERSION]]" >&2
 	exit 2
 	;;
 esac
-echo "$lab"
+
+key=$(cd "$lab" && find . -name '*.key' -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16)
+mkdir -p "$lab/at"
+ln -sfn "$(realpath "$lab")" "$lab/at/$key"
+echo "$lab/at/$key"

@@ -5,6 +5,10 @@
 # root on Debian and Ubuntu; elsewhere it lists them.
 set -euo pipefail
 
+# Another run may be installing them.
+exec 9>"${TMPDIR:-/tmp}/swdt-apt-$(id -u).lock"
+if command -v flock >/dev/null; then flock 9; fi
+
 missing=()
 need() { # PACKAGE, then a command that succeeds if it is installed
 	local package=$1

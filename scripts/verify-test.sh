@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Shows that checks of scripts/verify.sh can fail: they pass in a copy of the tree, and after a defect
-# was planted for each, each fails and names the file or the module.
+# Shows that checks of scripts/verify.sh and tests of the tree can fail: they pass in a copy of the tree, and after
+# a defect was planted for each, each fails and names the file or the module.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,14 +13,19 @@ cp internal/proof/probebin/*.zst "$copy/internal/proof/probebin/"
 cd "$copy"
 git init -q && git add -A
 
-checks='^(licences of linked modules|links and names in documents|shellcheck|workflows|language)$'
+checks='^(licences of linked modules|types for darwin and windows|shellcheck|workflows|language)$'
 scripts/verify.sh "$checks" || { echo "verify-test: the checks fail without a planted defect" >&2; exit 1; }
+# Tests that read the tree: Go's cache must not answer with these results after a defect was planted.
+tests() { (. scripts/env.sh && go test -vet=off ./internal/architecture ./internal/docgen); }
+tests || { echo "verify-test: the tests of the tree fail without a planted defect" >&2; exit 1; }
 
 # shellcheck disable=SC2016 # a defect that shellcheck finds
 printf '#!/bin/sh\nrm $1\n' >scripts/planted.sh
 sed -i 's/runs-on: ubuntu-24.04/runs-on: ${{ planted.system }}/' .github/workflows/release.yaml
 printf '\n[planted](planted-and-missing.md)\n' >>docs/platforms.md
 sed -i '/^MIT$/d' tools/licenses/allowed.txt
+printf 'package agent\n\nimport _ "github.com/swdt-dev/swdt/internal/localfile"\n' >internal/agent/planted.go
+printf 'package main\n\nimport "syscall"\n\nvar _ = syscall.Kill\n' >cmd/swdt/planted_windows.go
 printf '# Planted\n\nNobody reads this page.\n' >docs/guides/planted.md
 
 code=0
@@ -34,7 +39,22 @@ named() { # CHECK TEXT
 }
 named "shellcheck" "scripts/planted.sh"
 named "workflows" ".github/workflows/release.yaml"
-named "links and names in documents" "planted-and-missing.md"
+named "types for darwin and windows" "cmd/swdt/planted_windows.go"
 named "licences of linked modules" "has the licence MIT"
 named "language" "nobody"
-echo "five checks found five planted defects"
+if tests >planted.log 2>&1; then
+	echo "verify-test: the tests of the tree passed with planted defects" >&2
+	exit 1
+fi
+for text in "internal/agent imports internal/localfile" "planted-and-missing.md"; do
+	grep -qF "$text" planted.log || { cat planted.log; echo "verify-test: the tests of the tree do not name $text" >&2; exit 1; }
+done
+
+# The path of the lab names its programs, so tests that read it from their environment run again after a change.
+export SWDT_LAB=$copy/lab-of-the-test
+mkdir "$SWDT_LAB" && echo 1 >"$SWDT_LAB/program.exe.key"
+before=$(lab/build.sh path)
+echo 2 >"$SWDT_LAB/program.exe.key"
+after=$(lab/build.sh path)
+[[ $before != "$after" && -e $after/program.exe.key ]] || { echo "verify-test: another program left the lab's path as it was" >&2; exit 1; }
+echo "five checks and two tests found seven planted defects, and a change of the lab changes its path"

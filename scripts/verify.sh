@@ -3,23 +3,40 @@
 # there was any.
 #   scripts/verify.sh [REGEXP of the checks' names]
 #
-# shellcheck disable=SC2317,SC2329 # check calls the functions
+# shellcheck disable=SC2016,SC2317,SC2329 # templates of Go have dollars; check calls the functions
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
+. scripts/env.sh
 
 only=${1:-.}
 failed=0 ran=0
 check() { # NAME COMMAND…
-	local name=$1 output begin=$SECONDS
+	local name=$1 output begin=$SECONDS cpu
 	shift
 	[[ $name =~ $only ]] || return 0
 	ran=1
+	measure && cpu=$spent
 	if output=$("$@" 2>&1); then
-		printf 'ok    %s (%d s)\n' "$name" $((SECONDS - begin))
+		measure
+		printf 'ok    %s (%d s, %d CPU-s)\n' "$name" $((SECONDS - begin)) $((spent - cpu))
 	else
 		printf 'FAIL  %s\n%s\n' "$name" "$output"
 		failed=1
 	fi
+}
+
+# measure sets spent to the processor time, in seconds, of the commands that have ended. A subshell would not
+# know them.
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+measure() {
+	times >"$scratch/times"
+	spent=$(awk 'NR == 2 { split($1 "m" $2, t, /[ms]+/); print int(t[1] * 60 + t[2] + t[3] * 60 + t[4]) }' "$scratch/times")
+}
+
+# tool builds a program of tools/, unless it is up to date, and prints its path.
+tool() { # PACKAGE
+	go -C tools build -o ../bin/tools/ "$1" && echo "$PWD/bin/tools/${1##*/}"
 }
 
 # files prints the files of the tree, or those that match a pattern, also files that
@@ -42,13 +59,15 @@ testdata_packages() {
 	done
 }
 
-# windows_packages prints the packages that have other files on Windows than here.
+# windows_packages prints the packages that have files for Windows which are not read here.
 windows_packages() {
-	local packages='{{.ImportPath}} {{.GoFiles}} {{.TestGoFiles}} {{.XTestGoFiles}}' testdata
+	local p='{{$p := .ImportPath}}' testdata
+	local files=$p'{{range .GoFiles}}{{$p}} {{.}}{{"\n"}}{{end}}{{range .TestGoFiles}}{{$p}} {{.}}{{"\n"}}{{end}}'
+	files+='{{range .XTestGoFiles}}{{$p}} {{.}}{{"\n"}}{{end}}'
 	mapfile -t testdata < <(testdata_packages)
 	comm -23 \
-		<(GOOS=windows go list -e -f "$packages" ./... "${testdata[@]}" | sort) \
-		<(GOOS=linux go list -e -f "$packages" ./... "${testdata[@]}" | sort) | cut -d' ' -f1
+		<(GOOS=windows go list -e -f "$files" ./... "${testdata[@]}" | sort) \
+		<(GOOS=linux go list -e -f "$files" ./... "${testdata[@]}" | sort) | cut -d' ' -f1 | sort -u
 }
 
 # each_module runs a command in every module but the first, once for each system
@@ -71,16 +90,33 @@ formatted() {
 	[[ -z $unformatted ]] || { echo "$unformatted: run gofmt -w"; return 1; }
 }
 
-lint() {
-	local tool packages
-	tool=$(mktemp -d)
-	trap 'rm -rf "$tool"' RETURN
+vet_windows() {
+	local packages
 	mapfile -t packages < <(windows_packages)
-	(cd tools && go build -o "$tool/staticcheck" honnef.co/go/tools/cmd/staticcheck) &&
-		"$tool/staticcheck" ./... &&
-		"$tool/staticcheck" -tags e2e ./e2e/... &&
-		GOOS=windows "$tool/staticcheck" "${packages[@]}" &&
-		each_module "$tool/staticcheck"
+	GOOS=windows go vet "${packages[@]}"
+}
+
+lint() {
+	local staticcheck packages
+	staticcheck=$(tool honnef.co/go/tools/cmd/staticcheck) || return 1
+	mapfile -t packages < <(windows_packages)
+	"$staticcheck" -tags e2e ./... &&
+		GOOS=windows "$staticcheck" "${packages[@]}" &&
+		each_module "$staticcheck"
+}
+
+types() {
+	"$(tool ./typecheck)" darwin windows
+}
+
+waits() {
+	"$(tool ./waits)"
+}
+
+# The table of CONTRIBUTING.md is that of scripts/stages.txt.
+stages() {
+	diff <("$(tool ./stages)" list) <(sed -n '/^| command | stage /,/^$/p' CONTRIBUTING.md | sed '/^$/d') ||
+		{ echo "CONTRIBUTING.md has another table than scripts/stages.txt: paste what \`bin/tools/stages list\` prints"; return 1; }
 }
 
 # contents prints the hash of every file, to see whether generating changes one:
@@ -103,10 +139,7 @@ workflows() {
 }
 
 licences() {
-	local tool
-	tool=$(mktemp -d)
-	trap 'rm -rf "$tool"' RETURN
-	go -C tools build -o "$tool/licenses" ./licenses && "$tool/licenses"
+	"$(tool ./licenses)"
 }
 
 site() {
@@ -134,20 +167,16 @@ scripts() {
 }
 
 check "gofmt" formatted
-for system in linux darwin windows; do
-	check "vet for $system" env GOOS=$system go vet ./...
-done
-check "vet of end-to-end tests" go vet -tags e2e ./e2e/...
-# shellcheck disable=SC2046 # one word for each package
-check "vet of test programs" env GOOS=windows go vet $(testdata_packages)
+check "vet" go vet -tags e2e ./...
+check "vet for windows" vet_windows
+check "types for darwin and windows" types
 check "vet of other modules" each_module go vet
-check "imports keep the rules" go test ./internal/architecture/...
-check "readiness cases select their specs" go test ./internal/proof/readiness/...
 check "staticcheck" lint
+check "tests do not wait for the real clock" waits
+check "stages" stages
 check "licences of linked modules" licences
 check "generated files" fresh
 check "go.mod of every module is tidy" tidy
-check "links and names in documents" go test ./internal/docgen
 check "site of the documents" site
 check "shellcheck" scripts
 check "workflows" workflows

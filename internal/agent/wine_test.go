@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/sandbox/wine"
 	"github.com/swdt-dev/swdt/internal/sandbox/wine/winetest"
+	"github.com/swdt-dev/swdt/internal/testing/gobuild"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/handshake"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
@@ -40,16 +40,11 @@ func installUnderWine(t *testing.T) installed {
 		t.Skip("builds and runs the agent under Wine")
 	}
 	prefix := winetest.Prepare(t)
-	built := filepath.Join(t.TempDir(), "agent.exe")
-	build := exec.CommandContext(t.Context(), "go", "build", // as the Makefile does
-		"-tags", "grpcnotrace", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -funcalign=8",
-		"-gcflags=all=-l", "-gcflags=github.com/klauspost/compress/...=",
-		"-o", built, "github.com/swdt-dev/swdt/cmd/swdt-agent")
-	build.Env = append(os.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	exe, err := os.ReadFile(built)
+	exe, err := os.ReadFile(gobuild.Build(t, gobuild.Program{
+		Package: "github.com/swdt-dev/swdt/cmd/swdt-agent", Windows: true,
+		Flags: []string{"-tags", "grpcnotrace", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -funcalign=8",
+			"-gcflags=all=-l", "-gcflags=github.com/klauspost/compress/...="}, // as the Makefile does
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func run(ctx context.Context, folder string) error {
 	if err != nil {
 		return err
 	}
-	architecturePage, err := withPicture(ctx, filepath.Join(folder, "..", "architecture.md"))
+	architecturePage, err := withPicture(filepath.Join(folder, "..", "architecture.md"))
 	if err != nil {
 		return err
 	}
@@ -80,14 +80,14 @@ const (
 	pictureEnd   = "\n<!-- End of the generated part. -->"
 )
 
-// withPicture returns the page at path with its generated part replaced by a new picture of the
-// rooms.
-func withPicture(ctx context.Context, path string) ([]byte, error) {
+// withPicture returns the page at path, docs/architecture.md of the repository, with its generated part
+// replaced by a new picture of the rooms.
+func withPicture(path string) ([]byte, error) {
 	page, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	imports, err := architecture.Imports(ctx)
+	imports, err := architecture.Imports(filepath.Join(filepath.Dir(path), ".."))
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,6 +19,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/format/containerdconfig"
 	"github.com/swdt-dev/swdt/internal/sandbox/wine"
 	"github.com/swdt-dev/swdt/internal/sandbox/wine/winetest"
+	"github.com/swdt-dev/swdt/internal/testing/gobuild"
 )
 
 // The real containerd.exe generates the files in testdata, parses the merged
@@ -33,7 +33,7 @@ func TestRealContainerdReadsWhatIsMerged(t *testing.T) {
 		t.Run(containerd, func(t *testing.T) {
 			exe := filepath.Join(lab, "containerd-"+containerd+".exe")
 			if _, err := os.Stat(exe); errors.Is(err, fs.ErrNotExist) {
-				t.Skipf("%s is missing: run make lab", exe)
+				t.Skipf("%s is missing: run `lab/build.sh containerds`", exe)
 			}
 			prefix := winetest.Prepare(t)
 			winetest.Install(t, exe, filepath.Join(prefix.DriveC(), "containerd.exe"))
@@ -98,12 +98,8 @@ func runsWithIt(t *testing.T, prefix *wine.Prefix) {
 	if err := os.WriteFile(filepath.Join(prefix.DriveC(), "running.toml"), merged, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(prefix.DriveC(), "cristatus.exe"),
-		"./testdata/cristatus")
-	build.Env = append(os.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	gobuild.BuildAs(t, gobuild.Program{Package: "./testdata/cristatus", Windows: true},
+		filepath.Join(prefix.DriveC(), "cristatus.exe"))
 	var story bytes.Buffer
 	containerd := prefix.Command(t.Context(), `C:\containerd.exe`, "--config", `C:\running.toml`)
 	containerd.Stderr, containerd.WaitDelay = &story, 10*time.Second

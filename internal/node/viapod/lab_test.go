@@ -32,6 +32,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/node/viapod"
 	"github.com/swdt-dev/swdt/internal/sandbox/controlplane"
 	"github.com/swdt-dev/swdt/internal/sandbox/controlplane/controlplanetest"
+	"github.com/swdt-dev/swdt/internal/testing/gobuild"
 )
 
 // badImage is an image that the kubelet of the test cannot start.
@@ -155,12 +156,7 @@ func (w *realWorld) expectRefusal(t *testing.T, image, verb, resource string) {
 // buildProgram builds swdt, without an agent if none is built.
 func buildProgram(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "swdt")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, "github.com/swdt-dev/swdt/cmd/swdt")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return path
+	return gobuild.Build(t, gobuild.Program{Package: "github.com/swdt-dev/swdt/cmd/swdt"})
 }
 
 func newRealWorld(t *testing.T) *realWorld {

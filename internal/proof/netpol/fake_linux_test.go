@@ -33,6 +33,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/proof/netpol"
 	"github.com/swdt-dev/swdt/internal/proof/netprobe"
 	"github.com/swdt-dev/swdt/internal/proof/policy"
+	"github.com/swdt-dev/swdt/internal/testing/gobuild"
 )
 
 // world is a cluster in memory with a pod network: pods have addresses of loopback, the probes are real
@@ -113,9 +114,9 @@ var built = sync.OnceValues(func() ([]byte, error) {
 	}
 	defer os.RemoveAll(folder)
 	path := filepath.Join(folder, "swdt-probe")
-	command := exec.Command("go", "build", "-o", path, "github.com/swdt-dev/swdt/cmd/swdt-probe")
-	if output, err := command.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("%w: %s", err, output)
+	program := gobuild.Program{Package: "github.com/swdt-dev/swdt/cmd/swdt-probe"}
+	if err := program.Write(context.Background(), path); err != nil {
+		return nil, err
 	}
 	return os.ReadFile(path)
 })

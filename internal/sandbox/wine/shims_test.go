@@ -3,10 +3,11 @@ package wine
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/swdt-dev/swdt/internal/testing/gobuild"
 )
 
 // The PowerShell shim answers the queries of kubeadm's system verification, and fails for every
@@ -71,11 +72,7 @@ func hnsAsk(t *testing.T, p *Prefix) func(args ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	build := exec.Command("go", "build", "-o", local, "./testdata/hnsask")
-	build.Env = append(os.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build hnsask: %v\n%s", err, out)
-	}
+	gobuild.BuildAs(t, gobuild.Program{Package: "./testdata/hnsask", Windows: true}, local)
 	return func(args ...string) string { return output(t, p.Command(t.Context(), exe, args...)) }
 }
 

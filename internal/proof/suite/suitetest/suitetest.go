@@ -5,9 +5,10 @@ package suitetest
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/swdt-dev/swdt/internal/testing/gobuild"
 )
 
 // Specs is the number of specs of the stand-in.
@@ -23,12 +24,8 @@ func Build(t testing.TB) string {
 func BuildIn(t testing.TB, folder string) string {
 	t.Helper()
 	path := filepath.Join(folder, "e2e.test")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".")
-	cmd.Dir = filepath.Join(moduleRoot(t), "lab", "specs")
-	cmd.Env = append(os.Environ(), "GOWORK=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build lab/specs: %v\n%s", err, out)
-	}
+	gobuild.BuildAs(t, gobuild.Program{Package: ".", Folder: filepath.Join(moduleRoot(t), "lab", "specs"),
+		Env: []string{"GOWORK=off"}}, path)
 	return path
 }
 

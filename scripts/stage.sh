@@ -1,0 +1,202 @@
+#!/usr/bin/env bash
+# Runs one stage of scripts/stages.txt. `make test`, `make nightly` and the others run all stages of a tier.
+#   scripts/stage.sh NAME
+# shellcheck disable=SC2317,SC2329 # the last line calls the functions
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/env.sh
+
+own=(./api/... ./cmd/... ./internal/...)
+folder=${SWDT_STAGE_FOLDER:-bin/stages/by-hand} # the records of `go test -json`
+mkdir -p "$folder"
+folder=$(realpath "$folder")
+
+# run NAME FOLDER COMMAND… runs a `go test -json` in a folder, prints a line for each
+# package and every failure, and records the events for the check of skips.
+run() {
+	local name=$1 where=$2
+	shift 2
+	[[ -x bin/tools/gotestsum ]] || tools
+	local gotestsum=$PWD/bin/tools/gotestsum
+	(cd "$where" && "$gotestsum" --format pkgname --format-hide-empty-pkg --hide-summary skipped \
+		--jsonfile "$folder/$name.json" --raw-command -- "$@")
+}
+
+tools() {
+	go -C tools build -o ../bin/tools/ gotest.tools/gotestsum ./skips ./mutants
+}
+
+# use_lab builds a part of the lab, and lets the tests use it and the programs of bin/. Both paths name what
+# is in the folder, so Go's cache does not answer with a result of other programs.
+use_lab() { # [PART…]
+	local bin
+	SWDT_LAB=$(lab/build.sh "$@")
+	bin=${XDG_CACHE_HOME:-$HOME/.cache}/swdt/bin/$(find bin -maxdepth 2 -name 'swdt*' -type f -print0 | sort -z |
+		xargs -0 sha256sum | sha256sum | cut -c1-16)
+	mkdir -p "${bin%/*}"
+	ln -sfn "$PWD/bin" "$bin"
+	SWDT_BIN=$bin/swdt
+	export SWDT_LAB SWDT_BIN
+}
+
+# end_to_end NAME FLAG… runs end-to-end tests, and other tests that use the lab.
+end_to_end() {
+	local name=$1
+	shift
+	run "$name" . go test -json -vet=off -tags e2e -timeout 110m "$@"
+}
+
+# skips fails if a test was skipped that should have run. [-required THING] RECORD…
+skips() {
+	bin/tools/skips -expected scripts/expected-skips.txt "$@"
+}
+
+# These tests run a sample of their cases, all of them with SWDT_SAMPLE=all.
+enumerations='^(TestEveryInterruption|TestUpAndDownAreKilledAnywhere)$'
+enumerating=(./internal/agent/pktmon ./internal/agent/swap)
+
+stage_checks() {
+	scripts/verify.sh
+}
+
+stage_programs() {
+	tools
+	make --no-print-directory build
+}
+
+stage_unit() {
+	# Three packages at a time and eight tests of each keep two processors busy. With twice as many, a command of
+	# the scripts waited seven seconds until it had started, on a slow machine.
+	run unit . go test -json -vet=off -p 3 -parallel 8 -timeout 40m "${own[@]}"
+}
+
+stage_samples() {
+	local seed=${SWDT_SEED:-$((RANDOM * 32768 + RANDOM))}
+	echo "SWDT_SEED=$seed"
+	SWDT_SEED=$seed run samples . go test -json -vet=off -timeout 20m -run "$enumerations" "${enumerating[@]}"
+}
+
+stage_race() {
+	mapfile -t packages < <(sed 's/#.*//; /^\s*$/d; s/\s*$//' scripts/race.txt)
+	CGO_ENABLED=1 run race . go test -json -race -vet=off -p 3 -parallel 8 -timeout 40m -skip "$enumerations" "${packages[@]}"
+}
+
+stage_modules() {
+	run lab lab go test -json -vet=off ./...
+	run pods lab/pods go test -json -vet=off ./...
+	run tools tools go test -json -vet=off ./...
+}
+
+stage_lab() {
+	scripts/install-test-deps.sh
+	lab/build.sh
+}
+
+stage_wine() {
+	scripts/install-test-deps.sh
+	run wine . scripts/wine-test.sh -json -vet=off ./internal/platform/windows/...
+}
+
+stage_e2e() {
+	scripts/install-test-deps.sh
+	use_lab
+	end_to_end e2e ./e2e/...
+}
+
+stage_skips() {
+	skips "$folder"/*.json
+}
+
+stage_kind() {
+	scripts/install-kind-deps.sh
+	make --no-print-directory build
+	use_lab
+	# In a folder of its own: other tests run as soon as a control plane is there.
+	SWDT_LAB=${XDG_CACHE_HOME:-$HOME/.cache}/swdt/lab-up lab/build.sh up
+	cp -an "$SWDT_LAB/." "${SWDT_LAB%/at/*}-up/"
+	SWDT_LAB=$(SWDT_LAB=${SWDT_LAB%/at/*}-up lab/build.sh path)
+	SWDT_LAB_KIND=required end_to_end kind -run '^TestUpAndDown$' ./e2e
+	skips -required kind "$folder/kind.json"
+}
+
+stage_race-all() {
+	CGO_ENABLED=1 run race-all . go test -json -race -vet=off -p 3 -parallel 8 -timeout 110m \
+		-skip "$enumerations" "${own[@]}"
+}
+
+stage_enumerations() {
+	SWDT_SAMPLE=all run enumerations . go test -json -vet=off -timeout 110m -run "$enumerations" "${enumerating[@]}"
+}
+
+stage_kills() {
+	SWDT_SAMPLE=all run kills . go test -json -vet=off -timeout 110m -run "$enumerations" ./internal/cli
+}
+
+stage_containerds() {
+	scripts/install-test-deps.sh
+	make --no-print-directory build
+	use_lab containerds
+	end_to_end containerds ./e2e/... ./internal/format/containerdconfig
+	skips -required containerds "$folder/containerds.json"
+}
+
+stage_cluster() {
+	scripts/install-test-deps.sh
+	make --no-print-directory images
+	lab/build.sh node
+	lab/build.sh cluster
+	use_lab containerds
+	SWDT_LAB_CLUSTER=required SWDT_FLEET_NODES=1000 end_to_end cluster -p 1 ./e2e/... \
+		./internal/{sandbox/controlplane,cluster,node/viapod,join/preflight,join/podnetwork,join/smoke,rollout/control}/...
+}
+
+stage_vms() {
+	scripts/install-test-deps.sh
+	make --no-print-directory build
+	lab/build.sh guest
+	lab/build.sh node
+	lab/build.sh cluster
+	use_lab
+	SWDT_LAB_GUEST=required end_to_end vms -run 'VM|Guest|Image|Installations' ./e2e
+}
+
+stage_kinds() {
+	scripts/install-kind-deps.sh
+	make --no-print-directory build
+	lab/build.sh up
+	use_lab
+	SWDT_LAB_KIND=required end_to_end kinds -run 'TestUpAndDown$|Kind|KilledCluster|TestStreamsOfRealContainerd' ./e2e
+	skips -required kind "$folder/kinds.json"
+}
+
+stage_specs() {
+	make --no-print-directory build
+	lab/build.sh cluster
+	lab/build.sh e2etest 1.36.3
+	use_lab
+	SWDT_LAB_CLUSTER=required end_to_end specs -run 'Specs|Readiness' ./e2e
+}
+
+stage_mutants() {
+	go -C tools run ./mutants
+}
+
+stage_fuzz() {
+	local package target
+	while read -r package target; do
+		echo "$package $target"
+		go test -run '^$' -fuzz "^$target\$" -fuzztime "${SWDT_FUZZ_TIME:-2m}" "$package"
+	done < <(git grep -n '^func Fuzz' -- '*_test.go' | sed -E 's|^(.*)/[^/]*:[0-9]+:func (Fuzz\w+).*|./\1 \2|')
+}
+
+stage_checks-fail() {
+	make --no-print-directory verifytest crosstest
+}
+
+stage_release() {
+	make --no-print-directory releasetest
+}
+
+name=${1-}
+declare -F "stage_$name" >/dev/null || { echo "scripts/stages.txt has no stage \"$name\"" >&2; exit 2; }
+"stage_$name"
