@@ -1,12 +1,15 @@
 package swap_test
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/swdt-dev/swdt/internal/agent/swap"
 	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
@@ -103,6 +106,37 @@ func TestAHealthCheckThatFailedBeforeIsNotHeldAgainstTheNewBinary(t *testing.T) 
 
 		if outcome.Result != swap.Committed || outcome.Components[0].Message == "" {
 			t.Fatalf("outcome: %+v", outcome)
+		}
+	})
+}
+
+// The new kubelet crashes as soon as its check has begun, and the SCM has restarted it before the guardian looks
+// again: only the number of the process shows the crash.
+func TestACrashThatTheSCMHidesByARestartIsRolledBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		if err := n.Process("setup").Services.Configure(t.Context(), platform.ServiceConfig{Name: "kubelet",
+			Recovery: &platform.Recovery{Restarts: []time.Duration{time.Millisecond}, Reset: time.Hour}}); err != nil {
+			t.Fatal(err)
+		}
+		crashes := 0
+		n.OnOperation(func(op simulated.Operation) simulated.Verdict {
+			if crashes == 0 && op.Kind == simulated.OpSync && op.Phase == simulated.After &&
+				bytes.HasSuffix(n.read(t, op.Target), []byte(`"state":"checking","component":"kubelet"}`+"\n")) {
+				crashed := n.service(t, "kubelet").PID
+				crashes = n.Kill("kubelet")
+				eventually(t, "the kubelet runs again", func() bool {
+					s := n.service(t, "kubelet")
+					return s.State == platform.Running && s.PID != crashed
+				})
+			}
+			return simulated.Continue()
+		})
+
+		outcome, _ := n.push(t, n.stageKubelet(t, "v1.30.0", ""))
+
+		if crashes != 1 || outcome.Result != swap.RolledBack || outcome.FailedComponent != "kubelet" {
+			t.Errorf("after %d crashes, the outcome is %+v", crashes, outcome)
 		}
 	})
 }
