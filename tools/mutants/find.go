@@ -41,7 +41,7 @@ func (m *mutant) String() string {
 	return fmt.Sprintf("%s:%d %s: %s", m.File, m.Line, m.Function, m.Change)
 }
 
-// name is what the patterns of exclude.txt match. It lacks the line, so that it outlives changes elsewhere.
+// name returns the text that the patterns of exclude.txt match. It lacks the line, which changes with other code.
 func (m *mutant) name() string { return m.File + " " + m.Function + ": " + m.Change }
 
 // wholeFile is the name of the function of code outside of functions.

@@ -136,4 +136,4 @@ func (s *source) fixed(f fixed) (*mutant, error) {
 		Change: f.was + " → " + f.now, edits: []edit{{from: at, to: at + len(f.was), replace: true, before: f.now}}}, nil
 }
 
-func sortedKeys(m map[string]int) []string { return slices.Sorted(maps.Keys(m)) }
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

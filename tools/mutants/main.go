@@ -38,6 +38,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -56,7 +57,7 @@ func main() {
 	flag.StringVar(&o.exclude, "exclude", "tools/mutants/exclude.txt", "the `file` of the mutants to leave out")
 	flag.Parse()
 	o.folders = flag.Args()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var err error
 	if o.match, err = regexp.Compile(match); err == nil {

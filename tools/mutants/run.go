@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -76,6 +78,7 @@ type tester struct {
 	*source
 	work  string        // a folder
 	limit time.Duration // of one run
+	slow  string        // the tests that run last, as a regular expression; "": none
 	lock  sync.Mutex
 	cpu   time.Duration
 }
@@ -124,16 +127,17 @@ func writeOverlay(folder string, changed map[string][]byte) (string, error) {
 	return overlay, os.WriteFile(overlay, list, 0o600)
 }
 
-// measure runs the tests without a mutant, sets the time limit of all further runs, and returns the numbers of the
-// mutants that the tests reach.
+// measure runs the tests without a mutant, sets the time limit and the slow tests of all further runs, and returns the
+// numbers of the mutants that the tests reach.
 func (t *tester) measure(ctx context.Context, program string, grace time.Duration) (map[int]bool, error) {
 	file := filepath.Join(t.work, "reached")
 	t.limit = longest
-	output, elapsed, err := t.run(ctx, program, reachedVariable+"="+file)
+	output, elapsed, err := t.run(ctx, program, reachedVariable+"="+file, "-test.v")
 	if err != nil {
 		return nil, fmt.Errorf("run the tests without a mutant: %w\n%s", err, output)
 	}
 	t.limit = 5*elapsed + grace
+	t.slow = slowTests(output)
 	text, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
@@ -149,33 +153,59 @@ func (t *tester) measure(ctx context.Context, program string, grace time.Duratio
 	return reached, nil
 }
 
-// classify runs the tests with one mutant on.
-func (t *tester) classify(ctx context.Context, program string, id int) (class, error) {
-	_, elapsed, err := t.run(ctx, program, onVariable+"="+strconv.Itoa(id))
-	exit := (*exec.ExitError)(nil)
-	switch {
-	case ctx.Err() != nil:
-		return "", ctx.Err()
-	case err == nil:
-		return survived, nil
-	case !errors.As(err, &exit):
-		return "", err
-	case elapsed >= t.limit:
-		return timeout, nil
+// slowTests returns the tests that took more than a twentieth of the time of all tests, as a regular expression.
+func slowTests(output []byte) string {
+	seconds, sum := map[string]float64{}, 0.0
+	for _, match := range testEnd.FindAllSubmatch(output, -1) {
+		took, _ := strconv.ParseFloat(string(match[2]), 64)
+		seconds[string(match[1])], sum = took, sum+took
 	}
-	return killed, nil
+	maps.DeleteFunc(seconds, func(_ string, took float64) bool { return took <= sum/20 })
+	if len(seconds) == 0 {
+		return ""
+	}
+	return "^(" + strings.Join(sortedKeys(seconds), "|") + ")$"
+}
+
+var testEnd = regexp.MustCompile(`(?m)^--- PASS: (\w+) \(([0-9.]+)s\)$`)
+
+// classify runs the tests with one mutant on. The slow tests run only if all others have passed, since most mutants
+// are killed by a fast one.
+func (t *tester) classify(ctx context.Context, program string, id int) (class, error) {
+	passes := [][]string{nil}
+	if t.slow != "" {
+		passes = [][]string{{"-test.skip", t.slow}, {"-test.run", t.slow}}
+	}
+	for _, arguments := range passes {
+		_, elapsed, err := t.run(ctx, program, onVariable+"="+strconv.Itoa(id), arguments...)
+		exit := (*exec.ExitError)(nil)
+		switch {
+		case ctx.Err() != nil:
+			return "", ctx.Err()
+		case err == nil:
+		case !errors.As(err, &exit):
+			return "", err
+		case elapsed >= t.limit:
+			return timeout, nil
+		default:
+			return killed, nil
+		}
+	}
+	return survived, nil
 }
 
 // run runs a test program in the folder of the package, with a temporary folder of its own. timeout(1) ends the whole
 // group of processes, also those that a test has started.
-func (t *tester) run(ctx context.Context, program, variable string) (output []byte, elapsed time.Duration, err error) {
+func (t *tester) run(ctx context.Context, program, variable string, arguments ...string) (
+	output []byte, elapsed time.Duration, err error) {
 	temporary, err := os.MkdirTemp("", "mutant")
 	if err != nil {
 		return nil, 0, err
 	}
 	defer os.RemoveAll(temporary)
-	command := exec.CommandContext(ctx, "sh", "-c", `ulimit -v "$0" && exec timeout -s KILL "$@"`, strconv.Itoa(memory),
-		fmt.Sprintf("%.3f", t.limit.Seconds()), program, "-test.failfast", "-test.short=false")
+	arguments = append([]string{"-c", `ulimit -v "$0" && exec timeout -s KILL "$@"`, strconv.Itoa(memory),
+		fmt.Sprintf("%.3f", t.limit.Seconds()), program, "-test.failfast", "-test.short=false"}, arguments...)
+	command := exec.CommandContext(ctx, "sh", arguments...)
 	command.Dir = filepath.Dir(t.files[0].path)
 	command.Env = append(os.Environ(), "TMPDIR="+temporary, variable)
 	// timeout passes this signal on to the group.
@@ -198,7 +228,7 @@ func (t *tester) run(ctx context.Context, program, variable string) (output []by
 type tail struct{ bytes.Buffer }
 
 func (t *tail) Write(data []byte) (int, error) {
-	const most = 64 << 10
+	const most = 4 << 20
 	if t.Len() > most {
 		t.Next(t.Len() - most/2)
 	}
