@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/mem"
@@ -134,6 +135,13 @@ func TestInvalidRepliesAreRefused(t *testing.T) {
 			Modified: &timestamppb.Timestamp{Seconds: -1 << 60}}, "FileInfo.modified"},
 		"a time after all": {&agentv1.FileInfo{Path: `C:\x`,
 			Modified: &timestamppb.Timestamp{Seconds: 1 << 60}}, "FileInfo.modified"},
+		"the first year of Windows": {&agentv1.FileInfo{Path: `C:\x`,
+			Modified: timestamppb.New(time.Date(1601, 1, 1, 0, 0, 0, 0, time.UTC))}, ""},
+		"the last year": {&agentv1.FileInfo{Path: `C:\x`,
+			Modified: timestamppb.New(time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC))}, ""},
+		"the longest duration":      {&agentv1.FactsReply{Uptime: durationpb.New(longestTime)}, ""},
+		"the longest way back":      {&agentv1.FactsReply{Uptime: durationpb.New(-longestTime)}, ""},
+		"a duration that is longer": {&agentv1.FactsReply{Uptime: durationpb.New(longestTime + 1)}, "FactsReply.uptime"},
 		"a duration of no sense": {&agentv1.FactsReply{Uptime: &durationpb.Duration{Seconds: 1 << 62}},
 			"FactsReply.uptime"},
 		"nested": {&agentv1.ListFilesReply{Entries: []*agentv1.FileInfo{{Path: `..`}}},
@@ -156,7 +164,16 @@ func TestInvalidRepliesAreRefused(t *testing.T) {
 		"a port":                      {&agentv1.Listener{Port: 70000}, "Listener.port"},
 		"many elements": {&agentv1.FactsReply{PendingReboot: make([]string, 65)},
 			"FactsReply.pending_reboot"},
-		"a long text": {&agentv1.ComputeObject{Id: strings.Repeat("x", 2000)}, "ComputeObject.id"},
+		"as many elements as allowed": {&agentv1.FactsReply{PendingReboot: make([]string, 64)}, ""},
+		"an invalid element":          {&agentv1.FactsReply{PendingReboot: []string{"a", "\n"}}, "FactsReply.pending_reboot"},
+		"no path":                     {&agentv1.FileInfo{}, "FileInfo.path"},
+		"no transaction's id":         {&agentv1.Transaction{}, "Transaction.id"},
+		"a patch without a hash":      {&agentv1.PatchReply{}, "PatchReply.sha256"},
+		"data":                        {&agentv1.ReadReply{Data: []byte("a")}, ""},
+		"packed data":                 {&agentv1.ReadReply{Packed: []byte("a")}, ""},
+		"no data":                     {&agentv1.ReadReply{}, "ReadReply.data"},
+		"an empty piece of a pipe":    {&agentv1.PipeReply{}, ""},
+		"a long text":                 {&agentv1.ComputeObject{Id: strings.Repeat("x", 2000)}, "ComputeObject.id"},
 		"more body than is sent": {&agentv1.HTTPGetReply{Status: 200, Body: make([]byte, 64<<10+1)},
 			"HTTPGetReply.body"},
 	} {
@@ -202,6 +219,25 @@ func TestAFieldThatTheContractDoesNotHaveIsRefused(t *testing.T) {
 		t.Error("refused is nil")
 	case refused.Field != "HashReply.31":
 		t.Errorf("refused.Field is %q, want %q", refused.Field, "HashReply.31")
+	}
+}
+
+func TestEncodingsThatAreNoMessages(t *testing.T) {
+	for name, test := range map[string]struct {
+		data  string
+		to    proto.Message
+		field string
+	}{
+		"a cut tag":                             {"\x80", &agentv1.HashReply{}, "HashReply"},
+		"a cut text":                            {"\x0a\x05a", &agentv1.HashReply{}, "HashReply"},
+		"a number for an element":               {"\x08\x01", &agentv1.ListFilesReply{}, "ListFilesReply.entries"},
+		"a cut text in an element":              {"\x0a\x02\x0a\x05", &agentv1.ListFilesReply{}, "FileInfo"},
+		"a field that is unknown in an element": {"\x0a\x03\xfa\x01\x00", &agentv1.ListFilesReply{}, "FileInfo.31"},
+		"a text that is not UTF-8":              {"\x0a\x01\xff", &agentv1.HashReply{}, "HashReply"},
+	} {
+		if refused := decode([]byte(test.data), test.to); refused == nil || refused.Field != test.field {
+			t.Errorf("%s: refused %+v, want %s", name, refused, test.field)
+		}
 	}
 }
 
