@@ -239,9 +239,11 @@ func (w *world) up() (r run) {
 // isHeartbeat reports whether a kubelet sent a request to show that its node is alive. The time that passes
 // decides how many of these there are, not up.
 func isHeartbeat(r apiserver.Request) bool {
-	return strings.HasPrefix(r.User, "system:node:") &&
-		(r.Resource == "leases" || r.Resource == "nodes" && r.Subresource == "status")
+	return isOfNode(r) && (r.Resource == "leases" || r.Resource == "nodes" && r.Subresource == "status")
 }
+
+// isOfNode reports whether a kubelet sent a request.
+func isOfNode(r apiserver.Request) bool { return strings.HasPrefix(r.User, "system:node:") }
 
 // recorder is a Reporter that keeps the warnings.
 type recorder struct {
