@@ -97,9 +97,11 @@ func (t *tests) learn() {
 					}
 				}
 			case *ast.FuncDecl:
-				if takesFunction(n) && callsBubble(n) {
+				if takesFunction(n.Type) && callsBubble(n) {
 					t.helpers[n.Name.Name] = true
 				}
+			case *ast.AssignStmt:
+				t.learnClosure(n)
 			}
 			return true
 		})
@@ -107,6 +109,15 @@ func (t *tests) learn() {
 	for before := -1; before < len(t.bubbled); {
 		before = len(t.bubbled)
 		t.learnBubbled()
+	}
+}
+
+// learnClosure adds the name of a function literal that runs its arguments in a bubble.
+func (t *tests) learnClosure(n *ast.AssignStmt) {
+	name, named := n.Lhs[0].(*ast.Ident)
+	literal, ok := n.Rhs[0].(*ast.FuncLit)
+	if named && ok && takesFunction(literal.Type) && callsBubble(literal) {
+		t.helpers[name.Name] = true
 	}
 }
 
@@ -173,7 +184,7 @@ func (t *tests) startsBubble(call *ast.CallExpr) bool {
 	}
 }
 
-func callsBubble(f *ast.FuncDecl) (calls bool) {
+func callsBubble(f ast.Node) (calls bool) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		calls = calls || ok && nameOf(call.Fun) == "synctest.Test"
@@ -182,8 +193,8 @@ func callsBubble(f *ast.FuncDecl) (calls bool) {
 	return calls
 }
 
-func takesFunction(f *ast.FuncDecl) bool {
-	return slices.ContainsFunc(f.Type.Params.List, func(p *ast.Field) bool {
+func takesFunction(f *ast.FuncType) bool {
+	return slices.ContainsFunc(f.Params.List, func(p *ast.Field) bool {
 		_, ok := p.Type.(*ast.FuncType)
 		return ok
 	})
@@ -191,7 +202,7 @@ func takesFunction(f *ast.FuncDecl) bool {
 
 // inFile returns the places of a file, in order.
 func (t *tests) inFile(file *ast.File) (places []place) {
-	measured := measured(file)
+	measured := t.measured(file)
 	t.walk(file, func(n ast.Node, function string, bubble bool) {
 		if call := t.dependsOnClock(n, measured[function]); call != "" && !bubble {
 			if function == "" {
@@ -233,29 +244,25 @@ func (t *tests) isShort(limit ast.Expr) bool {
 	return !ok || value < float64(shortest)
 }
 
-// measured returns, by function, the names of variables with a duration that time.Since returned.
-func measured(file *ast.File) map[string]map[string]bool {
+// measured returns, by function, the names of variables with a duration that time.Since returned outside of bubbles.
+func (t *tests) measured(file *ast.File) map[string]map[string]bool {
 	all := map[string]map[string]bool{}
-	for _, declared := range file.Decls {
-		f, ok := declared.(*ast.FuncDecl)
-		if !ok {
-			continue
+	t.walk(file, func(n ast.Node, function string, bubble bool) {
+		assign, ok := n.(*ast.AssignStmt)
+		if !ok || bubble || len(assign.Lhs) != len(assign.Rhs) {
+			return
 		}
-		names := map[string]bool{}
-		ast.Inspect(f, func(n ast.Node) bool {
-			assign, ok := n.(*ast.AssignStmt)
-			if !ok || len(assign.Lhs) != len(assign.Rhs) {
-				return true
+		for i, value := range assign.Rhs {
+			name, ok := assign.Lhs[i].(*ast.Ident)
+			if !ok || !measures(value, nil) {
+				continue
 			}
-			for i, value := range assign.Rhs {
-				if name, ok := assign.Lhs[i].(*ast.Ident); ok && measures(value, nil) {
-					names[name.Name] = true
-				}
+			if all[function] == nil {
+				all[function] = map[string]bool{}
 			}
-			return true
-		})
-		all[f.Name.Name] = names
-	}
+			all[function][name.Name] = true
+		}
+	})
 	return all
 }
 

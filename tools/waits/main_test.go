@@ -56,12 +56,16 @@ func TestFind(t *testing.T) {
 		"a comparison": {"func TestX() { if time.Since(begun) > time.Minute { } }", []string{"TestX time.Since"}},
 		"a comparison of a variable": {"func TestX() { switch took := time.Since(begun); { case took-1 < 5: } }",
 			[]string{"TestX time.Since"}},
-		"a time that is logged":  {"func TestX() { took := time.Since(begun); t.Log(took) }", nil},
-		"beside a bubble":        {"func TestX() { synctest.Test(t, f(time.Sleep)); time.Sleep(1) }", []string{"TestX time.Sleep"}},
-		"only in bubbles":        {"func TestX() { synctest.Test(t, func() { f() }) }\nfunc f() { g() }\nfunc g() { time.Sleep(1) }", nil},
-		"in a bubble and beside": {"func TestX() { f(); synctest.Test(t, f) }\nfunc f() { time.Sleep(1) }", []string{"f time.Sleep"}},
-		"in no bubble":           {"func f() { time.Sleep(1) }", []string{"f time.Sleep"}},
-		"it calls itself":        {"func TestX() { synctest.Test(t, f) }\nfunc f() { f(); time.Sleep(1) }", nil},
+		"a time that is logged":       {"func TestX() { took := time.Since(begun); t.Log(took) }", nil},
+		"beside a bubble":             {"func TestX() { synctest.Test(t, f(time.Sleep)); time.Sleep(1) }", []string{"TestX time.Sleep"}},
+		"only in bubbles":             {"func TestX() { synctest.Test(t, func() { f() }) }\nfunc f() { g() }\nfunc g() { time.Sleep(1) }", nil},
+		"in a bubble and beside":      {"func TestX() { f(); synctest.Test(t, f) }\nfunc f() { time.Sleep(1) }", []string{"f time.Sleep"}},
+		"in no bubble":                {"func f() { time.Sleep(1) }", []string{"f time.Sleep"}},
+		"it calls itself":             {"func TestX() { synctest.Test(t, f) }\nfunc f() { f(); time.Sleep(1) }", nil},
+		"a sum with an unknown limit": {"func TestX() { <-time.After(limit+time.Minute) }", nil},
+		"a closure with a bubble": {"func TestX() { try := func(f func()) { synctest.Test(t, func(*testing.T) { f() }) }\n" +
+			"try(func() { time.Sleep(1) }) }", nil},
+		"a time of a bubble": {"func TestX() { synctest.Test(t, func() { took = time.Since(begun) }); if took > 1 { } }", nil},
 		"a helper with a bubble": {"func TestX() { inTime(t, func() { time.Sleep(1) }) }\n" +
 			"func inTime(t *testing.T, f func()) { synctest.Test(t, func(*testing.T) { f() }) }", nil},
 	} {
