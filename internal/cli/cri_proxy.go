@@ -21,6 +21,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/criproxy"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 type criProxyOptions struct {
@@ -268,7 +269,7 @@ func (a *app) execBeside(ctx context.Context, p *criProxy, args []string) error 
 	for _, variable := range criproxy.Variables(criproxy.Endpoint(p.listener)) {
 		cmd.Env = append(cmd.Env, variable.Name+"="+variable.Value)
 	}
-	err := cmd.Run()
+	err := wait.Program(cmd)
 	ended := context.Cause(ctx)
 	stop()
 	serving := <-served

@@ -184,7 +184,7 @@ func TestScripts(t *testing.T) {
 
 // endSandboxes ends the sandboxes that a failed script has left.
 func endSandboxes(t *testing.T, stateDir string) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	list, err := sandbox.Status(ctx, sandbox.Options{StateDir: stateDir})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/wait"
 )
 
-// pollInterval is the time between two requests of a wait. Waits poll instead of watching:
+// pollInterval is the default time between two requests of a wait. Waits poll instead of watching:
 // a watch must be restarted whenever the server or a proxy ends it, and one request a
 // second is no load for an API server.
 const pollInterval = time.Second
@@ -99,7 +99,7 @@ func (c *Cluster) AwaitNode(ctx context.Context, name string, want Wanted, repor
 	var asked error // the error of the last request that ctx did not interrupt
 	err := wait.Condition{
 		Name:     "node " + name,
-		Interval: pollInterval,
+		Interval: c.poll,
 		Look: func(ctx context.Context) error {
 			n, err := c.Node(ctx, name)
 			switch {

@@ -36,6 +36,8 @@ type Options struct {
 	// Unlimited leaves it to the caller to bound the requests a second. Default: 50 requests a second, and
 	// 100 at once.
 	Unlimited bool
+	// Poll is the time between two requests of a wait. Default 1 s.
+	Poll time.Duration
 }
 
 // defaultTimeout bounds each request if the options do not.
@@ -47,6 +49,7 @@ type Cluster struct {
 	config  *rest.Config // nil if there are only clients, as in tests
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
+	poll    time.Duration // between two requests of a wait
 }
 
 // Open reads the kubeconfig. It does not contact the cluster yet.
@@ -63,6 +66,9 @@ func Open(o Options) (*Cluster, error) {
 		config.ExecProvider.StdinUnavailable = o.NoStdin
 	}
 	opened, err := fromConfig(config, o.Unlimited)
+	if err == nil && o.Poll > 0 {
+		opened.poll = o.Poll
+	}
 	if wrong, ok := errors.AsType[*ConfigError](err); ok {
 		wrong.Files, wrong.Context = files(rulesFor(o)), o.Context
 	}
@@ -180,13 +186,13 @@ func fromConfig(config *rest.Config, unlimited bool) (*Cluster, error) {
 	if err != nil {
 		return nil, &ConfigError{Err: err}
 	}
-	return &Cluster{server: config.Host, config: config, client: client, dynamic: custom}, nil
+	return &Cluster{server: config.Host, config: config, client: client, dynamic: custom, poll: pollInterval}, nil
 }
 
 // FromClients returns a Cluster for existing clients, such as client-go's fakes. The Cluster's
 // methods ClockSkew and Exec return errors.ErrUnsupported, since they need a configuration.
 func FromClients(server string, client kubernetes.Interface, custom dynamic.Interface) *Cluster {
-	return &Cluster{server: server, client: client, dynamic: custom}
+	return &Cluster{server: server, client: client, dynamic: custom, poll: pollInterval}
 }
 
 // Server returns the API server's URL as the kubeconfig has it.

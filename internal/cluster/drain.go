@@ -138,7 +138,7 @@ const evictionRetry = 5 * time.Second
 func (e *eviction) run(ctx context.Context) error {
 	err := wait.Condition{
 		Name:     fmt.Sprintf("the pods of node %s to leave", e.node),
-		Interval: pollInterval,
+		Interval: e.cluster.poll,
 		Limit:    e.options.Timeout,
 		Look:     e.round,
 		Pending:  func(error) { e.reportWaiting(e.failed) },

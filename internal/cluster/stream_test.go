@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"github.com/gorilla/websocket"
 	corev1 "k8s.io/api/core/v1"
@@ -45,7 +44,7 @@ func spdyServer(t *testing.T, status func(io.Writer)) *Cluster {
 			select {
 			case s := <-streams:
 				by[s.Headers().Get(corev1.StreamType)] = s
-			case <-time.After(10 * time.Second):
+			case <-conn.CloseChan():
 				t.Error("the client opens too few streams")
 				return
 			}

@@ -154,7 +154,7 @@ func (c *Cluster) awaitSignature(ctx context.Context, t Token) error {
 	const signedIn = 30 * time.Second
 	err := wait.Condition{
 		Name:     fmt.Sprintf("cluster-info to be signed with bootstrap token %s", t.id),
-		Interval: pollInterval / 2,
+		Interval: c.poll / 2,
 		Limit:    signedIn,
 		Look: func(ctx context.Context) error {
 			info, err := c.clusterInfo(ctx)

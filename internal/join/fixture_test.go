@@ -22,6 +22,7 @@ import (
 	cluster_simulated "github.com/swdt-dev/swdt/internal/sandbox/apiserver"
 	"github.com/swdt-dev/swdt/internal/testing/nodetest"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // programs are artifacts that are made on demand, in the requested version.
@@ -83,7 +84,7 @@ func newNodeOf(t *testing.T, control *cluster_simulated.Cluster, name string, im
 	if err := control.WriteKubeconfig(kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	opened, err := cluster.Open(cluster.Options{Kubeconfig: kubeconfig})
+	opened, err := cluster.Open(cluster.Options{Kubeconfig: kubeconfig, Poll: 20 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,10 +135,8 @@ func (l *lab) awaitReboot(ctx context.Context, _ *node.Node, bootID string) erro
 				return nil
 			}
 		}
-		select {
-		case <-time.After(5 * time.Millisecond):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := wait.For(ctx, 5*time.Millisecond); err != nil {
+			return err
 		}
 	}
 }

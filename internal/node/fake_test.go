@@ -62,6 +62,7 @@ type faults struct {
 	otherAgent  bool // the agent reports another hash
 	disk        diskFaults
 	lastWords   string
+	hangs       func() // called when a mute agent starts, and when a call waits for a lock
 }
 
 const agentContent = "MZ this is the agent"
@@ -186,6 +187,7 @@ func (n *fakeNode) runAgent(s server.Session, path string) {
 		s.Exit(5)
 		return
 	case n.isMute():
+		n.hang()
 		<-s.Context().Done()
 		return
 	}
@@ -219,6 +221,13 @@ func (n *fakeNode) serve(s server.Session) {
 	srv.Serve(&oneListener{conn: conn})
 	srv.Stop()
 	s.Exit(0)
+}
+
+// hang reports that the client waits for something that never happens.
+func (n *fakeNode) hang() {
+	if n.faults.hangs != nil {
+		n.faults.hangs()
+	}
 }
 
 func (n *fakeNode) killAgent() {

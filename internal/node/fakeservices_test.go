@@ -22,6 +22,7 @@ func (m fakeMachine) Facts(context.Context, *agentv1.FactsRequest) (*agentv1.Fac
 
 // Lock waits for the end of the call, Reboot fails.
 func (m fakeMachine) Lock(ctx context.Context, _ *agentv1.LockRequest) (*agentv1.LockReply, error) {
+	m.n.hang()
 	<-ctx.Done()
 	return nil, ctx.Err()
 }

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	xssh "golang.org/x/crypto/ssh"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/ssh/sshtest"
+	"github.com/swdt-dev/swdt/internal/testing/deadline"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
@@ -27,7 +27,8 @@ func bootID(t *testing.T, n *node.Node) string {
 }
 
 func TestErrorsAreThoseOfTheHost(t *testing.T) {
-	c := newFakeNode(t, faults{}).connect()
+	ctx, pass := deadline.Context(t.Context())
+	c := newFakeNode(t, faults{hangs: pass}).connect()
 	_, err := c.Machine.Reboot(t.Context(), &agentv1.RebootRequest{})
 	switch {
 	case !errors.Is(err, fault.ErrPermission):
@@ -35,13 +36,11 @@ func TestErrorsAreThoseOfTheHost(t *testing.T) {
 	case err.Error() != "reboot: "+fault.ErrPermission.Error():
 		t.Errorf("err.Error() is %v, want %v", err.Error(), "reboot: "+fault.ErrPermission.Error())
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
 	if _, err := c.Machine.Lock(ctx, &agentv1.LockRequest{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the error is %v, want %v", err, context.DeadlineExceeded)
 	}
 	var lost *node.LostError
-	ctx, cancel = context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	switch _, err := c.Machine.Lock(ctx, &agentv1.LockRequest{}); {
 	case !errors.Is(err, context.Canceled):
@@ -164,11 +163,10 @@ func TestCloseEndsTheAgentAndCalls(t *testing.T) {
 }
 
 func TestReconnectThatFailsCanBeTriedAgain(t *testing.T) {
-	f := newFakeNode(t, faults{})
+	ctx, pass := deadline.Context(t.Context())
+	f := newFakeNode(t, faults{hangs: pass})
 	c := f.connect()
 	f.setMute(true)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
 	var unreachable *node.UnreachableError
 	if err := c.Reconnect(ctx); !errors.As(err, &unreachable) {
 		t.Fatalf("the error is %v, a %T, want a %T", err, err, unreachable)
@@ -248,11 +246,10 @@ func TestBulkDataHasAChannelOfItsOwn(t *testing.T) {
 }
 
 func TestWithoutASecondAgentBulkDataGoesWithTheRest(t *testing.T) {
-	f := newFakeNode(t, faults{})
+	ctx, pass := deadline.Context(t.Context())
+	f := newFakeNode(t, faults{hangs: pass})
 	c := f.connect()
 	f.setMute(true)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
 	if _, err := c.Bulk(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the error is %v, want %v", err, context.DeadlineExceeded)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/testing/deadline"
 	"github.com/swdt-dev/swdt/internal/testing/dockertest"
 	"github.com/swdt-dev/swdt/internal/testing/netspace"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -153,16 +154,16 @@ func TestGuestsWithoutTheirAddress(t *testing.T) {
 		"give VM win-1 its address: broken":                   {err: broken},
 		"give VM win-1 its address: " + vm.ErrStopped.Error(): {err: vm.ErrStopped},
 	} {
+		ctx, pass := deadline.Context(t.Context())
 		driver.assign = func(ctx context.Context, _ dhcp.Lease) (dhcp.Heard, error) {
 			if answer.err != nil {
 				return answer.heard, answer.err
 			}
+			pass()
 			<-ctx.Done()
 			return answer.heard, context.Cause(ctx)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		err := s.Assign(ctx, "win-1", ui.Discard{})
-		cancel()
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %q", err, want)
 		}

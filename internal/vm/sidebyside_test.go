@@ -12,12 +12,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/testing/deadline"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/vm"
@@ -121,8 +121,8 @@ func TestTwoCommandsOnOneVM(t *testing.T) {
 	if holder := fmt.Sprintf("`swdt vm test` (process %d)", os.Getpid()); !strings.Contains(list[0].Reason, holder) {
 		t.Errorf("reason %q, want %q in it", list[0].Reason, holder)
 	}
-	impatient, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
+	impatient, pass := deadline.Context(t.Context())
+	pass()
 	_, err = s.Stop(impatient, "win-1", vm.StopOptions{}, ui.Discard{})
 	busy, ok := errors.AsType[*vm.BusyError](err)
 	if !ok || busy.Holder == nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/agent/pktmon"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/wait"
 	"github.com/swdt-dev/swdt/internal/wire/captureplan"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
@@ -182,7 +183,6 @@ func eventually(t *testing.T, what string, condition func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatalf("never: %s", what)
 		}
-		timer := time.NewTimer(10 * time.Millisecond)
-		<-timer.C
+		_ = wait.For(t.Context(), 10*time.Millisecond)
 	}
 }

@@ -103,6 +103,7 @@ func TestEveryInterruption(t *testing.T) {
 				t.Run(i.name, func(t *testing.T) {
 					for _, p := range points {
 						t.Run(p.String(), func(t *testing.T) {
+							t.Parallel()
 							synctest.Test(t, func(t *testing.T) { interrupt(t, fault, p, i) })
 						})
 					}

@@ -15,6 +15,8 @@ import (
 
 	kind "sigs.k8s.io/kind/pkg/cluster"
 	"sigs.k8s.io/kind/pkg/log"
+
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // The container runtimes that kind can use, in the order in which kind tries them.
@@ -118,8 +120,7 @@ func run(ctx context.Context, stdout io.Writer, program string, args ...string) 
 	command := exec.CommandContext(ctx, program, args...)
 	var stderr bytes.Buffer
 	command.Stdout, command.Stderr = stdout, &stderr
-	command.WaitDelay = time.Second
-	err := command.Run()
+	err := wait.Program(command)
 	switch {
 	case err == nil:
 		return nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // runtimes puts programs with these scripts first in PATH, and nothing else.
@@ -70,14 +71,21 @@ func TestNoRuntimeAnswers(t *testing.T) {
 
 // A command that is ended by its context says why, and not which signal ended it.
 func TestEndedCommandOfARuntime(t *testing.T) {
-	runtimes(t, map[string]string{"docker": `if [ "$1" = network ]; then exec /bin/sleep 60; fi`})
+	started := filepath.Join(t.TempDir(), "started")
+	runtimes(t, map[string]string{"docker": `if [ "$1" = network ]; then : > ` + started + `; exec /bin/sleep 60; fi`})
 	k, err := kindcluster.OpenKind(t.Context(), kindcluster.Docker, log.NoopLogger{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	reason := errors.New("the reason")
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, reason)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		_ = wait.Condition{Name: "docker to start", Interval: 5 * time.Millisecond, Look: func(context.Context) error {
+			_, err := os.Stat(started)
+			return err
+		}}.Wait(t.Context())
+		cancel(reason)
+	}()
 	if _, err := k.HasNetwork(ctx); !errors.Is(err, reason) {
 		t.Errorf("got %v", err)
 	}

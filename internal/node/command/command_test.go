@@ -8,7 +8,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
@@ -115,11 +114,7 @@ func TestAFullStdoutEndsTheProgram(t *testing.T) {
 	if !errors.Is(err, errDiskFull) {
 		t.Errorf("the error is %v, want %v", err, errDiskFull)
 	}
-	select {
-	case <-ended:
-	case <-time.After(10 * time.Second):
-		t.Error("the program goes on")
-	}
+	<-ended // otherwise the program goes on
 }
 
 var errDiskFull = errors.New("disk full")

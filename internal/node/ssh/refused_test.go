@@ -17,6 +17,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/node/ssh"
 	"github.com/swdt-dev/swdt/internal/node/ssh/sshtest"
+	"github.com/swdt-dev/swdt/internal/testing/deadline"
 )
 
 func TestKeyFileProblems(t *testing.T) {
@@ -176,9 +177,8 @@ func TestCancelIsNotAFailureOfTheNode(t *testing.T) {
 }
 
 func TestDeadlineOfTheWholeIsATimeout(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	_, err := ssh.Dial(ctx, ssh.Target{Host: sshtest.ServeSilence(t)}, options(t))
+	ctx, pass := deadline.Context(t.Context())
+	_, err := ssh.Dial(ctx, ssh.Target{Host: sshtest.ServeSilence(t, pass)}, options(t))
 	var timeout *ssh.TimeoutError
 	if !errors.As(err, &timeout) {
 		t.Fatalf("the error is %v, a %T, want a %T", err, err, timeout)

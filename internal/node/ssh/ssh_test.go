@@ -15,6 +15,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/node/ssh"
 	"github.com/swdt-dev/swdt/internal/node/ssh/sshtest"
+	"github.com/swdt-dev/swdt/internal/testing/deadline"
 )
 
 // prompter answers prompts and records them.
@@ -138,7 +139,9 @@ func TestProcess(t *testing.T) {
 }
 
 func TestRunIsBoundedByItsContext(t *testing.T) {
+	ctx, pass := deadline.Context(t.Context())
 	s := sshtest.Start(t, sshtest.Options{Password: "p", Run: func(session server.Session) {
+		pass()
 		<-session.Context().Done()
 	}})
 	c, err := ssh.Dial(t.Context(), ssh.Target{Host: s.Address, Password: secret("p")}, options(t, s))
@@ -146,8 +149,6 @@ func TestRunIsBoundedByItsContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
 	if _, err := c.Run(ctx, "hang"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("the error is %v, want %v", err, context.DeadlineExceeded)
 	}

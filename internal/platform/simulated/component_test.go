@@ -41,10 +41,8 @@ func criVersion(t *testing.T, p *platform.Platform) ([]string, error) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
 	var request, reply []byte
-	if err := conn.Invoke(ctx, "/runtime.v1.RuntimeService/Version", &request, &reply); err != nil {
+	if err := conn.Invoke(t.Context(), "/runtime.v1.RuntimeService/Version", &request, &reply); err != nil {
 		return nil, err
 	}
 	var fields []string

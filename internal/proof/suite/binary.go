@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"time"
+
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 const (
@@ -21,8 +23,6 @@ const (
 	listLimit = 10 * time.Minute
 	// shortOutput bounds the output of a process that only answers a question, in bytes.
 	shortOutput = 64 << 10
-	// killDelay is how long a process that was killed may keep its pipes open, through children.
-	killDelay = 5 * time.Second
 )
 
 // Binary is an e2e.test program.
@@ -85,8 +85,8 @@ func ask(ctx context.Context, path string, limit time.Duration, args ...string) 
 	defer cancel()
 	out, problems := &head{}, &head{}
 	cmd := exec.CommandContext(bounded, path, args...)
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, problems, killDelay
-	if err := cmd.Run(); err != nil {
+	cmd.Stdout, cmd.Stderr = out, problems
+	if err := wait.Program(cmd); err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}

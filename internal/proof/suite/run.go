@@ -85,7 +85,7 @@ func (b Binary) Run(ctx context.Context, o RunOptions) (Report, error) {
 	}
 	defer file.Close()
 	cmd := exec.Command(b.Path, o.flags()...) //nolint:noctx // stop ends it, with time to clean up
-	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = o.Folder, file, file, killDelay
+	cmd.Dir, cmd.Stdout, cmd.Stderr = o.Folder, file, file
 	if o.Hold != nil && runtime.GOOS != "windows" { // Windows cannot pass files on in this way
 		cmd.ExtraFiles = []*os.File{o.Hold}
 	}

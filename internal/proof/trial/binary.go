@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/obtain/artifact"
 	"github.com/swdt-dev/swdt/internal/proof/suite"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 const (
@@ -134,13 +136,14 @@ func (s Source) build(ctx context.Context, r ui.Reporter) (suite.Binary, error) 
 	bounded, cancel := context.WithTimeout(ctx, buildLimit)
 	defer cancel()
 	cmd := exec.CommandContext(bounded, "make", "-C", folder, "WHAT=test/e2e/e2e.test")
-	cmd.WaitDelay = 5 * time.Second
-	out, err := cmd.CombinedOutput()
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err = wait.Program(cmd)
 	if ctx.Err() != nil {
 		return suite.Binary{}, context.Cause(ctx)
 	}
 	if err != nil {
-		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		return suite.Binary{}, fmt.Errorf("build e2e.test in %s: %w; the end of make's output:\n%s", folder, err,
 			strings.Join(lines[max(0, len(lines)-20):], "\n"))
 	}

@@ -124,7 +124,7 @@ func TestRebootKeepsTheRegistryAndEndsProcesses(t *testing.T) {
 func TestCloseEndsWhatIsStarting(t *testing.T) {
 	p := prepared(t)
 	output(t, p.Command(t.Context(), "cmd", "/c", "ver"))
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for range 3 {
 		starting := p.Command(ctx, "cmd", "/c", "pause")

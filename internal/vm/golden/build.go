@@ -29,9 +29,12 @@ import (
 type Options struct {
 	Limits map[install.Stage]time.Duration
 	Stall  time.Duration
+	// Fits returns an error if the disk of a folder has too little space for this number of bytes; nil:
+	// localfile.Fits.
+	Fits func(folder string, bytes int64) error
 }
 
-// Bound sets the limits of the installations of all builds.
+// Bound sets the limits of all builds.
 func (s *Images) Bound(o Options) { s.bounds = o }
 
 const (
@@ -148,7 +151,11 @@ func (b *build) check(ctx context.Context) (err error) {
 	if b.accelerator == vm.Emulated && b.machine.Accelerator != vm.Emulated {
 		return &EmulatedError{b.key}
 	}
-	if err := localfile.Fits(b.images.root, b.space()); err != nil {
+	fits := b.images.bounds.Fits
+	if fits == nil {
+		fits = localfile.Fits
+	}
+	if err := fits(b.images.root, b.space()); err != nil {
 		return err
 	}
 	if b.release != answer.Server2025 && b.content.OpenSSH == "" {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/localfile/earlier"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/vm"
@@ -40,8 +41,34 @@ func newPlace(t *testing.T) place {
 	p.machines.WithTimes(earlier.At(filepath.Join(t.TempDir(), "times.json")))
 	p.Images, err = golden.Open(p.root, p.machines)
 	check(t, err)
+	p.Bound(golden.Options{Fits: func(string, int64) error { return nil }})
 	p.machines.WithImages(func() (vm.Images, error) { return p.Images, nil })
 	return p
+}
+
+// A disk with too little free space ends a build before anything is made.
+func TestABuildThatDoesNotFit(t *testing.T) {
+	p := newPlace(t)
+	full := &localfile.NoRoomError{Folder: p.root}
+	var asked int64
+	p.Bound(golden.Options{Fits: func(folder string, bytes int64) error {
+		if folder != p.root {
+			t.Errorf("the space of %s is checked, want that of %s", folder, p.root)
+		}
+		asked = bytes
+		return full
+	}})
+	_, err := p.Build(t.Context(), document(t, mediatest.WindowsISO(t)), ui.Discard{})
+	if !errors.Is(err, full) || asked <= 0 {
+		t.Errorf("error %v after %d bytes were asked for, want %v", err, asked, full)
+	}
+	left, err := os.ReadDir(p.root)
+	check(t, err)
+	for _, entry := range left {
+		if name := entry.Name(); name != ".locks" && name != "hashes.json" {
+			t.Errorf("left: %s", name)
+		}
+	}
 }
 
 func check(t *testing.T, err error) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/node/powershell"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 const (
@@ -119,10 +120,9 @@ func (d *Driver) run(ctx context.Context, action string, script powershell.Scrip
 	bounded, cancel := context.WithTimeout(ctx, scriptLimit)
 	defer cancel()
 	cmd := exec.CommandContext(bounded, program, args...)
-	cmd.WaitDelay = time.Second
 	out, messages := &limited{most: maxOutput}, &limited{most: maxMessage, cut: true}
 	cmd.Stdout, cmd.Stderr = out, messages
-	err = cmd.Run()
+	err = wait.Program(cmd)
 	switch {
 	case bounded.Err() != nil:
 		return nil, fmt.Errorf("%s: %w", action, context.Cause(bounded))

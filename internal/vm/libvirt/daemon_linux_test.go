@@ -104,7 +104,7 @@ func (d *daemon) stop(t *testing.T) {
 		return
 	}
 	_ = d.cmd.Process.Signal(syscall.SIGTERM) // a daemon that has died is reported by Wait
-	killing := time.AfterFunc(10*time.Second, func() { _ = d.cmd.Process.Kill() })
+	killing := time.AfterFunc(time.Minute, func() { _ = d.cmd.Process.Kill() })
 	defer killing.Stop()
 	var exit *exec.ExitError
 	if err := d.cmd.Wait(); err != nil && !errors.As(err, &exit) {

@@ -8,10 +8,12 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"time"
 
 	"github.com/digitalocean/go-libvirt"
 
 	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // maxScreen bounds a screenshot in bytes.
@@ -20,20 +22,11 @@ const maxScreen = 64 << 20
 // Screenshot writes the domain's screen as PNG.
 func (d *Driver) Screenshot(ctx context.Context, m vm.Machine, w io.Writer) error {
 	picture, err := running(ctx, m, answerLimit, func(c *client, domain libvirt.Domain, _ record) ([]byte, error) {
-		var screen limited
-		_, err := c.DomainScreenshot(domain, &screen, 0, 0)
-		if hasCode(err, libvirt.ErrNoSupport, libvirt.ErrOperationUnsupported) {
-			return nil, fmt.Errorf("%w: %w; `virsh edit` gives the domain a video device", vm.Unsupported(Name, "screenshot"),
-				err)
-		}
-		// The client expects the reply's type at the end of the stream. The end has no type, so the
-		// client fails after it has received the picture. Only a picture that is not whole counts as
-		// a failure.
-		picture, broken := toPNG(screen.content.Bytes())
-		if broken != nil {
-			return nil, errors.Join(err, broken)
-		}
-		return picture, nil
+		return firstPicture(ctx, func() ([]byte, error) {
+			var screen limited
+			_, err := c.DomainScreenshot(domain, &screen, 0, 0)
+			return screen.content.Bytes(), err
+		})
 	})
 	if err == nil {
 		_, err = w.Write(picture)
@@ -42,6 +35,46 @@ func (d *Driver) Screenshot(ctx context.Context, m vm.Machine, w io.Writer) erro
 		return fmt.Errorf("take a screenshot: %w", err)
 	}
 	return nil
+}
+
+// pictureLimit bounds the wait for the first picture of a display.
+const pictureLimit = 10 * time.Second
+
+// errEmpty is returned if libvirt sends a picture of no bytes.
+var errEmpty = errors.New("libvirt sends an empty picture; the domain's display shows nothing yet, so try again")
+
+// firstPicture returns the picture that take takes, as PNG. The display of a domain that has just started has no
+// picture yet; firstPicture waits for it.
+func firstPicture(ctx context.Context, take func() ([]byte, error)) (picture []byte, err error) {
+	err = wait.Condition{
+		Name: "the first picture of the display", Interval: lookInterval, Limit: pictureLimit,
+		Look: func(context.Context) (err error) {
+			picture, err = converted(take())
+			return wait.StopIf(err != nil && !errors.Is(err, errEmpty), err)
+		},
+	}.Wait(ctx)
+	return picture, err
+}
+
+// converted returns what libvirt has sent as PNG. The client expects the reply's type at the end of the stream.
+// The end has no type, so the client fails after it has received the picture. Only a picture that is not whole
+// counts as a failure.
+func converted(sent []byte, failed error) ([]byte, error) {
+	if hasCode(failed, libvirt.ErrNoSupport, libvirt.ErrOperationUnsupported) {
+		return nil, fmt.Errorf("%w: %w; `virsh edit` gives the domain a video device", vm.Unsupported(Name, "screenshot"),
+			failed)
+	}
+	if len(sent) == 0 {
+		if _, refused := errors.AsType[libvirt.Error](failed); refused {
+			return nil, failed
+		}
+		return nil, errors.Join(failed, errEmpty)
+	}
+	picture, broken := toPNG(sent)
+	if broken != nil {
+		return nil, errors.Join(failed, broken)
+	}
+	return picture, nil
 }
 
 // limited keeps at most maxScreen bytes, and refuses more.

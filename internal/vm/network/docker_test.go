@@ -2,7 +2,6 @@ package network
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"net"
 	"net/http"
@@ -10,10 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/swdt-dev/swdt/internal/testing/deadline"
 	"github.com/swdt-dev/swdt/internal/testing/dockertest"
 )
 
@@ -156,8 +155,12 @@ func TestFreeSubnets(t *testing.T) {
 // A program at the engine's socket that is no Docker gains no endless wait, no memory and no line of
 // the user's terminal.
 func TestHostileEngines(t *testing.T) {
+	passing, pass := deadline.Context(t.Context())
 	for name, answer := range map[string]http.HandlerFunc{
-		"no answer": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"no answer": func(_ http.ResponseWriter, r *http.Request) {
+			pass()
+			<-r.Context().Done()
+		},
 		"an error without end": func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusInternalServerError)
 			_, _ = w.Write([]byte(`{"message": "` + strings.Repeat("x", largestDockerText) + `"}`))
@@ -180,8 +183,10 @@ func TestHostileEngines(t *testing.T) {
 			server := &http.Server{Handler: answer}
 			go func() { _ = server.Serve(listener) }()
 			defer server.Close()
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-			defer cancel()
+			ctx := t.Context()
+			if name == "no answer" {
+				ctx = passing
+			}
 			_, err = Docker{Socket: socket}.Network(ctx, "kind")
 			if err == nil || len(err.Error()) > 2*largestComplaint {
 				t.Errorf("an error of %d bytes: %.200v", len(err.Error()), err)

@@ -52,6 +52,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/qemu/accel"
 	"github.com/swdt-dev/swdt/internal/vm/qemu/firmware"
 	"github.com/swdt-dev/swdt/internal/vm/qemu/qmp"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // Name is the driver's name in node files and records.
@@ -205,10 +206,9 @@ func run(ctx context.Context, path string, args ...string) (string, error) {
 	bounded, cancel := context.WithTimeout(ctx, toolLimit)
 	defer cancel()
 	cmd := exec.CommandContext(bounded, path, args...)
-	cmd.WaitDelay = time.Second
 	var out, messages limited
 	cmd.Stdout, cmd.Stderr, cmd.Env = &out, &messages, environment()
-	err := cmd.Run()
+	err := wait.Program(cmd)
 	switch {
 	case err == nil:
 		return string(out), nil

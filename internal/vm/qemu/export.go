@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 var _ vm.Exporter = (*Driver)(nil)
@@ -76,10 +77,9 @@ func (d *Driver) Export(
 	ctx, cancel := context.WithTimeout(ctx, exportLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, append(args, "--image-opts", disk, file)...)
-	cmd.WaitDelay = time.Second
 	var messages limited
 	cmd.Stdout, cmd.Stderr, cmd.Env = &percents{done: done}, &messages, environment()
-	err = cmd.Run()
+	err = wait.Program(cmd)
 	var exit *exec.ExitError
 	switch text := strings.TrimSpace(string(messages)); {
 	case err == nil:

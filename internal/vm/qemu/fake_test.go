@@ -3,6 +3,7 @@ package qemu_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,12 +14,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/testing/deadline"
 	"github.com/swdt-dev/swdt/internal/vm"
 	"github.com/swdt-dev/swdt/internal/vm/qemu"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // fakeMark makes this test binary act as QEMU; its value is the path of a script: a
-// command and how it fails (error, die, hang), separated by a space.
+// command and how it fails (error, die, hang), separated by a space. A command hangs once for each VM; while it
+// does, the VM has the file hung.
 const fakeMark = "SWDT_FAKE_QEMU"
 
 func TestMain(m *testing.M) {
@@ -116,6 +120,23 @@ func fakeQEMU(script string) {
 	time.Sleep(longest)
 }
 
+// hung returns the path of the file that exists once a command of a VM hangs, from the path of the VM's pid file.
+func hung(pid string) string { return filepath.Dir(filepath.Dir(pid)) + ".hung" }
+
+// untilHung returns a context whose deadline passes once a command of a VM hangs.
+func untilHung(t *testing.T, m vm.Machine) context.Context {
+	t.Helper()
+	ctx, pass := deadline.Context(t.Context())
+	go func() {
+		_ = wait.Condition{Name: "a command to hang", Interval: 5 * time.Millisecond, Look: func(context.Context) error {
+			_, err := os.Stat(m.Folder + ".hung")
+			return err
+		}}.Wait(t.Context())
+		pass()
+	}()
+	return ctx
+}
+
 type fake struct {
 	script, pid string
 	events      chan string
@@ -170,7 +191,10 @@ func (f *fake) talk(conn net.Conn) {
 		case "die":
 			os.Exit(1)
 		case "hang":
-			continue
+			if _, err := os.Stat(hung(f.pid)); err != nil {
+				_ = os.WriteFile(hung(f.pid), nil, 0o600)
+				continue
+			}
 		case "error":
 			say(fmt.Sprintf(`{"error": {"class": "GenericError", "desc": "as scripted"}, "id": %d}`, request.ID))
 			continue

@@ -1,12 +1,10 @@
 package qemu_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -14,7 +12,7 @@ import (
 )
 
 // observing returns a fake VM that runs and is observed.
-func observing(t *testing.T) (vm.Observer, func(script string)) {
+func observing(t *testing.T) (vm.Machine, vm.Observer, func(script string)) {
 	t.Helper()
 	d, fail := fakeDriver(t)
 	m := fakeRecord(t, d, "observed")
@@ -23,11 +21,11 @@ func observing(t *testing.T) (vm.Observer, func(script string)) {
 	o, err := d.Observe(t.Context(), m)
 	check(t, err)
 	t.Cleanup(func() { _ = o.Close() })
-	return o, fail
+	return m, o, fail
 }
 
 func TestSignsOfAnInstallation(t *testing.T) {
-	o, fail := observing(t)
+	_, o, fail := observing(t)
 	want := vm.Signs{State: vm.Running, Loaded: 4300, Written: 20}
 	fail("reset yes\nscreendump error")
 	for resets := range 3 {
@@ -60,14 +58,12 @@ func TestALookFails(t *testing.T) {
 		for _, mode := range []string{"error", "hang", "die"} {
 			t.Run(command+" "+mode, func(t *testing.T) {
 				t.Parallel()
-				o, fail := observing(t)
+				m, o, fail := observing(t)
 				fail(command + " " + mode + "\nscreen no picture")
-				limit := time.Minute
+				ctx := t.Context()
 				if mode == "hang" {
-					limit = 500 * time.Millisecond
+					ctx = untilHung(t, m)
 				}
-				ctx, cancel := context.WithTimeout(t.Context(), limit)
-				defer cancel()
 				got, err := o.Look(ctx)
 				switch {
 				case mode == "die":

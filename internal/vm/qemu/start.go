@@ -269,7 +269,8 @@ func answered(ctx context.Context, p plan, ended <-chan struct{}) (client *qmp.C
 			default:
 			}
 			client, err = qmp.Dial(ctx, p.sockets.control())
-			return err
+			var refused *qmp.Error
+			return wait.StopIf(errors.As(err, &refused), err)
 		},
 	}.Wait(ctx)
 	return client, err

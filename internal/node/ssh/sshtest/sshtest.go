@@ -271,9 +271,18 @@ func (k Key) PEM(t testing.TB, passphrase string) string {
 	return string(pem.EncodeToMemory(block))
 }
 
-// ServeSilence accepts connections and never sends a byte, until the test ends.
-func ServeSilence(t testing.TB) (address string) {
-	return listen(t, func(conn net.Conn) { io.Copy(io.Discard, conn) })
+// ServeSilence accepts connections and never sends a byte, until the test ends. It calls each heard once a client
+// has sent its first byte.
+func ServeSilence(t testing.TB, heard ...func()) (address string) {
+	return listen(t, func(conn net.Conn) {
+		if _, err := conn.Read(make([]byte, 1)); err != nil {
+			return
+		}
+		for _, call := range heard {
+			call()
+		}
+		io.Copy(io.Discard, conn)
+	})
 }
 
 // ServeText answers every connection with text that is not SSH.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/swdt-dev/swdt/internal/localfile"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // Try runs the firmware with an accelerator and a CPU model. It returns the reason why the
@@ -33,7 +34,7 @@ func (p Prober) Try(ctx context.Context, accelerator, cpu string) (string, error
 	cmd.WaitDelay = probeLimit
 	var output tail
 	cmd.Stdout, cmd.Stderr = &output, &output
-	err = cmd.Run()
+	err = wait.Program(cmd)
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:

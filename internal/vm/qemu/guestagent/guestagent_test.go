@@ -3,7 +3,6 @@ package guestagent
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/swdt-dev/swdt/internal/testing/deadline"
 )
 
 // guest answers at a socket; the answer to guest-sync-delimited is right unless the
@@ -173,9 +174,15 @@ func TestASilentGuest(t *testing.T) {
 			}
 		},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		_, err := Dial(ctx, guest(t, answer))
-		cancel()
+		// A guest that sends too many bytes is given up for that, the others when the deadline passes.
+		ctx, pass := deadline.Context(t.Context())
+		_, err := Dial(ctx, guest(t, func(command string, id int64, out io.Writer) {
+			if name == "endless sentinels" {
+				out = passing{out, pass}
+			}
+			answer(command, id, out)
+			pass()
+		}))
 		if !errors.Is(err, ErrSilent) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -183,6 +190,17 @@ func TestASilentGuest(t *testing.T) {
 	if _, err := Dial(t.Context(), filepath.Join(t.TempDir(), "absent")); !errors.Is(err, ErrSilent) {
 		t.Errorf("no socket: %v", err)
 	}
+}
+
+// passing is a writer that has the deadline pass once something was written.
+type passing struct {
+	io.Writer
+	pass func()
+}
+
+func (p passing) Write(text []byte) (int, error) {
+	defer p.pass()
+	return p.Writer.Write(text)
 }
 
 func TestShutdown(t *testing.T) {
