@@ -10,14 +10,13 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 
 	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/rollout"
 )
@@ -242,8 +241,7 @@ type observer struct {
 // observe watches the NodeStates until the test ends.
 func (l *lab) observe() *observer {
 	o := &observer{working: map[string]bool{}, started: func(node string) { l.restarted <- node }}
-	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(l.admin.Dynamic(), 0, metav1.NamespaceAll, nil)
-	informer := factory.ForResource(fleetv1.StateResource()).Informer()
+	informer := cluster.NewInformer(l.admin.Dynamic(), fleetv1.StateResource(), "")
 	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) { o.see(object) },
 		UpdateFunc: func(before, object any) {

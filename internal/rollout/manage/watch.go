@@ -6,11 +6,9 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 
 	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
@@ -87,7 +85,6 @@ type watched struct {
 // newWatched watches until ctx ends. It ends ctx if the API server refuses the watch.
 func newWatched(ctx context.Context, c *cluster.Cluster, end context.CancelCauseFunc, lost func(error)) *watched {
 	w := &watched{changed: make(chan struct{}, 1)}
-	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(c.Dynamic(), 0, metav1.NamespaceAll, nil)
 	note := func(any) {
 		select {
 		case w.changed <- struct{}{}:
@@ -95,7 +92,7 @@ func newWatched(ctx context.Context, c *cluster.Cluster, end context.CancelCause
 		}
 	}
 	watch := func(resource schema.GroupVersionResource) cache.SharedIndexInformer {
-		informer, refusals := factory.ForResource(resource).Informer(), 0
+		informer, refusals := cluster.NewInformer(c.Dynamic(), resource, ""), 0
 		// Both functions fail only after the start of the informer.
 		_ = informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 			refused := apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)

@@ -3,15 +3,13 @@ package onnode
 import (
 	"context"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 
 	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/cluster"
 )
 
 // watch returns a channel that has the newest NodeState of this node, or nil after its end. An older
@@ -25,11 +23,7 @@ func watch(ctx context.Context, client dynamic.Interface, node string) <-chan *f
 		}
 		newest <- stateOf(object)
 	}
-	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, 0, metav1.NamespaceAll,
-		func(o *metav1.ListOptions) {
-			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, node).String()
-		})
-	informer := factory.ForResource(fleetv1.StateResource()).Informer()
+	informer := cluster.NewInformer(client, fleetv1.StateResource(), node)
 	// The handler's functions are called one after the other. AddEventHandler fails only after a stop.
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    put,
