@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,21 +115,24 @@ func TestARegistrysBinaryIsBounded(t *testing.T) {
 	}
 }
 
+// The next run of swdt continues a layer of which the registry has sent only the beginning.
 func TestACutDownloadFromARegistryIsContinued(t *testing.T) {
 	r, run, one := registrytest.Start(t), caches(t), incompressible(1)
 	published(t, r, one)
 	tag := "oci://" + r.Host + "/team/node:dev"
 	r.Intercept(func(w http.ResponseWriter, request *http.Request, next http.Handler) bool {
-		if strings.Contains(request.URL.Path, "/blobs/") {
-			w = &cutWriter{ResponseWriter: w.(interface{ Unwrap() http.ResponseWriter }).Unwrap(), left: 100_000}
+		if !strings.Contains(request.URL.Path, "/blobs/") {
+			return false
 		}
-		next.ServeHTTP(w, request)
+		answer := httptest.NewRecorder()
+		next.ServeHTTP(answer, request)
+		_, _ = w.Write(answer.Body.Bytes()[:100_000])
 		return true
 	})
 	_, err := obtainKubelet(t, run(), tag, "")
 	var truncated *distribution.TruncatedError
-	if !errors.As(err, &truncated) || truncated.Got != 100_000 {
-		t.Fatalf("the error is %v, want a %T", err, truncated)
+	if !errors.As(err, &truncated) || truncated.Got != 100_000 || source.Refused(err) || source.Denied(err) {
+		t.Fatalf("the error is %v, want a %T that another try may end", err, truncated)
 	}
 	r.Intercept(nil)
 	r.Requests()

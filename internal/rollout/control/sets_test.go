@@ -261,29 +261,6 @@ func TestAMovedTagIsNotFollowed(t *testing.T) {
 	s.expectUnchanged(m)
 }
 
-// A cut download is no reason to fail: the node goes on from there.
-func TestACutDownloadGoesOn(t *testing.T) {
-	shop := newShop(t)
-	wanted := large("v1.37.2", "")
-	report := shop.publish(wanted)
-	var cut atomic.Bool
-	shop.Intercept(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-		if !strings.Contains(r.URL.Path, "/blobs/") || cut.Swap(true) {
-			return false
-		}
-		w.Header().Set("Content-Length", "1000000")
-		_, _ = w.Write([]byte{0x28}) // the first byte of each layer
-		return true
-	})
-	m := newMachine(t, "w0")
-	s := newStore(t.Context(), t, []*machine{m})
-	s.settle(fleetv1.NodeRolloutSpec{Content: shop.content(report), Health: fleetv1.NodeHealth{Settle: "1ms"}},
-		rollout.StateComplete)
-	if !m.runs(wanted) || !cut.Load() {
-		t.Errorf("the node does not run the kubelet; the download was cut: %t", cut.Load())
-	}
-}
-
 func sizeBelow(t *testing.T, folder string) (size int64) {
 	t.Helper()
 	err := filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
