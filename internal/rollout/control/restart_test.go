@@ -8,6 +8,7 @@ import (
 	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/rollout"
+	"github.com/swdt-dev/swdt/internal/testing/fleettest"
 	"github.com/swdt-dev/swdt/internal/wait"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
@@ -15,7 +16,7 @@ import (
 // A node whose power is cut in the middle of a swap starts again, and the next pod reports what the guardian has made
 // of the swap: before the swap it is undone, after it, it is finished. No cordon is left.
 func TestANodeThatRestartsOnARealAPIServer(t *testing.T) {
-	g := &gates{lab: newLab(t), all: machines(t, 1), depot: newDepot(t, map[string][]byte{})}
+	g := &gates{lab: newLab(t), all: fleettest.Machines(t, 1), depot: fleettest.NewDepot(t, map[string][]byte{})}
 	g.nodes("w0")
 	g.controller()
 	g.spec = fleetv1.NodeRolloutSpec{Drain: &fleetv1.Drain{}, Health: fleetv1.NodeHealth{Settle: "100ms"}}
@@ -34,10 +35,10 @@ func TestANodeThatRestartsOnARealAPIServer(t *testing.T) {
 	} {
 		t.Run(restart.name, func(t *testing.T) {
 			m := g.all[0]
-			before := m.before
+			before := m.First
 			wanted := g.build(restart.version)
 			pod := g.programWith(token, m, t.TempDir())
-			cut := m.cutsPower(restart.after)
+			cut := cutsPower(m, restart.after)
 			g.rollout(g.spec)
 			g.awaitCut(t, cut)
 			pod() // it ends with the node
@@ -55,9 +56,9 @@ func TestANodeThatRestartsOnARealAPIServer(t *testing.T) {
 	}
 }
 
-// cutsPower makes the guardian's first operation of this kind on the kubelet's service cut the machine's power. The
+// cutsPower makes the guardian's first operation of this kind on the kubelet's service cut the power of m. The
 // channel is closed then.
-func (m *machine) cutsPower(after simulated.Kind) <-chan struct{} {
+func cutsPower(m *fleettest.Machine, after simulated.Kind) <-chan struct{} {
 	cut := make(chan struct{})
 	m.Machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
 		if op.Service != layout.GuardianService || op.Kind != after || op.Target != "kubelet" || op.Phase != simulated.After {
