@@ -26,6 +26,7 @@ import (
 
 	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/obtain/source"
 	"github.com/swdt-dev/swdt/internal/rollout/control"
 	"github.com/swdt-dev/swdt/internal/rollout/installation"
 	"github.com/swdt-dev/swdt/internal/rollout/manifests"
@@ -308,7 +309,7 @@ func (l *lab) programWith(access *rest.Config, m *fleettest.Machine, cache strin
 // runProgram runs the program of the fleet on a simulated machine until ctx ends.
 func runProgram(ctx context.Context, m *fleettest.Machine, client dynamic.Interface, cache string) error {
 	return onnode.Run(ctx, onnode.Options{Node: m.Name, Client: client, Retry: 100 * time.Millisecond,
-		Sources: m.Sources(cache), Local: m.Local, Open: m.Open})
+		Sources: source.NewSet(source.Options{Cache: cache}), Local: m.Local, Open: m.Open})
 }
 
 var errNotYet = errors.New("not yet")

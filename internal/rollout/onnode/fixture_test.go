@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,10 +16,12 @@ import (
 	"k8s.io/client-go/dynamic/fake"
 
 	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/obtain/source"
 	"github.com/swdt-dev/swdt/internal/rollout"
 	"github.com/swdt-dev/swdt/internal/rollout/onnode"
 	"github.com/swdt-dev/swdt/internal/testing/fleettest"
 	"github.com/swdt-dev/swdt/internal/wait"
+	"github.com/swdt-dev/swdt/internal/wire/distribution"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
@@ -31,6 +34,7 @@ type ordered struct {
 	t      *testing.T
 	client *fake.FakeDynamicClient
 	cache  string
+	secret string // the path of the pull secret, which does not exist yet
 }
 
 // newOrdered returns a machine with a released order of the content.
@@ -53,7 +57,7 @@ func unordered(t *testing.T) *ordered {
 		t.Fatal(err)
 	}
 	return &ordered{machine: fleettest.NewMachine(t, "w0"), t: t, client: fake.NewSimpleDynamicClient(scheme),
-		cache: t.TempDir()}
+		cache: t.TempDir(), secret: filepath.Join(t.TempDir(), ".dockerconfigjson")}
 }
 
 // claim orders the content, not released yet; order also releases it.
@@ -123,10 +127,11 @@ func (o *ordered) write(spec fleetv1.NodeStateSpec) {
 // run runs the program in a pod until the returned function is called.
 func (o *ordered) run() (end func()) {
 	ctx, cancel := context.WithCancel(o.t.Context())
+	sources := source.NewSet(source.Options{Cache: o.cache, Credential: distribution.MountedPullSecret(o.secret)})
 	var pod sync.WaitGroup
 	pod.Go(func() { // it returns the end of ctx
 		_ = onnode.Run(ctx, onnode.Options{Node: o.Name, Client: o.client, Retry: 100 * time.Millisecond,
-			Sources: o.Sources(o.cache), Local: o.Local, Open: o.Open})
+			Sources: sources, Local: o.Local, Open: o.Open})
 	})
 	end = func() { cancel(); pod.Wait() }
 	o.t.Cleanup(end)

@@ -111,7 +111,7 @@ func TestAPullSecretIsUsed(t *testing.T) {
 		t.Fatalf("the registry was asked with a login: %t; the node reports %q", asked.Load(), lack)
 	}
 	text := `{"auths":{"` + shop.Host + `":{"username":"fleet","password":"s3cret"}}}`
-	if err := os.WriteFile(o.Secret, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(o.secret, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	o.awaitFetched()

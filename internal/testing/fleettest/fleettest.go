@@ -13,17 +13,14 @@ import (
 	"testing"
 
 	"github.com/swdt-dev/swdt/internal/node"
-	"github.com/swdt-dev/swdt/internal/obtain/source"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/testing/nodetest"
-	"github.com/swdt-dev/swdt/internal/wire/distribution"
 )
 
 // Machine is a simulated Windows on which a test runs the program of the fleet.
 type Machine struct {
 	*nodetest.Node
 	First  []byte // its kubelet at first
-	Secret string // the path of its pull secret, which does not exist yet
 	copies string // a folder with copies of the machine's files, since the program runs outside of the machine
 }
 
@@ -31,7 +28,6 @@ type Machine struct {
 func NewMachine(t testing.TB, name string) *Machine {
 	m := &Machine{Node: nodetest.Start(t, name, simulated.Options{}), copies: t.TempDir()}
 	m.First = m.Get(simulated.KubeletPath)
-	m.Secret = filepath.Join(m.copies, ".dockerconfigjson")
 	return m
 }
 
@@ -49,11 +45,6 @@ func (m *Machine) Open(ctx context.Context) (*node.Node, error) {
 		return nil, err
 	}
 	return m.Node.Node, nil
-}
-
-// Sources fetches binaries into a cache folder, with the machine's pull secret.
-func (m *Machine) Sources(cache string) *source.Set {
-	return source.NewSet(source.Options{Cache: cache, Credential: distribution.MountedPullSecret(m.Secret)})
 }
 
 // Local returns the path of a copy of a file of the machine; no file is there if the machine has none.
