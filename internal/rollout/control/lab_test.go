@@ -289,17 +289,12 @@ func (l *lab) settle(state string) fleetv1.NodeRolloutStatus {
 }
 
 // program runs the program of the fleet on a simulated machine, with the token of a pod on its node.
-func (l *lab) program(m *fleettest.Machine, cache string) (stop func()) {
-	return l.programWith(l.account("swdt-node", m.Name), m, cache)
-}
-
-// programWith runs the program of the fleet on a simulated machine, with the access of a pod.
-func (l *lab) programWith(access *rest.Config, m *fleettest.Machine, cache string) (stop func()) {
-	c, err := cluster.FromConfig(access)
+func (l *lab) program(m *fleettest.Machine, cache string) {
+	c, err := cluster.FromConfig(l.account("swdt-node", m.Name))
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return l.background(func(ctx context.Context) {
+	l.background(func(ctx context.Context) {
 		if err := runProgram(ctx, m, c.Dynamic(), cache); !errors.Is(err, context.Canceled) {
 			l.t.Errorf("the program on %s: %v", m.Name, err)
 		}
