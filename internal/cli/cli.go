@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/kind/pkg/log"
 
 	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
-	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
+	"github.com/swdt-dev/swdt/internal/node/viapod"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/vm"
 )
@@ -77,7 +77,7 @@ type app struct {
 	// readCluster reports whether this command works on the cluster of a document that --config names.
 	readCluster bool
 
-	clusters *node.Clusters // see viaClusters
+	clusters *viapod.Clusters // see viaClusters
 
 	keysWork *atomic.Bool // set while a live table reads keys from the terminal: swdt asks no question then
 }

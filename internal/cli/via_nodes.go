@@ -14,14 +14,14 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/viapod"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 // viaClusters returns the clusters that all nodes of this command share.
-func (a *app) viaClusters() *node.Clusters {
+func (a *app) viaClusters() *viapod.Clusters {
 	if a.clusters == nil {
-		a.clusters = node.NewClusters()
+		a.clusters = viapod.NewClusters()
 	}
 	return a.clusters
 }

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,11 +9,9 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
-	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/node/carrier"
 	"github.com/swdt-dev/swdt/internal/node/ssh"
-	"github.com/swdt-dev/swdt/internal/node/viapod"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -62,18 +59,13 @@ func wayTo(doc config.Document, opts Options) (carrier.Way, error) {
 	if opts.Way != nil {
 		return opts.Way, nil
 	}
-	k := doc.Node.Spec.Credentials.Kubernetes
-	if k == nil {
+	if doc.Node.Spec.Credentials.Kubernetes == nil {
 		return newSSHWay(target(doc, opts), opts), nil
 	}
-	c, err := opts.Clusters.Open(cluster.Options{Kubeconfig: doc.Resolve(k.Kubeconfig), Context: k.Context})
-	if err != nil {
-		return nil, err
+	if opts.Clusters == nil {
+		return nil, errors.New("this program reaches no node through its cluster")
 	}
-	return viapod.New(c, viapod.Options{
-		Node: cmp.Or(k.Node, LikelyObjectName(doc.Node)), Namespace: k.Namespace, Image: k.Image,
-		Keep: opts.KeepPod, Shared: opts.SharedNamespace, Clusters: opts.Clusters, Reporter: opts.Reporter,
-	}), nil
+	return opts.Clusters.Way(doc, opts)
 }
 
 // Close ends the agent and the connection. It waits up to 3 seconds until the agent has ended by
@@ -188,9 +180,6 @@ func (o Options) complete() Options {
 	}
 	if o.Keyring == nil {
 		o.Keyring = ssh.NewKeyring()
-	}
-	if o.Clusters == nil {
-		o.Clusters = NewClusters()
 	}
 	if o.Reporter == nil {
 		o.Reporter = ui.Discard{}

@@ -11,6 +11,8 @@ import (
 	xssh "golang.org/x/crypto/ssh"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/ssh/sshtest"
 	"github.com/swdt-dev/swdt/internal/testing/deadline"
@@ -176,6 +178,16 @@ func TestReconnectThatFailsCanBeTriedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	bootID(t, c)
+}
+
+// A node whose credentials name a cluster is not reached by a program that was given none.
+func TestWithoutClustersNoNodeIsReachedThroughOne(t *testing.T) {
+	doc := config.Document{}
+	doc.Node.Spec.Credentials.Kubernetes = &v1alpha1.ThroughKubernetes{}
+	var unreachable *node.UnreachableError
+	if _, err := node.Connect(t.Context(), doc, node.Options{}); !errors.As(err, &unreachable) {
+		t.Errorf("the error is %v, a %T, want a %T", err, err, unreachable)
+	}
 }
 
 func TestLargeMessagesAndStreams(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
 	"github.com/swdt-dev/swdt/internal/node/carrier"
 	"github.com/swdt-dev/swdt/internal/node/ssh"
-	"github.com/swdt-dev/swdt/internal/node/viapod"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -21,11 +20,11 @@ type Keyring = ssh.Keyring
 // NewKeyring returns an empty keyring, for all nodes of a command.
 func NewKeyring() *Keyring { return ssh.NewKeyring() }
 
-// Clusters are the clusters through which nodes are reached, see viapod.Clusters.
-type Clusters = viapod.Clusters
-
-// NewClusters returns the clusters for all nodes of a command.
-func NewClusters() *Clusters { return viapod.NewClusters() }
+// Clusters reach nodes through their clusters, see viapod.Clusters.
+type Clusters interface {
+	// Way returns the way to a node whose credentials name a cluster. It contacts nothing.
+	Way(config.Document, Options) (carrier.Way, error)
+}
 
 // Options configure connections to nodes; one value serves many nodes.
 type Options struct {
@@ -57,8 +56,8 @@ type Options struct {
 	// into pods.
 	SharedNamespace bool
 	// Clusters is shared by the nodes of a command that are reached through their clusters, so that
-	// each cluster and namespace is checked only once. nil: each node has its own.
-	Clusters *Clusters
+	// each cluster and namespace is checked only once. nil: such nodes are not reached.
+	Clusters Clusters
 	// LookupEnv reads the environment (SSH_AUTH_SOCK, secrets); nil: os.LookupEnv.
 	LookupEnv func(name string) (string, bool)
 	// DialTimeout bounds the TCP connection and, separately, the SSH handshake, on every

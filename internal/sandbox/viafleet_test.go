@@ -25,6 +25,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
+	"github.com/swdt-dev/swdt/internal/node/viapod"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/sandbox"
 	"github.com/swdt-dev/swdt/internal/sandbox/apiserver"
@@ -53,7 +54,7 @@ func newThroughMany(t *testing.T, count int) *throughMany {
 	if err := c.WriteKubeconfig(kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	w := &throughMany{cluster: c, options: node.Options{Agent: agent, Clusters: node.NewClusters(),
+	w := &throughMany{cluster: c, options: node.Options{Agent: agent, Clusters: viapod.NewClusters(),
 		StateFile: filepath.Join(t.TempDir(), "machines.json")}}
 	machines := map[string]*simulated.Machine{}
 	for i := range count {
@@ -107,11 +108,13 @@ func counted(c *apiserver.Cluster) map[string]int {
 func TestFiftyNodesAskTheirClusterOnce(t *testing.T) {
 	const nodes = 50
 	w := newThroughMany(t, nodes)
-	c, err := w.options.Clusters.Open(cluster.Options{Kubeconfig: w.docs[0].Node.Spec.Credentials.Kubernetes.Kubeconfig})
+	clusters := viapod.NewClusters()
+	w.options.Clusters = clusters
+	c, err := clusters.Open(cluster.Options{Kubeconfig: w.docs[0].Node.Spec.Credentials.Kubernetes.Kubeconfig})
 	if err != nil {
 		t.Fatal(err)
 	}
-	listed, err := w.options.Clusters.List(t.Context(), c, labels.Everything())
+	listed, err := clusters.List(t.Context(), c, labels.Everything())
 	if err != nil || len(listed) != nodes {
 		t.Fatal(len(listed), err)
 	}
@@ -139,7 +142,7 @@ func TestKeptPodsOfManyNodesAreUsedAgain(t *testing.T) {
 	w := newThroughMany(t, nodes)
 	w.options.KeepPod = true
 	for range 2 {
-		w.options.Clusters = node.NewClusters() // of another command
+		w.options.Clusters = viapod.NewClusters() // of another command
 		if err := fleet.Failures(w.hostnames(t)); err != nil {
 			t.Fatal(err)
 		}

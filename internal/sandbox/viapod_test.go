@@ -22,6 +22,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
+	"github.com/swdt-dev/swdt/internal/node/viapod"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/sandbox"
 	"github.com/swdt-dev/swdt/internal/sandbox/apiserver"
@@ -68,12 +69,14 @@ func newThrough(t *testing.T) *through {
 	}
 	w.doc.Node.Metadata.Name = "Win-1"
 	w.doc.Node.Spec.Credentials.Kubernetes = &v1alpha1.ThroughKubernetes{Kubeconfig: kubeconfig}
-	w.options = node.Options{Agent: agent, StateFile: filepath.Join(t.TempDir(), "machines.json")}
+	w.options = node.Options{Agent: agent, Clusters: viapod.NewClusters(),
+		StateFile: filepath.Join(t.TempDir(), "machines.json")}
 	return w
 }
 
 func (w *through) connect() *node.Node {
 	w.t.Helper()
+	w.options.Clusters = viapod.NewClusters() // of another command
 	n, err := node.Connect(w.t.Context(), w.doc, w.options)
 	if err != nil {
 		w.t.Fatal(err)

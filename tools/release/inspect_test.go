@@ -23,10 +23,29 @@ const (
 	moduleList     = "swdt_1.4.0.spdx.json"
 )
 
-// TestEveryPlantedDefectIsFound plants one defect at a time in a release. Whatever depends on the defect is
+// TestEveryPlantedDefectIsFound plants one defect at a time in a copy of a release. Whatever depends on the defect is
 // adapted to it, so that nothing else can be found.
 func TestEveryPlantedDefectIsFound(t *testing.T) {
-	findsEach(t, map[string]func(d defect){
+	dist, _ := released(t, checkout(t))
+	if err := run([]string{"inspect", dist}, io.Discard); err != nil {
+		t.Fatalf("without a defect: %v", err)
+	}
+	for name, plant := range defects() {
+		t.Run(name, func(t *testing.T) {
+			d := defect{t, filepath.Join(t.TempDir(), "dist")}
+			if err := os.CopyFS(d.dist, os.DirFS(dist)); err != nil {
+				t.Fatal(err)
+			}
+			plant(d)
+			if err := run([]string{"inspect", d.dist}, io.Discard); err == nil {
+				t.Error("inspect finds nothing")
+			}
+		})
+	}
+}
+
+func defects() map[string]func(d defect) {
+	return map[string]func(d defect){
 		"a module is missing in the list":        func(d defect) { d.list("relationships", "relatedSpdxElement", "minisign") },
 		"a module of the list has no package":    func(d defect) { d.list("packages", "name", "minisign") },
 		"the programs are missing in the list":   func(d defect) { d.list("packages", "primaryPackagePurpose", "APPLICATION") },
@@ -48,27 +67,20 @@ func TestEveryPlantedDefectIsFound(t *testing.T) {
 		"an archive is damaged":                  func(d defect) { d.write(windowsArchive, []byte("no archive")) },
 		"the list is missing":                    func(d defect) { d.remove(moduleList) },
 		"the list is no JSON":                    func(d defect) { d.write(moduleList, []byte("{")) },
-	})
-}
 
-// findsEach plants each defect in a copy of a release, in which nothing is found without one.
-func findsEach(t *testing.T, defects map[string]func(d defect)) {
-	t.Helper()
-	dist, _ := released(t, checkout(t))
-	if err := run([]string{"inspect", dist}, io.Discard); err != nil {
-		t.Fatalf("without a defect: %v", err)
-	}
-	for name, plant := range defects {
-		t.Run(name, func(t *testing.T) {
-			d := defect{t, filepath.Join(t.TempDir(), "dist")}
-			if err := os.CopyFS(d.dist, os.DirFS(dist)); err != nil {
-				t.Fatal(err)
-			}
-			plant(d)
-			if err := run([]string{"inspect", d.dist}, io.Discard); err == nil {
-				t.Error("inspect finds nothing")
-			}
-		})
+		"the formula has another hash":            func(d defect) { d.changesHash("swdt-homebrew.rb") },
+		"Scoop's manifest has another hash":       func(d defect) { d.changesHash("swdt-scoop.json") },
+		"winget's manifest has another hash":      func(d defect) { d.changesHash("swdt-dev.swdt.installer.yaml") },
+		"krew's manifest has another hash":        func(d defect) { d.changesHash("swdt-krew.yaml") },
+		"the formula leads elsewhere":             func(d defect) { d.replace("swdt-homebrew.rb", "linux_arm64", "linux_riscv") },
+		"Scoop's manifest leads elsewhere":        func(d defect) { d.replace("swdt-scoop.json", "v1.4.0/", "v1.4.1/") },
+		"krew's manifest leads to a missing file": func(d defect) { d.replace("swdt-krew.yaml", ".zip", ".exe") },
+		"a block of the formula is open":          func(d defect) { d.replace("swdt-homebrew.rb", "\n  end\n", "\n") },
+		"the formula has another version":         func(d defect) { d.replace("swdt-homebrew.rb", `version "1.4.0"`, `version "1.4.1"`) },
+		"krew's manifest is no YAML":              func(d defect) { d.write("swdt-krew.yaml", []byte("a: [")) },
+		"winget's manifest has another version":   func(d defect) { d.replace("swdt-dev.swdt.yaml", "1.4.0", "1.4.1") },
+		"winget's manifest is of another package": func(d defect) { d.replace("swdt-dev.swdt.yaml", "swdt-dev.swdt", "swdt") },
+		"a manifest is missing":                   func(d defect) { d.remove("swdt-dev.swdt.locale.en-US.yaml") },
 	}
 }
 
@@ -106,6 +118,14 @@ func (d defect) edit(name string, edit func(string) string) {
 func (d defect) replace(name, old, replacement string) {
 	d.t.Helper()
 	d.edit(name, func(text string) string { return strings.Replace(text, old, replacement, 1) })
+}
+
+var hash = regexp.MustCompile(`[0-9a-fA-F]{64}`)
+
+// changesHash changes the first hash in a file.
+func (d defect) changesHash(name string) {
+	d.t.Helper()
+	d.replace(name, hash.FindString(string(read(d.t, d.dist, name))), strings.Repeat("0", 64))
 }
 
 // changesListedHash changes the hash of a program that is in an archive.

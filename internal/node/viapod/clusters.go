@@ -1,6 +1,7 @@
 package viapod
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -12,6 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/carrier"
 )
 
 // Clusters are the clusters through which one command reaches its nodes. The ways of a command share
@@ -50,6 +54,19 @@ func (c *Clusters) Open(o cluster.Options) (*cluster.Cluster, error) {
 			"kubernetes,context=NAME, or both in spec.credentials.kubernetes"
 	}
 	return opened, err
+}
+
+// Way implements node.Clusters.
+func (c *Clusters) Way(doc config.Document, o node.Options) (carrier.Way, error) {
+	k := doc.Node.Spec.Credentials.Kubernetes
+	in, err := c.Open(cluster.Options{Kubeconfig: doc.Resolve(k.Kubeconfig), Context: k.Context})
+	if err != nil {
+		return nil, err
+	}
+	return New(in, Options{
+		Node: cmp.Or(k.Node, node.LikelyObjectName(doc.Node)), Namespace: k.Namespace, Image: k.Image,
+		Keep: o.KeepPod, Shared: o.SharedNamespace, Clusters: c, Reporter: o.Reporter,
+	}), nil
 }
 
 // nodeKey is a Node of an open cluster.

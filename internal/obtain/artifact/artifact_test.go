@@ -162,19 +162,6 @@ func TestPublishedWithoutChecksumIsRefused(t *testing.T) {
 	}
 }
 
-func TestACutDownloadGoesOn(t *testing.T) {
-	net := publish(t)
-	run := runs(t, net)
-	net.cutAfter(containerd1712, 100)
-	err := refuse(t, run(), containerd(), "ended after 100 of")
-	var truncated *source.TruncatedError
-	if !errors.As(err, &truncated) {
-		t.Errorf("%v is another error", err)
-	}
-	net.cutAfter(containerd1712, 0)
-	expect(t, run(), containerd(), containerdFiles())
-}
-
 func TestRedirectsAreFollowed(t *testing.T) {
 	net := publish(t)
 	net.put("objects.example/1234", net.files[containerd1712])

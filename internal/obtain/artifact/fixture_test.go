@@ -108,13 +108,12 @@ type internet struct {
 
 	mutex sync.Mutex
 	files map[string][]byte
-	cut   map[string]int    // number of bytes after which the connection breaks
 	moved map[string]string // redirects, to URLs
 	asked []string
 }
 
 func connect(t *testing.T) *internet {
-	i := &internet{files: map[string][]byte{}, cut: map[string]int{}, moved: map[string]string{}}
+	i := &internet{files: map[string][]byte{}, moved: map[string]string{}}
 	i.server = httptest.NewServer(i)
 	t.Cleanup(i.server.Close)
 	return i
@@ -137,19 +136,13 @@ func (i *internet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	i.mutex.Lock()
 	i.asked = append(i.asked, at)
 	content, ok := i.files[at]
-	cut, moved := i.cut[at], i.moved[at]
+	moved := i.moved[at]
 	i.mutex.Unlock()
 	switch {
 	case moved != "":
 		http.Redirect(w, r, moved, http.StatusFound)
 	case !ok:
 		http.NotFound(w, r)
-	case cut > 0:
-		w.Header().Set("ETag", `"`+sum(content)+`"`)
-		w.Header().Set("Content-Length", fmt.Sprint(len(content)))
-		_, _ = w.Write(content[:cut])
-		_ = http.NewResponseController(w).Flush()
-		panic(http.ErrAbortHandler)
 	default:
 		w.Header().Set("ETag", `"`+sum(content)+`"`)
 		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
@@ -160,13 +153,6 @@ func (i *internet) put(at string, content []byte) {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
 	i.files[at] = content
-}
-
-// cutAfter breaks the download of a file after n bytes; 0: never.
-func (i *internet) cutAfter(at string, n int) {
-	i.mutex.Lock()
-	defer i.mutex.Unlock()
-	i.cut[at] = n
 }
 
 // requests returns the requests since the last call.

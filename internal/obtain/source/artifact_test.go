@@ -3,8 +3,10 @@ package source_test
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -98,8 +100,8 @@ func TestARegistrysBinaryMustHaveTheWantedHash(t *testing.T) {
 	published(t, r, program("one"))
 	_, err := obtainKubelet(t, caches(t)(), "oci://"+r.Host+"/team/node:dev", sum(program("two")))
 	var wrong *binaryset.HashError
-	if !errors.As(err, &wrong) {
-		t.Errorf("the error is %v, want a %T", err, wrong)
+	if !errors.As(err, &wrong) || !source.Refused(err) {
+		t.Errorf("the error is %v, want a %T that refuses for good", err, wrong)
 	}
 }
 
@@ -114,21 +116,24 @@ func TestARegistrysBinaryIsBounded(t *testing.T) {
 	}
 }
 
+// The next run of swdt continues a layer of which the registry has sent only the beginning.
 func TestACutDownloadFromARegistryIsContinued(t *testing.T) {
 	r, run, one := registrytest.Start(t), caches(t), incompressible(1)
 	published(t, r, one)
 	tag := "oci://" + r.Host + "/team/node:dev"
 	r.Intercept(func(w http.ResponseWriter, request *http.Request, next http.Handler) bool {
-		if strings.Contains(request.URL.Path, "/blobs/") {
-			w = &cutWriter{ResponseWriter: w.(interface{ Unwrap() http.ResponseWriter }).Unwrap(), left: 100_000}
+		if !strings.Contains(request.URL.Path, "/blobs/") {
+			return false
 		}
-		next.ServeHTTP(w, request)
+		answer := httptest.NewRecorder()
+		next.ServeHTTP(answer, request)
+		_, _ = w.Write(answer.Body.Bytes()[:100_000])
 		return true
 	})
 	_, err := obtainKubelet(t, run(), tag, "")
 	var truncated *distribution.TruncatedError
-	if !errors.As(err, &truncated) || truncated.Got != 100_000 {
-		t.Fatalf("the error is %v, want a %T", err, truncated)
+	if !errors.As(err, &truncated) || truncated.Got != 100_000 || source.Refused(err) || source.Denied(err) {
+		t.Fatalf("the error is %v, want a %T that another try may end", err, truncated)
 	}
 	r.Intercept(nil)
 	r.Requests()
@@ -159,4 +164,77 @@ func TestARegistrysLoginIsUsed(t *testing.T) {
 	if !errors.As(err, &status) || status.Status != http.StatusUnauthorized || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("with a wrong password: %v", err)
 	}
+}
+
+// A registry, another user of it, and a server on the way to it can refuse a binary for good, and nothing else: they fill
+// no disk, and no other host gets the login.
+func TestAHostileRegistryGainsNothing(t *testing.T) {
+	elsewhere := registrytest.Start(t)
+	other := append(incompressible(2), make([]byte, 1000)...) // more than the layer has
+	at := func(kind string, answer http.HandlerFunc) registrytest.Hook {
+		return func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if strings.Contains(r.URL.Path, kind) {
+				answer(w, r)
+				return true
+			}
+			return false
+		}
+	}
+	endless := func(w http.ResponseWriter, _ *http.Request) {
+		for err := error(nil); err == nil; {
+			_, err = w.Write(make([]byte, 1<<20))
+		}
+	}
+	for name, hostile := range map[string]registrytest.Hook{
+		"another binary":   at("/blobs/", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(other) }),
+		"an endless layer": at("/blobs/", endless),
+		"another manifest": at("/manifests/", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(`{"schemaVersion":2}`))
+		}),
+		"an endless manifest": at("/manifests/", endless),
+		"a redirect to another binary": at("/blobs/", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://"+elsewhere.Host+"/kubelet.exe", http.StatusTemporaryRedirect)
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, one := registrytest.Start(t), incompressible(1)
+			digest := published(t, r, one)
+			r.RequireLogin("fleet", "s3cret")
+			r.Intercept(hostile)
+			elsewhere.Intercept(at("", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(other) }))
+			cache := t.TempDir()
+			set := source.NewSet(source.Options{Cache: cache, Credential: auth.StaticCredential(r.Host,
+				auth.Credential{Username: "fleet", Password: "s3cret"})})
+			_, err := obtainKubelet(t, set, "oci://"+r.Host+"/team/node@"+digest, sum(one))
+			if !source.Refused(err) {
+				t.Errorf("the error is %v, a %T, which does not refuse for good", err, err)
+			}
+			if bytes := sizeBelow(t, cache); bytes > 1<<20 {
+				t.Errorf("the cache has %d bytes", bytes)
+			}
+			for _, request := range elsewhere.Requests() {
+				if request.Header.Get("Authorization") != "" || request.Header.Get("Referer") != "" {
+					t.Errorf("the other host got %v", request.Header)
+				}
+			}
+		})
+	}
+}
+
+func sizeBelow(t *testing.T, folder string) (size int64) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			size += info.Size()
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return size
 }

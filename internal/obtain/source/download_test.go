@@ -186,7 +186,7 @@ func TestAWrongHashIsNotKept(t *testing.T) {
 	_, err := obtain(t, run(), s.url(), strings.Repeat("00", 32))
 	var mismatch *source.HashMismatchError
 	switch {
-	case !errors.As(err, &mismatch):
+	case !errors.As(err, &mismatch) || !source.Refused(err):
 		t.Fatalf("the error is %v, a %T, want a %T", err, err, mismatch)
 	case strings.Contains(err.Error(), "secret"):
 		t.Fatalf("err.Error() contains %q:\n%s", "secret", err.Error())
@@ -211,6 +211,8 @@ func TestStatuses(t *testing.T) {
 			t.Errorf("%d: the error is %v, a %T, want a %T", status, err, err, answered)
 		case answered.Status != status:
 			t.Errorf("%d: answered.Status is %v, want %v", status, answered.Status, status)
+		case source.Denied(err) != (status == 404 || status == 403) || source.Refused(err):
+			t.Errorf("%d: denied: %t, refused: %t", status, source.Denied(err), source.Refused(err))
 		case !strings.Contains(err.Error(), want):
 			t.Errorf("%d: err.Error() lacks %q:\n%s", status, want, err.Error())
 		case strings.Contains(err.Error(), "secret"):

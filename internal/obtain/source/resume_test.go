@@ -24,6 +24,8 @@ func cutDownload(t *testing.T, s *server, set *source.Set, at int) {
 		t.Fatalf("the error is %v, a %T, want a %T", err, err, truncated)
 	case truncated.Got != int64(at):
 		t.Fatalf("truncated.Got is %v, want %v", truncated.Got, int64(at))
+	case source.Refused(err) || source.Denied(err):
+		t.Fatalf("a cut counts as the answer of the server: %v", err)
 	case truncated.Want != int64(len(s.content)):
 		t.Fatalf("truncated.Want is %v, want %v", truncated.Want, int64(len(s.content)))
 	}

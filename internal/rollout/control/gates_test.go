@@ -3,9 +3,7 @@ package control_test
 import (
 	"context"
 	"errors"
-	"os"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,21 +21,22 @@ import (
 	"github.com/swdt-dev/swdt/internal/rollout"
 	"github.com/swdt-dev/swdt/internal/rollout/manage"
 	"github.com/swdt-dev/swdt/internal/rollout/manifests"
+	"github.com/swdt-dev/swdt/internal/testing/fleettest"
 	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // gates are two nodes on a real API server, and what keeps a rollout from them.
 type gates struct {
 	*lab
-	all   []*machine
-	depot *depot
+	all   []*fleettest.Machine
+	depot *fleettest.Depot
 	spec  fleetv1.NodeRolloutSpec
 }
 
-// Four causes keep a rollout from a node: a field that the node would refuse, binaries that it cannot fetch, a budget
-// that keeps a pod, and a probe of the content's own that fails. When the cause is gone, the rollout goes on.
+// A field that the node would refuse, and a budget that keeps a pod, keep a rollout from a node. When the cause is gone,
+// the rollout goes on.
 func TestGatesOnARealAPIServer(t *testing.T) {
-	g := &gates{lab: newLab(t), all: machines(t, 2), depot: newDepot(t, map[string][]byte{})}
+	g := &gates{lab: newLab(t), all: fleettest.Machines(t, 2), depot: fleettest.NewDepot(t, map[string][]byte{})}
 	g.nodes("w0", "w1")
 	cache := t.TempDir()
 	for _, m := range g.all {
@@ -46,19 +45,16 @@ func TestGatesOnARealAPIServer(t *testing.T) {
 	g.controller()
 	g.spec.Health = fleetv1.NodeHealth{Settle: "100ms"}
 	t.Run("a wrong field", g.wrongField)
-	t.Run("a late pull secret", g.lateSecret)
-	t.Run("a missing set", g.missingSet)
 	t.Run("a budget", g.budget)
 	t.Run("a rollback that a budget keeps", g.keptRollback)
-	t.Run("a probe", g.probe)
 	t.Run("a watch that is refused", g.refusedWatch)
 }
 
 // build makes a kubelet of this version the content.
 func (g *gates) build(version string) []byte {
-	binary := kubelet(version, "")
-	g.depot.add(version+".exe", binary)
-	g.spec.Content = g.depot.content(version + ".exe")
+	binary := fleettest.Kubelet(version, "")
+	g.depot.Add(version+".exe", binary)
+	g.spec.Content = g.depot.Content(version + ".exe")
 	return binary
 }
 
@@ -66,7 +62,7 @@ func (g *gates) build(version string) []byte {
 func (g *gates) run(t *testing.T, kubelet []byte, when string) {
 	t.Helper()
 	for _, m := range g.all {
-		if !m.runs(kubelet) {
+		if !m.Runs(kubelet) {
 			t.Errorf("%s runs another kubelet %s", m.Name, when)
 		}
 	}
@@ -135,80 +131,6 @@ func (g *gates) wrongField(t *testing.T) {
 	}
 }
 
-// lateSecret has a private registry, and no pull secret. The node is neither cordoned nor drained until the secret
-// is there.
-func (g *gates) lateSecret(t *testing.T) {
-	shop := newShop(t)
-	wanted := large("v1.37.2", "")
-	g.spec.Content = shop.content(shop.publish(wanted))
-	shop.RequireLogin("fleet", "s3cret")
-	before, err := g.all[0].Machine.ReadFile(simulated.KubeletPath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, skip := g.requests(controllerUser, 0)
-	g.spec.Drain = &fleetv1.Drain{}
-	g.rollout(g.spec)
-	err = wait.Condition{Name: "w0 to report what it lacks", Interval: 100 * time.Millisecond, Limit: g.limit,
-		Look: func(context.Context) error {
-			if s := g.state(t, "w0"); s.Status.Hash != s.Spec.Hash || !strings.Contains(s.Status.Message, "pull secret") {
-				return errNotYet
-			}
-			return nil
-		}}.Wait(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	g.untouched(t, skip)
-	g.run(t, before, "without a pull secret")
-	for _, m := range g.all {
-		text := `{"auths":{"` + shop.Host + `":{"username":"fleet","password":"s3cret"}}}`
-		if err := os.WriteFile(m.secret, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	g.settle(rollout.StateComplete)
-	g.run(t, wanted, "with the pull secret")
-	if made, _ := g.requests(controllerUser, skip); made.kinds["patch nodes"] == 0 {
-		t.Errorf("no node was cordoned, so the test shows nothing: %s", made)
-	}
-}
-
-// missingSet names a set that the registry does not have. The node fails after the deadline, and was not cordoned.
-func (g *gates) missingSet(t *testing.T) {
-	shop := newShop(t)
-	report := shop.publish(large("v1.37.3", ""))
-	before, err := g.all[0].Machine.ReadFile(simulated.KubeletPath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, skip := g.requests(controllerUser, 0)
-	report.Digest = "sha256:" + strings.Repeat("0", 64)
-	g.spec.Content, g.spec.ProgressDeadline = shop.content(report), "3s"
-	g.rollout(g.spec)
-	if s := g.settle(rollout.StateStopped); s.Failed != 1 {
-		t.Errorf("the status is %+v", s)
-	}
-	reason := g.state(t, "w0").Spec.Reason
-	t.Log(reason)
-	if !strings.Contains(reason, "the node is unchanged") || !strings.Contains(reason, report.Digest) {
-		t.Errorf("the reason is %q", reason)
-	}
-	g.untouched(t, skip)
-	g.run(t, before, "after a set that does not exist")
-	g.spec.Drain, g.spec.ProgressDeadline = nil, ""
-}
-
-// untouched checks that the controller has changed no Node and evicted no pod after the first skipped records.
-func (g *gates) untouched(t *testing.T, skip int) {
-	t.Helper()
-	made, _ := g.requests(controllerUser, skip)
-	if made.kinds["patch nodes"]+made.kinds["create pods/eviction"] > 0 {
-		t.Errorf("the controller has touched nodes: %s", made)
-	}
-	g.unschedulable([]string{"w0", "w1"})
-}
-
 // budget has a pod on w0 that a PodDisruptionBudget keeps. The drain waits, or gives up and names both.
 func (g *gates) budget(t *testing.T) {
 	g.keep(t, "keeper", "at-least-one")
@@ -263,7 +185,7 @@ func (g *gates) keptRollback(t *testing.T) {
 	g.rollout(g.spec)
 	g.settle(rollout.StateComplete)
 	s := g.order(manage.RollBack, rollout.StateRolledBack)
-	if s.Failed != 1 || s.RolledBack != 1 || !g.all[0].runs(wanted) || !g.all[1].runs(before) {
+	if s.Failed != 1 || s.RolledBack != 1 || !g.all[0].Runs(wanted) || !g.all[1].Runs(before) {
 		t.Errorf("with the budget, the status is %+v", s)
 	}
 	err = g.client().PolicyV1().PodDisruptionBudgets(manifests.Namespace).Delete(t.Context(), "second-budget",
@@ -321,38 +243,6 @@ func (g *gates) keep(t *testing.T, pod, budget string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// probe has a probe of the content's own, which decides in place of the kubelet's healthz: it fails while the new
-// kubelet runs.
-func (g *gates) probe(t *testing.T) {
-	before, err := g.all[0].Machine.ReadFile(simulated.KubeletPath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wanted := g.build("v1.37.5")
-	var fails atomic.Bool
-	fails.Store(true)
-	for _, m := range g.all {
-		m.probed(t, func() bool { return !fails.Load() || !m.runs(wanted) })
-	}
-	g.spec.Content.Provisioners[0].Health.HTTPGet = probedURL
-	g.rollout(g.spec)
-	if s := g.settle(rollout.StateStopped); s.Failed != 1 {
-		t.Errorf("the status is %+v", s)
-	}
-	reason := g.state(t, "w0").Spec.Reason
-	t.Log(reason)
-	if !strings.Contains(reason, probedURL) {
-		t.Errorf("the reason does not name the probe: %s", reason)
-	}
-	g.run(t, before, "after a probe that failed")
-
-	fails.Store(false)
-	g.spec.Content.Provisioners[0].Version = "v1.37.5" // another content is another try
-	g.rollout(g.spec)
-	g.settle(rollout.StateComplete)
-	g.run(t, wanted, "after a probe that succeeded")
 }
 
 // refusedWatch takes the right to read rollouts from a user who watches one: the watch ends with that reason,

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -25,11 +26,14 @@ import (
 
 	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/obtain/source"
 	"github.com/swdt-dev/swdt/internal/rollout/control"
 	"github.com/swdt-dev/swdt/internal/rollout/installation"
 	"github.com/swdt-dev/swdt/internal/rollout/manifests"
+	"github.com/swdt-dev/swdt/internal/rollout/onnode"
 	"github.com/swdt-dev/swdt/internal/sandbox/controlplane"
 	"github.com/swdt-dev/swdt/internal/sandbox/controlplane/controlplanetest"
+	"github.com/swdt-dev/swdt/internal/testing/fleettest"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/wait"
 )
@@ -285,19 +289,22 @@ func (l *lab) settle(state string) fleetv1.NodeRolloutStatus {
 }
 
 // program runs the program of the fleet on a simulated machine, with the token of a pod on its node.
-func (l *lab) program(m *machine, cache string) (stop func()) {
-	return l.programWith(l.account("swdt-node", m.Name), m, cache)
-}
-
-// programWith runs the program of the fleet on a simulated machine, with the access of a pod.
-func (l *lab) programWith(access *rest.Config, m *machine, cache string) (stop func()) {
-	c, err := cluster.FromConfig(access)
+func (l *lab) program(m *fleettest.Machine, cache string) {
+	c, err := cluster.FromConfig(l.account("swdt-node", m.Name))
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return l.background(func(ctx context.Context) {
-		if err := m.run(ctx, c.Dynamic(), cache); !errors.Is(err, context.Canceled) {
+	l.background(func(ctx context.Context) {
+		if err := runProgram(ctx, m, c.Dynamic(), cache); !errors.Is(err, context.Canceled) {
 			l.t.Errorf("the program on %s: %v", m.Name, err)
 		}
 	})
 }
+
+// runProgram runs the program of the fleet on a simulated machine until ctx ends.
+func runProgram(ctx context.Context, m *fleettest.Machine, client dynamic.Interface, cache string) error {
+	return onnode.Run(ctx, onnode.Options{Node: m.Name, Client: client, Retry: 100 * time.Millisecond,
+		Sources: source.NewSet(source.Options{Cache: cache}), Local: m.Local, Open: m.Open})
+}
+
+var errNotYet = errors.New("not yet")

@@ -352,12 +352,18 @@ func TestEventsDoNotRepeatDrains(t *testing.T) {
 	now := time.Now()
 	r := m.reconciler(func() time.Time { return now })
 	m.rollout("r", drained("1h"))
-	m.reconcile("r", r)
 	for _, name := range []string{"w0", "w1"} {
 		m.pod("on-"+name, name, true)
-		m.report(name, fleetv1.PhaseFetched)
 	}
 	made.Store(0)
+	m.reconcile("r", r)
+	m.reconcile("r", r)
+	if all := made.Load(); all != 0 {
+		t.Errorf("%d requests of drains before the nodes have the binaries", all)
+	}
+	for _, name := range []string{"w0", "w1"} {
+		m.report(name, fleetv1.PhaseFetched)
+	}
 	m.reconcile("r", r)
 	round := made.Load()
 	for range 20 {

@@ -13,6 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/rollout"
 	"github.com/swdt-dev/swdt/internal/rollout/installation"
 	"github.com/swdt-dev/swdt/internal/rollout/manage"
+	"github.com/swdt-dev/swdt/internal/testing/fleettest"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -33,9 +34,9 @@ func (l *lab) order(o manage.Order, state string) fleetv1.NodeRolloutStatus {
 // window and the rollback each keep or move the nodes as they should.
 func TestOrdersOnARealAPIServer(t *testing.T) {
 	l := newLab(t)
-	first, second := kubelet("v1.37.2", ""), kubelet("v1.37.3", "")
-	d := newDepot(t, map[string][]byte{"first.exe": first, "second.exe": second})
-	all := machines(t, 4)
+	first, second := fleettest.Kubelet("v1.37.2", ""), fleettest.Kubelet("v1.37.3", "")
+	d := fleettest.NewDepot(t, map[string][]byte{"first.exe": first, "second.exe": second})
+	all := fleettest.Machines(t, 4)
 	l.nodes("w0", "w1", "w2", "w3")
 	cache := t.TempDir()
 	for _, m := range all {
@@ -44,13 +45,13 @@ func TestOrdersOnARealAPIServer(t *testing.T) {
 	l.controller()
 	with := func(kubelet []byte) (count int) {
 		for _, m := range all {
-			if m.runs(kubelet) {
+			if m.Runs(kubelet) {
 				count++
 			}
 		}
 		return count
 	}
-	spec := fleetv1.NodeRolloutSpec{Content: d.content("first.exe"), Health: fleetv1.NodeHealth{Settle: "100ms"}}
+	spec := fleetv1.NodeRolloutSpec{Content: d.Content("first.exe"), Health: fleetv1.NodeHealth{Settle: "100ms"}}
 	spec.Canary = []fleetv1.CanaryStep{{Nodes: intstr.FromInt32(1), Pause: "100h"}}
 	l.rollout(spec)
 	for _, want := range []struct {
@@ -77,7 +78,7 @@ func TestOrdersOnARealAPIServer(t *testing.T) {
 	l.rollout(spec)
 	l.settle(rollout.StateComplete)
 
-	spec.Content = d.content("second.exe")
+	spec.Content = d.Content("second.exe")
 	in := func(d time.Duration) string { return time.Now().UTC().Add(d).Format("15:04") }
 	spec.Window = &fleetv1.Window{Start: in(6 * time.Hour), End: in(7 * time.Hour)}
 	l.rollout(spec)

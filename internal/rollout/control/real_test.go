@@ -19,6 +19,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/rollout/installation"
 	"github.com/swdt-dev/swdt/internal/rollout/manage"
 	"github.com/swdt-dev/swdt/internal/rollout/manifests"
+	"github.com/swdt-dev/swdt/internal/testing/fleettest"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -26,9 +27,9 @@ import (
 // tokens of pods on their nodes, against a real API server.
 func TestFleetOnARealAPIServer(t *testing.T) {
 	l := newLab(t)
-	good, bad := kubelet("v1.37.2", ""), kubelet("v1.37.3", simulated.CrashAtStart)
-	d := newDepot(t, map[string][]byte{"good.exe": good, "bad.exe": bad})
-	all := machines(t, 5)
+	good, bad := fleettest.Kubelet("v1.37.2", ""), fleettest.Kubelet("v1.37.3", simulated.CrashAtStart)
+	d := fleettest.NewDepot(t, map[string][]byte{"good.exe": good, "bad.exe": bad})
+	all := fleettest.Machines(t, 5)
 	var names []string
 	for _, m := range all {
 		names = append(names, m.Name)
@@ -40,12 +41,12 @@ func TestFleetOnARealAPIServer(t *testing.T) {
 	}
 	stop := l.controller()
 	two := intstr.FromInt32(2)
-	spec := fleetv1.NodeRolloutSpec{Content: d.content("good.exe"), MaxUnavailable: &two,
+	spec := fleetv1.NodeRolloutSpec{Content: d.Content("good.exe"), MaxUnavailable: &two,
 		Drain: &fleetv1.Drain{}, Health: fleetv1.NodeHealth{Settle: "100ms"}}
 	everywhere := func(kubelet []byte, when string) {
 		t.Helper()
 		for _, m := range all {
-			if !m.runs(kubelet) {
+			if !m.Runs(kubelet) {
 				t.Errorf("%s has another kubelet %s", m.Name, when)
 			}
 		}
@@ -60,21 +61,21 @@ func TestFleetOnARealAPIServer(t *testing.T) {
 
 	stop() // the next controller begins with what the objects say
 	l.controller()
-	spec.Content = d.content("bad.exe")
+	spec.Content = d.Content("bad.exe")
 	l.rollout(spec)
 	if s := l.settle(rollout.StateStopped); s.Failed != 1 || s.Updated != 0 {
 		t.Errorf("after a bad build, the status is %+v", s)
 	}
 	everywhere(good, "after a bad build")
 
-	spec.Content = d.content("good.exe")
+	spec.Content = d.Content("good.exe")
 	l.rollout(spec)
 	l.settle(rollout.StateComplete)
 	spec.Operation = fleetv1.OperationRollBack
 	l.rollout(spec)
 	l.settle(rollout.StateRolledBack)
 	for _, m := range all {
-		if !m.runs(m.before) {
+		if !m.Runs(m.First) {
 			t.Errorf("%s has another kubelet than at first after the rollback", m.Name)
 		}
 	}

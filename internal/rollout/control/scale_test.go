@@ -19,6 +19,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/rollout"
+	"github.com/swdt-dev/swdt/internal/testing/fleettest"
 )
 
 // scaleNodes is the usual size of TestFleetAtScale.
@@ -40,8 +41,8 @@ const killSeed = 19
 // scale is a fleet of many simulated machines on a real control plane.
 type scale struct {
 	*lab
-	machines []*machine
-	depot    *depot
+	machines []*fleettest.Machine
+	depot    *fleettest.Depot
 	states   *observer
 	spec     fleetv1.NodeRolloutSpec
 	runs     []byte // the kubelet that all machines have
@@ -82,9 +83,9 @@ func scaleSize(t *testing.T) int {
 }
 
 func newScale(t *testing.T, size int) *scale {
-	s := &scale{lab: newLab(t), machines: machines(t, size)}
+	s := &scale{lab: newLab(t), machines: fleettest.Machines(t, size)}
 	s.limit = 30 * time.Minute
-	s.depot = newDepot(t, map[string][]byte{})
+	s.depot = fleettest.NewDepot(t, map[string][]byte{})
 	var names []string
 	for _, m := range s.machines {
 		names = append(names, m.Name)
@@ -98,7 +99,7 @@ func newScale(t *testing.T, size int) *scale {
 	tenth := intstr.FromString("10%")
 	s.spec = fleetv1.NodeRolloutSpec{MaxUnavailable: &tenth, FailureLimit: int32(max(size/20, 5)),
 		Drain: &fleetv1.Drain{}, Health: fleetv1.NodeHealth{Settle: "100ms"}}
-	s.runs = s.machines[0].before
+	s.runs = s.machines[0].First
 	return s
 }
 
@@ -130,9 +131,9 @@ func (s *scale) measured(controller *process) {
 // build brings a build into the depot, and makes it the content of the rollout.
 func (s *scale) build(version string, fault simulated.Fault) []byte {
 	file := version + ".exe"
-	binary := kubelet(version, fault)
-	s.depot.add(file, binary)
-	s.spec.Content = s.depot.content(file)
+	binary := fleettest.Kubelet(version, fault)
+	s.depot.Add(file, binary)
+	s.spec.Content = s.depot.Content(file)
 	// A hundred machines start at once on two processors.
 	*s.spec.Content.Provisioners[0].Health.Timeout = "2m"
 	return binary
@@ -176,7 +177,7 @@ func (s *scale) ended(version string, begin time.Time, atOnce, touched int) {
 		s.t.Errorf("%s: %d nodes were touched, at most %d at once; want %d and %d", version, all, most, touched, atOnce)
 	}
 	for _, m := range s.machines {
-		if !m.runs(s.runs) {
+		if !m.Runs(s.runs) {
 			s.t.Errorf("%s: %s does not run the last good kubelet", version, m.Name)
 		}
 	}

@@ -142,9 +142,6 @@ func (w *countingWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap returns the writer to the connection.
-func (w *countingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
 // PutBlob stores a blob, and returns its digest.
 func (r *Registry) PutBlob(t testing.TB, repository string, content []byte) string {
 	t.Helper()

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -187,27 +186,6 @@ func TestWrongFilesOfTheCallerCostOnlyBytes(t *testing.T) {
 		p.mustFetch(t, binaryset.MethodWhole, binaryset.Request{
 			Held: func(context.Context, string) (string, bool) { return filepath.Join(t.TempDir(), "missing"), true }})
 	})
-}
-
-func TestAnInterruptedFetchIsContinued(t *testing.T) {
-	p := publish(t)
-	layer := p.set.Binaries[0].Layer
-	p.registry.Intercept(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-		if !strings.Contains(r.URL.Path, "/blobs/") {
-			return false
-		}
-		_, _ = w.Write(compress(t, p.now)[:100_000])
-		return true
-	})
-	_, err := p.fetch(t, binaryset.Request{})
-	var truncated *distribution.TruncatedError
-	if !errors.As(err, &truncated) {
-		t.Fatalf("the error is %v, want a %T", err, truncated)
-	}
-	p.registry.Intercept(nil)
-	if result := p.mustFetch(t, binaryset.MethodWhole, binaryset.Request{}); result.Received != layer.Size-100_000 {
-		t.Errorf("received %d bytes, want %d", result.Received, layer.Size-100_000)
-	}
 }
 
 // The publisher of a set, or a registry if the reference is a tag, may be hostile.

@@ -35,12 +35,6 @@ func released(t *testing.T) string {
 	return folder
 }
 
-func TestVerify(t *testing.T) {
-	if err := checksum.Verify(released(t)); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestEveryDifferenceIsFound(t *testing.T) {
 	for name, one := range map[string]struct {
 		change func(t *testing.T, folder string)

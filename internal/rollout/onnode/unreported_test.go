@@ -1,4 +1,4 @@
-package control_test
+package onnode_test
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 
 	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/testing/fleettest"
 	"github.com/swdt-dev/swdt/internal/testing/nodetest"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
@@ -19,7 +20,7 @@ import (
 // onReport calls f before the API server stores a report of the node with this text. If f returns an error, the report
 // fails with it.
 func (o *ordered) onReport(text string, f func() error) {
-	o.clients["w0"].PrependReactor("patch", "nodestates", func(a k8stesting.Action) (bool, runtime.Object, error) {
+	o.client.PrependReactor("patch", "nodestates", func(a k8stesting.Action) (bool, runtime.Object, error) {
 		patch, ok := a.(k8stesting.PatchAction)
 		if !ok || !strings.Contains(string(patch.GetPatch()), text) {
 			return false, nil, nil
@@ -46,8 +47,8 @@ var errOutage = errors.New("the API server does not answer")
 
 // A bad binary is not tried again while the API server does not take the report about it.
 func TestABadBinaryIsTriedOnceWhileReportsFail(t *testing.T) {
-	d := newDepot(t, map[string][]byte{"bad.exe": kubelet("v1.37.3", simulated.CrashAtStart)})
-	o := newOrdered(t, d.content("bad.exe"))
+	d := fleettest.NewDepot(t, map[string][]byte{"bad.exe": fleettest.Kubelet("v1.37.3", simulated.CrashAtStart)})
+	o := newOrdered(t, d.Content("bad.exe"))
 	var outages atomic.Int64
 	o.onReport(`"phase":"RolledBack"`, func() error {
 		if outages.Add(1) <= 3 {
@@ -56,10 +57,9 @@ func TestABadBinaryIsTriedOnceWhileReportsFail(t *testing.T) {
 		return nil
 	})
 	begun := o.transactions()
-	var never atomic.Bool
-	status := o.until(&never)
-	if status.Phase != fleetv1.PhaseRolledBack || status.Journal == "" || !o.runs(o.before) {
-		t.Errorf("%+v; it runs its first kubelet: %t", status, o.runs(o.before))
+	status := o.carryOut()
+	if status.Phase != fleetv1.PhaseRolledBack || status.Journal == "" || !o.Runs(o.First) {
+		t.Errorf("%+v; it runs its first kubelet: %t", status, o.Runs(o.First))
 	}
 	if begun.Load() != 1 || outages.Load() != 4 {
 		t.Errorf("%d transactions and %d reports, want 1 and 4", begun.Load(), outages.Load())
@@ -69,12 +69,12 @@ func TestABadBinaryIsTriedOnceWhileReportsFail(t *testing.T) {
 // A program that ends between the end of the swap and the report leaves the end to the next one, with the ID of the
 // transaction.
 func TestThePodEndsBeforeTheReport(t *testing.T) {
-	good, bad := kubelet("v1.37.2", ""), kubelet("v1.37.3", simulated.CrashAtStart)
-	d := newDepot(t, map[string][]byte{"good.exe": good, "bad.exe": bad})
+	good, bad := fleettest.Kubelet("v1.37.2", ""), fleettest.Kubelet("v1.37.3", simulated.CrashAtStart)
+	d := fleettest.NewDepot(t, map[string][]byte{"good.exe": good, "bad.exe": bad})
 	for file, phase := range map[string]fleetv1.Phase{"good.exe": fleetv1.PhaseDone, "bad.exe": fleetv1.PhaseRolledBack} {
 		t.Run(file, func(t *testing.T) {
-			o := newOrdered(t, d.content(file))
-			wanted := map[fleetv1.Phase][]byte{fleetv1.PhaseDone: good, fleetv1.PhaseRolledBack: o.before}[phase]
+			o := newOrdered(t, d.Content(file))
+			wanted := map[fleetv1.Phase][]byte{fleetv1.PhaseDone: good, fleetv1.PhaseRolledBack: o.First}[phase]
 			var ended, reachable atomic.Bool
 			o.onReport(`"phase":"`+string(phase)+`"`, func() error {
 				if reachable.Load() {
@@ -88,11 +88,10 @@ func TestThePodEndsBeforeTheReport(t *testing.T) {
 				t.Errorf("before the report: %+v", status)
 			}
 			reachable.Store(true)
-			var never atomic.Bool
-			status := o.until(&never)
-			if status.Phase != phase || status.Journal == "" || !o.runs(wanted) ||
+			status := o.carryOut()
+			if status.Phase != phase || status.Journal == "" || !o.Runs(wanted) ||
 				strings.Contains(status.Message, "kubelet") != (phase == fleetv1.PhaseRolledBack) {
-				t.Errorf("%+v; it runs the kubelet that it should: %t", status, o.runs(wanted))
+				t.Errorf("%+v; it runs the kubelet that it should: %t", status, o.Runs(wanted))
 			}
 			if begun.Load() != 1 {
 				t.Errorf("%d transactions, want 1", begun.Load())
@@ -104,8 +103,8 @@ func TestThePodEndsBeforeTheReport(t *testing.T) {
 // A program that ends between its report and the removal of the journal leaves the removal to the next one, although
 // that one has nothing to report.
 func TestThePodEndsAfterTheReport(t *testing.T) {
-	d := newDepot(t, map[string][]byte{"good.exe": kubelet("v1.37.2", "")})
-	o := newOrdered(t, d.content("good.exe"))
+	d := fleettest.NewDepot(t, map[string][]byte{"good.exe": fleettest.Kubelet("v1.37.2", "")})
+	o := newOrdered(t, d.Content("good.exe"))
 	var ended atomic.Bool
 	o.Machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
 		if op.Kind == simulated.OpRemove && op.Phase == simulated.Before && strings.HasPrefix(op.Target, layout.Journals+`\`) {
@@ -124,8 +123,7 @@ func TestThePodEndsAfterTheReport(t *testing.T) {
 		reports.Add(1)
 		return nil
 	})
-	var never atomic.Bool
-	o.until(&never) // ends when the journal is gone
+	o.carryOut() // ends when the journal is gone
 	if reports.Load() != 0 {
 		t.Errorf("the next pod reports %d times", reports.Load())
 	}
@@ -133,21 +131,20 @@ func TestThePodEndsAfterTheReport(t *testing.T) {
 
 // The node forgets a failed transaction when its end is reported.
 func TestAReportedTransactionIsForgotten(t *testing.T) {
-	d := newDepot(t, map[string][]byte{"bad.exe": kubelet("v1.37.3", simulated.CrashAtStart)})
-	o := newOrdered(t, d.content("bad.exe"))
+	d := fleettest.NewDepot(t, map[string][]byte{"bad.exe": fleettest.Kubelet("v1.37.3", simulated.CrashAtStart)})
+	o := newOrdered(t, d.Content("bad.exe"))
 	var removed atomic.Bool
 	var phase fleetv1.Phase // when the journal was removed
 	o.Machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
 		if op.Kind == simulated.OpRemove && op.Phase == simulated.After && strings.HasPrefix(op.Target, layout.Journals+`\`) {
 			if !removed.Load() {
-				phase = o.state("w0").Status.Phase
+				phase = o.state().Status.Phase
 			}
 			removed.Store(true)
 		}
 		return simulated.Continue()
 	})
-	var never atomic.Bool
-	o.until(&never)
+	o.carryOut()
 	if phase != fleetv1.PhaseRolledBack {
 		t.Errorf("forgotten when the report was %q", phase)
 	}
@@ -166,27 +163,25 @@ func TestASetupWaitsForAnotherSwdt(t *testing.T) {
 		free.Do(func() { err = lock.Unlock() })
 		return err
 	})
-	var never atomic.Bool
-	if status := o.until(&never); status.Phase != fleetv1.PhaseDone {
+	if status := o.carryOut(); status.Phase != fleetv1.PhaseDone {
 		t.Errorf("%+v", status)
 	}
 }
 
 // An order to roll back leaves the binaries that the content has not changed, and restores arguments.
 func TestARollbackRestoresWhatTheContentReplaced(t *testing.T) {
-	next := kubelet("v1.37.2", "")
+	next := fleettest.Kubelet("v1.37.2", "")
 	runtimeBinary := simulated.Binary(simulated.BinarySpec{Name: "containerd", Version: "v1.7.12"})
-	d := newDepot(t, map[string][]byte{"kubelet.exe": next, "containerd.exe": runtimeBinary})
-	o := newOrdered(t, d.content("kubelet.exe"))
+	d := fleettest.NewDepot(t, map[string][]byte{"kubelet.exe": next, "containerd.exe": runtimeBinary})
+	o := newOrdered(t, d.Content("kubelet.exe"))
 	firstContainerd := string(o.Get(simulated.ContainerdPath))
 	firstLine := o.commandLine("kubelet")
 	expect := func(phase fleetv1.Phase, containerd, line string) {
 		t.Helper()
-		var never atomic.Bool
-		if status := o.until(&never); status.Phase != phase {
+		if status := o.carryOut(); status.Phase != phase {
 			t.Fatalf("%+v", status)
 		}
-		if !o.runs(next) {
+		if !o.Runs(next) {
 			t.Error("it does not run the kubelet of the first content")
 		}
 		if string(o.Get(simulated.ContainerdPath)) != containerd {
@@ -198,10 +193,10 @@ func TestARollbackRestoresWhatTheContentReplaced(t *testing.T) {
 	}
 	expect(fleetv1.PhaseDone, firstContainerd, firstLine)
 
-	second := d.content("kubelet.exe")
+	second := d.Content("kubelet.exe")
 	added := second.Provisioners[0]
 	added.Name, added.Destination = "containerd", simulated.ContainerdPath
-	added.SourceURL, added.SHA256 = d.server.URL+"/containerd.exe", d.sum("containerd.exe")
+	added.SourceURL, added.SHA256 = d.URL+"/containerd.exe", d.Sum("containerd.exe")
 	second.Provisioners = append(second.Provisioners, added)
 	program, arguments, _ := strings.Cut(firstLine, " ")
 	second.Provisioners[0].Args = append(strings.Split(arguments, " "), "--v=4")
