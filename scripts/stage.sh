@@ -51,9 +51,9 @@ skips() {
 	bin/tools/skips -expected scripts/expected-skips.txt "$@"
 }
 
-# These tests run a sample of their cases, all of them with SWDT_SAMPLE=all.
-enumerations='^(TestEveryInterruption|TestUpAndDownAreKilledAnywhere)$'
-enumerating=(./internal/agent/pktmon ./internal/agent/swap)
+# These tests run a sample of their cases, or all of them with SWDT_EVERY_POINT=1 (internal/testing/sample).
+enumerations='^(TestEveryInterruption|Test.*InterruptedAnywhere.*|TestOffUndoesAnInterruptedOn|TestUpAndDownAreKilledAnywhere)$'
+enumerating=(./internal/agent/pktmon ./internal/agent/swap ./internal/trace ./internal/rollout/onnode)
 
 stage_checks() {
 	scripts/verify.sh
@@ -125,11 +125,11 @@ stage_race-all() {
 }
 
 stage_enumerations() {
-	SWDT_SAMPLE=all run enumerations . go test -json -vet=off -timeout 110m -run "$enumerations" "${enumerating[@]}"
+	SWDT_EVERY_POINT=1 run enumerations . go test -json -vet=off -timeout 110m -run "$enumerations" "${enumerating[@]}" ./internal/join
 }
 
 stage_kills() {
-	SWDT_SAMPLE=all run kills . go test -json -vet=off -timeout 110m -run "$enumerations" ./internal/cli
+	SWDT_EVERY_POINT=1 run kills . go test -json -vet=off -timeout 110m -run "$enumerations" ./internal/cli
 }
 
 stage_containerds() {

@@ -27,7 +27,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/day0/up"
-	"github.com/swdt-dev/swdt/internal/testing/nodetest"
+	"github.com/swdt-dev/swdt/internal/testing/sample"
 	"github.com/swdt-dev/swdt/internal/vm"
 	"github.com/swdt-dev/swdt/internal/vm/simulatedvm"
 )
@@ -301,15 +301,15 @@ func stagesOf(points []string) []string {
 	return slices.Sorted(maps.Keys(kinds))
 }
 
-// chosen returns the points at which the test kills: all of them if SWDT_EVERY_POINT is set, otherwise the
-// beginning and the end of each stage, and every oneIn-th of the others.
-func chosen(points []string, oneIn int) (some []string) {
-	for i, point := range points {
-		if os.Getenv(nodetest.EveryPoint) != "" || i%oneIn == 0 || strings.Contains(point, "stage ") {
-			some = append(some, point)
-		}
-	}
-	return some
+// chosen returns the points at which the test kills: the beginning and the end of each stage, and one in oneIn of the
+// others, or all of them, as package sample chooses.
+func chosen(t *testing.T, points []string, oneIn int) []string {
+	ofStages := func(point string) bool { return strings.Contains(point, "stage ") }
+	others := slices.DeleteFunc(slices.Clone(points), ofStages)
+	some := sample.Of(t, others, (len(others)+oneIn-1)/oneIn)
+	return slices.DeleteFunc(slices.Clone(points), func(point string) bool {
+		return !ofStages(point) && !slices.Contains(some, point)
+	})
 }
 
 // TestUpAndDownAreKilledAnywhere kills up at each stage and step that a first run prints, and then down.
@@ -345,7 +345,7 @@ func TestUpAndDownAreKilledAnywhere(t *testing.T) {
 	t.Logf("%d points of up, %d of down", len(points), len(downs))
 
 	upEnds, downEnds := lastStage(points), lastStage(downs)
-	ups, downs := chosen(points, 13), chosen(downs, 7)
+	ups, downs := chosen(t, points, 13), chosen(t, downs, 7)
 	for i := range max(len(ups), len(downs)) {
 		upAt, downAt := ups[i%len(ups)], downs[i%len(downs)]
 		t.Run(strconv.Itoa(i)+" "+upAt+" / "+downAt, func(t *testing.T) {

@@ -268,7 +268,7 @@ func TestTheTableIsChecked(t *testing.T) {
 	}
 }
 
-// The repository's own table names each stage that the script has.
+// The repository's own table names each stage that the script has, and its workflow each nightly one.
 func TestEachStageHasAScript(t *testing.T) {
 	table, err := readTable("../../scripts/stages.txt")
 	if err != nil {
@@ -278,10 +278,21 @@ func TestEachStageHasAScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	workflow, err := os.ReadFile("../../.github/workflows/nightly.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var nightly []string
 	for _, s := range table {
+		if s.tier == "nightly" {
+			nightly = append(nightly, s.name)
+		}
 		if !strings.Contains(string(script), "\nstage_"+s.name+"() {") {
 			t.Errorf("scripts/stage.sh has no function stage_%s", s.name)
 		}
+	}
+	if jobs := "stage: [" + strings.Join(nightly, ", ") + "]"; !strings.Contains(string(workflow), jobs) {
+		t.Errorf("the workflow nightly lacks %q", jobs)
 	}
 	if functions := strings.Count(string(script), "\nstage_"); functions != len(table) {
 		t.Errorf("scripts/stage.sh has %d stages, scripts/stages.txt %d", functions, len(table))

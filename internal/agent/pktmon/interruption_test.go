@@ -10,6 +10,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/agent/pktmon"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/testing/sample"
 	"github.com/swdt-dev/swdt/internal/wire/captureplan"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
@@ -80,29 +81,40 @@ func interruptions() []interruption {
 	return list
 }
 
-// TestEveryInterruption runs one capture, then again with each interruption at each of its operations, without
-// sampling. Afterwards nothing captures and none of swdt's filters is left; if the guardian lives, even without any
-// contact.
+// TestEveryInterruption runs one capture, then again with each interruption at each of its operations, or with a
+// sample of them. Afterwards nothing captures and none of swdt's filters is left; if the guardian lives, even
+// without any contact.
 func TestEveryInterruption(t *testing.T) {
 	for name, plan := range map[string]captureplan.Plan{"to a file": plan("a"), "live": live("a"),
 		"in rounds": inRounds("a")} {
 		t.Run(name, func(t *testing.T) {
-			points := pointsOf(t, plan)
-			for _, i := range interruptions() {
-				if (plan.Live || plan.Round > 0) && (i.phase == simulated.After || len(i.verdict.Kill) == 0 &&
-					!i.verdict.PowerCut) {
-					continue // it differs only in the process that is killed
-				}
-				t.Run(i.name, func(t *testing.T) {
-					for _, p := range points {
-						t.Run(p.String(), func(t *testing.T) {
-							synctest.Test(t, func(t *testing.T) { interrupt(t, plan, p, i) })
-						})
-					}
+			for _, c := range sample.Of(t, casesAt(plan, pointsOf(t, plan)), 150) {
+				t.Run(c.interruption.name+"/"+c.point.String(), func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) { interrupt(t, plan, c.point, c.interruption) })
 				})
 			}
 		})
 	}
+}
+
+// interruptedAt is an interruption at an operation.
+type interruptedAt struct {
+	interruption interruption
+	point        point
+}
+
+// casesAt returns each interruption of a capture at each of the operations.
+func casesAt(plan captureplan.Plan, points []point) (all []interruptedAt) {
+	for _, i := range interruptions() {
+		if (plan.Live || plan.Round > 0) && (i.phase == simulated.After || len(i.verdict.Kill) == 0 && !i.verdict.PowerCut) {
+			continue // it differs only in the process that is killed
+		}
+		for _, p := range points {
+			all = append(all, interruptedAt{i, p})
+		}
+	}
+	return all
 }
 
 // pointsOf captures undisturbed and returns the operations.

@@ -16,6 +16,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/agent/swap"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/testing/sample"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
@@ -93,24 +94,35 @@ func interruptions() []interruption {
 	return list
 }
 
-// TestEveryInterruption runs one transaction, then again with each interruption at each of its operations, without
-// sampling. It does so for a transaction that is committed and for one with a new kubelet that crashes.
+// TestEveryInterruption runs one transaction, then again with each interruption at each of its operations, or with
+// a sample of them. It does so for a transaction that is committed and for one with a new kubelet that crashes.
 func TestEveryInterruption(t *testing.T) {
 	for fault, result := range map[string]swap.Result{"": swap.Committed, "crash-at-start": swap.RolledBack} {
 		t.Run(string(result), func(t *testing.T) {
-			points := pointsOf(t, fault, result)
-			for _, i := range interruptions() {
-				t.Run(i.name, func(t *testing.T) {
-					for _, p := range points {
-						t.Run(p.String(), func(t *testing.T) {
-							t.Parallel()
-							synctest.Test(t, func(t *testing.T) { interrupt(t, fault, p, i) })
-						})
-					}
+			for _, c := range sample.Of(t, casesAt(pointsOf(t, fault, result)), 150) {
+				t.Run(c.interruption.name+"/"+c.point.String(), func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) { interrupt(t, fault, c.point, c.interruption) })
 				})
 			}
 		})
 	}
+}
+
+// interruptedAt is an interruption at an operation.
+type interruptedAt struct {
+	interruption interruption
+	point        point
+}
+
+// casesAt returns each interruption at each of the operations.
+func casesAt(points []point) (all []interruptedAt) {
+	for _, i := range interruptions() {
+		for _, p := range points {
+			all = append(all, interruptedAt{i, p})
+		}
+	}
+	return all
 }
 
 // pointsOf runs the transaction undisturbed and returns its operations.

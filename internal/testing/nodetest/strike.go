@@ -2,7 +2,6 @@ package nodetest
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -10,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/testing/sample"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
@@ -103,32 +103,21 @@ func (s Strikes) Points(n *Node, run func()) []Point {
 	return all
 }
 
-// EveryPoint is the environment variable that makes Each strike at every point, which takes a
-// quarter of an hour.
-const EveryPoint = "SWDT_EVERY_POINT"
-
-// Each runs a test for every point and every kind of strike if EveryPoint is set. If not, it chooses
-// every oneIn-th combination, or, in a short run, every 41st. oneIn should be a prime, so that the
-// strikes of each kind are spread over the whole run.
+// Each runs a test for one in oneIn of all points with every kind of strike, or for all of them, as package
+// sample chooses. All take a quarter of an hour.
 func (s Strikes) Each(t *testing.T, points []Point, oneIn int, test func(t *testing.T, strike Strike)) {
 	t.Helper()
-	switch {
-	case os.Getenv(EveryPoint) != "":
-		oneIn = 1
-	case testing.Short():
-		oneIn = 41
-	}
-	all := s.disturbances()
-	for i, p := range points {
-		for j, b := range all {
-			if (i*len(all)+j)%oneIn != 0 {
-				continue
-			}
-			t.Run(p.String()+"/"+b.name, func(t *testing.T) {
-				t.Parallel()
-				test(t, Strike{Point: p, disturbance: b, strikes: s})
-			})
+	var all []Strike
+	for _, p := range points {
+		for _, b := range s.disturbances() {
+			all = append(all, Strike{Point: p, disturbance: b, strikes: s})
 		}
+	}
+	for _, strike := range sample.Of(t, all, (len(all)+oneIn-1)/oneIn) {
+		t.Run(strike.Point.String()+"/"+strike.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, strike)
+		})
 	}
 }
 

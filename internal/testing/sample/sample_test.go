@@ -1,0 +1,43 @@
+package sample_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/swdt-dev/swdt/internal/testing/sample"
+)
+
+func TestOf(t *testing.T) {
+	t.Setenv("SWDT_EVERY_POINT", "")
+	var cases []int
+	for i := range 1000 {
+		cases = append(cases, i)
+	}
+	with := func(seed string) []int {
+		t.Setenv("SWDT_SEED", seed)
+		some := sample.Of(t, cases, 20)
+		if len(slices.Compact(slices.Clone(some))) != 20 || !slices.IsSorted(some) {
+			t.Errorf("seed %q chooses %v", seed, some)
+		}
+		return some
+	}
+	first := with("")
+	if !slices.Equal(first, with("1")) || !slices.Equal(first, with("1")) {
+		t.Error("the same seed chooses other cases")
+	}
+	if slices.Equal(first, with("2")) {
+		t.Error("another seed chooses the same cases")
+	}
+	t.Run("another test", func(t *testing.T) {
+		if slices.Equal(with("2"), sample.Of(t, cases, 20)) {
+			t.Error("each test has the same sample")
+		}
+	})
+	if few := sample.Of(t, cases[:20], 20); !slices.Equal(few, cases[:20]) {
+		t.Errorf("of few cases it chooses %v", few)
+	}
+	t.Setenv("SWDT_EVERY_POINT", "1")
+	if all := sample.Of(t, cases, 20); !slices.Equal(all, cases) {
+		t.Errorf("%d cases instead of all", len(all))
+	}
+}
