@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/mem"
@@ -134,6 +135,10 @@ func TestInvalidRepliesAreRefused(t *testing.T) {
 			Modified: &timestamppb.Timestamp{Seconds: -1 << 60}}, "FileInfo.modified"},
 		"a time after all": {&agentv1.FileInfo{Path: `C:\x`,
 			Modified: &timestamppb.Timestamp{Seconds: 1 << 60}}, "FileInfo.modified"},
+		"the first time of Windows": {&agentv1.FileInfo{Path: `C:\x`,
+			Modified: timestamppb.New(time.Date(1601, 1, 1, 0, 0, 0, 0, time.UTC))}, ""},
+		"a time before Windows' first": {&agentv1.FileInfo{Path: `C:\x`,
+			Modified: timestamppb.New(time.Date(1600, 12, 31, 23, 59, 59, 0, time.UTC))}, "FileInfo.modified"},
 		"a duration of no sense": {&agentv1.FactsReply{Uptime: &durationpb.Duration{Seconds: 1 << 62}},
 			"FactsReply.uptime"},
 		"nested": {&agentv1.ListFilesReply{Entries: []*agentv1.FileInfo{{Path: `..`}}},
