@@ -350,7 +350,7 @@ func TestDrainsThatEndAtOnce(t *testing.T) {
 	})
 }
 
-// The API server stops to answer during a drain: the error reports a cordon only if Drain made it.
+// The API server stops answering during a drain: the error reports a cordon only if Drain made it.
 func TestAFailedDrainReportsItsOwnCordonOnly(t *testing.T) {
 	for _, foreign := range []bool{true, false} {
 		c, client := fakeCluster(node("win-1", func(n *corev1.Node) { n.Spec.Unschedulable = foreign }), pod("a"))
