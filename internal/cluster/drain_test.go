@@ -121,14 +121,17 @@ func TestDrain(t *testing.T) {
 			pod("ended", ended, unmanaged, emptyDir), pod("elsewhere", elsewhere, unmanaged))
 		grace := 7 * time.Second
 		var wrong []string
-		refusals := 2
+		terminating := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "b", errors.New("its namespace ends"))
+		terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+		refusals := []error{tooMany(), apierrors.NewInternalError(errors.New("two budgets")), terminating}
 		asked := onEviction(client, func(e *policyv1.Eviction) error {
 			if o := e.DeleteOptions; *o.GracePeriodSeconds != 7 || string(*o.Preconditions.UID) != "uid-"+e.Name {
 				wrong = append(wrong, e.Name)
 			}
-			if e.Name == "b" && refusals > 0 {
-				refusals--
-				return tooMany()
+			if e.Name == "b" && len(refusals) > 0 {
+				refused := refusals[0]
+				refusals = refusals[1:]
+				return refused
 			}
 			return nil
 		})
@@ -147,11 +150,11 @@ func TestDrain(t *testing.T) {
 		if len(wrong) > 0 {
 			t.Errorf("evictions with wrong options: %v", wrong)
 		}
-		if !slices.Equal(*asked, []string{"a", "b", "b", "b"}) {
+		if !slices.Equal(*asked, []string{"a", "b", "b", "b", "b"}) {
 			t.Errorf("asked to evict %v", *asked)
 		}
-		if took := time.Since(began); took < 12*time.Second || took > 14*time.Second {
-			t.Errorf("took %s: two refusals at 5 s each, and 2 s to end", took)
+		if took := time.Since(began); took < 17*time.Second || took > 19*time.Second {
+			t.Errorf("took %s: three refusals at 5 s each, and 2 s to end", took)
 		}
 		waiting := "drain node win-1: waiting for pods to end: default/a; to be allowed to: default/b"
 		if !slices.Contains(reports.steps, waiting) {
@@ -345,6 +348,24 @@ func TestDrainsThatEndAtOnce(t *testing.T) {
 			t.Error("it stays cordoned")
 		}
 	})
+}
+
+// The API server stops answering during a drain: the error reports a cordon only if Drain made it.
+func TestAFailedDrainReportsItsOwnCordonOnly(t *testing.T) {
+	for _, foreign := range []bool{true, false} {
+		c, client := fakeCluster(node("win-1", func(n *corev1.Node) { n.Spec.Unschedulable = foreign }), pod("a"))
+		down := errors.New("the API server is down")
+		asked := onEviction(client, func(*policyv1.Eviction) error {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a", down)
+		})
+		client.PrependReactor("get", "nodes", func(ktesting.Action) (bool, runtime.Object, error) {
+			return len(*asked) > 0, nil, down
+		})
+		_, err := c.Drain(context.Background(), cluster.Machine{Node: "win-1"}, cluster.DrainOptions{}, &story{})
+		if stays, ok := errors.AsType[*cluster.CordonedError](err); err == nil || ok == foreign {
+			t.Errorf("another program's cordon: %t; Drain = %v, with %v", foreign, err, stays)
+		}
+	}
 }
 
 // The Node is another machine of the same name: neither Drain nor WhileDrained touches it.

@@ -198,7 +198,8 @@ func TestNoNodeIsChosen(t *testing.T) {
 }
 
 func TestStep(t *testing.T) {
-	canary := []fleetv1.CanaryStep{{Nodes: intstr.FromInt32(1), Pause: "10m"}, {Nodes: intstr.FromString("50%")}}
+	canary := []fleetv1.CanaryStep{{Nodes: intstr.FromInt32(1), Pause: "10m"},
+		{Nodes: intstr.FromString("50%"), Pause: "5m"}}
 	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	ago := func(minutes ...int) (all []time.Time) {
 		for _, m := range minutes {
@@ -214,11 +215,12 @@ func TestStep(t *testing.T) {
 		updated []time.Time
 		want    result
 	}{
-		"first":       {nil, result{0, 1, 0}},
-		"pause":       {ago(3), result{0, 1, 7 * time.Minute}},
-		"second":      {ago(10), result{1, 3, 0}},
-		"any order":   {ago(1, 12), result{1, 3, 0}},
-		"after these": {ago(1, 12, 2), result{2, 7, 0}},
+		"first":                        {nil, result{0, 1, 0}},
+		"pause":                        {ago(3), result{0, 1, 7 * time.Minute}},
+		"second":                       {ago(10), result{1, 3, 0}},
+		"any order":                    {ago(1, 12), result{1, 3, 0}},
+		"pause from the step's last":   {ago(1, 12, 7), result{1, 3, 4 * time.Minute}},
+		"pause not of the next step's": {ago(1, 12, 7, 5), result{2, 7, 0}},
 	} {
 		var got result
 		got.Step, got.Most, got.Pause = rollout.Step(canary, 7, test.updated, now)

@@ -337,6 +337,7 @@ func TestEveryNameOfAPathIsJudged(t *testing.T) {
 		`C:\ProgramData\swdt\x\..`:      true,
 		`C:\ProgramData`:                false,
 		`C:\ProgramData\swdt2\x`:        false,
+		`C:\ProgramData\swdt\..`:        false,
 		`C:\ProgramData\swdt\..\his`:    false,
 		`C:\ProgramData\his\swdt\x`:     false,
 		`C:\ProgramData\swdt\..\..\k\x`: false,

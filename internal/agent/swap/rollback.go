@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/wait"
@@ -40,7 +39,7 @@ func (t *transaction) restoreAll(ctx context.Context) error {
 	if err := t.stopAgain(ctx); err != nil {
 		return err
 	}
-	for _, c := range slices.Backward(t.plan.Components) {
+	for _, c := range t.plan.Components {
 		if err := t.restore(ctx, c); err != nil {
 			return fmt.Errorf("restore the old %s: %w", c.Name, err)
 		}

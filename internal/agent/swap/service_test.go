@@ -53,21 +53,7 @@ func TestStoppedServicesStayStopped(t *testing.T) {
 	})
 }
 
-func TestAServiceThatHangsOnStopIsEnded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := newNode(t)
-		n.push(t, n.stageKubelet(t, "v1.30.0", "hang-on-stop"))
-		kubelet := n.stageKubelet(t, "v1.31.0", "")
-
-		outcome, _ := n.push(t, kubelet)
-
-		if outcome.Result != swap.Committed {
-			t.Fatalf("outcome: %+v", outcome)
-		}
-		equalBytes(t, "kubelet", n.read(t, kubeletExe), binary("kubelet", "v1.31.0", ""))
-	})
-}
-
+// The old kubelet ignores the stop, so that it is killed, and the SCM restarts it.
 func TestServicesThatTheSCMRestartsAreStartedAgain(t *testing.T) {
 	for delay := time.Duration(0); delay < 60*time.Millisecond; delay += 5 * time.Millisecond {
 		t.Run(delay.String(), func(t *testing.T) {

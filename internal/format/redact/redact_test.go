@@ -2,6 +2,7 @@ package redact
 
 import (
 	"bytes"
+	"crypto/sha512"
 	"encoding/base64"
 	"fmt"
 	"slices"
@@ -249,6 +250,40 @@ AxMKa3ViZXJuZXRlczAeFw0yNjExMjAxNDI5NTlaFw0yNzExMjAxNDI5NTlaMBUx
 -----END CERTIFICATE-----
 {"level":"info","ts":1700000000.1,"msg":"token bucket refilled","tokens":5}
 `
+
+// Each line of a key with a container's log in front shows nothing alone. The largest key of RSA, with 16,384 bits, has
+// 199 lines. A text that never ends a key is ordinary again after 400 lines.
+func TestAKeyInALogEnds(t *testing.T) {
+	const front = "2026-11-20T14:29:59.1Z stdout F "
+	lines := []string{"-----BEGIN PRIVATE KEY-----"}
+	for i := range 450 {
+		sum := sha512.Sum512([]byte{byte(i), byte(i >> 8)})
+		lines = append(lines, base64.StdEncoding.EncodeToString(sum[:48]))
+	}
+	got := strings.Split(tested(t).String(front+strings.Join(lines, "\n"+front)), "\n")
+	for i := range lines {
+		switch redacted := got[i] != front+lines[i]; {
+		case i >= 1 && i <= 199 && !redacted:
+			t.Fatalf("line %d of the key is left: %s", i, got[i])
+		case i > 400 && redacted:
+			t.Fatalf("line %d after the beginning of a key became %s", i, got[i])
+		}
+	}
+}
+
+// A value that refers to a secret has at most 256 bytes: a longer one is redacted, whatever it begins with.
+func TestALongValueIsNoReference(t *testing.T) {
+	r := tested(t)
+	for _, begin := range []string{"password=${", "token=/var/", "private-key=C:\\", "secret=default/"} {
+		name, value, _ := strings.Cut(begin, "=")
+		for length, stays := range map[int]bool{256: true, 257: false} {
+			text := begin + strings.Repeat("x", length-len(value))
+			if got := r.String(text); (got == text) != stays || !stays && got != name+"="+Mark {
+				t.Errorf("%s of %d bytes became %.80s", begin, length, got)
+			}
+		}
+	}
+}
 
 // Text that matches a pattern is redacted in a word of any length, and the
 // search is fast.

@@ -52,10 +52,28 @@ func TestInLinesLongerThanTheWindow(t *testing.T) {
 		}
 		text := strings.TrimSpace(s.text)
 		for _, filler := range []string{"word ", "a,"} {
-			for at := window - overlap - 200; at < window+200; at += 397 {
+			for at := 61_240; at < 65_736; at += 397 {
 				line := strings.Repeat(filler, at/len(filler)) + " " + text + " " + strings.Repeat(filler, 2000)
 				if got := r.String(line); strings.Contains(got, s.value) {
 					t.Fatalf("%s: %q is left at %d", s.name, s.value, at)
+				}
+			}
+		}
+	}
+}
+
+// A private key is redacted at every offset at which Next may split a line, or pass on a part of it. The offsets
+// are those of this test, not of the code: a shorter overlap must not move them.
+func TestAPrivateKeyAtTheEndOfTheWindow(t *testing.T) {
+	r := tested(t)
+	key := "-----BEGIN PRIVATE KEY-----\\n" + strings.ReplaceAll(keyBody, "\n", "\\n") + "\\n-----END PRIVATE KEY-----"
+	before := strings.Repeat("word ", 65_536/5+1)
+	for _, border := range []int{61_440, 65_536} {
+		for at := border - len(key); at <= border; at++ {
+			got := r.String(before[:at-1] + " " + key + " and " + before[:5_000])
+			for body := range strings.SplitSeq(keyBody, "\n") {
+				if strings.Contains(got, body[:16]) || strings.Contains(got, body[len(body)-16:]) {
+					t.Fatalf("a part of %.20s is left at %d", body, at)
 				}
 			}
 		}

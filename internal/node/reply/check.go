@@ -121,10 +121,10 @@ func checkDuration(d *durationpb.Duration) string {
 	return ""
 }
 
-// checkTime refuses times before 1601, the first year that Windows can express, and times after the
-// year 9999, the last year of a protobuf timestamp.
+// checkTime refuses times before 1601, the first year that Windows can express. A valid timestamp ends with the
+// year 9999.
 func checkTime(t *timestamppb.Timestamp) string {
-	if year := t.AsTime().Year(); !t.IsValid() || year < 1601 || year > 9999 {
+	if !t.IsValid() || t.AsTime().Year() < 1601 {
 		return fmt.Sprintf("is %d s and %d ns, not a time", t.GetSeconds(), t.GetNanos())
 	}
 	return ""

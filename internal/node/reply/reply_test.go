@@ -142,6 +142,8 @@ func TestInvalidRepliesAreRefused(t *testing.T) {
 		"the longest duration":      {&agentv1.FactsReply{Uptime: durationpb.New(longestTime)}, ""},
 		"the longest way back":      {&agentv1.FactsReply{Uptime: durationpb.New(-longestTime)}, ""},
 		"a duration that is longer": {&agentv1.FactsReply{Uptime: durationpb.New(longestTime + 1)}, "FactsReply.uptime"},
+		"a time before Windows' first": {&agentv1.FileInfo{Path: `C:\x`,
+			Modified: timestamppb.New(time.Date(1600, 12, 31, 23, 59, 59, 0, time.UTC))}, "FileInfo.modified"},
 		"a duration of no sense": {&agentv1.FactsReply{Uptime: &durationpb.Duration{Seconds: 1 << 62}},
 			"FactsReply.uptime"},
 		"nested": {&agentv1.ListFilesReply{Entries: []*agentv1.FileInfo{{Path: `..`}}},

@@ -134,7 +134,7 @@ func (a *applier) readStreams(patch *countingReader) error {
 		if err != nil {
 			return readError("its table of streams", err)
 		}
-		if total += size; size > maxSize || total > uint64(a.header.NewSize)+maxStream {
+		if total += size; total > uint64(a.header.NewSize)+maxStream {
 			return corrupt("its streams are larger than the file that it makes")
 		}
 		sizes[i] = size

@@ -3,6 +3,7 @@ package delta_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"runtime"
@@ -66,6 +67,52 @@ func blames(err error) *delta.CorruptError {
 	errors.As(err, &corrupt)
 	return corrupt
 }
+
+// A patch with corrections after the last block makes the right file, and is refused nevertheless.
+func TestCorrectionsBeyondTheEndAreFound(t *testing.T) {
+	old, new := executables()
+	patch := diff(t, old, new, delta.Small)
+	for name, stream := range map[string]int{"bytes": 3, "words": 6, "operands": 8} {
+		p := takeApart(t, patch)
+		width := 4
+		if name == "bytes" {
+			width = 1
+		}
+		p.streams[stream] = binary.AppendUvarint(p.streams[stream], 1<<30)
+		p.streams[stream+1] = append(p.streams[stream+1], make([]byte, width)...)
+		if got, _, err := apply(old, p.assemble()); blames(err) == nil || !bytes.Equal(got, new) {
+			t.Errorf("%s: %v; the file is right: %t", name, err, bytes.Equal(got, new))
+		}
+	}
+}
+
+// Streams that together exceed the new file by more than 1 MiB are refused before any of them is read.
+func TestTheSumOfTheStreamsIsLimited(t *testing.T) {
+	old, new := executables()
+	head := diff(t, old, new, delta.Small)[:headSize]
+	limit := uint64(len(new) + 1<<20)
+	for _, extra := range []uint64{0, 1} {
+		table := bytes.Clone(head)
+		for i := range uint64(10) {
+			size := limit / 10
+			if i == 9 {
+				size = limit - 9*size + extra
+			}
+			table = binary.AppendUvarint(table, size)
+		}
+		zeros := &io.LimitedReader{R: endless{}, N: 1 << 30}
+		_, err := delta.Apply(context.Background(), bytes.NewReader(old), int64(len(old)),
+			io.MultiReader(bytes.NewReader(table), zeros), io.Discard)
+		if got := 1<<30 - zeros.N; blames(err) == nil || (got > 0) != (extra == 0) {
+			t.Errorf("%d bytes over the limit: %d bytes of the streams were read: %v", extra, got, err)
+		}
+	}
+}
+
+// endless is a file of zeros.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 func TestAnotherOldFileIsFound(t *testing.T) {
 	old, new := pair(100_000)
