@@ -162,16 +162,6 @@ func TestPublishedWithoutChecksumIsRefused(t *testing.T) {
 	}
 }
 
-func TestRedirectsAreFollowed(t *testing.T) {
-	net := publish(t)
-	net.put("objects.example/1234", net.files[containerd1712])
-	net.moved[containerd1712] = "https://objects.example/1234"
-	set, _ := expect(t, runs(t, net)(), containerd(), containerdFiles())
-	if set.From != "https://"+containerd1712 {
-		t.Errorf("from %s", set.From)
-	}
-}
-
 func TestArchitecture(t *testing.T) {
 	folder := write(t, t.TempDir(), map[string][]byte{"kubelet.exe": arm64("kubelet")})
 	wish := kubelet()

@@ -150,22 +150,6 @@ func incompressible(seed byte) []byte {
 	return kubelet(string(content))
 }
 
-func TestARegistrysLoginIsUsed(t *testing.T) {
-	r, one := registrytest.Start(t), program("one")
-	published(t, r, one)
-	r.RequireLogin("ci", "password")
-	set := func(password string) *source.Set {
-		return source.NewSet(source.Options{Cache: t.TempDir(), Credential: auth.StaticCredential(r.Host,
-			auth.Credential{Username: "ci", Password: password})})
-	}
-	mustObtainKubelet(t, set("password"), "oci://"+r.Host+"/team/node:dev", "", one)
-	_, err := obtainKubelet(t, set("s3cret-typo"), "oci://"+r.Host+"/team/node:dev", "")
-	var status *distribution.StatusError
-	if !errors.As(err, &status) || status.Status != http.StatusUnauthorized || strings.Contains(err.Error(), "s3cret") {
-		t.Errorf("with a wrong password: %v", err)
-	}
-}
-
 // A registry, another user of it, and a server on the way to it can refuse a binary for good, and nothing else: they fill
 // no disk, and no other host gets the login.
 func TestAHostileRegistryGainsNothing(t *testing.T) {
