@@ -108,7 +108,13 @@ func TestStatesAndTheirMessages(t *testing.T) {
 		"five nodes are named": {fleetv1.NodeRolloutSpec{MaxUnavailable: number(9)}, "", tired, rollout.StateWaiting,
 			"cordoned or not Ready: a, b, c, d, e; the rollout waits until they are available"},
 		"an unknown time zone": {fleetv1.NodeRolloutSpec{Window: &fleetv1.Window{Start: "10:00", End: "14:00",
-			TimeZone: "No/Where"}}, "", []rollout.Node{{Name: "a", Ready: true}}, rollout.StateWaiting, ""},
+			TimeZone: "No/Where"}}, "", []rollout.Node{{Name: "a", Ready: true}}, rollout.StateWaiting,
+			"spec.window.timeZone: unknown time zone No/Where; use a name such as Europe/Berlin"},
+		"nodes that have failed, and others that returned": {fleetv1.NodeRolloutSpec{FailureLimit: 2}, "",
+			[]rollout.Node{broken, ended("b", fleetv1.VerdictRolledBack)}, rollout.StateComplete,
+			"all but 2 nodes have the content"},
+		"one node has failed, and one is updated, in a rollback": {back, "",
+			[]rollout.Node{broken, ended("b", fleetv1.VerdictUpdated)}, rollout.StateRollingBack, ""},
 		"a new content after a rollback": {fleetv1.NodeRolloutSpec{}, "", []rollout.Node{earlier}, rollout.StateRolling, ""},
 		"a new content in a rollback": {back, "", []rollout.Node{earlier}, rollout.StateStopped, "spec.operation is RollBack, " +
 			"and an earlier content was taken back: `swdt fleet resume` brings this content to the nodes"},
@@ -120,7 +126,7 @@ func TestStatesAndTheirMessages(t *testing.T) {
 			"1 nodes failed, before the rollback or in it: their NodeStates have the reasons"},
 	} {
 		s := decided(test.spec, test.wrong, test.nodes...).Status
-		if s.State != test.state || test.message != "" && s.Message != test.message {
+		if s.State != test.state || s.Message != test.message {
 			t.Errorf("%s: the status is %+v", name, s)
 		}
 	}
@@ -143,6 +149,34 @@ func TestProgressing(t *testing.T) {
 		if got := rollout.Progressing(fleetv1.NodeRolloutStatus{State: state}); got != want {
 			t.Errorf("%s: %t", state, got)
 		}
+	}
+}
+
+func TestDegraded(t *testing.T) {
+	gone := []fleetv1.FailedNode{{Name: "a"}}
+	for name, test := range map[string]struct {
+		status fleetv1.NodeRolloutStatus
+		want   bool
+	}{
+		"nothing has failed":              {fleetv1.NodeRolloutStatus{Nodes: 2, Updated: 1}, false},
+		"a node has failed":               {fleetv1.NodeRolloutStatus{Nodes: 2, Updated: 1, Failed: 1}, true},
+		"a failed node has gone":          {fleetv1.NodeRolloutStatus{Nodes: 2, Updated: 1, FailedNodes: gone}, true},
+		"all are updated, and one is new": {fleetv1.NodeRolloutStatus{Nodes: 2, Updated: 2, FailedNodes: gone}, false},
+	} {
+		if got := rollout.Degraded(test.status); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+func TestCheckWindow(t *testing.T) {
+	for zone, valid := range map[string]bool{"": true, "Europe/Berlin": true, "No/Where": false} {
+		if err := rollout.CheckWindow(&fleetv1.Window{TimeZone: zone}); (err == nil) != valid {
+			t.Errorf("%q: %v", zone, err)
+		}
+	}
+	if err := rollout.CheckWindow(nil); err != nil {
+		t.Errorf("without a window: %v", err)
 	}
 }
 
