@@ -33,6 +33,7 @@ func TestPredicatesAtTheirBounds(t *testing.T) {
 		"isDigit":  {byteOf(isDigit), []string{"0", "9"}, []string{"/", ":"}},
 		"isUpper":  {byteOf(isUpper), []string{"A", "Z", "0"}, []string{"@", "[", "a"}},
 		"isLetter": {byteOf(isLetter), []string{"A", "Z", "a", "z"}, []string{"@", "[", "`", "{", "0"}},
+		"endsWord": {byteOf(endsWord), []string{" ", "\n", `"`, "'", "<", ">"}, []string{"(", "&", "=", "?", "!", "#", ";"}},
 		"isSpace":  {byteOf(isSpace), []string{" ", "\t", "\r", "\n"}, []string{"\v", "!", "\x00"}},
 	} {
 		for _, value := range test.yes {
