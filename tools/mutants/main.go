@@ -56,7 +56,7 @@ func main() {
 	flag.StringVar(&o.always, "always", "tools/mutants/always.txt", "the `file` of the mutants that must be killed")
 	flag.StringVar(&o.exclude, "exclude", "tools/mutants/exclude.txt", "the `file` of the mutants to leave out")
 	flag.Parse()
-	o.folders = flag.Args()
+	o.folders, o.story = flag.Args(), os.Stderr
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var err error
@@ -73,6 +73,7 @@ type options struct {
 	seed            uint64
 	most, jobs      int
 	grace           time.Duration
+	story           io.Writer // the mutants that survive, as they end
 	least           float64
 	match           *regexp.Regexp
 	verbose         bool

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -33,8 +34,8 @@ func TestEveryClass(t *testing.T) {
 		"Count: i++ → i--":                              timeout,
 		"Sign: n > 0 → >=":                              killed,
 		"Sign: n > 0 → not":                             killed,
-		"Sign: 0 → +1":                                  killed,
-		"Sign: 0 → -1":                                  killed,
+		"Sign: 0 → 0+1":                                 killed,
+		"Sign: 0 → 0-1":                                 killed,
 		"Both: a && b → ||":                             survived,
 		"Both: a → not":                                 killed,
 		"Unused: n<<1 == 0 || i%2 == 1 && n+1 > 3 → &&": notReached,
@@ -147,6 +148,7 @@ func fixture(t *testing.T) {
 func mutants(t *testing.T, o options, folders ...string) (string, report, error) {
 	t.Helper()
 	o.folders, o.jobs, o.verbose, o.grace = folders, 2, true, 3*time.Second
+	o.story = io.Discard
 	o.record, o.always, o.exclude = "record.json", "always.txt", "exclude.txt"
 	if o.match == nil {
 		o.match = regexp.MustCompile("")

@@ -120,7 +120,7 @@ func (f *finder) constant(e ast.Expr, t types.Type, parent ast.Node) {
 		return
 	}
 	for _, by := range []string{"+1", "-1"} {
-		f.add(e, f.short(e)+" → "+by, f.wrap(e, fmt.Sprintf("mutantStep[%s](%%d, %s, ", t, by), ")"))
+		f.add(e, f.short(e)+" → "+f.short(e)+by, f.wrap(e, fmt.Sprintf("mutantStep[%s](%%d, %s, ", t, by), ")"))
 	}
 }
 

@@ -53,7 +53,9 @@ func test(ctx context.Context, s *source, sampled, always []*mutant, o options) 
 	for _, m := range sampled {
 		if m.Class = notReached; reached[m.id] {
 			group.Go(func() (err error) {
-				m.Class, err = t.classify(groupCtx, program, m.id)
+				if m.Class, err = t.classify(groupCtx, program, m.id); m.Class != killed && err == nil {
+					fmt.Fprintf(o.story, "%s: %s\n", m.Class, m)
+				}
 				return err
 			})
 		}
