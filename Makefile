@@ -18,19 +18,23 @@ AGENT   := internal/node/agentbin/swdt-agent.exe.zst
 # functions another 0.2. Its own code is fast enough without either.
 AGENT_FLAGS := -tags grpcnotrace -trimpath -buildvcs=false -ldflags "-s -w -funcalign=8" \
 	-gcflags=all=-l -gcflags=github.com/klauspost/compress/...=
-# The probes of swdt netpol, one for each system of nodes.
+# The probes of swdt netpol, one for each system of nodes. The one for Windows has the flags of the agent,
+# so that Go's own packages are compiled once for both.
 PROBES  := internal/proof/probebin
+PROBE_FLAGS := -trimpath -buildvcs=false -ldflags "-s -w"
 SWDT_FLAGS  := -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
+# pack shares swdt's flags for the same reason.
+PACK    := CGO_ENABLED=0 go run -trimpath -buildvcs=false ./internal/node/agentbin/pack
 
 .PHONY: build
-build: ## build bin/swdt with the agent inside, and bin/swdt-agent.exe
+build: ## build bin/swdt with the agent and the probes inside, and bin/swdt-agent.exe
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build $(AGENT_FLAGS) -o bin/swdt-agent.exe ./cmd/swdt-agent
-	go run ./internal/node/agentbin/pack bin/swdt-agent.exe $(AGENT)
-	@for target in linux/amd64 linux/arm64 windows/amd64; do \
-		out=bin/probes/swdt-probe-$${target/\//-}; \
-		GOOS=$${target%/*} GOARCH=$${target#*/} CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w" \
-			-o $$out ./cmd/swdt-probe && \
-		go run ./internal/node/agentbin/pack $$out $(PROBES)/$${out##*/}.zst || exit 1; \
+	$(PACK) bin/swdt-agent.exe $(AGENT)
+	GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go build $(PROBE_FLAGS) -o bin/probes/swdt-probe-linux-amd64 ./cmd/swdt-probe
+	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 go build $(PROBE_FLAGS) -o bin/probes/swdt-probe-linux-arm64 ./cmd/swdt-probe
+	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build $(AGENT_FLAGS) -o bin/probes/swdt-probe-windows-amd64 ./cmd/swdt-probe
+	@for probe in linux-amd64 linux-arm64 windows-amd64; do \
+		$(PACK) bin/probes/swdt-probe-$$probe $(PROBES)/swdt-probe-$$probe.zst || exit 1; \
 	done
 	CGO_ENABLED=0 go build $(SWDT_FLAGS) -o bin/ ./cmd/swdt
 
@@ -85,8 +89,9 @@ reproducible: ## make the release in two new folders, once with an empty build c
 	scripts/reproducible.sh
 
 .PHONY: demo
-demo: build ## show swdt on a simulated node, in under a minute
-	scripts/demo.sh
+demo: ## show swdt on a simulated node; the first time, this compiles swdt for minutes
+	CGO_ENABLED=0 go build $(SWDT_FLAGS) -o bin/demo/ ./cmd/swdt
+	scripts/demo.sh bin/demo
 
 .PHONY: record
 record: build ## record the session of scripts/session.txt again: docs/img/session.cast and .svg, docs/guides/session.md

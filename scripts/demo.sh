@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Shows swdt on a sandbox: a simulated Windows node that runs swdt's real agent
-# behind real SSH. Needs `make build`; cleans up after itself.
+# Shows the swdt in a folder (default bin) on a sandbox: a simulated Windows node that runs the code of
+# swdt's agent behind real SSH. The swdt needs no agent inside. Cleans up after itself.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-PATH=$PWD/bin:$PATH
+PATH=$PWD/${1:-bin}:$PATH
 work=$(mktemp -d)
 export NO_COLOR=${NO_COLOR-}
 cleanup() {
@@ -28,16 +28,14 @@ run() { # EXPECTED-EXIT-CODE COMMAND…
 	if ((code != 0)); then printf '(exit code %d)\n' "$code"; fi
 }
 
-title "Two Windows programs that act as containerd and kubelet, in several versions (lab/)"
-lab=$(lab/build.sh services)
-cp "$lab/containerd-v1.7.12.exe" "$work/containerd.exe"
-cp "$lab/kubelet-v1.29.0.exe" "$work/kubelet.exe"
-(cd "$work" && ls -l containerd.exe kubelet.exe)
-
 title "A stand-in for a node: Windows Server 2022 with containerd 1.6.27 and kubelet 1.28.4"
 run 0 swdt sandbox up --name demo --state-dir "$work/state"
 
 cd "$work"
+binaries=state/demo/binaries
+title "Newer binaries to push, which the sandbox has written: made up, as the machine is"
+run 0 ls "$binaries"
+cp "$binaries/containerd.exe" "$binaries/kubelet.exe" .
 credentials=$(sed -n '/^  credentials:/,/^$/p' "state/demo/node.yaml")
 cat >swdt.yaml <<YAML
 apiVersion: windows.k8s.io/v1alpha1
@@ -80,7 +78,7 @@ title "Push again: nothing differs, so nothing is written and nothing restarts"
 run 0 swdt kubernetes
 
 title "Push a kubelet that crashes at its start, as happens on a Friday"
-cp "$lab/kubelet-v1.29.1-crash-at-start.exe" kubelet.exe
+cp "$binaries/kubelet-crashes.exe" kubelet.exe
 run 4 swdt kubernetes
 title "The node runs the previous kubelet again"
 run 0 swdt status --output text

@@ -21,6 +21,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
+	"github.com/swdt-dev/swdt/internal/node/agentbuild"
 	"github.com/swdt-dev/swdt/internal/node/viapod"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/vm"
@@ -35,6 +36,9 @@ type Environment struct {
 	Getenv func(string) string
 	// Agent is the agent that nodes get; nil: the embedded one.
 	Agent func() (agentbin.Agent, error)
+	// Builder builds the agent and the probes that this swdt does not have inside; nil: with Go, from the source
+	// of this swdt.
+	Builder Builder
 	// Drivers are the drivers of VMs; nil: the drivers of this swdt.
 	Drivers func() []vm.Driver
 	// Kind opens kind's library; nil: kindcluster.OpenKind.
@@ -50,6 +54,9 @@ func (e Environment) complete() Environment {
 	}
 	if e.Agent == nil {
 		e.Agent = agentbin.Embedded
+	}
+	if e.Builder == nil {
+		e.Builder = new(agentbuild.Builder)
 	}
 	if e.Drivers == nil {
 		e.Drivers = drivers

@@ -38,6 +38,7 @@ func (a *app) offeredByNodes(cmd *cobra.Command, documents []config.Document,
 	}
 	quiet := *a
 	quiet.streams = ui.Streams{Out: io.Discard, Err: io.Discard}
+	quiet.env.Builder = builtAlready{a.env.Builder}
 	s, err := quiet.sessionFor(documents)
 	if err != nil {
 		return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/join/bake"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/agentbin"
 	"github.com/swdt-dev/swdt/internal/node/agentbin/buildinfo"
 	"github.com/swdt-dev/swdt/internal/obtain/artifact"
 	"github.com/swdt-dev/swdt/internal/obtain/source"
@@ -105,11 +106,7 @@ func (a *app) runImageBake(ctx context.Context, o *bakeOptions) error {
 	}
 	o.Artifacts, o.Sources = artifact.NewStore(artifact.Options{}), source.NewSet(source.Options{})
 	o.Depot, o.Holder = s.depot(), plan.Holder("image bake")
-	agent, err := a.env.Agent()
-	if err != nil {
-		return err
-	}
-	o.Swdt = buildinfo.New(a.env.Version, a.env.Commit, agent).Version
+	o.Swdt = buildinfo.New(a.env.Version, a.env.Commit, agentbin.Agent{}).Version
 	return a.bake(ctx, document, o, s)
 }
 

@@ -275,6 +275,7 @@ func (a *app) runNetpol(cmd *cobra.Command, o *netpolRunOptions) error {
 	defer cancel()
 	story := a.newStory()
 	options.Reporter = func(pod string) ui.Reporter { return story.Node(pod) }
+	options.Program = a.probes(ctx, story.Node(""))
 	report, err := netpol.Run(ctx, c, options)
 	story.End()
 	if len(report.Pods) == 0 { // nothing was made

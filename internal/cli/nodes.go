@@ -44,10 +44,6 @@ func (a *app) sessionFor(documents []config.Document) (*session, error) {
 	if err := a.checkWay(documents); err != nil {
 		return nil, err
 	}
-	agent, err := a.env.Agent()
-	if err != nil {
-		return nil, err
-	}
 	story := a.newStory()
 	own := story.Node("")
 	for _, document := range documents {
@@ -58,7 +54,7 @@ func (a *app) sessionFor(documents []config.Document) (*session, error) {
 	return &session{
 		app: a, documents: documents, story: story,
 		options: node.Options{
-			Agent:            agent,
+			AgentFor:         a.agentFor,
 			Locate:           a.locate,
 			Prompt:           a.prompter(story),
 			Keyring:          node.NewKeyring(),

@@ -167,7 +167,8 @@ func (a *app) runReadiness(ctx context.Context, o *readinessRunOptions) error {
 	options.Smoke = readiness.SmokeTest(c, pods, options.Records)
 	options.Ability = func(ctx context.Context, probes []string) ([]ability.Result, error) {
 		return ability.Run(ctx, c, ability.Options{Probes: probes, Image: pods.Image, LinuxImage: pods.LinuxImage,
-			Wait: pods.Wait, Reporter: pods.Reporter, Records: options.Records, Machine: machines})
+			Wait: pods.Wait, Reporter: pods.Reporter, Records: options.Records, Machine: machines,
+			Program: a.probes(ctx, options.Reporter)})
 	}
 	report, err := readiness.Run(ctx, c, options)
 	story.End()

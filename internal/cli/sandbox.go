@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/swdt-dev/swdt/internal/node/agentbin"
 	"github.com/swdt-dev/swdt/internal/sandbox"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
@@ -105,9 +107,6 @@ func (a *app) runSandboxUp(ctx context.Context, o *sandboxOptions) error {
 	if err := o.validateUp(); err != nil {
 		return err
 	}
-	if _, err := a.env.Agent(); err != nil {
-		return err
-	}
 	ctx, cancel := a.global.bounded(ctx)
 	defer cancel()
 	info, err := sandbox.Up(ctx, o.Options)
@@ -127,7 +126,7 @@ func (a *app) sandboxServeCommand() *cobra.Command {
 		Args:   arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			agent, err := a.env.Agent()
-			if err != nil {
+			if err != nil && !errors.Is(err, agentbin.ErrNotEmbedded) {
 				return err
 			}
 			log := slog.New(slog.NewTextHandler(a.streams.Err, nil))

@@ -14,6 +14,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/agentbin"
 	"github.com/swdt-dev/swdt/internal/node/agentbin/buildinfo"
 	"github.com/swdt-dev/swdt/internal/proof/selftest"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -116,9 +117,10 @@ func (a *app) runSelftest(ctx context.Context, o *selftestOptions) error {
 		return err
 	}
 	s.quiet = false
-	o.run.Agent, o.run.Swdt = s.options.Agent, buildinfo.New(a.env.Version, a.env.Commit, s.options.Agent).Version
+	o.run.Swdt = buildinfo.New(a.env.Version, a.env.Commit, agentbin.Agent{}).Version
 	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, document config.Document, r ui.Reporter) (
 		selftest.Report, error) {
+		o.run.Agent = n.Agent()
 		return selftest.Run(ctx, n, document, o.run, r)
 	})
 	report, failed := results[0].Value, results[0].Err

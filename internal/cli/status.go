@@ -55,7 +55,7 @@ func (a *app) runStatus(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	options := push.StatusOptions{Sources: source.NewSet(source.Options{}), AgentHash: s.options.Agent.Hash}
+	options := push.StatusOptions{Sources: source.NewSet(source.Options{})}
 	if len(clusters) == 1 {
 		return a.runOverview(ctx, s, clusters[0], options)
 	}

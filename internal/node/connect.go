@@ -16,9 +16,15 @@ import (
 )
 
 // Connect reaches the node, by SSH or through its cluster, and starts its agent. If the agent is missing, Connect
-// installs it first. The error is an *UnreachableError, unless ctx was cancelled.
+// installs it first. The error is an *UnreachableError, unless ctx was cancelled or Options.AgentFor failed.
 func Connect(ctx context.Context, doc config.Document, opts Options) (*Node, error) {
 	opts = opts.complete()
+	if opts.AgentFor != nil {
+		var err error
+		if opts.Agent, err = opts.AgentFor(ctx, doc, opts.Reporter); err != nil {
+			return nil, err
+		}
+	}
 	if opts.Locate != nil {
 		located, err := opts.Locate(ctx, doc)
 		if err != nil {

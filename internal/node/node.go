@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/node/agentbin"
 	"github.com/swdt-dev/swdt/internal/node/carrier"
 )
 
@@ -47,6 +48,9 @@ type Node struct {
 	calls       atomic.Int64
 	connections atomic.Int64
 }
+
+// Agent returns the agent that the node runs.
+func (n *Node) Agent() agentbin.Agent { return n.opts.Agent }
 
 // Calls returns the number of calls made to the agent so far.
 func (n *Node) Calls() int { return int(n.calls.Load()) }

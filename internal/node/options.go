@@ -30,6 +30,8 @@ type Clusters interface {
 type Options struct {
 	// Agent is the agent that the node runs; it is installed if it is missing.
 	Agent agentbin.Agent
+	// AgentFor returns the Agent of one node, before it is contacted. nil: all nodes get Agent.
+	AgentFor func(context.Context, config.Document, ui.Reporter) (agentbin.Agent, error)
 	// Prompt asks about unknown host keys, passphrases and passwords; nil if there is
 	// no terminal.
 	Prompt Prompter

@@ -1,6 +1,7 @@
 package push
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ type StatusOptions struct {
 	// Sources hashes local sources, to determine whether the node has them. nil:
 	// Status makes one.
 	Sources *source.Set
-	// AgentHash is the hash of the agent that nodes run.
+	// AgentHash is the hash of the agent that the node runs; "": that of n.
 	AgentHash string
 }
 
@@ -101,7 +102,7 @@ func (c ComponentStatus) Running() bool {
 func Status(ctx context.Context, n *node.Node, doc config.Document, options StatusOptions,
 	r ui.Reporter) (NodeStatus, error) {
 	w := newWork(n, doc, Options{Sources: options.Sources, Holder: "-"}, r)
-	status := newNodeStatus(doc.Node.Metadata.Name, options.AgentHash)
+	status := newNodeStatus(doc.Node.Metadata.Name, cmp.Or(options.AgentHash, n.Agent().Hash))
 	if len(doc.Node.Spec.Kubernetes.Provisioners) > 0 {
 		if err := w.choose(nil); err != nil {
 			return status, err

@@ -22,7 +22,7 @@ const removedInterval = time.Second
 
 // RunBackground is the body of the hidden command `swdt sandbox serve --state DIR`, which Up
 // starts. It serves until ctx ends or Down requests the end. As soon as it listens, it writes the
-// Info to ready, as one line of JSON, and closes ready.
+// Info to ready, as one line of JSON, and closes ready. agent is the one inside this swdt; its zero value means that there is none.
 func RunBackground(ctx context.Context, stateDir string, agent agentbin.Agent, ready io.WriteCloser,
 	log *slog.Logger) error {
 	f := folder{path: stateDir}

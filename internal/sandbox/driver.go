@@ -60,15 +60,35 @@ func simulatedDriver() driver {
 	}
 }
 
+// agents returns the programs that run for the stand-in of the agent, for the agent inside this swdt if
+// there is one, and for all others. It records the first two.
+func (f folder) agents(inside agentbin.Agent) (programs []simulated.Program, err error) {
+	standIn, err := StandIn()
+	if err != nil {
+		return nil, err
+	}
+	hashes := []string{standIn.Hash}
+	if inside.Hash != "" && inside.Hash != standIn.Hash {
+		hashes = append(hashes, inside.Hash)
+	}
+	for _, hash := range hashes {
+		programs = append(programs, simulated.AgentProgram(simulated.Agent{Hash: hash, Main: AgentMain(hash)}))
+	}
+	return append(programs, otherAgent(hashes...)), writeJSON(f.file(agentsFile), hashes)
+}
+
 func startSimulated(_ context.Context, f folder, r request, agent agentbin.Agent, log *slog.Logger) (running, error) {
 	shell, err := parseShell(r.Shell)
 	if err != nil {
 		return running{}, err
 	}
+	agents, err := f.agents(agent)
+	if err != nil {
+		return running{}, err
+	}
 	options := simulated.Options{
 		Hostname: r.Name,
-		Agent:    &simulated.Agent{Hash: agent.Hash, Main: AgentMain(agent.Hash)},
-		Programs: []simulated.Program{otherAgent(agent.Hash)},
+		Programs: agents,
 		Internet: true, // Chocolatey's packages are fictitious, but can be installed
 		Pods:     r.Pods,
 		Log:      log,

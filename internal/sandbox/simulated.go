@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/swdt-dev/swdt/internal/agent"
@@ -25,13 +26,13 @@ func AgentMain(hash string) simulated.AgentMain {
 	}
 }
 
-// otherAgent is the program that runs in place of an agent of another build. A simulated
+// otherAgent is the program that runs in place of an agent that is none of these. A simulated
 // machine cannot run such an agent: it contains the code of this build's agent only.
-func otherAgent(hash string) simulated.Program {
+func otherAgent(hashes ...string) simulated.Program {
 	return simulated.Program{
 		Name: "another swdt-agent",
 		Match: func(image *simulated.Image) bool {
-			ours := strings.EqualFold(image.SHA256(), hash)
+			ours := slices.Contains(hashes, image.SHA256())
 			name := image.Path[strings.LastIndex(image.Path, `\`)+1:] // the name of an uploaded agent is longer
 			agent := strings.TrimSuffix(layout.AgentName, ".exe")
 			return !ours && strings.HasPrefix(strings.ToLower(name), agent)

@@ -1,7 +1,7 @@
 // Package agentbin holds swdt-agent.exe, compressed, inside the swdt executable. `make build`
 // builds the agent and packs it into internal/node/agentbin/swdt-agent.exe.zst (see the pack
 // command). That file is never committed. A plain `go build` of a fresh clone works without that
-// file; Embedded then returns an error with the remedy.
+// file; Embedded then returns ErrNotEmbedded, and package agentbuild builds the agent.
 package agentbin
 
 import (

@@ -55,7 +55,7 @@ func New(version, commit string, agent agentbin.Agent) Build {
 
 // WriteText writes the build for people.
 func (b Build) WriteText(w *ui.Page) error {
-	agent := "none: built without `make build`"
+	agent := "none inside: swdt builds it with Go when a node needs it (`make build` puts it inside)"
 	if b.Agent.Hash != "" {
 		agent = fmt.Sprintf("%s, %s", b.Agent.Hash, ui.Size(b.Agent.SizeBytes))
 	}
