@@ -209,7 +209,8 @@ func (t *tester) run(ctx context.Context, program, variable string, arguments ..
 		fmt.Sprintf("%.3f", t.limit.Seconds()), program, "-test.failfast", "-test.short=false"}, arguments...)
 	command := exec.CommandContext(ctx, "sh", arguments...)
 	command.Dir = filepath.Dir(t.files[0].path)
-	command.Env = append(os.Environ(), "TMPDIR="+temporary, variable)
+	// Package rapid would write inputs with which a test fails into the folder of the package, and replay them in later runs.
+	command.Env = append(os.Environ(), "TMPDIR="+temporary, "RAPID_NOFAILFILE=true", variable)
 	// timeout passes this signal on to the group.
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = 5 * time.Second
