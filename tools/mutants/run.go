@@ -37,7 +37,11 @@ func test(ctx context.Context, s *source, sampled, always []*mutant, o options) 
 	}
 	defer os.RemoveAll(work)
 	t := &tester{source: s, work: work}
-	program, err := t.build(ctx, "sample", sampled, helpers(s.name, len(sampled)))
+	highest := 0
+	for _, m := range sampled {
+		highest = max(highest, m.id)
+	}
+	program, err := t.build(ctx, "sample", sampled, helpers(s.name, highest))
 	if err != nil || program == "" { // without tests, no mutant is reached
 		for _, m := range append(sampled, always...) {
 			m.Class = notReached
