@@ -82,9 +82,9 @@ func (s *source) instrumented(mutants []*mutant) map[string][]byte {
 func helperName(op token.Token) string { return fmt.Sprintf("mutantSwap%d", op) }
 
 // helpers returns the generated file of the package, which has the switches.
-func helpers(packageName string, most int) []byte {
+func helpers(packageName string, highest int) []byte {
 	var text strings.Builder
-	fmt.Fprintf(&text, switches, packageName, most+1)
+	fmt.Fprintf(&text, switches, packageName, highest+1)
 	for op, other := range swaps {
 		constraint, result := "mutantNumber", "T"
 		switch op {

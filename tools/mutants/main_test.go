@@ -106,7 +106,7 @@ func TestVerdicts(t *testing.T) {
 			fixture(t)
 			replace(t, "always.txt", test.always)
 			replace(t, "exclude.txt", test.exclude)
-			out, _, err := mutants(t, options{most: 3, least: 1, match: regexp.MustCompile("Double|Sign: 0")}, test.folder)
+			out, _, err := mutants(t, options{most: 1000, least: 1, match: regexp.MustCompile("Double|Sign: 0")}, test.folder)
 			if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Errorf("error %v, want %q", err, test.err)
 			}

@@ -37,7 +37,11 @@ func test(ctx context.Context, s *source, sampled, always []*mutant, o options) 
 	}
 	defer os.RemoveAll(work)
 	t := &tester{source: s, work: work}
-	program, err := t.build(ctx, "sample", sampled, helpers(s.name, len(sampled)))
+	highest := 0
+	for _, m := range sampled {
+		highest = max(highest, m.id)
+	}
+	program, err := t.build(ctx, "sample", sampled, helpers(s.name, highest))
 	if err != nil || program == "" { // without tests, no mutant is reached
 		for _, m := range append(sampled, always...) {
 			m.Class = notReached
@@ -209,7 +213,8 @@ func (t *tester) run(ctx context.Context, program, variable string, arguments ..
 		fmt.Sprintf("%.3f", t.limit.Seconds()), program, "-test.failfast", "-test.short=false"}, arguments...)
 	command := exec.CommandContext(ctx, "sh", arguments...)
 	command.Dir = filepath.Dir(t.files[0].path)
-	command.Env = append(os.Environ(), "TMPDIR="+temporary, variable)
+	// Package rapid would write inputs with which a test fails into the folder of the package, and replay them in later runs.
+	command.Env = append(os.Environ(), "TMPDIR="+temporary, "RAPID_NOFAILFILE=true", variable)
 	// timeout passes this signal on to the group.
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = 5 * time.Second
