@@ -3,13 +3,9 @@ package agentbuild_test
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"debug/pe"
 	"errors"
-	"fmt"
 	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,13 +15,10 @@ import (
 	"testing"
 
 	"golang.org/x/mod/module"
-	"golang.org/x/mod/sumdb"
-	"golang.org/x/mod/sumdb/dirhash"
-	"golang.org/x/mod/sumdb/note"
-	modzip "golang.org/x/mod/zip"
 
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
 	"github.com/swdt-dev/swdt/internal/node/agentbuild"
+	"github.com/swdt-dev/swdt/internal/testing/proxytest"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -35,61 +28,36 @@ const (
 	goMod   = "module " + swdt + "\n\ngo 1.26.0\n"
 )
 
-// published is a module proxy with a version of swdt whose agent is a few lines, and a checksum database
-// that vouches for it.
+// published is a version of swdt whose agent is a few lines, and the builder of a swdt that go install has
+// made of it.
 type published struct {
+	*proxytest.Module
 	t       *testing.T
-	sum     string // h1:…
-	zip     []byte // that the proxy sends
-	environ []string
 	builder *agentbuild.Builder
 }
 
 func publish(t *testing.T) *published {
 	t.Helper()
-	p := &published{t: t}
-	p.zip = zipped(t, "package main\n\nfunc main() { println(\"agent\") }\n")
-	p.sum = sumOf(t, p.zip)
-	goModSum, err := dirhash.Hash1([]string{"go.mod"}, func(string) (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader(goMod)), nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, public, err := note.GenerateKey(rand.Reader, "sums.swdt.test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sums := sumdb.NewServer(sumdb.NewTestServer(private, func(path, v string) ([]byte, error) {
-		if path != swdt || v != version {
-			return nil, os.ErrNotExist
-		}
-		return fmt.Appendf(nil, "%s %s %s\n%s %s/go.mod %s\n", path, v, p.sum, path, v, goModSum), nil
-	}))
-	mux := http.NewServeMux()
-	for _, path := range sumdb.ServerPaths {
-		mux.Handle(path, sums)
-	}
-	files := "/" + swdt + "/@v/" + version
-	mux.HandleFunc(files+".info", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"Version":%q}`, version) })
-	mux.HandleFunc(files+".mod", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, goMod) })
-	mux.HandleFunc(files+".zip", func(w http.ResponseWriter, _ *http.Request) { w.Write(p.zip) })
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
-
-	modules := t.TempDir()
-	t.Cleanup(func() { // Go writes it without the permission to write
-		filepath.WalkDir(modules, func(path string, _ os.DirEntry, _ error) error { return os.Chmod(path, 0o700) })
-	})
-	p.environ = append(os.Environ(), "GOENV=off", "GOPROXY="+server.URL, "GOSUMDB="+public+" "+server.URL,
-		"GOMODCACHE="+filepath.Join(modules, "modules"), "GOPATH="+modules)
-	p.builder = &agentbuild.Builder{Info: p.info(), Environ: p.environ, Cache: filepath.Join(t.TempDir(), "cache")}
+	p := &published{t: t, Module: proxytest.Publish(t, release(), folderWith(t, "agent"), nil)}
+	p.Environ = append(os.Environ(), p.Environ...)
+	p.builder = &agentbuild.Builder{Environ: p.Environ, Cache: filepath.Join(t.TempDir(), "cache"),
+		Info: &debug.BuildInfo{GoVersion: "go1.26", Main: debug.Module{Path: swdt, Version: version, Sum: p.Sum}}}
 	return p
 }
 
-// info returns the record of Go in a swdt that go install has built of the published version.
-func (p *published) info() *debug.BuildInfo {
-	return &debug.BuildInfo{GoVersion: "go1.26", Main: debug.Module{Path: swdt, Version: version, Sum: p.sum}}
+func release() module.Version { return module.Version{Path: swdt, Version: version} }
+
+// folderWith returns a module whose agent prints a text.
+func folderWith(t *testing.T, text string) string {
+	t.Helper()
+	root := t.TempDir()
+	write(t, filepath.Join(root, "go.mod"), goMod)
+	write(t, filepath.Join(root, "cmd", "swdt-agent", "main.go"), printing(text))
+	return root
+}
+
+func printing(text string) string {
+	return "package main\n\nfunc main() { println(\"" + text + "\") }\n"
 }
 
 func (p *published) build() (agentbin.Agent, error) {
@@ -106,29 +74,6 @@ func (p *published) refused(err error) {
 	if _, err := p.builder.Built(p.t.Context(), agentbuild.Agent()); !errors.Is(err, agentbuild.ErrNotBuilt) {
 		p.t.Errorf("the cache: %v", err)
 	}
-}
-
-func zipped(t *testing.T, agent string) []byte {
-	t.Helper()
-	root := t.TempDir()
-	write(t, filepath.Join(root, "go.mod"), goMod)
-	write(t, filepath.Join(root, "cmd", "swdt-agent", "main.go"), agent)
-	var b bytes.Buffer
-	if err := modzip.CreateFromDir(&b, module.Version{Path: swdt, Version: version}, root); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
-func sumOf(t *testing.T, zip []byte) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "module.zip")
-	write(t, file, string(zip))
-	sum, err := dirhash.HashZip(file, dirhash.Hash1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sum
 }
 
 func write(t *testing.T, path, text string) {
@@ -187,10 +132,10 @@ func TestBuild(t *testing.T) {
 // A module that was changed after it was signed is refused before it is compiled: by Go's checksum database,
 // and if that is off or the files were changed on this machine, by the sum that is recorded in swdt.
 func TestAChangedModuleIsRefused(t *testing.T) {
-	const evil = "package main\n\nfunc main() { println(\"another agent\") }\n"
+	evil := proxytest.Zip(t, release(), folderWith(t, "another agent"))
 	t.Run("by the checksum database", func(t *testing.T) {
 		p := publish(t)
-		p.zip = zipped(t, evil)
+		p.Zip = evil
 		_, err := p.build()
 		p.refused(err)
 		if _, ok := errors.AsType[*agentbuild.GoError](err); !ok {
@@ -199,8 +144,8 @@ func TestAChangedModuleIsRefused(t *testing.T) {
 	})
 	t.Run("by swdt", func(t *testing.T) {
 		p := publish(t)
-		p.zip = zipped(t, evil)
-		p.builder.Environ = append(p.environ, "GOSUMDB=off", "GONOSUMDB=*", "GOPRIVATE=*", "GONOPROXY=none",
+		p.Zip = evil
+		p.builder.Environ = append(p.Environ, "GOSUMDB=off", "GONOSUMDB=*", "GOPRIVATE=*", "GONOPROXY=none",
 			"GOFLAGS=-mod=mod")
 		_, err := p.build()
 		p.refused(err)
@@ -214,7 +159,7 @@ func TestAChangedModuleIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		downloaded := exec.Command("go", "mod", "download", "-json", swdt+"@"+version)
-		downloaded.Dir, downloaded.Env = t.TempDir(), append(p.environ, "GOFLAGS=", "GO111MODULE=on")
+		downloaded.Dir, downloaded.Env = t.TempDir(), append(p.Environ, "GOFLAGS=", "GO111MODULE=on")
 		out, err := downloaded.Output()
 		if err != nil {
 			t.Fatal(err)
@@ -222,7 +167,7 @@ func TestAChangedModuleIsRefused(t *testing.T) {
 		_, after, _ := strings.Cut(string(out), `"Dir": "`)
 		folder, _, _ := strings.Cut(after, `"`)
 		source := filepath.Join(folder, "cmd", "swdt-agent", "main.go")
-		if err := errors.Join(os.Chmod(source, 0o600), os.WriteFile(source, []byte(evil), 0o600)); err != nil {
+		if err := errors.Join(os.Chmod(source, 0o600), os.WriteFile(source, []byte(printing("another agent")), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 		p.builder.Cache = filepath.Join(t.TempDir(), "cache")
@@ -251,15 +196,15 @@ func TestTheEnvironmentRunsNothing(t *testing.T) {
 	}
 	write(t, filepath.Join(folder, "go.work"), "go 1.26.0\n\nuse ./evil\n")
 	write(t, filepath.Join(folder, "evil", "go.mod"), goMod)
-	write(t, filepath.Join(folder, "evil", "cmd", "swdt-agent", "main.go"), "package main\n\nfunc main() { println(\"evil\") }\n")
+	write(t, filepath.Join(folder, "evil", "cmd", "swdt-agent", "main.go"), printing("evil"))
 	poison := []string{"GOFLAGS=-toolexec=" + script, "GOWORK=" + filepath.Join(folder, "go.work"),
 		"GOCACHEPROG=" + script, "GOROOT=" + folder, "CC=" + script, "GOOS=plan9",
 		"GOAUTH=" + script}
 	file := filepath.Join(folder, "env")
 	write(t, file, strings.Join(poison, "\n")+"\n")
-	environs := map[string][]string{"go env -w": append(slices.Clone(p.environ), "GOENV="+file)}
+	environs := map[string][]string{"go env -w": append(slices.Clone(p.Environ), "GOENV="+file)}
 	for _, setting := range poison {
-		environs[setting] = append(slices.Clone(p.environ), setting)
+		environs[setting] = append(slices.Clone(p.Environ), setting)
 	}
 	for name, environ := range environs {
 		p.builder.Environ, p.builder.Cache = environ, filepath.Join(t.TempDir(), "cache")
@@ -278,7 +223,7 @@ func TestCheckout(t *testing.T) {
 	checkout := filepath.Join(t.TempDir(), "swdt")
 	write(t, filepath.Join(checkout, "go.mod"), goMod)
 	main := filepath.Join(checkout, "cmd", "swdt-agent", "main.go")
-	write(t, main, "package main\n\nfunc main() { println(\"of the checkout\") }\n")
+	write(t, main, printing("of the checkout"))
 	git := func(args ...string) string {
 		t.Helper()
 		out, err := exec.Command("git", append([]string{"-C", checkout, "-c", "user.name=t", "-c", "user.email=t@localhost"},
@@ -310,7 +255,7 @@ func TestCheckout(t *testing.T) {
 	noSource("a swdt with changes")
 
 	p.builder.Info.Settings = settings(first, "false")
-	write(t, main, "package main\n\nfunc main() { println(\"changed\") }\n")
+	write(t, main, printing("changed"))
 	otherSource := func(name string) {
 		t.Helper()
 		_, err := p.build()
