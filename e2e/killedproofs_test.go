@@ -21,9 +21,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterapi "github.com/swdt-dev/swdt/internal/cluster"
-	"github.com/swdt-dev/swdt/internal/proof/suite/suitetest"
 	"github.com/swdt-dev/swdt/internal/sandbox/controlplane"
 	"github.com/swdt-dev/swdt/internal/sandbox/controlplane/controlplanetest"
+	"github.com/swdt-dev/swdt/internal/testing/suitetest"
 )
 
 // mostPoints bounds the changes of a command at which it is killed.

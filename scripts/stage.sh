@@ -51,7 +51,7 @@ skips() {
 	bin/tools/skips -expected scripts/expected-skips.txt "$@"
 }
 
-# These tests run a sample of their cases, or all of them with SWDT_EVERY_POINT=1 (internal/testing/sample).
+# These tests run a sample of their cases, or all of them with SWDT_EVERY_POINT=1 (internal/testing/cases).
 enumerations='^(TestEveryInterruption|Test.*InterruptedAnywhere.*|TestOffUndoesAnInterruptedOn|TestUpAndDownAreKilledAnywhere)$'
 enumerating=(./internal/agent/pktmon ./internal/agent/swap ./internal/trace ./internal/rollout/onnode)
 

@@ -27,7 +27,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/day0/up"
-	"github.com/swdt-dev/swdt/internal/testing/sample"
+	"github.com/swdt-dev/swdt/internal/testing/cases"
 	"github.com/swdt-dev/swdt/internal/vm"
 	"github.com/swdt-dev/swdt/internal/vm/simulatedvm"
 )
@@ -302,11 +302,11 @@ func stagesOf(points []string) []string {
 }
 
 // chosen returns the points at which the test kills: the beginning and the end of each stage, and one in oneIn of the
-// others, or all of them, as package sample chooses.
+// others, or all of them, as package cases chooses.
 func chosen(t *testing.T, points []string, oneIn int) []string {
 	ofStages := func(point string) bool { return strings.Contains(point, "stage ") }
 	others := slices.DeleteFunc(slices.Clone(points), ofStages)
-	some := sample.Of(t, others, (len(others)+oneIn-1)/oneIn)
+	some := cases.Of(t, others, (len(others)+oneIn-1)/oneIn)
 	return slices.DeleteFunc(slices.Clone(points), func(point string) bool {
 		return !ofStages(point) && !slices.Contains(some, point)
 	})

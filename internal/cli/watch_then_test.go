@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
-	"github.com/swdt-dev/swdt/internal/proof/suite/suitetest"
 	"github.com/swdt-dev/swdt/internal/sandbox/apiserver"
+	"github.com/swdt-dev/swdt/internal/testing/suitetest"
 )
 
 // Each pushed build is followed by the commands of --then, with the node files of the watch. A failure ends

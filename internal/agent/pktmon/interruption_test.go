@@ -10,7 +10,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/agent/pktmon"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
-	"github.com/swdt-dev/swdt/internal/testing/sample"
+	"github.com/swdt-dev/swdt/internal/testing/cases"
 	"github.com/swdt-dev/swdt/internal/wire/captureplan"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
@@ -88,7 +88,7 @@ func TestEveryInterruption(t *testing.T) {
 	for name, plan := range map[string]captureplan.Plan{"to a file": plan("a"), "live": live("a"),
 		"in rounds": inRounds("a")} {
 		t.Run(name, func(t *testing.T) {
-			for _, c := range sample.Of(t, casesAt(plan, pointsOf(t, plan)), 150) {
+			for _, c := range cases.Of(t, casesAt(plan, pointsOf(t, plan)), 150) {
 				t.Run(c.interruption.name+"/"+c.point.String(), func(t *testing.T) {
 					t.Parallel()
 					synctest.Test(t, func(t *testing.T) { interrupt(t, plan, c.point, c.interruption) })

@@ -16,7 +16,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/agent/swap"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
-	"github.com/swdt-dev/swdt/internal/testing/sample"
+	"github.com/swdt-dev/swdt/internal/testing/cases"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
@@ -99,7 +99,7 @@ func interruptions() []interruption {
 func TestEveryInterruption(t *testing.T) {
 	for fault, result := range map[string]swap.Result{"": swap.Committed, "crash-at-start": swap.RolledBack} {
 		t.Run(string(result), func(t *testing.T) {
-			for _, c := range sample.Of(t, casesAt(pointsOf(t, fault, result)), 150) {
+			for _, c := range cases.Of(t, casesAt(pointsOf(t, fault, result)), 150) {
 				t.Run(c.interruption.name+"/"+c.point.String(), func(t *testing.T) {
 					t.Parallel()
 					synctest.Test(t, func(t *testing.T) { interrupt(t, fault, c.point, c.interruption) })

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swdt-dev/swdt/internal/proof/suite"
-	"github.com/swdt-dev/swdt/internal/proof/suite/suitetest"
+	"github.com/swdt-dev/swdt/internal/testing/suitetest"
 )
 
 // standIn is the path of the stand-in for e2e.test, built once for all tests.

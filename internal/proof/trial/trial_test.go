@@ -20,10 +20,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/proof/evidence"
 	"github.com/swdt-dev/swdt/internal/proof/leftover"
 	"github.com/swdt-dev/swdt/internal/proof/suite"
-	"github.com/swdt-dev/swdt/internal/proof/suite/suitetest"
 	"github.com/swdt-dev/swdt/internal/proof/trial"
 	"github.com/swdt-dev/swdt/internal/proof/verdict"
 	"github.com/swdt-dev/swdt/internal/sandbox/apiserver"
+	"github.com/swdt-dev/swdt/internal/testing/suitetest"
 	"github.com/swdt-dev/swdt/internal/wait"
 )
 

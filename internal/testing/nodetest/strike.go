@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
-	"github.com/swdt-dev/swdt/internal/testing/sample"
+	"github.com/swdt-dev/swdt/internal/testing/cases"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
@@ -104,7 +104,7 @@ func (s Strikes) Points(n *Node, run func()) []Point {
 }
 
 // Each runs a test for one in oneIn of all points with every kind of strike, or for all of them, as package
-// sample chooses. All take a quarter of an hour.
+// cases chooses. All take a quarter of an hour.
 func (s Strikes) Each(t *testing.T, points []Point, oneIn int, test func(t *testing.T, strike Strike)) {
 	t.Helper()
 	var all []Strike
@@ -113,7 +113,7 @@ func (s Strikes) Each(t *testing.T, points []Point, oneIn int, test func(t *test
 			all = append(all, Strike{Point: p, disturbance: b, strikes: s})
 		}
 	}
-	for _, strike := range sample.Of(t, all, (len(all)+oneIn-1)/oneIn) {
+	for _, strike := range cases.Of(t, all, (len(all)+oneIn-1)/oneIn) {
 		t.Run(strike.Point.String()+"/"+strike.name, func(t *testing.T) {
 			t.Parallel()
 			test(t, strike)

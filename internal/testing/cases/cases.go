@@ -1,8 +1,8 @@
-// Package sample chooses which cases of a large enumeration a test runs. With SWDT_EVERY_POINT=1, as in
+// Package cases chooses which cases of a large enumeration a test runs. With SWDT_EVERY_POINT=1, as in
 // `make nightly`, a test runs all of them. Otherwise SWDT_SEED chooses: a number that `make test` draws for each
 // run, and 1 if it is not set. A test prints the seed, so that a failure can be repeated; what a seed has
 // found becomes a case of its own.
-package sample
+package cases
 
 import (
 	"hash/fnv"
