@@ -65,6 +65,9 @@ stage_programs() {
 }
 
 stage_unit() {
+	scripts/install-test-deps.sh
+	SWDT_LAB=$(lab/build.sh path)
+	export SWDT_LAB
 	# Three packages at a time and eight tests of each keep two processors busy. With twice as many, a command of
 	# the scripts waited seven seconds until it had started, on a slow machine.
 	run unit . go test -json -vet=off -p 3 -parallel 8 -timeout 40m "${own[@]}"
@@ -178,7 +181,9 @@ stage_specs() {
 }
 
 stage_mutants() {
-	go -C tools run ./mutants
+	tools
+	bin/tools/mutants -seed "${SWDT_SEED:-$(date +%Y%m%d)}" -jobs 2 -v -json "$folder/mutants.report" \
+		internal/agent/{swap,custody} internal/wire/delta internal/format/redact internal/node/{ssh,reply} internal/{rollout,cluster}
 }
 
 stage_fuzz() {

@@ -79,13 +79,17 @@ func (s *machineService) Unlock(context.Context, *agentv1.UnlockRequest) (*agent
 	return &agentv1.UnlockReply{}, nil
 }
 
+// unlock releases the session's lock, if it holds one. A lock that could not be released stays the session's, whose
+// end tries again.
 func (s *session) unlock() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lock == nil {
 		return nil
 	}
-	lock := s.lock
+	if err := s.lock.Unlock(); err != nil {
+		return err
+	}
 	s.lock = nil
-	return lock.Unlock()
+	return nil
 }

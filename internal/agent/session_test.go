@@ -8,6 +8,7 @@ import (
 	"log"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -201,6 +202,32 @@ func TestTheLockIsTheSessions(t *testing.T) {
 	second.close(t)
 	if _, err := first.Lock(t.Context(), ask); err != nil {
 		t.Fatalf("after the end of the other session: %v", err)
+	}
+}
+
+// A lock whose release fails is still the session's, and ends with the session.
+func TestALockThatCannotBeReleasedEndsWithItsSession(t *testing.T) {
+	m := newMachine(t, simulated.Options{})
+	first, second := connect(t, m.Process("first")), connect(t, m.Process("second"))
+	if _, err := first.Lock(t.Context(), &agentv1.LockRequest{Holder: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	var failed atomic.Bool
+	m.OnOperation(func(op simulated.Operation) simulated.Verdict {
+		if op.Kind == simulated.OpUnlock && failed.CompareAndSwap(false, true) {
+			return simulated.Fail(fault.ErrPermission)
+		}
+		return simulated.Continue()
+	})
+	if _, err := first.Unlock(t.Context(), &agentv1.UnlockRequest{}); !is(err, fault.ErrPermission) {
+		t.Fatalf("Unlock: %v, want that it is not permitted", err)
+	}
+	if _, err := second.Lock(t.Context(), &agentv1.LockRequest{Holder: "bob"}); err == nil {
+		t.Fatal("two sessions hold the lock")
+	}
+	first.close(t)
+	if _, err := second.Lock(t.Context(), &agentv1.LockRequest{Holder: "bob"}); err != nil {
+		t.Fatalf("after the end of the session: %v", err)
 	}
 }
 

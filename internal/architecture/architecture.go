@@ -90,7 +90,7 @@ func standIns() []string {
 		"internal/platform/simulated", "internal/platform/imitation", "internal/platform/platformtest",
 		"internal/node/ssh/sshtest", "internal/inspect/hns/hnstest",
 		"internal/wire/cri/measure", "internal/vm/simulatedvm", "internal/vm/vmtest",
-		"internal/vm/media/mediatest", "internal/vm/hyperv/hypervtest", "internal/testing/suitetest",
+		"internal/vm/media/mediatest", "internal/vm/hyperv/hypervtest",
 		"internal/cluster/clustertest",
 	}
 }
