@@ -9,13 +9,13 @@ import (
 
 func TestOf(t *testing.T) {
 	t.Setenv("SWDT_EVERY_POINT", "")
-	var cases []int
+	var every []int
 	for i := range 1000 {
-		cases = append(cases, i)
+		every = append(every, i)
 	}
 	with := func(seed string) []int {
 		t.Setenv("SWDT_SEED", seed)
-		some := cases.Of(t, cases, 20)
+		some := cases.Of(t, every, 20)
 		if len(slices.Compact(slices.Clone(some))) != 20 || !slices.IsSorted(some) {
 			t.Errorf("seed %q chooses %v", seed, some)
 		}
@@ -29,15 +29,15 @@ func TestOf(t *testing.T) {
 		t.Error("another seed chooses the same cases")
 	}
 	t.Run("another test", func(t *testing.T) {
-		if slices.Equal(with("2"), cases.Of(t, cases, 20)) {
+		if slices.Equal(with("2"), cases.Of(t, every, 20)) {
 			t.Error("each test has the same sample")
 		}
 	})
-	if few := cases.Of(t, cases[:20], 20); !slices.Equal(few, cases[:20]) {
+	if few := cases.Of(t, every[:20], 20); !slices.Equal(few, every[:20]) {
 		t.Errorf("of few cases it chooses %v", few)
 	}
 	t.Setenv("SWDT_EVERY_POINT", "1")
-	if all := cases.Of(t, cases, 20); !slices.Equal(all, cases) {
+	if all := cases.Of(t, every, 20); !slices.Equal(all, every) {
 		t.Errorf("%d cases instead of all", len(all))
 	}
 }
