@@ -111,6 +111,7 @@ stage_skips() {
 }
 
 stage_kind() {
+	scripts/install-test-deps.sh
 	scripts/install-kind-deps.sh
 	make --no-print-directory build
 	use_lab
@@ -164,6 +165,7 @@ stage_vms() {
 }
 
 stage_kinds() {
+	scripts/install-test-deps.sh
 	scripts/install-kind-deps.sh
 	make --no-print-directory build
 	lab/build.sh up
@@ -173,6 +175,7 @@ stage_kinds() {
 }
 
 stage_specs() {
+	scripts/install-test-deps.sh
 	make --no-print-directory build
 	lab/build.sh cluster
 	lab/build.sh e2etest 1.36.3
