@@ -19,12 +19,12 @@ import (
 // commandLimit bounds any one command of a test.
 const commandLimit = 3 * time.Minute
 
-// environment returns a path from an environment variable that scripts/test.sh sets.
+// environment returns a path from an environment variable that scripts/stage.sh sets.
 func environment(t testing.TB, name string) string {
 	t.Helper()
 	value := os.Getenv(name)
 	if value == "" {
-		t.Fatalf("%s is not set: run scripts/test.sh, or `make build` and lab/build.sh and set it", name)
+		t.Fatalf("%s is not set: run scripts/stage.sh e2e, or `make build` and lab/build.sh and set it", name)
 	}
 	return value
 }
