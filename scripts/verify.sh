@@ -50,6 +50,9 @@ modules() {
 	files '*/go.mod' | xargs -n1 dirname
 }
 
+# This module is one file, for which vet and staticcheck would compile all of CoreDNS: its types are checked alone.
+typed=lab/kind/coredns
+
 # testdata_packages prints the packages in testdata folders of the first module,
 # which ./... leaves out.
 testdata_packages() {
@@ -75,6 +78,7 @@ windows_packages() {
 each_module() { # COMMAND…
 	local folder system packages result=0
 	for folder in $(modules); do
+		[[ $folder != "$typed" ]] || continue
 		for system in linux windows; do
 			packages=$(cd "$folder" && GOOS=$system go list ./...) || { result=1; continue; }
 			# shellcheck disable=SC2086 # one word for each package
@@ -106,7 +110,7 @@ lint() {
 }
 
 types() {
-	"$(tool ./typecheck)" darwin windows
+	"$(tool ./typecheck)" darwin windows && "$(tool ./typecheck)" -dir "$typed" linux
 }
 
 waits() {

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// record tells how a stage ended.
+// record is the result of a run of a stage.
 type record struct {
 	Stage   string    `json:"stage"`
 	Key     string    `json:"key"` // the commit, or the hash of the inputs; "": the record counts for no other run

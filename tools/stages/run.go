@@ -76,7 +76,7 @@ func (h *house) runStage(ctx context.Context, out io.Writer, s stage, folder str
 	}
 	err = h.execute(ctx, out, s, folder, &r)
 	r.Passed = err == nil
-	// What changed while the stage ran was not tested.
+	// A change that came while the stage ran was not tested.
 	if key, keyErr := h.key(ctx, s); keyErr != nil || key != r.Key {
 		r.Key = ""
 	}

@@ -92,8 +92,8 @@ func check(root, tags, system string) ([]string, error) {
 	return problems, nil
 }
 
-// withoutBodies replaces the body of each function by one that has any type of result. What the file imports
-// for the bodies alone is unused then: an error of a package that is not checked here.
+// withoutBodies replaces the body of each function by one that has any type of result. Packages that the file
+// imports for the bodies alone are unused then: an error of a package that is not checked here.
 func withoutBodies(file *ast.File) {
 	for _, declaration := range file.Decls {
 		if f, ok := declaration.(*ast.FuncDecl); ok && f.Body != nil {
