@@ -167,7 +167,7 @@ tidy() {
 
 scripts() {
 	command -v shellcheck >/dev/null || { echo "shellcheck is missing: scripts/install-test-deps.sh"; return 1; }
-	files | xargs -d '\n' awk 'FNR == 1 && /^#!.*sh$/ { print FILENAME } { nextfile }' | xargs shellcheck
+	files | xargs -d '\n' awk 'FNR == 1 && /^#!.*sh$/ { print FILENAME } { nextfile }' | xargs shellcheck -x
 }
 
 check "gofmt" formatted
