@@ -1,5 +1,5 @@
-// Package localfile hashes, replaces and locks files on your machine, stages unfinished files, and
-// finds the user's folders. Package smallfile reads and replaces files of a node.
+// Package localfile hashes, replaces and locks files on your machine, stages unfinished files, knows
+// their owners, and finds the user's folders. Package smallfile reads and replaces files of a node.
 package localfile
 
 import (

@@ -20,6 +20,7 @@ import (
 	"github.com/maruel/natural"
 
 	"github.com/swdt-dev/swdt/internal/localfile"
+	"github.com/swdt-dev/swdt/internal/wait/lifetime"
 )
 
 const (
@@ -366,7 +367,7 @@ func (f folder) launch(ctx context.Context, o Options) (Info, error) {
 	cmd := exec.Command(executable, "sandbox", "serve", "--state", f.path)
 	cmd.Stdout, cmd.Stderr = writer, log
 	cmd.Dir = filepath.VolumeName(f.path) + string(filepath.Separator)
-	detach(cmd)
+	lifetime.Outlive(cmd)
 	err = cmd.Start()
 	writer.Close()
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -102,7 +103,7 @@ func Used(folder string) (bytes int64) {
 			return nil //nolint:nilerr // a file that vanishes meanwhile uses nothing
 		}
 		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
-			bytes += allocated(info)
+			bytes += localfile.Allocated(info)
 		}
 		return nil
 	})

@@ -83,10 +83,17 @@ func checkOwn(path string, info fs.FileInfo) error {
 		return &UnsafeError{path, "is not a folder"}
 	case !ownedByUser(info):
 		return &UnsafeError{path, "belongs to another user"}
-	case info.Mode().Perm()&0o022 != 0 && modesMatter:
+	case info.Mode().Perm()&0o022 != 0 && localfile.ModesMatter:
 		return &UnsafeError{path, fmt.Sprintf("can be changed by other users (mode %04o)", info.Mode().Perm())}
 	}
 	return nil
+}
+
+// ownedByUser reports whether a file belongs to the user whom swdt runs as. On Windows, other users cannot
+// change the user's profile, where the store is.
+func ownedByUser(info fs.FileInfo) bool {
+	owner, known := localfile.Owner(info)
+	return !localfile.ModesMatter || known && owner == os.Geteuid()
 }
 
 func (s *Store) folder(name string) string { return filepath.Join(s.root, folderName(name)) }

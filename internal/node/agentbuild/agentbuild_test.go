@@ -135,7 +135,7 @@ func TestAChangedModuleIsRefused(t *testing.T) {
 	evil := proxytest.Zip(t, release(), folderWith(t, "another agent"))
 	t.Run("by the checksum database", func(t *testing.T) {
 		p := publish(t)
-		p.Zip = evil
+		p.Send(evil)
 		_, err := p.build()
 		p.refused(err)
 		if _, ok := errors.AsType[*agentbuild.GoError](err); !ok {
@@ -144,7 +144,7 @@ func TestAChangedModuleIsRefused(t *testing.T) {
 	})
 	t.Run("by swdt", func(t *testing.T) {
 		p := publish(t)
-		p.Zip = evil
+		p.Send(evil)
 		p.builder.Environ = append(p.Environ, "GOSUMDB=off", "GONOSUMDB=*", "GOPRIVATE=*", "GONOPROXY=none",
 			"GOFLAGS=-mod=mod")
 		_, err := p.build()

@@ -224,7 +224,7 @@ func (c *ControlPlane) Err() error {
 // data is kept, so Stop gives no process time to finish. Calling it twice is safe.
 func (c *ControlPlane) Stop(ctx context.Context) error {
 	c.stop()
-	defer c.ports.release()
+	defer c.ports.Release()
 	for _, p := range c.processes {
 		select {
 		case <-p.ended.Done():

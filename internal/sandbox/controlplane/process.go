@@ -7,6 +7,9 @@ import (
 	"os/exec"
 	"runtime"
 	"sync/atomic"
+	"syscall"
+
+	"github.com/swdt-dev/swdt/internal/wait/lifetime"
 )
 
 // process is a child process.
@@ -29,12 +32,12 @@ func startProcess(running context.Context, name, path string, args []string, log
 	defer output.Close()
 	cmd := exec.CommandContext(running, path, args...)
 	cmd.Stdout, cmd.Stderr = output, output
-	endWithParent(cmd)
+	lifetime.EndWith(cmd, syscall.SIGKILL)
 	ended, end := context.WithCancel(context.Background())
 	p := &process{name: name, cmd: cmd, log: log, ended: ended}
 	started := make(chan error)
 	go func() {
-		// The kernel kills the process when the thread that started it ends (see endWithParent), so
+		// The kernel kills the process when the thread that started it ends (see lifetime.EndWith), so
 		// that thread must not end before the process.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/mod/module"
@@ -24,8 +25,7 @@ import (
 // Module is a published module. The proxy ends with the test.
 type Module struct {
 	Sum string // of the zip that the checksum database vouches for: h1:…
-	// Zip is the zip that the proxy sends.
-	Zip []byte
+	zip atomic.Pointer[[]byte]
 	// Environ are settings of Go: the proxy, the database, and empty folders for its modules.
 	Environ []string
 }
@@ -34,7 +34,9 @@ type Module struct {
 // error; nil: there are no others.
 func Publish(t testing.TB, m module.Version, folder string, sums func(path, version string) ([]byte, error)) *Module {
 	t.Helper()
-	p := &Module{Zip: Zip(t, m, folder)}
+	p := &Module{}
+	zip := Zip(t, m, folder)
+	p.Send(zip)
 	goMod, err := os.ReadFile(filepath.Join(folder, "go.mod"))
 	check(t, err)
 	goModSum, err := dirhash.Hash1([]string{"go.mod"}, func(string) (io.ReadCloser, error) {
@@ -42,7 +44,7 @@ func Publish(t testing.TB, m module.Version, folder string, sums func(path, vers
 	})
 	check(t, err)
 	file := filepath.Join(t.TempDir(), "module.zip")
-	check(t, os.WriteFile(file, p.Zip, 0o600))
+	check(t, os.WriteFile(file, zip, 0o600))
 	p.Sum, err = dirhash.HashZip(file, dirhash.Hash1)
 	check(t, err)
 	private, public, err := note.GenerateKey(rand.Reader, "sums.swdt.test")
@@ -64,7 +66,7 @@ func Publish(t testing.TB, m module.Version, folder string, sums func(path, vers
 	for ending, content := range map[string]func() []byte{
 		".info": func() []byte { return fmt.Appendf(nil, `{"Version":%q}`, m.Version) },
 		".mod":  func() []byte { return goMod },
-		".zip":  func() []byte { return p.Zip },
+		".zip":  func() []byte { return *p.zip.Load() },
 	} {
 		mux.HandleFunc(files+ending, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(content()) })
 	}
@@ -77,6 +79,9 @@ func Publish(t testing.TB, m module.Version, folder string, sums func(path, vers
 	}
 	return p
 }
+
+// Send makes the proxy send another zip than the one that the checksum database vouches for.
+func (m *Module) Send(zip []byte) { m.zip.Store(&zip) }
 
 // Zip returns the zip of a module with the files of a folder.
 func Zip(t testing.TB, m module.Version, folder string) []byte {

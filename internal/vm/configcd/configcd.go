@@ -11,7 +11,7 @@
 //   - configcd.go: the options, and the file
 //   - content.go: the files on the CD
 //   - keys.go: the public keys
-//   - folder.go, owner_unix.go, owner_windows.go: which users can write to the file's folder
+//   - folder.go: which users can write to the file's folder
 //   - sum.go: the hash of a CD
 //   - wipe.go: removing the file
 package configcd

@@ -5,7 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
+
+	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
 // others are the bits of a mode that let other users write.
@@ -21,7 +22,7 @@ func checkFolder(path string) error {
 		return err
 	case !info.IsDir():
 		return fmt.Errorf("%s is no folder; choose another place", folder)
-	case runtime.GOOS == "windows":
+	case !localfile.ModesMatter:
 		return nil // on Windows, an access list protects a folder of the user's profile
 	case info.Mode()&others != 0:
 		return fmt.Errorf("other users can write the folder %s (mode %o); run `chmod go-w %s`", folder,
@@ -30,4 +31,13 @@ func checkFolder(path string) error {
 		return fmt.Errorf("the folder %s belongs to another user; choose one of yours", folder)
 	}
 	return nil
+}
+
+// ownFolder reports whether a folder belongs to this user or to root. If swdt runs as root, it
+// returns true for every folder, since root may write anywhere, for example into the folder of the
+// user who called sudo.
+func ownFolder(info fs.FileInfo) bool {
+	owner, known := localfile.Owner(info)
+	user := os.Geteuid()
+	return known && (user == 0 || owner == 0 || owner == user)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/vm"
 	"github.com/swdt-dev/swdt/internal/vm/qemu/process"
+	"github.com/swdt-dev/swdt/internal/wait/lifetime"
 )
 
 // A guest decides how much it writes to its serial port, and how often QEMU warns about it. QEMU
@@ -60,7 +61,7 @@ func startLog(m vm.Machine, path string, limit int) (*os.File, *exec.Cmd, error)
 	words := append([]string{"-c"}, logMark(path)...)
 	cmd := exec.Command("/bin/sh", append(words, strconv.Itoa(limit/512), m.UUID)...)
 	cmd.Stdin, cmd.Env = out, environment()
-	process.Detach(cmd)
+	lifetime.Outlive(cmd)
 	if err := cmd.Start(); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("start the writer of %s: %w", path, err), in.Close())
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/qemu/process"
 	"github.com/swdt-dev/swdt/internal/vm/qemu/qmp"
 	"github.com/swdt-dev/swdt/internal/wait"
+	"github.com/swdt-dev/swdt/internal/wait/lifetime"
 )
 
 // startLimit bounds the time until QEMU answers on its socket. QEMU needs a quarter of a second on
@@ -240,7 +241,7 @@ func spawn(m vm.Machine, o output, path string, args ...string) (spawned, error)
 	// Files and sockets of the program are private from their first moment.
 	cmd := exec.Command("/bin/sh", append([]string{"-c", `umask 077; exec "$0" "$@"`, path}, args...)...)
 	cmd.Stdout, cmd.Stderr, cmd.Env, cmd.Dir = out, messages, environment(), m.Folder
-	process.Detach(cmd)
+	lifetime.Outlive(cmd)
 	if err := cmd.Start(); err != nil {
 		return s, fmt.Errorf("start %s: %w", filepath.Base(path), err)
 	}

@@ -8,7 +8,6 @@
 //   - process.go: find, end
 //   - process_linux.go, process_bsd.go, process_windows.go: the system's part
 //   - boot_linux.go, …: which boot of your machine this is
-//   - detach_unix.go: start a program that outlives swdt
 package process
 
 import (

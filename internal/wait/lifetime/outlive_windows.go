@@ -1,4 +1,4 @@
-package sandbox
+package lifetime
 
 import (
 	"os/exec"
@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// detach makes the process outlive the console that it is started from.
-func detach(cmd *exec.Cmd) {
+// Outlive makes a program outlive swdt and its console.
+func Outlive(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		CreationFlags: windows.DETACHED_PROCESS | windows.CREATE_NEW_PROCESS_GROUP,
 	}

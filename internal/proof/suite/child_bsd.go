@@ -1,7 +1,0 @@
-//go:build !windows && !linux
-
-package suite
-
-import "syscall"
-
-func endWithParent(*syscall.SysProcAttr) {}

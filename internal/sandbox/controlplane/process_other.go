@@ -1,7 +1,0 @@
-//go:build !linux
-
-package controlplane
-
-import "os/exec"
-
-func endWithParent(*exec.Cmd) {}
