@@ -62,13 +62,13 @@ func Publish(t testing.TB, m module.Version, folder string, sums func(path, vers
 	for _, path := range sumdb.ServerPaths {
 		mux.Handle(path, database)
 	}
-	files := "/" + m.Path + "/@v/" + m.Version
-	for ending, content := range map[string]func() []byte{
-		".info": func() []byte { return fmt.Appendf(nil, `{"Version":%q}`, m.Version) },
-		".mod":  func() []byte { return goMod },
-		".zip":  func() []byte { return *p.zip.Load() },
+	for file, content := range map[string]func() []byte{
+		"list":              func() []byte { return []byte(m.Version + "\n") },
+		m.Version + ".info": func() []byte { return fmt.Appendf(nil, `{"Version":%q}`, m.Version) },
+		m.Version + ".mod":  func() []byte { return goMod },
+		m.Version + ".zip":  func() []byte { return *p.zip.Load() },
 	} {
-		mux.HandleFunc(files+ending, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(content()) })
+		mux.HandleFunc("/"+m.Path+"/@v/"+file, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(content()) })
 	}
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
