@@ -72,7 +72,7 @@ func (c *Cluster) MissingName(ctx context.Context, name, address string) (names 
 	config.ServerName, config.NextProtos = name, nil
 	ctx, cancel := context.WithTimeout(ctx, certificateLimit)
 	defer cancel()
-	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", address)
+	conn, err := c.dialTLS(ctx, address, config)
 	var other x509.HostnameError
 	switch {
 	case err == nil:
@@ -81,6 +81,23 @@ func (c *Cluster) MissingName(ctx context.Context, name, address string) (names 
 		return namesOf(other.Certificate), nil
 	}
 	return nil, fmt.Errorf("look at the certificate of the API server at %s: %w", address, err)
+}
+
+func (c *Cluster) dialTLS(ctx context.Context, address string, config *tls.Config) (*tls.Conn, error) {
+	dial := c.config.Dial
+	if dial == nil {
+		dial = (&net.Dialer{}).DialContext
+	}
+	conn, err := dial(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	secure := tls.Client(conn, config)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return secure, nil
 }
 
 // namesOf returns the names and addresses in a certificate. The result is never empty.

@@ -36,6 +36,8 @@ type Options struct {
 	// Unlimited leaves it to the caller to bound the requests a second. Default: 50 requests a second, and
 	// 100 at once.
 	Unlimited bool
+	// Dial connects to the API server; nil: through the system's network.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Poll is the time between two requests of a wait. Default 1 s.
 	Poll time.Duration
 }
@@ -58,7 +60,7 @@ func Open(o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.Timeout = o.Timeout
+	config.Timeout, config.Dial = o.Timeout, o.Dial
 	if config.Timeout == 0 {
 		config.Timeout = defaultTimeout
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
@@ -19,7 +20,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
-	cluster_simulated "github.com/swdt-dev/swdt/internal/sandbox/apiserver"
+	"github.com/swdt-dev/swdt/internal/sandbox/apiserver"
+	"github.com/swdt-dev/swdt/internal/testing/memnet"
 	"github.com/swdt-dev/swdt/internal/testing/nodetest"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/wait"
@@ -59,7 +61,7 @@ func (p *programs) Resolve(ctx context.Context, wish artifact.Wish, r ui.Reporte
 type lab struct {
 	*nodetest.Node
 	t        *testing.T
-	control  *cluster_simulated.Cluster
+	control  *control
 	cluster  *cluster.Cluster
 	programs *programs
 	story    *story
@@ -67,30 +69,54 @@ type lab struct {
 	ready    time.Duration
 }
 
+// control is the control plane of a test, and the network on which it listens.
+type control struct {
+	*apiserver.Cluster
+	network *memnet.Network
+}
+
+// subtest runs a subtest in a bubble of testing/synctest, whose clock goes on as soon as all that runs waits.
+func subtest(t *testing.T, name string, test func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+}
+
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	control, err := cluster_simulated.Start(cluster_simulated.Options{NodeGrace: 3 * time.Second})
-	if err != nil {
+	return newNodeOf(t, newControl(t, apiserver.Options{NodeGrace: 3 * time.Second}), "win1")
+}
+
+func newControl(t *testing.T, o apiserver.Options) *control {
+	t.Helper()
+	return newControlOn(t, &memnet.Network{}, o)
+}
+
+func newControlOn(t *testing.T, network *memnet.Network, o apiserver.Options) *control {
+	t.Helper()
+	c := &control{network: network}
+	o.Listener = c.network.Listen()
+	var err error
+	if c.Cluster, err = apiserver.Start(o); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(control.Close)
-	return newNodeOf(t, control, "win1")
+	t.Cleanup(c.Close)
+	return c
 }
 
 // newNodeOf returns another machine for a cluster.
-func newNodeOf(t *testing.T, control *cluster_simulated.Cluster, name string, images ...criserver.Image) *lab {
+func newNodeOf(t *testing.T, control *control, name string, images ...criserver.Image) *lab {
 	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := control.WriteKubeconfig(kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	opened, err := cluster.Open(cluster.Options{Kubeconfig: kubeconfig, Poll: 20 * time.Millisecond})
+	opened, err := cluster.Open(cluster.Options{Kubeconfig: kubeconfig, Dial: control.network.Dial})
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := &lab{
 		Node: nodetest.Start(t, name, simulated.Options{
 			Hostname: strings.ToUpper(name), Preset: simulated.Minimal, Images: images,
+			Dial: control.network.Dial,
 		}),
 		t: t, control: control, cluster: opened, story: &story{}, ready: 20 * time.Second,
 		programs: &programs{

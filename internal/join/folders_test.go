@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
@@ -12,23 +13,25 @@ import (
 
 // SYSTEM runs the programs in these folders, or obeys the configuration in them.
 func TestNoOrdinaryAccountMayPutAFileWhereSYSTEMLooks(t *testing.T) {
-	l := newLab(t)
-	l.mustJoin()
-	files := l.Machine.SpawnAs("user.exe", simulated.User).Platform.Files
-	for _, folder := range []string{
-		`C:\k`, `C:\Program Files\containerd`, `C:\Program Files\containerd\bin`, `C:\etc`, `C:\etc\kubernetes`,
-		`C:\etc\kubernetes\manifests`,
-		`C:\var`, `C:\var\lib`, `C:\var\lib\kubelet`, `C:\var\log`, `C:\var\log\pods`, `C:\usr`,
-		`C:\usr\libexec\kubernetes\kubelet-plugins\volume\exec`,
-	} {
-		_, file := files.Create(folder+`\planted.dll`, platform.CreateNew)
-		made := files.NewFolder(folder+`\planted`, "")
-		if !errors.Is(file, fault.ErrPermission) || !errors.Is(made, fault.ErrPermission) {
-			t.Errorf("%s: a file: %v, a folder: %v", folder, file, made)
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		l.mustJoin()
+		files := l.Machine.SpawnAs("user.exe", simulated.User).Platform.Files
+		for _, folder := range []string{
+			`C:\k`, `C:\Program Files\containerd`, `C:\Program Files\containerd\bin`, `C:\etc`, `C:\etc\kubernetes`,
+			`C:\etc\kubernetes\manifests`,
+			`C:\var`, `C:\var\lib`, `C:\var\lib\kubelet`, `C:\var\log`, `C:\var\log\pods`, `C:\usr`,
+			`C:\usr\libexec\kubernetes\kubelet-plugins\volume\exec`,
+		} {
+			_, file := files.Create(folder+`\planted.dll`, platform.CreateNew)
+			made := files.NewFolder(folder+`\planted`, "")
+			if !errors.Is(file, fault.ErrPermission) || !errors.Is(made, fault.ErrPermission) {
+				t.Errorf("%s: a file: %v, a folder: %v", folder, file, made)
+			}
 		}
-	}
-	results, err := l.join()
-	nothing(t, results, err)
+		results, err := l.join()
+		nothing(t, results, err)
+	})
 }
 
 func TestAFolderOfAnOrdinaryAccountIsRefused(t *testing.T) {
@@ -45,7 +48,7 @@ func TestAFolderOfAnOrdinaryAccountIsRefused(t *testing.T) {
 			return err
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
+		subtest(t, name, func(t *testing.T) {
 			l := newLab(t)
 			if err := plant(l.Machine.Process("setup").Files,
 				l.Machine.SpawnAs("user.exe", simulated.User).Platform.Files); err != nil {

@@ -3,6 +3,7 @@ package join_test
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -38,13 +39,16 @@ const oneInExchange = 7
 // TestAJoinThatIsInterruptedAnywhereIsFinishedByTheNext interrupts a join at
 // each of its changes and runs it again.
 func TestAJoinThatIsInterruptedAnywhereIsFinishedByTheNext(t *testing.T) {
-	l := newLab(t)
-	points := strikes().Points(l.Node, func() { l.mustJoin() })
+	var points []nodetest.Point
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		points = strikes().Points(l.Node, func() { l.mustJoin() })
+	})
 	if len(points) < 100 {
 		t.Fatalf("only %d points: %v", len(points), points)
 	}
 	t.Logf("%d points", len(points))
-	strikes().Each(t, points, oneIn, func(t *testing.T, strike nodetest.Strike) {
+	strikes().EachInBubble(t, points, oneIn, func(t *testing.T, strike nodetest.Strike) {
 		l := newLab(t)
 		struck := l.Strike(strike)
 		results, err := l.join()
@@ -73,13 +77,16 @@ func TestAnExchangeThatIsInterruptedAnywhereIsFinishedByTheNext(t *testing.T) {
 		l.spec().Containerd.Version, l.spec().Containerd.PauseImage = "2.4.2", "example.com/pause:1"
 		return l
 	}
-	l := begin(t)
-	points := strikes().Points(l.Node, func() { l.mustJoin() })
+	var points []nodetest.Point
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t)
+		points = strikes().Points(l.Node, func() { l.mustJoin() })
+	})
 	if len(points) < 20 {
 		t.Fatalf("only %d points: %v", len(points), points)
 	}
 	t.Logf("%d points", len(points))
-	strikes().Each(t, points, oneInExchange, func(t *testing.T, strike nodetest.Strike) {
+	strikes().EachInBubble(t, points, oneInExchange, func(t *testing.T, strike nodetest.Strike) {
 		l := begin(t)
 		struck := l.Strike(strike)
 		results, err := l.join()
@@ -104,18 +111,21 @@ func TestAnExchangeThatIsInterruptedAnywhereIsFinishedByTheNext(t *testing.T) {
 
 // TestAResetThatIsInterruptedAnywhereIsFinishedByTheNext does the same with a reset.
 func TestAResetThatIsInterruptedAnywhereIsFinishedByTheNext(t *testing.T) {
-	l := newLab(t)
-	l.mustJoin()
-	points := strikes().Points(l.Node, func() {
-		if results, err := l.resetWith(resetAll(l)); err != nil {
-			t.Fatalf("%v\n%s", err, table(results))
-		}
+	var points []nodetest.Point
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		l.mustJoin()
+		points = strikes().Points(l.Node, func() {
+			if results, err := l.resetWith(resetAll(l)); err != nil {
+				t.Fatalf("%v\n%s", err, table(results))
+			}
+		})
 	})
 	if len(points) < 40 {
 		t.Fatalf("only %d points: %v", len(points), points)
 	}
 	t.Logf("%d points", len(points))
-	strikes().Each(t, points, oneIn, func(t *testing.T, strike nodetest.Strike) {
+	strikes().EachInBubble(t, points, oneIn, func(t *testing.T, strike nodetest.Strike) {
 		l := newLab(t)
 		before := l.state()
 		l.mustJoin()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -15,7 +16,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
-	cluster_simulated "github.com/swdt-dev/swdt/internal/sandbox/apiserver"
+	"github.com/swdt-dev/swdt/internal/sandbox/apiserver"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
@@ -116,32 +117,36 @@ func (l *lab) isAsBefore(before machineState) {
 }
 
 func TestResetIsTheUndoOfJoin(t *testing.T) {
-	l := newLab(t)
-	before := l.state()
-	l.mustJoin()
-	results, err := l.resetWith(join.ResetOptions{Cluster: l.cluster, Drain: &cluster.DrainOptions{}, DeleteNode: true})
-	if err != nil {
-		t.Fatalf("reset: %v\n%s", err, table(results))
-	}
-	t.Logf("\n%s", table(results))
-	l.isAsBefore(before)
-	if n, err := l.cluster.Node(t.Context(), "win1"); err != nil || n.Exists {
-		t.Errorf("the Node is still there: %+v, %v", n, err)
-	}
-	again, err := l.resetWith(join.ResetOptions{Cluster: l.cluster, Drain: &cluster.DrainOptions{}, DeleteNode: true})
-	nothing(t, again, err)
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		before := l.state()
+		l.mustJoin()
+		results, err := l.resetWith(join.ResetOptions{Cluster: l.cluster, Drain: &cluster.DrainOptions{}, DeleteNode: true})
+		if err != nil {
+			t.Fatalf("reset: %v\n%s", err, table(results))
+		}
+		t.Logf("\n%s", table(results))
+		l.isAsBefore(before)
+		if n, err := l.cluster.Node(t.Context(), "win1"); err != nil || n.Exists {
+			t.Errorf("the Node is still there: %+v, %v", n, err)
+		}
+		again, err := l.resetWith(join.ResetOptions{Cluster: l.cluster, Drain: &cluster.DrainOptions{}, DeleteNode: true})
+		nothing(t, again, err)
+	})
 }
 
 func TestJoinAfterAReset(t *testing.T) {
-	l := newLab(t)
-	l.mustJoin()
-	if results, err := l.resetWith(join.ResetOptions{}); err != nil {
-		t.Fatalf("reset: %v\n%s", err, table(results))
-	}
-	l.mustJoin() // with the Node object of the earlier join still there
-	l.isReady()
-	again, err := l.join()
-	nothing(t, again, err)
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		l.mustJoin()
+		if results, err := l.resetWith(join.ResetOptions{}); err != nil {
+			t.Fatalf("reset: %v\n%s", err, table(results))
+		}
+		l.mustJoin() // with the Node object of the earlier join still there
+		l.isReady()
+		again, err := l.join()
+		nothing(t, again, err)
+	})
 }
 
 func resetAll(l *lab) join.ResetOptions {
@@ -151,122 +156,126 @@ func resetAll(l *lab) join.ResetOptions {
 // Not even an administrator may remove the files of image layers: if a folder cannot be
 // removed, the reset undoes everything else, and a later reset completes it.
 func TestResetGoesOnWhereAFolderCannotBeRemoved(t *testing.T) {
-	l := newLab(t)
-	l.mustJoin()
-	denied := true
-	l.Machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
-		if denied && op.Kind == simulated.OpRemove && op.Phase == simulated.Before &&
-			strings.EqualFold(op.Target, `C:\var\lib\kubelet`) {
-			return simulated.Fail(fault.ErrPermission)
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		l.mustJoin()
+		denied := true
+		l.Machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
+			if denied && op.Kind == simulated.OpRemove && op.Phase == simulated.Before &&
+				strings.EqualFold(op.Target, `C:\var\lib\kubelet`) {
+				return simulated.Fail(fault.ErrPermission)
+			}
+			return simulated.Continue()
+		})
+		results, err := l.resetWith(join.ResetOptions{})
+		if err == nil || !strings.Contains(err.Error(), `C:\var\lib\kubelet`) {
+			t.Fatalf("%v\n%s", err, table(results))
 		}
-		return simulated.Continue()
+		folders := l.folders(`C:\`)
+		if slices.Contains(folders, `C:\etc\kubernetes`) || slices.Contains(folders, `C:\k`) {
+			t.Error("other folders stayed for its sake")
+		}
+		denied = false
+		results, err = l.resetWith(join.ResetOptions{})
+		if diff := cmp.Diff([]string{"folders", "record"}, changed(results)); err != nil || diff != "" {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+		results, err = l.resetWith(join.ResetOptions{})
+		nothing(t, results, err)
 	})
-	results, err := l.resetWith(join.ResetOptions{})
-	if err == nil || !strings.Contains(err.Error(), `C:\var\lib\kubelet`) {
-		t.Fatalf("%v\n%s", err, table(results))
-	}
-	folders := l.folders(`C:\`)
-	if slices.Contains(folders, `C:\etc\kubernetes`) || slices.Contains(folders, `C:\k`) {
-		t.Error("other folders stayed for its sake")
-	}
-	denied = false
-	results, err = l.resetWith(join.ResetOptions{})
-	if diff := cmp.Diff([]string{"folders", "record"}, changed(results)); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-	results, err = l.resetWith(join.ResetOptions{})
-	nothing(t, results, err)
 }
 
 func TestResetReportsFoldersThatStay(t *testing.T) {
-	l := newLab(t)
-	l.put(`C:\ProgramData\containerd\root\layer`, "of an image of another program")
-	l.mustJoin()
-	l.put(`C:\k\notes.txt`, "of the user")
-	kept := map[string]string{}
-	results, err := l.resetWith(join.ResetOptions{Kept: func(folder, why string) { kept[folder] = why }})
-	if err != nil {
-		t.Fatalf("reset: %v\n%s", err, table(results))
-	}
-	want := map[string]string{
-		`C:\ProgramData\containerd`: "it was there before the join, and has the images of pods",
-	}
-	for _, folder := range []string{`C:\etc\cni\net.d`, `C:\k`, `C:\opt\cni\bin`, `C:\var\log\containerd`, `C:\var\log\kubelet`} {
-		want[folder] = "it is not empty"
-	}
-	if diff := cmp.Diff(want, kept); diff != "" {
-		t.Errorf("kept folders (-want +got):\n%s", diff)
-	}
-	for _, text := range []string{
-		`kept, since it is not empty: C:\etc\cni\net.d, C:\k, C:\opt\cni\bin`,
-		`kept, since it was there before the join, and has the images of pods: C:\ProgramData\containerd`,
-	} {
-		if !strings.Contains(table(results), text) {
-			t.Errorf("the table has no %q:\n%s", text, table(results))
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		l.put(`C:\ProgramData\containerd\root\layer`, "of an image of another program")
+		l.mustJoin()
+		l.put(`C:\k\notes.txt`, "of the user")
+		kept := map[string]string{}
+		results, err := l.resetWith(join.ResetOptions{Kept: func(folder, why string) { kept[folder] = why }})
+		if err != nil {
+			t.Fatalf("reset: %v\n%s", err, table(results))
 		}
-	}
+		want := map[string]string{
+			`C:\ProgramData\containerd`: "it was there before the join, and has the images of pods",
+		}
+		for _, folder := range []string{`C:\etc\cni\net.d`, `C:\k`, `C:\opt\cni\bin`, `C:\var\log\containerd`, `C:\var\log\kubelet`} {
+			want[folder] = "it is not empty"
+		}
+		if diff := cmp.Diff(want, kept); diff != "" {
+			t.Errorf("kept folders (-want +got):\n%s", diff)
+		}
+		for _, text := range []string{
+			`kept, since it is not empty: C:\etc\cni\net.d, C:\k, C:\opt\cni\bin`,
+			`kept, since it was there before the join, and has the images of pods: C:\ProgramData\containerd`,
+		} {
+			if !strings.Contains(table(results), text) {
+				t.Errorf("the table has no %q:\n%s", text, table(results))
+			}
+		}
+	})
 }
 
 // Only containerd can remove the layers of images, and only while it runs.
 func TestResetHasContainerdRemoveItsImages(t *testing.T) {
-	control, err := cluster_simulated.Start(cluster_simulated.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(control.Close)
-	images := []criserver.Image{{ID: "aa", Tag: "example.com/one:1"}, {ID: "bb", Tag: "example.com/two:1"}}
-	l := newNodeOf(t, control, "win1", images...)
-	l.mustJoin()
-	l.put(`C:\ProgramData\containerd\root\layer`, "of an image")
-	asked := false
-	l.Machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
-		if op.Kind == simulated.OpRemove && op.Phase == simulated.Before &&
-			strings.EqualFold(op.Target, `C:\ProgramData\containerd`) {
-			asked = true
-			for _, image := range images {
-				if !l.Machine.Removed(image.ID) {
-					return simulated.Fail(fault.ErrPermission)
+	synctest.Test(t, func(t *testing.T) {
+		control := newControl(t, apiserver.Options{})
+		images := []criserver.Image{{ID: "aa", Tag: "example.com/one:1"}, {ID: "bb", Tag: "example.com/two:1"}}
+		l := newNodeOf(t, control, "win1", images...)
+		l.mustJoin()
+		l.put(`C:\ProgramData\containerd\root\layer`, "of an image")
+		asked := false
+		l.Machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
+			if op.Kind == simulated.OpRemove && op.Phase == simulated.Before &&
+				strings.EqualFold(op.Target, `C:\ProgramData\containerd`) {
+				asked = true
+				for _, image := range images {
+					if !l.Machine.Removed(image.ID) {
+						return simulated.Fail(fault.ErrPermission)
+					}
 				}
 			}
+			return simulated.Continue()
+		})
+		results, err := l.resetWith(join.ResetOptions{})
+		if err != nil || !asked {
+			t.Fatalf("%v, its folder was to be removed: %v\n%s", err, asked, table(results))
 		}
-		return simulated.Continue()
+		if !strings.Contains(table(results), "remove all pods and images; stop and remove the service containerd") {
+			t.Errorf("the removal of pods and images is not in the plan:\n%s", table(results))
+		}
 	})
-	results, err := l.resetWith(join.ResetOptions{})
-	if err != nil || !asked {
-		t.Fatalf("%v, its folder was to be removed: %v\n%s", err, asked, table(results))
-	}
-	if !strings.Contains(table(results), "remove all pods and images; stop and remove the service containerd") {
-		t.Errorf("the removal of pods and images is not in the plan:\n%s", table(results))
-	}
 }
 
 // A command that an interrupted join has left, or a pod's shim, may still run a program
 // that swdt installed: the reset ends it and removes the program.
 func TestResetEndsWhatStillRunsItsPrograms(t *testing.T) {
-	l := newLab(t)
-	l.mustJoin()
-	const program = `C:\Program Files\containerd\bin\containerd.exe`
-	runs, ended := make(chan struct{}), make(chan struct{})
-	l.Machine.Register(simulated.Program{
-		Match: func(image *simulated.Image) bool { return strings.EqualFold(image.Path, program) },
-		Main: func(ctx context.Context, _ *simulated.Process) int {
-			close(runs)
-			<-ctx.Done()
-			return 1
-		},
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		l.mustJoin()
+		const program = `C:\Program Files\containerd\bin\containerd.exe`
+		runs, ended := make(chan struct{}), make(chan struct{})
+		l.Machine.Register(simulated.Program{
+			Match: func(image *simulated.Image) bool { return strings.EqualFold(image.Path, program) },
+			Main: func(ctx context.Context, _ *simulated.Process) int {
+				close(runs)
+				<-ctx.Done()
+				return 1
+			},
+		})
+		go func() {
+			defer close(ended)
+			_, _ = l.Machine.Process("somebody").Processes.Run(context.WithoutCancel(t.Context()),
+				platform.Command{Path: program, Args: []string{"config", "default"}})
+		}()
+		<-runs
+		results, err := l.resetWith(join.ResetOptions{})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, table(results))
+		}
+		<-ended
+		if left := l.Machine.Snapshot(`C:\Program Files\containerd`); len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
 	})
-	go func() {
-		defer close(ended)
-		_, _ = l.Machine.Process("somebody").Processes.Run(context.WithoutCancel(t.Context()),
-			platform.Command{Path: program, Args: []string{"config", "default"}})
-	}()
-	<-runs
-	results, err := l.resetWith(join.ResetOptions{})
-	if err != nil {
-		t.Fatalf("%v\n%s", err, table(results))
-	}
-	<-ended
-	if left := l.Machine.Snapshot(`C:\Program Files\containerd`); len(left) > 0 {
-		t.Errorf("left: %v", left)
-	}
 }

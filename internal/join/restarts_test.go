@@ -3,6 +3,7 @@ package join_test
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
@@ -35,7 +36,7 @@ func TestANewContainerdAndItsConfigurationTakeOneRestart(t *testing.T) {
 			func(k *v1alpha1.Kubernetes) { k.Containerd.PauseImage = "example.com/pause:1" }},
 		"an older generation": {"2.4.2", "1.7.12", "version = 2", nil},
 	} {
-		t.Run(name, func(t *testing.T) {
+		subtest(t, name, func(t *testing.T) {
 			l := newLab(t)
 			l.spec().Containerd.Version = c.from
 			l.mustJoin()
@@ -66,29 +67,31 @@ func TestANewContainerdAndItsConfigurationTakeOneRestart(t *testing.T) {
 // A dry run lists the change of the configuration and the restart in the step that makes
 // them, and not again in later steps.
 func TestDryRunReportsAnExchangeOnce(t *testing.T) {
-	l := newLab(t)
-	l.mustJoin()
-	l.spec().Containerd.Version, l.spec().Containerd.PauseImage = "2.4.2", "example.com/pause:1"
-	steps, err := join.Steps(l.doc, l.options())
-	results, err := l.run(t.Context(), steps, err, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reported := 0
-	for _, r := range results {
-		if strings.Contains(r.Change, "config.toml") || strings.Contains(r.Change, "restart containerd") {
-			reported++
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		l.mustJoin()
+		l.spec().Containerd.Version, l.spec().Containerd.PauseImage = "2.4.2", "example.com/pause:1"
+		steps, err := join.Steps(l.doc, l.options())
+		results, err := l.run(t.Context(), steps, err, true)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if reported != 1 {
-		t.Errorf("reported %d times\n%s", reported, table(results))
-	}
+		reported := 0
+		for _, r := range results {
+			if strings.Contains(r.Change, "config.toml") || strings.Contains(r.Change, "restart containerd") {
+				reported++
+			}
+		}
+		if reported != 1 {
+			t.Errorf("reported %d times\n%s", reported, table(results))
+		}
+	})
 }
 
 // The configuration is rolled back together with the binary.
 func TestANewContainerdThatFailsLeavesTheConfigurationAsItWas(t *testing.T) {
 	for _, version := range []string{"1.7.13", "2.4.2"} {
-		t.Run(version, func(t *testing.T) {
+		subtest(t, version, func(t *testing.T) {
 			l := newLab(t)
 			l.mustJoin()
 			before := l.get(containerdToml)
@@ -115,36 +118,40 @@ func TestANewContainerdThatFailsLeavesTheConfigurationAsItWas(t *testing.T) {
 // A join does not replace a configuration that a trace has changed, even if a new
 // containerd generates another.
 func TestANewContainerdDoesNotTakeATraceAway(t *testing.T) {
-	l := newLab(t)
-	l.mustJoin()
-	_, after := l.trace()
-	pid := l.pid("containerd")
-	l.spec().Containerd.Version = "2.4.2"
-	if results, err := l.join(); err == nil || !strings.Contains(err.Error(), "ann@desk") {
-		t.Fatalf("%v\n%s", err, table(results))
-	}
-	if l.get(containerdToml) != after || l.pid("containerd") != pid {
-		t.Error("the trace, or containerd's process, is another")
-	}
-	l.nothingBeside(containerdToml)
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		l.mustJoin()
+		_, after := l.trace()
+		pid := l.pid("containerd")
+		l.spec().Containerd.Version = "2.4.2"
+		if results, err := l.join(); err == nil || !strings.Contains(err.Error(), "ann@desk") {
+			t.Fatalf("%v\n%s", err, table(results))
+		}
+		if l.get(containerdToml) != after || l.pid("containerd") != pid {
+			t.Error("the trace, or containerd's process, is another")
+		}
+		l.nothingBeside(containerdToml)
+	})
 }
 
 // A reset removes the files that the exchange has kept.
 func TestAResetAfterAnExchange(t *testing.T) {
-	l := newLab(t)
-	l.put(containerdToml, "version = 2\n# mine\n")
-	before := l.state()
-	l.mustJoin()
-	l.spec().Containerd.Version = "2.4.2"
-	l.mustJoin()
-	if l.get(layout.Previous(containerdToml)) == "" {
-		t.Fatal("the previous configuration is not kept")
-	}
-	l.put(containerdToml+".swdt-012345678901", "left by an interrupted join")
-	if results, err := l.resetWith(resetAll(l)); err != nil {
-		t.Fatalf("%v\n%s", err, table(results))
-	}
-	l.isAsBefore(before)
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		l.put(containerdToml, "version = 2\n# mine\n")
+		before := l.state()
+		l.mustJoin()
+		l.spec().Containerd.Version = "2.4.2"
+		l.mustJoin()
+		if l.get(layout.Previous(containerdToml)) == "" {
+			t.Fatal("the previous configuration is not kept")
+		}
+		l.put(containerdToml+".swdt-012345678901", "left by an interrupted join")
+		if results, err := l.resetWith(resetAll(l)); err != nil {
+			t.Fatalf("%v\n%s", err, table(results))
+		}
+		l.isAsBefore(before)
+	})
 }
 
 // nothingBeside checks that a transaction left nothing beside a file.

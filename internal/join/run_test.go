@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -16,55 +17,59 @@ import (
 const staysCordoned = "warn: node win1 stays cordoned, since it may not work: `kubectl uncordon win1` when it does"
 
 func TestRunDoesNotBeginAJoinThatWouldFail(t *testing.T) {
-	l := newLab(t)
-	l.put(`C:\etc\kubernetes\kubelet.conf`, "theirs")
-	before := l.state()
-	result, err := join.Run(t.Context(), l.Node.Node, l.doc, l.options(), l.story)
-	var refused *join.RefusedError
-	switch {
-	case !errors.As(err, &refused):
-		t.Fatalf("error = %v (%T), want a %T", err, err, refused)
-	case !strings.Contains(err.Error(), "nothing was changed:\n  "):
-		t.Fatalf("err.Error() lacks %q:\n%s", "nothing was changed:\n  ", err.Error())
-	case len(result.Problems) == 0:
-		t.Fatalf("len(result.Problems) = 0; %v, problems %+v", err, result.Problems)
-	}
-	if len(result.Steps) > 0 {
-		t.Errorf("steps were run:\n%s", table(result.Steps))
-	}
-	if diff := cmp.Diff(before, l.state()); diff != "" {
-		t.Errorf("the machine was changed (-before +after):\n%s", diff)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		l.put(`C:\etc\kubernetes\kubelet.conf`, "theirs")
+		before := l.state()
+		result, err := join.Run(t.Context(), l.Node.Node, l.doc, l.options(), l.story)
+		var refused *join.RefusedError
+		switch {
+		case !errors.As(err, &refused):
+			t.Fatalf("error = %v (%T), want a %T", err, err, refused)
+		case !strings.Contains(err.Error(), "nothing was changed:\n  "):
+			t.Fatalf("err.Error() lacks %q:\n%s", "nothing was changed:\n  ", err.Error())
+		case len(result.Problems) == 0:
+			t.Fatalf("len(result.Problems) = 0; %v, problems %+v", err, result.Problems)
+		}
+		if len(result.Steps) > 0 {
+			t.Errorf("steps were run:\n%s", table(result.Steps))
+		}
+		if diff := cmp.Diff(before, l.state()); diff != "" {
+			t.Errorf("the machine was changed (-before +after):\n%s", diff)
+		}
+	})
 }
 
 // The new kubelet works only in the second run: the node stays cordoned between them.
 func TestRunDrainsTheNode(t *testing.T) {
-	l := newLab(t)
-	l.mustJoin()
-	l.spec().Version = "1.36.4"
-	options := l.options()
-	options.Drain = &cluster.DrainOptions{}
-	for _, works := range []bool{false, true} {
-		delete(l.programs.fault, "kubelet")
-		if !works {
-			l.programs.fault["kubelet"] = simulated.CrashAtStart
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		l.mustJoin()
+		l.spec().Version = "1.36.4"
+		options := l.options()
+		options.Drain = &cluster.DrainOptions{}
+		for _, works := range []bool{false, true} {
+			delete(l.programs.fault, "kubelet")
+			if !works {
+				l.programs.fault["kubelet"] = simulated.CrashAtStart
+			}
+			l.story = &story{}
+			result, err := join.Run(t.Context(), l.Node.Node, l.doc, options, l.story)
+			if (err == nil) != works {
+				t.Fatalf("kubelet works: %t, error %v\n%s", works, err, table(result.Steps))
+			}
+			if !strings.Contains(l.story.String(), "step: draining win1") {
+				t.Errorf("it was not drained:\n%s", l.story)
+			}
+			if warned := strings.Contains(l.story.String(), staysCordoned); warned == works {
+				t.Errorf("kubelet works: %t, warned %t:\n%s", works, warned, l.story)
+			}
+			n, err := l.cluster.Node(t.Context(), "win1")
+			if err != nil || n.Cordoned == works {
+				t.Errorf("kubelet works: %t, cordoned %t, %v", works, n.Cordoned, err)
+			}
 		}
-		l.story = &story{}
-		result, err := join.Run(t.Context(), l.Node.Node, l.doc, options, l.story)
-		if (err == nil) != works {
-			t.Fatalf("kubelet works: %t, error %v\n%s", works, err, table(result.Steps))
-		}
-		if !strings.Contains(l.story.String(), "step: draining win1") {
-			t.Errorf("it was not drained:\n%s", l.story)
-		}
-		if warned := strings.Contains(l.story.String(), staysCordoned); warned == works {
-			t.Errorf("kubelet works: %t, warned %t:\n%s", works, warned, l.story)
-		}
-		n, err := l.cluster.Node(t.Context(), "win1")
-		if err != nil || n.Cordoned == works {
-			t.Errorf("kubelet works: %t, cordoned %t, %v", works, n.Cordoned, err)
-		}
-	}
+	})
 }
 
 // If a reset fails before the node has left the cluster, its error names the command that
@@ -78,7 +83,7 @@ func TestAResetThatFailsAfterTheDrain(t *testing.T) {
 		"after the node left":  {`C:\var\lib\kubelet`, false},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
+		subtest(t, name, func(t *testing.T) {
 			l := newLab(t)
 			l.mustJoin()
 			denied := true

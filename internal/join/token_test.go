@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/join"
@@ -85,79 +86,87 @@ func (s *spy) keptSecret(l *lab, results []plan.StepResult, err error) {
 }
 
 func TestTheTokenIsNowhereAfterAJoin(t *testing.T) {
-	l := newLab(t)
-	s := l.spyOn(nil)
-	results := l.mustJoin()
-	s.keptSecret(l, results, nil)
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		s := l.spyOn(nil)
+		results := l.mustJoin()
+		s.keptSecret(l, results, nil)
+	})
 }
 
 func TestTheTokenIsNowhereAfterAJoinThatFailed(t *testing.T) {
-	l := newLab(t)
-	l.programs.fault["kubeadm"] = simulated.CrashAtStart
-	s := l.spyOn(nil)
-	results, err := l.join()
-	var failed *join.FailedError
-	var kubeadm *join.KubeadmError
-	switch {
-	case !errors.As(err, &failed):
-		t.Fatalf("error = %v (%T), want a %T", err, err, failed)
-	case failed.Phase != "join":
-		t.Fatalf("failed.Phase = %q, want %q", failed.Phase, "join")
-	case !errors.As(err, &kubeadm):
-		t.Fatalf("error = %v (%T), want a %T", err, err, kubeadm)
-	case kubeadm.ExitCode == 0:
-		t.Fatalf("kubeadm.ExitCode = 0; got %v\n%s", err, table(results))
-	}
-	s.keptSecret(l, results, err)
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		l.programs.fault["kubeadm"] = simulated.CrashAtStart
+		s := l.spyOn(nil)
+		results, err := l.join()
+		var failed *join.FailedError
+		var kubeadm *join.KubeadmError
+		switch {
+		case !errors.As(err, &failed):
+			t.Fatalf("error = %v (%T), want a %T", err, err, failed)
+		case failed.Phase != "join":
+			t.Fatalf("failed.Phase = %q, want %q", failed.Phase, "join")
+		case !errors.As(err, &kubeadm):
+			t.Fatalf("error = %v (%T), want a %T", err, err, kubeadm)
+		case kubeadm.ExitCode == 0:
+			t.Fatalf("kubeadm.ExitCode = 0; got %v\n%s", err, table(results))
+		}
+		s.keptSecret(l, results, err)
+	})
 }
 
 func TestTheTokenIsNowhereAfterAJoinThatWasCancelled(t *testing.T) {
-	l := newLab(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	s := l.spyOn(func() simulated.Verdict {
-		cancel()
-		return simulated.Continue()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		s := l.spyOn(func() simulated.Verdict {
+			cancel()
+			return simulated.Continue()
+		})
+		steps, err := join.Steps(l.doc, l.options())
+		results, err := l.run(ctx, steps, err, false)
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v\n%s", err, table(results))
+		}
+		s.keptSecret(l, results, err)
+		l.Machine.OnOperation(nil)
+		l.mustJoin()
+		l.isReady()
 	})
-	steps, err := join.Steps(l.doc, l.options())
-	results, err := l.run(ctx, steps, err, false)
-	if !errors.Is(err, context.Canceled) {
-		t.Fatalf("got %v\n%s", err, table(results))
-	}
-	s.keptSecret(l, results, err)
-	l.Machine.OnOperation(nil)
-	l.mustJoin()
-	l.isReady()
 }
 
 // After Ctrl-C swdt ends within a second: deleting the token does not wait for a slow node.
 func TestTheTokenOfACancelledJoinIsDeletedBeforeTheNodeIsCleared(t *testing.T) {
-	l := newLab(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	running, end := context.WithCancel(t.Context())
-	defer end()
-	given := regexp.MustCompile(`token: ([a-z0-9]{6})\.`)
-	var secret string
-	l.Machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
-		switch {
-		case op.Phase != simulated.Before:
-		case op.Kind == simulated.OpProcessRun && strings.HasSuffix(strings.ToLower(op.Target), "kubeadm.exe"):
-			secret = "bootstrap-token-" + given.FindStringSubmatch(l.get(layout.JoinConfiguration))[1]
-			cancel()
-		case op.Kind == simulated.OpRemove && secret != "" && strings.EqualFold(op.Target, layout.JoinConfiguration):
-			l.awaitGone(running, secret)
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		running, end := context.WithCancel(t.Context())
+		defer end()
+		given := regexp.MustCompile(`token: ([a-z0-9]{6})\.`)
+		var secret string
+		l.Machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
+			switch {
+			case op.Phase != simulated.Before:
+			case op.Kind == simulated.OpProcessRun && strings.HasSuffix(strings.ToLower(op.Target), "kubeadm.exe"):
+				secret = "bootstrap-token-" + given.FindStringSubmatch(l.get(layout.JoinConfiguration))[1]
+				cancel()
+			case op.Kind == simulated.OpRemove && secret != "" && strings.EqualFold(op.Target, layout.JoinConfiguration):
+				l.awaitGone(running, secret)
+			}
+			return simulated.Continue()
+		})
+		steps, err := join.Steps(l.doc, l.options())
+		results, err := l.run(ctx, steps, err, false)
+		end()
+		if !errors.Is(err, context.Canceled) || secret == "" {
+			t.Fatalf("got %v\n%s", err, table(results))
 		}
-		return simulated.Continue()
+		if errors.Is(err, context.DeadlineExceeded) { // the join gave up clearing the node
+			t.Errorf("the token is there until the node is cleared: %v", err)
+		}
+		l.noToken()
 	})
-	steps, err := join.Steps(l.doc, l.options())
-	results, err := l.run(ctx, steps, err, false)
-	end()
-	if !errors.Is(err, context.Canceled) || secret == "" {
-		t.Fatalf("got %v\n%s", err, table(results))
-	}
-	if errors.Is(err, context.DeadlineExceeded) { // the join gave up clearing the node
-		t.Errorf("the token is there until the node is cleared: %v", err)
-	}
-	l.noToken()
 }
 
 // awaitGone waits until a Secret of a token is deleted, or ctx ends.
@@ -172,38 +181,42 @@ func (l *lab) awaitGone(ctx context.Context, secret string) {
 
 // The join uses a token of the node file and does not delete it.
 func TestATokenOfTheNodeFile(t *testing.T) {
-	l := newLab(t)
-	minted, err := l.cluster.MintToken(t.Context(), tokenFor("somebody"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("TOKEN", minted.Value())
-	l.spec().Join.TokenFrom = secretOf("TOKEN")
-	s := l.spyOn(nil)
-	l.mustJoin()
-	if len(s.tokens) != 1 || s.tokens[0] != minted.Value() {
-		t.Errorf("kubeadm was given another token")
-	}
-	if _, there := l.control.Object("secrets", "kube-system", "bootstrap-token-"+minted.ID()); !there {
-		t.Error("the token was deleted")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		minted, err := l.cluster.MintToken(t.Context(), tokenFor("somebody"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("TOKEN", minted.Value())
+		l.spec().Join.TokenFrom = secretOf("TOKEN")
+		s := l.spyOn(nil)
+		l.mustJoin()
+		if len(s.tokens) != 1 || s.tokens[0] != minted.Value() {
+			t.Errorf("kubeadm was given another token")
+		}
+		if _, there := l.control.Object("secrets", "kube-system", "bootstrap-token-"+minted.ID()); !there {
+			t.Error("the token was deleted")
+		}
+	})
 }
 
 // Without access to a cluster, the node file has everything that the join needs.
 func TestJoiningWithoutAKubeconfig(t *testing.T) {
-	l := newLab(t)
-	minted, err := l.cluster.MintToken(t.Context(), tokenFor("win1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.spec().Join.Token = minted.Value()
-	l.spec().Join.DiscoveryTokenCACertHash = l.control.CACertHash()
-	l.spec().Join.ControlPlaneEndpoint = l.control.Address()
-	known := l.cluster
-	l.cluster = nil
-	l.mustJoin()
-	again, err := l.join()
-	nothing(t, again, err)
-	l.cluster = known
-	l.isReady()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		minted, err := l.cluster.MintToken(t.Context(), tokenFor("win1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.spec().Join.Token = minted.Value()
+		l.spec().Join.DiscoveryTokenCACertHash = l.control.CACertHash()
+		l.spec().Join.ControlPlaneEndpoint = l.control.Address()
+		known := l.cluster
+		l.cluster = nil
+		l.mustJoin()
+		again, err := l.join()
+		nothing(t, again, err)
+		l.cluster = known
+		l.isReady()
+	})
 }

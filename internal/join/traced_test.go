@@ -3,6 +3,7 @@ package join_test
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
@@ -41,21 +42,23 @@ func (l *lab) trace() (before, after string) {
 
 // A join without any other change leaves the trace on.
 func TestAJoinLeavesATraceOn(t *testing.T) {
-	l := newLab(t)
-	l.mustJoin()
-	_, after := l.trace()
-	kubelet := l.commandLineOf("kubelet")
-	results, err := l.join()
-	nothing(t, results, err)
-	if l.get(containerdToml) != after || l.commandLineOf("kubelet") != kubelet {
-		t.Error("the trace is lost")
-	}
-	// A join that changes something else leaves the trace on, too.
-	l.configure(&agentv1.ServiceConfig{Name: "kubelet", StartType: agentv1.StartType_START_TYPE_MANUAL})
-	l.mustJoin()
-	if l.commandLineOf("kubelet") != kubelet {
-		t.Errorf("the trace is lost: %s", l.commandLineOf("kubelet"))
-	}
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		l.mustJoin()
+		_, after := l.trace()
+		kubelet := l.commandLineOf("kubelet")
+		results, err := l.join()
+		nothing(t, results, err)
+		if l.get(containerdToml) != after || l.commandLineOf("kubelet") != kubelet {
+			t.Error("the trace is lost")
+		}
+		// A join that changes something else leaves the trace on, too.
+		l.configure(&agentv1.ServiceConfig{Name: "kubelet", StartType: agentv1.StartType_START_TYPE_MANUAL})
+		l.mustJoin()
+		if l.commandLineOf("kubelet") != kubelet {
+			t.Errorf("the trace is lost: %s", l.commandLineOf("kubelet"))
+		}
+	})
 }
 
 // A join that would change something traced returns an error before it changes anything.
@@ -64,7 +67,7 @@ func TestAJoinThatWouldLoseATraceIsRefused(t *testing.T) {
 		"configuration": func(l *lab) { l.spec().Containerd.PauseImage = "registry.example/pause:9" },
 		"flags":         func(l *lab) { l.spec().Kubelet.ExtraArgs = map[string]string{"max-pods": "7"} },
 	} {
-		t.Run(name, func(t *testing.T) {
+		subtest(t, name, func(t *testing.T) {
 			l := newLab(t)
 			l.mustJoin()
 			_, after := l.trace()

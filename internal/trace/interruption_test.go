@@ -19,7 +19,7 @@ func TestAnOnThatIsInterruptedAnywhere(t *testing.T) {
 		t.Fatalf("only %d points: %v", len(points), points)
 	}
 	t.Logf("%d points", len(points))
-	nodetest.OfTransactions().Each(t, points, oneIn, func(t *testing.T, strike nodetest.Strike) {
+	nodetest.OfTransactions().EachInBubble(t, points, oneIn, func(t *testing.T, strike nodetest.Strike) {
 		l := newLab(t)
 		before := l.state()
 		struck := l.Strike(strike)
@@ -43,7 +43,7 @@ func TestAnOnThatIsInterruptedAnywhere(t *testing.T) {
 func TestOffUndoesAnInterruptedOn(t *testing.T) {
 	l := newLab(t)
 	points := nodetest.OfTransactions().Points(l.Node, func() { l.mustOn(options("containerd")) })
-	nodetest.OfTransactions().Each(t, points, oneIn, func(t *testing.T, strike nodetest.Strike) {
+	nodetest.OfTransactions().EachInBubble(t, points, oneIn, func(t *testing.T, strike nodetest.Strike) {
 		l := newLab(t)
 		before := l.state()
 		l.Strike(strike)
@@ -71,7 +71,7 @@ func TestAnOffThatIsInterruptedAnywhere(t *testing.T) {
 		})
 		t.Logf("%s: %d points", name, len(points))
 		t.Run(name, func(t *testing.T) {
-			nodetest.OfTransactions().Each(t, points, oneIn, func(t *testing.T, strike nodetest.Strike) {
+			nodetest.OfTransactions().EachInBubble(t, points, oneIn, func(t *testing.T, strike nodetest.Strike) {
 				l := newLab(t)
 				before := l.state()
 				l.mustOn(options())

@@ -42,8 +42,7 @@ func (p *process) connect(ctx context.Context, address string) (net.Conn, error)
 func (p *process) dialTCP(ctx context.Context, address, port string) (net.Conn, error) {
 	outcome := p.m.outcome(address, port)
 	if outcome == "" && p.m.hasRealNetwork(address) {
-		var d net.Dialer
-		return d.DialContext(ctx, "tcp", net.JoinHostPort(address, port))
+		return p.m.options.Dial(ctx, "tcp", net.JoinHostPort(address, port))
 	}
 	switch cmp.Or(outcome, platform.NoRoute) {
 	case platform.Refused:

@@ -73,7 +73,7 @@ func (v networkView) reach(ctx context.Context, name, port string, timeout time.
 	at := net.JoinHostPort(addresses[0], port)
 	outcome := v.p.m.outcome(addresses[0], port)
 	if outcome == "" && v.p.m.hasRealNetwork(addresses[0]) {
-		return dialReal(ctx, at, timeout)
+		return v.p.m.dialReal(ctx, at, timeout)
 	}
 	reach := platform.Reach{Outcome: cmp.Or(outcome, platform.NoRoute), Address: at, Took: time.Millisecond}
 	switch reach.Outcome {
@@ -109,9 +109,11 @@ func (m *Machine) hasRealNetwork(address string) bool {
 	return err == nil && (ip.IsLoopback() || m.options.RealNetwork)
 }
 
-func dialReal(ctx context.Context, address string, timeout time.Duration) (platform.Reach, error) {
+func (m *Machine) dialReal(ctx context.Context, address string, timeout time.Duration) (platform.Reach, error) {
 	begun := time.Now()
-	conn, err := (&net.Dialer{Timeout: timeout}).DialContext(ctx, "tcp", address)
+	bounded, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	conn, err := m.options.Dial(bounded, "tcp", address)
 	reach := platform.Reach{Outcome: platform.Reached, Address: address, Took: time.Since(begun)}
 	if err == nil {
 		return reach, conn.Close()
@@ -125,7 +127,7 @@ func dialReal(ctx context.Context, address string, timeout time.Duration) (platf
 		reach.Outcome = platform.Refused
 	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
 		reach.Outcome = platform.NoRoute
-	case errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
 		reach.Outcome = platform.TimedOut
 	}
 	return reach, nil

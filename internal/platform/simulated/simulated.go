@@ -24,6 +24,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -79,6 +80,8 @@ type Options struct {
 	// RealNetwork lets the machine reach all addresses that the computer reaches on which the
 	// simulation runs, with real connections. Without it, the machine reaches only loopback addresses.
 	RealNetwork bool
+	// Dial makes these real connections; nil: through the network of the computer on which the simulation runs.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// StartDelay and StopDelay are how long a service is start pending and stop pending. ExitDelay
 	// is how long its process runs on after the service has reported "stopped". RebootDelay is how
 	// long a requested reboot waits; its default is 200 ms, so that the reply reaches the caller.
@@ -123,6 +126,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Dial == nil {
+		o.Dial = (&net.Dialer{}).DialContext
 	}
 	if o.RebootDelay == 0 {
 		o.RebootDelay = 200 * time.Millisecond

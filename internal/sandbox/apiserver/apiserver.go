@@ -44,6 +44,8 @@ type Options struct {
 	Version string // the version of the API server; default: DefaultVersion
 	// Address to listen on; default: a free port of 127.0.0.1.
 	Address string
+	// Listener is where to listen, instead of Address; Close closes it. nil: a listener on Address.
+	Listener net.Listener
 	// Names are further names and addresses in the server's certificate, such as
 	// a control plane's alias.
 	Names []string
@@ -104,9 +106,12 @@ type Cluster struct {
 // Start starts a control plane. End it with Close.
 func Start(o Options) (*Cluster, error) {
 	o = o.withDefaults()
-	listener, err := net.Listen("tcp", o.Address)
-	if err != nil {
-		return nil, fmt.Errorf("listen for the simulated API server: %w", err)
+	listener := o.Listener
+	if listener == nil {
+		var err error
+		if listener, err = net.Listen("tcp", o.Address); err != nil {
+			return nil, fmt.Errorf("listen for the simulated API server: %w", err)
+		}
 	}
 	c := &Cluster{options: o, listener: newGate(listener), version: o.Version, resources: builtinResources()}
 	c.ctx, c.cancel = context.WithCancel(context.Background())

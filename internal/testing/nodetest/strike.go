@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/testing/cases"
@@ -104,7 +105,7 @@ func (s Strikes) Points(n *Node, run func()) []Point {
 }
 
 // Each runs a test for one in oneIn of all points with every kind of strike, or for all of them, as package
-// cases chooses. All take a quarter of an hour.
+// cases chooses.
 func (s Strikes) Each(t *testing.T, points []Point, oneIn int, test func(t *testing.T, strike Strike)) {
 	t.Helper()
 	var all []Strike
@@ -119,6 +120,15 @@ func (s Strikes) Each(t *testing.T, points []Point, oneIn int, test func(t *test
 			test(t, strike)
 		})
 	}
+}
+
+// EachInBubble is like Each. Each test runs in a bubble of testing/synctest, whose clock goes on as soon as all
+// that runs waits. The test must not use the kernel's network: package memnet has another.
+func (s Strikes) EachInBubble(t *testing.T, points []Point, oneIn int, test func(t *testing.T, strike Strike)) {
+	t.Helper()
+	s.Each(t, points, oneIn, func(t *testing.T, strike Strike) {
+		synctest.Test(t, func(t *testing.T) { test(t, strike) })
+	})
 }
 
 // Strike makes the machine interrupt a run once, at the point of s. The result reports whether the
