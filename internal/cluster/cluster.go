@@ -36,10 +36,15 @@ type Options struct {
 	// Unlimited leaves it to the caller to bound the requests a second. Default: 50 requests a second, and
 	// 100 at once.
 	Unlimited bool
-	// Dial connects to the API server; nil: through the system's network.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Dialer connects to the API server, as a *net.Dialer does; nil: through the system's network.
+	Dialer Dialer
 	// Poll is the time between two requests of a wait. Default 1 s.
 	Poll time.Duration
+}
+
+// Dialer opens connections. It is a pointer, so that Options can be compared.
+type Dialer interface {
+	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // defaultTimeout bounds each request if the options do not.
@@ -60,7 +65,10 @@ func Open(o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.Timeout, config.Dial = o.Timeout, o.Dial
+	config.Timeout = o.Timeout
+	if o.Dialer != nil {
+		config.Dial = o.Dialer.DialContext
+	}
 	if config.Timeout == 0 {
 		config.Timeout = defaultTimeout
 	}

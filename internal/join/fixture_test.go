@@ -109,14 +109,14 @@ func newNodeOf(t *testing.T, control *control, name string, images ...criserver.
 	if err := control.WriteKubeconfig(kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	opened, err := cluster.Open(cluster.Options{Kubeconfig: kubeconfig, Dial: control.network.Dial})
+	opened, err := cluster.Open(cluster.Options{Kubeconfig: kubeconfig, Dialer: control.network})
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := &lab{
 		Node: nodetest.Start(t, name, simulated.Options{
 			Hostname: strings.ToUpper(name), Preset: simulated.Minimal, Images: images,
-			Dial: control.network.Dial,
+			Dial: control.network.DialContext,
 		}),
 		t: t, control: control, cluster: opened, story: &story{}, ready: 20 * time.Second,
 		programs: &programs{

@@ -39,8 +39,8 @@ func (n *Network) Listen() net.Listener {
 	return l
 }
 
-// Dial connects to a listener. The error is syscall.ECONNREFUSED if none listens on the address.
-func (n *Network) Dial(ctx context.Context, _, address string) (net.Conn, error) {
+// DialContext connects to a listener. The error is syscall.ECONNREFUSED if none listens on the address.
+func (n *Network) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
 	n.mu.Lock()
 	l := n.listeners[address]
 	n.mu.Unlock()
