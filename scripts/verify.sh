@@ -62,28 +62,27 @@ testdata_packages() {
 	done
 }
 
-# windows_packages prints the packages that have files for Windows which are not read here.
-windows_packages() {
-	local p='{{$p := .ImportPath}}' testdata
+# windows_packages prints the packages of the current folder's module, and others, that have files for Windows
+# which are not read here.
+windows_packages() { # [PACKAGE…]
+	local p='{{$p := .ImportPath}}'
 	local files=$p'{{range .GoFiles}}{{$p}} {{.}}{{"\n"}}{{end}}{{range .TestGoFiles}}{{$p}} {{.}}{{"\n"}}{{end}}'
 	files+='{{range .XTestGoFiles}}{{$p}} {{.}}{{"\n"}}{{end}}'
-	mapfile -t testdata < <(testdata_packages)
 	comm -23 \
-		<(GOOS=windows go list -e -f "$files" ./... "${testdata[@]}" | sort) \
-		<(GOOS=linux go list -e -f "$files" ./... "${testdata[@]}" | sort) | cut -d' ' -f1 | sort -u
+		<(GOOS=windows go list -e -f "$files" ./... "$@" | sort) \
+		<(GOOS=linux go list -e -f "$files" ./... "$@" | sort) | cut -d' ' -f1 | sort -u
 }
 
-# each_module runs a command in every module but the first, once for each system
-# for which the module has packages. The packages are its last arguments.
+# each_module runs a command in every module but the first, on the packages for Linux and on those that have
+# files for Windows. The packages are its last arguments.
 each_module() { # COMMAND…
-	local folder system packages result=0
+	local folder linux windows result=0
 	for folder in $(modules); do
 		[[ $folder != "$typed" ]] || continue
-		for system in linux windows; do
-			packages=$(cd "$folder" && GOOS=$system go list ./...) || { result=1; continue; }
-			# shellcheck disable=SC2086 # one word for each package
-			[[ -z $packages ]] || (cd "$folder" && GOOS=$system "$@" $packages) || { echo "in $folder for $system"; result=1; }
-		done
+		# shellcheck disable=SC2086 # one word for each package
+		(cd "$folder" && linux=$(GOOS=linux go list ./...) && windows=$(windows_packages) &&
+			{ [[ -z $linux ]] || GOOS=linux "$@" $linux; } &&
+			{ [[ -z $windows ]] || GOOS=windows "$@" $windows; }) || { echo "in $folder"; result=1; }
 	done
 	return "$result"
 }
@@ -95,15 +94,17 @@ formatted() {
 }
 
 vet_windows() {
-	local packages
-	mapfile -t packages < <(windows_packages)
+	local packages testdata
+	mapfile -t testdata < <(testdata_packages)
+	mapfile -t packages < <(windows_packages "${testdata[@]}")
 	GOOS=windows go vet "${packages[@]}"
 }
 
 lint() {
-	local staticcheck packages
+	local staticcheck packages testdata
 	staticcheck=$(tool honnef.co/go/tools/cmd/staticcheck) || return 1
-	mapfile -t packages < <(windows_packages)
+	mapfile -t testdata < <(testdata_packages)
+	mapfile -t packages < <(windows_packages "${testdata[@]}")
 	"$staticcheck" -tags e2e ./... &&
 		GOOS=windows "$staticcheck" "${packages[@]}" &&
 		each_module "$staticcheck"
