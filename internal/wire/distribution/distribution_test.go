@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -335,6 +336,75 @@ func TestATokenIsFetchedFromTheRegistrysServer(t *testing.T) {
 		return true
 	})
 	s.mustDownload(t)
+}
+
+// A registry without TLS names a token server that only this machine reaches: its answer would be sent to the
+// registry, as a token.
+func TestARegistryWithoutTLSNamesNoOtherTokenServer(t *testing.T) {
+	const internal = "http://internal.test/latest/credentials"
+	for name, test := range map[string]struct {
+		challenge string // a registry's own answer to /token redirects to internal
+		allowed   bool
+	}{
+		"another server":             {`Bearer realm="` + internal + `",service="x"`, false},
+		"after another parameter":    {`bearer service="x" , realm="` + internal + `"`, false},
+		"twice":                      {`Bearer realm="http://registry.test/granted",realm="` + internal + `"`, false},
+		"with escapes":               {`Bearer realm="http:\x2f/internal.test/latest/credentials"`, false},
+		"no address":                 {`Bearer realm="http://internal.test:x/"`, false},
+		"a redirect from its own":    {`Bearer realm="http://registry.test/moved"`, false},
+		"a redirect from its API":    {`Bearer realm="http://registry.test/v2/moved"`, false},
+		"its own":                    {`Bearer realm="http://registry.test/granted",service="x",scope="a:b:pull,push"`, true},
+		"its own, at another port":   {`Bearer realm="http://registry.test:5001/granted",service=x`, true},
+		"one with TLS":               {`Bearer realm="https://tokens.test/granted"`, true},
+		"its own, which redirects":   {`Bearer realm="http://registry.test/within"`, true},
+		"its own, which turns safer": {`Bearer realm="http://registry.test/safer"`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := ""
+			serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				switch {
+				case r.Host == "internal.test":
+					asked = r.URL.String()
+					fmt.Fprintf(w, `{"token":%q}`, secret)
+				case strings.HasSuffix(r.URL.Path, "/moved"):
+					http.Redirect(w, r, internal, http.StatusTemporaryRedirect)
+				case r.URL.Path == "/within":
+					http.Redirect(w, r, "/granted", http.StatusTemporaryRedirect)
+				case r.URL.Path == "/safer":
+					http.Redirect(w, r, "https://tokens.test/granted", http.StatusTemporaryRedirect)
+				case r.URL.Path == "/granted":
+					fmt.Fprint(w, `{"token":"granted"}`)
+				case r.Header.Get("Authorization") == "Bearer granted":
+					fmt.Fprint(w, `{}`)
+				default:
+					w.Header().Set("WWW-Authenticate", test.challenge)
+					w.WriteHeader(http.StatusUnauthorized)
+				}
+			})
+			plain, safe := httptest.NewServer(serve), httptest.NewTLSServer(serve)
+			t.Cleanup(plain.Close)
+			t.Cleanup(safe.Close)
+			transport := safe.Client().Transport.(*http.Transport).Clone()
+			transport.TLSClientConfig.InsecureSkipVerify = true
+			transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+				server := plain
+				if strings.HasSuffix(address, ":443") {
+					server = safe
+				}
+				return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
+			}
+			reference := distribution.Reference{Registry: "registry.test", Repository: "team/node", Tag: "v1", PlainHTTP: true}
+			options := distribution.Options{HTTP: &http.Client{Transport: transport}, Credential: login}
+			_, _, err := distribution.Open(reference, options).Manifest(t.Context())
+			refused, is := errors.AsType[*distribution.TokenServerError](err)
+			if is == test.allowed || asked != "" {
+				t.Errorf("the error is %v; the other server was asked: %q", err, asked)
+			}
+			if is && (refused.Registry != "registry.test" || strings.Contains(err.Error(), secret)) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
 }
 
 func TestParseReference(t *testing.T) {

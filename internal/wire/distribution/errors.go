@@ -88,6 +88,21 @@ func (e *RedirectError) Error() string {
 	return "the registry redirects " + e.What + ": find out who changed it"
 }
 
+// TokenServerError is returned if a registry that is reached without TLS names a token server that is not its own host
+// and is reached without TLS, too. That server's answer would be sent to the registry.
+type TokenServerError struct {
+	Registry string // the host
+	Server   string // the host of the token server; "" if it could not be read
+}
+
+func (e *TokenServerError) Error() string {
+	what := "a token server that cannot be read"
+	if e.Server != "" {
+		what = "the token server " + e.Server + ", which is another host, without TLS"
+	}
+	return fmt.Sprintf("the registry %s names %s: use a registry with TLS, or find out who changed it", e.Registry, what)
+}
+
 // failed returns the error of a request without an answer.
 func (r *Repository) failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
@@ -110,7 +125,7 @@ func Failed(reference Reference, err error) error {
 		return &StatusError{Reference: reference, Status: http.StatusUnauthorized}
 	case errors.As(err, &answer):
 		return &StatusError{Reference: reference, Status: answer.StatusCode, Written: writes(answer.Method)}
-	case errors.As(err, &wrapped) && !errors.As(err, new(*RedirectError)):
+	case errors.As(err, &wrapped) && !errors.As(err, new(*RedirectError)) && !errors.As(err, new(*TokenServerError)):
 		return fmt.Errorf("contact the registry %s: %w: check its name, the network and the proxy settings",
 			reference.Registry, wrapped.Err)
 	case wrapped != nil:

@@ -1,6 +1,7 @@
 package distribution
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -37,14 +38,18 @@ func (r *Repository) Reference() Reference { return r.reference }
 
 // NewClient returns a client that logs in when a registry demands it. It sends a login to the
 // registry and to the token server that the registry names, and never with less protection than
-// the registry's own address has. A redirect to another server carries no login, and none leads
-// from https to http.
+// the registry's own address has. A registry without TLS names no other token server without TLS. A redirect to
+// another server carries no login, and none leads from https to http.
 func NewClient(o Options) *auth.Client {
 	client := http.Client{Transport: newTransport()}
 	if o.HTTP != nil {
 		client = *o.HTTP
 	}
-	client.CheckRedirect = checkRedirect
+	servers := &tokenServers{RoundTripper: cmp.Or(client.Transport, http.DefaultTransport), named: map[string]string{}}
+	client.Transport = servers
+	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
+		return cmp.Or(checkRedirect(next, via), servers.checkRedirect(next.URL, via[0].URL))
+	}
 	c := &auth.Client{Client: &client, Cache: auth.NewCache(), Credential: o.Credential}
 	c.SetUserAgent("swdt")
 	return c
