@@ -79,8 +79,8 @@ stage_samples() {
 	SWDT_SEED=$seed run samples . go test -json -vet=off -timeout 20m -run "$enumerations" "${enumerating[@]}"
 }
 
-# What these tests compute takes ten times as long under the race detector, and has goroutines that other
-# tests of the same packages show. TestUnderWine runs a program that is built without the detector.
+# These computations take ten times as long under the race detector, and their goroutines are those of other
+# tests of the same packages. TestUnderWine runs a program that is built without the detector.
 computing='^(TestRoundTripOfEdits|TestDamagedExecutablesAreFiles|TestSpecialFiles|TestEveryDamageIsFound|TestExecutablesAreReadAsDebugPEAndDebugELFReadThem|TestMemoryIsBounded|TestUnderWine)$'
 
 stage_race() {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/interrupt"
 	"github.com/swdt-dev/swdt/internal/vm/golden"
@@ -266,15 +266,14 @@ the SHA-256 with those of Microsoft's evaluation media, which takes a minute.`,
 }
 
 func (a *app) inspectISO(ctx context.Context, path string, hash bool) error {
-	file, err := os.Open(path)
-	if err != nil {
+	file, info, err := localfile.OpenRegular(path)
+	switch {
+	case errors.Is(err, localfile.ErrNotRegular):
+		return usagef("%v; name an ISO", err)
+	case err != nil:
 		return usagef("%v", err)
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return usagef("%s is not a file; name an ISO", path)
-	}
 	report := media.Report{File: path}
 	if report.Media, err = media.Inspect(file, info.Size()); err != nil {
 		return fmt.Errorf("inspect %s: %w", path, err)

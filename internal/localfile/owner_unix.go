@@ -7,6 +7,9 @@ import (
 	"syscall"
 )
 
+// nonBlocking is the flag with which the opening of a named pipe does not wait for its writer.
+const nonBlocking = syscall.O_NONBLOCK
+
 // ModesMatter is true: on Unix, the mode of a folder decides which other users can access it.
 const ModesMatter = true
 

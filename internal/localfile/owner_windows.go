@@ -2,6 +2,9 @@ package localfile
 
 import "io/fs"
 
+// nonBlocking is no flag: on Windows, a pipe does not open as a file.
+const nonBlocking = 0
+
 // ModesMatter is false: on Windows, a file inherits its access rights from its folder.
 const ModesMatter = false
 

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
 // sshForward is the name of the forward to the guest's SSH server.
@@ -112,14 +112,7 @@ func regularFile(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	info, err := os.Stat(absolute)
-	switch {
-	case err != nil:
-		return "", err
-	case !info.Mode().IsRegular():
-		return "", fmt.Errorf("%s is not a file", absolute)
-	}
-	file, err := os.Open(absolute)
+	file, _, err := localfile.OpenRegular(absolute)
 	if err != nil {
 		return "", err
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/vm"
@@ -85,18 +86,11 @@ func refuse(document config.Document, field string, err error, remedy string) er
 // open opens a file that a field of spec.machine.image names. The recipe's close closes the file.
 func (c *recipe) open(field, path string) (*os.File, error) {
 	const remedy = "write the path of a file that you can read"
-	file, err := os.Open(absolute(c.document.Resolve(path)))
+	file, _, err := localfile.OpenRegular(absolute(c.document.Resolve(path)))
 	if err != nil {
 		return nil, refuse(c.document, "image."+field, err, remedy)
 	}
 	c.files = append(c.files, file)
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a file", path)
-	}
-	if err != nil {
-		return nil, refuse(c.document, "image."+field, err, remedy)
-	}
 	return file, nil
 }
 

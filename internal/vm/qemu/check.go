@@ -136,7 +136,7 @@ func checkImage(_ context.Context, m vm.Machine) []finding.Problem {
 			"name a standalone qcow2 image that the VM's disk is large enough for", err.Error()))
 	}
 	for _, disc := range m.Discs {
-		file, err := os.Open(disc)
+		file, _, err := localfile.OpenRegular(disc)
 		if err != nil {
 			all = append(all, problem("disc", finding.Error, "the disc "+filepath.Base(disc)+" cannot be read",
 				"correct its path or its rights", err.Error()))

@@ -11,7 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+
+	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
 var magic = [4]byte{'Q', 'F', 'I', 0xfb}
@@ -61,18 +62,14 @@ const headerV2 = 72
 // The error is an ErrUnsafe if the image leads to another file, and an ErrFormat if swdt cannot use
 // the image.
 func Standalone(path string) (int64, error) {
-	file, err := os.Open(path)
-	if err != nil {
+	file, _, err := localfile.OpenRegular(path)
+	switch {
+	case errors.Is(err, localfile.ErrNotRegular):
+		return 0, fmt.Errorf("read image: %w: %w", err, ErrFormat)
+	case err != nil:
 		return 0, err
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	switch {
-	case err != nil:
-		return 0, err
-	case !info.Mode().IsRegular():
-		return 0, fmt.Errorf("read image %s: it is no regular file: %w", path, ErrFormat)
-	}
 	size, err := standalone(file)
 	if err != nil {
 		return 0, fmt.Errorf("read image %s: %w", path, err)
