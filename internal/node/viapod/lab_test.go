@@ -67,6 +67,42 @@ func TestEachRuleOnARealAPIServer(t *testing.T) {
 	}
 }
 
+// TestEachWayInOnARealAPIServer gives another user one way into the namespace at a time, as a real API server
+// understands it.
+func TestEachWayInOnARealAPIServer(t *testing.T) {
+	w := newRealWorld(t)
+	w.eventually("the namespace is accepted", func() error { return w.reach("image") })
+	for _, way := range waysIn() {
+		verb, resource, _ := strings.Cut(way, " ")
+		if resource == "users" || resource == "groups" {
+			continue // these are in no namespace, so no Role allows it
+		}
+		t.Run(way, func(t *testing.T) {
+			roles, bindings := w.admin.RbacV1().Roles("swdt-system"), w.admin.RbacV1().RoleBindings("swdt-system")
+			_, err := roles.Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "eve"},
+				Rules: []rbacv1.PolicyRule{{Verbs: []string{verb}, Resources: []string{resource},
+					APIGroups: []string{"", "apps", "batch", rbacv1.GroupName}}}}, metav1.CreateOptions{})
+			_, bound := bindings.Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "eve"},
+				Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "eve"}},
+				RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "eve"}}, metav1.CreateOptions{})
+			if err := errors.Join(err, bound); err != nil {
+				t.Fatal(err)
+			}
+			w.eventually("the way is found", func() error {
+				err := w.reach("image")
+				if open, ok := errors.AsType[*viapod.OpenNamespaceError](err); ok && strings.Contains(open.Error(), "("+way+")") {
+					return nil
+				}
+				return fmt.Errorf("it answers %v", err)
+			})
+			if err := errors.Join(roles.Delete(t.Context(), "eve", metav1.DeleteOptions{}),
+				bindings.Delete(t.Context(), "eve", metav1.DeleteOptions{})); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
 // without takes a verb of a rule away, expects an error that names the permission, and gives the verb back.
 func (w *realWorld) without(t *testing.T, role string, index int, verb string) {
 	rules := slices.Clone(w.roles[role])

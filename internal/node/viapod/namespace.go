@@ -141,26 +141,38 @@ func (w *Way) boundHere(ctx context.Context) ([]subject, error) {
 	return all, nil
 }
 
-// waysIn returns the requests by which a user of the cluster gets into a pod of the namespace, or makes one
-// that is SYSTEM on a node.
-func (w *Way) waysIn() []cluster.Permission {
-	in := func(verb, group, resource string) cluster.Permission {
-		return cluster.Permission{Verb: verb, Group: group, Resource: resource, Namespace: w.o.Namespace}
+// waysIn returns the requests by which a user of the cluster gets into a pod of the namespace, makes one that is
+// SYSTEM on a node, or becomes another user who may.
+func waysIn(namespace string) (all []cluster.Permission) {
+	add := func(group string, resources []string, verbs ...string) {
+		for _, resource := range resources {
+			for _, verb := range verbs {
+				all = append(all, cluster.Permission{Verb: verb, Group: group, Resource: resource, Namespace: namespace})
+			}
+		}
 	}
-	return []cluster.Permission{
-		in("create", "", "pods/exec"), in("get", "", "pods/exec"),
-		in("create", "", "pods/attach"), in("get", "", "pods/attach"),
-		in("create", "", "pods"), in("update", "", "pods"), in("patch", "", "pods"),
-		in("update", "", "pods/ephemeralcontainers"), in("patch", "", "pods/ephemeralcontainers"),
-		in("create", "", "replicationcontrollers"),
-		in("create", "apps", "deployments"), in("create", "apps", "daemonsets"), in("create", "apps", "statefulsets"),
-		in("create", "apps", "replicasets"), in("create", "batch", "jobs"), in("create", "batch", "cronjobs"),
-	}
+	add("", []string{"pods/exec", "pods/attach"}, "create", "get")
+	add("", []string{"pods"}, "create", "update", "patch")
+	add("", []string{"pods/ephemeralcontainers"}, "update", "patch")
+	// Controllers make pods of templates. A Job's template cannot be changed.
+	add("", []string{"replicationcontrollers"}, "create", "update", "patch")
+	add("apps", []string{"deployments", "daemonsets", "statefulsets", "replicasets"}, "create", "update", "patch")
+	add("batch", []string{"cronjobs"}, "create", "update", "patch")
+	add("batch", []string{"jobs"}, "create")
+	// The controller of a fleet has an account here. A Secret can ask for the token of an account, too.
+	add("", []string{"serviceaccounts/token", "secrets"}, "create")
+	add("", []string{"serviceaccounts"}, "impersonate")
+	// A role can be given more, and be given to more users.
+	add(rbacv1.GroupName, []string{"roles"}, "escalate")
+	add(rbacv1.GroupName, []string{"roles", "clusterroles"}, "bind")
+	namespace = "" // users and groups are in none
+	add("", []string{"users", "groups"}, "impersonate")
+	return all
 }
 
 // getsIn returns the first way in that the API server allows to a subject, or "".
 func (w *Way) getsIn(ctx context.Context, s subject) (string, error) {
-	for _, p := range w.waysIn() {
+	for _, p := range waysIn(w.o.Namespace) {
 		allowed, err := w.c.OthersMay(ctx, s.user, s.group, p)
 		if err != nil {
 			return "", asDenied(err, w.o.Namespace)

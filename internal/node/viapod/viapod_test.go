@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"strings"
 	"testing"
 
@@ -365,6 +366,41 @@ func TestANamespaceThatOthersMayUseIsRefused(t *testing.T) {
 	}
 }
 
+// Each of these requests alone is enough for another user.
+func TestEachWayIntoANamespaceIsRefused(t *testing.T) {
+	for _, way := range waysIn() {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.may = func(user, _ string, a attributes) bool {
+				resource := a.Resource
+				if a.Subresource != "" {
+					resource += "/" + a.Subresource
+				}
+				inNamespace := a.Namespace == "swdt-system" || resource == "users" || resource == "groups"
+				return user == "eve" && way == a.Verb+" "+resource && inNamespace
+			}
+			w.add(binding(rbacv1.Subject{Kind: "User", Name: "eve"}))
+			_, err := w.way().Connect(t.Context())
+			if open, ok := errors.AsType[*viapod.OpenNamespaceError](err); !ok || !strings.Contains(open.Error(), "("+way+")") {
+				t.Errorf("the error is %v", err)
+			}
+			w.nothingIsLeft()
+		})
+	}
+}
+
+func waysIn() (all []string) {
+	for _, resource := range []string{"pods", "deployments", "daemonsets", "statefulsets", "replicasets",
+		"replicationcontrollers", "cronjobs"} {
+		all = append(all, "create "+resource, "update "+resource, "patch "+resource)
+	}
+	return append(all, "create jobs", "create pods/exec", "get pods/exec", "create pods/attach", "get pods/attach",
+		"update pods/ephemeralcontainers", "patch pods/ephemeralcontainers", "create serviceaccounts/token",
+		"create secrets", "impersonate serviceaccounts", "impersonate users", "impersonate groups", "escalate roles",
+		"bind roles", "bind clusterroles")
+}
+
 func manySubjects() (all []rbacv1.Subject) {
 	for i := range 60 {
 		all = append(all, rbacv1.Subject{Kind: "User", Name: strings.Repeat("x", i+1)})
@@ -375,7 +411,9 @@ func manySubjects() (all []rbacv1.Subject) {
 // A swdt that is killed leaves a pod and a record with a free lock: the next contact removes both.
 func TestThePodOfAKilledSwdtIsRemoved(t *testing.T) {
 	w := newWorld(t)
-	if _, err := w.way().Connect(t.Context()); err != nil {
+	first := w.way()
+	t.Cleanup(func() { goruntime.KeepAlive(first) }) // its lock is free as soon as it is collected
+	if _, err := first.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	killed := w.pods()[0].Name
