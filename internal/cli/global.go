@@ -135,8 +135,11 @@ func (a *app) sources() ([]string, error) {
 		return splitFiles(named), nil
 	}
 	source, err := config.DefaultSource()
-	if err != nil {
+	switch {
+	case source == "":
 		return nil, offerSandbox(err)
+	case err != nil:
+		return nil, err
 	}
 	return []string{source}, nil
 }
@@ -144,7 +147,7 @@ func (a *app) sources() ([]string, error) {
 // documentSources is like sources, for a command that needs the document of a cluster.
 func (a *app) documentSources() ([]string, error) {
 	sources, err := a.sources()
-	if missing, ok := errors.AsType[*config.Error](err); ok {
+	if missing, ok := errors.AsType[*config.Error](err); ok && missing.Problems[0].File == "" {
 		missing.Problems[0].Remedy = "name the file with the document of kind Cluster with --config, or write one with " +
 			"`swdt cluster init > swdt.yaml`"
 	}

@@ -15,8 +15,11 @@ func (a *app) choosesInCluster() bool {
 		return false
 	}
 	source, err := config.DefaultSource()
-	if err != nil || a.global.selector != "" {
-		return err != nil || !config.IsHere(source)
+	if source == "" || a.global.selector != "" {
+		return !config.IsHere(source)
+	}
+	if err != nil {
+		return false // the file that was found may not be used, which an error says then
 	}
 	if config.IsHere(source) || len(a.global.nodes) == 0 {
 		return false

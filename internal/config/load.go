@@ -28,7 +28,8 @@ const hereSource = "swdt.yaml"
 func IsHere(source string) bool { return source == hereSource }
 
 // DefaultSource returns the node file that is used if the user names none: swdt.yaml
-// in the working folder, else ~/.config/swdt/config.yaml. The error is an *Error.
+// in the working folder, else ~/.config/swdt/config.yaml. The error is an *Error. If another account can change the
+// file that was found, DefaultSource returns the file with an error: what it says is not the user's word.
 func DefaultSource() (string, error) {
 	candidates := []string{hereSource}
 	if home, err := localfile.Home(); err == nil {
@@ -36,7 +37,7 @@ func DefaultSource() (string, error) {
 	}
 	for _, candidate := range candidates {
 		if info, err := os.Stat(candidate); err == nil && !info.IsDir() {
-			return candidate, nil
+			return candidate, checkForeign(candidate)
 		}
 	}
 	what := "there is no node file swdt.yaml here"
@@ -47,6 +48,17 @@ func DefaultSource() (string, error) {
 		What:   what,
 		Remedy: "name one with --config, or write one with `swdt config init > swdt.yaml`",
 	}}}
+}
+
+// checkForeign returns an *Error if another account can change a file that swdt has found by itself.
+func checkForeign(found string) error {
+	err := localfile.CheckForeign(found)
+	if err == nil {
+		return nil
+	}
+	problem := Problem{File: found, What: fmt.Sprintf("was found, not named, and is not used: %v", err),
+		Remedy: "if you trust it, name it: -c " + found}
+	return &Error{[]Problem{problem}}
 }
 
 // Load reads every node of the sources. A source is a file, a folder (its *.yaml and

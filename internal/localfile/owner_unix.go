@@ -22,6 +22,15 @@ func Owner(info fs.FileInfo) (user int, known bool) {
 	return int(stat.Uid), true
 }
 
+// Group returns the number of the group to which a file belongs.
+func Group(info fs.FileInfo) (group int, known bool) {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return int(stat.Gid), true
+}
+
 // Allocated returns how many bytes a file takes on the disk. Holes in the file take none.
 func Allocated(info fs.FileInfo) int64 {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {

@@ -12,6 +12,9 @@ const ModesMatter = false
 // change, and does not determine their owners.
 func Owner(fs.FileInfo) (user int, known bool) { return 0, false }
 
+// Group returns false, as Owner.
+func Group(fs.FileInfo) (group int, known bool) { return 0, false }
+
 // Allocated returns the size of a file. On Windows, swdt does not determine how many bytes the file takes on
 // the disk.
 func Allocated(info fs.FileInfo) int64 { return info.Size() }

@@ -12,9 +12,33 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/vm"
 	"github.com/swdt-dev/swdt/internal/vm/qemu/qcow2"
 )
+
+// Another account that can write the folder of an image could replace it, after the check and before QEMU opens it.
+func TestAnImageThatAnotherAccountCanReplace(t *testing.T) {
+	need(t, "qemu-img")
+	d, _ := fakeDriver(t)
+	m := fakeRecord(t, d, "shared")
+	shared := t.TempDir()
+	m.Image.Base = filepath.Join(shared, "image.qcow2")
+	tool(t, "qemu-img", "create", "-q", "-f", "qcow2", m.Image.Base, "1M")
+	refused := func(what string, err error) {
+		t.Helper()
+		if foreign, ok := errors.AsType[*localfile.ForeignError](err); !ok || foreign.Path != shared {
+			t.Errorf("%s: the error is %v", what, err)
+		}
+	}
+	check(t, os.Chmod(shared, 0o777))
+	refused("create", d.Create(t.Context(), m))
+	check(t, os.Chmod(shared, 0o700))
+	check(t, d.Create(t.Context(), m))
+	check(t, os.Chmod(shared, 0o777))
+	refused("start", d.Start(t.Context(), m))
+	refused("save", d.Save(t.Context(), m, "x"))
+}
 
 // An image that leads QEMU to other files of your machine is refused: when a VM is made,
 // and at every later start, since the file may have been replaced.

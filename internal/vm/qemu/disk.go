@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/vm"
 	"github.com/swdt-dev/swdt/internal/vm/qemu/firmware"
 	"github.com/swdt-dev/swdt/internal/vm/qemu/qcow2"
@@ -23,7 +24,7 @@ func base(m vm.Machine) (int64, error) {
 	if !filepath.IsAbs(m.Image.Base) {
 		return 0, fmt.Errorf("its image %q is no absolute path", m.Image.Base)
 	}
-	size, err := qcow2.Standalone(m.Image.Base)
+	size, err := standalone(m.Image.Base)
 	if err != nil {
 		return 0, err
 	}
@@ -32,6 +33,15 @@ func base(m vm.Machine) (int64, error) {
 			m.Disk, m.Image.Base, size)
 	}
 	return size, nil
+}
+
+// standalone returns the size of an image's disk. QEMU opens the image by its path, later and with your rights, so
+// standalone refuses one that another account could replace with an image that leads to other files.
+func standalone(path string) (int64, error) {
+	if err := localfile.CheckForeign(path); err != nil {
+		return 0, fmt.Errorf("%w: copy it to a folder of yours", err)
+	}
+	return qcow2.Standalone(path)
 }
 
 // image runs qemu-img.
@@ -64,7 +74,7 @@ func (d *Driver) makeDisk(ctx context.Context, m vm.Machine, path string) error 
 // snapshots.
 func (d *Driver) makeVars(ctx context.Context, m vm.Machine, template firmware.Image, path string) error {
 	if m.Image.Vars != "" {
-		if _, err := qcow2.Standalone(m.Image.Vars); err != nil {
+		if _, err := standalone(m.Image.Vars); err != nil {
 			return fmt.Errorf("copy the firmware variables of the image: %w", err)
 		}
 		template = firmware.Image{Path: m.Image.Vars, Format: "qcow2"}
