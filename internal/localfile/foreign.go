@@ -28,8 +28,8 @@ func (e *ForeignError) Error() string {
 const mostLinks = 40
 
 // CheckForeign returns a *ForeignError if another account can change a file, or replace it: the file, a folder above
-// it, or a link on the way. In a folder such as /tmp, where everyone may make files, each account can only replace its
-// own. On Windows, where swdt knows no owners, CheckForeign accepts each file.
+// it, or a link on the way. In a folder such as /tmp, where each account may make files, an account can only replace
+// its own. On Windows, where swdt knows no owners, CheckForeign accepts each file.
 func CheckForeign(path string) error {
 	absolute, err := filepath.Abs(path)
 	if err != nil || !ModesMatter {
@@ -73,7 +73,7 @@ func (c *check) next() error {
 		return err
 	}
 	isLink := info.Mode()&fs.ModeSymlink != 0
-	// Who owns a link cannot change it, but replace it in a folder that everyone shares.
+	// The owner of a link cannot change it, but can replace it in a shared folder.
 	if why := c.trusted.owns(info); why != "" && (!isLink || isShared(folder)) {
 		return &ForeignError{c.file, path, why}
 	}
@@ -113,7 +113,7 @@ func names(path string) []string {
 	return slices.DeleteFunc(all, func(name string) bool { return name == "." })
 }
 
-// isShared reports whether everyone may make files in a folder, of which each account can only remove its own.
+// isShared reports whether each account may make files in a folder, and remove only its own.
 func isShared(info fs.FileInfo) bool {
 	return info.IsDir() && info.Mode()&fs.ModeSticky != 0 && info.Mode()&0o022 != 0
 }

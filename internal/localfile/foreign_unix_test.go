@@ -11,7 +11,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
-// The attacker is another account of this machine, who can write what a case lets everyone write.
+// The attacker is another account of this machine, who can write what a case lets all accounts write.
 func TestCheckForeign(t *testing.T) {
 	base := t.TempDir()
 	tests := map[string]struct {
