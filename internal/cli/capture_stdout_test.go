@@ -44,7 +44,7 @@ func TestCaptureEndsWithItsReader(t *testing.T) {
 			if code != 1 || strings.Count(story.String(), "broken pipe") != 1 {
 				t.Errorf("exit code %d\n%s", code, story)
 			}
-			if left, err := filepath.Glob(filepath.Join(temporary, "swdt-capture-*")); err != nil || len(left) > 0 {
+			if left, err := filepath.Glob(filepath.Join(temporary, "swdt-scratch-*")); err != nil || len(left) > 0 {
 				t.Errorf("left here: %q, %v", left, err)
 			}
 		})

@@ -124,7 +124,7 @@ type criProxy struct {
 	listener net.Listener
 	node     *node.Node
 	reporter ui.Reporter
-	folder   string // the socket's folder, if it was made for this proxy alone
+	scratch  *localfile.Staging // has the socket, if it was made for this proxy alone
 }
 
 func (a *app) runCRIProxy(ctx context.Context, o *criProxyOptions, args []string) error {
@@ -193,8 +193,10 @@ func (a *app) listenAddress(o *criProxyOptions, p *criProxy) (address string, er
 	case o.exec && runtime.GOOS != "windows":
 		// Listen on a socket for this command alone, since another proxy may use the default
 		// socket.
-		p.folder, err = os.MkdirTemp("", "swdt-cri-")
-		return "unix://" + filepath.Join(p.folder, "cri.sock"), err
+		if p.scratch, err = localfile.Scratch(); err != nil {
+			return "", err
+		}
+		return "unix://" + filepath.Join(p.scratch.Path, "cri.sock"), nil
 	}
 	return a.criEndpoint(p.document)
 }
@@ -207,8 +209,8 @@ func closeAll(ctx context.Context, proxies map[string]*criProxy) {
 		if p.node != nil {
 			p.node.Leave(ctx)
 		}
-		if p.folder != "" {
-			_ = os.RemoveAll(p.folder) // if this fails, the system cleans up: it is a temporary folder
+		if p.scratch != nil {
+			_ = p.scratch.Remove() // if this fails, a later run removes it
 		}
 	}
 }

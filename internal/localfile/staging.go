@@ -49,6 +49,10 @@ func Stage(folder, prefix string) (*Staging, error) {
 		filepath.Join(folder, prefix+"-*"), stageTries)
 }
 
+// Scratch makes a folder for the temporary files of one run, in the system's folder for such files. Scratch first
+// removes the folders of runs that were killed, of whatever command.
+func Scratch() (*Staging, error) { return Stage(os.TempDir(), "swdt-scratch") }
+
 func stageAt(path string) (*Staging, error) {
 	lock, err := Claim(path + stagingLock)
 	if err != nil {

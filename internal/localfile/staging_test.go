@@ -199,3 +199,32 @@ func TestModes(t *testing.T) {
 		t.Errorf("an existing file: %v", got)
 	}
 }
+
+// The next run, of whatever command, removes the folder of a killed run.
+func TestScratch(t *testing.T) {
+	folder := t.TempDir()
+	t.Setenv("TMPDIR", folder)
+	killed := filepath.Join(folder, "swdt-scratch-1")
+	if err := os.Mkdir(killed, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(killed, "file"))
+	write(t, killed+".swdt-lock")
+	first, err := localfile.Scratch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := localfile.Scratch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(first.Path); err != nil {
+		t.Errorf("a run that works has lost its folder: %v", err)
+	}
+	if err := errors.Join(first.Remove(), second.Remove()); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}

@@ -2,7 +2,6 @@ package capture
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/swdt-dev/swdt/internal/localfile"
@@ -17,7 +16,7 @@ func Stage(file string) (*localfile.Staging, error) {
 			return staging, nil
 		}
 	}
-	staging, err := localfile.Stage(os.TempDir(), "swdt-capture")
+	staging, err := localfile.Scratch()
 	if err != nil {
 		return nil, fmt.Errorf("create a folder for the capture: %w", err)
 	}

@@ -90,12 +90,12 @@ func (b *Builder) Build(ctx context.Context, p Program, r ui.Reporter) (agentbin
 	}
 	r.Info("building %s from the source of this swdt (%s) with Go: this swdt has none inside; the next time it is in %s",
 		p, s.name(), store.Folder())
-	folder, err := os.MkdirTemp(store.Folder(), "build-*")
+	staging, err := localfile.Stage(store.Folder(), "build")
 	if err != nil {
 		return built, fmt.Errorf("build %s: %w", p, err)
 	}
-	defer os.RemoveAll(folder)
-	file, err := b.compile(ctx, p, s, folder)
+	defer staging.Remove()
+	file, err := b.compile(ctx, p, s, staging.Path)
 	if err != nil {
 		return built, fmt.Errorf("build %s: %w", p, err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -72,12 +73,12 @@ func (e *FailedError) Error() string { return fmt.Sprintf("%d claims failed", e.
 // *FailedError if claims failed. With any other error the run ended early, or has left something on the node; the
 // report has the claims so far.
 func Run(ctx context.Context, n *node.Node, document config.Document, o Options, r ui.Reporter) (Report, error) {
-	local, err := os.MkdirTemp("", "swdt-selftest-")
+	scratch, err := localfile.Scratch()
 	if err != nil {
 		return Report{}, err
 	}
-	defer os.RemoveAll(local)
-	d := &desk{node: n, document: document, agent: o.Agent, folder: local, reporter: r, builds: map[string]build{}}
+	defer scratch.Remove()
+	d := &desk{node: n, document: document, agent: o.Agent, folder: scratch.Path, reporter: r, builds: map[string]build{}}
 	system, names, err := look(ctx, d)
 	if err != nil {
 		return Report{}, err

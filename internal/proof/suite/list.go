@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
 // Spec is one test of the program.
@@ -42,11 +43,12 @@ func (b Binary) List(ctx context.Context, s Selection) (Listing, error) {
 	if err := s.Check(); err != nil {
 		return Listing{}, err
 	}
-	folder, err := os.MkdirTemp("", "swdt-e2e-list-")
+	scratch, err := localfile.Scratch()
 	if err != nil {
 		return Listing{}, fmt.Errorf("list the specs: %w", err)
 	}
-	defer os.RemoveAll(folder)
+	defer scratch.Remove()
+	folder := scratch.Path
 	report := filepath.Join(folder, reportName)
 	args := append([]string{
 		"--ginkgo.dry-run", "--ginkgo.no-color", "--ginkgo.json-report=" + report, "--provider=skeleton",

@@ -9,9 +9,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
 // Request is one build.
@@ -58,14 +60,16 @@ const maxOutput = 1 << 20
 func Run(ctx context.Context, r Request) error {
 	// The output goes to a file, not to a pipe: Run would have to wait until every process has
 	// closed the pipe, and the command may leave a process running, such as a compile server.
-	output, err := os.CreateTemp("", "swdt-build-*.log")
+	scratch, err := localfile.Scratch()
 	if err != nil {
 		return fmt.Errorf("build %s: keep the output: %w", r.Name, err)
 	}
-	defer func() {
-		_ = output.Close()
-		_ = os.Remove(output.Name())
-	}()
+	defer scratch.Remove()
+	output, err := os.OpenFile(filepath.Join(scratch.Path, "output"), os.O_RDWR|os.O_CREATE|os.O_APPEND, localfile.Private)
+	if err != nil {
+		return fmt.Errorf("build %s: keep the output: %w", r.Name, err)
+	}
+	defer output.Close()
 	cmd := command(r)
 	cmd.Dir = r.Dir
 	cmd.Env = append(os.Environ(), r.Env...)

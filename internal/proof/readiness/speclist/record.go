@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/proof/readiness"
 )
 
@@ -37,11 +38,12 @@ func Record(ctx context.Context, path string) (List, error) {
 	if list.Version == "" {
 		return List{}, fmt.Errorf("%s --version printed %q, which has no version", path, version)
 	}
-	folder, err := os.MkdirTemp("", "swdt-specs-")
+	scratch, err := localfile.Scratch()
 	if err != nil {
 		return List{}, err
 	}
-	defer os.RemoveAll(folder)
+	defer scratch.Remove()
+	folder := scratch.Path
 	file := filepath.Join(folder, "report.json")
 	if _, err := run(ctx, path, "--ginkgo.dry-run", "--ginkgo.json-report="+file, "--provider=skeleton",
 		"--repo-root="+folder, "--kubeconfig="+filepath.Join(folder, "none")); err != nil {

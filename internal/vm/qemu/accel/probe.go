@@ -17,12 +17,12 @@ import (
 // Try runs the firmware with an accelerator and a CPU model. It returns the reason why the
 // firmware did not work, or "". An error means that the probe itself failed.
 func (p Prober) Try(ctx context.Context, accelerator, cpu string) (string, error) {
-	folder, err := os.MkdirTemp("", "swdt-probe-")
+	scratch, err := localfile.Scratch()
 	if err != nil {
 		return "", fmt.Errorf("probe %s: %w", accelerator, err)
 	}
-	defer os.RemoveAll(folder)
-	bios := filepath.Join(folder, "probe.bin")
+	defer scratch.Remove()
+	bios := filepath.Join(scratch.Path, "probe.bin")
 	if err := os.WriteFile(bios, image(), localfile.Private); err != nil {
 		return "", fmt.Errorf("probe %s: %w", accelerator, err)
 	}
