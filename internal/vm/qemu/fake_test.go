@@ -20,14 +20,14 @@ import (
 	"github.com/swdt-dev/swdt/internal/wait"
 )
 
-// fakeMark makes this test binary act as QEMU; its value is the path of a script: a
+// fakeName is the name of a link by which this test binary acts as QEMU. Beside the link is the file script: a
 // command and how it fails (error, die, hang), separated by a space. A command hangs once for each VM; while it
 // does, the VM has the file hung.
-const fakeMark = "SWDT_FAKE_QEMU"
+const fakeName = "qemu-system-x86_64"
 
 func TestMain(m *testing.M) {
-	if script := os.Getenv(fakeMark); script != "" {
-		fakeQEMU(script)
+	if filepath.Base(os.Args[0]) == fakeName {
+		fakeQEMU(filepath.Join(filepath.Dir(os.Args[0]), "script"))
 		return
 	}
 	if machine := os.Getenv(saveMark); machine != "" {
@@ -43,13 +43,13 @@ func fakeDriver(t *testing.T) (*qemu.Driver, func(script string)) {
 	t.Helper()
 	need(t, "qemu-img")
 	folder := t.TempDir()
-	script, program := filepath.Join(folder, "script"), filepath.Join(folder, "qemu-system-x86_64")
+	script, program := filepath.Join(folder, "script"), filepath.Join(folder, fakeName)
 	binary, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	shell := fmt.Sprintf("#!/bin/sh\n%s=%s exec %s \"$@\"\n", fakeMark, script, binary)
-	if err := os.WriteFile(program, []byte(shell), 0o700); err != nil { //nolint:gosec // a program
+	// A link, since a program that was just written may be busy: another test may start a process meanwhile.
+	if err := os.Symlink(binary, program); err != nil {
 		t.Fatal(err)
 	}
 	fail := func(text string) {
