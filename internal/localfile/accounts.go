@@ -12,7 +12,7 @@ import (
 // accounts are the accounts that may do in your name what they want: you, root, and the account that called sudo.
 type accounts struct {
 	users  []int
-	groups []int // the groups of which one of these accounts is the only member
+	groups []int // root's, and those with the names of these accounts
 }
 
 func trustedAccounts() accounts {
