@@ -3,6 +3,7 @@
 // machine limits the sessions of a connection, they use further connections (further.go).
 //
 //   - route.go: the hops that the node file and ~/.ssh/config describe
+//   - config.go: reads ~/.ssh/config
 //   - dial.go: connecting hop after hop, each bounded in time
 //   - hostkey.go: the check that the machine that answered is the intended one
 //   - auth.go, keys.go, keyring.go: logging in

@@ -1,18 +1,11 @@
 package ssh
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net"
-	"os"
 	"os/user"
-	"path/filepath"
 	"strconv"
 	"strings"
-
-	"github.com/kevinburke/ssh_config"
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 )
@@ -76,47 +69,6 @@ func Names(target Target, o Options) []string {
 		names = append(names, h.alias, h.host, h.user)
 	}
 	return names
-}
-
-// sshConfig is ~/.ssh/config. file is nil if there is no such file.
-type sshConfig struct {
-	file *ssh_config.Config
-	home string
-}
-
-func readConfig(o Options) (sshConfig, error) {
-	data, err := os.ReadFile(o.Config)
-	if errors.Is(err, fs.ErrNotExist) {
-		return sshConfig{home: o.HomeDir}, nil
-	}
-	if err != nil {
-		return sshConfig{}, &RouteError{Where: "SSH config", Err: err}
-	}
-	file, err := ssh_config.DecodeBytes(withoutConditions(data))
-	if err != nil {
-		return sshConfig{}, &RouteError{Where: o.Config,
-			Err: fmt.Errorf("%w; correct it, or set everything in spec.credentials", err)}
-	}
-	return sshConfig{file: file, home: o.HomeDir}, nil
-}
-
-// withoutConditions changes Match blocks so that they match nothing, if the parser refuses their
-// conditions: the parser does not support user and localuser, and exec would run commands. A file
-// that works for ssh must not stop swdt.
-func withoutConditions(data []byte) []byte {
-	lines := bytes.SplitAfter(data, []byte("\n"))
-	for i, line := range lines {
-		fields := strings.FieldsFunc(string(line), func(r rune) bool { return strings.ContainsRune(" \t\r\n=", r) })
-		if len(fields) < 2 || !strings.EqualFold(fields[0], "Match") {
-			continue
-		}
-		all := len(fields) == 2 && strings.EqualFold(fields[1], "all")
-		host := len(fields) == 3 && strings.EqualFold(fields[1], "host") && !strings.Contains(fields[2], ",")
-		if !all && !host {
-			lines[i] = []byte("Host !*\n")
-		}
-	}
-	return bytes.Join(lines, nil)
 }
 
 func (c sshConfig) get(alias, key string) string {
@@ -223,13 +175,10 @@ func localUser() string {
 	return current.Username[strings.LastIndex(current.Username, `\`)+1:]
 }
 
-// path expands ~ and the tokens that ssh_config(5) allows in file names.
+// path expands ~, and the tokens and variables that ssh_config(5) allows in file names.
 func (c sshConfig) path(path string, h hop) string {
-	path = expandTokens(path, map[byte]string{'d': c.home, 'h': h.host, 'n': h.alias, 'r': h.user, 'u': localUser()})
-	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		return filepath.Join(c.home, rest)
-	}
-	return path
+	tokens := map[byte]string{'d': c.home, 'h': h.host, 'n': h.alias, 'r': h.user, 'u': localUser()}
+	return c.fromHome(expandTokens(path, tokens))
 }
 
 func expandTokens(text string, tokens map[byte]string) string {

@@ -57,10 +57,54 @@ func TestSSHConfig(t *testing.T) {
 		socket, _ := found("SSH_AUTH_SOCK")
 		works(t, ssh.Target{Host: s.Address}, configured(t, "Host *\n  User dev\n  IdentityAgent "+socket+"\n"))
 	})
+	t.Run("a pattern of Match that has a comma", func(t *testing.T) {
+		works(t, ssh.Target{Host: "win1"}, configured(t, "Match host lin*,win*,!win2\n"+inBlock(full)))
+		fails[error](t, ssh.Target{Host: "win2"}, configured(t, "Match host lin*,win*,!win2\n"+inBlock(full)))
+	})
+	t.Run("a file of Include in quotes", func(t *testing.T) {
+		o := configured(t, "")
+		for _, line := range []string{`Include "%s"`, `Include none "%s" # both`, `include = "%s"`} {
+			file := sshtest.Write(t, o.HomeDir, ".ssh/of the company", full)
+			sshtest.Write(t, o.HomeDir, ".ssh/config", fmt.Sprintf(line, file)+"\n")
+			works(t, ssh.Target{Host: "win1"}, o)
+		}
+	})
+	t.Run("after an Include, lines are for all hosts again", func(t *testing.T) {
+		o := configured(t, "Include parts/* ~/gone ${PARTS}/three\nUser dev\nIdentityFile \"~/keys/win key\"\n")
+		o.LookupEnv = func(name string) (string, bool) { return filepath.Join(o.HomeDir, "more"), name == "PARTS" }
+		sshtest.Write(t, o.HomeDir, ".ssh/parts/one", "Match host win1\n  Port "+port+"\n")
+		sshtest.Write(t, o.HomeDir, ".ssh/parts/two", "Host win2\n  Port 1")
+		sshtest.Write(t, o.HomeDir, "more/three", "Host win1\n  HostName "+host)
+		works(t, ssh.Target{Host: "win1"}, o)
+	})
+	t.Run("an Include of a block is for its hosts", func(t *testing.T) {
+		o := configured(t, "")
+		part := sshtest.Write(t, o.HomeDir, ".ssh/the part", "  User dev\n  IdentityFile \"~/keys/win key\"\n")
+		sshtest.Write(t, o.HomeDir, ".ssh/config", fmt.Sprintf("Host win1\n  HostName %s\n  Port %s\n  Include \"%s\"\n"+
+			"Host *\n  User other\n", host, port, part))
+		works(t, ssh.Target{Host: "win1"}, o)
+		fails[*ssh.AuthError](t, ssh.Target{Host: s.Address}, o, "as other")
+	})
+	t.Run("an Include of itself", func(t *testing.T) {
+		fails[*ssh.RouteError](t, ssh.Target{Host: "win1"}, configured(t, "Include config\n"), "does it include itself?")
+	})
+	t.Run("variables", func(t *testing.T) {
+		o := configured(t, strings.ReplaceAll(full, "~/keys", "${KEYS}/${GONE}keys"))
+		o.LookupEnv = func(name string) (string, bool) { return o.HomeDir, name == "KEYS" }
+		fails[*ssh.AuthError](t, ssh.Target{Host: "win1"}, o)
+		sshtest.Write(t, o.HomeDir, ".ssh/config", strings.ReplaceAll(full, "~/keys", "${KEYS}/keys"))
+		works(t, ssh.Target{Host: "win1"}, o)
+	})
 	t.Run("a broken one says where", func(t *testing.T) {
 		fails[*ssh.RouteError](t, ssh.Target{Host: "win1"}, configured(t, "Host win1\n  Port many\n"), "many")
 		fails[*ssh.RouteError](t, ssh.Target{Host: "win1"}, configured(t, "Match\n"), "config")
 	})
+}
+
+// inBlock returns the lines of the last block of a config.
+func inBlock(config string) string {
+	_, block, _ := strings.Cut(config[strings.LastIndex(config, "Host win"):], "\n")
+	return block
 }
 
 func TestJumpHosts(t *testing.T) {
