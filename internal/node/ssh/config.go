@@ -90,7 +90,7 @@ func patterns(words []string) string {
 // included returns the text of the files of an Include. As in ssh, a file that is missing is no error.
 func (c sshConfig) included(patterns []string, depth int) ([]byte, error) {
 	if depth > mostIncludes {
-		return nil, fmt.Errorf("Include %s: does it include itself?", strings.Join(patterns, " "))
+		return nil, fmt.Errorf("line Include %s: does it include itself?", strings.Join(patterns, " "))
 	}
 	var all bytes.Buffer
 	for _, pattern := range patterns {
@@ -100,12 +100,12 @@ func (c sshConfig) included(patterns []string, depth int) ([]byte, error) {
 		}
 		files, err := filepath.Glob(pattern)
 		if err != nil {
-			return nil, fmt.Errorf("Include %s: %w", pattern, err)
+			return nil, fmt.Errorf("line Include %s: %w", pattern, err)
 		}
 		for _, file := range files {
 			text, err := c.read(file, depth)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return nil, fmt.Errorf("Include: %w", err)
+				return nil, fmt.Errorf("a file of Include: %w", err)
 			}
 			all.Write(text)
 			all.WriteString("\nHost *\n") // ends the file's last block
