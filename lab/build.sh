@@ -1,28 +1,31 @@
 #!/usr/bin/env bash
-# Builds the Windows programs that tests push, into a cache outside of git, and prints a
-# path of the folder. Programs that are up to date are not built again. The path ends in a hash of the
-# keys of all programs there: a test that reads it from its environment runs again after one of them changed.
+# Builds the programs that tests need into a cache outside of git, and prints the path of a folder with the
+# programs of the parts that were named, and no others: a test finds the same programs on each machine. Programs
+# that are up to date are not built again. The path ends in a hash of the keys of its programs: a test that
+# reads it from its environment runs again after one of them changed.
 #
-#   lab/build.sh               everything
-#   lab/build.sh path          nothing, and prints the path
-#   lab/build.sh services      the service program in all its versions and faults
-#   lab/build.sh pods          programs that run pods under Wine: a containerd.exe, a shim, …
-#   lab/build.sh containerds   everything, and the containerd.exe of all versions that swdt supports
-#   lab/build.sh kubelet       the real kubelet.exe, and the same with one more log line
-#   lab/build.sh bench         kubelet, and everything else that benchmarks push
-#   lab/build.sh node          programs with which a Windows node joins a cluster: kubelet, kubeadm, …
-#   lab/build.sh cluster       a control plane for this machine (Linux): etcd, kube-apiserver, …
-#   lab/build.sh kind          the node image of a real kind cluster (Debian and Ubuntu, as root)
-#   lab/build.sh up            kind, the programs of a node that joins, and agnhost for both: a whole cluster
-#   lab/build.sh networks      the published manifests of pod networks
-#   lab/build.sh e2etest       Kubernetes' own end-to-end tests (e2e.test) of two versions, for this machine, and
-#                              agnhost, the program of their images, for Windows
-#   lab/build.sh guest         the disk of the virtual machine that stands for Windows (Debian and Ubuntu on amd64)
+#   lab/build.sh [PART…]       for example lab/build.sh all cluster
+#   lab/build.sh path          builds nothing, and prints the path of what there is of all
 #
-# "Everything" leaves out kubelet, bench, node, cluster, kind and up, since their first builds
-# take minutes (cluster: about ten on two cores; kind needs it, and five more), e2etest, which
-# takes fifteen minutes of CPU time for each version, and guest, which downloads a kernel of 70 MB.
-# "e2etest VERSION" builds only that version.
+#   all          services, pods and grpcurl; the default
+#   services     the service program in all its versions and faults
+#   pods         programs that run pods under Wine: a containerd.exe, a shim, …
+#   grpcurl      a published gRPC client for this machine
+#   containerds  the containerd.exe of all versions that swdt supports
+#   kubelet      the real kubelet.exe, and the same with one more log line
+#   bench        kubelet, and everything else that benchmarks push
+#   node         programs with which a Windows node joins a cluster: kubelet, kubeadm, …
+#   cluster      a control plane for this machine (Linux): etcd, kube-apiserver, …
+#   networks     the published manifests of pod networks
+#   kind         the node image of a real kind cluster (Debian and Ubuntu, as root)
+#   up           kind, the programs of a node that joins, and agnhost for both: a whole cluster
+#   e2etest      Kubernetes' own end-to-end tests (e2e.test) of two versions, for this machine, and
+#                agnhost, the program of their images, for Windows; e2etest-VERSION builds one version
+#   guest        the disk of the virtual machine that stands for Windows (Debian and Ubuntu on amd64)
+#
+# The first builds of kubelet, bench, node, cluster, kind and up take minutes (cluster: about ten on two cores; kind
+# needs it, and five more), those of e2etest fifteen minutes of CPU time for each version. guest downloads a kernel
+# of 70 MB.
 #
 # SWDT_LAB moves the cache (default ~/.cache/swdt/lab).
 set -euo pipefail
@@ -33,11 +36,18 @@ lab=${SWDT_LAB:-${XDG_CACHE_HOME:-$HOME/.cache}/swdt/lab}
 # the simulated Windows reads version and fault.
 export GOOS=windows GOARCH=amd64 CGO_ENABLED=0 GOFLAGS=-buildvcs=false
 
+only_path= # build makes nothing
+outputs=() # what the parts consist of, as paths in the cache
+
 # build OUTPUT KEY COMMAND… runs the command with the output's path as $OUT, unless
 # an earlier run made the output with the same key.
 build() {
 	local output=$lab/$1 key=$2
+	outputs+=("$1")
 	shift 2
+	if [[ $only_path ]]; then
+		return
+	fi
 	if [[ -f $output && $(cat "$output.key" 2>/dev/null) == "$key" ]]; then
 		return
 	fi
@@ -494,57 +504,80 @@ services() {
 	service kube-log-runner v1.29.0
 }
 
+# part makes one part, alone: another part may be built at the same time.
+part() { # PART
+	local lock=$lab/.lock
+	case $1 in
+	cluster | networks | node | guest | kind | up | e2etest*) lock=$lab/.lock-${1%%-*} ;;
+	esac
+	exec 9>"$lock"
+	if command -v flock >/dev/null; then flock 9; fi
+	case $1 in
+	all)
+		services
+		pods
+		grpcurl
+		;;
+	services | pods | grpcurl | bench | node | networks | kind | guest) "$1" ;;
+	containerds)
+		containerd 1.6.27
+		containerd 1.7.12
+		containerd 2.4.2
+		;;
+	kubelet) kubelets ;;
+	cluster)
+		networks
+		cluster
+		;;
+	up)
+		kind
+		joining
+		agnhost
+		agnhost_image
+		;;
+	e2etest | e2etest-*)
+		agnhost
+		local version=${1#e2etest}
+		e2etests "${version#-}"
+		;;
+	*)
+		sed -n '2,/^set /s/^#   //p' build.sh >&2
+		return 2
+		;;
+	esac
+}
+
+# view prints the path of a folder with the outputs, as hard links.
+view() {
+	local output key folder
+	key=$(for output in "${outputs[@]}"; do
+		if [[ -f $lab/$output && -f $lab/$output.key ]]; then
+			echo "$output $(cat "$lab/$output.key")"
+		fi
+	done | sort -u | sha256sum | cut -c1-16)
+	folder=$lab/at/$key
+	if [[ ! -d $folder/ ]]; then
+		mkdir -p "$folder.$$"
+		for output in "${outputs[@]}"; do
+			if [[ -f $lab/$output && -f $lab/$output.key ]]; then
+				mkdir -p "$(dirname "$folder.$$/$output")"
+				ln -f "$lab/$output" "$folder.$$/$output"
+			fi
+		done
+		mv -T "$folder.$$" "$folder" 2>/dev/null || rm -rf "$folder.$$"
+	fi
+	touch "$folder"
+	find "$lab/at" -mindepth 1 -maxdepth 1 -mtime +7 -exec rm -rf {} +
+	echo "$folder"
+}
+
 mkdir -p "$lab"
-# The cluster shares nothing with the other builds, and takes long.
-case ${1:-all} in
-cluster | networks | node | guest | kind | up | e2etest) exec 9>"$lab/.lock-$1" ;;
-*) exec 9>"$lab/.lock" ;;
-esac
-if command -v flock >/dev/null; then flock 9; fi
-
-case ${1:-all} in
-all)
-	services
-	pods
-	grpcurl
-	;;
-services) services ;;
-containerds)
-	services
-	pods
-	containerd 1.6.27
-	containerd 2.4.2
-	grpcurl
-	;;
-path) ;;
-pods) pods ;;
-kubelet) kubelets ;;
-bench) bench ;;
-node) node ;;
-cluster)
-	networks
-	cluster
-	;;
-networks) networks ;;
-kind) kind ;;
-up)
-	kind
-	joining
-	agnhost
-	agnhost_image
-	;;
-guest) guest ;;
-e2etest)
-	agnhost
-	e2etests "${2:-}"
-	;;
-*)
-	echo "usage: lab/build.sh [path|services|pods|containerds|kubelet|bench|node|cluster|networks|kind|up|guest|e2etest [VERSION]]" >&2
-	exit 2
-	;;
-esac
-
-key=$(cd "$lab" && find . -name '*.key' -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16)
-mkdir -p "$lab/at"
-ln -sfn "$(realpath "$lab")" "$lab/at/$key"
-echo "$lab/at/$key"
+lab=$(realpath "$lab")
+if [[ "$*" == path ]]; then
+	only_path=yes
+	set -- all
+fi
+for name in "${@:-all}"; do
+	part "$name"
+done
+view

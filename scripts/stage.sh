@@ -26,8 +26,8 @@ tools() {
 	go -C tools build -o ../bin/tools/ gotest.tools/gotestsum ./skips ./mutants
 }
 
-# use_lab builds a part of the lab, and lets the tests use it and the programs of bin/. Both paths name what
-# is in the folder, so Go's cache does not answer with a result of other programs.
+# use_lab builds parts of the lab, and lets the tests use them, no others, and the programs of bin/. Both paths
+# name what is in the folder, so Go's cache does not answer with a result of other programs.
 use_lab() { # [PART…]
 	local bin
 	SWDT_LAB=$(lab/build.sh "$@")
@@ -118,11 +118,7 @@ stage_kind() {
 	scripts/install-test-deps.sh
 	scripts/install-kind-deps.sh
 	make --no-print-directory build
-	use_lab
-	# In a folder of its own: other tests run as soon as a control plane is there.
-	SWDT_LAB=${XDG_CACHE_HOME:-$HOME/.cache}/swdt/lab-up lab/build.sh up
-	cp -an "$SWDT_LAB/." "${SWDT_LAB%/at/*}-up/"
-	SWDT_LAB=$(SWDT_LAB=${SWDT_LAB%/at/*}-up lab/build.sh path)
+	use_lab all up
 	SWDT_LAB_KIND=required end_to_end kind -run '^TestUpAndDown$' ./e2e
 	skips -required kind "$folder/kind.json"
 }
@@ -143,28 +139,23 @@ stage_kills() {
 stage_containerds() {
 	scripts/install-test-deps.sh
 	make --no-print-directory build
-	use_lab containerds
-	end_to_end containerds ./e2e/... ./internal/format/containerdconfig
+	use_lab all containerds kubelet
+	end_to_end containerds ./e2e/... ./internal/format/{containerdconfig,kubeletargs}
 	skips -required containerds "$folder/containerds.json"
 }
 
 stage_cluster() {
 	scripts/install-test-deps.sh
 	make --no-print-directory images
-	lab/build.sh node
-	lab/build.sh cluster
-	use_lab containerds
+	use_lab all containerds node cluster
 	SWDT_LAB_CLUSTER=required SWDT_FLEET_NODES=1000 end_to_end cluster -p 1 ./e2e/... \
-		./internal/{sandbox/controlplane,cluster,node/viapod,join/preflight,join/podnetwork,join/smoke,rollout/control}/...
+		./internal/{sandbox,cluster,node/viapod,join/preflight,join/podnetwork,join/smoke,rollout/control}/...
 }
 
 stage_vms() {
 	scripts/install-test-deps.sh
 	make --no-print-directory build
-	lab/build.sh guest
-	lab/build.sh node
-	lab/build.sh cluster
-	use_lab
+	use_lab all guest node cluster
 	SWDT_LAB_GUEST=required end_to_end vms -run 'VM|Guest|Image|Installations' ./e2e
 }
 
@@ -172,8 +163,7 @@ stage_kinds() {
 	scripts/install-test-deps.sh
 	scripts/install-kind-deps.sh
 	make --no-print-directory build
-	lab/build.sh up
-	use_lab
+	use_lab all up
 	SWDT_LAB_KIND=required end_to_end kinds -run 'TestUpAndDown$|Kind|KilledCluster|TestStreamsOfRealContainerd' ./e2e
 	skips -required kind "$folder/kinds.json"
 }
@@ -181,9 +171,7 @@ stage_kinds() {
 stage_specs() {
 	scripts/install-test-deps.sh
 	make --no-print-directory build
-	lab/build.sh cluster
-	lab/build.sh e2etest 1.36.3
-	use_lab
+	use_lab all cluster e2etest-1.36.3
 	SWDT_LAB_CLUSTER=required end_to_end specs -run 'Specs|Readiness' ./e2e
 }
 

@@ -52,9 +52,14 @@ done
 
 # The path of the lab names its programs, so tests that read it from their environment run again after a change.
 export SWDT_LAB=$copy/lab-of-the-test
-mkdir "$SWDT_LAB" && echo 1 >"$SWDT_LAB/program.exe.key"
+mkdir -p "$SWDT_LAB/linux" && touch "$SWDT_LAB"/linux/{grpcurl,etcd}{,.key}
 before=$(lab/build.sh path)
-echo 2 >"$SWDT_LAB/program.exe.key"
+echo 2 >"$SWDT_LAB/linux/etcd.key"
+[[ $before == "$(lab/build.sh path)" ]] || { echo "verify-test: a program that was not asked for changed the lab's path" >&2; exit 1; }
+echo 2 >"$SWDT_LAB/linux/grpcurl.key"
 after=$(lab/build.sh path)
-[[ $before != "$after" && -e $after/program.exe.key ]] || { echo "verify-test: another program left the lab's path as it was" >&2; exit 1; }
+[[ $before != "$after" && -e $after/linux/grpcurl && ! -e $after/linux/etcd ]] || {
+	echo "verify-test: another program left the lab's path as it was, or a program is there that was not asked for" >&2
+	exit 1
+}
 echo "five checks and two tests found seven planted defects, and a change of the lab changes its path"
