@@ -14,6 +14,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/inspect/hns"
 	"github.com/swdt-dev/swdt/internal/inspect/hns/hnstest"
+	"github.com/swdt-dev/swdt/internal/testing/cases"
 )
 
 // streaming is a running `swdt capture -w -`, with tshark at the other end of its
@@ -75,23 +76,26 @@ func TestPacketsWhileTheyAreCaptured(t *testing.T) {
 	n := newMonitored(t)
 	t.Run("Ctrl-C", func(t *testing.T) { n.streamUntilCtrlC(t) })
 	t.Run("its time", func(t *testing.T) { n.streamForATime(t) })
-	for name, strike := range map[string]func(t *testing.T, s *streaming) error{
-		"kill -9 of swdt":       func(_ *testing.T, s *streaming) error { return s.cmd.Process.Kill() },
-		"the reader goes away":  func(_ *testing.T, s *streaming) error { return s.tshark.Process.Kill() },
-		"the connection is cut": func(*testing.T, *streaming) error { n.proxy.cut(); return nil },
-		"kill -9 of the guardian": func(t *testing.T, _ *streaming) error {
+	for _, c := range cases.Of(t, []struct {
+		name   string
+		strike func(t *testing.T, s *streaming) error
+	}{
+		{"kill -9 of swdt", func(_ *testing.T, s *streaming) error { return s.cmd.Process.Kill() }},
+		{"the reader goes away", func(_ *testing.T, s *streaming) error { return s.tshark.Process.Kill() }},
+		{"the connection is cut", func(*testing.T, *streaming) error { n.proxy.cut(); return nil }},
+		{"kill -9 of the guardian", func(t *testing.T, _ *streaming) error {
 			for _, pid := range processesOf(t, n.info.Prefix, guardianProcess) {
 				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 					t.Logf("kill the guardian, %d: %v", pid, err)
 				}
 			}
 			return nil
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
+		}},
+	}, 2) {
+		t.Run(c.name, func(t *testing.T) {
 			s := n.stream(t)
 			s.next(t, 3)
-			if err := strike(t, s); err != nil {
+			if err := c.strike(t, s); err != nil {
 				t.Fatal(err)
 			}
 			n.awaitClean(t)

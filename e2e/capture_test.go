@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/swdt-dev/swdt/internal/testing/cases"
 )
 
 // monitored is a Wine node with a stand-in for pktmon, which Wine lacks: see
@@ -211,70 +213,77 @@ func TestACaptureNeverStays(t *testing.T) {
 			}
 		}
 	}
-	t.Run("Ctrl-C", func(t *testing.T) {
-		r := n.begin(t)
-		if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
-		}
-		if code := r.end(t); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
-		if out := run(t, "capinfos", "-c", "-M", r.file); !strings.Contains(out, "Number of packets:   3") {
-			t.Errorf("capinfos: %s", out)
-		}
-		n.awaitClean(t)
-	})
-	t.Run("kill -9 of swdt", func(t *testing.T) {
-		r := n.begin(t)
-		if err := r.cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		n.awaitClean(t)
-		r.end(t)
-	})
-	t.Run("the connection is cut", func(t *testing.T) {
-		r := n.begin(t)
-		n.proxy.cut()
-		n.awaitClean(t)
-		if code := r.end(t); code == 0 {
-			t.Error("the capture is said to have gone well")
-		}
-	})
-	t.Run("the network is silent", func(t *testing.T) {
-		r := n.begin(t)
-		if err := r.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
-		n.awaitClean(t)
-		if err := r.cmd.Process.Signal(syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-		r.end(t)
-	})
-	t.Run("kill -9 of the agent", func(t *testing.T) {
-		r := n.begin(t)
-		kill(t, agentProcess)
-		n.awaitClean(t)
-		if code := r.end(t); code == 0 || !strings.Contains(r.stderr.String(), "the node ends the capture by itself") {
-			t.Errorf("exit code %d", code)
-		}
-	})
-	t.Run("kill -9 of the guardian", func(t *testing.T) {
-		r := n.begin(t)
-		kill(t, guardianProcess)
-		n.awaitClean(t)
-		if code := r.end(t); code != 0 || !strings.Contains(r.stdout.String(), "the guardian was interrupted") {
-			t.Errorf("exit code %d", code)
-		}
-	})
-	t.Run("kill -9 of both, and the next contact", func(t *testing.T) {
-		r := n.begin(t)
-		kill(t, guardianProcess)
-		kill(t, agentProcess)
-		r.end(t)
-		ok(t, "exec", "-c", n.config, "--", "cmd", "/c", "ver")
-		n.awaitClean(t)
-	})
+	for _, end := range cases.Of(t, []struct {
+		name string
+		run  func(t *testing.T)
+	}{
+		{"Ctrl-C", func(t *testing.T) {
+			r := n.begin(t)
+			if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+			if code := r.end(t); code != 0 {
+				t.Errorf("exit code %d", code)
+			}
+			if out := run(t, "capinfos", "-c", "-M", r.file); !strings.Contains(out, "Number of packets:   3") {
+				t.Errorf("capinfos: %s", out)
+			}
+			n.awaitClean(t)
+		}},
+		{"kill -9 of swdt", func(t *testing.T) {
+			r := n.begin(t)
+			if err := r.cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			n.awaitClean(t)
+			r.end(t)
+		}},
+		{"the connection is cut", func(t *testing.T) {
+			r := n.begin(t)
+			n.proxy.cut()
+			n.awaitClean(t)
+			if code := r.end(t); code == 0 {
+				t.Error("the capture is said to have gone well")
+			}
+		}},
+		{"the network is silent", func(t *testing.T) {
+			r := n.begin(t)
+			if err := r.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			n.awaitClean(t)
+			if err := r.cmd.Process.Signal(syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			r.end(t)
+		}},
+		{"kill -9 of the agent", func(t *testing.T) {
+			r := n.begin(t)
+			kill(t, agentProcess)
+			n.awaitClean(t)
+			if code := r.end(t); code == 0 || !strings.Contains(r.stderr.String(), "the node ends the capture by itself") {
+				t.Errorf("exit code %d", code)
+			}
+		}},
+		{"kill -9 of the guardian", func(t *testing.T) {
+			r := n.begin(t)
+			kill(t, guardianProcess)
+			n.awaitClean(t)
+			if code := r.end(t); code != 0 || !strings.Contains(r.stdout.String(), "the guardian was interrupted") {
+				t.Errorf("exit code %d", code)
+			}
+		}},
+		{"kill -9 of both, and the next contact", func(t *testing.T) {
+			r := n.begin(t)
+			kill(t, guardianProcess)
+			kill(t, agentProcess)
+			r.end(t)
+			ok(t, "exec", "-c", n.config, "--", "cmd", "/c", "ver")
+			n.awaitClean(t)
+		}},
+	}, 3) {
+		t.Run(end.name, end.run)
+	}
 	t.Run("its filters alone", func(t *testing.T) {
 		ok(t, "exec", "-c", n.config, "--", "pktmon", "filter", "add", "theirs", "-p", "80")
 		if r := swdt(t, "capture", "-c", n.config, "--for", "1s", "-w",

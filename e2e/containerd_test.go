@@ -5,6 +5,8 @@ package e2e
 import (
 	"strings"
 	"testing"
+
+	"github.com/swdt-dev/swdt/internal/testing/cases"
 )
 
 // TestRealContainerd tests the workflow of the tool's first users: containerd 1.7.12 runs as a
@@ -12,9 +14,9 @@ import (
 // older version.
 func TestRealContainerd(t *testing.T) {
 	t.Parallel()
-	for name, front := range fronts() {
+	for _, front := range cases.Of(t, fronts(), 2) {
 		for _, other := range []string{"1.7.12-dev", "1.6.27"} {
-			t.Run(name+"/"+other, func(t *testing.T) { testOtherContainerd(t, front, other) })
+			t.Run(front.name+"/"+other, func(t *testing.T) { testOtherContainerd(t, front.credentials, other) })
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cli"
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
+	"github.com/swdt-dev/swdt/internal/testing/cases"
 	"github.com/swdt-dev/swdt/internal/testing/gobuild"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
@@ -30,35 +31,37 @@ import (
 func TestKilledInEveryState(t *testing.T) {
 	t.Parallel()
 	n := newVictim(t)
-	// In the state prepared, the guardian does not run yet: the test can only kill the session's
-	// agent or cut the connection, and the next contact heals the node.
-	n.strikes(t, "prepared", strike{"agent", []string{agentProcess}, false}, strike{"connection cut", nil, false})
-	for _, state := range []string{"stopping", "swapping", "swapped", "starting", "checking", "committing"} {
-		n.strikes(t, state,
-			strike{"agent", []string{agentProcess}, true},
-			strike{"guardian", []string{guardianProcess}, false},
-			strike{"both", []string{agentProcess, guardianProcess}, false},
-			strike{"connection cut", nil, true})
+	for _, s := range cases.Of(t, strikes(), 8) {
+		t.Run(s.state+"/"+s.name, func(t *testing.T) { n.interrupt(t, s) })
 	}
-	// Push a kubelet that crashes, to interrupt the transaction while the guardian undoes it.
-	n.wantBroken = true
-	n.strikes(t, "rollingBack",
-		strike{"agent", []string{agentProcess}, true},
-		strike{"guardian", []string{guardianProcess}, false},
-		strike{"both", []string{agentProcess, guardianProcess}, false})
 }
 
+// strike is what interrupts a push in one state of its journal.
 type strike struct {
+	state   string
 	name    string
 	victims []string // processes to kill; none: the connection is cut
 	// unattended reports whether the node must heal without any contact.
 	unattended bool
 }
 
-func (n *victim) strikes(t *testing.T, state string, strikes ...strike) {
-	for _, s := range strikes {
-		t.Run(state+"/"+s.name, func(t *testing.T) { n.interrupt(t, state, s) })
+// undone reports whether the strike hits a push of a kubelet that crashes, which the guardian undoes.
+func (s strike) undone() bool { return s.state == "rollingBack" }
+
+func strikes() []strike {
+	// In the state prepared, the guardian does not run yet: the test can only kill the session's
+	// agent or cut the connection, and the next contact heals the node.
+	all := []strike{{"prepared", "agent", []string{agentProcess}, false}, {"prepared", "connection cut", nil, false}}
+	for _, state := range []string{"stopping", "swapping", "swapped", "starting", "checking", "committing", "rollingBack"} {
+		all = append(all,
+			strike{state, "agent", []string{agentProcess}, true},
+			strike{state, "guardian", []string{guardianProcess}, false},
+			strike{state, "both", []string{agentProcess, guardianProcess}, false})
+		if state != "rollingBack" {
+			all = append(all, strike{state, "connection cut", nil, true})
+		}
 	}
+	return all
 }
 
 // victim is a node with two services, whose binaries the test exchanges between two versions.
@@ -70,8 +73,6 @@ type victim struct {
 	hashes  [2][2]string
 	current int    // which set is on the node
 	broken  string // node file of a kubelet that crashes at its start
-	// wantBroken makes interrupt push the crashing kubelet, after which the node must be unchanged.
-	wantBroken bool
 }
 
 func newVictim(t *testing.T) *victim {
@@ -122,17 +123,17 @@ func slowAgent(t *testing.T) agentbin.Agent {
 
 // interrupt pushes the other set of versions, and interrupts the push when the journal
 // has the state.
-func (n *victim) interrupt(t *testing.T, state string, s strike) {
+func (n *victim) interrupt(t *testing.T, s strike) {
 	wanted, config := 1-n.current, n.configs[1-n.current]
-	if n.wantBroken {
+	if s.undone() {
 		wanted, config = n.current, n.broken
 	}
 	struck := n.begin(config)
 	defer struck.cancel()
-	id, ok := n.awaitStruck(t, struck, state)
+	id, ok := n.awaitStruck(t, struck, s.state)
 	if !ok {
 		struck.cancel()
-		t.Fatalf("no transaction came to the state %s: %s", state, <-struck.ended)
+		t.Fatalf("no transaction came to the state %s: %s", s.state, <-struck.ended)
 	}
 	if s.victims == nil {
 		n.proxy.cut()

@@ -22,6 +22,7 @@ var updateStandIn = flag.Bool("update-stand-in", false, "record the answers of s
 // TestSelftestOnAWineNode tries all claims on a Wine node behind Debian's OpenSSH. The claims that this
 // node cannot prove are named, all others pass, and the node is afterwards as before.
 func TestSelftestOnAWineNode(t *testing.T) {
+	t.Parallel()
 	info := wineSandbox(t)
 	file := nodeFile(t, opensshFor(t, info).credentials(), "")
 	ok(t, "exec", "-c", file, "--", "hostname") // brings the agent, which stays

@@ -8,20 +8,25 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	account "os/user"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 )
 
-// fronts returns functions by the name of an SSH server. Each function starts a Wine node behind its
-// SSH server, and returns the credentials for a node file.
-func fronts() map[string]func(t *testing.T) string {
-	return map[string]func(t *testing.T) string{
-		"sandbox":          func(t *testing.T) string { return credentialsOf(t, wineSandbox(t)) },
-		"OpenSSH key":      opensshKey,
-		"OpenSSH password": opensshPassword,
+// fronts returns the SSH servers that a Wine node can be behind.
+func fronts() []front {
+	return []front{
+		{"sandbox", func(t *testing.T) string { return credentialsOf(t, wineSandbox(t)) }},
+		{"OpenSSH key", opensshKey},
+		{"OpenSSH password", opensshPassword},
 	}
+}
+
+type front struct {
+	name        string
+	credentials func(t *testing.T) string // starts a Wine node behind it, and returns the credentials for a node file
 }
 
 func opensshKey(t *testing.T) string {
@@ -130,6 +135,9 @@ esac
 // end. The account is another name for root, since Wine serves a prefix only to the prefix's owner.
 func addUser(t *testing.T, user, password, home string) {
 	t.Helper()
+	if _, err := account.Lookup(user); err == nil { // of a run that was killed
+		run(t, "userdel", "--force", user)
+	}
 	run(t, "useradd", "--non-unique", "--uid", "0", "--gid", "0", "--home-dir", home, "--no-create-home",
 		"--shell", "/bin/sh", user)
 	t.Cleanup(func() { run(t, "userdel", "--force", user) })

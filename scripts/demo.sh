@@ -9,6 +9,7 @@ work=$(mktemp -d)
 export NO_COLOR=${NO_COLOR-}
 cleanup() {
 	swdt sandbox down --name demo --state-dir "$work/state" >/dev/null 2>&1 || true
+	swdt config untrust "$work/swdt.yaml" >/dev/null 2>&1 || true
 	rm -rf "$work"
 }
 trap cleanup EXIT
@@ -67,6 +68,9 @@ title "The wanted state of the node: swdt.yaml"
 # shellcheck disable=SC2016 # sed's last line, no variable
 run 0 sed -n '/^  setup:/,$p' swdt.yaml
 
+title "swdt found this file by itself, so it asks once whether you trust what the file uses"
+run 0 swdt config trust
+
 title "Set the node up: first a preview, then the changes, then nothing left to do"
 run 0 swdt setup --dry-run
 run 0 swdt setup
@@ -87,4 +91,4 @@ title "Roll back one more version, on purpose"
 run 0 swdt rollback kubelet
 run 0 swdt status
 
-title "That is all. To do the same on your node, begin with: swdt config init > swdt.yaml"
+title "That is all. To do the same on your node, begin with: swdt config init --write"

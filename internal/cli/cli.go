@@ -86,6 +86,8 @@ type app struct {
 
 	clusters *viapod.Clusters // see viaClusters
 
+	onlyReads bool // this command acts on nothing that the node files name, so a file that swdt found needs no trust
+
 	keysWork *atomic.Bool // set while a live table reads keys from the terminal: swdt asks no question then
 }
 

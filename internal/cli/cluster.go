@@ -36,13 +36,10 @@ Windows nodes of any cluster.`
 }
 
 func (a *app) clusterInitCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "init",
-		Short:   "Print a commented cluster document to start from",
-		Example: examples("cluster init > cluster.yaml", ""),
-		Args:    arguments(cobra.NoArgs),
-		RunE:    func(*cobra.Command, []string) error { return a.printBytes(config.ClusterStarter()) },
-	}
+	return a.starterCommand("Print or write a commented cluster document to start from", config.ClusterStarter(), examples(
+		"cluster init --write", "writes swdt.yaml, and trusts it",
+		"cluster init > cluster.yaml", "a file that you name with -c cluster.yaml",
+	))
 }
 
 // clusterWork is a command's work on the cluster of the document.

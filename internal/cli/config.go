@@ -13,19 +13,42 @@ import (
 
 func (a *app) configCommand() *cobra.Command {
 	return group("config", "Write, check and convert node files",
-		a.configInitCommand(), a.configValidateCommand(), a.configSchemaCommand(), a.configConvertCommand())
+		a.configInitCommand(), a.configValidateCommand(), a.configSchemaCommand(), a.configConvertCommand(),
+		a.configTrustCommand(), a.configUntrustCommand(), a.configListCommand())
 }
 
 func (a *app) configInitCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "init",
-		Short:   "Print a commented node file to start from",
-		Example: examples("config init > swdt.yaml", ""),
-		Args:    arguments(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			return a.printBytes(config.Starter())
+	return a.starterCommand("Print or write a commented node file to start from", config.Starter(), examples(
+		"config init --write", "writes swdt.yaml, and trusts it",
+		"config init > nodes.yaml", "a file that you name with -c nodes.yaml",
+	))
+}
+
+// starterCommand prints a file to start from, or writes it.
+func (a *app) starterCommand(short string, text []byte, examples string) *cobra.Command {
+	write := false
+	cmd := &cobra.Command{
+		Use:   "init [FILE]",
+		Short: short,
+		Long: short + `.
+
+With --write, swdt writes it into FILE (swdt.yaml if you name none), which must not
+exist, and trusts it: then other commands use swdt.yaml in that folder without --config
+(see "config trust").`,
+		Example: examples,
+		Args:    arguments(cobra.MaximumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			switch {
+			case write:
+				return a.writeStarter(append(args, config.HereSource)[0], text)
+			case len(args) > 0:
+				return usagef("%s: say --write to write that file", args[0])
+			}
+			return a.printBytes(text)
 		},
 	}
+	cmd.Flags().BoolVar(&write, "write", false, "write FILE, and trust it")
+	return cmd
 }
 
 func (a *app) configSchemaCommand() *cobra.Command {
@@ -66,6 +89,7 @@ component makes is no problem. Downloads are not checked.`,
 			if len(files) > 0 {
 				a.global.config = files
 			}
+			a.onlyReads = true
 			return a.runConfigValidate()
 		},
 	}

@@ -128,8 +128,11 @@ func (o *globalOptions) readsStdin() bool { return slices.Contains(o.config, con
 
 // sources returns the node files to read.
 func (a *app) sources() ([]string, error) {
-	if len(a.global.config) > 0 {
-		return a.global.config, nil
+	if named := a.global.config; len(named) > 0 {
+		if half := len(named) / 2; a.completing() && slices.Equal(named[:half], named[half:]) {
+			named = named[:half] // a completion parses the flags twice
+		}
+		return named, nil
 	}
 	if named := a.env.Getenv(configVariable); named != "" {
 		return splitFiles(named), nil
@@ -140,6 +143,8 @@ func (a *app) sources() ([]string, error) {
 		return nil, offerSandbox(err)
 	case err != nil:
 		return nil, err
+	case config.IsHere(source) && !a.onlyReads:
+		return []string{source}, a.checkTrust(source)
 	}
 	return []string{source}, nil
 }
@@ -149,7 +154,7 @@ func (a *app) documentSources() ([]string, error) {
 	sources, err := a.sources()
 	if missing, ok := errors.AsType[*config.Error](err); ok && missing.Problems[0].File == "" {
 		missing.Problems[0].Remedy = "name the file with the document of kind Cluster with --config, or write one with " +
-			"`swdt cluster init > swdt.yaml`"
+			"`swdt cluster init --write`"
 	}
 	return sources, err
 }

@@ -168,7 +168,7 @@ func notShown() map[string]string {
 		"exec": raw, "shell": raw, "powershell": raw, "hcs read": raw, "hcs exec": raw,
 		"cri proxy": "it runs until Ctrl-C, and tells the story", "stats serve": raw,
 		"diag show": here, "stats compare": here, "stats report": here, "cri env": here, "config": parent,
-		"config init": here, "config validate": here,
+		"config init": here, "config validate": here, "config trust": here, "config untrust": here, "config list": here,
 		"config schema": here, "config convert": here, "sandbox": parent, "sandbox up": here, "sandbox status": here,
 		"sandbox down": here, "version": here,
 		"completion": here, "options": here, "help exit-codes": here, "hns": parent, "hcs": parent, "cri": parent,

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"github.com/swdt-dev/swdt/internal/config/trust"
 	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
 	"github.com/swdt-dev/swdt/internal/day0/overview"
 	"github.com/swdt-dev/swdt/internal/day0/up"
@@ -185,6 +186,9 @@ func outputs() map[string]output {
 		"config schema":   json,
 		"config convert":  yaml,
 		"config validate": {document: push.Validation{}},
+		"config trust":    {document: trust.Report{}},
+		"config untrust":  {document: trust.Report{}},
+		"config list":     {document: trust.Report{}},
 		"sandbox up":      {document: sandbox.Info{}},
 		"sandbox down":    {document: sandbox.Ends{}},
 		"sandbox status":  {document: sandbox.List{}, wide: true},

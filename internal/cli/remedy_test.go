@@ -186,8 +186,8 @@ func TestRemediesKeepTheInvocation(t *testing.T) {
 			want: "`swdt network install --force -c 'my cluster.yaml' --kubeconfig a.conf`; `swdt cluster status`; " +
 				"`swdt network remove flannel -c 'my cluster.yaml' --kubeconfig a.conf`"},
 		{name: "not on nodes", node: "n1", loaded: 3, args: []string{"-c", "a.yaml", "status"},
-			text: "`swdt config init > swdt.yaml`, `swdt help exit-codes`",
-			want: "`swdt config init > swdt.yaml`, `swdt help exit-codes`"},
+			text: "`swdt config init --write`, `swdt help exit-codes`",
+			want: "`swdt config init --write`, `swdt help exit-codes`"},
 		{name: "a node already", loaded: 3, args: []string{"push", "-n", "n1", "-l", "os=2022"},
 			text: "`swdt status -n n2`", want: "`swdt status -n n2`"},
 		{name: "kubectl", node: "n1", loaded: 3, args: []string{"-c", "a.yaml", "doctor", "--kubeconfig", "a b.conf",

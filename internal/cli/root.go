@@ -26,7 +26,7 @@ nodes. Over one SSH connection it sets up a node, pushes the kubelet.exe or
 containerd.exe that you have just built, restarts the services, and puts the old
 binaries back if the new ones do not come up.`,
 		Example: examples(
-			"config init > swdt.yaml", "a commented node file to start from",
+			"config init --write", "write swdt.yaml, a commented node file to start from",
 			"setup", "configure Windows as spec.setup says",
 			"kubernetes", "push binaries, restart, roll back if they fail",
 			"status", "what runs on the node now",

@@ -21,17 +21,17 @@ const Stdin = "-"
 // file. Because of it, swdt does not read a whole binary that the user named by mistake.
 const maxSize = 1 << 20
 
-// hereSource is the node file of the working folder.
-const hereSource = "swdt.yaml"
+// HereSource is the node file of the working folder.
+const HereSource = "swdt.yaml"
 
 // IsHere reports whether a source of DefaultSource is that of the working folder.
-func IsHere(source string) bool { return source == hereSource }
+func IsHere(source string) bool { return source == HereSource }
 
 // DefaultSource returns the node file that is used if the user names none: swdt.yaml
 // in the working folder, else ~/.config/swdt/config.yaml. The error is an *Error. If another account can change the
 // file that was found, DefaultSource returns the file with an error: what it says is not the user's word.
 func DefaultSource() (string, error) {
-	candidates := []string{hereSource}
+	candidates := []string{HereSource}
 	if home, err := localfile.Home(); err == nil {
 		candidates = append(candidates, filepath.Join(home, ".config", "swdt", "config.yaml"))
 	}
@@ -46,7 +46,7 @@ func DefaultSource() (string, error) {
 	}
 	return "", &Error{[]Problem{{
 		What:   what,
-		Remedy: "name one with --config, or write one with `swdt config init > swdt.yaml`",
+		Remedy: "name one with --config, or write one with `swdt config init --write`",
 	}}}
 }
 

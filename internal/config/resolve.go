@@ -65,14 +65,25 @@ func firstLine(path string) (string, error) {
 // Expand replaces $VAR and ${VAR} in a text that is not a path.
 func (d Document) Expand(text string) string { return expandVariables(text) }
 
+// Variables returns the names of the variables that Expand replaces in a text, in their order.
+func Variables(text string) (names []string) {
+	for _, reference := range variable().FindAllString(text, -1) {
+		names = append(names, strings.Trim(reference, "${}"))
+	}
+	return names
+}
+
 func expandVariables(text string) string {
-	variable := regexp.MustCompile(`\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))`)
-	return variable.ReplaceAllStringFunc(text, func(reference string) string {
+	return variable().ReplaceAllStringFunc(text, func(reference string) string {
 		if value, ok := os.LookupEnv(strings.Trim(reference, "${}")); ok {
 			return value
 		}
 		return reference
 	})
+}
+
+func variable() *regexp.Regexp {
+	return regexp.MustCompile(`\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))`)
 }
 
 func expandHome(path string) string {

@@ -22,17 +22,19 @@ NTSTATUS NTAPI NtSetInformationProcess(HANDLE, PROCESSINFOCLASS, void *, ULONG);
 
 NTSTATUS NTAPI NtCreateSymbolicLinkObject(HANDLE *, ACCESS_MASK, OBJECT_ATTRIBUTES *, UNICODE_STRING *);
 
-/* How long after a server's start its first client may be lost to it. */
-#define INTERVAL_MS 2
+/* How long after a server's start its first client may be lost to it. Each look is a request to wineserver. */
+#define INTERVAL_MS 5
 
 static DWORD WINAPI hold(void *argument)
 {
     const wchar_t *pipe = argument;
     for (;;) {
-        HANDLE handle = CreateFileW(pipe, GENERIC_READ | GENERIC_WRITE, 0, NULL, OPEN_EXISTING, FILE_FLAG_OVERLAPPED, NULL);
+        HANDLE handle = CreateFileW(pipe, GENERIC_READ | GENERIC_WRITE, 0, NULL, OPEN_EXISTING, 0, NULL);
         if (handle != INVALID_HANDLE_VALUE) {
-            while (PeekNamedPipe(handle, NULL, 0, NULL, NULL, NULL))
-                Sleep(INTERVAL_MS);
+            char buffer[64];
+            DWORD count;
+            while (ReadFile(handle, buffer, sizeof buffer, &count, NULL)) /* until the server ends */
+                ;
             CloseHandle(handle);
         }
         Sleep(INTERVAL_MS);

@@ -1,0 +1,154 @@
+package trust
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/localfile"
+)
+
+// Record says that you trust a node file with certain claims.
+type Record struct {
+	File    string    `json:"file"` // an absolute path without links
+	Trusted time.Time `json:"trusted"`
+	Claims  []Claim   `json:"claims"`
+}
+
+// Store is a folder with a file for each record.
+type Store struct{ folder string }
+
+// UserStore returns the store of the user, ~/.config/swdt/trusted.
+func UserStore() (Store, error) {
+	home, err := localfile.Home()
+	return Store{filepath.Join(home, ".config", "swdt", "trusted")}, err
+}
+
+// Trust records that a node file may do what it claims now.
+func (s Store) Trust(file string, claims []Claim, now time.Time) (Record, error) {
+	path, place, err := s.place(file)
+	if err != nil {
+		return Record{}, err
+	}
+	record := Record{File: path, Trusted: now.UTC().Truncate(time.Second), Claims: claims}
+	text, err := json.MarshalIndent(record, "", "  ")
+	if err == nil {
+		err = os.MkdirAll(s.folder, 0o700)
+	}
+	if err == nil {
+		err = localfile.Replace(place, append(text, '\n'))
+	}
+	return record, err
+}
+
+// Of returns the record of a node file; found reports whether there is one. If another account can change the
+// record, the error is a *localfile.ForeignError.
+func (s Store) Of(file string) (record Record, found bool, err error) {
+	_, place, err := s.place(file)
+	if err != nil {
+		return Record{}, false, err
+	}
+	record, err = load(place)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Record{}, false, nil
+	}
+	return record, err == nil, err
+}
+
+// Forget removes the record of a node file, and returns it as Of does.
+func (s Store) Forget(file string) (record Record, found bool, err error) {
+	record, found, err = s.Of(file)
+	if !found {
+		return Record{}, false, err
+	}
+	_, place, err := s.place(file)
+	if err == nil {
+		err = os.Remove(place)
+	}
+	return record, err == nil, err
+}
+
+// Records returns all records, sorted by the paths of their files.
+func (s Store) Records() ([]Record, error) {
+	entries, err := os.ReadDir(s.folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var records []Record
+	for _, entry := range entries {
+		if filepath.Ext(entry.Name()) != ".json" {
+			continue
+		}
+		record, err := load(filepath.Join(s.folder, entry.Name()))
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, record)
+	}
+	slices.SortFunc(records, func(a, b Record) int { return cmp.Compare(a.File, b.File) })
+	return records, nil
+}
+
+// place returns the path of a node file without links, and the path of its record. The node file need not exist.
+func (s Store) place(file string) (path, place string, err error) {
+	absolute, err := filepath.Abs(file)
+	if err != nil {
+		return "", "", err
+	}
+	path, err = filepath.EvalSymlinks(absolute)
+	if errors.Is(err, fs.ErrNotExist) {
+		path, err = absolute, nil
+	}
+	return path, filepath.Join(s.folder, fmt.Sprintf("%x.json", sha256.Sum256([]byte(path)))), err
+}
+
+func load(place string) (record Record, err error) {
+	if err := localfile.CheckForeign(place); err != nil {
+		return Record{}, err
+	}
+	text, err := os.ReadFile(place)
+	if err != nil {
+		return Record{}, err
+	}
+	if err := json.Unmarshal(text, &record); err != nil {
+		return Record{}, fmt.Errorf("%s is no record of a trusted node file: %w; remove it", place, err)
+	}
+	return record, nil
+}
+
+// Changes says how claims differ from those that were trusted, one text for each.
+func Changes(trusted, now []Claim) (changes []string) {
+	before, after := byField(trusted), byField(now)
+	for _, claim := range now {
+		was, known := before[claim.key()]
+		switch {
+		case !known:
+			changes = append(changes, claim.String()+", which is new")
+		case was != claim.Value:
+			changes = append(changes, fmt.Sprintf("%s, and was %s", claim, was))
+		}
+	}
+	for _, claim := range trusted {
+		if _, is := after[claim.key()]; !is {
+			changes = append(changes, fmt.Sprintf("%s of %s is gone, and was %s", claim.Field, claim.Document, claim.Value))
+		}
+	}
+	return changes
+}
+
+func (c Claim) key() string { return c.Document + "\n" + c.Field }
+
+func byField(claims []Claim) map[string]string {
+	values := map[string]string{}
+	for _, claim := range claims {
+		values[claim.key()] = claim.Value
+	}
+	return values
+}
