@@ -36,7 +36,7 @@ func TestKilledInEveryState(t *testing.T) {
 	}
 }
 
-// strike is what interrupts a push in one state of its journal.
+// strike interrupts a push in one state of its journal.
 type strike struct {
 	state   string
 	name    string

@@ -24,7 +24,7 @@ secrets, images and programs. So swdt uses it only after you have trusted it: he
 when swdt asks on a terminal. A file that --config or SWDT_CONFIG names is never asked
 about, and neither is ~/.config/swdt/config.yaml.
 
-What you trust is what the file uses with your rights: hosts and their keys, users, the
+You trust the things that the file uses with your rights: hosts and their keys, users, the
 places of secrets, kubeconfigs with their content, namespaces, images, hosts and
 variables of URLs, and build: lines. If one of these changes, swdt asks again, and shows
 the change. Another version or another local path changes nothing.
