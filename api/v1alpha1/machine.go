@@ -109,8 +109,8 @@ type MachineFirmware struct {
 
 // MachineNetwork is the VM's one network adapter.
 type MachineNetwork struct {
-	// Mode is user (default): it needs no special rights, but only forwarded ports
-	// lead to the VM; bridge: swdt connects the VM to a bridge of your machine; or
+	// Mode is user (default): it needs no special rights, only forwarded ports
+	// lead to the VM, and the VM reaches nothing unless outbound is set; bridge: swdt connects the VM to a bridge of your machine; or
 	// tap: the VM uses a tap device that exists. If other machines must reach the
 	// node's pods, use bridge or tap. Driver hyperv has only bridge.
 	Mode string `yaml:"mode,omitempty"`
@@ -127,6 +127,10 @@ type MachineNetwork struct {
 	// driver, or virtio, which is faster. Default: virtio if image.drivers is
 	// set, else e1000e.
 	Adapter string `yaml:"adapter,omitempty"`
+	// Outbound lets the VM reach other machines in mode user, and with them, at
+	// 10.0.2.2, each service on your machine's 127.0.0.1. Default: the VM reaches
+	// nothing. A node that joins a cluster or downloads packages needs it.
+	Outbound bool `yaml:"outbound,omitempty"`
 	// Ports of your machine's 127.0.0.1 that lead to the VM, in mode user. swdt
 	// always adds a port for SSH.
 	Ports []MachinePort `yaml:"ports,omitempty"`

@@ -65,6 +65,10 @@ func Warnings(n *Node) []Problem {
 		p.add("spec.machine.image.productKey", "the product key is in the file in clear text",
 			"let no other user read the file, or leave the key out for evaluation media")
 	}
+	if m := n.Spec.Machine; m != nil && m.Network.Mode == "user" && !m.Network.Outbound && len(n.Spec.Setup.ChocoPackages) > 0 {
+		p.add("spec.setup.chocoPackages", "the VM reaches no server to download them from",
+			"write outbound: true in spec.machine.network, or use mode: bridge")
+	}
 	for i, provisioner := range n.Spec.Kubernetes.Provisioners {
 		if hasUserInfo(provisioner.SourceURL) {
 			p.add(at("spec.kubernetes.provisioners", i, "sourceURL"), "the URL holds a user or password in clear text",

@@ -130,6 +130,9 @@ func validateMachineNetwork(p *problems, field, driver string, n MachineNetwork)
 	case n.Mode == "user" && n.Tap != "":
 		p.add(field+".tap", "is set, but the mode is user", "write mode: bridge or tap, or remove it")
 	}
+	if n.Outbound && n.Mode != "user" {
+		p.add(field+".outbound", "is set, but the mode is "+n.Mode, "remove it: the VM reaches what its network reaches")
+	}
 	if n.Address != "auto" {
 		switch {
 		case !isMachineAddress(n.Address):

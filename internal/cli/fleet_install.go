@@ -16,7 +16,7 @@ import (
 )
 
 func (a *app) fleetInstallCommand() *cobra.Command {
-	o, options := &clusterOptions{}, installation.Options{}
+	o, options, anyNode := &clusterOptions{}, installation.Options{}, false
 	cmd := canDryRun(&cobra.Command{
 		Use: "install [flags]", Short: "Install the controller, and the program on the nodes",
 		SuggestFor: []string{"up", "apply", "create", "setup"},
@@ -24,6 +24,10 @@ func (a *app) fleetInstallCommand() *cobra.Command {
 NodeState, the controller (on Linux), the program on the Windows nodes (a HostProcess
 DaemonSet), and the rules that limit both. swdt publishes no images: name those that
 you have built, in each run.
+
+The controller runs on the nodes of the control plane, since root of its node can order
+anything of all Windows nodes. EKS, GKE and AKS show no such nodes: there
+--controller-nodes names others, or --any-linux-node says that all are trusted.
 
 It works by server-side apply as the field manager "swdt", so a second run changes
 nothing. --dry-run has the API server try each object without storing it, and shows
@@ -36,6 +40,9 @@ nothing; images of registry.invalid stand for those that are not named.`,
 		),
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if anyNode {
+				options.Settings.ControllerNodes = manifests.LinuxNodes
+			}
 			return a.runFleetInstall(cmd.Context(), o, options)
 		},
 	})
@@ -45,6 +52,11 @@ nothing; images of registry.invalid stand for those that are not named.`,
 	flags.StringVar(&options.Settings.NodeImage, "agent-image", "", "`image` of the program on the Windows nodes")
 	flags.StringVar(&options.Settings.APIServer, "api-server", "",
 		"`HOST:PORT` at which nodes reach the API server (default: its Service, for which nodes need a working kube-proxy)")
+	flags.StringVar(&options.Settings.ControllerNodes, "controller-nodes", "",
+		"label `selector` of the Linux nodes on which the controller may run (default those of the control plane)")
+	flags.BoolVar(&anyNode, "any-linux-node", false,
+		"let the controller run on any Linux node: root there can order anything of all Windows nodes")
+	cmd.MarkFlagsMutuallyExclusive("controller-nodes", "any-linux-node")
 	flags.BoolVar(&options.Force, "force", false, "take fields that other managers own")
 	return cmd
 }
@@ -57,6 +69,9 @@ func (a *app) runFleetInstall(ctx context.Context, o *clusterOptions, options in
 		return err
 	}
 	if err := settings.Check(); err != nil {
+		if errors.As(err, new(*manifests.SelectorError)) {
+			return usagef("--controller-nodes %v", err)
+		}
 		return usagef("--api-server %v", err)
 	}
 	if a.global.output == result.YAML {
@@ -81,6 +96,12 @@ func (a *app) runFleetInstall(ctx context.Context, o *clusterOptions, options in
 		return err
 	}
 	return a.changeFleet(ctx, c, func(ctx context.Context, r ui.Reporter) ([]plan.StepResult, error) {
+		if err := installation.CheckController(ctx, c, settings); err != nil {
+			if none := (*installation.NoNodeError)(nil); errors.As(err, &none) {
+				return nil, usagef("%v", err)
+			}
+			return nil, err
+		}
 		return installation.Run(ctx, c, options, r)
 	})
 }

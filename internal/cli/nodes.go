@@ -8,6 +8,7 @@ import (
 	"github.com/maruel/natural"
 
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/config/trust"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -49,6 +50,9 @@ func (a *app) sessionFor(documents []config.Document) (*session, error) {
 	for _, document := range documents {
 		for _, warning := range document.Warnings {
 			own.Warn("%s", warning)
+		}
+		if beside := trust.Beside(document); beside != "" {
+			own.Info("%s", beside)
 		}
 	}
 	return &session{

@@ -253,11 +253,11 @@ func TestLabelsOfANodeFileStayThose(t *testing.T) {
 		t.Fatal(err)
 	}
 	for selector, want := range map[string]string{"pool=mine": "node/win-1\n", "pool=a": "node/win-2\n"} {
-		if code, stdout, stderr := m.swdt("status", "-o", "name", "-l", selector); code != 0 || stdout != want {
+		if code, stdout, stderr := m.swdt("status", "-c", "swdt.yaml", "-o", "name", "-l", selector); code != 0 || stdout != want {
 			t.Errorf("%s: exit code %d, %q\n%s", selector, code, stdout, stderr)
 		}
 	}
-	code, _, stderr := m.swdt("status", "-l", "kubernetes.io/os=windows")
+	code, _, stderr := m.swdt("status", "-c", "swdt.yaml", "-l", "kubernetes.io/os=windows")
 	want := `no node has the labels "kubernetes.io/os=windows"; there are: win-1 (pool=mine)`
 	if code != 2 || !strings.Contains(stderr, want) {
 		t.Errorf("exit code %d\n%s", code, stderr)

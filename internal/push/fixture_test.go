@@ -173,6 +173,7 @@ type heard struct {
 	mutex    sync.Mutex
 	warnings []string
 	steps    []string
+	infos    []string
 	sent     func(n int64)
 }
 
@@ -186,6 +187,12 @@ func (h *heard) Step(format string, args ...any) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	h.steps = append(h.steps, fmt.Sprintf(format, args...))
+}
+
+func (h *heard) Info(format string, args ...any) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.infos = append(h.infos, fmt.Sprintf(format, args...))
 }
 
 func (h *heard) Transfer(string, int64) ui.Progress { return &heardProgress{h} }

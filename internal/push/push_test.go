@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/obtain/source"
@@ -234,6 +236,20 @@ func TestBadSourcesLeaveTheNodeAlone(t *testing.T) {
 func is[E error](err error) bool {
 	var e E
 	return errors.As(err, &e)
+}
+
+// A push names the variables that a URL sends to its server, and not their values.
+func TestAVariableInAURLIsNamed(t *testing.T) {
+	t.Setenv("SWDT_TEST_TOKEN", "invented")
+	b := twoPrograms(t)
+	b.doc.Node.Spec.Kubernetes.Provisioners[1].SourceURL = "http://127.0.0.1:1/x?t=$SWDT_TEST_TOKEN"
+	if _, err := b.push(t.Context(), Options{}); err == nil {
+		t.Error("a server that is not there has no binary")
+	}
+	want := []string{"the sourceURL of kubelet sends $SWDT_TEST_TOKEN of your environment to its server"}
+	if diff := cmp.Diff(want, b.story.infos); diff != "" {
+		t.Errorf("infos (-want +got):\n%s", diff)
+	}
 }
 
 func TestTheHolderOfTheLockIsNamed(t *testing.T) {

@@ -20,6 +20,10 @@ func (w *work) obtain(ctx context.Context) (binaries []source.Binary, err error)
 		return nil, err
 	}
 	for _, c := range w.components {
+		if variables := config.Variables(c.spec.SourceURL); len(variables) > 0 && strings.Contains(c.spec.SourceURL, "://") {
+			w.reporter.Info("the sourceURL of %s sends $%s of your environment to its server", c.spec.Name,
+				strings.Join(variables, ", $"))
+		}
 		begun := time.Now()
 		binary, err := w.options.Sources.Obtain(ctx, w.request(c), w.reporter)
 		if err != nil {

@@ -42,6 +42,9 @@ func (s *Machines) Await(ctx context.Context, name string, r ui.Reporter) (Repor
 			return looks.look(addresses[0].HostPort())
 		},
 	}.Wait(ctx)
+	if err == nil {
+		err = s.awaitFirstStart(ctx, name, r)
+	}
 	if err != nil {
 		return Report{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -103,5 +104,25 @@ func TestAServerThatIsNotSSHEndsTheWait(t *testing.T) {
 	if _, err := s.Await(t.Context(), "win-1", ui.Discard{}); err == nil ||
 		!strings.Contains(err.Error(), "is no SSH server") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A script that has failed ends the wait for it at once, and one that reports nothing does so after two minutes.
+func TestAScriptThatReportsNoSuccess(t *testing.T) {
+	for sent, want := range map[string]time.Duration{"": 2 * time.Minute, "SWDT exit=1 failed: sshd\r\n": 0} {
+		s := machines(t, t.TempDir(), &simulatedvm.Driver{})
+		made, err := s.Create(t.Context(), document(t, "win-1"), ui.Discard{})
+		check(t, err)
+		_, err = s.Start(t.Context(), "win-1", ui.Discard{})
+		check(t, err)
+		check(t, s.ExpectFirstStart("win-1"))
+		check(t, simulatedvm.Send(vm.Machine{Folder: made.Folder}, sent))
+		synctest.Test(t, func(t *testing.T) {
+			begun := time.Now()
+			err := s.AwaitFirstStart(t.Context(), "win-1")
+			if took := time.Since(begun); err != nil || took != want {
+				t.Errorf("after %q: %v after %s, want nil after %s", sent, err, took, want)
+			}
+		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/localfile"
@@ -14,6 +15,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/answer"
 	"github.com/swdt-dev/swdt/internal/vm/configcd"
 	"github.com/swdt-dev/swdt/internal/vm/firstboot"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // Images finds and builds golden images for node files that name an ISO. Package golden implements
@@ -112,18 +114,24 @@ func (r *Record) usePassword(document config.Document) error {
 const maxSerialReads = 256
 
 // emptyFirstCD replaces the CD of the first start by an empty CD if the script on the CD has
-// succeeded, since the CD holds the password. The VM keeps its CD drive, since a snapshot with
-// memory loads only on the hardware that the snapshot was saved on. The CD stays if there is a
-// snapshot without memory: such a snapshot was taken before the script succeeded, and a VM that is
-// restored from it needs the CD again. The VM must not run, and the caller holds the VM's lock.
+// succeeded, since the CD holds the password. A VM that runs gets the empty CD at once. The VM keeps its CD
+// drive, since a snapshot with memory loads only on the hardware that the snapshot was saved on. The CD stays if
+// there is a snapshot without memory: such a snapshot was taken before the script succeeded, and a VM that is
+// restored from it needs the CD again. The caller holds the VM's lock.
 func (s *Machines) emptyFirstCD(ctx context.Context, record *Record, driver Driver) error {
 	installer, ok := driver.(Installer)
 	if !record.FirstStart || !ok {
 		return nil
 	}
-	ended, err := succeeded(ctx, installer, record.Machine)
-	if err != nil || !ended {
-		return err
+	if !record.Prepared {
+		code, ended, err := scriptEnd(ctx, installer, record.Machine)
+		if err != nil || !ended || code != 0 {
+			return err
+		}
+		record.Prepared = true
+		if err := writeRecord(record.Folder, *record); err != nil {
+			return err
+		}
 	}
 	snapshots, err := driver.Snapshots(ctx, record.Machine)
 	// Since the CD is not empty yet, no stop has followed the script's success. So each snapshot
@@ -135,18 +143,66 @@ func (s *Machines) emptyFirstCD(ctx context.Context, record *Record, driver Driv
 	if err := configcd.Empty(record.file(firstStartCD)); err != nil {
 		return err
 	}
+	err = installer.ChangeDisc(ctx, record.Machine, 0)
+	if err != nil && !errors.Is(err, ErrStopped) {
+		return err
+	}
 	record.FirstStart = false
 	return writeRecord(record.Folder, *record)
 }
 
-// succeeded reports whether the script of the first start has reported its success on the serial
-// port.
-func succeeded(ctx context.Context, driver Installer, m Machine) (bool, error) {
+// firstStartLimit bounds how long Await waits for the end of the script after the SSH server has answered.
+const firstStartLimit = 2 * time.Minute
+
+// awaitFirstStart waits until the script of the first start has ended, and empties its CD then. If the script does
+// not report its end in time, the CD stays until the VM stops.
+func (s *Machines) awaitFirstStart(ctx context.Context, name string, r ui.Reporter) error {
+	said := false
+	err := wait.Condition{
+		Name: "the end of the first start of VM " + name, Interval: time.Second, Limit: firstStartLimit,
+		Look: func(ctx context.Context) error {
+			runs := false
+			_, err := s.with(ctx, name, func(record Record, driver Driver) (report Report, err error) {
+				runs, err = s.firstStartRuns(ctx, record, driver)
+				return Report{}, err
+			})
+			switch {
+			case err != nil:
+				return wait.Stop(err)
+			case !runs:
+				return nil
+			case !said:
+				r.Step("waiting for the script of the first start of VM %s", name)
+				said = true
+			}
+			return errors.New("it has not reported its end")
+		},
+	}.Wait(ctx)
+	if late := (*wait.Error)(nil); errors.As(err, &late) && ctx.Err() == nil {
+		return nil
+	}
+	return err
+}
+
+// firstStartRuns reports whether the script of the first start may still run, and empties its CD if it has succeeded.
+func (s *Machines) firstStartRuns(ctx context.Context, record Record, driver Driver) (bool, error) {
+	installer, ok := driver.(Installer)
+	if !ok || !record.FirstStart || record.Prepared {
+		return false, nil
+	}
+	if _, ended, err := scriptEnd(ctx, installer, record.Machine); err != nil || !ended {
+		return true, err
+	}
+	return false, s.emptyFirstCD(ctx, &record, driver)
+}
+
+// scriptEnd returns the code with which the script of the first start has ended, as it reported on the serial port.
+func scriptEnd(ctx context.Context, driver Installer, m Machine) (code int, ended bool, err error) {
 	read, line := int64(0), []byte(nil)
 	for range maxSerialReads {
 		text, err := driver.Serial(ctx, m, read)
 		if err != nil {
-			return false, err
+			return 0, false, err
 		}
 		read += int64(len(text))
 		for _, b := range text {
@@ -154,15 +210,15 @@ func succeeded(ctx context.Context, driver Installer, m Machine) (bool, error) {
 				continue
 			}
 			if mark, ok := firstboot.ParseMark(string(line)); ok && mark.State == firstboot.Exited {
-				return mark.Code == 0, nil
+				return mark.Code, true, nil
 			}
 			line = line[:0]
 		}
 		if len(text) == 0 {
-			return false, nil
+			return 0, false, nil
 		}
 	}
-	return false, nil
+	return 0, false, nil
 }
 
 // password returns the path of the file with the Administrator's password. It returns "" if the VM

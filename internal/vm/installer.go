@@ -16,6 +16,9 @@ type Installer interface {
 	// port since the VM was last started, beginning at the offset from. It also works for a VM that
 	// has ended, until the VM starts again or is deleted.
 	Serial(ctx context.Context, m Machine, from int64) ([]byte, error)
+	// ChangeDisc makes a CD drive of a running VM read its file of Machine.Discs anew, which was replaced. The guest
+	// sees another medium. Errors: ErrStopped.
+	ChangeDisc(ctx context.Context, m Machine, drive int) error
 	// Publish moves the disk and the firmware variables of a stopped VM to a folder of the same
 	// file system, as read-only files. The VM is absent afterwards; Delete removes its other
 	// files. Errors: ErrAbsent; ErrRunning; ErrUnsupported for a disk that is laid over an image.

@@ -87,6 +87,9 @@ func (s *Machines) Save(ctx context.Context, name, snapshot string, r ui.Reporte
 	}
 	return s.snapshot(ctx, name, "saved as "+snapshot, func(record Record, driver Driver) error {
 		r.Step("saving VM %s as %s", name, snapshot)
+		if err := s.emptyFirstCD(ctx, &record, driver); err != nil {
+			return err
+		}
 		return driver.Save(ctx, record.Machine, snapshot)
 	})
 }

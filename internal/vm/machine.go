@@ -79,6 +79,8 @@ type Network struct {
 	// Address is the guest's own address if it is known before the guest runs; empty in
 	// mode user.
 	Address string `json:"address"`
+	// Isolated reports whether the guest reaches nothing, in mode user. It is false for VMs of earlier versions of swdt.
+	Isolated bool `json:"isolated"`
 	// Forwards are the ports of your machine's loopback address that lead to the guest,
 	// in mode user.
 	Forwards []Forward `json:"forwards"`

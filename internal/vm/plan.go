@@ -63,6 +63,7 @@ func NewMachine(document config.Document, folder string) Machine {
 		Network: Network{
 			Mode: NetworkMode(spec.Network.Mode), Adapter: Adapter(spec.Network.Adapter), MAC: newMAC(),
 			Bridge: spec.Network.Bridge, Tap: WantedNetwork(document).Tap, Address: orAuto(spec.Network.Address),
+			Isolated: spec.Network.Mode == string(UserMode) && !spec.Network.Outbound,
 			Forwards: []Forward{},
 		},
 		Discs: []string{}, Display: Display(spec.Display.VNC), Accelerator: orAuto(spec.Accelerator),

@@ -39,6 +39,8 @@ type Record struct {
 	// start has succeeded and swdt has emptied the VM's CD. Until then, the CD holds the
 	// Administrator's password.
 	FirstStart bool `json:"firstStart"`
+	// Prepared is set once the script of the first start has succeeded.
+	Prepared bool `json:"prepared"`
 
 	// OwnPassword is set if the node file names the source of the Administrator's password. The
 	// password is then in no file of the VM except the CD of the first start.

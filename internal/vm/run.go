@@ -86,6 +86,9 @@ func (s *Machines) Start(ctx context.Context, name string, r ui.Reporter) (Repor
 			return Report{}, err
 		}
 		if status.State == Running {
+			if err := s.emptyFirstCD(ctx, &record, driver); err != nil {
+				return Report{}, fmt.Errorf("start VM %s: %w", name, err)
+			}
 			return s.report(ctx, record, "nothing to do: the VM runs already"), nil
 		}
 		return s.start(ctx, record, driver, r)

@@ -87,6 +87,26 @@ func Claims(nodes []config.Document, clusters []config.ClusterDocument) ([]Claim
 	return c.claims, c.foreign
 }
 
+// Beside names the kubeconfig of a node that lies in the folder of its node file, and the programs that it runs. It
+// is empty if the node has none.
+func Beside(d config.Document) string {
+	way := d.Node.Spec.Credentials.Kubernetes
+	if way == nil || way.Kubeconfig == "" || filepath.IsAbs(way.Kubeconfig) || strings.HasPrefix(way.Kubeconfig, "~") {
+		return ""
+	}
+	text := "the kubeconfig " + way.Kubeconfig + " is that of the node file"
+	data, err := read(d.Resolve(way.Kubeconfig))
+	if err != nil {
+		return text
+	}
+	for _, user := range parseKubeconfig(data).Users {
+		if program := user.User.Exec.Command; program != "" {
+			text += ", and runs " + program
+		}
+	}
+	return text
+}
+
 type collector struct {
 	document string
 	resolve  func(path string) string

@@ -41,6 +41,10 @@ func userNetworkProblems(network v1alpha1.ClusterNetwork, document config.Docume
 	if machine == nil || machine.Driver != v1alpha1.DefaultMachineDriver || machine.Network.Mode != "user" {
 		return nil
 	}
+	if !machine.Network.Outbound {
+		problems = append(problems, document.Problem("spec.machine.network.outbound",
+			"is not set, so the VM cannot reach the API server", "write outbound: true, or use mode: bridge"))
+	}
 	own := netip.MustParsePrefix(userNetwork)
 	for _, subnet := range []string{network.PodSubnet, network.ServiceSubnet} {
 		if taken, err := netip.ParsePrefix(subnet); err == nil && taken.Overlaps(own) {

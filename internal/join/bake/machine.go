@@ -15,16 +15,17 @@ import (
 // bootLimit bounds the time from the start of the VM until its SSH server answers.
 const bootLimit = 15 * time.Minute
 
-// temporary returns the node file of the temporary VM. The VM has access to the internet, and swdt
-// reaches it at a free port of 127.0.0.1, whatever network the node itself has.
+// temporary returns the node file of the temporary VM. swdt reaches the VM at a free port
+// of 127.0.0.1, whatever network the node itself has. The VM reaches other machines if the node would.
 func temporary(doc config.Document) config.Document {
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails
 	doc.Node.Metadata.Name = "bake-" + doc.Node.Metadata.Name + "-" + hex.EncodeToString(random[:])
 	doc.Node.Spec.Credentials.Hostname = ""
 	machine := *doc.Node.Spec.Machine
-	adapter := machine.Network.Adapter
-	machine.Network = v1alpha1.MachineNetwork{Mode: "user", Adapter: adapter, Address: "auto"}
+	own := machine.Network
+	machine.Network = v1alpha1.MachineNetwork{Mode: "user", Adapter: own.Adapter, Address: "auto",
+		Outbound: own.Outbound || own.Mode != "user"}
 	doc.Node.Spec.Machine = &machine
 	return doc
 }

@@ -3,9 +3,11 @@
 package installation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
@@ -37,6 +39,35 @@ func Run(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) ([]p
 		steps = append(steps, &step{server: server, object: object, force: o.Force})
 	}
 	return plan.Run(ctx, nil, steps, plan.Options{DryRun: o.DryRun, Ordered: true, Elsewhere: "the cluster"}, r)
+}
+
+// NoNodeError is returned if a cluster has no node for the controller.
+type NoNodeError struct{ Selector string }
+
+func (e *NoNodeError) Error() string {
+	if e.Selector == manifests.ControlPlane {
+		return "the cluster shows no node of its control plane (label " + e.Selector + "), where the controller would run. " +
+			"Root of the controller's node can order anything of all Windows nodes: choose nodes of that trust with " +
+			"--controller-nodes SELECTOR, or say --any-linux-node"
+	}
+	return fmt.Sprintf("no Linux node of the cluster has the labels %s of --controller-nodes", e.Selector)
+}
+
+// CheckController returns a *NoNodeError if the settings choose nodes for the controller that the cluster lacks.
+func CheckController(ctx context.Context, c *cluster.Cluster, s manifests.Settings) error {
+	selector := cmp.Or(s.ControllerNodes, manifests.ControlPlane)
+	if selector == manifests.LinuxNodes {
+		return nil
+	}
+	nodes, err := c.Clientset().CoreV1().Nodes().List(ctx, metav1.ListOptions{
+		LabelSelector: selector + "," + manifests.LinuxNodes, Limit: 1})
+	if err != nil {
+		return c.Failure("list the nodes for the controller", cluster.Permission{Verb: "list", Resource: "nodes"}, err)
+	}
+	if len(nodes.Items) == 0 {
+		return &NoNodeError{selector}
+	}
+	return nil
 }
 
 // taking returns the arguments of the same installation that takes fields of other managers.

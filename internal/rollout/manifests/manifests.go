@@ -10,7 +10,10 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/yaml"
 
 	"github.com/swdt-dev/swdt/internal/cluster/cni"
@@ -29,13 +32,22 @@ type Settings struct {
 	// APIServer is the host and port at which the nodes reach the API server; "": at the address of its
 	// Service, for which the node needs a working kube-proxy.
 	APIServer string
+	// ControllerNodes is a label selector of the Linux nodes on which the controller may run; "": the nodes of the
+	// control plane. Root of such a node can order anything of all Windows nodes.
+	ControllerNodes string
 }
+
+// ControlPlane selects the nodes of the control plane, and LinuxNodes each Linux node.
+const (
+	ControlPlane = "node-role.kubernetes.io/control-plane"
+	LinuxNodes   = "kubernetes.io/os=linux"
+)
 
 // Flags returns the flags of `swdt fleet install` for the settings that are set, and their values.
 func (s Settings) Flags() iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		for _, flag := range [][2]string{{"--controller-image", s.ControllerImage}, {"--agent-image", s.NodeImage},
-			{"--api-server", s.APIServer}} {
+			{"--api-server", s.APIServer}, {"--controller-nodes", s.ControllerNodes}} {
 			if flag[1] != "" && !yield(flag[0], flag[1]) {
 				return
 			}
@@ -71,6 +83,9 @@ func Objects(settings Settings) ([]*unstructured.Unstructured, error) {
 		switch o.GetKind() {
 		case "Deployment":
 			setContainer(o, settings.ControllerImage, nil)
+			if err := setNodes(o, settings.ControllerNodes); err != nil {
+				return nil, err
+			}
 		case "DaemonSet":
 			setContainer(o, settings.NodeImage, environment)
 		}
@@ -95,10 +110,67 @@ func YAML(settings Settings) ([]byte, error) {
 	return all, nil
 }
 
-// Check returns an *APIServerError if the settings name no address.
+// Check returns an *APIServerError if the settings name no address of an API server, and a *SelectorError if they
+// select no nodes.
 func (s Settings) Check() error {
-	_, err := s.environment()
+	if _, err := s.environment(); err != nil {
+		return err
+	}
+	_, err := expressions(s.ControllerNodes)
 	return err
+}
+
+// SelectorError is returned for a text that is no label selector.
+type SelectorError struct {
+	Text string
+	Err  error
+}
+
+func (e *SelectorError) Error() string {
+	return fmt.Sprintf("%q selects no nodes: %v; write labels as kubectl's -l does, such as pool=trusted", e.Text, e.Err)
+}
+
+func (e *SelectorError) Unwrap() error { return e.Err }
+
+// expressions returns a label selector as the expressions of a node affinity.
+func expressions(selector string) (all []any, err error) {
+	requirements, err := labels.ParseToRequirements(selector)
+	if err != nil {
+		return nil, &SelectorError{selector, err}
+	}
+	operators := map[selection.Operator]corev1.NodeSelectorOperator{
+		selection.In: corev1.NodeSelectorOpIn, selection.Equals: corev1.NodeSelectorOpIn,
+		selection.DoubleEquals: corev1.NodeSelectorOpIn, selection.NotIn: corev1.NodeSelectorOpNotIn,
+		selection.NotEquals: corev1.NodeSelectorOpNotIn, selection.Exists: corev1.NodeSelectorOpExists,
+		selection.DoesNotExist: corev1.NodeSelectorOpDoesNotExist, selection.GreaterThan: corev1.NodeSelectorOpGt,
+		selection.LessThan: corev1.NodeSelectorOpLt,
+	}
+	for _, r := range requirements {
+		expression := map[string]any{"key": r.Key(), "operator": string(operators[r.Operator()])}
+		if values := r.Values().List(); len(values) > 0 {
+			expression["values"] = anything(values)
+		}
+		all = append(all, expression)
+	}
+	return all, nil
+}
+
+func anything(texts []string) (all []any) {
+	for _, text := range texts {
+		all = append(all, text)
+	}
+	return all
+}
+
+// setNodes sets the nodes on which a workload may run. The manifest's own stay if the selector is empty.
+func setNodes(o *unstructured.Unstructured, selector string) error {
+	wanted, err := expressions(selector)
+	if err != nil || selector == "" {
+		return err
+	}
+	terms := []any{map[string]any{"matchExpressions": wanted}}
+	return unstructured.SetNestedSlice(o.Object, terms, "spec", "template", "spec", "affinity", "nodeAffinity",
+		"requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
 }
 
 // environment returns the variables that make a client use the API server of the settings. The kubelet sets

@@ -57,3 +57,41 @@ func TestAddressesOfTheAPIServer(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The controller runs on nodes of the control plane, or on those that the user chooses.
+func TestControllerNodes(t *testing.T) {
+	expression := func(key, operator string, values ...any) map[string]any {
+		all := map[string]any{"key": key, "operator": operator}
+		if len(values) > 0 {
+			all["values"] = values
+		}
+		return all
+	}
+	for selector, want := range map[string][]any{
+		"":                    {expression(manifests.ControlPlane, "Exists")},
+		manifests.LinuxNodes:  {expression("kubernetes.io/os", "In", "linux")},
+		"pool=trusted":        {expression("pool", "In", "trusted")},
+		"pool in (a, b),!old": {expression("old", "DoesNotExist"), expression("pool", "In", "a", "b")},
+		"pool!=a,size>3":      {expression("pool", "NotIn", "a"), expression("size", "Gt", "3")},
+	} {
+		objects, err := manifests.Objects(manifests.Settings{ControllerNodes: selector})
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Deployment" })
+		terms, _, err := unstructured.NestedSlice(objects[i].Object, "spec", "template", "spec", "affinity", "nodeAffinity",
+			"requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+		if err != nil || len(terms) != 1 {
+			t.Fatalf("%q: %d terms, %v", selector, len(terms), err)
+		}
+		if diff := cmp.Diff(want, terms[0].(map[string]any)["matchExpressions"]); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", selector, diff)
+		}
+	}
+	for _, selector := range []string{"pool in", "a b", "=x"} {
+		var wrong *manifests.SelectorError
+		if err := (manifests.Settings{ControllerNodes: selector}).Check(); !errors.As(err, &wrong) {
+			t.Errorf("%q: %v", selector, err)
+		}
+	}
+}

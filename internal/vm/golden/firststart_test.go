@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/pem"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -124,6 +125,55 @@ func TestTheFirstCDIsEmptied(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A VM that runs gets the empty CD as soon as swdt sees that the script has succeeded: swdt vm start --wait waits for
+// that, and any later start or snapshot looks. If the drive cannot be changed, the next command tries again.
+func TestTheFirstCDIsEmptiedWhileTheVMRuns(t *testing.T) {
+	p, d := newPlace(t), document(t, mediatest.WindowsISO(t))
+	made, err := p.machines.Create(t.Context(), d, ui.Discard{})
+	check(t, err)
+	full, changes, fault := cd(t, made), 0, errors.New("the drive is stuck")
+	p.driver.Fault = func(operation string, _ vm.Machine) error {
+		if operation != "change a CD" {
+			return nil
+		}
+		if changes++; changes == 1 {
+			return fault
+		}
+		return nil
+	}
+	started, err := p.machines.Start(t.Context(), "win-1", ui.Discard{})
+	check(t, err)
+	listener, err := net.Listen("tcp", started.Address)
+	check(t, err)
+	defer listener.Close()
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Write([]byte("SSH-2.0-test\r\n"))
+			_ = conn.Close()
+			_ = simulatedvm.Send(vm.Machine{Folder: made.Folder}, "SWDT exit=0\r\n")
+		}
+	}()
+	if _, err := p.machines.Await(t.Context(), "win-1", ui.Discard{}); !errors.Is(err, fault) {
+		t.Errorf("a drive that cannot be changed: %v", err)
+	}
+	if _, err := p.machines.Save(t.Context(), "win-1", "live", ui.Discard{}); err != nil || changes != 2 {
+		t.Errorf("a snapshot: %v, %d changes", err, changes)
+	}
+	if now := cd(t, made); now == full || strings.Contains(now, "AdministratorPassword") {
+		t.Error("the CD of the VM that runs still has the password")
+	}
+	_, err = p.machines.Await(t.Context(), "win-1", ui.Discard{})
+	check(t, err)
+	_, err = p.machines.Start(t.Context(), "win-1", ui.Discard{})
+	if err != nil || changes != 2 {
+		t.Errorf("again: %v, %d changes", err, changes)
+	}
 }
 
 // A snapshot of a VM that was never started needs the CD of the first start again.

@@ -69,6 +69,7 @@ func (s *Images) recipeOf(ctx context.Context, document config.Document, r ui.Re
 		err = c.fillCD()
 	}
 	if err == nil {
+		c.machine.Network.Isolated = !c.needsNetwork()
 		err = c.findKey()
 	}
 	if err != nil {
@@ -194,6 +195,12 @@ func (c *recipe) answers(computer string) answer.Options {
 		Language: c.edition.DefaultLanguage, ComputerName: computer, TimeZone: spec.TimeZone,
 		ProductKey: strings.ToUpper(spec.Image.ProductKey),
 	}
+}
+
+// needsNetwork reports whether Windows downloads OpenSSH while it is installed, or is one whose setup may ask for a
+// network.
+func (c *recipe) needsNetwork() bool {
+	return c.release == answer.Windows11 || c.content.OpenSSH == "" && c.release != answer.Server2025
 }
 
 // fillCD describes the CD of the installation, and opens the files that the CD needs.

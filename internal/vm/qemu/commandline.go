@@ -143,14 +143,22 @@ const maxDiscs = 5
 func (p plan) discs() []string {
 	var args []string
 	for i, path := range p.Discs {
-		name := discNode + strconv.Itoa(i)
-		args = append(args, blockdev(node{"node-name": name, "driver": "raw", "read-only": true,
-			"file": file(path, node{"read-only": true})})...)
-		args = append(args, device{"driver": "ide-cd", "id": "drive-" + name, "drive": name, "bootindex": 2 + i,
+		medium := disc(i, path)
+		args = append(args, blockdev(medium)...)
+		args = append(args, device{"driver": "ide-cd", "id": discDrive(i), "drive": medium["node-name"], "bootindex": 2 + i,
 			"bus": "ide." + strconv.Itoa(1+i)}.option()...)
 	}
 	return args
 }
+
+// disc returns the medium of a CD drive.
+func disc(drive int, path string) node {
+	return node{"node-name": discNode + strconv.Itoa(drive), "driver": "raw", "read-only": true,
+		"file": file(path, node{"read-only": true})}
+}
+
+// discDrive returns the name of a CD drive.
+func discDrive(drive int) string { return "drive-" + discNode + strconv.Itoa(drive) }
 
 // CommandLine returns the command that Start would run, for a preview. It starts no VM: it runs
 // QEMU only to probe the accelerator and to list the types of machines.

@@ -23,7 +23,7 @@ func example() plan {
 		Name: "win-1", UUID: "11111111-2222-3333-4444-555555555555", Folder: "/vms/win-1",
 		CPUs: 4, Memory: 8 << 30, Disk: 64 << 30, DiskBus: vm.VirtIO, Image: vm.Image{Base: "/images/golden.qcow2"},
 		Network: vm.Network{
-			Mode: vm.UserMode, Adapter: vm.VirtIONet, MAC: "52:54:00:12:34:56",
+			Mode: vm.UserMode, Isolated: true, Adapter: vm.VirtIONet, MAC: "52:54:00:12:34:56",
 			Forwards: []vm.Forward{
 				{Name: "ssh", HostPort: 40022, GuestPort: 22}, {Name: "rdp", HostPort: 33389, GuestPort: 3389},
 			},

@@ -29,7 +29,8 @@ func (p plan) network() []string {
 
 // netdev returns the backend of the network adapter: a tap, or QEMU's user network. Forwarded ports
 // are bound to the loopback address only, since the guest's SSH server and remote desktop are for
-// this machine.
+// this machine. A guest that is not isolated reaches each service on the loopback address, at 10.0.2.2: QEMU has
+// no option that forbids only that.
 func (p plan) netdev() map[string]any {
 	if p.Network.Mode != vm.UserMode {
 		return map[string]any{"type": "tap", "id": "net0", "ifname": p.Network.Tap, "script": "no", "downscript": "no"}
@@ -38,7 +39,7 @@ func (p plan) netdev() map[string]any {
 	for _, f := range p.Network.Forwards {
 		forwards = append(forwards, map[string]string{"str": fmt.Sprintf("tcp:127.0.0.1:%d-:%d", f.HostPort, f.GuestPort)})
 	}
-	return map[string]any{"type": "user", "id": "net0", "hostfwd": forwards}
+	return map[string]any{"type": "user", "id": "net0", "hostfwd": forwards, "restrict": p.Network.Isolated}
 }
 
 // devices returns the devices that all VMs have.

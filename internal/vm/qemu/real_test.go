@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/vm"
 	"github.com/swdt-dev/swdt/internal/vm/qemu"
+	"github.com/swdt-dev/swdt/internal/vm/qemu/qmp"
 )
 
 // A VM with secure boot and a TPM starts on real firmware and a real swtpm. Its TPM's state
@@ -57,6 +59,86 @@ func TestAnInterruptedRestoreOfATPM(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(m.Folder, "tpm", "kept")); err != nil || string(got) != "state" {
 		t.Errorf("%q, %v", got, err)
 	}
+}
+
+// A CD of a VM that runs is replaced: QEMU opens the new file, and holds the old one no longer. That works again after
+// it was interrupted, and snapshots of before and after can be restored.
+func TestChangeDisc(t *testing.T) {
+	d := driver(t)
+	m := record(t, d, "changed")
+	path := filepath.Join(t.TempDir(), "config.iso")
+	write(t, path, strings.Repeat("A", 1<<20))
+	m.Discs = []string{path}
+	if err := d.ChangeDisc(t.Context(), m, 0); !errors.Is(err, vm.ErrStopped) {
+		t.Errorf("a VM that does not run: %v", err)
+	}
+	check(t, d.Create(t.Context(), m))
+	check(t, d.Start(t.Context(), m))
+	check(t, d.Save(t.Context(), m, "before"))
+	status, err := d.Status(t.Context(), m)
+	check(t, err)
+	client := dialQEMU(t, m)
+	for i, interrupt := range []func(){
+		func() {},
+		func() {
+			for _, command := range []string{"blockdev-open-tray", "blockdev-remove-medium"} {
+				check(t, client.Run(t.Context(), command, map[string]any{"id": "drive-cd0"}, nil))
+			}
+			check(t, client.Run(t.Context(), "blockdev-del", map[string]any{"node-name": "cd0"}, nil))
+		},
+	} {
+		check(t, os.Remove(path))
+		write(t, path, strings.Repeat(strconv.Itoa(i), 1<<20))
+		if held := openFiles(t, status.PID); !slices.Contains(held, path+" (deleted)") {
+			t.Fatalf("before: QEMU holds %q", held)
+		}
+		interrupt()
+		check(t, d.ChangeDisc(t.Context(), m, 0))
+		if held := openFiles(t, status.PID); !slices.Contains(held, path) || slices.Contains(held, path+" (deleted)") {
+			t.Errorf("QEMU holds %q", held)
+		}
+		var drives []struct {
+			Drive    string `json:"qdev"`
+			TrayOpen bool   `json:"tray_open"`
+			Inserted struct {
+				Node string `json:"node-name"`
+			} `json:"inserted"`
+		}
+		check(t, client.Run(t.Context(), "query-block", nil, &drives))
+		for _, drive := range drives {
+			if strings.HasSuffix(drive.Drive, "drive-cd0") && (drive.TrayOpen || drive.Inserted.Node != "cd0") {
+				t.Errorf("the drive: %+v", drive)
+			}
+		}
+	}
+	check(t, client.Close())
+	check(t, d.Save(t.Context(), m, "after"))
+	check(t, d.Restore(t.Context(), m, "before"))
+	check(t, d.Restore(t.Context(), m, "after"))
+	if err := d.ChangeDisc(t.Context(), m, 1); err == nil {
+		t.Error("a drive that the VM does not have")
+	}
+}
+
+// dialQEMU connects to the control socket that swdt does not use in this test.
+func dialQEMU(t *testing.T, m vm.Machine) *qmp.Client {
+	t.Helper()
+	client, err := qmp.Dial(t.Context(), filepath.Join(m.Folder, "run", "look.sock"))
+	check(t, err)
+	return client
+}
+
+// openFiles returns the paths of what a process has open.
+func openFiles(t *testing.T, pid int) (paths []string) {
+	t.Helper()
+	links, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/fd/*")
+	check(t, err)
+	for _, link := range links {
+		if path, err := os.Readlink(link); err == nil {
+			paths = append(paths, path)
+		}
+	}
+	return paths
 }
 
 // The hardware for Windows without drivers: SATA, e1000e, and two discs.

@@ -153,6 +153,17 @@ func (d *Driver) Serial(_ context.Context, m vm.Machine, from int64) ([]byte, er
 	return text[:min(len(text), vm.MaxSerial)], nil
 }
 
+// ChangeDisc counts as done.
+func (d *Driver) ChangeDisc(ctx context.Context, m vm.Machine, drive int) error {
+	if _, err := running(m); err != nil {
+		return err
+	}
+	if drive >= len(m.Discs) {
+		return fmt.Errorf("change CD %d: the VM has %d CD drives", drive, len(m.Discs))
+	}
+	return d.begin(ctx, "change a CD", m)
+}
+
 // Publish moves the disk's file to a folder, and writes an empty file for the firmware variables
 // there.
 func (d *Driver) Publish(ctx context.Context, m vm.Machine, folder string) (vm.Published, error) {
