@@ -50,8 +50,13 @@ func mistakesInFiles() []mistake {
 			words:  []string{"spec.machine.network.mode: is user, whose network 10.0.2.0/24 overlaps 10.0.0.0/14"},
 			remedy: otherRange,
 			plant: func(w *world) {
-				w.host, w.more, w.network = "", vmOn("mode: user"), "plugin: none, podSubnet: 10.0.0.0/14"
+				w.host, w.more, w.network = "", vmOn("mode: user, outbound: true"), "plugin: none, podSubnet: 10.0.0.0/14"
 			}, cure: network(apart)},
+		{is: "a VM in QEMU's own network that reaches nothing", found: inFiles,
+			words:  []string{"spec.machine.network.outbound: is not set, so the VM cannot reach the API server"},
+			remedy: "write outbound: true, or use mode: bridge",
+			plant:  func(w *world) { w.host, w.more = "", vmOn("mode: user") },
+			cure:   func(w *world) { w.more = vmOn("mode: user, outbound: true") }},
 		{is: "two nodes have the same name in the cluster", found: inFiles,
 			words:  []string{"cluster.yaml:26: spec.kubernetes.join.nodeName: win-a is also that of node win-1"},
 			remedy: "give each node its own, or leave it out",
