@@ -40,6 +40,9 @@ nothing; images of registry.invalid stand for those that are not named.`,
 		),
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if anyNode && options.Settings.ControllerNodes != "" {
+				return usagef("--controller-nodes and --any-linux-node: use one of them")
+			}
 			if anyNode {
 				options.Settings.ControllerNodes = manifests.LinuxNodes
 			}
@@ -56,7 +59,6 @@ nothing; images of registry.invalid stand for those that are not named.`,
 		"label `selector` of the Linux nodes on which the controller may run (default those of the control plane)")
 	flags.BoolVar(&anyNode, "any-linux-node", false,
 		"let the controller run on any Linux node: root there can order anything of all Windows nodes")
-	cmd.MarkFlagsMutuallyExclusive("controller-nodes", "any-linux-node")
 	flags.BoolVar(&options.Force, "force", false, "take fields that other managers own")
 	return cmd
 }
