@@ -18,6 +18,7 @@ type sshConfig struct {
 	file      *ssh_config.Config
 	home      string
 	lookupEnv func(string) (string, bool)
+	leftOut   []string // the Match lines, with file and line, whose conditions swdt does not know
 }
 
 func readConfig(o Options) (sshConfig, error) {
@@ -42,14 +43,15 @@ const mostIncludes = 16
 // read returns the text of a config with the files that it includes, without the lines that ssh understands and the
 // parser does not: a file that works for ssh must not stop swdt. The parser supports no conditions of Match but host,
 // with one pattern; exec would run commands. A Match block with others matches nothing.
-func (c sshConfig) read(file string, depth int) ([]byte, error) {
+func (c *sshConfig) read(file string, depth int) ([]byte, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
 	var all bytes.Buffer
-	inBlock := false
+	inBlock, number := false, 0
 	for line := range bytes.Lines(text) {
+		number++
 		words := wordsOf(string(line))
 		keyword := ""
 		if len(words) > 1 {
@@ -70,6 +72,7 @@ func (c sshConfig) read(file string, depth int) ([]byte, error) {
 			fmt.Fprintf(&all, "Host %s\n", strings.ReplaceAll(words[2], ",", " "))
 		case keyword == "match" && (len(words) != 2 || !strings.EqualFold(words[1], "all")):
 			all.WriteString("Host !*\n")
+			c.leftOut = append(c.leftOut, fmt.Sprintf("%s:%d (%s)", file, number, strings.Join(words, " ")))
 		default:
 			all.Write(line)
 		}
@@ -88,7 +91,7 @@ func patterns(words []string) string {
 }
 
 // included returns the text of the files of an Include. As in ssh, a file that is missing is no error.
-func (c sshConfig) included(patterns []string, depth int) ([]byte, error) {
+func (c *sshConfig) included(patterns []string, depth int) ([]byte, error) {
 	if depth > mostIncludes {
 		return nil, fmt.Errorf("line Include %s: does it include itself?", strings.Join(patterns, " "))
 	}

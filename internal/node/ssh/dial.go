@@ -23,10 +23,32 @@ func Dial(ctx context.Context, target Target, opts Options) (*Client, error) {
 	}
 	client, err := dial(ctx, target, opts)
 	if err != nil {
-		return nil, err
+		return nil, withLeftOut(err, opts)
 	}
 	client.further.dial = func(ctx context.Context) (*Client, error) { return dial(ctx, target, opts) }
 	return client, nil
+}
+
+// LeftOutError reports that a connection has failed, and that ssh may have used more of the SSH config than swdt did.
+type LeftOutError struct {
+	Err   error
+	Lines []string // each as FILE:LINE (TEXT)
+}
+
+func (e *LeftOutError) Error() string {
+	return fmt.Sprintf("%v; swdt does not know the conditions of %s, so it used nothing of these blocks", e.Err,
+		strings.Join(e.Lines, ", "))
+}
+
+func (e *LeftOutError) Unwrap() error { return e.Err }
+
+// withLeftOut adds the Match blocks of the SSH config that were not used to the error of a connection.
+func withLeftOut(err error, opts Options) error {
+	config, readErr := readConfig(opts)
+	if readErr != nil || len(config.leftOut) == 0 {
+		return err
+	}
+	return &LeftOutError{err, config.leftOut}
 }
 
 func dial(ctx context.Context, target Target, opts Options) (*Client, error) {

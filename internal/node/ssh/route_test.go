@@ -1,6 +1,7 @@
 package ssh_test
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -46,6 +47,15 @@ func TestSSHConfig(t *testing.T) {
 		closed := sshtest.Closed(t)
 		_, closedPort, _ := strings.Cut(closed, ":")
 		fails[*ssh.RefusedError](t, ssh.Target{Host: "win1:" + closedPort}, configured(t, full), closed)
+	})
+	t.Run("a failure names the conditions that swdt does not know", func(t *testing.T) {
+		o := configured(t, "Host *\n  User dev\n\nMatch user dev\n  Port 1\n")
+		fails[*ssh.LeftOutError](t, ssh.Target{Host: sshtest.Closed(t)}, o, ".ssh/config:4 (Match user dev)")
+		closed := configured(t, "Host *\n  User dev\n")
+		if _, err := ssh.Dial(t.Context(), ssh.Target{Host: sshtest.Closed(t)}, closed); err == nil ||
+			errors.As(err, new(*ssh.LeftOutError)) {
+			t.Errorf("a config of which everything is used: %v", err)
+		}
 	})
 	t.Run("IdentitiesOnly leaves the SSH agent alone", func(t *testing.T) {
 		o := configured(t, "Host *\n  IdentitiesOnly yes\n  User dev\n")
