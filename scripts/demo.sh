@@ -68,7 +68,7 @@ title "The wanted state of the node: swdt.yaml"
 # shellcheck disable=SC2016 # sed's last line, no variable
 run 0 sed -n '/^  setup:/,$p' swdt.yaml
 
-title "swdt found this file by itself, so it asks once whether you trust what the file uses"
+title "No command line names this file: swdt finds it here, and uses it once you have trusted it"
 run 0 swdt config trust
 
 title "Set the node up: first a preview, then the changes, then nothing left to do"

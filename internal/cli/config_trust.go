@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -39,8 +40,8 @@ A file that another account can change cannot be trusted.`,
 		ValidArgsFunction: cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE: func(_ *cobra.Command, files []string) error {
 			return a.onTrusted(trust.Report{}, files, func(store trust.Store, file string) (trust.Record, error) {
-				if err := localfile.CheckForeign(file); err != nil {
-					return trust.Record{}, untrusted(file, err.Error(), "make it and the folders above it yours alone")
+				if err := localfile.CheckForeign(file); errors.As(err, new(*localfile.ForeignError)) {
+					return trust.Record{}, fileError(file, err.Error(), "make it and the folders above it yours alone")
 				}
 				return trustFile(store, file)
 			})
@@ -58,7 +59,7 @@ func (a *app) configUntrustCommand() *cobra.Command {
 			return a.onTrusted(trust.Report{Ended: true}, files, func(store trust.Store, file string) (trust.Record, error) {
 				record, found, err := store.Forget(file)
 				if err == nil && !found {
-					err = untrusted(file, "is not trusted", "`swdt config list` lists the trusted files")
+					err = fileError(file, "is not trusted", "`swdt config list` lists the trusted files")
 				}
 				return record, err
 			})
@@ -86,8 +87,11 @@ func (a *app) configListCommand() *cobra.Command {
 	}
 }
 
-// onTrusted does the work on each file, by default on swdt.yaml, and prints the report with the records.
+// onTrusted does the work on each file, by default on those of --config or else on swdt.yaml, and prints the report with the records.
 func (a *app) onTrusted(report trust.Report, files []string, work func(trust.Store, string) (trust.Record, error)) error {
+	if len(files) == 0 {
+		files = a.global.config
+	}
 	if len(files) == 0 {
 		files = []string{config.HereSource}
 	}
@@ -126,8 +130,8 @@ func claimsOf(file string) ([]trust.Claim, error) {
 	}
 	claims, err := trust.Claims(nodes, clusters)
 	if err != nil {
-		return nil, untrusted(file, fmt.Sprintf("names a file that is not yours alone: %v", err),
-			"make that file yours alone")
+		return nil, fileError(file, fmt.Sprintf("names a file that cannot be trusted: %v", err),
+			"make it a file that you can read, and that you alone can change")
 	}
 	return claims, nil
 }
@@ -145,7 +149,7 @@ func (a *app) checkTrust(found string) error {
 	}
 	record, known, err := store.Of(found)
 	if err != nil {
-		return untrusted(found, fmt.Sprintf("was found, not named, and the record of your trust cannot be used: %v", err),
+		return fileError(found, fmt.Sprintf("was found, not named, and the record of your trust cannot be used: %v", err),
 			nameIt(found))
 	}
 	changes := trust.Changes(record.Claims, claims)
@@ -157,10 +161,10 @@ func (a *app) checkTrust(found string) error {
 		return err
 	}
 	if !known {
-		return untrusted(found, "was found, not named, and you have not trusted it",
+		return fileError(found, "was found, not named, and you have not trusted it",
 			"read it, then run `swdt config trust`, or name it: -c "+found)
 	}
-	return untrusted(found, "was found, not named, and has changed since you trusted it: "+strings.Join(changes, "; "),
+	return fileError(found, "was found, not named, and has changed since you trusted it: "+strings.Join(changes, "; "),
 		"read it, then run `swdt config trust`, or name it: -c "+found)
 }
 
@@ -192,13 +196,16 @@ func question(found string, claims []trust.Claim, changes []string, known bool) 
 
 func nameIt(file string) string { return "if you trust it, name it: -c " + file }
 
-func untrusted(file, what, remedy string) error {
+func fileError(file, what, remedy string) error {
 	return &config.Error{Problems: []config.Problem{{File: file, What: what, Remedy: remedy}}}
 }
 
 // writeStarter writes a file to start from, unless there is a file, and trusts it.
 func (a *app) writeStarter(file string, text []byte) error {
 	created, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return fileError(file, "exists, and is not replaced", "name another file, or remove it")
+	}
 	if err != nil {
 		return fmt.Errorf("write the node file: %w", err)
 	}
@@ -210,6 +217,9 @@ func (a *app) writeStarter(file string, text []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = trustFile(store, file)
-	return err
+	if _, err := trustFile(store, file); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.streams.Err, "%s is written, and trusted\n", file)
+	return nil
 }

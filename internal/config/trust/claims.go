@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -73,7 +74,8 @@ func kubeconfigs() []string {
 
 // Claims returns what documents claim, in the order of their fields. It opens the kubeconfigs that they name, and
 // contacts nothing. If another account can change such a kubeconfig, or a program beside it, the error is a
-// *localfile.ForeignError.
+// *localfile.ForeignError. A file that is there and cannot be read whole is an error too: its bytes could change
+// unseen.
 func Claims(nodes []config.Document, clusters []config.ClusterDocument) ([]Claim, error) {
 	var c collector
 	for _, d := range nodes {
@@ -84,7 +86,7 @@ func Claims(nodes []config.Document, clusters []config.ClusterDocument) ([]Claim
 		c.document, c.resolve = "cluster "+d.Cluster.Metadata.Name, d.Resolve
 		c.walk(reflect.ValueOf(d.Cluster), "", "")
 	}
-	return c.claims, c.foreign
+	return c.claims, c.unreadable
 }
 
 // Beside names the kubeconfig of a node that lies in the folder of its node file, and the programs that it runs. It
@@ -108,10 +110,10 @@ func Beside(d config.Document) string {
 }
 
 type collector struct {
-	document string
-	resolve  func(path string) string
-	claims   []Claim
-	foreign  error // the first file that another account can change
+	document   string
+	resolve    func(path string) string
+	claims     []Claim
+	unreadable error // of the first file whose bytes cannot be trusted
 }
 
 // walk visits a value. kind is the path of its field as the lists above write it, and field as a claim names it.
@@ -240,7 +242,7 @@ func (c *collector) kubeconfig(path, field string) {
 	file := parseKubeconfig(c.content(path, field+" content"))
 	var contacts, runs, sends []string
 	for _, cluster := range file.Clusters {
-		contacts = append(contacts, cluster.Cluster.Server)
+		contacts = append(contacts, cluster.Cluster.Server, cluster.Cluster.ProxyURL)
 	}
 	for _, user := range file.Users {
 		sends = append(sends, user.User.TokenFile)
@@ -269,10 +271,10 @@ func (c *collector) content(path, field string) []byte {
 	switch {
 	case err == nil:
 		c.add(field, fmt.Sprintf("sha256 %x", sha256.Sum256(data)))
-	case errors.As(err, new(*localfile.ForeignError)):
-		c.foreign = cmp.Or(c.foreign, err)
-	default:
+	case errors.Is(err, fs.ErrNotExist):
 		c.add(field, "not there")
+	default:
+		c.unreadable = cmp.Or(c.unreadable, err)
 	}
 	return data
 }
@@ -297,7 +299,8 @@ func read(path string) ([]byte, error) {
 type kubeconfig struct {
 	Clusters []struct {
 		Cluster struct {
-			Server string `yaml:"server"`
+			Server   string `yaml:"server"`
+			ProxyURL string `yaml:"proxy-url"`
 		} `yaml:"cluster"`
 	} `yaml:"clusters"`
 	Users []struct {
