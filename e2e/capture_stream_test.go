@@ -153,7 +153,7 @@ func (n *monitored) streamForATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	packets := strings.Count(run(t, "tshark", "-r", out.Name(), "-T", "fields", "-e", "frame.interface_name"), "node/")
-	if packets%3 != 0 || packets < 6 {
+	if packets%3 != 0 || packets == 0 { // a slow node ends one round in this time, of which each has three packets
 		t.Errorf("%d packets", packets)
 	}
 }

@@ -6,6 +6,18 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/env.sh
 
+# one_path goes on in a folder whose path all clones share, a link to this one: Go remembers the result of a test
+# together with the paths of the files that it opened. While another clone's stage is there, this clone's path must do.
+one_path() {
+	local link=${XDG_CACHE_HOME:-$HOME/.cache}/swdt/tree
+	mkdir -p "${link%/*}"
+	exec {one_path}>"$link.lock"
+	if flock -n "$one_path" 2>/dev/null && ln -sfn "$PWD" "$link"; then
+		cd "$link"
+	fi
+}
+one_path
+
 own=(./api/... ./cmd/... ./internal/...)
 folder=${SWDT_STAGE_FOLDER:-bin/stages/by-hand} # the records of `go test -json`
 mkdir -p "$folder"
