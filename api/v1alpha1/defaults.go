@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"cmp"
 	"strings"
 	"time"
 )
@@ -33,6 +34,18 @@ func knownServices() map[string]knownService {
 		},
 		"kube-proxy": {dependsOn: []string{"containerd"}},
 	}
+}
+
+// NoService is the value of a provisioner's service that says that none runs its binary.
+const NoService = "none"
+
+// RunBy returns the name of the Windows service that runs the provisioner's binary; "" if the node
+// file says that none does.
+func (p Provisioner) RunBy() string {
+	if strings.EqualFold(p.Service, NoService) {
+		return ""
+	}
+	return cmp.Or(p.Service, p.Name)
 }
 
 // DefaultDependsOn returns the services that a service is known to need, in

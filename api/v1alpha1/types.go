@@ -170,9 +170,12 @@ type Kubernetes struct {
 // On your machine, SourceURL and SHA256 become a request for the binary (source.Request),
 // and Build describes how to make it; the other fields concern the node.
 type Provisioner struct {
-	// Name is the Windows service to restart. If there is no such service, swdt
-	// places the file and restarts nothing.
+	// Name of the component, which is that of the Windows service to restart,
+	// unless Service names another.
 	Name string `yaml:"name"`
+	// Service is the Windows service that runs the binary, if its name is not
+	// Name; none: swdt places the file and restarts nothing.
+	Service string `yaml:"service,omitempty"`
 	// Version that the binary is expected to report, with or without v. A
 	// mismatch is a warning, with --strict an error.
 	Version string `yaml:"version,omitempty"`

@@ -12,9 +12,15 @@ import (
 const maxWait = time.Hour
 
 func validateProvisioners(p *problems, field string, provisioners []Provisioner) {
-	names, destinations := newSeen(p), newSeen(p)
+	names, destinations, services := newSeen(p), newSeen(p), newSeen(p)
 	for i, provisioner := range provisioners {
 		validateProvisioner(p, at(field, i, ""), provisioner)
+		_, twice := names.first[strings.ToLower(provisioner.Name)]
+		if service := provisioner.RunBy(); service != "" && provisioner.Service != "" {
+			services.add(at(field, i, "service"), service)
+		} else if service != "" && !twice { // two of one name are one problem
+			services.add(at(field, i, "name"), service)
+		}
 		if provisioner.Name != "" {
 			names.add(at(field, i, "name"), provisioner.Name)
 		}
@@ -28,6 +34,9 @@ func validateProvisioners(p *problems, field string, provisioners []Provisioner)
 func validateProvisioner(p *problems, field string, pr Provisioner) {
 	if p.required(field+".name", pr.Name, "name the Windows service, such as kubelet") {
 		validateServiceName(p, field+".name", pr.Name)
+	}
+	if pr.Service != "" {
+		validateServiceName(p, field+".service", pr.Service)
 	}
 	if pr.Version != "" && !matches(`[A-Za-z0-9][A-Za-z0-9._+-]*`, pr.Version) {
 		p.add(field+".version", fmt.Sprintf("%.60q is not a version", pr.Version),

@@ -8,6 +8,7 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/agent/internal/messages"
+	"github.com/swdt-dev/swdt/internal/agent/internal/program"
 	"github.com/swdt-dev/swdt/internal/agent/internal/scm"
 	"github.com/swdt-dev/swdt/internal/platform"
 )
@@ -59,6 +60,7 @@ func (s *servicesService) reply(ctx context.Context, name string) (*agentv1.Serv
 		Status:     messages.ServiceStatus(status, started),
 		Config:     messages.ServiceConfig(config),
 		Dependents: dependents,
+		Program:    program.Message(program.Of(s.platform, config)),
 	}, nil
 }
 

@@ -130,13 +130,14 @@ func exitCode(err error) int {
 		unreachable *node.UnreachableError
 		unusable    *existing.UnusableError
 		rolledBack  *push.RolledBackError
+		program     *push.ProgramError
 	)
 	switch {
 	case errors.As(err, &several): // first, since the errors of its nodes may have the types below
 		return commonCode(several)
 	case errors.As(err, &exit):
 		return exit.code
-	case errors.As(err, &usage), errors.As(err, &badConfig), errors.As(err, &kubeconfig):
+	case errors.As(err, &usage), errors.As(err, &badConfig), errors.As(err, &kubeconfig), errors.As(err, &program):
 		return exitUsage
 	case errors.As(err, &atWork): // before unreachable, since a lost connection may have caused this error
 		return exitAtWork

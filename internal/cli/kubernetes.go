@@ -21,6 +21,7 @@ type kubernetesOptions struct {
 	only   []string
 	force  bool
 	strict bool
+	start  bool
 	build  bool
 	watch  bool
 	then   []string
@@ -43,6 +44,12 @@ services still run, stops the services, swaps the files by renaming, starts the
 services and checks them. If a service does not start or fails its check, the
 old binaries are put back and started, and the exit code is 4. If nothing
 differs, nothing is changed.
+
+If the service runs another file than the one at destination, or only a service of
+another name exists, nothing is changed, and the exit code is 2: tests after such a
+push would test the old binary. The provisioner's service: names the service that
+runs the file, or none. A service that is stopped gets the new file and stays
+stopped, unless --start is set.
 
 If --kubeconfig or KUBECONFIG names the cluster of the node, the node must also
 become Ready in the cluster, with a lease that the new kubelet renewed, else the
@@ -81,7 +88,9 @@ the exit code is that of the last command that was not interrupted.`,
 	}))
 	cmd.Flags().StringSliceVar(&o.only, "only", nil, "`name`s of the components to push (default all)")
 	cmd.Flags().BoolVar(&o.force, "force", false, "restart the services even if nothing differs")
-	cmd.Flags().BoolVar(&o.strict, "strict", false, "refuse a binary that does not report the version of the node file")
+	cmd.Flags().BoolVar(&o.strict, "strict", false,
+		"refuse a binary that does not report the version of the node file, and one that no service would run")
+	cmd.Flags().BoolVar(&o.start, "start", false, "start the services that are stopped, too")
 	cmd.Flags().BoolVar(&o.build, "build", false,
 		"run the build of each component first, as the node file's build: says")
 	cmd.Flags().BoolVar(&o.watch, "watch", false,
@@ -116,7 +125,7 @@ func (a *app) runKubernetes(ctx context.Context, o *kubernetesOptions) error {
 	}
 	options := push.Options{
 		Sources: source.NewSet(source.Options{}), Depot: s.depot(),
-		Only: o.only, Force: o.force, Strict: o.strict, DryRun: a.global.dryRun,
+		Only: o.only, Force: o.force, Strict: o.strict, Start: o.start, DryRun: a.global.dryRun,
 	}
 	if err := a.clusterOf(ctx, s, o, &options); err != nil {
 		return err

@@ -3,8 +3,6 @@ package cli
 import (
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/config"
 )
@@ -58,21 +56,6 @@ func TestClosest(t *testing.T) {
 	if got := closest("staus", []string{"stats", "status"}); got != "status" {
 		t.Errorf("of two that are as close: %q", got)
 	}
-}
-
-func TestEditsIsADistance(t *testing.T) {
-	word := rapid.StringOf(rapid.SampledFrom([]rune("abc")))
-	rapid.Check(t, func(t *rapid.T) {
-		a, b, c := word.Draw(t, "a"), word.Draw(t, "b"), word.Draw(t, "c")
-		switch {
-		case (edits(a, b) == 0) != (a == b):
-			t.Fatalf("(edits(a, b) == 0) is wrong; %q %q %q: %d %d %d", a, b, c, edits(a, b), edits(b, c), edits(a, c))
-		case edits(a, b) != edits(b, a):
-			t.Fatalf("edits(a, b) is wrong; %q %q %q: %d %d %d", a, b, c, edits(a, b), edits(b, c), edits(a, c))
-		case edits(a, c) > edits(a, b)+edits(b, c):
-			t.Fatalf("edits(a, c) is wrong; %q %q %q: %d %d %d", a, b, c, edits(a, b), edits(b, c), edits(a, c))
-		}
-	})
 }
 
 func TestLocalCode(t *testing.T) {

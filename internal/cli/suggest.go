@@ -1,6 +1,10 @@
 package cli
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/config"
+)
 
 // closest returns the candidate that the user most probably meant, or "". If several are
 // equally close, it returns the longest, since omitting a letter is the most common slip.
@@ -10,7 +14,7 @@ func closest(typed string, candidates []string) string {
 		distance = max(3, len(typed)/3+1)
 	}
 	for _, candidate := range candidates {
-		d := edits(strings.ToLower(typed), candidate)
+		d := config.EditDistance(strings.ToLower(typed), candidate)
 		if d < distance || d == distance && best != "" && len(candidate) > len(best) {
 			best, distance = candidate, d
 		}
@@ -23,24 +27,4 @@ func closest(typed string, candidates []string) string {
 		}
 	}
 	return best
-}
-
-// edits returns the Levenshtein distance.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
 }

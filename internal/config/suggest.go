@@ -39,7 +39,7 @@ func closest(unknown string, known []string) string {
 		}
 		// The number of edits must be smaller than the length of either name, since any two
 		// names of two letters are at most two edits apart.
-		d := editDistance(strings.ToLower(unknown), strings.ToLower(name))
+		d := EditDistance(strings.ToLower(unknown), strings.ToLower(name))
 		if d < distance && d < min(len(unknown), len(name)) {
 			best, distance = name, d
 		}
@@ -73,10 +73,10 @@ func otherNames() map[string]string {
 	}
 }
 
-// editDistance counts the insertions, deletions, replacements and swaps of
+// EditDistance counts the insertions, deletions, replacements and swaps of
 // neighbours (optimal string alignment) that turn a into b. If a or b is longer than 64 bytes, it
 // returns the length of the longer text instead: names of fields are short.
-func editDistance(a, b string) int {
+func EditDistance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return max(len(a), len(b))
 	}

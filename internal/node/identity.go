@@ -34,7 +34,7 @@ func (n *Node) ObjectName(ctx context.Context, join v1alpha1.Join) (string, erro
 	if err != nil && !errors.Is(err, fault.ErrNoService) {
 		return "", fmt.Errorf("look at the service kubelet: %w", err)
 	}
-	if override := commandline.Flag(service.GetConfig().GetCommandLine(), "hostname-override"); override != "" {
+	if override := commandline.Flag(service.GetProgram().GetCommandLine(), "hostname-override"); override != "" {
 		return ObjectNameOf(override), nil
 	}
 	facts, err := n.Machine.Facts(ctx, &agentv1.FactsRequest{})

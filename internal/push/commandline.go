@@ -48,28 +48,6 @@ func endOfProgram(commandLine, destination string) int {
 	return -1
 }
 
-// sameNameElsewhere returns the file of a command line that has the same name as the file at
-// destination but is in another folder. It returns "" if the command line contains
-// destination itself, or no file of that name. (A wrapper may have the path in its own
-// configuration.) It also returns "" for a command line with % or ~, since only the node can
-// resolve the paths in it.
-func sameNameElsewhere(commandLine, destination string) string {
-	if endOfProgram(commandLine, destination) >= 0 || strings.ContainsAny(commandLine, "%~") {
-		return ""
-	}
-	for from := 0; from < len(commandLine); {
-		start, end, next := token(commandLine, from)
-		if strings.EqualFold(fileName(commandLine[start:end]), fileName(destination)) {
-			if !strings.Contains(commandLine[start:end], ":") {
-				start = 0 // the path has spaces and no quotes, so it begins where the command line begins
-			}
-			return strings.Trim(commandLine[start:end], `"`)
-		}
-		from = next
-	}
-	return ""
-}
-
 func fileName(p string) string { return path.Base(strings.ReplaceAll(strings.Trim(p, `"`), `\`, "/")) }
 
 // token finds the first argument at or after the offset from. It returns the argument's bounds and

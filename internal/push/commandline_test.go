@@ -30,26 +30,6 @@ func TestWithArgs(t *testing.T) {
 	}
 }
 
-func TestSameNameElsewhere(t *testing.T) {
-	for _, c := range []struct{ line, want string }{
-		{`C:\k\kubelet.exe --v=4`, ""},
-		{`"c:/K/Kubelet.exe" --v=4`, ""},
-		{`C:\old\kubelet.exe --v=4`, `C:\old\kubelet.exe`},
-		{`"C:\Program Files\k\kubelet.exe" --v=4`, `C:\Program Files\k\kubelet.exe`},
-		{`C:\Program Files\k\kubelet.exe --v=4`, `C:\Program Files\k\kubelet.exe`},
-		{`C:\k\kube-log-runner.exe --log-file=C:/l.log C:\old\kubelet.exe`, `C:\old\kubelet.exe`},
-		{`C:\k\kube-log-runner.exe --log-file=C:/l.log C:\k\kubelet.exe`, ""},
-		{`C:\k\nssm.exe`, ""},
-		{`%SystemDrive%\k\kubelet.exe`, ""},
-		{`C:\K~1\kubelet.exe`, ""},
-		{``, ""},
-	} {
-		if got := sameNameElsewhere(c.line, `C:\k\kubelet.exe`); got != c.want {
-			t.Errorf("%s: got %q, want %q", c.line, got, c.want)
-		}
-	}
-}
-
 func TestNoArgsRemovesThem(t *testing.T) {
 	switch got, err := withArgs(`C:\k\kubelet.exe --old`, `C:\k\kubelet.exe`, []string{}); {
 	case err != nil:

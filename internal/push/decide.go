@@ -52,10 +52,13 @@ func (all differences) needed() bool {
 }
 
 // decideAll compares each component with its binary.
-func (w *work) decideAll(now view, binaries []source.Binary) (differences, error) {
+func (w *work) decideAll(now view, binaries []source.Binary, services []string) (differences, error) {
 	var all differences
 	for i, c := range now.components {
 		if err := c.fail(binaries[i].For(now.facts.GetArchitecture())); err != nil {
+			return nil, err
+		}
+		if err := c.fail(w.checkProgram(c, services)); err != nil {
 			return nil, err
 		}
 		d, err := c.decide(binaries[i], now.traces, w.options.Force)
@@ -65,9 +68,8 @@ func (w *work) decideAll(now view, binaries []source.Binary) (differences, error
 		if err != nil {
 			return nil, c.fail(err)
 		}
-		if text := c.otherFile(w.components); text != "" {
-			w.reporter.Warn("%s: %s", c.spec.Name, text)
-			c.addMessage(text)
+		if d.change.changes() && !(w.options.Start && c.isStopped()) {
+			c.addMessage(c.notStarted())
 		}
 		if err := c.fail(w.checkVersionInPlace(d)); err != nil {
 			return nil, err
@@ -109,47 +111,7 @@ func (c seen) decide(binary source.Binary, traces tracerecord.Record, force bool
 	if d.change == changeSkipped && c.state.GetOutdated() {
 		c.addMessage("its process is older than that file, and is not restarted either")
 	}
-	if d.change.changes() && c.state.GetService() == nil {
-		c.addMessage(c.notRestarted())
-	}
 	return d, nil
-}
-
-// notRestarted returns the message that a push changes the file of a component without a service.
-func (c seen) notRestarted() string {
-	if by := c.state.GetRunBy(); len(by) > 0 && c.isWrapper() {
-		return fmt.Sprintf("service %s runs this file, and uses the new one from its next start", by[0])
-	}
-	return fmt.Sprintf("there is no service %s: the file is placed and nothing is restarted", c.spec.Name)
-}
-
-// isWrapper reports whether the component's program runs the program of another component, and so
-// never has a service of its own name.
-func (c seen) isWrapper() bool {
-	return strings.EqualFold(path.Base(strings.ReplaceAll(c.spec.Destination, `\`, "/")), "kube-log-runner.exe")
-}
-
-// otherFile returns a hint if the push has no effect: either the component's service runs a file
-// that is not the file at the destination, or a service of another name runs the component's file.
-// Otherwise it returns "". A service may rightly run several files: that of the component of its name,
-// if all has one, and wrappers.
-func (c seen) otherFile(all []*component) string {
-	if by := c.state.GetRunBy(); len(by) > 0 {
-		ofService := func(other *component) bool { return !other.joined && strings.EqualFold(other.spec.Name, by[0]) }
-		if c.isWrapper() || slices.ContainsFunc(all, ofService) {
-			return ""
-		}
-		return fmt.Sprintf("service %s runs this file; did you mean name: %s?", by[0], by[0])
-	}
-	if c.state.GetService() == nil {
-		return ""
-	}
-	runs := sameNameElsewhere(c.state.GetServiceConfig().GetCommandLine(), c.spec.Destination)
-	if runs == "" {
-		return ""
-	}
-	return fmt.Sprintf("the service %s runs %s, not this file: correct destination, or register the service again",
-		c.spec.Name, runs)
 }
 
 // usable returns an error if the destination cannot be replaced.
@@ -171,13 +133,13 @@ func (c seen) newCommandLine(traces tracerecord.Record) (string, error) {
 	if c.spec.Args == nil || c.state.GetService() == nil {
 		return "", nil
 	}
-	registered, traced := traces.CommandLine(c.spec.Name, c.state.GetServiceConfig().GetCommandLine())
+	registered, traced := traces.CommandLine(c.spec.RunBy(), c.state.GetServiceConfig().GetCommandLine())
 	wanted, err := withArgs(registered, c.spec.Destination, c.spec.Args)
 	if err != nil || wanted == registered {
 		return "", err
 	}
 	if traced {
-		return "", traces.Refuse(c.spec.Name, "its command line")
+		return "", traces.Refuse(c.spec.RunBy(), "its command line")
 	}
 	return wanted, nil
 }
@@ -212,6 +174,6 @@ func (w *work) checkDependencies(ctx context.Context, all differences) error {
 // of that component.
 func (all differences) haveService(name string) bool {
 	return slices.ContainsFunc(all, func(d *difference) bool {
-		return strings.EqualFold(d.spec.Name, name) && d.state.GetService() != nil
+		return strings.EqualFold(d.spec.RunBy(), name) && d.state.GetService() != nil
 	})
 }

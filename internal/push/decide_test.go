@@ -2,11 +2,8 @@ package push
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
@@ -46,31 +43,132 @@ func TestPushOfAComponentWithoutAService(t *testing.T) {
 	}
 }
 
+// refused checks that a push is refused, with a text, and changes nothing.
+func (b *bench) refused(options Options, texts ...string) {
+	b.t.Helper()
+	_, err := b.push(b.t.Context(), options)
+	if !is[*ProgramError](err) {
+		b.t.Errorf("want a ProgramError: %v", err)
+		return
+	}
+	for _, text := range texts {
+		if !strings.Contains(err.Error(), text) {
+			b.t.Errorf("the error lacks %q: %v", text, err)
+		}
+	}
+	if len(b.swap.plans) > 0 || len(b.leftovers()) > 0 {
+		b.t.Errorf("plans %v, leftovers %v", b.swap.plans, b.leftovers())
+	}
+}
+
 // With a misspelt name, a push would place the file of a running service and restart nothing.
 func TestAFileThatAServiceOfAnotherNameRuns(t *testing.T) {
 	b := twoPrograms(t)
-	b.doc.Node.Spec.Kubernetes.Provisioners[1].Name = "kublet"
+	kubelet := &b.doc.Node.Spec.Kubernetes.Provisioners[1]
+	kubelet.Name = "kublet"
 	b.swap.answer = func(s *agentv1.ComponentState) {
-		if s.GetName() == "kublet" {
+		if s.GetName() == "kublet" && s.GetService() == nil {
 			s.RunBy = []string{"kubelet"}
 		}
 	}
-	const hint = "service kubelet runs this file; did you mean name: kubelet?"
-	for _, when := range []string{"when it is placed", "when it was placed before"} {
+	b.refused(Options{}, "kublet: service kubelet runs "+kubeletPath, "no service kublet", "name: kubelet", "service: none")
+	s, err := b.status()
+	if err != nil || s.Components[1].Message != "service kubelet runs this file; did you mean name: kubelet?" {
+		t.Errorf("status: %+v, %v", s.Components[1], err)
+	}
+	kubelet.Service = "kubelet" // the name may be any, if the service is said
+	if result, err := b.push(t.Context(), Options{}); err != nil || result.Components[1].Action != ActionReplaced {
+		t.Errorf("%+v, %v", result.Components[1], err)
+	}
+	if c := b.swap.plans[0].GetComponents()[1]; c.GetService() != "kubelet" || c.GetHealth().GetHttpGet() == "" {
+		t.Errorf("the part of the transaction: %v", c)
+	}
+}
+
+// No service has the component's name, and one has a similar name, or that of the file.
+func TestAServiceOfASimilarName(t *testing.T) {
+	for _, c := range []struct {
+		name, destination string
+		refused           bool
+	}{
+		{"kublet", `C:\new\kubelet.exe`, true},
+		{"kubelte", `C:\new\k.exe`, true},
+		{"containrd", `C:\new\c.exe`, true},
+		{"mine", `C:\new\Kubelet.exe`, true},
+		{"kubectl", `C:\new\kubectl.exe`, false}, // a program of its own, two letters from kubelet
+		{"crictl", `C:\new\crictl.exe`, false},
+		{"win-bridge", `C:\new\win-bridge.exe`, false},
+	} {
+		b := newBench(t, v1alpha1.Provisioner{Name: c.name, SourceURL: "p.exe", Destination: c.destination})
+		b.source("p.exe", program("p", "v1"))
+		for _, service := range []string{"kubelet", "containerd"} {
+			if _, err := b.node.Node.Services.Create(t.Context(),
+				&agentv1.ServiceConfig{Name: service, CommandLine: `C:\k\` + "other.exe"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c.refused {
+			b.refused(Options{}, "no service "+c.name, "service: none")
+			b.doc.Node.Spec.Kubernetes.Provisioners[0].Service = "none"
+		} else {
+			b.refused(Options{Strict: true}, "no service "+c.name, "service: none")
+		}
 		result, err := b.push(t.Context(), Options{})
+		if err != nil || result.Components[0].Action != ActionCreated ||
+			!strings.Contains(result.Components[0].Message, "the file is placed and nothing is restarted") {
+			t.Errorf("%s: %+v, %v", c.name, result.Components[0], err)
+		}
+	}
+}
+
+// A service runs another file than the one at the destination, so tests after a push would test the
+// old binary.
+func TestAServiceThatRunsAnotherFile(t *testing.T) {
+	const other = `C:\elsewhere\kubelet.exe`
+	for _, line := range []string{other + " --run", `C:\k\kube-log-runner.exe -log-file=x ` + other, `cmd /c "` + other + ` > x"`} {
+		b := twoPrograms(t)
+		b.node.Put(other, b.swap.program("kubelet", "v1.28.7"))
+		b.swap.commandLines["kubelet"] = line
+		for _, options := range []Options{{}, {Force: true}, {DryRun: true}, {Only: []string{"kubelet"}}} {
+			b.refused(options, "service kubelet runs "+other, "destination is "+kubeletPath, "set destination: "+other)
+		}
+		s, err := b.status()
 		if err != nil {
 			t.Fatal(err)
 		}
-		switch r := result.Components[1]; {
-		case !strings.Contains(r.Message, hint):
-			t.Errorf("%s: r.Message lacks %q:\n%s", when, hint, r.Message)
-		case !slices.Contains(b.story.warnings, "kublet: "+hint):
-			t.Errorf("%s: b.story.warnings lacks %v: %v", when, "kublet: "+hint, b.story.warnings)
+		c := s.Components[1]
+		switch {
+		case c.Drift != DriftDestination:
+			t.Errorf("drift %q", c.Drift)
+		case c.Version != "v1.28.7" || c.SHA256 != sum(b.node.Get(other)) || c.Runs != other:
+			t.Errorf("version and hash are not those of the file that runs: %+v", c)
+		case !strings.Contains(c.Message, other):
+			t.Errorf("message %q", c.Message)
 		}
 	}
-	s, err := b.status()
-	if err != nil || s.Components[1].Message != hint {
+}
+
+// What starts the program is unknown, so swdt does not know whether a restart runs the new file.
+func TestAServiceOfAnUnknownProgram(t *testing.T) {
+	b := twoPrograms(t)
+	b.swap.commandLines["kubelet"] = `C:\Windows\powershell.exe -File C:\k\Start.ps1`
+	b.refused(Options{}, `the script C:\k\Start.ps1 starts its program`, "service: kubelet", "service: none")
+	if s, err := b.status(); err != nil || s.Components[1].Drift != DriftUnknown {
 		t.Errorf("status: %+v, %v", s.Components[1], err)
+	}
+	// Its process tells which file the script starts.
+	b.swap.answer = func(s *agentv1.ComponentState) {
+		if s.GetName() == "kubelet" {
+			s.Running = &agentv1.Image{Path: kubeletPath, Destination: true}
+		}
+	}
+	if _, err := b.push(t.Context(), Options{DryRun: true}); err != nil {
+		t.Error(err)
+	}
+	b.swap.answer = nil
+	b.doc.Node.Spec.Kubernetes.Provisioners[1].Service = "kubelet" // the user knows
+	if result, err := b.push(t.Context(), Options{}); err != nil || result.Components[1].Action != ActionReplaced {
+		t.Errorf("%+v, %v", result.Components[1], err)
 	}
 }
 
@@ -80,12 +178,12 @@ func TestAFileThatTheServiceOfAnotherComponentRuns(t *testing.T) {
 	for _, c := range []struct {
 		name, destination string
 		alone             bool // the document has no component kubelet
-		hint              string
+		refused           bool
 	}{
-		{"kube-log-runner", logRunner, false, ""},
-		{"kube-log-runner", logRunner, true, ""},
-		{"nssm", `C:\k\nssm.exe`, false, ""},
-		{"nssm", `C:\k\nssm.exe`, true, "service kubelet runs this file; did you mean name: kubelet?"},
+		{"kube-log-runner", logRunner, false, false},
+		{"kube-log-runner", logRunner, true, false},
+		{"nssm", `C:\k\nssm.exe`, false, false},
+		{"nssm", `C:\k\nssm.exe`, true, true},
 	} {
 		b := twoPrograms(t)
 		p := v1alpha1.Provisioner{Name: c.name, SourceURL: c.name + ".exe", Destination: c.destination}
@@ -100,31 +198,48 @@ func TestAFileThatTheServiceOfAnotherComponentRuns(t *testing.T) {
 				s.RunBy = []string{"kubelet"}
 			}
 		}
-		s, err := b.status()
-		if err != nil {
-			t.Fatal(err)
+		if c.refused {
+			b.refused(Options{DryRun: true}, "service kubelet runs "+c.destination)
+			continue
 		}
 		result, err := b.push(t.Context(), Options{DryRun: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		var want []string
-		if c.hint != "" {
-			want = []string{c.name + ": " + c.hint}
-		}
-		if diff := cmp.Diff(want, b.story.warnings); diff != "" {
-			t.Errorf("%s, alone %v: the warnings (-want +got):\n%s", c.name, c.alone, diff)
-		}
-		for _, found := range s.Components {
-			if found.Name == c.name && found.Message != c.hint {
-				t.Errorf("%s, alone %v: status: %q, want %q", c.name, c.alone, found.Message, c.hint)
-			}
-		}
 		const next = "service kubelet runs this file, and uses the new one from its next start"
-		got := result.Components[len(result.Components)-1].Message
-		if strings.Contains(got, next) != (c.name == "kube-log-runner") {
-			t.Errorf("%s, alone %v: push: %q", c.name, c.alone, got)
+		if got := result.Components[len(result.Components)-1].Message; !strings.Contains(got, next) {
+			t.Errorf("%s, alone %v: %q", c.name, c.alone, got)
 		}
+	}
+}
+
+// A stopped service gets the new file, and stays stopped unless the user wants it started.
+func TestAStoppedService(t *testing.T) {
+	b := twoPrograms(t)
+	b.swap.answer = func(s *agentv1.ComponentState) {
+		if s.GetName() == "kubelet" {
+			s.Service.State, s.Service.Pid, s.Running = agentv1.ServiceState_SERVICE_STATE_STOPPED, 0, nil
+		}
+	}
+	if _, err := b.push(t.Context(), Options{Strict: true}); err == nil || !strings.Contains(err.Error(), "--start") || is[*ProgramError](err) {
+		t.Errorf("strict: %v", err)
+	}
+	if len(b.swap.plans) > 0 {
+		t.Error("strict changed the node")
+	}
+	result, err := b.push(t.Context(), Options{})
+	if err != nil || result.Components[1].Action != ActionReplaced ||
+		!strings.Contains(result.Components[1].Message, "stays stopped: `swdt push kubelet --start` starts it") {
+		t.Errorf("%+v, %v", result.Components[1], err)
+	}
+	if _, err := b.node.Node.Services.Create(t.Context(), &agentv1.ServiceConfig{Name: "kubelet", CommandLine: kubeletPath}); err != nil {
+		t.Fatal(err)
+	}
+	if result, err = b.push(t.Context(), Options{Start: true, Strict: true}); err != nil {
+		t.Fatal(err)
+	}
+	if c := result.Components[1]; c.Service.State != "running" || result.Result != Changed || !strings.Contains(c.Message, "was stopped before") {
+		t.Errorf("%+v, %+v", c, c.Service)
 	}
 }
 
@@ -222,23 +337,6 @@ func TestForceRestartsWithoutSending(t *testing.T) {
 		t.Errorf(`c.GetSha256() is %q, want ""`, c.GetSha256())
 	case c.GetService() != "kubelet":
 		t.Errorf("c.GetService() is %q, want %q", c.GetService(), "kubelet")
-	}
-}
-
-func TestAServiceThatRunsAnotherFileIsToldOf(t *testing.T) {
-	b := twoPrograms(t)
-	b.swap.commandLines["kubelet"] = `C:\elsewhere\kubelet.exe --run`
-	result, err := b.push(t.Context(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	const want = `the service kubelet runs C:\elsewhere\kubelet.exe, not this file`
-	if got := result.Components[1].Message; !strings.Contains(got, want) || result.Components[0].Message != "" {
-		t.Errorf("kubelet: %q, containerd: %q", got, result.Components[0].Message)
-	}
-	status, err := Status(t.Context(), b.node.Node, b.doc, StatusOptions{}, b.story)
-	if err != nil || !strings.Contains(status.Components[1].Message, want) {
-		t.Errorf("status: %+v, %v", status.Components, err)
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/format/wrapper"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/transfer"
 	"github.com/swdt-dev/swdt/internal/obtain/blobs"
@@ -270,11 +271,33 @@ func (f *fakeSwap) state(c *agentv1.InspectComponent) *agentv1.ComponentState {
 	if line, ok := f.commandLines[c.GetService()]; ok {
 		s.Service = running(c.GetService(), 100)
 		s.ServiceConfig = &agentv1.ServiceConfig{CommandLine: line}
+		f.runs(s, c.GetDestination(), line)
 	}
 	if f.answer != nil {
 		f.answer(s)
 	}
 	return s
+}
+
+// noMachine is a machine without nssm's settings and variables.
+type noMachine struct{}
+
+func (noMachine) Parameter(string, string) (string, bool) { return "", false }
+func (noMachine) Variable(string) (string, bool)          { return "", false }
+func (noMachine) ReadFile(string) ([]byte, bool)          { return nil, false }
+
+// runs answers which program a service with this command line runs.
+func (f *fakeSwap) runs(s *agentv1.ComponentState, destination, line string) {
+	command := wrapper.Look(s.GetService().GetName(), line, noMachine{})
+	s.Program = &agentv1.ServiceProgram{CommandLine: command.Line, Wrappers: command.Wrappers, Unknown: command.Unknown}
+	if path := command.Program(); path != "" {
+		s.Starts = &agentv1.Image{Path: path, Destination: samePath(path, destination)}
+		if !s.Starts.Destination {
+			s.Starts.Sha256 = sum(f.node.Get(path))
+			s.Starts.Version = f.versions[s.Starts.Sha256]
+		}
+		s.Running = s.Starts
+	}
 }
 
 func running(name string, pid uint32) *agentv1.ServiceStatus {

@@ -50,7 +50,7 @@ func (w *work) inspect(ctx context.Context) (view, error) {
 
 func (c *component) inspect() *agentv1.InspectComponent {
 	return &agentv1.InspectComponent{
-		Name: c.spec.Name, Destination: c.spec.Destination, Service: c.spec.Name, VersionArgs: c.versionArgs(),
+		Name: c.spec.Name, Destination: c.spec.Destination, Service: c.spec.RunBy(), VersionArgs: c.versionArgs(),
 	}
 }
 

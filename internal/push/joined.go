@@ -34,13 +34,6 @@ func (w *work) addJoined() {
 // kubeProxy is a component that is not a service on every node: often kube-proxy runs in a pod.
 const kubeProxy = "kube-proxy"
 
-// runsOther reports whether a joined component's service does not name the program at the
-// component's destination, for example because it names a wrapper.
-func (c seen) runsOther() bool {
-	return c.joined && c.state.GetService() != nil &&
-		endOfProgram(c.state.GetServiceConfig().GetCommandLine(), c.spec.Destination) < 0
-}
-
 // inspectWithJoined inspects all components, including the ones that addJoined added. It drops a
 // component that is neither in the node file nor on the node. kube-proxy counts as being on the
 // node only if it is a service. If a service runs the component's program from another folder,
@@ -55,7 +48,7 @@ func (w *work) inspectWithJoined(ctx context.Context) (view, error) {
 		if !c.joined || c.state.GetService() == nil {
 			continue
 		}
-		if runs := sameNameElsewhere(c.state.GetServiceConfig().GetCommandLine(), c.spec.Destination); runs != "" {
+		if runs := c.misplaced(); runs != "" {
 			c.spec.Destination, elsewhere = runs, true
 		}
 	}

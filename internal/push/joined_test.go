@@ -65,6 +65,17 @@ func TestStatusFindsTheServicesProgram(t *testing.T) {
 		" --windows-service"}); err != nil {
 		t.Fatal(err)
 	}
+	// Until the service starts again, its process runs the file of its earlier registration.
+	if old := b.components()[1]; old.Destination != elsewhere || old.Version != simulated.KubeletVersion ||
+		old.Drift != DriftDestination || old.Runs != kubeletPath {
+		t.Errorf("before the restart: %+v", old)
+	}
+	if _, err := b.node.Services.Stop(t.Context(), &agentv1.StopServiceRequest{Name: "kubelet"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.node.Services.Start(t.Context(), &agentv1.StartServiceRequest{Name: "kubelet"}); err != nil {
+		t.Fatal(err)
+	}
 	components := b.components()
 	if len(components) != 3 {
 		t.Fatalf("components has %d elements, want 3: %v", len(components), components)
@@ -95,7 +106,8 @@ func TestStatusOfKubeProxy(t *testing.T) {
 			_, err := b.node.Services.Configure(b.t.Context(), &agentv1.ServiceConfig{Name: "kube-proxy",
 				CommandLine: wrapper})
 			return errors.Join(err, b.node.Files.Remove(path))
-		}, []shown{{DriftUnknown, "its service runs another program", path}}},
+		}, []shown{{DriftUnknown, "the program of its service is unknown: the registry lacks the value Application in " +
+			"the service's key Parameters", path}}},
 		"its file is gone": {func(b *bench) error {
 			return b.node.Files.Remove(path)
 		}, []shown{{DriftMissing, "", path}}},

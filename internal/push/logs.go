@@ -25,7 +25,8 @@ func LogLines(ctx context.Context, n *node.Node, service string, most int) (file
 	if err != nil {
 		return "", nil, fmt.Errorf("look at service %s: %w", service, err)
 	}
-	for _, path := range servicelog.Paths(service, reply.GetConfig().GetCommandLine()) {
+	paths := servicelog.Configured(service, reply.GetProgram().GetCommandLine())
+	for _, path := range append(paths, servicelog.Paths(service, reply.GetConfig().GetCommandLine())...) {
 		info, err := n.Files.Stat(ctx, &agentv1.StatRequest{Path: path})
 		switch {
 		case errors.Is(err, fault.ErrNotExist) || err == nil && info.GetFolder():

@@ -37,8 +37,11 @@ type Options struct {
 	Only []string
 	// Force restarts a component's service although nothing differs.
 	Force bool
-	// Strict makes an unexpected version an error, before anything is stopped.
+	// Strict makes an unexpected version an error, before anything is stopped; and so a service that
+	// is stopped or does not exist.
 	Strict bool
+	// Start starts the services that were stopped before the push, after it.
+	Start bool
 	// RefuseSkips makes a file that differs, and that its component's overwrite: false protects, an
 	// error, before anything is changed.
 	RefuseSkips bool

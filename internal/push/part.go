@@ -20,12 +20,12 @@ func (c *staged) swap() *agentv1.SwapComponent {
 	if c.state.GetService() == nil {
 		return s
 	}
-	s.Service = c.spec.Name
+	s.Service = c.spec.RunBy()
 	s.DependsOn = c.dependsOn()
 	s.Health = &agentv1.Health{}
 	h := c.spec.Health
 	if h == nil {
-		standard := v1alpha1.DefaultHealth(c.spec.Name)
+		standard := v1alpha1.DefaultHealth(c.spec.RunBy())
 		h = &standard
 	}
 	if !h.None {
@@ -38,7 +38,7 @@ func (c *staged) swap() *agentv1.SwapComponent {
 
 func (c *component) dependsOn() []string {
 	names := slices.Clone(c.spec.DependsOn)
-	for _, name := range v1alpha1.DefaultDependsOn(c.spec.Name) {
+	for _, name := range v1alpha1.DefaultDependsOn(c.spec.RunBy()) {
 		if !slices.ContainsFunc(names, func(given string) bool { return strings.EqualFold(given, name) }) {
 			names = append(names, name)
 		}

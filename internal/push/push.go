@@ -38,7 +38,11 @@ func (w *work) push(ctx context.Context) error {
 	if now, err = w.settlePending(ctx, now); err != nil {
 		return err
 	}
-	decided, err := w.decideAll(now, binaries)
+	services, err := w.services(ctx, now.components)
+	if err != nil {
+		return err
+	}
+	decided, err := w.decideAll(now, binaries, services)
 	if err != nil {
 		return err
 	}
@@ -51,7 +55,11 @@ func (w *work) push(ctx context.Context) error {
 		}
 	}
 	if !decided.needed() || w.options.DryRun {
-		return w.leaveAlone(ctx, decided)
+		err := w.leaveAlone(ctx, decided)
+		if err == nil && w.options.Start && !w.options.DryRun {
+			err = w.startStopped(ctx, decided)
+		}
+		return err
 	}
 	if err := w.lock(ctx); err != nil {
 		return err
@@ -61,6 +69,9 @@ func (w *work) push(ctx context.Context) error {
 		err = w.exchange(ctx, decided, files)
 	}
 	w.unstage(ctx, files, err)
+	if err == nil && w.options.Start {
+		err = w.startStopped(ctx, decided)
+	}
 	return err
 }
 

@@ -164,11 +164,11 @@ func (c seen) decideRestore(replaced Former, traces tracerecord.Record) (*staged
 	if err != nil || another != "" { // the arguments are no longer those of the push, so they stay
 		return back, nil
 	}
-	present, traced := traces.CommandLine(c.spec.Name, c.state.GetServiceConfig().GetCommandLine())
+	present, traced := traces.CommandLine(c.spec.RunBy(), c.state.GetServiceConfig().GetCommandLine())
 	switch {
 	case present == replaced.CommandLine:
 	case traced:
-		return nil, traces.Refuse(c.spec.Name, "its command line")
+		return nil, traces.Refuse(c.spec.RunBy(), "its command line")
 	default:
 		back.commandLine = replaced.CommandLine
 		back.change = max(back.change, changeRestart)

@@ -3,7 +3,6 @@ package push
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -75,15 +74,18 @@ const (
 	DriftVersion Drift = "version" // another version than the wanted version
 	DriftRestart Drift = "restart" // the service's process is older than the file
 	DriftMissing Drift = "missing" // nothing at the destination
-	DriftUnknown Drift = "unknown" // the source is not available, or the service runs another program
+	DriftUnknown Drift = "unknown" // the source is not available, or the service's program is unknown
+	// The service runs, or would run, another file than the one at the destination.
+	DriftDestination Drift = "destination"
 )
 
 // ComponentStatus is the state of one binary and its service.
 type ComponentStatus struct {
 	Name           string   `json:"name"`
 	Destination    string   `json:"destination"`
-	SHA256         string   `json:"sha256"`
-	Version        string   `json:"version"`
+	SHA256         string   `json:"sha256"`  // of the file that the service runs; without a service, of the destination
+	Version        string   `json:"version"` // of the same file
+	Runs           string   `json:"runs"`    // the file that the service runs, or would run; "": none, or unknown
 	Service        *Service `json:"service"` // null: the component has no service
 	UptimeSeconds  float64  `json:"uptimeSeconds"`
 	PreviousSHA256 string   `json:"previousSha256"` // the hash of the binary that a rollback restores
@@ -141,6 +143,12 @@ func (w *work) componentStatus(ctx context.Context, c seen, now time.Time) Compo
 		Service: c.result.Service, PreviousSHA256: c.state.GetPreviousSha256(),
 		Message: c.state.GetError(),
 	}
+	if runs := cmp.Or(c.state.GetRunning(), c.state.GetStarts()); runs != nil {
+		status.Runs = runs.GetPath()
+		if !runs.GetDestination() {
+			status.SHA256, status.Version = runs.GetSha256(), runs.GetVersion()
+		}
+	}
 	if status.Service != nil && status.Service.Started != nil {
 		status.UptimeSeconds = max(now.Sub(*status.Service.Started), 0).Seconds()
 	}
@@ -154,8 +162,6 @@ func (w *work) componentStatus(ctx context.Context, c seen, now time.Time) Compo
 		var err error
 		if status.Drift, err = w.drift(ctx, c); err != nil {
 			status.Message = err.Error()
-		} else {
-			status.Message = c.otherFile(w.components)
 		}
 		if status.Drift == DriftRestart {
 			status.Message = c.restartHint()
@@ -167,7 +173,7 @@ func (w *work) componentStatus(ctx context.Context, c seen, now time.Time) Compo
 func (c *component) restartHint() string {
 	if c.joined { // a joined component has no provisioner, so a push cannot restart its service
 		return "its process is older than the file: " + remedy.Command("powershell", "--command",
-			"Restart-Service -Force "+c.spec.Name) + " restarts it"
+			"Restart-Service -Force "+c.spec.RunBy()) + " restarts it"
 	}
 	return "its process is older than the file: " + remedy.Command("kubernetes", "--only", c.spec.Name) + " restarts it"
 }
@@ -175,9 +181,14 @@ func (c *component) restartHint() string {
 // drift compares the component with its source, if the source is a local file or the node
 // file has the source's hash. It downloads nothing.
 func (w *work) drift(ctx context.Context, c seen) (Drift, error) {
-	switch {
-	case !c.state.GetExists() && c.runsOther():
-		return DriftUnknown, errors.New("its service runs another program")
+	switch other := c.runsOther(); {
+	case other != "":
+		return DriftDestination, fmt.Errorf("its service runs %s", other)
+	case !c.joined && c.state.GetService() == nil && c.runBy(w.components) != "":
+		by := c.runBy(w.components)
+		return DriftUnknown, fmt.Errorf("service %s runs this file; did you mean name: %s?", by, by)
+	case c.state.GetService() != nil && c.state.GetStarts() == nil && c.state.GetRunning() == nil:
+		return DriftUnknown, fmt.Errorf("the program of its service is unknown: %s", c.state.GetProgram().GetUnknown())
 	case !c.state.GetExists():
 		return DriftMissing, nil
 	case c.joined && versionDrift(c) == DriftNone && c.state.GetOutdated():

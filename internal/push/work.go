@@ -158,9 +158,10 @@ func (c *component) fail(err error) error {
 	return fmt.Errorf("%s: %w", c.spec.Name, err)
 }
 
+// addMessage adds a message to the result; "" adds none.
 func (c *component) addMessage(message string) {
-	if c.result.Message != "" {
-		message = c.result.Message + "; " + message
+	if c.result.Message != "" && message != "" {
+		message = "; " + message
 	}
-	c.result.Message = message
+	c.result.Message += message
 }

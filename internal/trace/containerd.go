@@ -45,6 +45,10 @@ func containerdConfig(commandLine string) (string, error) {
 // command line has a level, in the command line too, since the command line takes precedence. The
 // returned command line has a --log-file if the service runs containerd.exe.
 func containerdWithLevel(base logSettings, wish tracerecord.Wish, version string) (logSettings, error) {
+	if setsLevel(base.Program) && !setsLevel(base.CommandLine) {
+		return logSettings{}, fmt.Errorf("the service %s runs %q, and a wrapper has --log-level in its own settings, which "+
+			"comes before the configuration: remove it there", Containerd, base.Program)
+	}
 	over := map[string]any{"debug": map[string]any{"level": wish.Level}}
 	if wish.OTLP != "" {
 		plugins, err := otlpPlugins(wish.OTLP, version)
@@ -61,17 +65,22 @@ func containerdWithLevel(base logSettings, wish tracerecord.Wish, version string
 	if err != nil {
 		return logSettings{}, err
 	}
-	wanted := logSettings{CommandLine: base.CommandLine, Config: config, Exists: true}
+	wanted := logSettings{CommandLine: base.CommandLine, Config: config, Exists: true, Program: base.Program}
 	if len(containerdconfig.Differences(base.Config, config)) == 0 {
 		wanted.Config, wanted.Exists = base.Config, base.Exists // the configuration already has the wished settings
 	}
-	if commandline.Has(base.CommandLine, containerdExe, "log-level", "l") {
+	if setsLevel(base.CommandLine) {
 		wanted.CommandLine, _ = commandline.Set(wanted.CommandLine, containerdExe, wish.Level, "log-level", "l")
 	}
 	if !commandline.Has(base.CommandLine, containerdExe, "log-file") {
 		wanted.CommandLine, _ = commandline.Set(wanted.CommandLine, containerdExe, containerdLog, "log-file")
 	}
 	return wanted, nil
+}
+
+// setsLevel reports whether a command line has containerd's log level.
+func setsLevel(commandLine string) bool {
+	return commandline.Has(commandLine, containerdExe, "log-level", "l")
 }
 
 // otlpPlugins returns the configuration tables that make containerd 1.6 or 1.7 send spans

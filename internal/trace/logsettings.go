@@ -19,6 +19,8 @@ type logSettings struct {
 	CommandLine string
 	Config      []byte // the content of the service's configuration file
 	Exists      bool   // the file exists
+	// Program is the command line of the service's program, behind its wrappers; "": unknown.
+	Program string
 }
 
 func (s logSettings) sum() string { return tracerecord.Sum(s.Config, s.Exists) }
@@ -46,11 +48,16 @@ func (s *subject) look(ctx context.Context, n *node.Node) (observed, error) {
 	if err != nil {
 		return observed{}, fmt.Errorf("look at service %s: %w", s.name, err)
 	}
-	found := observed{service: reply, logSettings: logSettings{CommandLine: reply.GetConfig().GetCommandLine()}}
+	found := observed{service: reply, logSettings: logSettings{
+		CommandLine: reply.GetConfig().GetCommandLine(), Program: reply.GetProgram().GetCommandLine()}}
 	if s.config == nil {
 		return found, nil
 	}
-	if found.path, err = s.config(found.CommandLine); err != nil {
+	if found.Program == "" {
+		return observed{}, fmt.Errorf("find the configuration of service %s: its program is unknown: %s: register it as a "+
+			"native service", s.name, reply.GetProgram().GetUnknown())
+	}
+	if found.path, err = s.config(found.Program); err != nil {
 		return observed{}, err
 	}
 	found.Config, found.Exists, err = readFile(ctx, n, found.path)

@@ -1248,6 +1248,7 @@ type ServiceReply struct {
 	Status        *ServiceStatus         `protobuf:"bytes,1,opt,name=status,proto3" json:"status,omitempty"`
 	Config        *ServiceConfig         `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
 	Dependents    []string               `protobuf:"bytes,3,rep,name=dependents,proto3" json:"dependents,omitempty"`
+	Program       *ServiceProgram        `protobuf:"bytes,4,opt,name=program,proto3" json:"program,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1298,6 +1299,69 @@ func (x *ServiceReply) GetDependents() []string {
 	return nil
 }
 
+func (x *ServiceReply) GetProgram() *ServiceProgram {
+	if x != nil {
+		return x.Program
+	}
+	return nil
+}
+
+// ServiceProgram is the program that a service runs, which wrappers such as nssm may start.
+type ServiceProgram struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	CommandLine   string                 `protobuf:"bytes,1,opt,name=command_line,json=commandLine,proto3" json:"command_line,omitempty"` // the program's own, its absolute path first; empty: unknown
+	Wrappers      []string               `protobuf:"bytes,2,rep,name=wrappers,proto3" json:"wrappers,omitempty"`                          // file names of the programs that start it, the service's own first
+	Unknown       string                 `protobuf:"bytes,3,opt,name=unknown,proto3" json:"unknown,omitempty"`                            // why command_line is unknown
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ServiceProgram) Reset() {
+	*x = ServiceProgram{}
+	mi := &file_agent_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ServiceProgram) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ServiceProgram) ProtoMessage() {}
+
+func (x *ServiceProgram) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *ServiceProgram) GetCommandLine() string {
+	if x != nil {
+		return x.CommandLine
+	}
+	return ""
+}
+
+func (x *ServiceProgram) GetWrappers() []string {
+	if x != nil {
+		return x.Wrappers
+	}
+	return nil
+}
+
+func (x *ServiceProgram) GetUnknown() string {
+	if x != nil {
+		return x.Unknown
+	}
+	return ""
+}
+
 type DeleteServiceRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1307,7 +1371,7 @@ type DeleteServiceRequest struct {
 
 func (x *DeleteServiceRequest) Reset() {
 	*x = DeleteServiceRequest{}
-	mi := &file_agent_proto_msgTypes[15]
+	mi := &file_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1319,7 +1383,7 @@ func (x *DeleteServiceRequest) String() string {
 func (*DeleteServiceRequest) ProtoMessage() {}
 
 func (x *DeleteServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[15]
+	mi := &file_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1345,7 +1409,7 @@ type DeleteServiceReply struct {
 
 func (x *DeleteServiceReply) Reset() {
 	*x = DeleteServiceReply{}
-	mi := &file_agent_proto_msgTypes[16]
+	mi := &file_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1357,7 +1421,7 @@ func (x *DeleteServiceReply) String() string {
 func (*DeleteServiceReply) ProtoMessage() {}
 
 func (x *DeleteServiceReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[16]
+	mi := &file_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1379,7 +1443,7 @@ type StartServiceRequest struct {
 
 func (x *StartServiceRequest) Reset() {
 	*x = StartServiceRequest{}
-	mi := &file_agent_proto_msgTypes[17]
+	mi := &file_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1391,7 +1455,7 @@ func (x *StartServiceRequest) String() string {
 func (*StartServiceRequest) ProtoMessage() {}
 
 func (x *StartServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[17]
+	mi := &file_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1433,7 +1497,7 @@ type StopServiceRequest struct {
 
 func (x *StopServiceRequest) Reset() {
 	*x = StopServiceRequest{}
-	mi := &file_agent_proto_msgTypes[18]
+	mi := &file_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1445,7 +1509,7 @@ func (x *StopServiceRequest) String() string {
 func (*StopServiceRequest) ProtoMessage() {}
 
 func (x *StopServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[18]
+	mi := &file_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1479,7 +1543,7 @@ type StopServiceReply struct {
 
 func (x *StopServiceReply) Reset() {
 	*x = StopServiceReply{}
-	mi := &file_agent_proto_msgTypes[19]
+	mi := &file_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1491,7 +1555,7 @@ func (x *StopServiceReply) String() string {
 func (*StopServiceReply) ProtoMessage() {}
 
 func (x *StopServiceReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[19]
+	mi := &file_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1523,7 +1587,7 @@ type RegistryValue struct {
 
 func (x *RegistryValue) Reset() {
 	*x = RegistryValue{}
-	mi := &file_agent_proto_msgTypes[20]
+	mi := &file_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1535,7 +1599,7 @@ func (x *RegistryValue) String() string {
 func (*RegistryValue) ProtoMessage() {}
 
 func (x *RegistryValue) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[20]
+	mi := &file_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1598,7 +1662,7 @@ type RegistryGetRequest struct {
 
 func (x *RegistryGetRequest) Reset() {
 	*x = RegistryGetRequest{}
-	mi := &file_agent_proto_msgTypes[21]
+	mi := &file_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1610,7 +1674,7 @@ func (x *RegistryGetRequest) String() string {
 func (*RegistryGetRequest) ProtoMessage() {}
 
 func (x *RegistryGetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[21]
+	mi := &file_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1645,7 +1709,7 @@ type RegistrySetRequest struct {
 
 func (x *RegistrySetRequest) Reset() {
 	*x = RegistrySetRequest{}
-	mi := &file_agent_proto_msgTypes[22]
+	mi := &file_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1657,7 +1721,7 @@ func (x *RegistrySetRequest) String() string {
 func (*RegistrySetRequest) ProtoMessage() {}
 
 func (x *RegistrySetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[22]
+	mi := &file_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1690,7 +1754,7 @@ type RegistrySetReply struct {
 
 func (x *RegistrySetReply) Reset() {
 	*x = RegistrySetReply{}
-	mi := &file_agent_proto_msgTypes[23]
+	mi := &file_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1702,7 +1766,7 @@ func (x *RegistrySetReply) String() string {
 func (*RegistrySetReply) ProtoMessage() {}
 
 func (x *RegistrySetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[23]
+	mi := &file_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1724,7 +1788,7 @@ type RegistryDeleteRequest struct {
 
 func (x *RegistryDeleteRequest) Reset() {
 	*x = RegistryDeleteRequest{}
-	mi := &file_agent_proto_msgTypes[24]
+	mi := &file_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1736,7 +1800,7 @@ func (x *RegistryDeleteRequest) String() string {
 func (*RegistryDeleteRequest) ProtoMessage() {}
 
 func (x *RegistryDeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[24]
+	mi := &file_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1776,7 +1840,7 @@ type RegistryDeleteReply struct {
 
 func (x *RegistryDeleteReply) Reset() {
 	*x = RegistryDeleteReply{}
-	mi := &file_agent_proto_msgTypes[25]
+	mi := &file_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1788,7 +1852,7 @@ func (x *RegistryDeleteReply) String() string {
 func (*RegistryDeleteReply) ProtoMessage() {}
 
 func (x *RegistryDeleteReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[25]
+	mi := &file_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1808,7 +1872,7 @@ type RegistryListRequest struct {
 
 func (x *RegistryListRequest) Reset() {
 	*x = RegistryListRequest{}
-	mi := &file_agent_proto_msgTypes[26]
+	mi := &file_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1820,7 +1884,7 @@ func (x *RegistryListRequest) String() string {
 func (*RegistryListRequest) ProtoMessage() {}
 
 func (x *RegistryListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[26]
+	mi := &file_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1848,7 +1912,7 @@ type RegistryListReply struct {
 
 func (x *RegistryListReply) Reset() {
 	*x = RegistryListReply{}
-	mi := &file_agent_proto_msgTypes[27]
+	mi := &file_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1860,7 +1924,7 @@ func (x *RegistryListReply) String() string {
 func (*RegistryListReply) ProtoMessage() {}
 
 func (x *RegistryListReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[27]
+	mi := &file_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1899,7 +1963,7 @@ type FileInfo struct {
 
 func (x *FileInfo) Reset() {
 	*x = FileInfo{}
-	mi := &file_agent_proto_msgTypes[28]
+	mi := &file_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1911,7 +1975,7 @@ func (x *FileInfo) String() string {
 func (*FileInfo) ProtoMessage() {}
 
 func (x *FileInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[28]
+	mi := &file_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1973,7 +2037,7 @@ type StatRequest struct {
 
 func (x *StatRequest) Reset() {
 	*x = StatRequest{}
-	mi := &file_agent_proto_msgTypes[29]
+	mi := &file_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1985,7 +2049,7 @@ func (x *StatRequest) String() string {
 func (*StatRequest) ProtoMessage() {}
 
 func (x *StatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[29]
+	mi := &file_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2012,7 +2076,7 @@ type ListFilesRequest struct {
 
 func (x *ListFilesRequest) Reset() {
 	*x = ListFilesRequest{}
-	mi := &file_agent_proto_msgTypes[30]
+	mi := &file_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2024,7 +2088,7 @@ func (x *ListFilesRequest) String() string {
 func (*ListFilesRequest) ProtoMessage() {}
 
 func (x *ListFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[30]
+	mi := &file_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2051,7 +2115,7 @@ type ListFilesReply struct {
 
 func (x *ListFilesReply) Reset() {
 	*x = ListFilesReply{}
-	mi := &file_agent_proto_msgTypes[31]
+	mi := &file_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2063,7 +2127,7 @@ func (x *ListFilesReply) String() string {
 func (*ListFilesReply) ProtoMessage() {}
 
 func (x *ListFilesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[31]
+	mi := &file_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2090,7 +2154,7 @@ type HashRequest struct {
 
 func (x *HashRequest) Reset() {
 	*x = HashRequest{}
-	mi := &file_agent_proto_msgTypes[32]
+	mi := &file_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2102,7 +2166,7 @@ func (x *HashRequest) String() string {
 func (*HashRequest) ProtoMessage() {}
 
 func (x *HashRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[32]
+	mi := &file_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2130,7 +2194,7 @@ type HashReply struct {
 
 func (x *HashReply) Reset() {
 	*x = HashReply{}
-	mi := &file_agent_proto_msgTypes[33]
+	mi := &file_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2142,7 +2206,7 @@ func (x *HashReply) String() string {
 func (*HashReply) ProtoMessage() {}
 
 func (x *HashReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[33]
+	mi := &file_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2177,7 +2241,7 @@ type ReadRequest struct {
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_agent_proto_msgTypes[34]
+	mi := &file_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2189,7 +2253,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[34]
+	mi := &file_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2224,7 +2288,7 @@ type ReadReply struct {
 
 func (x *ReadReply) Reset() {
 	*x = ReadReply{}
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2236,7 +2300,7 @@ func (x *ReadReply) String() string {
 func (*ReadReply) ProtoMessage() {}
 
 func (x *ReadReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2277,7 +2341,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2289,7 +2353,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2369,7 +2433,7 @@ type TailReply struct {
 
 func (x *TailReply) Reset() {
 	*x = TailReply{}
-	mi := &file_agent_proto_msgTypes[37]
+	mi := &file_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2381,7 +2445,7 @@ func (x *TailReply) String() string {
 func (*TailReply) ProtoMessage() {}
 
 func (x *TailReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[37]
+	mi := &file_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2441,7 +2505,7 @@ type TailPlace struct {
 
 func (x *TailPlace) Reset() {
 	*x = TailPlace{}
-	mi := &file_agent_proto_msgTypes[38]
+	mi := &file_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2453,7 +2517,7 @@ func (x *TailPlace) String() string {
 func (*TailPlace) ProtoMessage() {}
 
 func (x *TailPlace) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[38]
+	mi := &file_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2509,7 +2573,7 @@ type WriteRequest struct {
 
 func (x *WriteRequest) Reset() {
 	*x = WriteRequest{}
-	mi := &file_agent_proto_msgTypes[39]
+	mi := &file_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2521,7 +2585,7 @@ func (x *WriteRequest) String() string {
 func (*WriteRequest) ProtoMessage() {}
 
 func (x *WriteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[39]
+	mi := &file_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2564,7 +2628,7 @@ type WriteHeader struct {
 
 func (x *WriteHeader) Reset() {
 	*x = WriteHeader{}
-	mi := &file_agent_proto_msgTypes[40]
+	mi := &file_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2576,7 +2640,7 @@ func (x *WriteHeader) String() string {
 func (*WriteHeader) ProtoMessage() {}
 
 func (x *WriteHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[40]
+	mi := &file_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2667,7 +2731,7 @@ type WriteReply struct {
 
 func (x *WriteReply) Reset() {
 	*x = WriteReply{}
-	mi := &file_agent_proto_msgTypes[41]
+	mi := &file_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2679,7 +2743,7 @@ func (x *WriteReply) String() string {
 func (*WriteReply) ProtoMessage() {}
 
 func (x *WriteReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[41]
+	mi := &file_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2714,7 +2778,7 @@ type PatchRequest struct {
 
 func (x *PatchRequest) Reset() {
 	*x = PatchRequest{}
-	mi := &file_agent_proto_msgTypes[42]
+	mi := &file_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2726,7 +2790,7 @@ func (x *PatchRequest) String() string {
 func (*PatchRequest) ProtoMessage() {}
 
 func (x *PatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[42]
+	mi := &file_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2768,7 +2832,7 @@ type PatchHeader struct {
 
 func (x *PatchHeader) Reset() {
 	*x = PatchHeader{}
-	mi := &file_agent_proto_msgTypes[43]
+	mi := &file_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2780,7 +2844,7 @@ func (x *PatchHeader) String() string {
 func (*PatchHeader) ProtoMessage() {}
 
 func (x *PatchHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[43]
+	mi := &file_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2865,7 +2929,7 @@ type PatchReply struct {
 
 func (x *PatchReply) Reset() {
 	*x = PatchReply{}
-	mi := &file_agent_proto_msgTypes[44]
+	mi := &file_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2877,7 +2941,7 @@ func (x *PatchReply) String() string {
 func (*PatchReply) ProtoMessage() {}
 
 func (x *PatchReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[44]
+	mi := &file_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2918,7 +2982,7 @@ type ProbeRequest struct {
 
 func (x *ProbeRequest) Reset() {
 	*x = ProbeRequest{}
-	mi := &file_agent_proto_msgTypes[45]
+	mi := &file_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2930,7 +2994,7 @@ func (x *ProbeRequest) String() string {
 func (*ProbeRequest) ProtoMessage() {}
 
 func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[45]
+	mi := &file_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2956,7 +3020,7 @@ type ProbeReply struct {
 
 func (x *ProbeReply) Reset() {
 	*x = ProbeReply{}
-	mi := &file_agent_proto_msgTypes[46]
+	mi := &file_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2968,7 +3032,7 @@ func (x *ProbeReply) String() string {
 func (*ProbeReply) ProtoMessage() {}
 
 func (x *ProbeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[46]
+	mi := &file_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2990,7 +3054,7 @@ type RenameRequest struct {
 
 func (x *RenameRequest) Reset() {
 	*x = RenameRequest{}
-	mi := &file_agent_proto_msgTypes[47]
+	mi := &file_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3002,7 +3066,7 @@ func (x *RenameRequest) String() string {
 func (*RenameRequest) ProtoMessage() {}
 
 func (x *RenameRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[47]
+	mi := &file_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3042,7 +3106,7 @@ type RenameReply struct {
 
 func (x *RenameReply) Reset() {
 	*x = RenameReply{}
-	mi := &file_agent_proto_msgTypes[48]
+	mi := &file_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3054,7 +3118,7 @@ func (x *RenameReply) String() string {
 func (*RenameReply) ProtoMessage() {}
 
 func (x *RenameReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[48]
+	mi := &file_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3075,7 +3139,7 @@ type RemoveRequest struct {
 
 func (x *RemoveRequest) Reset() {
 	*x = RemoveRequest{}
-	mi := &file_agent_proto_msgTypes[49]
+	mi := &file_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3087,7 +3151,7 @@ func (x *RemoveRequest) String() string {
 func (*RemoveRequest) ProtoMessage() {}
 
 func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[49]
+	mi := &file_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3120,7 +3184,7 @@ type RemoveReply struct {
 
 func (x *RemoveReply) Reset() {
 	*x = RemoveReply{}
-	mi := &file_agent_proto_msgTypes[50]
+	mi := &file_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3132,7 +3196,7 @@ func (x *RemoveReply) String() string {
 func (*RemoveReply) ProtoMessage() {}
 
 func (x *RemoveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[50]
+	mi := &file_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3153,7 +3217,7 @@ type MakeFolderRequest struct {
 
 func (x *MakeFolderRequest) Reset() {
 	*x = MakeFolderRequest{}
-	mi := &file_agent_proto_msgTypes[51]
+	mi := &file_agent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3165,7 +3229,7 @@ func (x *MakeFolderRequest) String() string {
 func (*MakeFolderRequest) ProtoMessage() {}
 
 func (x *MakeFolderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[51]
+	mi := &file_agent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3198,7 +3262,7 @@ type MakeFolderReply struct {
 
 func (x *MakeFolderReply) Reset() {
 	*x = MakeFolderReply{}
-	mi := &file_agent_proto_msgTypes[52]
+	mi := &file_agent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3210,7 +3274,7 @@ func (x *MakeFolderReply) String() string {
 func (*MakeFolderReply) ProtoMessage() {}
 
 func (x *MakeFolderReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[52]
+	mi := &file_agent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3230,7 +3294,7 @@ type GetACLRequest struct {
 
 func (x *GetACLRequest) Reset() {
 	*x = GetACLRequest{}
-	mi := &file_agent_proto_msgTypes[53]
+	mi := &file_agent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3242,7 +3306,7 @@ func (x *GetACLRequest) String() string {
 func (*GetACLRequest) ProtoMessage() {}
 
 func (x *GetACLRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[53]
+	mi := &file_agent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3269,7 +3333,7 @@ type GetACLReply struct {
 
 func (x *GetACLReply) Reset() {
 	*x = GetACLReply{}
-	mi := &file_agent_proto_msgTypes[54]
+	mi := &file_agent_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3281,7 +3345,7 @@ func (x *GetACLReply) String() string {
 func (*GetACLReply) ProtoMessage() {}
 
 func (x *GetACLReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[54]
+	mi := &file_agent_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3309,7 +3373,7 @@ type SetACLRequest struct {
 
 func (x *SetACLRequest) Reset() {
 	*x = SetACLRequest{}
-	mi := &file_agent_proto_msgTypes[55]
+	mi := &file_agent_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3321,7 +3385,7 @@ func (x *SetACLRequest) String() string {
 func (*SetACLRequest) ProtoMessage() {}
 
 func (x *SetACLRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[55]
+	mi := &file_agent_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3354,7 +3418,7 @@ type SetACLReply struct {
 
 func (x *SetACLReply) Reset() {
 	*x = SetACLReply{}
-	mi := &file_agent_proto_msgTypes[56]
+	mi := &file_agent_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3366,7 +3430,7 @@ func (x *SetACLReply) String() string {
 func (*SetACLReply) ProtoMessage() {}
 
 func (x *SetACLReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[56]
+	mi := &file_agent_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3388,7 +3452,7 @@ type EnvironmentVariable struct {
 
 func (x *EnvironmentVariable) Reset() {
 	*x = EnvironmentVariable{}
-	mi := &file_agent_proto_msgTypes[57]
+	mi := &file_agent_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3400,7 +3464,7 @@ func (x *EnvironmentVariable) String() string {
 func (*EnvironmentVariable) ProtoMessage() {}
 
 func (x *EnvironmentVariable) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[57]
+	mi := &file_agent_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3440,7 +3504,7 @@ type GetEnvironmentRequest struct {
 
 func (x *GetEnvironmentRequest) Reset() {
 	*x = GetEnvironmentRequest{}
-	mi := &file_agent_proto_msgTypes[58]
+	mi := &file_agent_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3452,7 +3516,7 @@ func (x *GetEnvironmentRequest) String() string {
 func (*GetEnvironmentRequest) ProtoMessage() {}
 
 func (x *GetEnvironmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[58]
+	mi := &file_agent_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3472,7 +3536,7 @@ type GetEnvironmentReply struct {
 
 func (x *GetEnvironmentReply) Reset() {
 	*x = GetEnvironmentReply{}
-	mi := &file_agent_proto_msgTypes[59]
+	mi := &file_agent_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3484,7 +3548,7 @@ func (x *GetEnvironmentReply) String() string {
 func (*GetEnvironmentReply) ProtoMessage() {}
 
 func (x *GetEnvironmentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[59]
+	mi := &file_agent_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3513,7 +3577,7 @@ type SetEnvironmentRequest struct {
 
 func (x *SetEnvironmentRequest) Reset() {
 	*x = SetEnvironmentRequest{}
-	mi := &file_agent_proto_msgTypes[60]
+	mi := &file_agent_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3525,7 +3589,7 @@ func (x *SetEnvironmentRequest) String() string {
 func (*SetEnvironmentRequest) ProtoMessage() {}
 
 func (x *SetEnvironmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[60]
+	mi := &file_agent_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3566,7 +3630,7 @@ type SetEnvironmentReply struct {
 
 func (x *SetEnvironmentReply) Reset() {
 	*x = SetEnvironmentReply{}
-	mi := &file_agent_proto_msgTypes[61]
+	mi := &file_agent_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3578,7 +3642,7 @@ func (x *SetEnvironmentReply) String() string {
 func (*SetEnvironmentReply) ProtoMessage() {}
 
 func (x *SetEnvironmentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[61]
+	mi := &file_agent_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3606,7 +3670,7 @@ type HostsEntry struct {
 
 func (x *HostsEntry) Reset() {
 	*x = HostsEntry{}
-	mi := &file_agent_proto_msgTypes[62]
+	mi := &file_agent_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3618,7 +3682,7 @@ func (x *HostsEntry) String() string {
 func (*HostsEntry) ProtoMessage() {}
 
 func (x *HostsEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[62]
+	mi := &file_agent_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3651,7 +3715,7 @@ type GetHostsRequest struct {
 
 func (x *GetHostsRequest) Reset() {
 	*x = GetHostsRequest{}
-	mi := &file_agent_proto_msgTypes[63]
+	mi := &file_agent_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3663,7 +3727,7 @@ func (x *GetHostsRequest) String() string {
 func (*GetHostsRequest) ProtoMessage() {}
 
 func (x *GetHostsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[63]
+	mi := &file_agent_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3683,7 +3747,7 @@ type GetHostsReply struct {
 
 func (x *GetHostsReply) Reset() {
 	*x = GetHostsReply{}
-	mi := &file_agent_proto_msgTypes[64]
+	mi := &file_agent_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3695,7 +3759,7 @@ func (x *GetHostsReply) String() string {
 func (*GetHostsReply) ProtoMessage() {}
 
 func (x *GetHostsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[64]
+	mi := &file_agent_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3722,7 +3786,7 @@ type SetHostsRequest struct {
 
 func (x *SetHostsRequest) Reset() {
 	*x = SetHostsRequest{}
-	mi := &file_agent_proto_msgTypes[65]
+	mi := &file_agent_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3734,7 +3798,7 @@ func (x *SetHostsRequest) String() string {
 func (*SetHostsRequest) ProtoMessage() {}
 
 func (x *SetHostsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[65]
+	mi := &file_agent_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3761,7 +3825,7 @@ type SetHostsReply struct {
 
 func (x *SetHostsReply) Reset() {
 	*x = SetHostsReply{}
-	mi := &file_agent_proto_msgTypes[66]
+	mi := &file_agent_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3773,7 +3837,7 @@ func (x *SetHostsReply) String() string {
 func (*SetHostsReply) ProtoMessage() {}
 
 func (x *SetHostsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[66]
+	mi := &file_agent_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3810,7 +3874,7 @@ type Process struct {
 
 func (x *Process) Reset() {
 	*x = Process{}
-	mi := &file_agent_proto_msgTypes[67]
+	mi := &file_agent_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3822,7 +3886,7 @@ func (x *Process) String() string {
 func (*Process) ProtoMessage() {}
 
 func (x *Process) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[67]
+	mi := &file_agent_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3918,7 +3982,7 @@ type ListProcessesRequest struct {
 
 func (x *ListProcessesRequest) Reset() {
 	*x = ListProcessesRequest{}
-	mi := &file_agent_proto_msgTypes[68]
+	mi := &file_agent_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3930,7 +3994,7 @@ func (x *ListProcessesRequest) String() string {
 func (*ListProcessesRequest) ProtoMessage() {}
 
 func (x *ListProcessesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[68]
+	mi := &file_agent_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3951,7 +4015,7 @@ type ListProcessesReply struct {
 
 func (x *ListProcessesReply) Reset() {
 	*x = ListProcessesReply{}
-	mi := &file_agent_proto_msgTypes[69]
+	mi := &file_agent_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3963,7 +4027,7 @@ func (x *ListProcessesReply) String() string {
 func (*ListProcessesReply) ProtoMessage() {}
 
 func (x *ListProcessesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[69]
+	mi := &file_agent_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3997,7 +4061,7 @@ type KillProcessRequest struct {
 
 func (x *KillProcessRequest) Reset() {
 	*x = KillProcessRequest{}
-	mi := &file_agent_proto_msgTypes[70]
+	mi := &file_agent_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4009,7 +4073,7 @@ func (x *KillProcessRequest) String() string {
 func (*KillProcessRequest) ProtoMessage() {}
 
 func (x *KillProcessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[70]
+	mi := &file_agent_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4035,7 +4099,7 @@ type KillProcessReply struct {
 
 func (x *KillProcessReply) Reset() {
 	*x = KillProcessReply{}
-	mi := &file_agent_proto_msgTypes[71]
+	mi := &file_agent_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4047,7 +4111,7 @@ func (x *KillProcessReply) String() string {
 func (*KillProcessReply) ProtoMessage() {}
 
 func (x *KillProcessReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[71]
+	mi := &file_agent_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4070,7 +4134,7 @@ type RunRequest struct {
 
 func (x *RunRequest) Reset() {
 	*x = RunRequest{}
-	mi := &file_agent_proto_msgTypes[72]
+	mi := &file_agent_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4082,7 +4146,7 @@ func (x *RunRequest) String() string {
 func (*RunRequest) ProtoMessage() {}
 
 func (x *RunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[72]
+	mi := &file_agent_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4134,7 +4198,7 @@ type RunCommand struct {
 
 func (x *RunCommand) Reset() {
 	*x = RunCommand{}
-	mi := &file_agent_proto_msgTypes[73]
+	mi := &file_agent_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4146,7 +4210,7 @@ func (x *RunCommand) String() string {
 func (*RunCommand) ProtoMessage() {}
 
 func (x *RunCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[73]
+	mi := &file_agent_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4202,7 +4266,7 @@ type TerminalSize struct {
 
 func (x *TerminalSize) Reset() {
 	*x = TerminalSize{}
-	mi := &file_agent_proto_msgTypes[74]
+	mi := &file_agent_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4214,7 +4278,7 @@ func (x *TerminalSize) String() string {
 func (*TerminalSize) ProtoMessage() {}
 
 func (x *TerminalSize) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[74]
+	mi := &file_agent_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4252,7 +4316,7 @@ type RunReply struct {
 
 func (x *RunReply) Reset() {
 	*x = RunReply{}
-	mi := &file_agent_proto_msgTypes[75]
+	mi := &file_agent_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4264,7 +4328,7 @@ func (x *RunReply) String() string {
 func (*RunReply) ProtoMessage() {}
 
 func (x *RunReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[75]
+	mi := &file_agent_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4320,7 +4384,7 @@ type Feature struct {
 
 func (x *Feature) Reset() {
 	*x = Feature{}
-	mi := &file_agent_proto_msgTypes[76]
+	mi := &file_agent_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4332,7 +4396,7 @@ func (x *Feature) String() string {
 func (*Feature) ProtoMessage() {}
 
 func (x *Feature) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[76]
+	mi := &file_agent_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4366,7 +4430,7 @@ type GetFeaturesRequest struct {
 
 func (x *GetFeaturesRequest) Reset() {
 	*x = GetFeaturesRequest{}
-	mi := &file_agent_proto_msgTypes[77]
+	mi := &file_agent_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4378,7 +4442,7 @@ func (x *GetFeaturesRequest) String() string {
 func (*GetFeaturesRequest) ProtoMessage() {}
 
 func (x *GetFeaturesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[77]
+	mi := &file_agent_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4405,7 +4469,7 @@ type FeaturesReply struct {
 
 func (x *FeaturesReply) Reset() {
 	*x = FeaturesReply{}
-	mi := &file_agent_proto_msgTypes[78]
+	mi := &file_agent_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4417,7 +4481,7 @@ func (x *FeaturesReply) String() string {
 func (*FeaturesReply) ProtoMessage() {}
 
 func (x *FeaturesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[78]
+	mi := &file_agent_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4445,7 +4509,7 @@ type SetFeatureRequest struct {
 
 func (x *SetFeatureRequest) Reset() {
 	*x = SetFeatureRequest{}
-	mi := &file_agent_proto_msgTypes[79]
+	mi := &file_agent_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4457,7 +4521,7 @@ func (x *SetFeatureRequest) String() string {
 func (*SetFeatureRequest) ProtoMessage() {}
 
 func (x *SetFeatureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[79]
+	mi := &file_agent_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4491,7 +4555,7 @@ type SetFeatureReply struct {
 
 func (x *SetFeatureReply) Reset() {
 	*x = SetFeatureReply{}
-	mi := &file_agent_proto_msgTypes[80]
+	mi := &file_agent_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4503,7 +4567,7 @@ func (x *SetFeatureReply) String() string {
 func (*SetFeatureReply) ProtoMessage() {}
 
 func (x *SetFeatureReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[80]
+	mi := &file_agent_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4539,7 +4603,7 @@ type FirewallRule struct {
 
 func (x *FirewallRule) Reset() {
 	*x = FirewallRule{}
-	mi := &file_agent_proto_msgTypes[81]
+	mi := &file_agent_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4551,7 +4615,7 @@ func (x *FirewallRule) String() string {
 func (*FirewallRule) ProtoMessage() {}
 
 func (x *FirewallRule) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[81]
+	mi := &file_agent_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4640,7 +4704,7 @@ type ListFirewallRulesRequest struct {
 
 func (x *ListFirewallRulesRequest) Reset() {
 	*x = ListFirewallRulesRequest{}
-	mi := &file_agent_proto_msgTypes[82]
+	mi := &file_agent_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4652,7 +4716,7 @@ func (x *ListFirewallRulesRequest) String() string {
 func (*ListFirewallRulesRequest) ProtoMessage() {}
 
 func (x *ListFirewallRulesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[82]
+	mi := &file_agent_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4672,7 +4736,7 @@ type ListFirewallRulesReply struct {
 
 func (x *ListFirewallRulesReply) Reset() {
 	*x = ListFirewallRulesReply{}
-	mi := &file_agent_proto_msgTypes[83]
+	mi := &file_agent_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4684,7 +4748,7 @@ func (x *ListFirewallRulesReply) String() string {
 func (*ListFirewallRulesReply) ProtoMessage() {}
 
 func (x *ListFirewallRulesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[83]
+	mi := &file_agent_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4710,7 +4774,7 @@ type AddFirewallRuleReply struct {
 
 func (x *AddFirewallRuleReply) Reset() {
 	*x = AddFirewallRuleReply{}
-	mi := &file_agent_proto_msgTypes[84]
+	mi := &file_agent_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4722,7 +4786,7 @@ func (x *AddFirewallRuleReply) String() string {
 func (*AddFirewallRuleReply) ProtoMessage() {}
 
 func (x *AddFirewallRuleReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[84]
+	mi := &file_agent_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4742,7 +4806,7 @@ type RemoveFirewallRuleRequest struct {
 
 func (x *RemoveFirewallRuleRequest) Reset() {
 	*x = RemoveFirewallRuleRequest{}
-	mi := &file_agent_proto_msgTypes[85]
+	mi := &file_agent_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4754,7 +4818,7 @@ func (x *RemoveFirewallRuleRequest) String() string {
 func (*RemoveFirewallRuleRequest) ProtoMessage() {}
 
 func (x *RemoveFirewallRuleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[85]
+	mi := &file_agent_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4780,7 +4844,7 @@ type RemoveFirewallRuleReply struct {
 
 func (x *RemoveFirewallRuleReply) Reset() {
 	*x = RemoveFirewallRuleReply{}
-	mi := &file_agent_proto_msgTypes[86]
+	mi := &file_agent_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4792,7 +4856,7 @@ func (x *RemoveFirewallRuleReply) String() string {
 func (*RemoveFirewallRuleReply) ProtoMessage() {}
 
 func (x *RemoveFirewallRuleReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[86]
+	mi := &file_agent_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4813,7 +4877,7 @@ type EnableFirewallGroupRequest struct {
 
 func (x *EnableFirewallGroupRequest) Reset() {
 	*x = EnableFirewallGroupRequest{}
-	mi := &file_agent_proto_msgTypes[87]
+	mi := &file_agent_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4825,7 +4889,7 @@ func (x *EnableFirewallGroupRequest) String() string {
 func (*EnableFirewallGroupRequest) ProtoMessage() {}
 
 func (x *EnableFirewallGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[87]
+	mi := &file_agent_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4858,7 +4922,7 @@ type EnableFirewallGroupReply struct {
 
 func (x *EnableFirewallGroupReply) Reset() {
 	*x = EnableFirewallGroupReply{}
-	mi := &file_agent_proto_msgTypes[88]
+	mi := &file_agent_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4870,7 +4934,7 @@ func (x *EnableFirewallGroupReply) String() string {
 func (*EnableFirewallGroupReply) ProtoMessage() {}
 
 func (x *EnableFirewallGroupReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[88]
+	mi := &file_agent_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4891,7 +4955,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_agent_proto_msgTypes[89]
+	mi := &file_agent_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4903,7 +4967,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[89]
+	mi := &file_agent_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4940,7 +5004,7 @@ type ReachReply struct {
 
 func (x *ReachReply) Reset() {
 	*x = ReachReply{}
-	mi := &file_agent_proto_msgTypes[90]
+	mi := &file_agent_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4952,7 +5016,7 @@ func (x *ReachReply) String() string {
 func (*ReachReply) ProtoMessage() {}
 
 func (x *ReachReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[90]
+	mi := &file_agent_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5000,7 +5064,7 @@ type ResolveRequest struct {
 
 func (x *ResolveRequest) Reset() {
 	*x = ResolveRequest{}
-	mi := &file_agent_proto_msgTypes[91]
+	mi := &file_agent_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5012,7 +5076,7 @@ func (x *ResolveRequest) String() string {
 func (*ResolveRequest) ProtoMessage() {}
 
 func (x *ResolveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[91]
+	mi := &file_agent_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5039,7 +5103,7 @@ type ResolveReply struct {
 
 func (x *ResolveReply) Reset() {
 	*x = ResolveReply{}
-	mi := &file_agent_proto_msgTypes[92]
+	mi := &file_agent_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5051,7 +5115,7 @@ func (x *ResolveReply) String() string {
 func (*ResolveReply) ProtoMessage() {}
 
 func (x *ResolveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[92]
+	mi := &file_agent_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5078,7 +5142,7 @@ type HTTPGetRequest struct {
 
 func (x *HTTPGetRequest) Reset() {
 	*x = HTTPGetRequest{}
-	mi := &file_agent_proto_msgTypes[93]
+	mi := &file_agent_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5090,7 +5154,7 @@ func (x *HTTPGetRequest) String() string {
 func (*HTTPGetRequest) ProtoMessage() {}
 
 func (x *HTTPGetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[93]
+	mi := &file_agent_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5118,7 +5182,7 @@ type HTTPGetReply struct {
 
 func (x *HTTPGetReply) Reset() {
 	*x = HTTPGetReply{}
-	mi := &file_agent_proto_msgTypes[94]
+	mi := &file_agent_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5130,7 +5194,7 @@ func (x *HTTPGetReply) String() string {
 func (*HTTPGetReply) ProtoMessage() {}
 
 func (x *HTTPGetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[94]
+	mi := &file_agent_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5163,7 +5227,7 @@ type ListenersRequest struct {
 
 func (x *ListenersRequest) Reset() {
 	*x = ListenersRequest{}
-	mi := &file_agent_proto_msgTypes[95]
+	mi := &file_agent_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5175,7 +5239,7 @@ func (x *ListenersRequest) String() string {
 func (*ListenersRequest) ProtoMessage() {}
 
 func (x *ListenersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[95]
+	mi := &file_agent_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5195,7 +5259,7 @@ type ListenersReply struct {
 
 func (x *ListenersReply) Reset() {
 	*x = ListenersReply{}
-	mi := &file_agent_proto_msgTypes[96]
+	mi := &file_agent_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5207,7 +5271,7 @@ func (x *ListenersReply) String() string {
 func (*ListenersReply) ProtoMessage() {}
 
 func (x *ListenersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[96]
+	mi := &file_agent_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5238,7 +5302,7 @@ type Listener struct {
 
 func (x *Listener) Reset() {
 	*x = Listener{}
-	mi := &file_agent_proto_msgTypes[97]
+	mi := &file_agent_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5250,7 +5314,7 @@ func (x *Listener) String() string {
 func (*Listener) ProtoMessage() {}
 
 func (x *Listener) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[97]
+	mi := &file_agent_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5305,7 +5369,7 @@ type CRIVersionRequest struct {
 
 func (x *CRIVersionRequest) Reset() {
 	*x = CRIVersionRequest{}
-	mi := &file_agent_proto_msgTypes[98]
+	mi := &file_agent_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5317,7 +5381,7 @@ func (x *CRIVersionRequest) String() string {
 func (*CRIVersionRequest) ProtoMessage() {}
 
 func (x *CRIVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[98]
+	mi := &file_agent_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5346,7 +5410,7 @@ type CRIVersionReply struct {
 
 func (x *CRIVersionReply) Reset() {
 	*x = CRIVersionReply{}
-	mi := &file_agent_proto_msgTypes[99]
+	mi := &file_agent_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5358,7 +5422,7 @@ func (x *CRIVersionReply) String() string {
 func (*CRIVersionReply) ProtoMessage() {}
 
 func (x *CRIVersionReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[99]
+	mi := &file_agent_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5400,7 +5464,7 @@ type CRIStatusRequest struct {
 
 func (x *CRIStatusRequest) Reset() {
 	*x = CRIStatusRequest{}
-	mi := &file_agent_proto_msgTypes[100]
+	mi := &file_agent_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5412,7 +5476,7 @@ func (x *CRIStatusRequest) String() string {
 func (*CRIStatusRequest) ProtoMessage() {}
 
 func (x *CRIStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[100]
+	mi := &file_agent_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5446,7 +5510,7 @@ type CRIStatusReply struct {
 
 func (x *CRIStatusReply) Reset() {
 	*x = CRIStatusReply{}
-	mi := &file_agent_proto_msgTypes[101]
+	mi := &file_agent_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5458,7 +5522,7 @@ func (x *CRIStatusReply) String() string {
 func (*CRIStatusReply) ProtoMessage() {}
 
 func (x *CRIStatusReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[101]
+	mi := &file_agent_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5486,7 +5550,7 @@ type PipeRequest struct {
 
 func (x *PipeRequest) Reset() {
 	*x = PipeRequest{}
-	mi := &file_agent_proto_msgTypes[102]
+	mi := &file_agent_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5498,7 +5562,7 @@ func (x *PipeRequest) String() string {
 func (*PipeRequest) ProtoMessage() {}
 
 func (x *PipeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[102]
+	mi := &file_agent_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5532,7 +5596,7 @@ type PipeReply struct {
 
 func (x *PipeReply) Reset() {
 	*x = PipeReply{}
-	mi := &file_agent_proto_msgTypes[103]
+	mi := &file_agent_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5544,7 +5608,7 @@ func (x *PipeReply) String() string {
 func (*PipeReply) ProtoMessage() {}
 
 func (x *PipeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[103]
+	mi := &file_agent_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5572,7 +5636,7 @@ type ConnectRequest struct {
 
 func (x *ConnectRequest) Reset() {
 	*x = ConnectRequest{}
-	mi := &file_agent_proto_msgTypes[104]
+	mi := &file_agent_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5584,7 +5648,7 @@ func (x *ConnectRequest) String() string {
 func (*ConnectRequest) ProtoMessage() {}
 
 func (x *ConnectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[104]
+	mi := &file_agent_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5619,7 +5683,7 @@ type ConnectReply struct {
 
 func (x *ConnectReply) Reset() {
 	*x = ConnectReply{}
-	mi := &file_agent_proto_msgTypes[105]
+	mi := &file_agent_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5631,7 +5695,7 @@ func (x *ConnectReply) String() string {
 func (*ConnectReply) ProtoMessage() {}
 
 func (x *ConnectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[105]
+	mi := &file_agent_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5665,7 +5729,7 @@ type InspectRequest struct {
 
 func (x *InspectRequest) Reset() {
 	*x = InspectRequest{}
-	mi := &file_agent_proto_msgTypes[106]
+	mi := &file_agent_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5677,7 +5741,7 @@ func (x *InspectRequest) String() string {
 func (*InspectRequest) ProtoMessage() {}
 
 func (x *InspectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[106]
+	mi := &file_agent_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5709,7 +5773,7 @@ type InspectComponent struct {
 
 func (x *InspectComponent) Reset() {
 	*x = InspectComponent{}
-	mi := &file_agent_proto_msgTypes[107]
+	mi := &file_agent_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5721,7 +5785,7 @@ func (x *InspectComponent) String() string {
 func (*InspectComponent) ProtoMessage() {}
 
 func (x *InspectComponent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[107]
+	mi := &file_agent_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5771,7 +5835,7 @@ type InspectReply struct {
 
 func (x *InspectReply) Reset() {
 	*x = InspectReply{}
-	mi := &file_agent_proto_msgTypes[108]
+	mi := &file_agent_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5783,7 +5847,7 @@ func (x *InspectReply) String() string {
 func (*InspectReply) ProtoMessage() {}
 
 func (x *InspectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[108]
+	mi := &file_agent_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5830,17 +5894,20 @@ type ComponentState struct {
 	ServiceConfig   *ServiceConfig         `protobuf:"bytes,10,opt,name=service_config,json=serviceConfig,proto3" json:"service_config,omitempty"`
 	// Files beside the destination that an interrupted push left. While a transaction
 	// is in flight, no other swdt may remove these files.
-	Leftovers     []string `protobuf:"bytes,11,rep,name=leftovers,proto3" json:"leftovers,omitempty"`
-	Error         string   `protobuf:"bytes,12,opt,name=error,proto3" json:"error,omitempty"`              // why the state could not be read
-	Outdated      bool     `protobuf:"varint,13,opt,name=outdated,proto3" json:"outdated,omitempty"`       // the service runs a file other than the one at the destination
-	RunBy         []string `protobuf:"bytes,14,rep,name=run_by,json=runBy,proto3" json:"run_by,omitempty"` // other services whose command line names the destination; asked only if the component's own does not exist
+	Leftovers     []string        `protobuf:"bytes,11,rep,name=leftovers,proto3" json:"leftovers,omitempty"`
+	Error         string          `protobuf:"bytes,12,opt,name=error,proto3" json:"error,omitempty"`              // why the state could not be read
+	Outdated      bool            `protobuf:"varint,13,opt,name=outdated,proto3" json:"outdated,omitempty"`       // the service runs a file other than the one at the destination
+	RunBy         []string        `protobuf:"bytes,14,rep,name=run_by,json=runBy,proto3" json:"run_by,omitempty"` // other services whose command line names the destination; asked only if the component's own does not exist
+	Running       *Image          `protobuf:"bytes,15,opt,name=running,proto3" json:"running,omitempty"`          // the file that the service's process runs; unset: no process, or unknown
+	Starts        *Image          `protobuf:"bytes,16,opt,name=starts,proto3" json:"starts,omitempty"`            // the file that the service's next start runs; unset: unknown
+	Program       *ServiceProgram `protobuf:"bytes,17,opt,name=program,proto3" json:"program,omitempty"`          // of the service
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ComponentState) Reset() {
 	*x = ComponentState{}
-	mi := &file_agent_proto_msgTypes[109]
+	mi := &file_agent_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5852,7 +5919,7 @@ func (x *ComponentState) String() string {
 func (*ComponentState) ProtoMessage() {}
 
 func (x *ComponentState) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[109]
+	mi := &file_agent_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5961,6 +6028,91 @@ func (x *ComponentState) GetRunBy() []string {
 	return nil
 }
 
+func (x *ComponentState) GetRunning() *Image {
+	if x != nil {
+		return x.Running
+	}
+	return nil
+}
+
+func (x *ComponentState) GetStarts() *Image {
+	if x != nil {
+		return x.Starts
+	}
+	return nil
+}
+
+func (x *ComponentState) GetProgram() *ServiceProgram {
+	if x != nil {
+		return x.Program
+	}
+	return nil
+}
+
+// Image is the file of a service's program.
+type Image struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	Destination   bool                   `protobuf:"varint,2,opt,name=destination,proto3" json:"destination,omitempty"` // it is the file at the component's destination
+	Sha256        string                 `protobuf:"bytes,3,opt,name=sha256,proto3" json:"sha256,omitempty"`            // empty: there is no such file, or it is the file at the destination
+	Version       string                 `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`          // as the file reports it, if it is not the file at the destination; empty: unknown
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Image) Reset() {
+	*x = Image{}
+	mi := &file_agent_proto_msgTypes[111]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Image) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Image) ProtoMessage() {}
+
+func (x *Image) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[111]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Image) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *Image) GetDestination() bool {
+	if x != nil {
+		return x.Destination
+	}
+	return false
+}
+
+func (x *Image) GetSha256() string {
+	if x != nil {
+		return x.Sha256
+	}
+	return ""
+}
+
+func (x *Image) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
 type Transaction struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -5975,7 +6127,7 @@ type Transaction struct {
 
 func (x *Transaction) Reset() {
 	*x = Transaction{}
-	mi := &file_agent_proto_msgTypes[110]
+	mi := &file_agent_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5987,7 +6139,7 @@ func (x *Transaction) String() string {
 func (*Transaction) ProtoMessage() {}
 
 func (x *Transaction) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[110]
+	mi := &file_agent_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6050,7 +6202,7 @@ type SwapPlan struct {
 
 func (x *SwapPlan) Reset() {
 	*x = SwapPlan{}
-	mi := &file_agent_proto_msgTypes[111]
+	mi := &file_agent_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6062,7 +6214,7 @@ func (x *SwapPlan) String() string {
 func (*SwapPlan) ProtoMessage() {}
 
 func (x *SwapPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[111]
+	mi := &file_agent_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6110,7 +6262,7 @@ type SwapComponent struct {
 
 func (x *SwapComponent) Reset() {
 	*x = SwapComponent{}
-	mi := &file_agent_proto_msgTypes[112]
+	mi := &file_agent_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6122,7 +6274,7 @@ func (x *SwapComponent) String() string {
 func (*SwapComponent) ProtoMessage() {}
 
 func (x *SwapComponent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[112]
+	mi := &file_agent_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6228,7 +6380,7 @@ type Health struct {
 
 func (x *Health) Reset() {
 	*x = Health{}
-	mi := &file_agent_proto_msgTypes[113]
+	mi := &file_agent_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6240,7 +6392,7 @@ func (x *Health) String() string {
 func (*Health) ProtoMessage() {}
 
 func (x *Health) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[113]
+	mi := &file_agent_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6286,7 +6438,7 @@ type SwapEvent struct {
 
 func (x *SwapEvent) Reset() {
 	*x = SwapEvent{}
-	mi := &file_agent_proto_msgTypes[114]
+	mi := &file_agent_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6298,7 +6450,7 @@ func (x *SwapEvent) String() string {
 func (*SwapEvent) ProtoMessage() {}
 
 func (x *SwapEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[114]
+	mi := &file_agent_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6364,7 +6516,7 @@ type SwapOutcome struct {
 
 func (x *SwapOutcome) Reset() {
 	*x = SwapOutcome{}
-	mi := &file_agent_proto_msgTypes[115]
+	mi := &file_agent_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6376,7 +6528,7 @@ func (x *SwapOutcome) String() string {
 func (*SwapOutcome) ProtoMessage() {}
 
 func (x *SwapOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[115]
+	mi := &file_agent_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6439,7 +6591,7 @@ type ComponentOutcome struct {
 
 func (x *ComponentOutcome) Reset() {
 	*x = ComponentOutcome{}
-	mi := &file_agent_proto_msgTypes[116]
+	mi := &file_agent_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6451,7 +6603,7 @@ func (x *ComponentOutcome) String() string {
 func (*ComponentOutcome) ProtoMessage() {}
 
 func (x *ComponentOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[116]
+	mi := &file_agent_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6519,7 +6671,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_agent_proto_msgTypes[117]
+	mi := &file_agent_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6531,7 +6683,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[117]
+	mi := &file_agent_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6551,7 +6703,7 @@ type AcknowledgeRequest struct {
 
 func (x *AcknowledgeRequest) Reset() {
 	*x = AcknowledgeRequest{}
-	mi := &file_agent_proto_msgTypes[118]
+	mi := &file_agent_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6563,7 +6715,7 @@ func (x *AcknowledgeRequest) String() string {
 func (*AcknowledgeRequest) ProtoMessage() {}
 
 func (x *AcknowledgeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[118]
+	mi := &file_agent_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6589,7 +6741,7 @@ type AcknowledgeReply struct {
 
 func (x *AcknowledgeReply) Reset() {
 	*x = AcknowledgeReply{}
-	mi := &file_agent_proto_msgTypes[119]
+	mi := &file_agent_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6601,7 +6753,7 @@ func (x *AcknowledgeReply) String() string {
 func (*AcknowledgeReply) ProtoMessage() {}
 
 func (x *AcknowledgeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[119]
+	mi := &file_agent_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6670,13 +6822,18 @@ const file_agent_proto_rawDesc = "" +
 	"\x11ListServicesReply\x128\n" +
 	"\bservices\x18\x01 \x03(\v2\x1c.swdt.agent.v1.ServiceStatusR\bservices\"'\n" +
 	"\x11GetServiceRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\x9a\x01\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\xd3\x01\n" +
 	"\fServiceReply\x124\n" +
 	"\x06status\x18\x01 \x01(\v2\x1c.swdt.agent.v1.ServiceStatusR\x06status\x124\n" +
 	"\x06config\x18\x02 \x01(\v2\x1c.swdt.agent.v1.ServiceConfigR\x06config\x12\x1e\n" +
 	"\n" +
 	"dependents\x18\x03 \x03(\tR\n" +
-	"dependents\"*\n" +
+	"dependents\x127\n" +
+	"\aprogram\x18\x04 \x01(\v2\x1d.swdt.agent.v1.ServiceProgramR\aprogram\"i\n" +
+	"\x0eServiceProgram\x12!\n" +
+	"\fcommand_line\x18\x01 \x01(\tR\vcommandLine\x12\x1a\n" +
+	"\bwrappers\x18\x02 \x03(\tR\bwrappers\x12\x18\n" +
+	"\aunknown\x18\x03 \x01(\tR\aunknown\"*\n" +
 	"\x14DeleteServiceRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x14\n" +
 	"\x12DeleteServiceReply\"r\n" +
@@ -6991,7 +7148,7 @@ const file_agent_proto_rawDesc = "" +
 	"components\x18\x01 \x03(\v2\x1d.swdt.agent.v1.ComponentStateR\n" +
 	"components\x12>\n" +
 	"\ftransactions\x18\x02 \x03(\v2\x1a.swdt.agent.v1.TransactionR\ftransactions\x12/\n" +
-	"\x05facts\x18\x03 \x01(\v2\x19.swdt.agent.v1.FactsReplyR\x05facts\"\xd2\x03\n" +
+	"\x05facts\x18\x03 \x01(\v2\x19.swdt.agent.v1.FactsReplyR\x05facts\"\xe9\x04\n" +
 	"\x0eComponentState\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06exists\x18\x02 \x01(\bR\x06exists\x12\x16\n" +
@@ -7007,7 +7164,15 @@ const file_agent_proto_rawDesc = "" +
 	"\tleftovers\x18\v \x03(\tR\tleftovers\x12\x14\n" +
 	"\x05error\x18\f \x01(\tR\x05error\x12\x1a\n" +
 	"\boutdated\x18\r \x01(\bR\boutdated\x12\x15\n" +
-	"\x06run_by\x18\x0e \x03(\tR\x05runBy\"\xe7\x01\n" +
+	"\x06run_by\x18\x0e \x03(\tR\x05runBy\x12.\n" +
+	"\arunning\x18\x0f \x01(\v2\x14.swdt.agent.v1.ImageR\arunning\x12,\n" +
+	"\x06starts\x18\x10 \x01(\v2\x14.swdt.agent.v1.ImageR\x06starts\x127\n" +
+	"\aprogram\x18\x11 \x01(\v2\x1d.swdt.agent.v1.ServiceProgramR\aprogram\"o\n" +
+	"\x05Image\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12 \n" +
+	"\vdestination\x18\x02 \x01(\bR\vdestination\x12\x16\n" +
+	"\x06sha256\x18\x03 \x01(\tR\x06sha256\x12\x18\n" +
+	"\aversion\x18\x04 \x01(\tR\aversion\"\xe7\x01\n" +
 	"\vTransaction\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06holder\x18\x02 \x01(\tR\x06holder\x120\n" +
@@ -7205,7 +7370,7 @@ var (
 )
 
 var file_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 120)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 122)
 var file_agent_proto_goTypes = []any{
 	(Simulation)(0),                    // 0: swdt.agent.v1.Simulation
 	(ServiceState)(0),                  // 1: swdt.agent.v1.ServiceState
@@ -7231,297 +7396,303 @@ var file_agent_proto_goTypes = []any{
 	(*ListServicesReply)(nil),          // 21: swdt.agent.v1.ListServicesReply
 	(*GetServiceRequest)(nil),          // 22: swdt.agent.v1.GetServiceRequest
 	(*ServiceReply)(nil),               // 23: swdt.agent.v1.ServiceReply
-	(*DeleteServiceRequest)(nil),       // 24: swdt.agent.v1.DeleteServiceRequest
-	(*DeleteServiceReply)(nil),         // 25: swdt.agent.v1.DeleteServiceReply
-	(*StartServiceRequest)(nil),        // 26: swdt.agent.v1.StartServiceRequest
-	(*StopServiceRequest)(nil),         // 27: swdt.agent.v1.StopServiceRequest
-	(*StopServiceReply)(nil),           // 28: swdt.agent.v1.StopServiceReply
-	(*RegistryValue)(nil),              // 29: swdt.agent.v1.RegistryValue
-	(*RegistryGetRequest)(nil),         // 30: swdt.agent.v1.RegistryGetRequest
-	(*RegistrySetRequest)(nil),         // 31: swdt.agent.v1.RegistrySetRequest
-	(*RegistrySetReply)(nil),           // 32: swdt.agent.v1.RegistrySetReply
-	(*RegistryDeleteRequest)(nil),      // 33: swdt.agent.v1.RegistryDeleteRequest
-	(*RegistryDeleteReply)(nil),        // 34: swdt.agent.v1.RegistryDeleteReply
-	(*RegistryListRequest)(nil),        // 35: swdt.agent.v1.RegistryListRequest
-	(*RegistryListReply)(nil),          // 36: swdt.agent.v1.RegistryListReply
-	(*FileInfo)(nil),                   // 37: swdt.agent.v1.FileInfo
-	(*StatRequest)(nil),                // 38: swdt.agent.v1.StatRequest
-	(*ListFilesRequest)(nil),           // 39: swdt.agent.v1.ListFilesRequest
-	(*ListFilesReply)(nil),             // 40: swdt.agent.v1.ListFilesReply
-	(*HashRequest)(nil),                // 41: swdt.agent.v1.HashRequest
-	(*HashReply)(nil),                  // 42: swdt.agent.v1.HashReply
-	(*ReadRequest)(nil),                // 43: swdt.agent.v1.ReadRequest
-	(*ReadReply)(nil),                  // 44: swdt.agent.v1.ReadReply
-	(*TailRequest)(nil),                // 45: swdt.agent.v1.TailRequest
-	(*TailReply)(nil),                  // 46: swdt.agent.v1.TailReply
-	(*TailPlace)(nil),                  // 47: swdt.agent.v1.TailPlace
-	(*WriteRequest)(nil),               // 48: swdt.agent.v1.WriteRequest
-	(*WriteHeader)(nil),                // 49: swdt.agent.v1.WriteHeader
-	(*WriteReply)(nil),                 // 50: swdt.agent.v1.WriteReply
-	(*PatchRequest)(nil),               // 51: swdt.agent.v1.PatchRequest
-	(*PatchHeader)(nil),                // 52: swdt.agent.v1.PatchHeader
-	(*PatchReply)(nil),                 // 53: swdt.agent.v1.PatchReply
-	(*ProbeRequest)(nil),               // 54: swdt.agent.v1.ProbeRequest
-	(*ProbeReply)(nil),                 // 55: swdt.agent.v1.ProbeReply
-	(*RenameRequest)(nil),              // 56: swdt.agent.v1.RenameRequest
-	(*RenameReply)(nil),                // 57: swdt.agent.v1.RenameReply
-	(*RemoveRequest)(nil),              // 58: swdt.agent.v1.RemoveRequest
-	(*RemoveReply)(nil),                // 59: swdt.agent.v1.RemoveReply
-	(*MakeFolderRequest)(nil),          // 60: swdt.agent.v1.MakeFolderRequest
-	(*MakeFolderReply)(nil),            // 61: swdt.agent.v1.MakeFolderReply
-	(*GetACLRequest)(nil),              // 62: swdt.agent.v1.GetACLRequest
-	(*GetACLReply)(nil),                // 63: swdt.agent.v1.GetACLReply
-	(*SetACLRequest)(nil),              // 64: swdt.agent.v1.SetACLRequest
-	(*SetACLReply)(nil),                // 65: swdt.agent.v1.SetACLReply
-	(*EnvironmentVariable)(nil),        // 66: swdt.agent.v1.EnvironmentVariable
-	(*GetEnvironmentRequest)(nil),      // 67: swdt.agent.v1.GetEnvironmentRequest
-	(*GetEnvironmentReply)(nil),        // 68: swdt.agent.v1.GetEnvironmentReply
-	(*SetEnvironmentRequest)(nil),      // 69: swdt.agent.v1.SetEnvironmentRequest
-	(*SetEnvironmentReply)(nil),        // 70: swdt.agent.v1.SetEnvironmentReply
-	(*HostsEntry)(nil),                 // 71: swdt.agent.v1.HostsEntry
-	(*GetHostsRequest)(nil),            // 72: swdt.agent.v1.GetHostsRequest
-	(*GetHostsReply)(nil),              // 73: swdt.agent.v1.GetHostsReply
-	(*SetHostsRequest)(nil),            // 74: swdt.agent.v1.SetHostsRequest
-	(*SetHostsReply)(nil),              // 75: swdt.agent.v1.SetHostsReply
-	(*Process)(nil),                    // 76: swdt.agent.v1.Process
-	(*ListProcessesRequest)(nil),       // 77: swdt.agent.v1.ListProcessesRequest
-	(*ListProcessesReply)(nil),         // 78: swdt.agent.v1.ListProcessesReply
-	(*KillProcessRequest)(nil),         // 79: swdt.agent.v1.KillProcessRequest
-	(*KillProcessReply)(nil),           // 80: swdt.agent.v1.KillProcessReply
-	(*RunRequest)(nil),                 // 81: swdt.agent.v1.RunRequest
-	(*RunCommand)(nil),                 // 82: swdt.agent.v1.RunCommand
-	(*TerminalSize)(nil),               // 83: swdt.agent.v1.TerminalSize
-	(*RunReply)(nil),                   // 84: swdt.agent.v1.RunReply
-	(*Feature)(nil),                    // 85: swdt.agent.v1.Feature
-	(*GetFeaturesRequest)(nil),         // 86: swdt.agent.v1.GetFeaturesRequest
-	(*FeaturesReply)(nil),              // 87: swdt.agent.v1.FeaturesReply
-	(*SetFeatureRequest)(nil),          // 88: swdt.agent.v1.SetFeatureRequest
-	(*SetFeatureReply)(nil),            // 89: swdt.agent.v1.SetFeatureReply
-	(*FirewallRule)(nil),               // 90: swdt.agent.v1.FirewallRule
-	(*ListFirewallRulesRequest)(nil),   // 91: swdt.agent.v1.ListFirewallRulesRequest
-	(*ListFirewallRulesReply)(nil),     // 92: swdt.agent.v1.ListFirewallRulesReply
-	(*AddFirewallRuleReply)(nil),       // 93: swdt.agent.v1.AddFirewallRuleReply
-	(*RemoveFirewallRuleRequest)(nil),  // 94: swdt.agent.v1.RemoveFirewallRuleRequest
-	(*RemoveFirewallRuleReply)(nil),    // 95: swdt.agent.v1.RemoveFirewallRuleReply
-	(*EnableFirewallGroupRequest)(nil), // 96: swdt.agent.v1.EnableFirewallGroupRequest
-	(*EnableFirewallGroupReply)(nil),   // 97: swdt.agent.v1.EnableFirewallGroupReply
-	(*ReachRequest)(nil),               // 98: swdt.agent.v1.ReachRequest
-	(*ReachReply)(nil),                 // 99: swdt.agent.v1.ReachReply
-	(*ResolveRequest)(nil),             // 100: swdt.agent.v1.ResolveRequest
-	(*ResolveReply)(nil),               // 101: swdt.agent.v1.ResolveReply
-	(*HTTPGetRequest)(nil),             // 102: swdt.agent.v1.HTTPGetRequest
-	(*HTTPGetReply)(nil),               // 103: swdt.agent.v1.HTTPGetReply
-	(*ListenersRequest)(nil),           // 104: swdt.agent.v1.ListenersRequest
-	(*ListenersReply)(nil),             // 105: swdt.agent.v1.ListenersReply
-	(*Listener)(nil),                   // 106: swdt.agent.v1.Listener
-	(*CRIVersionRequest)(nil),          // 107: swdt.agent.v1.CRIVersionRequest
-	(*CRIVersionReply)(nil),            // 108: swdt.agent.v1.CRIVersionReply
-	(*CRIStatusRequest)(nil),           // 109: swdt.agent.v1.CRIStatusRequest
-	(*CRIStatusReply)(nil),             // 110: swdt.agent.v1.CRIStatusReply
-	(*PipeRequest)(nil),                // 111: swdt.agent.v1.PipeRequest
-	(*PipeReply)(nil),                  // 112: swdt.agent.v1.PipeReply
-	(*ConnectRequest)(nil),             // 113: swdt.agent.v1.ConnectRequest
-	(*ConnectReply)(nil),               // 114: swdt.agent.v1.ConnectReply
-	(*InspectRequest)(nil),             // 115: swdt.agent.v1.InspectRequest
-	(*InspectComponent)(nil),           // 116: swdt.agent.v1.InspectComponent
-	(*InspectReply)(nil),               // 117: swdt.agent.v1.InspectReply
-	(*ComponentState)(nil),             // 118: swdt.agent.v1.ComponentState
-	(*Transaction)(nil),                // 119: swdt.agent.v1.Transaction
-	(*SwapPlan)(nil),                   // 120: swdt.agent.v1.SwapPlan
-	(*SwapComponent)(nil),              // 121: swdt.agent.v1.SwapComponent
-	(*Health)(nil),                     // 122: swdt.agent.v1.Health
-	(*SwapEvent)(nil),                  // 123: swdt.agent.v1.SwapEvent
-	(*SwapOutcome)(nil),                // 124: swdt.agent.v1.SwapOutcome
-	(*ComponentOutcome)(nil),           // 125: swdt.agent.v1.ComponentOutcome
-	(*ResumeRequest)(nil),              // 126: swdt.agent.v1.ResumeRequest
-	(*AcknowledgeRequest)(nil),         // 127: swdt.agent.v1.AcknowledgeRequest
-	(*AcknowledgeReply)(nil),           // 128: swdt.agent.v1.AcknowledgeReply
-	(*durationpb.Duration)(nil),        // 129: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),      // 130: google.protobuf.Timestamp
+	(*ServiceProgram)(nil),             // 24: swdt.agent.v1.ServiceProgram
+	(*DeleteServiceRequest)(nil),       // 25: swdt.agent.v1.DeleteServiceRequest
+	(*DeleteServiceReply)(nil),         // 26: swdt.agent.v1.DeleteServiceReply
+	(*StartServiceRequest)(nil),        // 27: swdt.agent.v1.StartServiceRequest
+	(*StopServiceRequest)(nil),         // 28: swdt.agent.v1.StopServiceRequest
+	(*StopServiceReply)(nil),           // 29: swdt.agent.v1.StopServiceReply
+	(*RegistryValue)(nil),              // 30: swdt.agent.v1.RegistryValue
+	(*RegistryGetRequest)(nil),         // 31: swdt.agent.v1.RegistryGetRequest
+	(*RegistrySetRequest)(nil),         // 32: swdt.agent.v1.RegistrySetRequest
+	(*RegistrySetReply)(nil),           // 33: swdt.agent.v1.RegistrySetReply
+	(*RegistryDeleteRequest)(nil),      // 34: swdt.agent.v1.RegistryDeleteRequest
+	(*RegistryDeleteReply)(nil),        // 35: swdt.agent.v1.RegistryDeleteReply
+	(*RegistryListRequest)(nil),        // 36: swdt.agent.v1.RegistryListRequest
+	(*RegistryListReply)(nil),          // 37: swdt.agent.v1.RegistryListReply
+	(*FileInfo)(nil),                   // 38: swdt.agent.v1.FileInfo
+	(*StatRequest)(nil),                // 39: swdt.agent.v1.StatRequest
+	(*ListFilesRequest)(nil),           // 40: swdt.agent.v1.ListFilesRequest
+	(*ListFilesReply)(nil),             // 41: swdt.agent.v1.ListFilesReply
+	(*HashRequest)(nil),                // 42: swdt.agent.v1.HashRequest
+	(*HashReply)(nil),                  // 43: swdt.agent.v1.HashReply
+	(*ReadRequest)(nil),                // 44: swdt.agent.v1.ReadRequest
+	(*ReadReply)(nil),                  // 45: swdt.agent.v1.ReadReply
+	(*TailRequest)(nil),                // 46: swdt.agent.v1.TailRequest
+	(*TailReply)(nil),                  // 47: swdt.agent.v1.TailReply
+	(*TailPlace)(nil),                  // 48: swdt.agent.v1.TailPlace
+	(*WriteRequest)(nil),               // 49: swdt.agent.v1.WriteRequest
+	(*WriteHeader)(nil),                // 50: swdt.agent.v1.WriteHeader
+	(*WriteReply)(nil),                 // 51: swdt.agent.v1.WriteReply
+	(*PatchRequest)(nil),               // 52: swdt.agent.v1.PatchRequest
+	(*PatchHeader)(nil),                // 53: swdt.agent.v1.PatchHeader
+	(*PatchReply)(nil),                 // 54: swdt.agent.v1.PatchReply
+	(*ProbeRequest)(nil),               // 55: swdt.agent.v1.ProbeRequest
+	(*ProbeReply)(nil),                 // 56: swdt.agent.v1.ProbeReply
+	(*RenameRequest)(nil),              // 57: swdt.agent.v1.RenameRequest
+	(*RenameReply)(nil),                // 58: swdt.agent.v1.RenameReply
+	(*RemoveRequest)(nil),              // 59: swdt.agent.v1.RemoveRequest
+	(*RemoveReply)(nil),                // 60: swdt.agent.v1.RemoveReply
+	(*MakeFolderRequest)(nil),          // 61: swdt.agent.v1.MakeFolderRequest
+	(*MakeFolderReply)(nil),            // 62: swdt.agent.v1.MakeFolderReply
+	(*GetACLRequest)(nil),              // 63: swdt.agent.v1.GetACLRequest
+	(*GetACLReply)(nil),                // 64: swdt.agent.v1.GetACLReply
+	(*SetACLRequest)(nil),              // 65: swdt.agent.v1.SetACLRequest
+	(*SetACLReply)(nil),                // 66: swdt.agent.v1.SetACLReply
+	(*EnvironmentVariable)(nil),        // 67: swdt.agent.v1.EnvironmentVariable
+	(*GetEnvironmentRequest)(nil),      // 68: swdt.agent.v1.GetEnvironmentRequest
+	(*GetEnvironmentReply)(nil),        // 69: swdt.agent.v1.GetEnvironmentReply
+	(*SetEnvironmentRequest)(nil),      // 70: swdt.agent.v1.SetEnvironmentRequest
+	(*SetEnvironmentReply)(nil),        // 71: swdt.agent.v1.SetEnvironmentReply
+	(*HostsEntry)(nil),                 // 72: swdt.agent.v1.HostsEntry
+	(*GetHostsRequest)(nil),            // 73: swdt.agent.v1.GetHostsRequest
+	(*GetHostsReply)(nil),              // 74: swdt.agent.v1.GetHostsReply
+	(*SetHostsRequest)(nil),            // 75: swdt.agent.v1.SetHostsRequest
+	(*SetHostsReply)(nil),              // 76: swdt.agent.v1.SetHostsReply
+	(*Process)(nil),                    // 77: swdt.agent.v1.Process
+	(*ListProcessesRequest)(nil),       // 78: swdt.agent.v1.ListProcessesRequest
+	(*ListProcessesReply)(nil),         // 79: swdt.agent.v1.ListProcessesReply
+	(*KillProcessRequest)(nil),         // 80: swdt.agent.v1.KillProcessRequest
+	(*KillProcessReply)(nil),           // 81: swdt.agent.v1.KillProcessReply
+	(*RunRequest)(nil),                 // 82: swdt.agent.v1.RunRequest
+	(*RunCommand)(nil),                 // 83: swdt.agent.v1.RunCommand
+	(*TerminalSize)(nil),               // 84: swdt.agent.v1.TerminalSize
+	(*RunReply)(nil),                   // 85: swdt.agent.v1.RunReply
+	(*Feature)(nil),                    // 86: swdt.agent.v1.Feature
+	(*GetFeaturesRequest)(nil),         // 87: swdt.agent.v1.GetFeaturesRequest
+	(*FeaturesReply)(nil),              // 88: swdt.agent.v1.FeaturesReply
+	(*SetFeatureRequest)(nil),          // 89: swdt.agent.v1.SetFeatureRequest
+	(*SetFeatureReply)(nil),            // 90: swdt.agent.v1.SetFeatureReply
+	(*FirewallRule)(nil),               // 91: swdt.agent.v1.FirewallRule
+	(*ListFirewallRulesRequest)(nil),   // 92: swdt.agent.v1.ListFirewallRulesRequest
+	(*ListFirewallRulesReply)(nil),     // 93: swdt.agent.v1.ListFirewallRulesReply
+	(*AddFirewallRuleReply)(nil),       // 94: swdt.agent.v1.AddFirewallRuleReply
+	(*RemoveFirewallRuleRequest)(nil),  // 95: swdt.agent.v1.RemoveFirewallRuleRequest
+	(*RemoveFirewallRuleReply)(nil),    // 96: swdt.agent.v1.RemoveFirewallRuleReply
+	(*EnableFirewallGroupRequest)(nil), // 97: swdt.agent.v1.EnableFirewallGroupRequest
+	(*EnableFirewallGroupReply)(nil),   // 98: swdt.agent.v1.EnableFirewallGroupReply
+	(*ReachRequest)(nil),               // 99: swdt.agent.v1.ReachRequest
+	(*ReachReply)(nil),                 // 100: swdt.agent.v1.ReachReply
+	(*ResolveRequest)(nil),             // 101: swdt.agent.v1.ResolveRequest
+	(*ResolveReply)(nil),               // 102: swdt.agent.v1.ResolveReply
+	(*HTTPGetRequest)(nil),             // 103: swdt.agent.v1.HTTPGetRequest
+	(*HTTPGetReply)(nil),               // 104: swdt.agent.v1.HTTPGetReply
+	(*ListenersRequest)(nil),           // 105: swdt.agent.v1.ListenersRequest
+	(*ListenersReply)(nil),             // 106: swdt.agent.v1.ListenersReply
+	(*Listener)(nil),                   // 107: swdt.agent.v1.Listener
+	(*CRIVersionRequest)(nil),          // 108: swdt.agent.v1.CRIVersionRequest
+	(*CRIVersionReply)(nil),            // 109: swdt.agent.v1.CRIVersionReply
+	(*CRIStatusRequest)(nil),           // 110: swdt.agent.v1.CRIStatusRequest
+	(*CRIStatusReply)(nil),             // 111: swdt.agent.v1.CRIStatusReply
+	(*PipeRequest)(nil),                // 112: swdt.agent.v1.PipeRequest
+	(*PipeReply)(nil),                  // 113: swdt.agent.v1.PipeReply
+	(*ConnectRequest)(nil),             // 114: swdt.agent.v1.ConnectRequest
+	(*ConnectReply)(nil),               // 115: swdt.agent.v1.ConnectReply
+	(*InspectRequest)(nil),             // 116: swdt.agent.v1.InspectRequest
+	(*InspectComponent)(nil),           // 117: swdt.agent.v1.InspectComponent
+	(*InspectReply)(nil),               // 118: swdt.agent.v1.InspectReply
+	(*ComponentState)(nil),             // 119: swdt.agent.v1.ComponentState
+	(*Image)(nil),                      // 120: swdt.agent.v1.Image
+	(*Transaction)(nil),                // 121: swdt.agent.v1.Transaction
+	(*SwapPlan)(nil),                   // 122: swdt.agent.v1.SwapPlan
+	(*SwapComponent)(nil),              // 123: swdt.agent.v1.SwapComponent
+	(*Health)(nil),                     // 124: swdt.agent.v1.Health
+	(*SwapEvent)(nil),                  // 125: swdt.agent.v1.SwapEvent
+	(*SwapOutcome)(nil),                // 126: swdt.agent.v1.SwapOutcome
+	(*ComponentOutcome)(nil),           // 127: swdt.agent.v1.ComponentOutcome
+	(*ResumeRequest)(nil),              // 128: swdt.agent.v1.ResumeRequest
+	(*AcknowledgeRequest)(nil),         // 129: swdt.agent.v1.AcknowledgeRequest
+	(*AcknowledgeReply)(nil),           // 130: swdt.agent.v1.AcknowledgeReply
+	(*durationpb.Duration)(nil),        // 131: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),      // 132: google.protobuf.Timestamp
 }
 var file_agent_proto_depIdxs = []int32{
-	129, // 0: swdt.agent.v1.FactsReply.uptime:type_name -> google.protobuf.Duration
+	131, // 0: swdt.agent.v1.FactsReply.uptime:type_name -> google.protobuf.Duration
 	0,   // 1: swdt.agent.v1.FactsReply.simulated:type_name -> swdt.agent.v1.Simulation
-	130, // 2: swdt.agent.v1.FactsReply.time:type_name -> google.protobuf.Timestamp
+	132, // 2: swdt.agent.v1.FactsReply.time:type_name -> google.protobuf.Timestamp
 	1,   // 3: swdt.agent.v1.ServiceStatus.state:type_name -> swdt.agent.v1.ServiceState
-	130, // 4: swdt.agent.v1.ServiceStatus.started:type_name -> google.protobuf.Timestamp
-	129, // 5: swdt.agent.v1.Recovery.restarts:type_name -> google.protobuf.Duration
-	129, // 6: swdt.agent.v1.Recovery.reset:type_name -> google.protobuf.Duration
+	132, // 4: swdt.agent.v1.ServiceStatus.started:type_name -> google.protobuf.Timestamp
+	131, // 5: swdt.agent.v1.Recovery.restarts:type_name -> google.protobuf.Duration
+	131, // 6: swdt.agent.v1.Recovery.reset:type_name -> google.protobuf.Duration
 	2,   // 7: swdt.agent.v1.ServiceConfig.start_type:type_name -> swdt.agent.v1.StartType
 	18,  // 8: swdt.agent.v1.ServiceConfig.recovery:type_name -> swdt.agent.v1.Recovery
 	17,  // 9: swdt.agent.v1.ListServicesReply.services:type_name -> swdt.agent.v1.ServiceStatus
 	17,  // 10: swdt.agent.v1.ServiceReply.status:type_name -> swdt.agent.v1.ServiceStatus
 	19,  // 11: swdt.agent.v1.ServiceReply.config:type_name -> swdt.agent.v1.ServiceConfig
-	129, // 12: swdt.agent.v1.StartServiceRequest.timeout:type_name -> google.protobuf.Duration
-	129, // 13: swdt.agent.v1.StopServiceRequest.timeout:type_name -> google.protobuf.Duration
-	29,  // 14: swdt.agent.v1.RegistrySetRequest.value:type_name -> swdt.agent.v1.RegistryValue
-	29,  // 15: swdt.agent.v1.RegistryListReply.values:type_name -> swdt.agent.v1.RegistryValue
-	130, // 16: swdt.agent.v1.FileInfo.modified:type_name -> google.protobuf.Timestamp
-	37,  // 17: swdt.agent.v1.ListFilesReply.entries:type_name -> swdt.agent.v1.FileInfo
-	130, // 18: swdt.agent.v1.TailRequest.since:type_name -> google.protobuf.Timestamp
-	47,  // 19: swdt.agent.v1.TailRequest.from:type_name -> swdt.agent.v1.TailPlace
-	47,  // 20: swdt.agent.v1.TailRequest.copies:type_name -> swdt.agent.v1.TailPlace
-	3,   // 21: swdt.agent.v1.TailReply.event:type_name -> swdt.agent.v1.TailEvent
-	47,  // 22: swdt.agent.v1.TailReply.place:type_name -> swdt.agent.v1.TailPlace
-	49,  // 23: swdt.agent.v1.WriteRequest.header:type_name -> swdt.agent.v1.WriteHeader
-	130, // 24: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
-	52,  // 25: swdt.agent.v1.PatchRequest.header:type_name -> swdt.agent.v1.PatchHeader
-	130, // 26: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
-	129, // 27: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
-	66,  // 28: swdt.agent.v1.GetEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
-	66,  // 29: swdt.agent.v1.SetEnvironmentRequest.variables:type_name -> swdt.agent.v1.EnvironmentVariable
-	71,  // 30: swdt.agent.v1.GetHostsReply.entries:type_name -> swdt.agent.v1.HostsEntry
-	71,  // 31: swdt.agent.v1.SetHostsRequest.entries:type_name -> swdt.agent.v1.HostsEntry
-	130, // 32: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
-	129, // 33: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
-	76,  // 34: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
-	130, // 35: swdt.agent.v1.ListProcessesReply.taken:type_name -> google.protobuf.Timestamp
-	82,  // 36: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
-	83,  // 37: swdt.agent.v1.RunRequest.resize:type_name -> swdt.agent.v1.TerminalSize
-	83,  // 38: swdt.agent.v1.RunCommand.terminal:type_name -> swdt.agent.v1.TerminalSize
-	4,   // 39: swdt.agent.v1.Feature.state:type_name -> swdt.agent.v1.FeatureState
-	85,  // 40: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
-	90,  // 41: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
-	129, // 42: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
-	5,   // 43: swdt.agent.v1.ReachReply.outcome:type_name -> swdt.agent.v1.ReachOutcome
-	129, // 44: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
-	106, // 45: swdt.agent.v1.ListenersReply.listeners:type_name -> swdt.agent.v1.Listener
-	116, // 46: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
-	118, // 47: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
-	119, // 48: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
-	10,  // 49: swdt.agent.v1.InspectReply.facts:type_name -> swdt.agent.v1.FactsReply
-	17,  // 50: swdt.agent.v1.ComponentState.service:type_name -> swdt.agent.v1.ServiceStatus
-	19,  // 51: swdt.agent.v1.ComponentState.service_config:type_name -> swdt.agent.v1.ServiceConfig
-	130, // 52: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
-	6,   // 53: swdt.agent.v1.Transaction.state:type_name -> swdt.agent.v1.SwapState
-	124, // 54: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	121, // 55: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
-	122, // 56: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
-	129, // 57: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
-	129, // 58: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
-	129, // 59: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
-	129, // 60: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
-	130, // 61: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
-	6,   // 62: swdt.agent.v1.SwapEvent.state:type_name -> swdt.agent.v1.SwapState
-	124, // 63: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	7,   // 64: swdt.agent.v1.SwapOutcome.result:type_name -> swdt.agent.v1.SwapResult
-	125, // 65: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
-	129, // 66: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
-	8,   // 67: swdt.agent.v1.ComponentOutcome.action:type_name -> swdt.agent.v1.SwapAction
-	17,  // 68: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
-	129, // 69: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
-	129, // 70: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
-	9,   // 71: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
-	11,  // 72: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
-	13,  // 73: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
-	15,  // 74: swdt.agent.v1.Machine.Unlock:input_type -> swdt.agent.v1.UnlockRequest
-	20,  // 75: swdt.agent.v1.Services.List:input_type -> swdt.agent.v1.ListServicesRequest
-	22,  // 76: swdt.agent.v1.Services.Get:input_type -> swdt.agent.v1.GetServiceRequest
-	19,  // 77: swdt.agent.v1.Services.Create:input_type -> swdt.agent.v1.ServiceConfig
-	19,  // 78: swdt.agent.v1.Services.Configure:input_type -> swdt.agent.v1.ServiceConfig
-	24,  // 79: swdt.agent.v1.Services.Delete:input_type -> swdt.agent.v1.DeleteServiceRequest
-	26,  // 80: swdt.agent.v1.Services.Start:input_type -> swdt.agent.v1.StartServiceRequest
-	27,  // 81: swdt.agent.v1.Services.Stop:input_type -> swdt.agent.v1.StopServiceRequest
-	30,  // 82: swdt.agent.v1.Registry.Get:input_type -> swdt.agent.v1.RegistryGetRequest
-	31,  // 83: swdt.agent.v1.Registry.Set:input_type -> swdt.agent.v1.RegistrySetRequest
-	33,  // 84: swdt.agent.v1.Registry.Delete:input_type -> swdt.agent.v1.RegistryDeleteRequest
-	35,  // 85: swdt.agent.v1.Registry.List:input_type -> swdt.agent.v1.RegistryListRequest
-	38,  // 86: swdt.agent.v1.Files.Stat:input_type -> swdt.agent.v1.StatRequest
-	39,  // 87: swdt.agent.v1.Files.List:input_type -> swdt.agent.v1.ListFilesRequest
-	41,  // 88: swdt.agent.v1.Files.Hash:input_type -> swdt.agent.v1.HashRequest
-	43,  // 89: swdt.agent.v1.Files.Read:input_type -> swdt.agent.v1.ReadRequest
-	45,  // 90: swdt.agent.v1.Files.Tail:input_type -> swdt.agent.v1.TailRequest
-	48,  // 91: swdt.agent.v1.Files.Write:input_type -> swdt.agent.v1.WriteRequest
-	51,  // 92: swdt.agent.v1.Files.Patch:input_type -> swdt.agent.v1.PatchRequest
-	54,  // 93: swdt.agent.v1.Files.Probe:input_type -> swdt.agent.v1.ProbeRequest
-	56,  // 94: swdt.agent.v1.Files.Rename:input_type -> swdt.agent.v1.RenameRequest
-	58,  // 95: swdt.agent.v1.Files.Remove:input_type -> swdt.agent.v1.RemoveRequest
-	60,  // 96: swdt.agent.v1.Files.MakeFolder:input_type -> swdt.agent.v1.MakeFolderRequest
-	62,  // 97: swdt.agent.v1.Files.GetACL:input_type -> swdt.agent.v1.GetACLRequest
-	64,  // 98: swdt.agent.v1.Files.SetACL:input_type -> swdt.agent.v1.SetACLRequest
-	67,  // 99: swdt.agent.v1.Settings.GetEnvironment:input_type -> swdt.agent.v1.GetEnvironmentRequest
-	69,  // 100: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
-	72,  // 101: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
-	74,  // 102: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
-	77,  // 103: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
-	79,  // 104: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
-	81,  // 105: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
-	86,  // 106: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
-	88,  // 107: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
-	91,  // 108: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
-	90,  // 109: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
-	94,  // 110: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
-	96,  // 111: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
-	98,  // 112: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
-	100, // 113: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
-	102, // 114: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
-	104, // 115: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
-	107, // 116: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
-	109, // 117: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
-	111, // 118: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
-	113, // 119: swdt.agent.v1.Network.Connect:input_type -> swdt.agent.v1.ConnectRequest
-	115, // 120: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
-	120, // 121: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
-	126, // 122: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
-	127, // 123: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
-	10,  // 124: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
-	12,  // 125: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
-	14,  // 126: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
-	16,  // 127: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
-	21,  // 128: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
-	23,  // 129: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
-	23,  // 130: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
-	23,  // 131: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
-	25,  // 132: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
-	23,  // 133: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
-	28,  // 134: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
-	29,  // 135: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
-	32,  // 136: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
-	34,  // 137: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
-	36,  // 138: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
-	37,  // 139: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
-	40,  // 140: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
-	42,  // 141: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
-	44,  // 142: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
-	46,  // 143: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
-	50,  // 144: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
-	53,  // 145: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
-	55,  // 146: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
-	57,  // 147: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
-	59,  // 148: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
-	61,  // 149: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
-	63,  // 150: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
-	65,  // 151: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
-	68,  // 152: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
-	70,  // 153: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
-	73,  // 154: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
-	75,  // 155: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
-	78,  // 156: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
-	80,  // 157: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
-	84,  // 158: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
-	87,  // 159: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
-	89,  // 160: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
-	92,  // 161: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
-	93,  // 162: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
-	95,  // 163: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
-	97,  // 164: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
-	99,  // 165: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
-	101, // 166: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
-	103, // 167: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
-	105, // 168: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
-	108, // 169: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
-	110, // 170: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
-	112, // 171: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
-	114, // 172: swdt.agent.v1.Network.Connect:output_type -> swdt.agent.v1.ConnectReply
-	117, // 173: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
-	123, // 174: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
-	123, // 175: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
-	128, // 176: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
-	124, // [124:177] is the sub-list for method output_type
-	71,  // [71:124] is the sub-list for method input_type
-	71,  // [71:71] is the sub-list for extension type_name
-	71,  // [71:71] is the sub-list for extension extendee
-	0,   // [0:71] is the sub-list for field type_name
+	24,  // 12: swdt.agent.v1.ServiceReply.program:type_name -> swdt.agent.v1.ServiceProgram
+	131, // 13: swdt.agent.v1.StartServiceRequest.timeout:type_name -> google.protobuf.Duration
+	131, // 14: swdt.agent.v1.StopServiceRequest.timeout:type_name -> google.protobuf.Duration
+	30,  // 15: swdt.agent.v1.RegistrySetRequest.value:type_name -> swdt.agent.v1.RegistryValue
+	30,  // 16: swdt.agent.v1.RegistryListReply.values:type_name -> swdt.agent.v1.RegistryValue
+	132, // 17: swdt.agent.v1.FileInfo.modified:type_name -> google.protobuf.Timestamp
+	38,  // 18: swdt.agent.v1.ListFilesReply.entries:type_name -> swdt.agent.v1.FileInfo
+	132, // 19: swdt.agent.v1.TailRequest.since:type_name -> google.protobuf.Timestamp
+	48,  // 20: swdt.agent.v1.TailRequest.from:type_name -> swdt.agent.v1.TailPlace
+	48,  // 21: swdt.agent.v1.TailRequest.copies:type_name -> swdt.agent.v1.TailPlace
+	3,   // 22: swdt.agent.v1.TailReply.event:type_name -> swdt.agent.v1.TailEvent
+	48,  // 23: swdt.agent.v1.TailReply.place:type_name -> swdt.agent.v1.TailPlace
+	50,  // 24: swdt.agent.v1.WriteRequest.header:type_name -> swdt.agent.v1.WriteHeader
+	132, // 25: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
+	53,  // 26: swdt.agent.v1.PatchRequest.header:type_name -> swdt.agent.v1.PatchHeader
+	132, // 27: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
+	131, // 28: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
+	67,  // 29: swdt.agent.v1.GetEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
+	67,  // 30: swdt.agent.v1.SetEnvironmentRequest.variables:type_name -> swdt.agent.v1.EnvironmentVariable
+	72,  // 31: swdt.agent.v1.GetHostsReply.entries:type_name -> swdt.agent.v1.HostsEntry
+	72,  // 32: swdt.agent.v1.SetHostsRequest.entries:type_name -> swdt.agent.v1.HostsEntry
+	132, // 33: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
+	131, // 34: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
+	77,  // 35: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
+	132, // 36: swdt.agent.v1.ListProcessesReply.taken:type_name -> google.protobuf.Timestamp
+	83,  // 37: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
+	84,  // 38: swdt.agent.v1.RunRequest.resize:type_name -> swdt.agent.v1.TerminalSize
+	84,  // 39: swdt.agent.v1.RunCommand.terminal:type_name -> swdt.agent.v1.TerminalSize
+	4,   // 40: swdt.agent.v1.Feature.state:type_name -> swdt.agent.v1.FeatureState
+	86,  // 41: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
+	91,  // 42: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
+	131, // 43: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
+	5,   // 44: swdt.agent.v1.ReachReply.outcome:type_name -> swdt.agent.v1.ReachOutcome
+	131, // 45: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
+	107, // 46: swdt.agent.v1.ListenersReply.listeners:type_name -> swdt.agent.v1.Listener
+	117, // 47: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
+	119, // 48: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
+	121, // 49: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
+	10,  // 50: swdt.agent.v1.InspectReply.facts:type_name -> swdt.agent.v1.FactsReply
+	17,  // 51: swdt.agent.v1.ComponentState.service:type_name -> swdt.agent.v1.ServiceStatus
+	19,  // 52: swdt.agent.v1.ComponentState.service_config:type_name -> swdt.agent.v1.ServiceConfig
+	120, // 53: swdt.agent.v1.ComponentState.running:type_name -> swdt.agent.v1.Image
+	120, // 54: swdt.agent.v1.ComponentState.starts:type_name -> swdt.agent.v1.Image
+	24,  // 55: swdt.agent.v1.ComponentState.program:type_name -> swdt.agent.v1.ServiceProgram
+	132, // 56: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
+	6,   // 57: swdt.agent.v1.Transaction.state:type_name -> swdt.agent.v1.SwapState
+	126, // 58: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	123, // 59: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
+	124, // 60: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
+	131, // 61: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
+	131, // 62: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
+	131, // 63: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
+	131, // 64: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
+	132, // 65: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
+	6,   // 66: swdt.agent.v1.SwapEvent.state:type_name -> swdt.agent.v1.SwapState
+	126, // 67: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	7,   // 68: swdt.agent.v1.SwapOutcome.result:type_name -> swdt.agent.v1.SwapResult
+	127, // 69: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
+	131, // 70: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
+	8,   // 71: swdt.agent.v1.ComponentOutcome.action:type_name -> swdt.agent.v1.SwapAction
+	17,  // 72: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
+	131, // 73: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
+	131, // 74: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
+	9,   // 75: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
+	11,  // 76: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
+	13,  // 77: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
+	15,  // 78: swdt.agent.v1.Machine.Unlock:input_type -> swdt.agent.v1.UnlockRequest
+	20,  // 79: swdt.agent.v1.Services.List:input_type -> swdt.agent.v1.ListServicesRequest
+	22,  // 80: swdt.agent.v1.Services.Get:input_type -> swdt.agent.v1.GetServiceRequest
+	19,  // 81: swdt.agent.v1.Services.Create:input_type -> swdt.agent.v1.ServiceConfig
+	19,  // 82: swdt.agent.v1.Services.Configure:input_type -> swdt.agent.v1.ServiceConfig
+	25,  // 83: swdt.agent.v1.Services.Delete:input_type -> swdt.agent.v1.DeleteServiceRequest
+	27,  // 84: swdt.agent.v1.Services.Start:input_type -> swdt.agent.v1.StartServiceRequest
+	28,  // 85: swdt.agent.v1.Services.Stop:input_type -> swdt.agent.v1.StopServiceRequest
+	31,  // 86: swdt.agent.v1.Registry.Get:input_type -> swdt.agent.v1.RegistryGetRequest
+	32,  // 87: swdt.agent.v1.Registry.Set:input_type -> swdt.agent.v1.RegistrySetRequest
+	34,  // 88: swdt.agent.v1.Registry.Delete:input_type -> swdt.agent.v1.RegistryDeleteRequest
+	36,  // 89: swdt.agent.v1.Registry.List:input_type -> swdt.agent.v1.RegistryListRequest
+	39,  // 90: swdt.agent.v1.Files.Stat:input_type -> swdt.agent.v1.StatRequest
+	40,  // 91: swdt.agent.v1.Files.List:input_type -> swdt.agent.v1.ListFilesRequest
+	42,  // 92: swdt.agent.v1.Files.Hash:input_type -> swdt.agent.v1.HashRequest
+	44,  // 93: swdt.agent.v1.Files.Read:input_type -> swdt.agent.v1.ReadRequest
+	46,  // 94: swdt.agent.v1.Files.Tail:input_type -> swdt.agent.v1.TailRequest
+	49,  // 95: swdt.agent.v1.Files.Write:input_type -> swdt.agent.v1.WriteRequest
+	52,  // 96: swdt.agent.v1.Files.Patch:input_type -> swdt.agent.v1.PatchRequest
+	55,  // 97: swdt.agent.v1.Files.Probe:input_type -> swdt.agent.v1.ProbeRequest
+	57,  // 98: swdt.agent.v1.Files.Rename:input_type -> swdt.agent.v1.RenameRequest
+	59,  // 99: swdt.agent.v1.Files.Remove:input_type -> swdt.agent.v1.RemoveRequest
+	61,  // 100: swdt.agent.v1.Files.MakeFolder:input_type -> swdt.agent.v1.MakeFolderRequest
+	63,  // 101: swdt.agent.v1.Files.GetACL:input_type -> swdt.agent.v1.GetACLRequest
+	65,  // 102: swdt.agent.v1.Files.SetACL:input_type -> swdt.agent.v1.SetACLRequest
+	68,  // 103: swdt.agent.v1.Settings.GetEnvironment:input_type -> swdt.agent.v1.GetEnvironmentRequest
+	70,  // 104: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
+	73,  // 105: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
+	75,  // 106: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
+	78,  // 107: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
+	80,  // 108: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
+	82,  // 109: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
+	87,  // 110: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
+	89,  // 111: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
+	92,  // 112: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
+	91,  // 113: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
+	95,  // 114: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
+	97,  // 115: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
+	99,  // 116: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
+	101, // 117: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
+	103, // 118: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
+	105, // 119: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
+	108, // 120: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
+	110, // 121: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
+	112, // 122: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
+	114, // 123: swdt.agent.v1.Network.Connect:input_type -> swdt.agent.v1.ConnectRequest
+	116, // 124: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
+	122, // 125: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
+	128, // 126: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
+	129, // 127: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
+	10,  // 128: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
+	12,  // 129: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
+	14,  // 130: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
+	16,  // 131: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
+	21,  // 132: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
+	23,  // 133: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
+	23,  // 134: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
+	23,  // 135: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
+	26,  // 136: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
+	23,  // 137: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
+	29,  // 138: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
+	30,  // 139: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
+	33,  // 140: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
+	35,  // 141: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
+	37,  // 142: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
+	38,  // 143: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
+	41,  // 144: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
+	43,  // 145: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
+	45,  // 146: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
+	47,  // 147: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
+	51,  // 148: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
+	54,  // 149: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
+	56,  // 150: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
+	58,  // 151: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
+	60,  // 152: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
+	62,  // 153: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
+	64,  // 154: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
+	66,  // 155: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
+	69,  // 156: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
+	71,  // 157: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
+	74,  // 158: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
+	76,  // 159: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
+	79,  // 160: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
+	81,  // 161: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
+	85,  // 162: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
+	88,  // 163: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
+	90,  // 164: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
+	93,  // 165: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
+	94,  // 166: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
+	96,  // 167: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
+	98,  // 168: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
+	100, // 169: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
+	102, // 170: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
+	104, // 171: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
+	106, // 172: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
+	109, // 173: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
+	111, // 174: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
+	113, // 175: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
+	115, // 176: swdt.agent.v1.Network.Connect:output_type -> swdt.agent.v1.ConnectReply
+	118, // 177: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
+	125, // 178: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
+	125, // 179: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
+	130, // 180: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
+	128, // [128:181] is the sub-list for method output_type
+	75,  // [75:128] is the sub-list for method input_type
+	75,  // [75:75] is the sub-list for extension type_name
+	75,  // [75:75] is the sub-list for extension extendee
+	0,   // [0:75] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -7535,7 +7706,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      9,
-			NumMessages:   120,
+			NumMessages:   122,
 			NumExtensions: 0,
 			NumServices:   10,
 		},

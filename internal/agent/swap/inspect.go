@@ -86,6 +86,7 @@ func (i *inspection) inspectService(ctx context.Context) error {
 		return fmt.Errorf("read the registration of service %s: %w", service, err)
 	}
 	i.state.ServiceConfig = messages.ServiceConfig(config)
+	i.inspectProgram(ctx, config)
 	return nil
 }
 

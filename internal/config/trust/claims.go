@@ -45,7 +45,7 @@ func harmless() []string {
 		"spec.kubernetes.provisioners.name", "spec.kubernetes.provisioners.version",
 		"spec.kubernetes.provisioners.sourceURL", "spec.kubernetes.provisioners.sha256",
 		"spec.kubernetes.provisioners.destination", "spec.kubernetes.provisioners.overwrite",
-		"spec.kubernetes.provisioners.dependsOn", "spec.kubernetes.provisioners.build.watch",
+		"spec.kubernetes.provisioners.service", "spec.kubernetes.provisioners.dependsOn", "spec.kubernetes.provisioners.build.watch",
 		"spec.machine.image", "spec.machine.cpus", "spec.machine.memory", "spec.machine.disk", "spec.machine.diskBus",
 		"spec.machine.firmware", "spec.machine.accelerator", "spec.machine.timeZone",
 		"spec.controlPlane.kind.workers", "spec.controlPlane.kind.runtime", "spec.controlPlane.kind.apiServerNames",

@@ -54,6 +54,12 @@ func Split(line string) []string {
 	return args
 }
 
+// Next returns the first argument of a part of a command line that follows the program's name, and
+// what stands after that argument, unchanged.
+func Next(line string) (arg, rest string) {
+	return nextArgument(strings.TrimLeft(line, " \t"), false)
+}
+
 func nextArgument(line string, program bool) (arg, rest string) {
 	var b strings.Builder
 	quoted := false

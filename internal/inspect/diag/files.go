@@ -56,11 +56,11 @@ func configurations() []string {
 func configuration(ctx context.Context, t *Task) error {
 	patterns := configurations()
 	for _, name := range []string{"kubelet", "containerd", "kube-proxy"} {
-		config, err := t.service(ctx, name)
+		service, err := t.service(ctx, name)
 		if err != nil {
 			return err
 		}
-		patterns = append(patterns, namedFiles(config.GetCommandLine())...)
+		patterns = append(patterns, namedFiles(service.GetProgram().GetCommandLine())...)
 	}
 	seen := map[string]bool{}
 	var failed []error

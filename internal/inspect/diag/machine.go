@@ -185,11 +185,12 @@ func components(ctx context.Context, t *Task) error {
 		add(p.Name, p.Destination)
 	}
 	for _, name := range []string{"kubelet", "containerd", "kube-proxy", "csi-proxy", "antrea-agent", "flanneld"} {
-		config, err := t.service(ctx, name)
+		service, err := t.service(ctx, name)
 		if err != nil {
 			return err
 		}
-		if program := programOf(config.GetCommandLine(), name); program != "" {
+		line := cmp.Or(service.GetProgram().GetCommandLine(), service.GetConfig().GetCommandLine())
+		if program := programOf(line, name); program != "" {
 			add(name, program)
 		}
 	}
@@ -219,7 +220,7 @@ func components(ctx context.Context, t *Task) error {
 }
 
 // service returns a service's settings, or nil if there is no such service.
-func (t *Task) service(ctx context.Context, name string) (*agentv1.ServiceConfig, error) {
+func (t *Task) service(ctx context.Context, name string) (*agentv1.ServiceReply, error) {
 	reply, err := t.Node.Services.Get(ctx, &agentv1.GetServiceRequest{Name: name})
 	if errors.Is(err, fault.ErrNoService) {
 		return nil, nil
@@ -227,7 +228,7 @@ func (t *Task) service(ctx context.Context, name string) (*agentv1.ServiceConfig
 	if err != nil {
 		return nil, fmt.Errorf("read service %s: %w", name, err)
 	}
-	return reply.GetConfig(), nil
+	return reply, nil
 }
 
 // programOf returns the path of the program that a command line runs. If the command line

@@ -47,9 +47,11 @@ func (g *gatherer) containerdConfig(ctx context.Context) (ContainerdConfig, erro
 	if service.Name == "" {
 		return ContainerdConfig{}, errors.New("there is no service containerd")
 	}
+	if service.Line() == "" {
+		return ContainerdConfig{}, fmt.Errorf("containerd's own command line is unknown: %s", service.Unknown)
+	}
 	config := ContainerdConfig{
-		Path: onDrive(cmp.Or(commandline.Flag(service.CommandLine, "config"),
-			commandline.Flag(service.CommandLine, "c"), containerdFile)),
+		Path: onDrive(cmp.Or(commandline.Flag(service.Line(), "config"), commandline.Flag(service.Line(), "c"), containerdFile)),
 	}
 	text, err := g.file(ctx, config.Path)
 	if err != nil {

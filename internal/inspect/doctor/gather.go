@@ -124,7 +124,11 @@ func (g *gatherer) services(ctx context.Context) error {
 		g.facts.KubeletFlags = Fact[map[string]string]{Unknown: "there is no service kubelet"}
 		return nil
 	}
-	g.facts.KubeletFlags = Known(kubeletFlags(kubelet.CommandLine))
+	if kubelet.Line() == "" {
+		g.facts.KubeletFlags = Fact[map[string]string]{Unknown: "kubelet's own command line is unknown: " + kubelet.Unknown}
+		return nil
+	}
+	g.facts.KubeletFlags = Known(kubeletFlags(kubelet.Line()))
 	return nil
 }
 

@@ -46,7 +46,7 @@ func kubeletFlags(line string) map[string]string {
 			i++
 			value = words[i]
 		}
-		flags[name] = value
+		flags[strings.ReplaceAll(name, "_", "-")] = value // kubelet takes both
 	}
 	return flags
 }
@@ -109,14 +109,14 @@ func (g *gatherer) programs(ctx context.Context) error {
 // programOf returns the path of the program called name on a service's command line, or "" if
 // the command line does not have this program. The command line may begin with a log runner.
 func programOf(s preflight.Service, name string) string {
-	for _, word := range commandline.Split(s.CommandLine) {
+	for _, word := range commandline.Split(s.Line()) {
 		word = onDrive(strings.Trim(word, `"`))
 		if strings.HasSuffix(folded(word), `\`+name) {
 			return word
 		}
 	}
 	// The command line may have a path with spaces but without quotes.
-	line := onDrive(s.CommandLine)
+	line := onDrive(s.Line())
 	if at := strings.Index(folded(line), `\`+name); at >= 0 && !strings.HasPrefix(line, `"`) {
 		return line[:at+1+len(name)]
 	}
@@ -300,8 +300,9 @@ func (g *gatherer) logs(ctx context.Context) error {
 	files := []LogFile{}
 	folders, named := logFolders(), []string{}
 	for _, service := range []string{"kubelet", "containerd", "kube-proxy"} {
-		if file := onDrive(commandline.Flag(g.facts.service(service).CommandLine, "log-file")); strings.Contains(file,
-			`\`) {
+		s := g.facts.service(service) // the log file is the program's or its log runner's
+		file := onDrive(cmp.Or(commandline.Flag(s.CommandLine, "log-file"), commandline.Flag(s.Line(), "log-file")))
+		if strings.Contains(file, `\`) {
 			folders, named = append(folders, folderOf(file)), append(named, strings.ToLower(file))
 		}
 	}

@@ -65,6 +65,10 @@ type Service struct {
 	PID   uint32 `json:"pid,omitempty"`
 
 	CommandLine string `json:"commandLine,omitempty"`
+	// Runs is the command line of the program that the service runs behind its wrappers, the program
+	// first; empty: unknown, for the reason in Unknown.
+	Runs    string `json:"runs,omitempty"`
+	Unknown string `json:"unknown,omitempty"`
 	StartType   string `json:"startType,omitempty"` // platform.StartType
 	// ExitCode is the Win32 error of the last stop, or the service's own exit code.
 	ExitCode     uint32   `json:"exitCode,omitempty"`
@@ -72,6 +76,14 @@ type Service struct {
 	// Restarts is the number of times in a row that Windows restarts the service after its
 	// process has ended unexpectedly; nil: the machine does not report it.
 	Restarts *int `json:"restarts,omitempty"`
+}
+
+// Line returns the command line of the program that the service runs, behind its wrappers; "": unknown.
+func (s Service) Line() string {
+	if s.Runs == "" && s.Unknown == "" { // facts that an earlier swdt has saved
+		return s.CommandLine
+	}
+	return s.Runs
 }
 
 // Running reports whether the service is in any known state other than stopped.

@@ -168,12 +168,13 @@ func (l Looker) Services(ctx context.Context, matter ...string) (map[string]Serv
 		if err != nil {
 			return nil, err
 		}
-		all[name] = s.with(got.GetConfig())
+		all[name] = s.with(got.GetConfig(), got.GetProgram())
 	}
 	return all, nil
 }
 
-func (s Service) with(config *agentv1.ServiceConfig) Service {
+func (s Service) with(config *agentv1.ServiceConfig, program *agentv1.ServiceProgram) Service {
+	s.Runs, s.Unknown = program.GetCommandLine(), program.GetUnknown()
 	s.CommandLine, s.StartType, s.Dependencies = config.GetCommandLine(), word.Of(config.GetStartType()),
 		config.GetDependencies()
 	if recovery := config.GetRecovery(); recovery != nil {

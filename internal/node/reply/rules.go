@@ -67,6 +67,9 @@ var rules = sync.OnceValue(func() map[string]rule {
 		"ServiceConfig.dependencies":       list(1<<10, line(shortText)),
 		"Recovery.restarts":                list(1<<10, anything),
 		"ServiceReply.dependents":          list(1<<12, line(shortText)),
+		"ServiceProgram.command_line":      text(longText),
+		"ServiceProgram.wrappers":          list(1<<4, line(shortText)),
+		"ServiceProgram.unknown":           text(longText),
 		"StopServiceReply.stopped":         list(1<<12, line(shortText)),
 
 		"RegistryValue.name":       text(longText), // the name may hold any character except NUL
@@ -162,6 +165,9 @@ var rules = sync.OnceValue(func() map[string]rule {
 		"ComponentState.leftovers":        list(1<<12, path),
 		"ComponentState.run_by":           list(1<<10, line(shortText)),
 		"ComponentState.error":            text(hugeText),
+		"Image.path":                      line(longestPath),
+		"Image.sha256":                    optional(sha256),
+		"Image.version":                   text(longText),
 		"Transaction.id":                  token,
 		"Transaction.holder":              text(longText),
 		"SwapEvent.transaction":           optional(token),
