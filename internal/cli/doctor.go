@@ -138,7 +138,7 @@ func (a *app) runDoctor(ctx context.Context, o *doctorOptions) error {
 		r ui.Reporter) (doctor.Facts, error) {
 		r.Step("looking at the node")
 		return doctor.Gather(ctx, doctor.Sources{Node: n, Cluster: found, Join: doc.Node.Spec.Kubernetes.Join,
-			Pipe: doc.RuntimePipe()})
+			Provisioners: doc.Node.Spec.Kubernetes.Provisioners, Pipe: doc.RuntimePipe()})
 	})
 	if o.saveFacts != "" {
 		if err := saveFacts(o.saveFacts, results); err != nil {

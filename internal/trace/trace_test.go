@@ -407,6 +407,47 @@ func TestAKubeletBehindAScript(t *testing.T) {
 	})
 }
 
+// nssm starts containerd with a configuration of its own (Siemens-Healthineers/K2s#2376): trace changes that
+// one, and no other.
+func TestAContainerdBehindNSSM(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		const config = `C:\k2s\containerd\config.toml`
+		l.Put(config, []byte("version = 2\n"))
+		l.Put(`C:\nssm.exe`, simulated.Binary(simulated.BinarySpec{Name: "nssm"}))
+		l.configure("containerd", `C:\nssm.exe`)
+		set := func(name, value string) {
+			_, err := l.Registry.Set(t.Context(), &agentv1.RegistrySetRequest{
+				Key:   `HKLM\SYSTEM\CurrentControlSet\Services\containerd\Parameters`,
+				Value: &agentv1.RegistryValue{Name: name, Type: "REG_SZ", String_: value}})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := l.on(options("containerd")); err == nil {
+			t.Error("a containerd whose program is unknown is traced")
+		}
+		set("Application", simulated.ContainerdPath)
+		set("AppParameters", "--config "+config+" --log-level info")
+		if _, err := l.on(options("containerd")); err == nil || !strings.Contains(err.Error(), "--log-level") {
+			t.Errorf("a level that only nssm's settings have: %v", err)
+		}
+		set("AppParameters", "--config "+config)
+		before := string(l.Get(`C:\Program Files\containerd\config.toml`))
+		l.mustOn(options("containerd"))
+		if !strings.Contains(string(l.Get(config)), `level = 'debug'`) {
+			t.Errorf("the configuration of nssm's containerd: %s", l.Get(config))
+		}
+		if string(l.Get(`C:\Program Files\containerd\config.toml`)) != before {
+			t.Error("another configuration was changed")
+		}
+		l.mustOff(options("containerd"))
+		if got := string(l.Get(config)); got != "version = 2\n" {
+			t.Errorf("after off: %s", got)
+		}
+	})
+}
+
 // A push during a trace changes the binary and nothing of the trace.
 // A push that changes a command line would lose the trace, so it returns an error. If the
 // command line without the trace is as wanted, the push has nothing to do.

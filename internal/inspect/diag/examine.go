@@ -36,7 +36,8 @@ func processTable(ctx context.Context, t *Task) error {
 // examine stores the facts about the node, and the findings of doctor's rules.
 func examine(ctx context.Context, t *Task) error {
 	facts, err := doctor.Gather(ctx, doctor.Sources{
-		Node: t.Node, Cluster: t.Cluster, Join: t.Document.Node.Spec.Kubernetes.Join, Pipe: t.Document.RuntimePipe(),
+		Node: t.Node, Cluster: t.Cluster, Join: t.Document.Node.Spec.Kubernetes.Join,
+		Provisioners: t.Document.Node.Spec.Kubernetes.Provisioners, Pipe: t.Document.RuntimePipe(),
 	})
 	if err != nil {
 		return err

@@ -92,6 +92,7 @@ type Facts struct {
 
 	// kubelet.
 	Programs     Fact[map[string]Program]     `json:"programs"`           // kubelet, containerd, kube-proxy
+	Placements   Fact[[]Placement]            `json:"placements"`         // provisioners of the node file whose service exists
 	Changeable   Fact[[]preflight.Changeable] `json:"changeablePrograms"` // programs that ordinary accounts can change
 	KubeletFlags Fact[map[string]string]      `json:"kubeletFlags"`
 	Kubelet      Fact[KubeletConfig]          `json:"kubeletConfig"`

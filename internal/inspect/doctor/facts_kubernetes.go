@@ -18,6 +18,14 @@ type Program struct {
 	Leftovers []string `json:"leftovers,omitempty"`
 }
 
+// Placement is a provisioner of the node file, and the file that its service runs.
+type Placement struct {
+	Name        string `json:"name"`
+	Service     string `json:"service"`
+	Destination string `json:"destination"`
+	Runs        string `json:"runs,omitempty"` // the file that the service runs if it is not that of the destination
+}
+
 // KubeletConfig is a part of kubelet's configuration, from kubelet's configuration file and the
 // drop-in files. The pointer of a setting that is not in these files is nil.
 type KubeletConfig struct {

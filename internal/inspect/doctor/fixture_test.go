@@ -86,6 +86,7 @@ func addServices(f *doctor.Facts) {
 		{Address: "0.0.0.0:22", Port: 22, PID: 400, Process: "sshd.exe"},
 	})
 	f.Changeable = doctor.Known([]preflight.Changeable{})
+	f.Placements = doctor.Known([]doctor.Placement{{Name: "kubelet", Service: "kubelet", Destination: `C:\k\kubelet.exe`}})
 	f.Programs = doctor.Known(map[string]doctor.Program{
 		"kubelet":    {Path: `C:\k\kubelet.exe`, Exists: true, Version: "v1.35.2"},
 		"containerd": {Path: `C:\Program Files\containerd\bin\containerd.exe`, Exists: true, Version: "v2.2.0"},

@@ -25,6 +25,8 @@ type Sources struct {
 	Cluster *cluster.Cluster
 	// Join has the name of the Node object, if the node file sets one.
 	Join v1alpha1.Join
+	// Provisioners are those of the node file.
+	Provisioners []v1alpha1.Provisioner
 	// Pipe is the pipe of the container runtime; empty for containerd's default.
 	Pipe string
 }

@@ -85,9 +85,15 @@ func (g *gatherer) programs(ctx context.Context) error {
 		}
 	}
 	g.facts.Changeable = factOf(g.look.Changeable(ctx, running...))
+	for _, p := range g.Provisioners {
+		request.Components = append(request.Components, &agentv1.InspectComponent{
+			Name: p.Name, Destination: p.Destination, Service: p.RunBy(),
+		})
+	}
 	reply, err := g.Node.Swap.Inspect(ctx, request)
 	programs, swaps := map[string]Program{}, []Swap{}
-	for i, c := range reply.GetComponents() {
+	g.facts.Placements = factOf(g.placements(reply.GetComponents()[min(len(running), len(reply.GetComponents())):]), err)
+	for i, c := range reply.GetComponents()[:min(len(running), len(reply.GetComponents()))] {
 		programs[c.GetName()] = Program{
 			Path: request.GetComponents()[i].GetDestination(), Exists: c.GetExists(),
 			Version: c.GetVersion(), SHA256: c.GetSha256(),
@@ -104,6 +110,22 @@ func (g *gatherer) programs(ctx context.Context) error {
 	}
 	g.facts.Programs, g.facts.Swaps = factOf(programs, err), factOf(swaps, err)
 	return err
+}
+
+// placements returns the provisioners whose service exists. The parameter `states` has the state of
+// each provisioner, or nothing.
+func (g *gatherer) placements(states []*agentv1.ComponentState) []Placement {
+	all := []Placement{}
+	for i, c := range states[:min(len(states), len(g.Provisioners))] {
+		p := Placement{Name: c.GetName(), Service: g.Provisioners[i].RunBy(), Destination: g.Provisioners[i].Destination}
+		if runs := cmp.Or(c.GetRunning(), c.GetStarts()); !runs.GetDestination() && !c.GetOutdated() {
+			p.Runs = runs.GetPath()
+		}
+		if c.GetService() != nil {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // programOf returns the path of the program called name on a service's command line, or "" if

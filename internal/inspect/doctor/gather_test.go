@@ -246,6 +246,63 @@ func TestKubeletFlagsAreGathered(t *testing.T) {
 	}
 }
 
+// A wrapper starts kubelet and containerd, as in installations by nssm
+// (kubernetes-sigs/image-builder#1752, Siemens-Healthineers/K2s#2376, georgbuexel/kubernetes-cluster): doctor
+// reads the flags of the programs, or says that they are unknown.
+func TestServicesBehindWrappers(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+	const kubelet = `C:\k\kubelet.exe --config=C:\kubelet.yaml --cgroups_per_qos=false`
+	n.Put(`C:\kubelet.yaml`, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"+
+		"containerRuntimeEndpoint: npipe:////./pipe/containerd-containerd\nenforceNodeAllocatable: []\n"))
+	n.Put(`C:\k2s\containerd\config.toml`, []byte("version = 9\n"))
+	n.Put(`C:\k\Start.ps1`, []byte("& $kubelet"))
+	register := func(service, line string, values ...string) {
+		t.Helper()
+		_, err := n.Services.Configure(t.Context(), &agentv1.ServiceConfig{Name: service, CommandLine: line})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, name := range []string{"Application", "AppParameters"}[:len(values)] {
+			_, err := n.Registry.Set(t.Context(), &agentv1.RegistrySetRequest{
+				Key:   `HKLM\SYSTEM\CurrentControlSet\Services\` + service + `\Parameters`,
+				Value: &agentv1.RegistryValue{Name: name, Type: "REG_SZ", String_: values[i]}})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	register("containerd", `C:\k\nssm.exe`, `C:\Program Files\containerd\bin\containerd.exe`,
+		`--config C:\k2s\containerd\config.toml`)
+	for name, set := range map[string]func(){
+		"nssm": func() {
+			register("kubelet", `C:\k\nssm.exe`, `C:\k\kubelet.exe`, strings.TrimPrefix(kubelet, `C:\k\kubelet.exe `))
+		},
+		"cmd": func() { register("kubelet", `cmd.exe /c "`+kubelet+` > C:\log 2>&1"`) },
+	} {
+		set()
+		facts := gather(t, n)
+		flags := facts.KubeletFlags.Value
+		if flags == nil || (*flags)["config"] != `C:\kubelet.yaml` || (*flags)["cgroups-per-qos"] != "false" {
+			t.Errorf("%s: flags %v, %q", name, flags, facts.KubeletFlags.Unknown)
+		}
+		if r := examine(t, facts, "kubelet-endpoint", "kubelet-cgroups"); len(r.Findings) > 0 {
+			t.Errorf("%s: %+v", name, r.Findings)
+		}
+		r := examine(t, facts, "containerd-config")
+		if len(r.Findings) != 1 || !strings.Contains(r.Findings[0].Evidence, `C:\k2s\containerd\config.toml`) {
+			t.Errorf("%s: containerd's configuration: %+v", name, r)
+		}
+	}
+	register("kubelet", `C:\k\nssm.exe`, `powershell.exe`, `-File C:\k\Start.ps1`)
+	facts := gather(t, n)
+	if facts.KubeletFlags.Value != nil || !strings.Contains(facts.KubeletFlags.Unknown, `C:\k\Start.ps1`) {
+		t.Errorf("a script: %+v", facts.KubeletFlags)
+	}
+	if r := examine(t, facts, "kubelet-endpoint", "kubelet-flags"); len(r.Findings) > 0 {
+		t.Errorf("rules that need unknown flags found %+v", r.Findings)
+	}
+}
+
 // Ntfs reports healthy volumes and damaged ones with the same event id.
 func TestHarmlessEventsAreIgnored(t *testing.T) {
 	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})

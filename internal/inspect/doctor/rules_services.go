@@ -106,9 +106,23 @@ func runsIfThere(name string) func(*Facts) []finding.Finding {
 		if !ok || service.State == string(platform.Running) {
 			return nil
 		}
-		return one(finding.New(ending(service), "the service %s is %s", service.Name,
-			cmp.Or(ui.Words(service.State), "in an unknown state")))
+		fault := finding.New(ending(service), "the service %s is %s", service.Name,
+			cmp.Or(ui.Words(service.State), "in an unknown state"))
+		if service.State == string(platform.Paused) {
+			fault = fault.Remedied("%s", whenPaused(service))
+		}
+		return one(fault)
 	}
+}
+
+// whenPaused returns the remedy of a paused service. nssm pauses a service whose program ends soon after
+// each start, and tries again later. https://nssm.cc/usage
+func whenPaused(s preflight.Service) string {
+	if strings.HasPrefix(folded(baseOf(s.Program())), "nssm") {
+		return fmt.Sprintf("nssm waits, since the program ended soon after its start: find why: %s; then %s",
+			remedy.Command("logs", s.Name, "--tail", "50"), remedy.Command("exec", "--", "sc.exe", "continue", s.Name))
+	}
+	return "continue it: " + remedy.Command("exec", "--", "sc.exe", "continue", s.Name)
 }
 
 // ending describes how a service that does not run has ended.
@@ -206,6 +220,13 @@ func pushRules() []Rule {
 			Remedy: "restart the service: `swdt kubernetes --only NAME`", look: lookAtOutdated,
 		},
 		{
+			ID: "service-program", Title: "the services run the files of the node file",
+			Severity: finding.Error, Needs: []string{"placements"}, Link: docsPush,
+			Means: "A push is refused: it would leave the program as it is that the service runs, and tests would " +
+				"test the old one.",
+			Remedy: "correct destination in the node file, or register the service again", look: lookAtPlacements,
+		},
+		{
 			ID: "push-leftovers", Title: "no files of earlier pushes remain", Severity: finding.Info,
 			Needs: []string{"programs"}, Link: docsPush,
 			Means:  "Partly sent binaries, and old ones that were in use when they were replaced, take space.",
@@ -244,6 +265,16 @@ func lookAtOutdated(f *Facts) (all []finding.Finding) {
 			all = append(all, finding.New(program.Path+" "+program.Version,
 				"service %s runs another file than its current one", name).
 				Remedied("restart the service: %s", remedy.Command("kubernetes", "--only", name)))
+		}
+	}
+	return all
+}
+
+func lookAtPlacements(f *Facts) (all []finding.Finding) {
+	for _, p := range *f.Placements.Value {
+		if p.Runs != "" {
+			all = append(all, finding.New("destination: "+p.Destination, "service %s runs %s", p.Service, p.Runs).
+				Remedied("set destination: %s, or register the service again", p.Runs))
 		}
 	}
 	return all

@@ -161,6 +161,10 @@ func serviceFaults() []fault {
 			(*f.Programs.Value)["kubelet"] = doctor.Program{Path: `C:\k\kubelet.exe`, Version: "v1.36.0",
 				Outdated: true}
 		}, "kubelet runs another file"},
+		{"service-program", finding.Error, func(f *doctor.Facts) {
+			f.Placements = doctor.Known([]doctor.Placement{{Name: "kubelet", Service: "kubelet",
+				Destination: `C:\k\kubelet.exe`, Runs: `D:\k\kubelet.exe`}})
+		}, `C:\k\kubelet.exe`},
 		{"push-leftovers", finding.Info, func(f *doctor.Facts) {
 			(*f.Programs.Value)["kubelet"] = doctor.Program{Leftovers: []string{`C:\k\kubelet.exe.swdt-1234`}}
 		}, "swdt-1234"},

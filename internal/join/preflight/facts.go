@@ -67,9 +67,9 @@ type Service struct {
 	CommandLine string `json:"commandLine,omitempty"`
 	// Runs is the command line of the program that the service runs behind its wrappers, the program
 	// first; empty: unknown, for the reason in Unknown.
-	Runs    string `json:"runs,omitempty"`
-	Unknown string `json:"unknown,omitempty"`
-	StartType   string `json:"startType,omitempty"` // platform.StartType
+	Runs      string `json:"runs,omitempty"`
+	Unknown   string `json:"unknown,omitempty"`
+	StartType string `json:"startType,omitempty"` // platform.StartType
 	// ExitCode is the Win32 error of the last stop, or the service's own exit code.
 	ExitCode     uint32   `json:"exitCode,omitempty"`
 	Dependencies []string `json:"dependencies,omitempty"`
