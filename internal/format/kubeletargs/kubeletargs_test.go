@@ -10,12 +10,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf16"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swdt-dev/swdt/internal/format/commandline"
 	"github.com/swdt-dev/swdt/internal/format/kubeletargs"
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -289,7 +289,8 @@ func TestParseKubeadmFlags(t *testing.T) {
 		{"KUBELET_KUBEADM_ARGS=--a=b # by hand\n", map[string]string{"a": "b"}},
 		{"KUBELET_KUBEADM_ARGS=\"--a=b\"\nKUBELET_KUBEADM_ARGS=\"--c=d\"\n", map[string]string{"c": "d"}},
 		// PowerShell 5.1's > and Set-Content, and a file after a loss of power.
-		{wide("\ufeffKUBELET_KUBEADM_ARGS=\"--cloud-provider=external --node-labels=rack=r1\"\r\n"),
+		{string(windowstext.Text{Encoding: windowstext.UTF16LE}.Encode(
+			"KUBELET_KUBEADM_ARGS=\"--cloud-provider=external --node-labels=rack=r1\"\r\n")),
 			map[string]string{"cloud-provider": "external", "node-labels": "rack=r1"}},
 		{"\ufeffKUBELET_KUBEADM_ARGS=\"--a=b\"\r\r\n\x00\x00", map[string]string{"a": "b"}},
 	} {
@@ -312,13 +313,4 @@ func TestParseKubeadmFlags(t *testing.T) {
 			t.Errorf("%q: err.Error() lacks %q:\n%s", content, "kubeadm-flags.env", err.Error())
 		}
 	}
-}
-
-// wide returns a text as UTF-16, little-endian.
-func wide(text string) string {
-	var out strings.Builder
-	for _, unit := range utf16.Encode([]rune(text)) {
-		out.Write([]byte{byte(unit), byte(unit >> 8)})
-	}
-	return out.String()
 }
