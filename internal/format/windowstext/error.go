@@ -57,3 +57,8 @@ func Explain(file []byte, program string, err error, accepted ...Encoding) error
 	}
 	return err
 }
+
+// ExplainYAML is Explain for a program that reads YAML with Go's parser, which reads all encodings with a mark.
+func ExplainYAML(file []byte, program string, err error) error {
+	return Explain(file, program, err, MarkedUTF8, UTF16LE, UTF16BE)
+}

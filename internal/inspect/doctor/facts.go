@@ -94,6 +94,7 @@ type Facts struct {
 	Programs     Fact[map[string]Program]     `json:"programs"`           // kubelet, containerd, kube-proxy
 	Changeable   Fact[[]preflight.Changeable] `json:"changeablePrograms"` // programs that ordinary accounts can change
 	KubeletFlags Fact[map[string]string]      `json:"kubeletFlags"`
+	KubeadmFlags Fact[KubeadmFlags]           `json:"kubeadmFlags"`
 	Kubelet      Fact[KubeletConfig]          `json:"kubeletConfig"`
 	Health       Fact[Health]                 `json:"kubeletHealth"`
 	Kubeconfig   Fact[Kubeconfig]             `json:"kubeconfig"`

@@ -18,6 +18,14 @@ type Program struct {
 	Leftovers []string `json:"leftovers,omitempty"`
 }
 
+// KubeadmFlags are the flags of kubelet in kubeadm-flags.env.
+type KubeadmFlags struct {
+	Path  string            `json:"path"`
+	Flags map[string]string `json:"flags,omitempty"` // none if there is no such file
+	// why the file cannot be read; or empty
+	Problem string `json:"problem,omitempty"`
+}
+
 // KubeletConfig is a part of kubelet's configuration, from kubelet's configuration file and the
 // drop-in files. The pointer of a setting that is not in these files is nil.
 type KubeletConfig struct {
