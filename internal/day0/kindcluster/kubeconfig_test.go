@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
-	"github.com/swdt-dev/swdt/internal/format/windowstext"
 	"github.com/swdt-dev/swdt/internal/day0/kindcluster/kindtest"
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
