@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +21,8 @@ import (
 	_ "k8s.io/client-go/plugin/pkg/client/auth/oidc" // registers the auth-provider oidc of kubeconfigs
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 )
 
 // Options select the cluster, by kubectl's rules.
@@ -131,7 +134,7 @@ func why(rules *clientcmd.ClientConfigLoadingRules, context string) string {
 		case errors.As(err, &path):
 			return fmt.Sprintf("%s cannot be read: %v", file, path.Err)
 		case err != nil:
-			return fmt.Sprintf("%s is no kubeconfig: %v", file, err)
+			return fmt.Sprintf("%s is no kubeconfig: %v", file, explained(file, err))
 		}
 	}
 	switch {
@@ -141,6 +144,15 @@ func why(rules *clientcmd.ClientConfigLoadingRules, context string) string {
 		return "there is no such file"
 	}
 	return "there are no such files"
+}
+
+// explained returns the reason why a kubeconfig cannot be parsed: its encoding, or err.
+func explained(file string, err error) error {
+	content, unread := os.ReadFile(file)
+	if unread != nil {
+		return err
+	}
+	return windowstext.ExplainYAML(content, "kubectl", err)
 }
 
 // whyNoContext explains why kubeconfigs that can be read select no context, if that is so; else it returns "". name

@@ -12,6 +12,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 )
 
 func TestKubeconfigKeepsOneContext(t *testing.T) {
@@ -82,6 +83,40 @@ func TestKubeconfigWithoutTheContext(t *testing.T) {
 		var wrong *cluster.ConfigError
 		if !errors.As(err, &wrong) {
 			t.Errorf("%+v: got %v, want a ConfigError", o, err)
+		}
+	}
+}
+
+// kubectl reads UTF-16 with a mark: PowerShell 5.1 writes it for kubectl config view --raw > FILE.
+func TestKubeconfigOfWindowsTools(t *testing.T) {
+	utf16 := func(encoding windowstext.Encoding) string {
+		return string(windowstext.Text{Encoding: encoding}.Encode(twoContexts))
+	}
+	for name, c := range map[string]struct {
+		content string
+		names   string // in the error; "": there is none
+	}{
+		"UTF-16":                          {utf16(windowstext.UTF16LE), ""},
+		"UTF-16, big-endian":              {utf16(windowstext.UTF16BE), ""},
+		"UTF-8 with a mark":               {"\ufeff" + twoContexts, ""},
+		"CR LF":                           {strings.ReplaceAll(twoContexts, "\n", "\r\n"), ""},
+		"CR CR LF":                        {strings.ReplaceAll(twoContexts, "\n", "\r\r\n"), ""},
+		"UTF-16 without a mark":           {utf16(windowstext.UnmarkedUTF16LE), "UTF-16 (little-endian) without"},
+		"NUL tail":                        {twoContexts + "\x00\x00", "NUL"},
+		"NULs (kubernetes/minikube#8195)": {"\x00\x00\x00\x00", "NUL"},
+		"a code page":                     {"# B\xfcro\n" + twoContexts, "line 1"},
+		"base64 that was not text (actions-hub/kubectl#22)": {"\xdf\x9e\xfa", "0xfa"},
+	} {
+		path := filepath.Join(t.TempDir(), "config")
+		if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := cluster.Open(cluster.Options{Kubeconfig: path, Context: "a"})
+		switch {
+		case c.names == "" && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case c.names != "" && (err == nil || !strings.Contains(err.Error(), c.names)):
+			t.Errorf("%s: the error does not name %q: %v", name, c.names, err)
 		}
 	}
 }

@@ -20,9 +20,9 @@ func Convert(file string, r io.Reader) ([]byte, error) {
 	if problem != nil {
 		return nil, asError([]Problem{*problem})
 	}
-	text, err := toUTF8(data)
-	if err != nil {
-		return nil, asError([]Problem{{File: file, Line: 1, What: err.Error(), Remedy: "save it as UTF-8 text"}})
+	text, problem := decodeText(file, data)
+	if problem != nil {
+		return nil, asError([]Problem{*problem})
 	}
 	var converted []string
 	var problems []Problem

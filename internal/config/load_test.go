@@ -167,6 +167,17 @@ func TestLoadSources(t *testing.T) {
 		t.Errorf("b2 begins on line %d, want 10", documents[2].Line)
 	}
 
+	// Files as tools of Windows leave them.
+	for name, text := range map[string]string{
+		"CR CR LF": strings.ReplaceAll(node("x"), "\n", "\r\r\n"), "NUL tail": node("x") + "\x00\x00", "COPY": node("x") + "\x1a",
+		"UTF-16 without a mark": string(wide[2:]),
+	} {
+		documents, err := Load([]string{write("tool.yaml", []byte(text))}, nil)
+		if err != nil || len(documents) != 1 || documents[0].Line != 1 {
+			t.Errorf("%s: %v, %v", name, documents, err)
+		}
+	}
+
 	missing, empty := filepath.Join(folder, "missing.yaml"), filepath.Join(folder, "empty")
 	_, err = Load([]string{missing, empty, file, file}, nil)
 	if err == nil {

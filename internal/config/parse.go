@@ -1,16 +1,14 @@
 package config
 
 import (
-	"bytes"
-	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 )
 
 // maxProblems bounds the problems that are reported for one file. More problems do not help
@@ -26,9 +24,9 @@ type contents struct {
 // parse adds all documents of one file. It also adds documents that are readable but wrong, so
 // that the checks across documents include them.
 func (c *contents) parse(text source) (problems []Problem) {
-	data, err := toUTF8(text.data)
-	if err != nil {
-		return []Problem{{File: text.file, Line: 1, What: err.Error(), Remedy: "save it as UTF-8 text"}}
+	data, problem := decodeText(text.file, text.data)
+	if problem != nil {
+		return []Problem{*problem}
 	}
 	for _, chunk := range splitDocuments(data) {
 		if len(problems) >= maxProblems {
@@ -48,6 +46,16 @@ func (c *contents) parse(text source) (problems []Problem) {
 		problems = append(problems, c.decode(text.file, chunk, root)...)
 	}
 	return problems
+}
+
+// decodeText returns the text of a node file.
+func decodeText(file string, data []byte) (string, *Problem) {
+	text, err := windowstext.Decode(data)
+	var unreadable *windowstext.Error
+	if errors.As(err, &unreadable) {
+		return "", &Problem{File: file, Line: unreadable.Line, What: unreadable.Problem(), Remedy: windowstext.Remedy}
+	}
+	return text.Content, nil
 }
 
 // chunk is the text of one YAML document.
@@ -228,37 +236,4 @@ func pair(mapping *yaml.Node, name string) (key, value *yaml.Node) {
 		}
 	}
 	return nil, nil
-}
-
-// toUTF8 converts the text that Windows editors write, including UTF-16, to UTF-8 without a
-// byte order mark.
-func toUTF8(data []byte) (string, error) {
-	switch {
-	case bytes.HasPrefix(data, []byte{0xff, 0xfe}):
-		return fromUTF16(data[2:], binary.LittleEndian)
-	case bytes.HasPrefix(data, []byte{0xfe, 0xff}):
-		return fromUTF16(data[2:], binary.BigEndian)
-	}
-	data = bytes.TrimPrefix(data, []byte{0xef, 0xbb, 0xbf})
-	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
-		return "", fmt.Errorf("the file is not text")
-	}
-	return oneLineEnd(string(data)), nil
-}
-
-// oneLineEnd replaces the line ends CR LF and CR by LF, so that line numbers are the same as the
-// parser's.
-func oneLineEnd(text string) string {
-	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
-}
-
-func fromUTF16(data []byte, order binary.ByteOrder) (string, error) {
-	if len(data)%2 != 0 {
-		return "", fmt.Errorf("the file is not text")
-	}
-	units := make([]uint16, len(data)/2)
-	for i := range units {
-		units[i] = order.Uint16(data[2*i:])
-	}
-	return oneLineEnd(string(utf16.Decode(units))), nil
 }

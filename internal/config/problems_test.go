@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 )
 
 // Each text is a whole file; want is the whole error, line by line.
@@ -100,7 +102,14 @@ func TestLoadProblems(t *testing.T) {
 		},
 		"nothing": {"# nothing\n---\n---\n",
 			"-:1: there is no node in it; `swdt config init` writes a file to start from"},
-		"binary": {"MZ\x00\x00", "-:1: the file is not text; save it as UTF-8 text"},
+		"binary": {"MZ\x90\x00\x03", "-:1: it is UTF-8, with the byte 0x90, which is of another encoding; save the " +
+			"file as UTF-8 without a byte order mark"},
+		// An editor with the code page 1252.
+		"code page": {head + "    username: B\xfcro\n", "-:7: it is UTF-8, with the byte 0xfc, which is of another " +
+			"encoding; save the file as UTF-8 without a byte order mark"},
+		// A file after a loss of power: kubernetes/minikube#8195.
+		"NUL characters": {"\x00\x00\x00\x00", "-:1: it is UTF-8, with nothing but NUL characters; save the file as " +
+			"UTF-8 without a byte order mark"},
 		"a tagged text": {head + "    username: !x y\n",
 			"-:7: spec.credentials.username: begins with !, which is a tag to YAML; put the value in single quotes"},
 		"a merge of nothing": {
@@ -284,6 +293,15 @@ func TestSecretsStaySecret(t *testing.T) {
 	})
 }
 
+// lines returns the number of the last line of a file.
+func lines(file string) int {
+	text, err := windowstext.Decode([]byte(file))
+	if err != nil {
+		return strings.Count(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(file), "\n") + 1
+	}
+	return strings.Count(text.Content, "\n") + 1
+}
+
 func checkError(t *testing.T, text string, err error) {
 	t.Helper()
 	if err == nil {
@@ -293,7 +311,7 @@ func checkError(t *testing.T, text string, err error) {
 	if !ok {
 		t.Fatalf("error is %T", err)
 	}
-	last := max(strings.Count(oneLineEnd(text), "\n")+1, 1)
+	last := max(lines(text), 1)
 	for _, problem := range failure.Problems {
 		tooLarge := problem.Line == 0 && len(text) > maxSize
 		switch {

@@ -10,6 +10,7 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/format/containerdconfig"
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/command"
 	"github.com/swdt-dev/swdt/internal/node/smallfile"
@@ -56,7 +57,7 @@ func (s *containerdConfig) Plan(ctx context.Context, n *node.Node) (plan.Change,
 	switch {
 	case err != nil:
 		return plan.Change{}, err
-	case !missing && containerdconfig.Equal(is, wanted):
+	case !missing && keeps(is, wanted):
 		return plan.Change{}, nil
 	case traced:
 		return plan.Change{}, refuse(ctx, n, containerdName, containerdToml)
@@ -67,10 +68,23 @@ func (s *containerdConfig) Plan(ctx context.Context, n *node.Node) (plan.Change,
 	if err != nil {
 		return plan.Change{}, err
 	}
+	change := plan.Change{Needed: true, Summary: "change " + containerdToml}
 	if r.file(containerdToml) == nil {
-		return s.generate(ctx, n, missing)
+		change, err = s.generate(ctx, n, missing)
 	}
-	return plan.Change{Needed: true, Summary: "change " + containerdToml}, nil
+	if unread, ok := errors.AsType[*windowstext.Error](refusal(is, wanted)); ok {
+		change.Summary += fmt.Sprintf(" (line %d: %s)", unread.Line, unread.Problem())
+	}
+	return change, err
+}
+
+// keeps reports whether a configuration has the wanted values, and the containerd that has generated these reads it.
+func keeps(is, wanted []byte) bool {
+	return containerdconfig.Equal(is, wanted) && refusal(is, wanted) == nil
+}
+
+func refusal(is, wanted []byte) error {
+	return containerdconfig.Refuse(is, containerdconfig.MajorOf(wanted))
 }
 
 func (s *containerdConfig) generate(ctx context.Context, n *node.Node, missing bool) (plan.Change, error) {

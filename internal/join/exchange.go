@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/format/containerdconfig"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/smallfile"
 	"github.com/swdt-dev/swdt/internal/push"
@@ -46,7 +45,7 @@ func (s *binaries) newConfiguration(ctx context.Context, n *node.Node, r ui.Repo
 	switch {
 	case err != nil:
 		return nil, err
-	case !missing && containerdconfig.Equal(untraced, wanted):
+	case !missing && keeps(untraced, wanted):
 		return nil, nil
 	case traced:
 		return nil, refuse(ctx, n, containerdName, containerdToml)

@@ -7,6 +7,7 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 	"github.com/swdt-dev/swdt/internal/join"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
@@ -132,6 +133,39 @@ func TestANewContainerdDoesNotTakeATraceAway(t *testing.T) {
 		}
 		l.nothingBeside(containerdToml)
 	})
+}
+
+// A configuration that this containerd cannot read is written anew, even if it has the wanted values.
+func TestAConfigurationInAnotherEncoding(t *testing.T) {
+	for _, c := range []struct {
+		version  string
+		encoding windowstext.Encoding
+		kept     bool
+	}{
+		{"1.7.12", windowstext.MarkedUTF8, true}, // containerd 1 skips the mark
+		{"2.4.2", windowstext.MarkedUTF8, false},
+		{"1.7.12", windowstext.UTF16LE, false},
+	} {
+		subtest(t, c.version+", "+c.encoding.String(), func(t *testing.T) {
+			l := newLab(t)
+			l.spec().Containerd.Version = c.version
+			l.mustJoin()
+			plain := l.get(containerdToml)
+			encoded := string(windowstext.Text{Encoding: c.encoding}.Encode(plain))
+			l.put(containerdToml, encoded)
+			results := l.mustJoin()
+			if named := strings.Contains(table(results), c.encoding.String()); named == c.kept {
+				t.Errorf("the encoding is named: %v\n%s", named, table(results))
+			}
+			want := plain
+			if c.kept {
+				want = encoded
+			}
+			if got := l.get(containerdToml); got != want {
+				t.Errorf("the configuration is %.60q, want %.60q", got, want)
+			}
+		})
+	}
 }
 
 // A reset removes the files that the exchange has kept.

@@ -2,6 +2,8 @@ package setup_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 	"github.com/swdt-dev/swdt/internal/node/command"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/platform"
@@ -276,6 +279,65 @@ func TestSSHKeysKeepWhatStandsThere(t *testing.T) {
 	}
 	if sddl, err := p.Files.ACL(file); err != nil || strings.Contains(sddl, "AU") {
 		t.Errorf("access list %s, %v", sddl, err)
+	}
+}
+
+// utf16 returns aKey as the content of a file in an encoding.
+func utf16(encoding windowstext.Encoding) string {
+	return string(windowstext.Text{Encoding: encoding}.Encode(aKey + "\r\n"))
+}
+
+// A local .pub may have any encoding that Windows' tools write.
+func TestPublicKeyFilesOfWindowsTools(t *testing.T) {
+	const file = `C:\ProgramData\ssh\administrators_authorized_keys`
+	for name, content := range map[string]string{
+		"UTF-16 of PowerShell 5.1 (MicrosoftDocs/windowsserverdocs#6748)": utf16(windowstext.UTF16LE),
+		"UTF-16 without a mark":                   utf16(windowstext.UnmarkedUTF16LE),
+		"UTF-8 with a mark":                       "\ufeff" + aKey + "\r\n",
+		"CR CR LF (PowerShell/Win32-OpenSSH#862)": "# mine\r\r\n" + aKey + "\r\r\n",
+		"CR":       "# mine\r" + aKey + "\r",
+		"NUL tail": aKey + "\n\x00\x00",
+	} {
+		lab := newLab(t, simulated.Options{})
+		path := filepath.Join(t.TempDir(), "key.pub")
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := lab.setup(v1alpha1.Setup{OpenSSH: &v1alpha1.OpenSSH{AuthorizedKeys: []string{path}}}, plan.Options{})
+		if got, _ := lab.machine.ReadFile(file); err != nil || string(got) != aKey+"\n" {
+			t.Errorf("%s: got %q, %v", name, got, err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "key.pub")
+	if err := os.WriteFile(path, []byte("# B\xfcro\n"+aKey), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := newLab(t, simulated.Options{}).setup(v1alpha1.Setup{OpenSSH: &v1alpha1.OpenSSH{
+		AuthorizedKeys: []string{path}}}, plan.Options{})
+	if unread, ok := errors.AsType[*windowstext.Error](err); !ok || unread.Line != 1 {
+		t.Errorf("a code page: %v", err)
+	}
+}
+
+// sshd reads UTF-8 alone, and skips a mark.
+func TestAuthorizedKeysOfWindowsTools(t *testing.T) {
+	const file = `C:\ProgramData\ssh\administrators_authorized_keys`
+	spec := v1alpha1.Setup{OpenSSH: &v1alpha1.OpenSSH{AuthorizedKeys: []string{aKey}}}
+	for _, content := range []string{"\ufeff" + aKey + "\r\n", aKey + "\r\r\n", "# mine\n" + aKey} {
+		lab := newLab(t, simulated.Options{})
+		lab.machine.WriteFile(file, []byte(content))
+		_, err := lab.setup(spec, plan.Options{})
+		if got, _ := lab.machine.ReadFile(file); err != nil || string(got) != content {
+			t.Errorf("%q became %q, %v", content, got, err)
+		}
+	}
+	for _, content := range []string{utf16(windowstext.UTF16LE), utf16(windowstext.UnmarkedUTF16LE)} { // PowerShell/Win32-OpenSSH#2070, #2254
+		lab := newLab(t, simulated.Options{})
+		lab.machine.WriteFile(file, []byte(content))
+		_, err := lab.setup(spec, plan.Options{})
+		if _, ok := errors.AsType[*windowstext.Error](err); !ok {
+			t.Errorf("%q: %v", content, err)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/smallfile"
 	"github.com/swdt-dev/swdt/internal/plan"
@@ -90,12 +91,12 @@ func (s *sshKeys) compare(ctx context.Context, n *node.Node) (keysState, error) 
 			return state, err
 		}
 	}
-	if bytes.HasPrefix(state.content, []byte{0xff, 0xfe}) || bytes.HasPrefix(state.content, []byte{0xfe, 0xff}) {
-		return state, fmt.Errorf("%s is UTF-16, which sshd cannot read: save it as UTF-8 or remove it",
-			authorizedKeysFile)
+	// Win32-OpenSSH skips the mark of UTF-8 (w32_fopen_utf8).
+	if err := windowstext.Refuse(state.content, "sshd", windowstext.MarkedUTF8); err != nil {
+		return state, fmt.Errorf("read %s: %w, or remove it", authorizedKeysFile, err)
 	}
 	present := map[string]bool{}
-	for _, key := range parseKeys(state.content) {
+	for _, key := range parseKeys(strings.TrimPrefix(string(state.content), windowstext.MarkedUTF8.Mark())) {
 		present[key.blob] = true
 	}
 	for _, key := range wanted {
@@ -155,7 +156,11 @@ func (s *sshKeys) load() ([]publicKey, error) {
 			return nil, fmt.Errorf("read the public key: %w; write a key as in authorized_keys, or the path of a "+
 				".pub file", err)
 		}
-		found := parseKeys(content)
+		text, err := windowstext.Decode(content)
+		if err != nil {
+			return nil, fmt.Errorf("read the public key %s: %w", path, err)
+		}
+		found := parseKeys(text.Content)
 		if len(found) == 0 {
 			return nil, fmt.Errorf("%s has no public key: give the .pub file, not the private key", path)
 		}
@@ -164,9 +169,9 @@ func (s *sshKeys) load() ([]publicKey, error) {
 	return keys, nil
 }
 
-func parseKeys(content []byte) []publicKey {
+func parseKeys(text string) []publicKey {
 	var keys []publicKey
-	for line := range strings.Lines(string(content)) {
+	for line := range strings.Lines(text) {
 		if key, ok := parseKey(line); ok {
 			keys = append(keys, key)
 		}
@@ -175,7 +180,7 @@ func parseKeys(content []byte) []publicKey {
 }
 
 func parseKey(line string) (publicKey, bool) {
-	line = strings.TrimSpace(strings.TrimPrefix(line, "\ufeff"))
+	line = strings.TrimSpace(line)
 	if line == "" || strings.HasPrefix(line, "#") || strings.ContainsAny(line, "\r\n") {
 		return publicKey{}, false
 	}

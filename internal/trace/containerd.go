@@ -61,6 +61,9 @@ func containerdWithLevel(base logSettings, wish tracerecord.Wish, version string
 	if !base.Exists {
 		config = []byte(newConfig)
 	}
+	if err := containerdconfig.Refuse(config, majorOf(version)); err != nil { // `off` would restore this file
+		return logSettings{}, fmt.Errorf("read containerd's configuration: %w", err)
+	}
 	config, err := containerdconfig.Overlay(config, over, configHeader)
 	if err != nil {
 		return logSettings{}, err
@@ -86,8 +89,7 @@ func setsLevel(commandLine string) bool {
 // otlpPlugins returns the configuration tables that make containerd 1.6 or 1.7 send spans
 // to the endpoint.
 func otlpPlugins(endpoint, version string) (map[string]any, error) {
-	major, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
-	if number, err := strconv.Atoi(major); err != nil || number > 1 {
+	if majorOf(version) != 1 {
 		return nil, fmt.Errorf("containerd %s takes no endpoint for its spans from its configuration, but from its "+
 			"environment: leave --otlp out, and set OTEL_EXPORTER_OTLP_ENDPOINT in the service's Environment",
 			orElse(version, "of an unknown version"))
@@ -102,6 +104,16 @@ func otlpPlugins(endpoint, version string) (map[string]any, error) {
 		},
 		"io.containerd.internal.v1.tracing": map[string]any{"sampling_ratio": 1.0, "service_name": Containerd},
 	}, nil
+}
+
+// majorOf returns the major version of containerd, or 0 if the version is unknown.
+func majorOf(version string) int {
+	major, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	number, err := strconv.Atoi(major)
+	if err != nil {
+		return 0
+	}
+	return number
 }
 
 func containerdLevel(s logSettings) string {

@@ -9,6 +9,7 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/smallfile"
 	"github.com/swdt-dev/swdt/internal/plan"
@@ -102,7 +103,8 @@ func (s *on) decide(ctx context.Context, n *node.Node) (decision, error) {
 	d.entry, d.known = r.Services[s.name]
 	wish := s.options.wish(s.name)
 	version := ""
-	if wish.OTLP != "" || d.entry.Wish.OTLP != "" {
+	marked := windowstext.Detect(is.Config) == windowstext.MarkedUTF8 // which not every containerd reads
+	if wish.OTLP != "" || d.entry.Wish.OTLP != "" || marked {
 		if version, err = runtimeVersion(ctx, n); err != nil {
 			return decision{}, err
 		}
@@ -134,7 +136,7 @@ func (s *on) decide(ctx context.Context, n *node.Node) (decision, error) {
 func runtimeVersion(ctx context.Context, n *node.Node) (string, error) {
 	reply, err := n.Network.CRIVersion(ctx, &agentv1.CRIVersionRequest{Pipe: v1alpha1.ContainerdPipe})
 	if err != nil {
-		return "", fmt.Errorf("ask containerd for its version, on which the way to set --otlp depends: %w", err)
+		return "", fmt.Errorf("ask containerd for its version, on which what it reads depends: %w", err)
 	}
 	return reply.GetRuntimeVersion(), nil
 }

@@ -110,7 +110,8 @@ type subject struct {
 	// changes no configuration file of this service.
 	config func(commandLine string) (string, error)
 	// withLevel returns the state in which the service logs as wished. base is the state without
-	// the trace. version is the version of containerd, which only spans need. withLevel does not
+	// the trace. version is the version of containerd, or "" if neither spans nor a byte order mark
+	// need it. withLevel does not
 	// contact the node.
 	withLevel func(base logSettings, wish tracerecord.Wish, version string) (logSettings, error)
 	// level returns the log level of a state, in words.

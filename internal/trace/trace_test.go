@@ -14,6 +14,7 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/format/containerdconfig"
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/push"
@@ -362,6 +363,34 @@ func TestAConfigurationThatIsBroken(t *testing.T) {
 		}
 		l.isAsBefore(before)
 	})
+}
+
+// containerd 1 skips a byte order mark, and containerd 2 does not: after `off`, it would not start.
+func TestAConfigurationInAnotherEncoding(t *testing.T) {
+	for _, c := range []struct {
+		version, config string
+		encoding        windowstext.Encoding // of the error; UTF8 if there is none
+	}{
+		{"1.7.12", "\ufeffversion = 2\r\n", windowstext.UTF8},
+		{"2.2.0", "\ufeffversion = 3\r\n", windowstext.MarkedUTF8}, // containerd/containerd#11940
+		{"1.7.12", string(windowstext.Text{Encoding: windowstext.UTF16LE}.Encode("version = 2\r\n")), windowstext.UTF16LE},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLab(t)
+			l.program(simulated.BinarySpec{Name: "containerd", Version: c.version})
+			l.Machine.WriteFile(toml, []byte(c.config))
+			before := l.state()
+			results, err := l.on(options())
+			refused, ok := errors.AsType[*windowstext.Error](err)
+			switch {
+			case ok != (c.encoding != windowstext.UTF8), ok && refused.Encoding != c.encoding:
+				t.Errorf("%s, %q: %v\n%s", c.version, c.config, err, table(results))
+			case !ok:
+				l.mustOff(options())
+			}
+			l.isAsBefore(before)
+		})
+	}
 }
 
 func TestAServiceThatIsNotThere(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
@@ -72,7 +73,8 @@ func keysFor(folder string, document config.Document) ([]string, error) {
 // needs no passphrase: it reads path.pub, or the public part of the private key's file.
 func publicKey(path string) (string, error) {
 	if beside, err := readSmall(path+".pub", maxKey); err == nil {
-		if key, _, _, _, err := ssh.ParseAuthorizedKey(beside); err == nil {
+		text, _ := windowstext.Decode(beside) // the private key has the public one, too
+		if key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(text.Content)); err == nil {
 			return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))), nil
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 	"github.com/swdt-dev/swdt/internal/localfile"
 )
 
@@ -43,7 +44,7 @@ func readEarlier(explicit string) (*earlierFile, error) {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
 	if _, err := clientcmd.Load(content); err != nil { // kind could not add a cluster to it
-		return nil, fmt.Errorf("read the kubeconfig %s: %w", path, err)
+		return nil, fmt.Errorf("read the kubeconfig %s: %w", path, windowstext.ExplainYAML(content, "kubectl", err))
 	}
 	return &earlierFile{Path: path, Exists: true, Content: content}, nil
 }
@@ -80,7 +81,7 @@ func (e *earlierFile) restore() error {
 	case same:
 		err = replace(e.Path, e.Content)
 	case lacksContext:
-		err = chooseContext(e.Path, text, before.CurrentContext)
+		err = e.chooseContext(text, before.CurrentContext)
 	}
 	if err != nil {
 		return fmt.Errorf("restore the kubeconfig: %w", err)
@@ -100,10 +101,16 @@ func replace(path string, content []byte) error {
 	return os.Chmod(path, info.Mode().Perm())
 }
 
-// chooseContext sets the current context in a kubeconfig, whose content is text.
-func chooseContext(path string, text []byte, name string) error {
+// chooseContext sets the current context in the kubeconfig, whose content is now file. The kubeconfig gets the earlier
+// encoding, since kind writes UTF-8.
+func (e *earlierFile) chooseContext(file []byte, name string) error {
+	path := e.Path
+	earlier, err := windowstext.Decode(e.Content)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
 	var document yaml.Node
-	if err := yaml.Unmarshal(text, &document); err != nil {
+	if err := yaml.Unmarshal(file, &document); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	const key = "current-context"
@@ -121,5 +128,5 @@ func chooseContext(path string, text []byte, name string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return replace(path, changed)
+	return replace(path, earlier.Encode(string(changed)))
 }

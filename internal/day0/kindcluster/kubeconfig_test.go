@@ -18,6 +18,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
 	"github.com/swdt-dev/swdt/internal/day0/kindcluster/kindtest"
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -208,6 +209,34 @@ func TestAWrongKubeconfigIsFoundFirst(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	expectKubeconfig(t, path, "clusters: {", "", false, "")
+}
+
+// A kubeconfig in UTF-16 is restored in UTF-16, also if others have changed it in the meantime.
+func TestTheKubeconfigKeepsItsEncoding(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config")
+	wide := windowstext.Text{Encoding: windowstext.UTF16LE}
+	write(t, path, string(wide.Encode(usersKubeconfig)))
+	k, folder := writingKind{newFake(t), path}, t.TempDir()
+	if _, err := open(t, k, folder).Create(t.Context(), document(t, ""), kindcluster.Options{Kubeconfig: path},
+		ui.Discard{}); err != nil {
+		t.Fatal(err)
+	}
+	changed, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, string(wide.Encode(strings.Replace(string(changed), "namespace: shop", "namespace: store", 1))))
+	if _, err := open(t, k, folder).Delete(t.Context(), "dev", ui.Discard{}); err != nil {
+		t.Fatal(err)
+	}
+	restored, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := windowstext.Decode(restored)
+	if err != nil || text.Encoding != windowstext.UTF16LE || !strings.Contains(text.Content, "current-context: production") {
+		t.Errorf("%s:\n%s\n%v", text.Encoding, text.Content, err)
+	}
 }
 
 // failingKind is a Kind that fails after it has written the kubeconfig.

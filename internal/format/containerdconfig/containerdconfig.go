@@ -16,6 +16,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 )
 
 // Wishes are the values to set. An empty field leaves containerd's own value.
@@ -91,13 +93,53 @@ func Equal(a, b []byte) bool {
 	return reflect.DeepEqual(left, right)
 }
 
-// byteOrderMark is the beginning of a UTF-8 file that Notepad or PowerShell 5.1 has written.
-// containerd before 2.0 skips this mark.
-const byteOrderMark = "\ufeff"
-
-// read parses a configuration as containerd does from a file.
+// read parses a configuration as containerd does from a file. It skips a byte order mark, which only containerd 1
+// does: see Refuse. If the encoding of the file is the reason that it cannot be parsed, the error is a
+// *windowstext.Error.
 func read(text []byte, config *map[string]any) error {
-	return toml.Unmarshal(bytes.TrimPrefix(text, []byte(byteOrderMark)), config)
+	err := toml.Unmarshal(bytes.TrimPrefix(text, []byte(windowstext.MarkedUTF8.Mark())), config)
+	return windowstext.Explain(text, "containerd", err, windowstext.MarkedUTF8)
+}
+
+// Version returns the version of a configuration's format, or 0 if the configuration has none.
+func Version(config []byte) (int, error) {
+	var all map[string]any
+	err := read(config, &all)
+	version, _ := all["version"].(int64)
+	return int(version), err
+}
+
+// MajorOf returns the major version of the containerd that generates a configuration: 1, or 2 for later ones.
+func MajorOf(generated []byte) int {
+	if version, err := Version(generated); err == nil && version <= oldestVersion {
+		return 1
+	}
+	return 2
+}
+
+// Refuse returns a *windowstext.Error if a containerd of this major version refuses a configuration because of its
+// encoding. The parser of containerd 1, go-toml v1, skips a byte order mark; that of containerd 2, go-toml v2, does
+// not: containerd/containerd#7016, #11940.
+func Refuse(config []byte, major int) error {
+	err := read(config, new(map[string]any))
+	if _, encoded := errors.AsType[*windowstext.Error](err); encoded {
+		return err
+	}
+	return windowstext.Refuse(config, fmt.Sprintf("containerd %d", major), accepted(major)...)
+}
+
+// Explain returns the reason why a containerd of this major version refuses a configuration with err: a
+// *windowstext.Error if it is the encoding, otherwise err.
+func Explain(config []byte, major int, err error) error {
+	return windowstext.Explain(config, fmt.Sprintf("containerd %d", major), err, accepted(major)...)
+}
+
+// accepted returns the encodings that a containerd reads besides UTF-8.
+func accepted(major int) []windowstext.Encoding {
+	if major < 2 {
+		return []windowstext.Encoding{windowstext.MarkedUTF8}
+	}
+	return nil
 }
 
 const (

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/swdt-dev/swdt/internal/format/containerdconfig"
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 	"github.com/swdt-dev/swdt/internal/sandbox/wine"
 	"github.com/swdt-dev/swdt/internal/sandbox/wine/winetest"
 	"github.com/swdt-dev/swdt/internal/testing/gobuild"
@@ -69,6 +71,18 @@ func readByRealContainerd(t *testing.T, prefix *wine.Prefix, containerd string) 
 	merged, _, err := containerdconfig.Merge(generated, wishes())
 	if err != nil {
 		t.Fatal(err)
+	}
+	encoded := filepath.Join(prefix.DriveC(), "encoded.toml")
+	for _, encoding := range []windowstext.Encoding{windowstext.UTF8, windowstext.MarkedUTF8, windowstext.UTF16LE} {
+		file := windowstext.Text{Encoding: encoding}.Encode("version = 2\n")
+		if err := os.WriteFile(encoded, file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := containerdOutput(t, prefix, "--config", `C:\encoded.toml`, "config", "dump")
+		refusal := containerdconfig.Refuse(file, containerdconfig.MajorOf(generated))
+		if (err == nil) != (refusal == nil) {
+			t.Errorf("%s: containerd answers %v, and swdt expects %v", encoding, err, refusal)
+		}
 	}
 	if err := os.WriteFile(filepath.Join(prefix.DriveC(), "config.toml"), merged, 0o600); err != nil {
 		t.Fatal(err)
@@ -150,6 +164,15 @@ func runsWithIt(t *testing.T, prefix *wine.Prefix) {
 
 func runContainerd(t *testing.T, prefix *wine.Prefix, args ...string) []byte {
 	t.Helper()
+	out, err := containerdOutput(t, prefix, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func containerdOutput(t *testing.T, prefix *wine.Prefix, args ...string) ([]byte, error) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := prefix.Command(ctx, `C:\containerd.exe`, args...)
@@ -157,7 +180,7 @@ func runContainerd(t *testing.T, prefix *wine.Prefix, args ...string) []byte {
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("containerd %v: %v\n%s", args, err, stderr.String())
+		return nil, fmt.Errorf("containerd %v: %w\n%s", args, err, stderr.String())
 	}
-	return out
+	return out, nil
 }

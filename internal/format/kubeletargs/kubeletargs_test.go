@@ -15,6 +15,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/format/commandline"
 	"github.com/swdt-dev/swdt/internal/format/kubeletargs"
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -239,6 +240,59 @@ func TestParseKubeadmFlags(t *testing.T) {
 		{`KUBELET_KUBEADM_ARGS="--root-dir=D:\k --a=b"`, map[string]string{"root-dir": `D:\k`, "a": "b"}},
 		{`KUBELET_KUBEADM_ARGS=""`, map[string]string{}},
 		{"", map[string]string{}},
+		{"\r\n", map[string]string{}},
+
+		// kubeadm 1.13, before it quoted: kubernetes/kubeadm#203, with a flag that a user has appended.
+		{"KUBELET_KUBEADM_ARGS=--cgroup-driver=systemd --network-plugin=cni --node-ip=10.10.10.1\n",
+			map[string]string{"cgroup-driver": "systemd", "network-plugin": "cni", "node-ip": "10.10.10.1"}},
+		// kubeadm 1.18 on Windows: kubernetes/kubernetes#88287, antrea-io/antrea#743.
+		{`KUBELET_KUBEADM_ARGS="--cgroup-driver= --network-plugin=cni --node-ip=10.10.10.1"`,
+			map[string]string{"cgroup-driver": "", "network-plugin": "cni", "node-ip": "10.10.10.1"}},
+		// With the quotes of the file still around: kubernetes-sigs/sig-windows-tools#115.
+		{"KUBELET_KUBEADM_ARGS='\"--network-plugin=cni --cert-dir=C:\\var\\lib\\kubelet\\pki\"'",
+			map[string]string{"network-plugin": "cni", "cert-dir": `C:\var\lib\kubelet\pki`}},
+		// Paths of another drive: aws/karpenter-provider-aws#4411, rancher/rancher#28143.
+		{`KUBELET_KUBEADM_ARGS="--root-dir=D:\var\new"`, map[string]string{"root-dir": `D:\var\new`}},
+		{`KUBELET_KUBEADM_ARGS="--root-dir=D:\101\x41 --cert-dir=D:\u0041\bin"`,
+			map[string]string{"root-dir": `D:\101\x41`, "cert-dir": `D:\u0041\bin`}},
+		{`KUBELET_KUBEADM_ARGS="--root-dir=D:\\var\\new"`, map[string]string{"root-dir": `D:\var\new`}},
+		{`KUBELET_KUBEADM_ARGS="--root-dir=\\server\share"`, map[string]string{"root-dir": `\\server\share`}},
+		{`KUBELET_KUBEADM_ARGS="--root-dir=\\\\server\\share"`, map[string]string{"root-dir": `\\server\share`}},
+		{`KUBELET_KUBEADM_ARGS="--root-dir=D:\k\"`, map[string]string{"root-dir": `D:\k\`}},
+		{`KUBELET_KUBEADM_ARGS="--root-dir=\"D:\my dir\new\" --a=b"`,
+			map[string]string{"root-dir": `D:\my dir\new`, "a": "b"}},
+		{`KUBELET_KUBEADM_ARGS=--root-dir=D:\temp\new`, map[string]string{"root-dir": `D:\temp\new`}},
+		{`KUBELET_KUBEADM_ARGS='--root-dir=D:\var\new --b="c d"'`,
+			map[string]string{"root-dir": `D:\var\new`, "b": "c d"}},
+		// Repeated flags of v1beta4: kubernetes/kubeadm#1601.
+		{`KUBELET_KUBEADM_ARGS="--node-labels=rack=r1 --v=2 --node-labels=zone=z1 --v=4"`,
+			map[string]string{"node-labels": "rack=r1,zone=z1", "v": "4"}},
+		{`KUBELET_KUBEADM_ARGS="--feature-gates A=true --feature-gates B=false --node-labels= --node-labels=a=b"`,
+			map[string]string{"feature-gates": "A=true,B=false", "node-labels": "a=b"}},
+		{`KUBELET_KUBEADM_ARGS="--register-with-taints=a=b:NoSchedule --register-with-taints=c=d:NoExecute"`,
+			map[string]string{"register-with-taints": "a=b:NoSchedule,c=d:NoExecute"}},
+		{`KUBELET_KUBEADM_ARGS="--reserved-memory 0:memory=1Gi --reserved-memory 1:memory=2Gi"`,
+			map[string]string{"reserved-memory": "0:memory=1Gi;1:memory=2Gi"}},
+		// Negative values.
+		{`KUBELET_KUBEADM_ARGS="--oom-score-adj -999 --image-gc-high-threshold=-1 -v 4 --x -0.5"`,
+			map[string]string{"oom-score-adj": "-999", "image-gc-high-threshold": "-1", "v": "4", "x": "-0.5"}},
+		// Shells, PowerShell, cmd.exe.
+		{"export KUBELET_KUBEADM_ARGS=\"--a=b\"\n", map[string]string{"a": "b"}},
+		{"export\tKUBELET_KUBEADM_ARGS='--a=b'; \n", map[string]string{"a": "b"}},
+		{"$env:KUBELET_KUBEADM_ARGS = \"--a=b --c=`\"d e`\" --f=\"\"g h\"\" --root-dir=D:\\\\new\"\r\n",
+			map[string]string{"a": "b", "c": "d e", "f": "g h", "root-dir": `D:\\new`}},
+		{"${Env:kubelet_kubeadm_args}='--a=b --c=''d e'''\r\n", map[string]string{"a": "b", "c": "d e"}},
+		{"@echo off\r\nset \"KUBELET_KUBEADM_ARGS=--a=b --root-dir=D:\\new\"\r\n",
+			map[string]string{"a": "b", "root-dir": `D:\new`}},
+		{"set KUBELET_KUBEADM_ARGS=--a=b\r\n", map[string]string{"a": "b"}},
+		{"KUBELET_KUBEADM_ARGS=\"--a=b\" # \"by\" hand\n", map[string]string{"a": "b"}},
+		{"KUBELET_KUBEADM_ARGS=--a=b # by hand\n", map[string]string{"a": "b"}},
+		{"KUBELET_KUBEADM_ARGS=\"--a=b\"\nKUBELET_KUBEADM_ARGS=\"--c=d\"\n", map[string]string{"c": "d"}},
+		// PowerShell 5.1's > and Set-Content, and a file after a loss of power.
+		{string(windowstext.Text{Encoding: windowstext.UTF16LE}.Encode(
+			"KUBELET_KUBEADM_ARGS=\"--cloud-provider=external --node-labels=rack=r1\"\r\n")),
+			map[string]string{"cloud-provider": "external", "node-labels": "rack=r1"}},
+		{"\ufeffKUBELET_KUBEADM_ARGS=\"--a=b\"\r\r\n\x00\x00", map[string]string{"a": "b"}},
 	} {
 		got, err := kubeletargs.ParseKubeadmFlags([]byte(c.content))
 		switch {
@@ -249,10 +303,12 @@ func TestParseKubeadmFlags(t *testing.T) {
 		}
 	}
 	for _, content := range []string{`KUBELET_KUBEADM_ARGS="a=b"`, `KUBELET_KUBEADM_ARGS="--a='b"`,
-		`KUBELET_KUBEADM_ARGS="--"`} {
-		switch _, err := kubeletargs.ParseKubeadmFlags([]byte(content)); {
+		`KUBELET_KUBEADM_ARGS="--"`, "# nothing\n", "OTHER=--a=b\n", "--a=b --c=d\n", "\x00\x00\x00",
+		"KUBELET_KUBEADM_ARGS=\"--a=b \\\n--c=d\"\n", "$env:KUBELET_KUBEADM_ARGS = \"--a=b\" + \" --c=d\"\n",
+		"$KUBELET_KUBEADM_ARGS = '--a=b'\n", "KUBELET_KUBEADM_ARGS=\"--node-labels=ort=B\xfcro\"\n"} {
+		switch flags, err := kubeletargs.ParseKubeadmFlags([]byte(content)); {
 		case err == nil:
-			t.Errorf("%q: no error, want one", content)
+			t.Errorf("%q: %v, want an error", content, flags)
 		case !strings.Contains(err.Error(), "kubeadm-flags.env"):
 			t.Errorf("%q: err.Error() lacks %q:\n%s", content, "kubeadm-flags.env", err.Error())
 		}

@@ -57,6 +57,22 @@ func newFlags() map[string]int {
 	return map[string]int{"config-dir": 30}
 }
 
+// separator returns what separates the elements of a flag whose value is a list, or "" for other flags. The flags are
+// those whose repetition adds elements in kubelet's sources, and register-with-taints, of which kubelet itself would
+// ignore all but the last.
+func separator(flag string) string {
+	switch flag {
+	case "allowed-unsafe-sysctls", "cluster-dns", "cpu-manager-policy-options", "enforce-node-allocatable",
+		"eviction-hard", "eviction-minimum-reclaim", "eviction-soft", "eviction-soft-grace-period", "feature-gates",
+		"kube-reserved", "manifest-url-header", "node-labels", "qos-reserved", "register-with-taints", "system-reserved",
+		"tls-cipher-suites", "topology-manager-policy-options":
+		return ","
+	case "reserved-memory":
+		return ";"
+	}
+	return ""
+}
+
 // Refusal is a flag that makes a kubelet end at once, and the reason.
 type Refusal struct{ Flag, Why string }
 

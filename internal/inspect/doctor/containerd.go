@@ -15,6 +15,8 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/format/commandline"
+	"github.com/swdt-dev/swdt/internal/format/containerdconfig"
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 	"github.com/swdt-dev/swdt/internal/node/command"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
@@ -58,16 +60,15 @@ func (g *gatherer) containerdConfig(ctx context.Context) (ContainerdConfig, erro
 		return config, err
 	}
 	config.Exists = text != nil
-	var file struct{ Version int }
-	if err := toml.Unmarshal(text, &file); err != nil {
+	if config.FileVersion, err = containerdconfig.Version(text); err != nil {
 		config.Refused = fmt.Sprintf("%s is not TOML: %v", config.Path, err)
 		return config, nil
 	}
-	config.FileVersion = file.Version
-	dumped, err := g.dump(ctx, programOf(service, "containerd.exe"), config)
+	program := programOf(service, "containerd.exe")
+	dumped, err := g.dump(ctx, program, config)
 	var refused *command.FailedError
 	if errors.As(err, &refused) {
-		config.Refused = refused.Error()
+		config.Refused = g.whyRefused(ctx, program, text, refused)
 		return config, nil
 	}
 	if err != nil {
@@ -86,6 +87,15 @@ func (g *gatherer) dump(ctx context.Context, program string, config ContainerdCo
 		return g.output(ctx, program, "config", "default")
 	}
 	return g.output(ctx, program, "--config", config.Path, "config", "dump")
+}
+
+// whyRefused returns the reason why containerd refuses its configuration.
+func (g *gatherer) whyRefused(ctx context.Context, program string, config []byte, refused error) string {
+	defaults, err := g.output(ctx, program, "config", "default")
+	if err != nil {
+		return refused.Error()
+	}
+	return containerdconfig.Explain(config, containerdconfig.MajorOf([]byte(defaults)), refused).Error()
 }
 
 // table is a TOML table; its structure depends on containerd's version.
@@ -214,7 +224,8 @@ func cniFile(file string, content []byte) CNIFile {
 		plugin
 		Plugins []plugin
 	}
-	if err := json.Unmarshal(content, &conf); err != nil {
+	// libcni parses the file as JSON, which has no byte order mark.
+	if err := windowstext.Explain(content, "the container runtime", json.Unmarshal(content, &conf)); err != nil {
 		return CNIFile{Path: file, Problem: err.Error()}
 	}
 	found := CNIFile{Path: file, Name: conf.Name}

@@ -95,6 +95,7 @@ type Facts struct {
 	Placements   Fact[[]Placement]            `json:"placements"`         // provisioners of the node file whose service exists
 	Changeable   Fact[[]preflight.Changeable] `json:"changeablePrograms"` // programs that ordinary accounts can change
 	KubeletFlags Fact[map[string]string]      `json:"kubeletFlags"`
+	KubeadmFlags Fact[KubeadmFlags]           `json:"kubeadmFlags"`
 	Kubelet      Fact[KubeletConfig]          `json:"kubeletConfig"`
 	Health       Fact[Health]                 `json:"kubeletHealth"`
 	Kubeconfig   Fact[Kubeconfig]             `json:"kubeconfig"`

@@ -26,6 +26,14 @@ type Placement struct {
 	Runs        string `json:"runs,omitempty"` // the file that the service runs if it is not that of the destination
 }
 
+// KubeadmFlags are the flags of kubelet in kubeadm-flags.env.
+type KubeadmFlags struct {
+	Path  string            `json:"path"`
+	Flags map[string]string `json:"flags,omitempty"` // none if there is no such file
+	// why the file cannot be read; or empty
+	Problem string `json:"problem,omitempty"`
+}
+
 // KubeletConfig is a part of kubelet's configuration, from kubelet's configuration file and the
 // drop-in files. The pointer of a setting that is not in these files is nil.
 type KubeletConfig struct {

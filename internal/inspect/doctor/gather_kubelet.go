@@ -18,6 +18,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/format/commandline"
 	"github.com/swdt-dev/swdt/internal/format/kubeletargs"
 	"github.com/swdt-dev/swdt/internal/format/logline"
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 	"github.com/swdt-dev/swdt/internal/inspect/events"
 	"github.com/swdt-dev/swdt/internal/join/preflight"
 	"github.com/swdt-dev/swdt/internal/node/smallfile"
@@ -148,7 +149,20 @@ func programOf(s preflight.Service, name string) string {
 // kubelet gathers kubelet's configuration, then its health, since the configuration
 // has the port of the health check.
 func (g *gatherer) kubelet(ctx context.Context) error {
-	return errors.Join(g.kubeletConfig(ctx), g.health(ctx))
+	return errors.Join(g.kubeletConfig(ctx), g.health(ctx), g.kubeadmFlags(ctx))
+}
+
+func (g *gatherer) kubeadmFlags(ctx context.Context) error {
+	found := KubeadmFlags{Path: kubeletargs.FlagsFile}
+	content, err := g.file(ctx, found.Path)
+	if err == nil {
+		var problem error
+		if found.Flags, problem = kubeletargs.ParseKubeadmFlags(content); problem != nil {
+			found.Problem = problem.Error()
+		}
+	}
+	g.facts.KubeadmFlags = factOf(found, err)
+	return err
 }
 
 // kubeletConfig reads the file of --config, then the drop-in files of --config-dir, whose
@@ -193,9 +207,9 @@ func (g *gatherer) kubeletConfig(ctx context.Context) error {
 // read sets the fields of c from the content of a file. It keeps the fields that the content does
 // not set.
 func (c *KubeletConfig) read(content []byte) error {
-	text, err := yaml.YAMLToJSON(content)
+	text, err := yaml.YAMLToJSON(content) // as kubelet does, so it reads what kubelet reads
 	if err != nil {
-		return err
+		return windowstext.ExplainYAML(content, "kubelet", err)
 	}
 	path := c.Path
 	err = json.Unmarshal(text, c)

@@ -1,6 +1,7 @@
 package doctor_test
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"crypto/x509"
 	"encoding/json"
@@ -11,12 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc/metadata"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/format/redact"
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 	"github.com/swdt-dev/swdt/internal/inspect/doctor"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/platform/imitation/criserver"
@@ -229,7 +231,7 @@ func TestKubeletFlagsAreGathered(t *testing.T) {
 		if got.Value != nil {
 			got.Value = &doctor.Health{URL: got.Value.URL} // the answer does not matter here
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := gocmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: the fact differs (-want +got):\n%s", text, diff)
 		}
 	}
@@ -301,6 +303,68 @@ func TestServicesBehindWrappers(t *testing.T) {
 	if r := examine(t, facts, "kubelet-endpoint", "kubelet-flags"); len(r.Findings) > 0 {
 		t.Errorf("rules that need unknown flags found %+v", r.Findings)
 	}
+}
+
+// Files that PowerShell or Notepad have saved. Each message names the encoding.
+func TestEncodingsOfWindowsTools(t *testing.T) {
+	const toml, cni = `C:\Program Files\containerd\config.toml`, `C:\Program Files\containerd\cni\conf\10-net.conf`
+	const kubelet, flags = `C:\var\lib\kubelet\config.yaml`, `C:\var\lib\kubelet\kubeadm-flags.env`
+	const kubeletConf = `C:\etc\kubernetes\kubelet.conf`
+	const config = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+	const env = `KUBELET_KUBEADM_ARGS="--cloud-provider=external"`
+	for name, c := range map[string]struct {
+		containerd, path, content string // containerd: "" for version 1
+		rule, words               string // "": no finding of the rule
+	}{
+		// containerd/containerd#7016: go-toml v1 skips the mark.
+		"containerd 1 skips a mark": {"", toml, "\ufeffversion = 2\n", "", "containerd-config"},
+		// containerd/containerd#11940, #4381.
+		"containerd 2 refuses a mark": {"v2.2.0", toml, "\ufeffversion = 3\n", "containerd-config",
+			"UTF-8 with a byte order mark"},
+		"another fault behind a mark": {"", toml, "\ufeffversion = 9\n", "containerd-config", "equal to or less"},
+		"UTF-16, containerd 1":        {"", toml, wide("\ufeffversion = 2\r\n"), "containerd-config", "UTF-16 (little"},
+		"UTF-16, containerd 2":        {"v2.2.0", toml, wide("version = 3\r\n"), "containerd-config", "without a byte"},
+		"NUL tail":                    {"", toml, "version = 2\n\x00\x00", "containerd-config", "line 2"},
+		"code page":                   {"", toml, "# B\xfcro\nversion = 2\n", "containerd-config", "0xfc"},
+		"CNI with a mark":             {"", cni, "\ufeff{}", "cni-config", "UTF-8 with a byte order mark"},
+		"CNI in UTF-16":               {"", cni, wide("\ufeff{\"type\":\"x\"}"), "cni-config", "UTF-16"},
+		"CNI in UTF-16, no mark":      {"", cni, wide("{\"type\":\"x\"}"), "cni-config", "UTF-16"},
+		"kubelet in UTF-16":           {"", kubelet, wide("\ufeff" + config), "", "kubelet-config"},
+		"kubelet with a mark":         {"", kubelet, "\ufeff" + config, "", "kubelet-config"},
+		"kubelet in UTF-16, no mark":  {"", kubelet, wide(config), "kubelet-config", "UTF-16"},
+		"kubelet, NULs":               {"", kubelet, config + "\x00", "kubelet-config", "NUL"},
+		"kubelet.conf, NULs":          {"", kubeletConf, "\x00\x00", "joined", "NUL"},
+		"flags in UTF-16":             {"", flags, wide("\ufeff" + env), "kubeadm-flags", "--cloud-provider"},
+		"flags in a code page":        {"", flags, "# B\xfcro\n" + env, "kubeadm-flags", "0xfc"},
+		"no variable":                 {"", flags, "# nothing", "kubeadm-flags", "KUBELET_KUBEADM_ARGS"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+			if c.containerd != "" {
+				if _, err := n.Services.Stop(t.Context(), &agentv1.StopServiceRequest{Name: "containerd"}); err != nil {
+					t.Fatal(err)
+				}
+				n.Put(simulated.ContainerdPath,
+					simulated.Binary(simulated.BinarySpec{Name: "containerd", Version: c.containerd}))
+			}
+			n.Put(c.path, []byte(c.content))
+			r := examine(t, gather(t, n))
+			at := slices.IndexFunc(r.Findings, func(f finding.Fault) bool { return f.Rule == cmp.Or(c.rule, c.words) })
+			switch {
+			case c.rule == "" && at >= 0:
+				t.Errorf("%+v", r.Findings[at])
+			case c.rule != "" && (at < 0 || !strings.Contains(r.Findings[at].Evidence, c.words)):
+				t.Errorf("%s lacks %q: %+v", c.rule, c.words, r.Findings)
+			}
+		})
+	}
+}
+
+// wide returns a text as UTF-16, little-endian.
+func wide(text string) string {
+	encoding := windowstext.UnmarkedUTF16LE
+	return string(windowstext.Text{Encoding: encoding}.Encode(text))
 }
 
 // Ntfs reports healthy volumes and damaged ones with the same event id.

@@ -17,6 +17,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 	"github.com/swdt-dev/swdt/internal/node/smallfile"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
@@ -56,7 +57,7 @@ func (g *gatherer) kubeconfig(ctx context.Context) (Kubeconfig, *clientcmdapi.Co
 	conf.Exists = true
 	config, err := clientcmd.Load(text)
 	if err != nil {
-		conf.Problem = fmt.Sprintf("%s: %v", path, err)
+		conf.Problem = fmt.Sprintf("%s: %v", path, windowstext.ExplainYAML(text, "kubelet", err))
 		return conf, nil, nil
 	}
 	server := serverOf(config)

@@ -24,6 +24,14 @@ func kubeletRules() []Rule {
 				"binPath= …", look: lookAtFlags,
 		},
 		{
+			ID: "kubeadm-flags", Title: "kubelet has the flags of kubeadm-flags.env", Severity: finding.Warning,
+			Needs: []string{"programs", "kubeletFlags", "kubeadmFlags"}, Link: docsKubelet,
+			Means: "kubeadm writes kubelet's flags into kubeadm-flags.env, which systemd reads on Linux. A kubelet that " +
+				"is a native service of Windows does not read the file, so these flags have no effect.",
+			Remedy: "`swdt join` passes the flags of the file to the service; or add them with sc.exe config kubelet " +
+				"binPath= …", look: lookAtKubeadmFlags,
+		},
+		{
 			ID: "kubelet-config", Title: "kubelet's configuration can be read", Severity: finding.Error,
 			Needs: []string{"kubeletConfig"}, Link: docsKubelet,
 			Means:  "kubelet exits at once if the file that --config names is not a valid configuration of kubelet.",
@@ -77,6 +85,52 @@ func lookAtFlags(f *Facts) (all []finding.Finding) {
 		all = append(all, finding.New("kubelet "+version, "kubelet's command line has --%s, %s", r.Flag, r.Why))
 	}
 	return all
+}
+
+func lookAtKubeadmFlags(f *Facts) (all []finding.Finding) {
+	file, flags := f.KubeadmFlags.Value, *f.KubeletFlags.Value
+	if _, native := flags["windows-service"]; !native {
+		return nil // a script that starts kubelet may read the file
+	}
+	if file.Problem != "" {
+		return one(finding.New(file.Problem, "the file with kubelet's flags cannot be read"))
+	}
+	names := slices.Sorted(maps.Keys(file.Flags))
+	refused := kubeletargs.Refused((*f.Programs.Value)["kubelet"].Version, names)
+	var missing, different []string
+	for _, name := range names {
+		is, given := flags[name]
+		switch {
+		case slices.ContainsFunc(refused, func(r kubeletargs.Refusal) bool { return r.Flag == name }):
+		case !given:
+			missing = append(missing, "--"+name)
+		case !hasValue(is, file.Flags[name]):
+			different = append(different, "--"+name)
+		}
+	}
+	if len(missing) > 0 {
+		all = append(all, finding.New(file.Path+" has "+strings.Join(missing, ", "),
+			"kubelet's command line lacks flags that kubeadm has set"))
+	}
+	if len(different) > 0 {
+		all = append(all, finding.New(file.Path+" has other values of "+strings.Join(different, ", "),
+			"kubelet's command line has other values than kubeadm has set").As(finding.Info))
+	}
+	return all
+}
+
+// hasValue reports whether the value of a flag is the wanted one, or a list with all of its elements.
+func hasValue(is, wanted string) bool {
+	if is == "" && wanted == "true" || sameEndpoint(is, wanted) {
+		return true
+	}
+	elements := strings.Split(is, ",")
+	for element := range strings.SplitSeq(wanted, ",") {
+		if !slices.Contains(elements, element) {
+			return false
+		}
+	}
+	return true
 }
 
 func lookAtKubeletConfig(f *Facts) []finding.Finding {

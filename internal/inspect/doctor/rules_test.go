@@ -182,6 +182,15 @@ func kubeletFaults() []fault {
 		{"kubelet-config", finding.Error, func(f *doctor.Facts) { f.Kubelet.Value.Kind = "Pod" }, "its kind is Pod"},
 		{"kubelet-config", finding.Error, func(f *doctor.Facts) { f.Kubelet.Value.Problem = "yaml: line 3" },
 			"cannot be read"},
+		// kubernetes-sigs/image-builder#2011, cluster-api-provider-azure#5967
+		{"kubeadm-flags", finding.Warning, func(f *doctor.Facts) {
+			f.KubeadmFlags.Value.Flags["cloud-provider"] = "external"
+			f.KubeadmFlags.Value.Flags["register-with-taints"] = "a=b:NoSchedule"
+		}, "--cloud-provider, --register-with-taints"},
+		{"kubeadm-flags", finding.Info, func(f *doctor.Facts) { f.KubeadmFlags.Value.Flags["node-labels"] = "a=1,c=3" },
+			"--node-labels"},
+		{"kubeadm-flags", finding.Warning,
+			func(f *doctor.Facts) { f.KubeadmFlags.Value.Problem = "line 1: the file ends without it" }, "cannot be read"},
 		{"kubelet-cgroups", finding.Warning,
 			func(f *doctor.Facts) { delete(*f.KubeletFlags.Value, "cgroups-per-qos") }, "cgroupsPerQOS"},
 		{"kubelet-cgroups", finding.Error,

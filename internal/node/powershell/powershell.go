@@ -13,13 +13,12 @@
 package powershell
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/binary"
-	"errors"
 	"strings"
 	"unicode/utf16"
-	"unicode/utf8"
+
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 )
 
 // Program is Windows PowerShell, which every node with a shell has.
@@ -130,23 +129,12 @@ func Quote(s string) string {
 // normalize removes a byte order mark, which is a syntax error in a script block.
 func normalize(script string) string { return strings.TrimPrefix(script, "\ufeff") }
 
-// Text decodes a script file. The file is UTF-8, or UTF-16 with a byte order mark, as
-// Windows' own tools write it.
+// Text decodes a script file, and keeps its line ends. The error is a *windowstext.Error.
 func Text(file []byte) (string, error) {
-	var order binary.ByteOrder
-	switch {
-	case bytes.HasPrefix(file, []byte{0xff, 0xfe}):
-		order = binary.LittleEndian
-	case bytes.HasPrefix(file, []byte{0xfe, 0xff}):
-		order = binary.BigEndian
-	case !utf8.Valid(file):
-		return "", errors.New("the script is neither UTF-8 nor UTF-16 with a byte order mark: save it as UTF-8")
-	default:
-		return normalize(string(file)), nil
+	text, err := windowstext.Decode(file)
+	if err != nil {
+		return "", err
 	}
-	units := make([]uint16, 0, len(file)/2)
-	for rest := file[2:]; len(rest) >= 2; rest = rest[2:] {
-		units = append(units, order.Uint16(rest))
-	}
-	return string(utf16.Decode(units)), nil
+	text.Encoding = windowstext.UTF8
+	return string(text.Encode(text.Content)), nil
 }

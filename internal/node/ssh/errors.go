@@ -1,9 +1,12 @@
 package ssh
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 )
 
 // RefusedError reports that the machine answers, but nothing listens on the port.
@@ -152,6 +155,9 @@ func (e *KeyFileError) remedy() string {
 	case KeyTooOpen:
 		return fmt.Sprintf("close it with: chmod 600 %q", e.Path)
 	case KeyInvalid:
+		if encoded, ok := errors.AsType[*windowstext.Error](e.Err); ok {
+			return encoded.Error()
+		}
 		return "name the private key, not the .pub file, in OpenSSH or PEM format"
 	case KeyNeedsPassphrase:
 		return "set spec.credentials.passphraseFrom, load it with ssh-add, or run swdt on a terminal"

@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
+
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 )
 
 // passphraseTries is how often the user may enter a passphrase.
@@ -49,7 +51,7 @@ func readKey(path string) (*keyFile, error) {
 			k.public = readPublicKey(path + ".pub")
 		}
 	default:
-		return nil, &KeyFileError{Path: path, Problem: KeyInvalid, Err: err}
+		return nil, &KeyFileError{Path: path, Problem: KeyInvalid, Err: windowstext.Explain(pem, "SSH", err)}
 	}
 	return k, nil
 }
@@ -64,11 +66,15 @@ func tooOpen(path string) bool {
 // readPublicKey returns the public key in a file. The public key is optional: if the file is
 // missing or invalid, readPublicKey returns nil.
 func readPublicKey(path string) ssh.PublicKey {
-	line, err := os.ReadFile(path)
+	file, err := os.ReadFile(path)
 	if err != nil {
 		return nil
 	}
-	public, _, _, _, err := ssh.ParseAuthorizedKey(line)
+	text, err := windowstext.Decode(file)
+	if err != nil {
+		return nil
+	}
+	public, _, _, _, err := ssh.ParseAuthorizedKey([]byte(text.Content))
 	if err != nil {
 		return nil
 	}

@@ -36,6 +36,8 @@ func TestKeyFileProblems(t *testing.T) {
 		{"a folder", folder, ssh.KeyUnreadable, "readable"},
 		{"too open", open, ssh.KeyTooOpen, "chmod 600"},
 		{"no key", sshtest.Write(t, folder, "text", "hello"), ssh.KeyInvalid, ".pub"},
+		// $key > id_ed25519 in PowerShell 5.1.
+		{"UTF-16", sshtest.Write(t, folder, "wide", "\xff\xfe-\x00-\x00"), ssh.KeyInvalid, "UTF-16"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if runtime.GOOS == "windows" && c.problem == ssh.KeyTooOpen {

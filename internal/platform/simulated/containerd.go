@@ -1,6 +1,7 @@
 package simulated
 
 import (
+	"bytes"
 	"cmp"
 	"embed"
 	"errors"
@@ -101,6 +102,9 @@ func (c component) loadContainerdConfig() (containerdSettings, error) {
 	}
 	if err != nil {
 		return settings, err
+	}
+	if c.generation().major < 2 { // go-toml v1 skips the mark (LoadBytes in its toml.go), v2 does not
+		text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	}
 	var config map[string]any
 	if err := toml.Unmarshal(text, &config); err != nil {

@@ -1,10 +1,11 @@
 package settings
 
 import (
-	"bytes"
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 )
 
 // HostsEntry is a name with its address.
@@ -18,6 +19,7 @@ type HostsEntry struct {
 type hostsFile struct {
 	bom   bool
 	lines []hostsLine
+	tail  string // NUL and Ctrl-Z characters at the end, which a line must not follow
 }
 
 // hostsLine is one line, with its line ending.
@@ -26,15 +28,17 @@ type hostsLine struct {
 	end  string // "\r\n", "\n", or nothing at the end of the file
 }
 
-const bom = "\xef\xbb\xbf"
+// maxNames is the number of names of one line that Windows reads: kyma-project/cli#93, goodhosts/hostsfile#10.
+const maxNames = 9
 
-// parseHosts accepts every file except a UTF-16 file, which Windows ignores.
+// parseHosts accepts every file except a UTF-16 file, which Windows ignores. A file may be in any code page.
 func parseHosts(data []byte) (hostsFile, error) {
-	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
-		return hostsFile{}, invalidf("the hosts file is UTF-16, which Windows ignores; save it as UTF-8")
+	if err := windowstext.Refuse(data, "Windows", windowstext.MarkedUTF8); err != nil {
+		return hostsFile{}, invalidf("%s, %v", HostsPath, err)
 	}
-	text, hasBOM := strings.CutPrefix(string(data), bom)
-	file := hostsFile{bom: hasBOM}
+	all, hasBOM := strings.CutPrefix(string(data), windowstext.MarkedUTF8.Mark())
+	text := strings.TrimRight(all, "\x00\x1a")
+	file := hostsFile{bom: hasBOM, tail: all[len(text):]}
 	for line := range strings.Lines(text) {
 		body, found := strings.CutSuffix(line, "\n")
 		end := ""
@@ -52,11 +56,12 @@ func parseHosts(data []byte) (hostsFile, error) {
 func (f *hostsFile) bytes() []byte {
 	var out strings.Builder
 	if f.bom {
-		out.WriteString(bom)
+		out.WriteString(windowstext.MarkedUTF8.Mark())
 	}
 	for _, line := range f.lines {
 		out.WriteString(line.text + line.end)
 	}
+	out.WriteString(f.tail)
 	return []byte(out.String())
 }
 
@@ -130,7 +135,7 @@ func (f *hostsFile) add(name, address string) {
 	if last := len(f.lines) - 1; last >= 0 && f.lines[last].end == "" {
 		f.lines[last].end = end
 	}
-	f.lines = append(f.lines, hostsLine{address + "\t" + name, end})
+	f.lines, f.tail = append(f.lines, hostsLine{address + "\t" + name, end}), ""
 }
 
 // token is a word and its position in its line.
@@ -139,23 +144,28 @@ type token struct {
 	start, end int
 }
 
-// parse splits a line into address and names. A line that is not an entry has
-// no names.
+// parse splits a line into address and names, without the names that Windows does not read. A line that is not an
+// entry has no names.
 func (l hostsLine) parse() (address token, names []token) {
-	words := tokens(l.text[:l.comment()])
+	text, _, _ := strings.Cut(l.text, "#")
+	words := tokens(text)
 	if len(words) < 2 || !isAddress(words[0].text) {
 		return token{}, nil
 	}
-	return words[0], words[1:]
+	return words[0], words[1:min(len(words), 1+maxNames)]
 }
 
-// comment returns the position of the comment, or the line's length if there is
-// none.
-func (l hostsLine) comment() int {
-	if i := strings.IndexByte(l.text, '#'); i >= 0 {
-		return i
+// unread returns the rest of a line that has names: its comment, and the names before it that Windows does not read. In
+// the rest, the names are part of the comment, so that Windows does not read them either if the line loses others.
+func (l hostsLine) unread() (begin int, rest string) {
+	_, names := l.parse()
+	end := names[len(names)-1].end
+	rest = strings.TrimLeft(l.text[end:], " \t\r\v\f")
+	begin = len(l.text) - len(rest)
+	if rest != "" && rest[0] != '#' {
+		rest = "# " + rest
 	}
-	return len(l.text)
+	return begin, rest
 }
 
 func (l hostsLine) hasOnly(name string) bool {
@@ -190,11 +200,12 @@ func (l hostsLine) without(name string, allowed int) (line hostsLine, keep bool)
 	if !removed {
 		return l, true
 	}
+	begin, rest := l.unread()
 	if left == 0 {
-		l.text = l.text[l.comment():]
+		l.text = rest
 		return l, l.text != ""
 	}
-	text.WriteString(l.text[at:])
+	text.WriteString(l.text[at:begin] + rest)
 	l.text = text.String()
 	return l, true
 }

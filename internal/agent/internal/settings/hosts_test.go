@@ -10,6 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
+const bom = "\xef\xbb\xbf"
+
 func TestSetHostsLineByLine(t *testing.T) {
 	const windows = "# Copyright (c) 1993-2009 Microsoft Corp.\r\n#\r\n#      102.54.94.97     rhino.acme.com         " +
 		" # source server\r\n"
@@ -45,6 +47,23 @@ func TestSetHostsLineByLine(t *testing.T) {
 		{"remove leaves longer names", "10.0.0.1 api.x xapi\n", "10.0.0.1 api.x xapi\n", []HostsEntry{{"api", ""}}},
 		{"what Windows reads and we do not", "010.0.0.1 api\n", "10.0.0.1 api\n", []HostsEntry{{"api", "10.0.0.1"}}},
 		{"garbage stays", "hello api\n\xff\xfe api\n10.0.0.1\n", "hello api\n\xff\xfe api\n10.0.0.1\n10.0.0.1\tapi\n",
+			[]HostsEntry{{"api", "10.0.0.1"}}},
+		// Windows reads nine names of a line: kyma-project/cli#93, goodhosts/hostsfile#18.
+		{"the tenth name", "10.0.0.1 a b c d e f g h i api\r\n", "10.0.0.1 a b c d e f g h i api\r\n10.0.0.1\tapi\r\n",
+			[]HostsEntry{{"api", "10.0.0.1"}}},
+		{"the ninth name", "10.0.0.1 a b c d e f g h api j\n", "10.0.0.1 a b c d e f g h api j\n",
+			[]HostsEntry{{"api", "10.0.0.1"}}},
+		{"the tenth name stays unread", "10.0.0.9 a b c d e f g api i j k # why\n",
+			"10.0.0.9 a b c d e f g i # j k # why\n10.0.0.1\tapi\n", []HostsEntry{{"api", "10.0.0.1"}}},
+		{"nine times one name, and another", "10.0.0.9 a a a a a a a a a 10.0.0.8 b\n", "# 10.0.0.8 b\n",
+			[]HostsEntry{{"a", ""}}},
+		{"NUL characters at the end (microsoft/WSL#9642 has a mark)", bom + "10.0.0.2 db\r\n\x00\x00\x00",
+			bom + "10.0.0.2 db\r\n10.0.0.1\tapi\r\n", []HostsEntry{{"api", "10.0.0.1"}}},
+		{"NUL characters at the end stay", "10.0.0.1 api\r\n\x00", "10.0.0.1 api\r\n\x00",
+			[]HostsEntry{{"api", "10.0.0.1"}}},
+		{"a code page", "10.0.0.2 db # B\xfcro\r\n", "10.0.0.2 db # B\xfcro\r\n10.0.0.1\tapi\r\n",
+			[]HostsEntry{{"api", "10.0.0.1"}}},
+		{"CR CR LF", "10.0.0.2 db\r\r\n10.0.0.9 api\r\r\n", "10.0.0.2 db\r\r\n10.0.0.1 api\r\r\n",
 			[]HostsEntry{{"api", "10.0.0.1"}}},
 	}
 	for _, test := range tests {
@@ -89,8 +108,10 @@ func TestHostsRefusesWhatWindowsWouldNotRead(t *testing.T) {
 			t.Errorf("%q was accepted", bad)
 		}
 	}
-	if _, err := parseHosts([]byte("\xff\xfe1\x00")); err == nil {
-		t.Error("UTF-16 was accepted")
+	for _, wide := range []string{"\xff\xfe1\x00", "\xfe\xff\x001", "1\x000\x00", "\x001\x000"} {
+		if _, err := parseHosts([]byte(wide)); err == nil {
+			t.Errorf("UTF-16 was accepted: %q", wide)
+		}
 	}
 }
 
@@ -141,7 +162,7 @@ func drawHosts(t *rapid.T) string {
 		rapid.Custom(func(t *rapid.T) string {
 			address := rapid.SampledFrom([]string{"10.0.0.1", "10.0.0.2", "::1", "0:0::1"}).Draw(t, "address")
 			names := rapid.SliceOfN(rapid.SampledFrom([]string{" a", "\tA", "  b", " c.d", " other"}), 1,
-				4).Draw(t, "names")
+				13).Draw(t, "names")
 			return address + strings.Join(names, "") + rapid.SampledFrom([]string{"", " ", " # why", "#why"}).Draw(t,
 				"comment")
 		}),
