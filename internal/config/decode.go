@@ -23,6 +23,7 @@ type decoder struct {
 	chunk    chunk
 	document reflect.Type
 	lines    map[string]int // by field path
+	blocks   map[string]int // the first lines of texts that are blocks of lines (|), by field path
 	problems []Problem
 	warnings []string
 	visited  int
@@ -78,6 +79,9 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
 	case reflect.String:
 		if d.isScalar(n, path, "a text") && !d.hasStrayEscape(n, path) {
 			v.SetString(n.Value)
+			if n.Style&yaml.LiteralStyle != 0 {
+				d.blocks[path] = d.chunk.lineNumber(n.Line) + 1
+			}
 		}
 	default:
 		// A field of api/v1alpha1 has a type that this switch does not handle. Any test that
@@ -260,6 +264,27 @@ func (d *decoder) anything(n *yaml.Node, v reflect.Value, path string) {
 	}
 	if value != nil {
 		v.Set(reflect.ValueOf(value))
+	}
+	d.locate(n, path)
+}
+
+// locate records the lines of the fields within a value whose fields swdt does not define.
+func (d *decoder) locate(n *yaml.Node, path string) {
+	at := func(path string, n, value *yaml.Node) {
+		d.lines[path] = d.chunk.lineNumber(n.Line)
+		if value.Kind != yaml.AliasNode { // an alias may lead into itself
+			d.locate(value, path)
+		}
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			at(join(path, n.Content[i].Value), n.Content[i], n.Content[i+1])
+		}
+	case yaml.SequenceNode:
+		for i, item := range n.Content {
+			at(fmt.Sprintf("%s[%d]", path, i), item, item)
+		}
 	}
 }
 

@@ -122,7 +122,7 @@ func (c *contents) decode(file string, text chunk, root *yaml.Node) []Problem {
 	if problem := checkKind(file, text, root); problem != nil {
 		return []Problem{*problem}
 	}
-	d := &decoder{file: file, chunk: text, lines: map[string]int{}}
+	d := &decoder{file: file, chunk: text, lines: map[string]int{}, blocks: map[string]int{}}
 	if child(root, "kind").Value == v1alpha1.ClusterKind {
 		cluster, problems := decodeCluster(d, root)
 		c.clusters = append(c.clusters, cluster)
@@ -137,6 +137,7 @@ func (c *contents) decode(file string, text chunk, root *yaml.Node) []Problem {
 func decodeNode(d *decoder, root *yaml.Node) (Document, []Problem) {
 	document := Document{File: d.file, Line: d.chunk.lineNumber(root.Line)}
 	d.decode(root, &document.Node)
+	d.checkNested(document.Node.Spec.Kubernetes)
 	problems, warnings := check(d.file, &document.Node, d.lines)
 	document.Warnings = append(d.warnings, warnings...)
 	document.nameLine, document.lines = lineOf("metadata.name", d.lines), d.lines

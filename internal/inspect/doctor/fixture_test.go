@@ -97,7 +97,7 @@ func addKubelet(f *doctor.Facts) {
 		"config": `C:\var\lib\kubelet\config.yaml`, "cgroups-per-qos": "false", "enforce-node-allocatable": "",
 		"container-runtime-endpoint": "npipe:////./pipe/containerd-containerd",
 	})
-	f.Kubelet = doctor.Known(doctor.KubeletConfig{Path: `C:\var\lib\kubelet\config.yaml`, Kind: "KubeletConfiguration"})
+	f.Kubelet = doctor.Known(doctor.KubeletConfig{Path: `C:\var\lib\kubelet\config.yaml`})
 	f.Health = doctor.Known(doctor.Health{URL: "http://127.0.0.1:10248/healthz", Status: 200})
 	f.Kubeconfig = doctor.Known(doctor.Kubeconfig{Exists: true, Server: "https://cp.example:6443",
 		CAHashes: []string{caHash}})

@@ -175,9 +175,13 @@ func kubeletFaults() []fault {
 		{"kubelet-flags", finding.Error,
 			func(f *doctor.Facts) { (*f.KubeletFlags.Value)["pod-infra-container-image"] = "x" },
 			"no longer supports since 1.35"},
-		{"kubelet-config", finding.Error, func(f *doctor.Facts) { f.Kubelet.Value.Kind = "Pod" }, "its kind is Pod"},
 		{"kubelet-config", finding.Error, func(f *doctor.Facts) { f.Kubelet.Value.Problem = "yaml: line 3" },
-			"cannot be read"},
+			"does not start"},
+		{"kubelet-config", finding.Warning,
+			func(f *doctor.Facts) {
+				f.Kubelet.Value.Ignored = []doctor.IgnoredField{{What: "config.yaml: line 3: x: is unknown", Remedy: "remove it"}}
+			},
+			"line 3: x: is unknown"},
 		{"kubelet-cgroups", finding.Warning,
 			func(f *doctor.Facts) { delete(*f.KubeletFlags.Value, "cgroups-per-qos") }, "cgroupsPerQOS"},
 		{"kubelet-cgroups", finding.Error,

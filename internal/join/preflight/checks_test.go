@@ -56,7 +56,7 @@ func healthy() *facts {
 			clock:   factOf(Clock{Ahead: -3 * time.Second, GiveOrTake: 500 * time.Millisecond}, nil),
 			info: factOf(cluster.ClusterInfo{Exists: true, Server: "https://cp.example:6443",
 				CACertHashes: []string{caHash}, Anonymous: true}, nil),
-			kubeletConfig: factOf(cluster.KubeletConfig{Exists: true, Content: "kind: KubeletConfiguration\n"}, nil),
+			kubeletConfig: factOf(cluster.KubeletConfig{Exists: true, Content: "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"}, nil),
 			cni: factOf(cluster.CNI{KubeProxyWindows: []string{"kube-proxy-windows"}, Calico: &cluster.Calico{
 				Operator: true, BGP: "Disabled", WindowsDataplane: "HNS", ServiceCIDRs: []string{"10.96.0.0/12"},
 				StrictAffinity:   true,
