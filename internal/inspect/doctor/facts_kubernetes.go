@@ -170,6 +170,9 @@ type Server struct {
 	Version  string   `json:"version,omitempty"`
 	Error    string   `json:"error,omitempty"` // why the API server does not answer; or empty
 	CAHashes []string `json:"caHashes,omitempty"`
+	// Unasked reports whether the API server was not asked, since the kubeconfig's credential plugin
+	// gave no credentials.
+	Unasked bool `json:"unasked,omitempty"`
 }
 
 // Clocks has the times by which the clocks of the node and the API server are ahead of the clock of

@@ -30,11 +30,14 @@ func lookAtAPIServer(f *facts) []finding.Finding {
 	p := finding.Finding{Severity: finding.Error, What: "the API server does not answer", Evidence: err.Error(),
 		Remedy: "is the cluster running, and does the kubeconfig belong to it?"}
 	var (
+		credentials  *cluster.CredentialError
 		unauthorized *cluster.UnauthorizedError
 		forbidden    *cluster.ForbiddenError
 		authority    x509.UnknownAuthorityError
 	)
 	switch {
+	case errors.As(err, &credentials):
+		p.What, p.Evidence, p.Remedy = credentials.What(), "the API server was not asked", credentials.Remedy()
 	case errors.As(err, &authority):
 		p.What, p.Remedy = "the API server's certificate is not of the kubeconfig's CA",
 			"get the cluster's present kubeconfig: this one may be of an earlier cluster at the same address"

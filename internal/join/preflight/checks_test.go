@@ -287,6 +287,9 @@ func plantedOnCluster() map[string]planted {
 			[]string{"api-server error: does not answer"}},
 		"unauthorized": {refused(&cluster.UnauthorizedError{Err: errors.New("401")}),
 			[]string{"api-server error: credentials"}},
+		"no credential plugin": {func(f *facts) {
+			f.cluster.version.err = &cluster.CredentialError{Plugin: "kubelogin", Missing: true, InstallHint: "install it"}
+		}, []string{"api-server error: kubelogin is not installed"}},
 		"forbidden": {refused(&cluster.ForbiddenError{Err: errors.New("403")}),
 			[]string{"api-server error: next to nothing"}},
 		"another name in the certificate": {func(f *facts) {
