@@ -123,6 +123,9 @@ func (d *decoder) unknownField(n *yaml.Node, path, key string, known []string) {
 		d.problem(n, join(path, field), "has no space after its colon", "put one there")
 	case strings.HasPrefix(lower, "passw") || strings.HasPrefix(lower, "passph") || strings.HasSuffix(path, "From"):
 		d.problem(n, path, "has an unknown field", suggest(key, known))
+	case join(path, key) == "spec.kubernetes.deploys":
+		d.problem(n, join(path, key), "is a field of an older swdt",
+			fmt.Sprintf("`swdt config convert %s` writes it as provisioners", d.file))
 	default:
 		d.problem(n, join(path, displayKey(key)), "unknown field", suggestField(d.document, key, known))
 	}

@@ -192,6 +192,9 @@ func checkKind(file string, c chunk, root *yaml.Node) *Problem {
 			fmt.Sprintf("`swdt config convert %s` writes it as %s and %s", file, v1alpha1.ClusterKind, v1alpha1.Kind))
 	case apiVersion == nil || isNull(apiVersion):
 		return problem(orNode(apiVersion, root), "apiVersion", "is missing", understood)
+	case strings.HasPrefix(apiVersion.Value, "kind.x-k8s.io/"):
+		return problem(apiVersion, "apiVersion", apiVersion.Value+" is a configuration of kind, which swdt writes itself",
+			"`swdt cluster init` writes a Cluster of swdt to start from")
 	case apiVersion.Value != v1alpha1.APIVersion:
 		return problem(apiVersion, "apiVersion", quote(apiVersion)+" is not understood", understood)
 	case kind.Value != v1alpha1.Kind && kind.Value != v1alpha1.ClusterKind:

@@ -23,7 +23,18 @@ func TestLoadProblems(t *testing.T) {
 		},
 		"names of other tools": {
 			head + "  kubernetes:\n    deploys: []\n",
-			"-:8: spec.kubernetes.deploys: unknown field; did you mean provisioners?",
+			"-:8: spec.kubernetes.deploys: is a field of an older swdt; `swdt config convert -` writes it as provisioners",
+		},
+		// https://kind.sigs.k8s.io/docs/user/quick-start/#configuring-your-kind-cluster
+		"a configuration of kind": {
+			"kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\nnodes:\n- role: control-plane\n- role: worker\n",
+			"-:2: apiVersion: kind.x-k8s.io/v1alpha4 is a configuration of kind, which swdt writes itself; " +
+				"`swdt cluster init` writes a Cluster of swdt to start from",
+		},
+		// https://kubernetes.io/docs/reference/config-api/kubeadm-config.v1beta4/
+		"a configuration of kubeadm": {
+			"apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\n",
+			"-:1: apiVersion: \"kubeadm.k8s.io/v1beta4\" is not understood; write apiVersion: windows.k8s.io/v1alpha1 and kind: Node",
 		},
 		"fields of another place": {
 			strings.Replace(head, "metadata: {name: n}", "metadata:\nname: n", 1) + "hostname: h\n",

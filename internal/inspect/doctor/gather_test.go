@@ -383,6 +383,37 @@ func TestContainerdConfigurationWithAPathInDoubleQuotes(t *testing.T) {
 	}
 }
 
+// A service's own environment, a value of its key in the registry, is added to the machine's.
+func TestProxiesInTheEnvironmentOfAService(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+	_, err := n.Registry.Set(t.Context(), &agentv1.RegistrySetRequest{
+		Key: `HKLM\SYSTEM\CurrentControlSet\Services\kubelet`, Value: &agentv1.RegistryValue{Name: "Environment",
+			Type: "REG_MULTI_SZ", Strings: []string{"https_proxy=http://me:s3cret@proxy.example:3128", "KUBE=1"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := gather(t, n)
+	want := doctor.Proxy{Services: map[string]doctor.Proxy{"kubelet": {HTTPS: "http://proxy.example:3128"}}}
+	if diff := cmp.Diff(want, *facts.Proxy.Value); diff != "" {
+		t.Errorf("the proxies differ (-want +got):\n%s", diff)
+	}
+	if r := examine(t, facts, "proxy"); len(r.Findings) == 0 {
+		t.Error("no finding")
+	}
+}
+
+// The service that swdt's selftest ends on purpose is no service that crashes, under either name.
+func TestSelftestsOwnKillIsNoCrash(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+	for _, name := range []string{"swdt selftest", "swdt-selftest"} {
+		n.Machine.LogEvent(simulated.LoggedEvent{Channel: "System", Provider: "Service Control Manager", ID: 7034, Level: 2,
+			Data: []string{name, "1"}, Message: "The " + name + " service terminated unexpectedly."})
+	}
+	if r := examine(t, gather(t, n), "service-crashes"); len(r.Findings) > 0 {
+		t.Errorf("%+v", r.Findings)
+	}
+}
+
 // Ntfs reports healthy volumes and damaged ones with the same event id.
 func TestHarmlessEventsAreIgnored(t *testing.T) {
 	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})

@@ -87,6 +87,9 @@ func machineFaults() []fault {
 		}, "Users"},
 		{"proxy", finding.Warning, func(f *doctor.Facts) { f.Proxy.Value.No = ".svc" }, "API server cp.example"},
 		{"proxy", finding.Info, func(f *doctor.Facts) { f.Proxy.Value.No = "*.example" }, "cluster's services"},
+		{"proxy", finding.Warning, func(f *doctor.Facts) {
+			f.Proxy.Value.Services = map[string]doctor.Proxy{"kubelet": {HTTPS: "http://proxy.example", No: ".svc"}}
+		}, "the service kubelet uses its proxy for the API server cp.example"},
 		{"service-crashes", finding.Error, func(f *doctor.Facts) { add(f.Events.Value, crash(3, "kubelet")...) },
 			"kubelet ended unexpectedly 3 times"},
 		{"service-crashes", finding.Info, func(f *doctor.Facts) { add(f.Events.Value, crash(1, "spooler")...) },
