@@ -143,13 +143,14 @@ func (a *app) checkedCluster(ctx context.Context, o *clusterCheckOptions) (*clus
 }
 
 // unreachable adds the exit code for an unreachable node to err if the API server cannot be reached
-// or rejects the user. It returns any other error unchanged.
+// or rejects the user, or if there are no credentials to ask it with. It returns any other error unchanged.
 func unreachable(err error) error {
 	var (
 		away     *cluster.UnreachableError
 		stranger *cluster.UnauthorizedError
+		plugin   *cluster.CredentialError
 	)
-	if errors.As(err, &away) || errors.As(err, &stranger) {
+	if errors.As(err, &away) || errors.As(err, &stranger) || errors.As(err, &plugin) {
 		return &exitError{code: exitUnreachable, err: err}
 	}
 	return err

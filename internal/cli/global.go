@@ -25,8 +25,8 @@ const configVariable = "SWDT_CONFIG"
 // dryRunFlag is for the commands that canDryRun marks: they show what they would change.
 const dryRunFlag = "dry-run"
 
-// fileList is a flag for files. A value with commas is a list of files only if every
-// part between commas is a file, and no file has the whole value as its name.
+// fileList is a flag for files. A value with commas is a list of files only if a part
+// between commas is a file, and no file has the whole value as its name.
 type fileList []string
 
 func (f *fileList) String() string { return strings.Join(*f, " ") }
@@ -38,8 +38,8 @@ func (f *fileList) Set(value string) error {
 
 func splitAtCommas(value string) []string {
 	parts := strings.Split(value, ",")
-	missing := func(file string) bool { return file != config.Stdin && !exists(file) }
-	if len(parts) == 1 || exists(value) || slices.ContainsFunc(parts, missing) {
+	found := func(file string) bool { return file == config.Stdin || exists(file) }
+	if len(parts) == 1 || exists(value) || !slices.ContainsFunc(parts, found) {
 		return []string{value}
 	}
 	return parts

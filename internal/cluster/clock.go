@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-
-	"k8s.io/client-go/rest"
 )
 
 // Skew is the difference between the API server's clock and this machine's clock.
@@ -27,7 +25,7 @@ func (c *Cluster) ClockSkew(ctx context.Context) (Skew, error) {
 	if c.config == nil {
 		return Skew{}, fmt.Errorf("%s: %w", doing, errors.ErrUnsupported)
 	}
-	client, err := rest.HTTPClientFor(c.config)
+	client, err := httpClient(c.config)
 	if err != nil {
 		return Skew{}, &ConfigError{Err: err}
 	}

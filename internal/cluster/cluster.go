@@ -95,6 +95,13 @@ func Parse(kubeconfig []byte) (*Cluster, error) {
 	if err != nil {
 		return nil, &ConfigError{Err: err}
 	}
+	parsed, err := clientcmd.Load(kubeconfig)
+	if err != nil {
+		return nil, &ConfigError{Err: err}
+	}
+	if wrong := unusableUser(parsed, ""); wrong != nil {
+		return nil, wrong
+	}
 	config.Timeout = defaultTimeout
 	return FromConfig(config)
 }
@@ -116,6 +123,14 @@ func load(o Options) (*rest.Config, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
 	if err != nil {
 		return nil, &ConfigError{Files: files(rules), Context: o.Context, Why: why(rules, o.Context), Err: err}
+	}
+	merged, err := rules.Load()
+	if err != nil {
+		return nil, &ConfigError{Files: files(rules), Context: o.Context, Err: err}
+	}
+	if wrong := unusableUser(merged, o.Context); wrong != nil {
+		wrong.Files, wrong.Context = files(rules), o.Context
+		return nil, wrong
 	}
 	return config, nil
 }
@@ -200,11 +215,15 @@ func fromConfig(config *rest.Config, unlimited bool) (*Cluster, error) {
 		config.WarningHandler = rest.NoWarnings{} // by default, client-go writes the server's warnings to stderr
 	}
 	config.Wrap(evictionsAnswerAtOnce)
-	client, err := kubernetes.NewForConfig(config)
+	transport, err := httpClient(config)
 	if err != nil {
 		return nil, &ConfigError{Err: err}
 	}
-	custom, err := dynamic.NewForConfig(config)
+	client, err := kubernetes.NewForConfigAndClient(config, transport)
+	if err != nil {
+		return nil, &ConfigError{Err: err}
+	}
+	custom, err := dynamic.NewForConfigAndClient(config, transport)
 	if err != nil {
 		return nil, &ConfigError{Err: err}
 	}
@@ -235,7 +254,11 @@ func (c *Cluster) Following() (kubernetes.Interface, error) {
 	}
 	config := rest.CopyConfig(c.config)
 	config.Timeout = 0
-	client, err := kubernetes.NewForConfig(config)
+	transport, err := httpClient(config)
+	if err != nil {
+		return nil, &ConfigError{Err: err}
+	}
+	client, err := kubernetes.NewForConfigAndClient(config, transport)
 	if err != nil {
 		return nil, &ConfigError{Err: err}
 	}

@@ -4,5 +4,6 @@
 // Cluster.
 //
 // Errors name the attempted action. Their kinds are ConfigError (no usable kubeconfig),
-// UnreachableError (no answer), UnauthorizedError and ForbiddenError (a refusal).
+// CredentialError (no credentials to ask with), UnreachableError (no answer), UnauthorizedError and
+// ForbiddenError (a refusal).
 package cluster

@@ -147,6 +147,8 @@ func (c *Cluster) fail(doing string, needs Permission, err error) error {
 		return &UnauthorizedError{Doing: doing, Server: c.server, Err: err}
 	case apierrors.IsForbidden(err):
 		return &ForbiddenError{Doing: doing, Missing: needs, Err: err}
+	case c.credentialError(doing, err) != nil:
+		return c.credentialError(doing, err)
 	case errors.As(err, &transport), errors.As(err, &network), apierrors.IsServiceUnavailable(err):
 		return &UnreachableError{Doing: doing, Server: c.server, Err: err}
 	}

@@ -7,6 +7,7 @@
 //   - syntax.go: explanations for YAML that does not parse
 //   - decode.go: YAML to the types of api/v1alpha1, strictly
 //   - fields.go, suggest.go: the known fields; suggestions for misspelt ones
+//   - nested.go: the documents of containerd and kubelet within a node file
 //   - cluster.go: the document of a cluster
 //   - select.go: --node and --selector
 //   - resolve.go: ~, $VARIABLES and relative paths

@@ -23,6 +23,7 @@ type decoder struct {
 	chunk    chunk
 	document reflect.Type
 	lines    map[string]int // by field path
+	blocks   map[string]int // the first lines of texts that are blocks of lines (|), by field path
 	problems []Problem
 	warnings []string
 	visited  int
@@ -78,6 +79,9 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
 	case reflect.String:
 		if d.isScalar(n, path, "a text") && !d.hasStrayEscape(n, path) {
 			v.SetString(n.Value)
+			if n.Style&yaml.LiteralStyle != 0 {
+				d.blocks[path] = d.chunk.lineNumber(n.Line) + 1
+			}
 		}
 	default:
 		// A field of api/v1alpha1 has a type that this switch does not handle. Any test that
@@ -119,6 +123,9 @@ func (d *decoder) unknownField(n *yaml.Node, path, key string, known []string) {
 		d.problem(n, join(path, field), "has no space after its colon", "put one there")
 	case strings.HasPrefix(lower, "passw") || strings.HasPrefix(lower, "passph") || strings.HasSuffix(path, "From"):
 		d.problem(n, path, "has an unknown field", suggest(key, known))
+	case join(path, key) == "spec.kubernetes.deploys":
+		d.problem(n, join(path, key), "is a field of an older swdt",
+			fmt.Sprintf("`swdt config convert %s` writes it as provisioners", d.file))
 	default:
 		d.problem(n, join(path, displayKey(key)), "unknown field", suggestField(d.document, key, known))
 	}
@@ -260,6 +267,27 @@ func (d *decoder) anything(n *yaml.Node, v reflect.Value, path string) {
 	}
 	if value != nil {
 		v.Set(reflect.ValueOf(value))
+	}
+	d.locate(n, path)
+}
+
+// locate records the lines of the fields within a value whose fields swdt does not define.
+func (d *decoder) locate(n *yaml.Node, path string) {
+	at := func(path string, n, value *yaml.Node) {
+		d.lines[path] = d.chunk.lineNumber(n.Line)
+		if value.Kind != yaml.AliasNode { // an alias may lead into itself
+			d.locate(value, path)
+		}
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			at(join(path, n.Content[i].Value), n.Content[i], n.Content[i+1])
+		}
+	case yaml.SequenceNode:
+		for i, item := range n.Content {
+			at(fmt.Sprintf("%s[%d]", path, i), item, item)
+		}
 	}
 }
 

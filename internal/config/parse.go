@@ -130,7 +130,7 @@ func (c *contents) decode(file string, text chunk, root *yaml.Node) []Problem {
 	if problem := checkKind(file, text, root); problem != nil {
 		return []Problem{*problem}
 	}
-	d := &decoder{file: file, chunk: text, lines: map[string]int{}}
+	d := &decoder{file: file, chunk: text, lines: map[string]int{}, blocks: map[string]int{}}
 	if child(root, "kind").Value == v1alpha1.ClusterKind {
 		cluster, problems := decodeCluster(d, root)
 		c.clusters = append(c.clusters, cluster)
@@ -145,6 +145,7 @@ func (c *contents) decode(file string, text chunk, root *yaml.Node) []Problem {
 func decodeNode(d *decoder, root *yaml.Node) (Document, []Problem) {
 	document := Document{File: d.file, Line: d.chunk.lineNumber(root.Line)}
 	d.decode(root, &document.Node)
+	d.checkNested(document.Node.Spec.Kubernetes)
 	problems, warnings := check(d.file, &document.Node, d.lines)
 	document.Warnings = append(d.warnings, warnings...)
 	document.nameLine, document.lines = lineOf("metadata.name", d.lines), d.lines
@@ -199,6 +200,9 @@ func checkKind(file string, c chunk, root *yaml.Node) *Problem {
 			fmt.Sprintf("`swdt config convert %s` writes it as %s and %s", file, v1alpha1.ClusterKind, v1alpha1.Kind))
 	case apiVersion == nil || isNull(apiVersion):
 		return problem(orNode(apiVersion, root), "apiVersion", "is missing", understood)
+	case strings.HasPrefix(apiVersion.Value, "kind.x-k8s.io/"):
+		return problem(apiVersion, "apiVersion", apiVersion.Value+" is a configuration of kind, which swdt writes itself",
+			"`swdt cluster init` writes a Cluster of swdt to start from")
 	case apiVersion.Value != v1alpha1.APIVersion:
 		return problem(apiVersion, "apiVersion", quote(apiVersion)+" is not understood", understood)
 	case kind.Value != v1alpha1.Kind && kind.Value != v1alpha1.ClusterKind:

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -24,7 +25,18 @@ func TestLoadProblems(t *testing.T) {
 		},
 		"names of other tools": {
 			head + "  kubernetes:\n    deploys: []\n",
-			"-:8: spec.kubernetes.deploys: unknown field; did you mean provisioners?",
+			"-:8: spec.kubernetes.deploys: is a field of an older swdt; `swdt config convert -` writes it as provisioners",
+		},
+		// https://kind.sigs.k8s.io/docs/user/quick-start/#configuring-your-kind-cluster
+		"a configuration of kind": {
+			"kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\nnodes:\n- role: control-plane\n- role: worker\n",
+			"-:2: apiVersion: kind.x-k8s.io/v1alpha4 is a configuration of kind, which swdt writes itself; " +
+				"`swdt cluster init` writes a Cluster of swdt to start from",
+		},
+		// https://kubernetes.io/docs/reference/config-api/kubeadm-config.v1beta4/
+		"a configuration of kubeadm": {
+			"apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\n",
+			"-:1: apiVersion: \"kubeadm.k8s.io/v1beta4\" is not understood; write apiVersion: windows.k8s.io/v1alpha1 and kind: Node",
 		},
 		"fields of another place": {
 			strings.Replace(head, "metadata: {name: n}", "metadata:\nname: n", 1) + "hostname: h\n",
@@ -327,5 +339,59 @@ func checkError(t *testing.T, text string, err error) {
 		if line := problem.String(); strings.Contains(line, "\n") {
 			t.Errorf("problem on several lines: %q", line)
 		}
+	}
+}
+
+// Each text is the part of a node file below spec.kubernetes, from line 9 on; want is the whole
+// error, or the warnings.
+func TestNestedDocuments(t *testing.T) {
+	const toml, patch = "-:%d: spec.kubernetes.containerd.config: ", "-:9: spec.kubernetes.kubelet.configPatch"
+	const quotes = `write Windows paths in single quotes, as in root = 'C:\containerd'`
+	for name, row := range map[string]struct{ text, want, warnings string }{
+		// Siemens-Healthineers/K2s#2376
+		"an escape": {"    containerd:\n      config: |\n        version = 2\n\n        root = \"D:\\Somewhere\\root\"\n",
+			fmt.Sprintf(toml, 12) + "has a backslash in double quotes, where it begins an escape; " + quotes, ""},
+		"a tab": {"    containerd:\n      config: |\n        # the root\n        root = \"D:\\temp\"\n",
+			fmt.Sprintf(toml, 11) + "root has a backslash in double quotes, where it begins an escape; " + quotes, ""},
+		"on one line": {"    containerd: {config: 'root = \"D:\\Somewhere\"'}\n",
+			fmt.Sprintf(toml, 8) + "line 1 of the TOML: has a backslash in double quotes, where it begins an escape; " + quotes, ""},
+		"an unknown key": {"    containerd:\n      config: |\n        rooot = 'D:\\x'\n", "",
+			fmt.Sprintf(toml, 10) + "rooot is unknown to containerd, which ignores it; remove it, or correct its name"},
+		// opsnull/follow-me-install-kubernetes-cluster#458, kubernetes/kubernetes#65455
+		"wrong types": {"    kubelet:\n      configPatch: {maxPods: \"40\", evictionSoft: nil, maxPod: 3}\n",
+			patch + "[evictionSoft]: is a text, with which kubelet does not start; write a mapping of names to values\n" +
+				patch + "[maxPod]: is not a field of KubeletConfiguration: kubelet ignores it; did you mean maxPods?\n" +
+				patch + "[maxPods]: is a text, with which kubelet does not start; write a whole number without quotes, " +
+				"in the range of int32", ""},
+		"an unknown field": {"    kubelet:\n      configPatch: {maxPod: 3}\n", "",
+			patch + "[maxPod]: is not a field of KubeletConfiguration: kubelet ignores it; did you mean maxPods?"},
+		"another case": {"    kubelet:\n      configPatch: {cgroupsPerQos: false}\n", "",
+			patch + "[cgroupsPerQos]: has another case than kubelet's field cgroupsPerQOS, so that kubelet may ignore it; " +
+				"write cgroupsPerQOS"},
+		"another apiVersion": {"    kubelet:\n      configPatch: {apiVersion: kubelet.config.k8s.io/v1, kind: KubeletConfiguration}\n",
+			patch + "[apiVersion]: is not kubelet.config.k8s.io/v1beta1, the only one with which kubelet starts; remove it: swdt writes it", ""},
+		"a field of a field": {"    kubelet:\n      configPatch:\n        logging:\n          verbosity: 3\n          format: 4\n",
+			"-:12: spec.kubernetes.kubelet.configPatch[logging].format: is a number, with which kubelet does not start; " +
+				"write a text, in quotes if it looks like a number or like true", ""},
+		"an item": {"    kubelet:\n      configPatch:\n        registerWithTaints:\n        - os=windows:NoSchedule\n",
+			"-:11: spec.kubernetes.kubelet.configPatch[registerWithTaints][0]: is a text, with which kubelet does not start; " +
+				"write what the field's documentation shows", ""},
+		"a key that is a number": {"    kubelet:\n      configPatch: {evictionHard: {1: x}}\n",
+			patch + ": cannot be written for kubelet; use texts as keys, and no infinite numbers", ""},
+		"all right": {"    kubelet:\n      configPatch: {maxPods: 40, evictionHard: {memory.available: 100Mi}}\n", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			documents, err := Load([]string{Stdin}, strings.NewReader(head+"  kubernetes:\n"+row.text))
+			got, warnings := "", ""
+			if err != nil {
+				got = err.Error()
+			}
+			for _, d := range documents {
+				warnings = strings.Join(d.Warnings, "\n")
+			}
+			if diff := cmp.Diff([]string{row.want, row.warnings}, []string{got, warnings}); diff != "" {
+				t.Errorf("the problems differ (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

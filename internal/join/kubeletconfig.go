@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/swdt-dev/swdt/internal/format/kubeletargs"
+	"github.com/swdt-dev/swdt/internal/format/kubeletconfig"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/smallfile"
 	"github.com/swdt-dev/swdt/internal/plan"
@@ -28,9 +26,7 @@ func (s *kubeletConfig) wanted() ([]byte, error) {
 	if len(s.spec.Kubelet.ConfigPatch) == 0 {
 		return nil, nil
 	}
-	patch := maps.Clone(s.spec.Kubelet.ConfigPatch)
-	patch["apiVersion"], patch["kind"] = "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"
-	content, err := yaml.Marshal(patch)
+	content, err := kubeletconfig.Marshal(s.spec.Kubelet.ConfigPatch)
 	if err != nil {
 		return nil, fmt.Errorf("write spec.kubernetes.kubelet.configPatch as YAML: %w", err)
 	}

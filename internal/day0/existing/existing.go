@@ -113,8 +113,10 @@ func unusable(doc config.ClusterDocument, err error) error {
 		unauthorized *cluster.UnauthorizedError
 		forbidden    *cluster.ForbiddenError
 		expired      *cluster.ExpiredError
+		credentials  *cluster.CredentialError
 	)
-	refused := errors.As(err, &unauthorized) || errors.As(err, &forbidden) || errors.As(err, &expired)
+	refused := errors.As(err, &unauthorized) || errors.As(err, &forbidden) || errors.As(err, &expired) ||
+		errors.As(err, &credentials)
 	if refused || errors.As(err, &unreachable) {
 		line := doc.Problem(field, "", "").Line
 		return &UnusableError{Cluster: doc.Cluster.Metadata.Name, File: doc.File, Line: line, Err: err}

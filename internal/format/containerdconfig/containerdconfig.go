@@ -75,6 +75,9 @@ func Merge(defaults []byte, w Wishes) ([]byte, Info, error) {
 	if err := mergeTable(config, user, nil); errors.As(err, &conflict) {
 		return nil, Info{}, conflict.inUserTOML()
 	}
+	if refused := Refused(config); refused != "" {
+		return nil, Info{}, fmt.Errorf("%s: with it, %s", userField, refused)
+	}
 	var out bytes.Buffer
 	out.WriteString(header)
 	if err := toml.NewEncoder(&out).SetIndentTables(true).Encode(config); err != nil {
@@ -165,27 +168,16 @@ func parseDefaults(text []byte) (map[string]any, int, error) {
 }
 
 // UserError reports TOML in the node file that cannot be parsed.
-type UserError struct {
-	Line, Column int // within the TOML, counted from 1
-	Err          error
-}
+type UserError struct{ Mistake }
 
 func (e *UserError) Error() string {
-	return fmt.Sprintf("%s, line %d, column %d: %v: correct the TOML", userField, e.Line, e.Column, e.Err)
+	return fmt.Sprintf("%s, line %d, column %d: %s: %s", userField, e.Line, e.Column, e.What, e.Remedy)
 }
-
-func (e *UserError) Unwrap() error { return e.Err }
 
 func parseUser(text []byte) (map[string]any, error) {
 	user := map[string]any{}
-	err := toml.Unmarshal(text, &user)
-	var located *toml.DecodeError
-	if errors.As(err, &located) {
-		line, column := located.Position()
-		return nil, &UserError{Line: line, Column: column, Err: err}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", userField, err)
+	if err := toml.Unmarshal(text, &user); err != nil {
+		return nil, &UserError{syntax(text, err)}
 	}
 	return user, nil
 }

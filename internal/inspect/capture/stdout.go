@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 )
 
@@ -46,11 +47,25 @@ func (o *Stdout) Write(data []byte) (int, error) {
 }
 
 // Unwritten returns the *StdoutError that ended ctx, or err if no such error ended ctx. So the
-// caller can report the *StdoutError once, and not once for each node.
+// caller can report the *StdoutError once, and not once for each node. Unwritten returns nil if the
+// reader of stdout has closed it, as head does after its lines.
 func Unwritten(ctx context.Context, err error) error {
 	var failed *StdoutError
-	if errors.As(context.Cause(ctx), &failed) {
-		return failed
+	switch {
+	case !errors.As(context.Cause(ctx), &failed):
+		return err
+	case readerLeft(failed):
+		return nil
 	}
-	return err
+	return failed
+}
+
+// readerLeft reports whether the reader of a pipe has closed it. On Windows, os.File returns the
+// Win32 errors ERROR_BROKEN_PIPE and ERROR_NO_DATA for that.
+func readerLeft(err error) bool {
+	const brokenPipe, noData = syscall.Errno(109), syscall.Errno(232)
+	if runtime.GOOS == "windows" {
+		return errors.Is(err, brokenPipe) || errors.Is(err, noData)
+	}
+	return errors.Is(err, syscall.EPIPE)
 }

@@ -3,11 +3,9 @@ package doctor
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -62,6 +60,12 @@ func (g *gatherer) containerdConfig(ctx context.Context) (ContainerdConfig, erro
 	config.Exists = text != nil
 	if config.FileVersion, err = containerdconfig.Version(text); err != nil {
 		config.Refused = fmt.Sprintf("%s is not TOML: %v", config.Path, err)
+		if _, encoded := errors.AsType[*windowstext.Error](err); encoded {
+			return config, nil
+		}
+		for _, m := range containerdconfig.Check(text) {
+			config.Refused = fmt.Sprintf("%s, line %d, column %d: %s; %s", config.Path, m.Line, m.Column, m.What, m.Remedy)
+		}
 		return config, nil
 	}
 	program := programOf(service, "containerd.exe")
@@ -132,6 +136,7 @@ func (c *ContainerdConfig) read(dumped string) error {
 	if err := toml.Unmarshal([]byte(dumped), &all); err != nil {
 		return fmt.Errorf("parse the output of containerd config dump: %w", err)
 	}
+	c.Conflict = containerdconfig.Refused(all)
 	version, _ := all["version"].(int64)
 	c.Version = int(version)
 	before2, runtime := all.at("plugins", "io.containerd.grpc.v1.cri"),
@@ -176,7 +181,7 @@ func (g *gatherer) cni(ctx context.Context, config ContainerdConfig) (CNI, error
 		return cni, err
 	}
 	for _, file := range paths {
-		if !slices.Contains([]string{".conf", ".conflist", ".json"}, path.Ext(folded(file))) {
+		if !isCNIFile(file) {
 			continue
 		}
 		content, err := g.file(ctx, file)
@@ -184,6 +189,11 @@ func (g *gatherer) cni(ctx context.Context, config ContainerdConfig) (CNI, error
 			return cni, err
 		}
 		cni.Files = append(cni.Files, cniFile(file, content))
+	}
+	if len(cni.Files) == 0 {
+		if cni.Elsewhere, err = g.elsewhere(ctx, cni.Folder); err != nil {
+			return cni, err
+		}
 	}
 	for _, folder := range cni.Folders {
 		programs, err := g.listed(ctx, folder)
@@ -195,6 +205,26 @@ func (g *gatherer) cni(ctx context.Context, config ContainerdConfig) (CNI, error
 		}
 	}
 	return cni, nil
+}
+
+// elsewhere returns the configuration files of pod networks in other folders than the one that the
+// runtime reads.
+func (g *gatherer) elsewhere(ctx context.Context, folder string) (found []string, err error) {
+	for _, other := range otherConfFolders() {
+		if strings.EqualFold(other, folder) {
+			continue
+		}
+		files, err := g.listed(ctx, other)
+		if err != nil {
+			return found, err
+		}
+		for _, file := range files {
+			if isCNIFile(file) {
+				found = append(found, file)
+			}
+		}
+	}
+	return found, nil
 }
 
 // listed returns the files of a folder sorted by name, or none if the folder does not
@@ -211,33 +241,4 @@ func (g *gatherer) listed(ctx context.Context, folder string) (paths []string, e
 	}
 	slices.Sort(paths)
 	return paths, err
-}
-
-// cniFile returns only the names in a configuration file, since the file may contain a token.
-func cniFile(file string, content []byte) CNIFile {
-	type plugin struct {
-		Type string
-		IPAM struct{ Type string }
-	}
-	var conf struct {
-		Name string
-		plugin
-		Plugins []plugin
-	}
-	// libcni parses the file as JSON, which has no byte order mark.
-	if err := windowstext.Explain(content, "the container runtime", json.Unmarshal(content, &conf)); err != nil {
-		return CNIFile{Path: file, Problem: err.Error()}
-	}
-	found := CNIFile{Path: file, Name: conf.Name}
-	for _, p := range append(conf.Plugins, conf.plugin) {
-		for _, name := range []string{p.Type, p.IPAM.Type} {
-			if name != "" && !slices.Contains(found.Plugins, name) {
-				found.Plugins = append(found.Plugins, name)
-			}
-		}
-	}
-	if len(found.Plugins) == 0 {
-		found.Problem = "it names no plugin"
-	}
-	return found
 }

@@ -192,6 +192,9 @@ type Proxy struct {
 	HTTP  string `json:"http,omitempty"`
 	HTTPS string `json:"https,omitempty"`
 	No    string `json:"no,omitempty"`
+	// Services are the proxies of the services kubelet and kube-proxy, if their own environment sets a
+	// part of them.
+	Services map[string]Proxy `json:"services,omitempty"`
 }
 
 // Ports are the TCP ports that a program cannot rely on.

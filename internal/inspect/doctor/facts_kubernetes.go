@@ -38,7 +38,6 @@ type KubeadmFlags struct {
 // drop-in files. The pointer of a setting that is not in these files is nil.
 type KubeletConfig struct {
 	Path                     string    `json:"path"`
-	Kind                     string    `json:"kind"`
 	CgroupsPerQOS            *bool     `json:"cgroupsPerQOS,omitempty"`
 	EnforceNodeAllocatable   *[]string `json:"enforceNodeAllocatable,omitempty"`
 	ResolverConfig           *string   `json:"resolvConf,omitempty"`
@@ -48,8 +47,16 @@ type KubeletConfig struct {
 	ClusterDNS               *[]string `json:"clusterDNS,omitempty"`
 	RotateCertificates       *bool     `json:"rotateCertificates,omitempty"`
 	ContainerLogMaxSize      *string   `json:"containerLogMaxSize,omitempty"`
-	// why the files cannot be read; or empty
+	// why kubelet does not start with the files; or empty
 	Problem string `json:"problem,omitempty"`
+	// Ignored are mistakes in the files that kubelet ignores.
+	Ignored []IgnoredField `json:"ignored,omitempty"`
+}
+
+// IgnoredField is a field that kubelet ignores.
+type IgnoredField struct {
+	What   string `json:"what"` // with the file and the line
+	Remedy string `json:"remedy"`
 }
 
 // Health is the answer to a health check.
@@ -95,6 +102,8 @@ type ContainerdConfig struct {
 	BinFolders   []string `json:"binFolders,omitempty"`
 	ConfFolder   string   `json:"confFolder,omitempty"`
 	Handlers     []string `json:"handlers,omitempty"`
+	// Conflict is the reason why the CRI plugin refuses the effective configuration; or empty.
+	Conflict string `json:"conflict,omitempty"`
 }
 
 // Runtime is the program that answers on the runtime's pipe.
@@ -159,6 +168,8 @@ type CNI struct {
 	Binaries []string  `json:"binaries"` // names of the files in the binary folders
 	// Folders are the folders in which the runtime looks for binaries.
 	Folders []string `json:"folders"`
+	// Elsewhere are configuration files in other folders, if the runtime's folder has none.
+	Elsewhere []string `json:"elsewhere,omitempty"`
 }
 
 // CNIFile is one configuration file of a pod network.
@@ -175,6 +186,9 @@ type Server struct {
 	Version  string   `json:"version,omitempty"`
 	Error    string   `json:"error,omitempty"` // why the API server does not answer; or empty
 	CAHashes []string `json:"caHashes,omitempty"`
+	// Unasked reports whether the API server was not asked, since the kubeconfig's credential plugin
+	// gave no credentials.
+	Unasked bool `json:"unasked,omitempty"`
 }
 
 // Clocks has the times by which the clocks of the node and the API server are ahead of the clock of

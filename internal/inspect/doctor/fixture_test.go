@@ -102,7 +102,7 @@ func addKubelet(f *doctor.Facts) {
 	f.KubeadmFlags = doctor.Known(doctor.KubeadmFlags{Path: `C:\var\lib\kubelet\kubeadm-flags.env`,
 		Flags: map[string]string{"container-runtime-endpoint": `\\.\pipe\containerd-containerd`, "node-labels": "a=1,b=2",
 			"fail-swap-on": "true", "network-plugin": "cni"}}) // the last of which this kubelet does not have
-	f.Kubelet = doctor.Known(doctor.KubeletConfig{Path: `C:\var\lib\kubelet\config.yaml`, Kind: "KubeletConfiguration"})
+	f.Kubelet = doctor.Known(doctor.KubeletConfig{Path: `C:\var\lib\kubelet\config.yaml`})
 	f.Health = doctor.Known(doctor.Health{URL: "http://127.0.0.1:10248/healthz", Status: 200})
 	f.Kubeconfig = doctor.Known(doctor.Kubeconfig{Exists: true, Server: "https://cp.example:6443",
 		CAHashes: []string{caHash}})

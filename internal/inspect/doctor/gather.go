@@ -227,22 +227,54 @@ func onlyMissing(err error) bool {
 	return err == nil || errors.Is(err, fault.ErrNotExist)
 }
 
-// proxy reads the proxies in the machine's environment, without their user names and passwords.
+// proxy reads the proxies in the environments of the machine and of services, without their user
+// names and passwords. A service's own environment is added to the machine's.
 func (g *gatherer) proxy(ctx context.Context) error {
 	reply, err := g.Node.Settings.GetEnvironment(ctx, &agentv1.GetEnvironmentRequest{})
 	var proxy Proxy
 	for _, v := range reply.GetVariables() {
-		switch strings.ToUpper(v.GetName()) {
-		case "HTTP_PROXY":
-			proxy.HTTP = withoutPassword(v.GetValue())
-		case "HTTPS_PROXY":
-			proxy.HTTPS = withoutPassword(v.GetValue())
-		case "NO_PROXY":
-			proxy.No = v.GetValue()
+		proxy.set(v.GetName(), v.GetValue())
+	}
+	for _, name := range []string{"kubelet", "kube-proxy"} {
+		value, getErr := g.Node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: servicesKey + name, Name: "Environment"})
+		if getErr != nil && !errors.Is(getErr, fault.ErrNotExist) {
+			err = errors.Join(err, getErr)
+		}
+		own, sets := proxy, false
+		own.Services = nil
+		for _, pair := range append(value.GetStrings(), value.GetString_()) {
+			variable, text, _ := strings.Cut(pair, "=")
+			sets = own.set(variable, text) || sets
+		}
+		if sets {
+			if proxy.Services == nil {
+				proxy.Services = map[string]Proxy{}
+			}
+			proxy.Services[name] = own
 		}
 	}
 	g.facts.Proxy = factOf(proxy, err)
 	return err
+}
+
+// servicesKey is the registry key of services, each of which has a subkey. Windows adds the pairs of
+// the value Environment there to the environment of the service's process.
+const servicesKey = `HKLM\SYSTEM\CurrentControlSet\Services\`
+
+// set sets a part of the proxy from a variable of an environment. It reports whether the variable is
+// one of a proxy.
+func (p *Proxy) set(variable, value string) bool {
+	switch strings.ToUpper(variable) {
+	case "HTTP_PROXY":
+		p.HTTP = withoutPassword(value)
+	case "HTTPS_PROXY":
+		p.HTTPS = withoutPassword(value)
+	case "NO_PROXY":
+		p.No = value
+	default:
+		return false
+	}
+	return true
 }
 
 func withoutPassword(proxy string) string {

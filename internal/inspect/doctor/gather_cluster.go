@@ -25,6 +25,7 @@ func (g *gatherer) cluster(ctx context.Context) error {
 	version, err := g.Cluster.Version(ctx)
 	if err != nil {
 		server.Error = err.Error()
+		_, server.Unasked = errors.AsType[*cluster.CredentialError](err)
 		g.facts.Server = Known(server)
 		g.clusterUnknown(errors.New("the API server does not answer"))
 		return ctx.Err()

@@ -12,11 +12,13 @@ import (
 	"strings"
 	"time"
 
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/format/commandline"
 	"github.com/swdt-dev/swdt/internal/format/kubeletargs"
+	"github.com/swdt-dev/swdt/internal/format/kubeletconfig"
 	"github.com/swdt-dev/swdt/internal/format/logline"
 	"github.com/swdt-dev/swdt/internal/format/windowstext"
 	"github.com/swdt-dev/swdt/internal/inspect/events"
@@ -189,32 +191,43 @@ func (g *gatherer) kubeletConfig(ctx context.Context) error {
 		}
 		slices.Sort(files[1:])
 	}
-	for _, file := range files {
+	var problems []string
+	for i, file := range files {
 		content, err := smallfile.Read(ctx, g.Node, file)
 		if err != nil {
 			g.facts.Kubelet = factOf(config, err)
 			return err
 		}
-		if err := config.read(content); err != nil {
-			config.Problem = fmt.Sprintf("%s: %v", file, err)
-			break
+		form := kubeletconfig.DropIn
+		if i == 0 {
+			form = kubeletconfig.File
 		}
+		for _, m := range kubeletconfig.Check(content, form) {
+			if m.Ends {
+				why := windowstext.ExplainYAML(content, "kubelet", errors.New(m.String()))
+				problems = append(problems, file+": "+why.Error())
+			} else {
+				config.Ignored = append(config.Ignored, IgnoredField{file + ": " + m.Place(), m.Remedy})
+			}
+		}
+		config.read(content, form)
 	}
+	config.Problem = strings.Join(problems, "; ")
 	g.facts.Kubelet = Known(config)
 	return nil
 }
 
-// read sets the fields of c from the content of a file. It keeps the fields that the content does
-// not set.
-func (c *KubeletConfig) read(content []byte) error {
-	text, err := yaml.YAMLToJSON(content) // as kubelet does, so it reads what kubelet reads
-	if err != nil {
-		return windowstext.ExplainYAML(content, "kubelet", err)
+// read sets the fields of c from the content of a file, as kubelet does: the names of fields differ
+// by their case in the file of --config, but not in a drop-in. It keeps the fields that the content
+// does not set. Check has found what cannot be read.
+func (c *KubeletConfig) read(content []byte, form kubeletconfig.Form) {
+	own := *c // a file must not set these fields
+	if text, err := yaml.YAMLToJSON(content); err == nil && form == kubeletconfig.File {
+		_ = kjson.UnmarshalCaseSensitivePreserveInts(text, c)
+	} else if err == nil {
+		_ = json.Unmarshal(text, c)
 	}
-	path := c.Path
-	err = json.Unmarshal(text, c)
-	c.Path, c.Problem = path, "" // the file must not set these fields
-	return err
+	c.Path, c.Problem, c.Ignored = own.Path, own.Problem, own.Ignored
 }
 
 const defaultHealthz = 10248

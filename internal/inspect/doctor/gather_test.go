@@ -1,11 +1,11 @@
 package doctor_test
 
 import (
-	"cmp"
 	"crypto/ed25519"
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"slices"
 	"strings"
@@ -350,7 +350,11 @@ func TestEncodingsOfWindowsTools(t *testing.T) {
 			}
 			n.Put(c.path, []byte(c.content))
 			r := examine(t, gather(t, n))
-			at := slices.IndexFunc(r.Findings, func(f finding.Fault) bool { return f.Rule == cmp.Or(c.rule, c.words) })
+			rule := c.rule
+			if rule == "" {
+				rule = c.words
+			}
+			at := slices.IndexFunc(r.Findings, func(f finding.Fault) bool { return f.Rule == rule })
 			switch {
 			case c.rule == "" && at >= 0:
 				t.Errorf("%+v", r.Findings[at])
@@ -361,10 +365,177 @@ func TestEncodingsOfWindowsTools(t *testing.T) {
 	}
 }
 
+// kubelet's configuration is read as kubelet reads it. The file is of opsnull/follow-me-install-
+// kubernetes-cluster#458 and kubernetes/kubernetes#121467; a drop-in is merged without regard to the
+// case of names, and the file of --config with it.
+func TestKubeletConfigurationIsDecodedAsKubeletDoes(t *testing.T) {
+	const header = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+	for name, row := range map[string]struct {
+		file, dropIn string
+		want         []string // severity and a part of the evidence
+	}{
+		"wrong": {"apiVersion: kubelet.config.k8s.io/v1\nkind: KubeletConfiguration\nmaxPods: \"40\"\n", "",
+			[]string{`error C:\var\lib\kubelet\config.yaml: line 1: apiVersion`}},
+		"another kind":            {"apiVersion: v1\nkind: Config\n", "", []string{"error kind: is not KubeletConfiguration"}},
+		"a wrong type":            {header + "evictionSoft: nil\n", "", []string{"error line 3: evictionSoft: is a text"}},
+		"another case":            {header + "cgroupsPerQos: false\n", "", []string{"warning line 3: cgroupsPerQos"}},
+		"a wrong drop-in":         {header, header + "maxPods: \"40\"\n", []string{`error C:\k\conf.d\10.conf: line 3: maxPods`}},
+		"a drop-in, another case": {header, header + "HealthzPort: 10300\n", []string{"warning line 3: HealthzPort"}},
+		"right":                   {header + "maxPods: 40\n", header + "healthzPort: 10300\n", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+			n.Put(`C:\var\lib\kubelet\config.yaml`, []byte(row.file))
+			if row.dropIn != "" {
+				n.Put(`C:\k\conf.d\10.conf`, []byte(row.dropIn))
+				addFlag(t, n, `--config-dir=C:\k\conf.d`)
+			}
+			facts := gather(t, n)
+			found := examine(t, facts, "kubelet-config").Findings
+			var got []string
+			for i, f := range found {
+				got = append(got, string(f.Severity)+" "+f.Evidence)
+				if i < len(row.want) {
+					severity, evidence, _ := strings.Cut(row.want[i], " ")
+					if string(f.Severity) == severity && strings.Contains(f.Evidence, evidence) {
+						got[i] = row.want[i]
+					}
+				}
+			}
+			if diff := cmp.Diff(row.want, got); diff != "" {
+				t.Errorf("the findings differ (-want +got):\n%s", diff)
+			}
+			if row.dropIn != "" && row.want == nil && *facts.Kubelet.Value.HealthzPort != 10300 {
+				t.Errorf("the drop-in was not read: %+v", facts.Kubelet.Value)
+			}
+		})
+	}
+}
+
 // wide returns a text as UTF-16, little-endian.
 func wide(text string) string {
 	encoding := windowstext.UnmarkedUTF16LE
 	return string(windowstext.Text{Encoding: encoding}.Encode(text))
+}
+
+// A runtime reads the configuration of the pod network by the rules of libcni, from one folder, and
+// only the first file by name.
+func TestCNIConfigurationIsReadByTheRulesOfLibcni(t *testing.T) {
+	const net = `C:\Program Files\containerd\cni\conf\`
+	const list = `{"cniVersion": "1.0.0", "name": "n", "plugins": [{"type": "sdnbridge", "ipam": {"type": "host-local"}}]}`
+	for name, row := range map[string]struct {
+		file, content, want string // a part of the finding
+	}{
+		"a list":                {net + "10.conflist", list, ""},
+		"one plugin":            {net + "10.conf", `{"cniVersion": "0.3.1", "name": "n", "type": "sdnbridge"}`, ""},
+		"one plugin, as JSON":   {net + "10.json", `{"name": "n", "type": "sdnbridge"}`, ""},
+		"old texts for true":    {net + "10.conflist", strings.Replace(list, `"name"`, `"disableCheck": "True", "name"`, 1), ""},
+		"a list without a name": {net + "10.conflist", strings.Replace(list, `"name": "n", `, "", 1), `it has no "name"`}, // cri-o/cri-o#6541
+		// containerd/containerd#11076, #8514, containerd/go-cni#53
+		"a list as .conf": {net + "10.conf", list, "rename it to .conflist"},
+		"a list as .json": {net + "10.json", list, "rename it to .conflist"},
+		// hashicorp/nomad#19816
+		"one plugin as .conflist": {net + "10.conflist", `{"name": "n", "type": "sdnbridge"}`, "rename it to .conf"},
+		"no plugins":              {net + "10.conflist", `{"name": "n"}`, `it has no "plugins"`},
+		"an empty list":           {net + "10.conflist", `{"name": "n", "plugins": []}`, "is empty"},
+		"a mapping of plugins":    {net + "10.conflist", `{"name": "n", "plugins": {"type": "x"}}`, "is not a list"},
+		// lyft/cni-ipvlan-vpc-k8s#7 is of the time before libcni looked for the type.
+		"a plugin without a type": {net + "10.conflist", `{"name": "n", "plugins": [{"type": "a"}, {"name": "b"}]}`, "plugin 2"},
+		"a number as a version":   {net + "10.conflist", strings.Replace(list, `"1.0.0"`, "1.0", 1), "cniVersion"},
+		"a number as a name":      {net + "10.conflist", strings.Replace(list, `"n"`, "3", 1), `"name" is not a text`},
+		"a name with a space":     {net + "10.conflist", strings.Replace(list, `"n"`, `"my net"`, 1), "not a network's name"},
+		"neither true nor false":  {net + "10.conflist", strings.Replace(list, `"name"`, `"disableCheck": "yes", "name"`, 1), "disableCheck"},
+		"a capability as a text":  {net + "10.conf", `{"name": "n", "type": "x", "capabilities": {"portMappings": "true"}}`, "cannot be read"},
+		"a comma too many":        {net + "10.conf", `{"name": "n", "type": "x",}`, "cannot be read"},
+		"an extension in capitals": {net + "10.CONF", `{"name": "n", "type": "sdnbridge"}`,
+			"has no .conf, .conflist or .json"},
+		"another folder":  {`C:\etc\cni\net.d\10-flannel.conflist`, list, "in another folder than"},
+		"a folder of AKS": {`C:\k\azurecni\netconf\10-azure.conflist`, list, `C:\k\azurecni\netconf\10-azure.conflist`},
+		"a folder of EKS": {`C:\ProgramData\Amazon\EKS\cni\conf\vpc-bridge.conf`, `{"name": "n", "type": "x"}`, "vpc-bridge.conf"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+			empty(t, n, net)
+			n.Put(row.file, []byte(row.content))
+			got := ""
+			for _, f := range examine(t, gather(t, n), "cni-config").Findings {
+				got += f.What + ": " + f.Evidence + "; " + f.Remedy
+			}
+			if (got == "") != (row.want == "") || !strings.Contains(got, row.want) {
+				t.Errorf("found %q, want %q", got, row.want)
+			}
+		})
+	}
+}
+
+// Only the first file by name matters to the runtime, so a fault of another file is a warning.
+func TestALaterCNIFileIsNotRead(t *testing.T) {
+	const net = `C:\Program Files\containerd\cni\conf\`
+	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+	empty(t, n, net)
+	n.Put(net+"10.conf", []byte(`{"name": "n", "type": "sdnbridge"}`))
+	n.Put(net+"20.conf", []byte("{"))
+	r := examine(t, gather(t, n), "cni-config")
+	if len(r.Findings) != 1 || r.Findings[0].Severity != finding.Warning {
+		t.Errorf("%+v", r.Findings)
+	}
+}
+
+// containerd's CRI plugin refuses mirrors beside config_path, which containerd's own check of the
+// configuration accepts.
+func TestContainerdConfigurationThatTheCRIPluginRefuses(t *testing.T) {
+	const registry = "plugins.'io.containerd.grpc.v1.cri'.registry"
+	for folder, want := range map[string]int{`C:\certs.d`: 1, "": 0} {
+		n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+		n.Put(`C:\Program Files\containerd\config.toml`, fmt.Appendf(nil, "version = 2\n[%s]\nconfig_path = '%s'\n"+
+			"[%[1]s.mirrors.'docker.io']\nendpoint = ['https://m']\n", registry, folder))
+		r := examine(t, gather(t, n), "containerd-config")
+		if len(r.Findings) != want {
+			t.Errorf("%q: %+v", folder, r.Findings)
+		}
+	}
+}
+
+// A TOML error is reported with its place, and with the way to write Windows paths.
+func TestContainerdConfigurationWithAPathInDoubleQuotes(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+	n.Put(`C:\Program Files\containerd\config.toml`, []byte("version = 2\nroot = \"C:\\Somaris\\root\"\n"))
+	r := examine(t, gather(t, n), "containerd-config")
+	if len(r.Findings) != 1 || !strings.Contains(r.Findings[0].Evidence, "line 2, column") ||
+		!strings.Contains(r.Findings[0].Evidence, "single quotes") {
+		t.Errorf("%+v", r.Findings)
+	}
+}
+
+// A service's own environment, a value of its key in the registry, is added to the machine's.
+func TestProxiesInTheEnvironmentOfAService(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+	_, err := n.Registry.Set(t.Context(), &agentv1.RegistrySetRequest{
+		Key: `HKLM\SYSTEM\CurrentControlSet\Services\kubelet`, Value: &agentv1.RegistryValue{Name: "Environment",
+			Type: "REG_MULTI_SZ", Strings: []string{"https_proxy=http://me:s3cret@proxy.example:3128", "KUBE=1"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := gather(t, n)
+	want := doctor.Proxy{Services: map[string]doctor.Proxy{"kubelet": {HTTPS: "http://proxy.example:3128"}}}
+	if diff := cmp.Diff(want, *facts.Proxy.Value); diff != "" {
+		t.Errorf("the proxies differ (-want +got):\n%s", diff)
+	}
+	if r := examine(t, facts, "proxy"); len(r.Findings) == 0 {
+		t.Error("no finding")
+	}
+}
+
+// The service that swdt's selftest ends on purpose is no service that crashes, under either name.
+func TestSelftestsOwnKillIsNoCrash(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+	for _, name := range []string{"swdt selftest", "swdt-selftest"} {
+		n.Machine.LogEvent(simulated.LoggedEvent{Channel: "System", Provider: "Service Control Manager", ID: 7034, Level: 2,
+			Data: []string{name, "1"}, Message: "The " + name + " service terminated unexpectedly."})
+	}
+	if r := examine(t, gather(t, n), "service-crashes"); len(r.Findings) > 0 {
+		t.Errorf("%+v", r.Findings)
+	}
 }
 
 // Ntfs reports healthy volumes and damaged ones with the same event id.
@@ -452,6 +623,34 @@ users:
 	}
 	if got := *facts.Certificates.Value; len(got) != 1 || got[0].Path != `C:\v.pem` {
 		t.Errorf("%+v", got)
+	}
+}
+
+// addFlag appends a flag to kubelet's command line.
+func addFlag(t *testing.T, n *nodetest.Node, flag string) {
+	t.Helper()
+	is, err := n.Services.Get(t.Context(), &agentv1.GetServiceRequest{Name: "kubelet"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := is.GetConfig()
+	config.CommandLine += " " + flag
+	if _, err := n.Services.Configure(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// empty removes the files of a folder.
+func empty(t *testing.T, n *nodetest.Node, folder string) {
+	t.Helper()
+	list, err := n.Node.Files.List(t.Context(), &agentv1.ListFilesRequest{Path: folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range list.GetEntries() {
+		if _, err := n.Node.Files.Remove(t.Context(), &agentv1.RemoveRequest{Path: entry.GetPath()}); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

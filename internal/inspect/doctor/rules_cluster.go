@@ -70,7 +70,11 @@ func nodeObjectRules() []Rule {
 }
 
 func lookAtAPIServer(f *Facts) []finding.Finding {
-	if s := f.Server.Value; s.Error != "" {
+	switch s := f.Server.Value; {
+	case s.Unasked:
+		return one(finding.New(s.Error, "the kubeconfig's credential plugin gives no credentials to ask the API server").
+			Remedied("install the plugin, or log in again with it"))
+	case s.Error != "":
 		return one(finding.New(s.Error, "the API server %s does not answer", s.URL))
 	}
 	return nil

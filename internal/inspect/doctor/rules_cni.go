@@ -36,14 +36,24 @@ func cniRules() []Rule {
 
 func lookAtCNIConfig(f *Facts) (all []finding.Finding) {
 	cni := f.CNI.Value
-	if len(cni.Files) == 0 {
+	switch {
+	case len(cni.Files) == 0 && len(cni.Elsewhere) > 0:
+		return one(finding.New(strings.Join(cni.Elsewhere, ", "),
+			"the configuration of the pod network is in another folder than %s, which the runtime reads", cni.Folder).
+			Remedied("set spec.kubernetes.containerd.cni.configDirectory to that folder and run `swdt join`, or move " +
+				"the file"))
+	case len(cni.Files) == 0:
 		return one(finding.New(cni.Folder+" has no .conf, .conflist or .json", "no pod network is configured"))
 	}
-	for _, file := range cni.Files {
-		if file.Problem != "" {
-			all = append(all, finding.New(file.Path+": "+file.Problem,
-				"the configuration of a pod network cannot be read"))
+	for i, file := range cni.Files {
+		if file.Problem == "" {
+			continue
 		}
+		found := finding.New(file.Path+": "+file.Problem, "the configuration of a pod network cannot be read")
+		if i > 0 { // the runtime uses only the first file
+			found = found.As(finding.Warning)
+		}
+		all = append(all, found)
 	}
 	return all
 }

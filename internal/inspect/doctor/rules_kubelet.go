@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -133,15 +132,15 @@ func hasValue(is, wanted string) bool {
 	return true
 }
 
-func lookAtKubeletConfig(f *Facts) []finding.Finding {
+func lookAtKubeletConfig(f *Facts) (all []finding.Finding) {
 	if problem := f.Kubelet.Value.Problem; problem != "" {
-		return one(finding.New(problem, "kubelet's configuration cannot be read"))
+		all = append(all, finding.New(problem, "kubelet does not start with its configuration"))
 	}
-	if kind := f.Kubelet.Value.Kind; kind != "KubeletConfiguration" {
-		return one(finding.New("its kind is "+cmp.Or(kind, "missing"), "%s is not a KubeletConfiguration",
-			f.Kubelet.Value.Path))
+	for _, ignored := range f.Kubelet.Value.Ignored {
+		all = append(all, finding.New(ignored.What, "kubelet ignores a field of its configuration").
+			As(finding.Warning).Remedied("%s", ignored.Remedy))
 	}
-	return nil
+	return all
 }
 
 func lookAtCgroups(f *Facts) (all []finding.Finding) {

@@ -116,6 +116,9 @@ func clusterFaults() []fault {
 	return []fault{
 		{"api-server", finding.Error, func(f *doctor.Facts) { f.Server.Value.Error = "connection refused" },
 			"connection refused"},
+		{"api-server", finding.Error, func(f *doctor.Facts) {
+			f.Server.Value.Error, f.Server.Value.Unasked = "the kubeconfig's credential plugin kubelogin is not installed", true
+		}, "credential plugin"},
 		{"node-registered", finding.Error, object(func(n *cluster.Node) { *n = cluster.Node{Name: "win-1"} }),
 			"no Node win-1"},
 		{"node-ready", finding.Error, object(func(n *cluster.Node) {

@@ -2,7 +2,9 @@ package doctor
 
 import (
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
 func machineRules() []Rule {
@@ -161,19 +164,53 @@ func lookAtUpdates(f *Facts) []finding.Finding {
 }
 
 func lookAtProxy(f *Facts) (all []finding.Finding) {
-	proxy := f.Proxy.Value
+	for _, used := range f.Proxy.Value.used() {
+		all = append(all, lookAtProxyOf(f, used.by, used.Proxy)...)
+	}
+	return all
+}
+
+func lookAtProxyOf(f *Facts, by string, proxy Proxy) (all []finding.Finding) {
 	if proxy.HTTP == "" && proxy.HTTPS == "" {
 		return nil
 	}
 	asked := proxy.HTTPS != "" || strings.HasPrefix(f.Kubeconfig.Value.Server, "http://") && proxy.HTTP != ""
 	seen := fmt.Sprintf("HTTP_PROXY=%s HTTPS_PROXY=%s NO_PROXY=%s", proxy.HTTP, proxy.HTTPS, proxy.No)
-	if server := f.Kubeconfig.Value.Server; server != "" && asked && !proxy.passes(hostOf(server)) {
-		all = append(all, finding.New(seen, "the machine uses its proxy for the API server %s", hostOf(server)))
+	server := f.Kubeconfig.Value.Server
+	around, inside := finding.New(seen, "%s uses its proxy for the API server %s", by, hostOf(server)),
+		finding.New(seen, "%s uses its proxy for the cluster's services", by).As(finding.Info)
+	if by == theMachine {
+		inside = inside.Remedied("add .svc,.cluster.local and the addresses of pods and services to the machine's NO_PROXY " +
+			"(spec.setup.environment), and run `swdt setup`")
+	} else {
+		const remedy = "add it to NO_PROXY in the value Environment of the service's key in the registry " +
+			`(HKLM\SYSTEM\CurrentControlSet\Services), and restart the service`
+		around, inside = around.Remedied(remedy), inside.Remedied(remedy)
+	}
+	if server != "" && asked && !proxy.passes(hostOf(server)) {
+		all = append(all, around)
 	}
 	if !proxy.passes("kubernetes.default.svc") {
-		all = append(all, finding.New(seen, "the machine uses its proxy for the cluster's services").
-			Remedied("add .svc,.cluster.local and the addresses of pods and services to the machine's NO_PROXY "+
-				"(spec.setup.environment), and run `swdt setup`").As(finding.Info))
+		all = append(all, inside)
+	}
+	return all
+}
+
+const theMachine = "the machine"
+
+// usedProxy is a proxy, and what uses it.
+type usedProxy struct {
+	by string
+	Proxy
+}
+
+// used returns the machine's proxy, unless kubelet has a proxy of its own, and those of the services.
+func (p Proxy) used() (all []usedProxy) {
+	if _, own := p.Services["kubelet"]; !own {
+		all = append(all, usedProxy{theMachine, p})
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Services)) {
+		all = append(all, usedProxy{"the service " + name, p.Services[name]})
 	}
 	return all
 }
@@ -245,7 +282,8 @@ func lookAtCrashes(f *Facts) (all []finding.Finding) {
 	counts, last := map[string]int{}, map[string]Event{}
 	var order []string
 	for _, e := range *f.Events.Value {
-		if e.ID != 7031 && e.ID != 7034 {
+		ours := e.Subject == layout.SelftestService || e.Subject == layout.SelftestDisplayName
+		if e.ID != 7031 && e.ID != 7034 || ours {
 			continue
 		}
 		if counts[e.Subject]++; counts[e.Subject] == 1 {

@@ -17,7 +17,7 @@ func runtimeRules() []Rule {
 		{
 			ID: "containerd-config", Title: "containerd accepts its configuration", Severity: finding.Error,
 			Needs: []string{"containerdConfig"}, Link: docsCRI,
-			Means: "containerd exits the next time it starts.",
+			Means: "containerd exits the next time it starts, or does not answer kubelet.",
 			Remedy: "correct the configuration: `swdt exec -- containerd config default` prints this containerd's " +
 				"defaults, and `swdt join` writes a configuration of its version", look: lookAtContainerdConfig,
 		},
@@ -77,6 +77,8 @@ func runtimeRules() []Rule {
 func lookAtContainerdConfig(f *Facts) []finding.Finding {
 	if c := f.Containerd.Value; c.Refused != "" {
 		return one(finding.New(c.Refused, "containerd refuses %s", c.Path))
+	} else if c.Conflict != "" {
+		return one(finding.New(c.Conflict, "containerd's CRI plugin refuses %s", c.Path))
 	}
 	return nil
 }

@@ -248,7 +248,8 @@ func lookAtSwaps(f *Facts) (all []finding.Finding) {
 			all = append(all, finding.New(seen+": "+s.Message, "a push failed, and could not be undone"))
 		case s.Result != "":
 			all = append(all, finding.New(seen+": "+cmp.Or(s.Message, s.Result),
-				"a push ended (%s), and no swdt collected its result", s.Result).As(finding.Info))
+				"a push ended (%s), and no swdt collected its result", s.Result).As(finding.Info).
+				Remedied("the push is complete: the next `swdt kubernetes` collects its result"))
 		case !s.Guarded:
 			all = append(all, finding.New(seen, "a push of binaries was interrupted, and nothing continues it"))
 		case age > maxSwap:

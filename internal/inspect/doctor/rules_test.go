@@ -87,6 +87,9 @@ func machineFaults() []fault {
 		}, "Users"},
 		{"proxy", finding.Warning, func(f *doctor.Facts) { f.Proxy.Value.No = ".svc" }, "API server cp.example"},
 		{"proxy", finding.Info, func(f *doctor.Facts) { f.Proxy.Value.No = "*.example" }, "cluster's services"},
+		{"proxy", finding.Warning, func(f *doctor.Facts) {
+			f.Proxy.Value.Services = map[string]doctor.Proxy{"kubelet": {HTTPS: "http://proxy.example", No: ".svc"}}
+		}, "the service kubelet uses its proxy for the API server cp.example"},
 		{"service-crashes", finding.Error, func(f *doctor.Facts) { add(f.Events.Value, crash(3, "kubelet")...) },
 			"kubelet ended unexpectedly 3 times"},
 		{"service-crashes", finding.Info, func(f *doctor.Facts) { add(f.Events.Value, crash(1, "spooler")...) },
@@ -179,9 +182,13 @@ func kubeletFaults() []fault {
 		{"kubelet-flags", finding.Error,
 			func(f *doctor.Facts) { (*f.KubeletFlags.Value)["pod-infra-container-image"] = "x" },
 			"no longer supports since 1.35"},
-		{"kubelet-config", finding.Error, func(f *doctor.Facts) { f.Kubelet.Value.Kind = "Pod" }, "its kind is Pod"},
 		{"kubelet-config", finding.Error, func(f *doctor.Facts) { f.Kubelet.Value.Problem = "yaml: line 3" },
-			"cannot be read"},
+			"does not start"},
+		{"kubelet-config", finding.Warning,
+			func(f *doctor.Facts) {
+				f.Kubelet.Value.Ignored = []doctor.IgnoredField{{What: "config.yaml: line 3: x: is unknown", Remedy: "remove it"}}
+			},
+			"line 3: x: is unknown"},
 		// kubernetes-sigs/image-builder#2011, cluster-api-provider-azure#5967
 		{"kubeadm-flags", finding.Warning, func(f *doctor.Facts) {
 			f.KubeadmFlags.Value.Flags["cloud-provider"] = "external"

@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/format/kubeletconfig"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
@@ -31,11 +30,14 @@ func lookAtAPIServer(f *facts) []finding.Finding {
 	p := finding.Finding{Severity: finding.Error, What: "the API server does not answer", Evidence: err.Error(),
 		Remedy: "is the cluster running, and does the kubeconfig belong to it?"}
 	var (
+		credentials  *cluster.CredentialError
 		unauthorized *cluster.UnauthorizedError
 		forbidden    *cluster.ForbiddenError
 		authority    x509.UnknownAuthorityError
 	)
 	switch {
+	case errors.As(err, &credentials):
+		p.What, p.Evidence, p.Remedy = credentials.What(), "the API server was not asked", credentials.Remedy()
 	case errors.As(err, &authority):
 		p.What, p.Remedy = "the API server's certificate is not of the kubeconfig's CA",
 			"get the cluster's present kubeconfig: this one may be of an earlier cluster at the same address"
@@ -127,17 +129,16 @@ func lookAtKubeletConfig(f *facts) []finding.Finding {
 			What: "there is no ConfigMap kubelet-config in kube-system, from which a node takes its " +
 				"kubelet's settings", Remedy: again}}
 	}
-	var content struct{ Kind string }
-	if err := yaml.Unmarshal([]byte(config.Content), &content); err != nil || content.Kind != "KubeletConfiguration" {
-		p := finding.Finding{Severity: finding.Error,
-			What:     "ConfigMap kube-system/kubelet-config has no KubeletConfiguration",
-			Evidence: "its kind is " + content.Kind, Remedy: again}
-		if err != nil {
-			p.Evidence = err.Error()
+	var problems []finding.Finding
+	for _, m := range kubeletconfig.Check([]byte(config.Content), kubeletconfig.File) {
+		p := finding.Finding{Severity: finding.Error, Evidence: m.String(), Remedy: again,
+			What: "kubelet does not start with ConfigMap kube-system/kubelet-config"}
+		if !m.Ends {
+			p.Severity, p.What = finding.Warning, "kubelet ignores a field of ConfigMap kube-system/kubelet-config"
 		}
-		return []finding.Finding{p}
+		problems = append(problems, p)
 	}
-	return nil
+	return problems
 }
 
 func needNamesake(f *facts) error {

@@ -56,7 +56,7 @@ func healthy() *facts {
 			clock:   factOf(Clock{Ahead: -3 * time.Second, GiveOrTake: 500 * time.Millisecond}, nil),
 			info: factOf(cluster.ClusterInfo{Exists: true, Server: "https://cp.example:6443",
 				CACertHashes: []string{caHash}, Anonymous: true}, nil),
-			kubeletConfig: factOf(cluster.KubeletConfig{Exists: true, Content: "kind: KubeletConfiguration\n"}, nil),
+			kubeletConfig: factOf(cluster.KubeletConfig{Exists: true, Content: "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"}, nil),
 			cni: factOf(cluster.CNI{KubeProxyWindows: []string{"kube-proxy-windows"}, Calico: &cluster.Calico{
 				Operator: true, BGP: "Disabled", WindowsDataplane: "HNS", ServiceCIDRs: []string{"10.96.0.0/12"},
 				StrictAffinity:   true,
@@ -287,6 +287,9 @@ func plantedOnCluster() map[string]planted {
 			[]string{"api-server error: does not answer"}},
 		"unauthorized": {refused(&cluster.UnauthorizedError{Err: errors.New("401")}),
 			[]string{"api-server error: credentials"}},
+		"no credential plugin": {func(f *facts) {
+			f.cluster.version.err = &cluster.CredentialError{Plugin: "kubelogin", Missing: true, InstallHint: "install it"}
+		}, []string{"api-server error: kubelogin is not installed"}},
 		"forbidden": {refused(&cluster.ForbiddenError{Err: errors.New("403")}),
 			[]string{"api-server error: next to nothing"}},
 		"another name in the certificate": {func(f *facts) {
@@ -329,7 +332,9 @@ func plantedOnCluster() map[string]planted {
 		"no kubelet-config": {func(f *facts) { f.cluster.kubeletConfig.value = cluster.KubeletConfig{} },
 			[]string{"kubelet-config error: no ConfigMap"}},
 		"no config in it": {func(f *facts) { f.cluster.kubeletConfig.value.Content = "kind: Other" },
-			[]string{"kubelet-config error: its kind is Other"}},
+			[]string{"kubelet-config error: apiVersion: is missing", "kubelet-config error: kind: is not KubeletConfiguration"}},
+		"a text for a number in it": {func(f *facts) { f.cluster.kubeletConfig.value.Content += "maxPods: \"40\"\nmaxPod: 3\n" },
+			[]string{"kubelet-config error: line 3: maxPods", "kubelet-config warning: line 4: maxPod"}},
 		"no YAML in it": {func(f *facts) { f.cluster.kubeletConfig.value.Content = "\t{" },
 			[]string{"kubelet-config error: yaml"}},
 		"a Ready namesake": {namesake(func(n *cluster.Node) { n.SystemUUID = "" }),

@@ -21,6 +21,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/node/command"
 	"github.com/swdt-dev/swdt/internal/node/transfer"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 	"github.com/swdt-dev/swdt/internal/wire/throwaway"
 )
 
@@ -110,7 +111,7 @@ const startLimit = time.Minute
 
 func serviceConfig() *agentv1.ServiceConfig {
 	return &agentv1.ServiceConfig{
-		Name: service, DisplayName: "swdt selftest", Description: "Made by swdt selftest, and removed at its end.",
+		Name: service, DisplayName: layout.SelftestDisplayName, Description: "Made by swdt selftest, and removed at its end.",
 		CommandLine: `"` + programPath + `" ` + strings.Join([]string{throwaway.Argument, throwaway.Service,
 			"--log-file", logPath}, " "),
 		StartType: agentv1.StartType_START_TYPE_MANUAL,

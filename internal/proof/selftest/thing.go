@@ -18,7 +18,7 @@ import (
 const (
 	// folder is inside swdt's own folder, in which no ordinary account can put or change anything.
 	folder      = layout.Root + `\selftest`
-	service     = "swdt-selftest"
+	service     = layout.SelftestService
 	registryKey = `HKLM\SOFTWARE\swdt-selftest`
 	variable    = "SWDT_SELFTEST"
 	rule        = "swdt-selftest"

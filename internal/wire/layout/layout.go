@@ -15,6 +15,9 @@ const (
 	Agents = Root + `\agent`
 	// AgentName is the executable in each agent's folder.
 	AgentName = "swdt-agent.exe"
+	// SelftestService is the service that `swdt selftest` makes, ends and removes, and
+	// SelftestDisplayName is its display name, which Windows' events have.
+	SelftestService, SelftestDisplayName = "swdt-selftest", "swdt selftest"
 	// LockFile is the file that swdt locks while it may change the node, so that only one swdt
 	// changes the node at a time.
 	LockFile = Root + `\lock`
