@@ -41,7 +41,7 @@ func TestKilledAtEachStep(t *testing.T) {
 		k := kitchenIn(t, folder)
 		k.o.Replace = true
 		_, err := bake.Run(context.Background(), k.doc, k.o, killer{at: os.Getenv(killStep)})
-		t.Fatal(err) // it must not come to an end
+		t.Fatal(err) // it must be killed before
 	}
 	probe := newKitchen(t)
 	probe.o.DryRun = true

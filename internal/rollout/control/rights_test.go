@@ -123,7 +123,7 @@ const (
 	allowed
 )
 
-// right is what an account may do.
+// right allows an account some verbs of a resource.
 type right struct {
 	verbs           string // separated by spaces
 	group, resource string
