@@ -30,3 +30,22 @@ func Fits(folder string, bytes int64) error {
 	}
 	return nil
 }
+
+// FullError reports that a disk of your machine was full at a write.
+type FullError struct {
+	Folder string // of the file that did not fit
+	Err    error
+}
+
+func (e *FullError) Error() string {
+	return fmt.Sprintf("%v: your machine's disk is full; free some space on the disk of %s", e.Err, e.Folder)
+}
+func (e *FullError) Unwrap() error { return e.Err }
+
+// asFull returns a *FullError for the error of a write that found no room on the disk of a folder.
+func asFull(folder string, err error) error {
+	if isFull(err) {
+		return &FullError{Folder: folder, Err: err}
+	}
+	return err
+}

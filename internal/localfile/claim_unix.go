@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,7 +23,7 @@ func Claim(path string) (*os.File, error) {
 	for range claimTries {
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 		if err != nil {
-			return nil, err
+			return nil, asFull(filepath.Dir(path), err)
 		}
 		err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		switch {
@@ -65,3 +66,6 @@ func free(folder string) (int64, error) {
 	}
 	return int64(blocks * size), nil
 }
+
+// isFull reports whether an error means that a disk, or the user's quota of it, is full.
+func isFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }

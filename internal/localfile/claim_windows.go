@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/windows"
 )
@@ -22,7 +23,7 @@ func Claim(path string) (*os.File, error) {
 		return nil, ErrClaimed
 	}
 	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+		return nil, asFull(filepath.Dir(path), &os.PathError{Op: "open", Path: path, Err: err})
 	}
 	return os.NewFile(uintptr(handle), path), nil
 }
@@ -38,4 +39,10 @@ func free(folder string) (int64, error) {
 		return 0, err
 	}
 	return int64(min(bytes, math.MaxInt64)), nil
+}
+
+// isFull reports whether an error means that a disk, or the user's quota of it, is full.
+func isFull(err error) bool {
+	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL) ||
+		errors.Is(err, windows.ERROR_DISK_QUOTA_EXCEEDED)
 }

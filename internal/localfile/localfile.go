@@ -46,11 +46,12 @@ func Replace(path string, content []byte) error {
 }
 
 // ReplaceBy calls the given function, and replaces the file's content with the bytes that this
-// function writes, as Replace does. If the function fails, the file stays unchanged.
+// function writes, as Replace does. If the function fails, the file stays unchanged. If the disk is full, the error is a
+// *FullError.
 func ReplaceBy(path string, write func(io.Writer) error) error {
 	beside, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.new")
 	if err != nil {
-		return err
+		return asFull(filepath.Dir(path), err)
 	}
 	err = write(beside)
 	if closeErr := beside.Close(); err == nil {
@@ -62,7 +63,7 @@ func ReplaceBy(path string, write func(io.Writer) error) error {
 	if err != nil {
 		_ = os.Remove(beside.Name()) // the caller needs the first error, not this one
 	}
-	return err
+	return asFull(filepath.Dir(path), err)
 }
 
 // Private is the mode of a new file that may hold secrets: only its owner has access.

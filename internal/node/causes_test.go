@@ -12,6 +12,7 @@ import (
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/carrier"
 	"github.com/swdt-dev/swdt/internal/node/ssh"
 	"github.com/swdt-dev/swdt/internal/node/ssh/sshtest"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
@@ -92,8 +93,8 @@ func TestCausesOnTheNode(t *testing.T) {
 		})
 	}
 	t.Run("disk full", func(t *testing.T) {
-		refuses[*node.DiskFullError](t, newFakeNode(t, faults{disk: diskFaults{full: true}}),
-			"disk is full", "drive C:")
+		refuses[*carrier.DiskFullError](t, newFakeNode(t, faults{disk: diskFaults{full: true}}),
+			"the node's disk is full", `C:\ProgramData\swdt`, "drive C:")
 	})
 	t.Run("writes fail", func(t *testing.T) {
 		refuses[*node.InstallError](t, newFakeNode(t, faults{disk: diskFaults{broken: true}}),

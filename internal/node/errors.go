@@ -84,19 +84,6 @@ func (e *NoAnswerError) Error() string {
 }
 func (e *NoAnswerError) Unwrap() error { return e.Err }
 
-// DiskFullError reports that the agent does not fit on the node's disk.
-type DiskFullError struct {
-	Path string
-	Size int64
-	Err  error
-}
-
-func (e *DiskFullError) Error() string {
-	return fmt.Sprintf("put the agent (%.1f MB) on the node: the disk is full (%v); free some space on drive %.2s",
-		float64(e.Size)/1e6, e.Err, e.Path)
-}
-func (e *DiskFullError) Unwrap() error { return e.Err }
-
 // NotAdministratorError reports that the user lacks rights that swdt needs on the node.
 type NotAdministratorError struct {
 	Attempt string

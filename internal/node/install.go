@@ -89,7 +89,7 @@ func (i *installation) install(ctx context.Context, uploaded string) error {
 	case handshake.NotAllowed:
 		return &NotAdministratorError{Attempt: attempt, Err: reported}
 	case handshake.DiskFull:
-		return &DiskFullError{Path: i.path, Size: i.node.opts.Agent.Size, Err: reported}
+		return &carrier.DiskFullError{Path: i.path, Size: i.node.opts.Agent.Size, Err: reported}
 	case handshake.Foreign:
 		return &ForeignFolderError{Err: reported}
 	default:

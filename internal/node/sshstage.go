@@ -193,7 +193,7 @@ func (s *sshStage) write(name string, agent agentbin.Agent, r ui.Reporter) error
 	case err == nil:
 		return nil
 	case s.diskFull(err, agent.Size):
-		return &DiskFullError{Path: layout.Agent(agent.Hash), Size: agent.Size, Err: err}
+		return &carrier.DiskFullError{Path: layout.Agent(agent.Hash), Size: agent.Size, Err: err}
 	case errors.Is(err, fs.ErrPermission):
 		return &NotAdministratorError{Attempt: attempt, Err: err}
 	default:

@@ -37,7 +37,8 @@ func TestLimitsHoldAtEveryMoment(t *testing.T) {
 					m.report(n.Name)
 				}
 			}
-			m.now = m.now.Add(rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute, time.Hour}).Draw(t, "time"))
+			m.now = m.now.Add(rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute, time.Hour,
+				-time.Minute, -time.Hour, 24 * time.Hour}).Draw(t, "time")) // clocks are also set
 			if rapid.IntRange(0, 9).Draw(t, "somebody cordons") == 0 {
 				n := &m.nodes[rapid.IntRange(0, len(m.nodes)-1).Draw(t, "node")]
 				n.Cordoned = !n.Cordoned
@@ -48,6 +49,31 @@ func TestLimitsHoldAtEveryMoment(t *testing.T) {
 		}
 		if len(m.early) > 0 {
 			t.Fatalf("drained or released without binaries: %v", m.early)
+		}
+	})
+}
+
+// A clock that is set back while a rollout runs only delays it: each node still gets the content, and none fails.
+func TestAClockThatIsSetBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := newModel(specs().Draw(t, "spec"), fatesOf(t, good)...)
+		for range rapid.IntRange(1, 20).Draw(t, "steps") {
+			for _, a := range m.decide().Actions {
+				m.act(a)
+			}
+			for _, n := range m.nodes {
+				if rapid.Bool().Draw(t, "reports") {
+					m.report(n.Name)
+				}
+			}
+			m.now = m.now.Add(rapid.SampledFrom([]time.Duration{time.Second, time.Second, time.Second, -time.Second,
+				-time.Minute, -24 * time.Hour}).Draw(t, "time"))
+		}
+		m.settle(t)
+		for _, n := range m.nodes {
+			if got := m.verdict(n.Name); got != fleetv1.VerdictUpdated {
+				t.Fatalf("%s ended as %q", n.Name, got)
+			}
 		}
 	})
 }

@@ -183,11 +183,15 @@ func (d *decider) checking(n Node) {
 	done := d.reported(s)
 	settle := DurationOf(d.in.Spec.Health.Settle, defaultSettle)
 	limit := DurationOf(d.in.Spec.Health.Timeout, defaultHealthy)
-	began, deadline := later(done, n.ReadySince), done.Add(limit)
+	since := n.ReadySince
+	if since.After(d.in.Now) { // by a clock that was ahead: it shows nothing, and the lease shows that the kubelet lives
+		since = time.Time{}
+	}
+	began, deadline := later(done, since), done.Add(limit)
 	late, healthy := began.After(deadline), began.Add(settle)
 	// The times of the report, of the condition Ready and of the lease are of the node's clock.
 	renewed := n.Lease.After(s.Status.Since.Time)
-	lives := n.Lease.After(later(s.Status.Since.Time, n.ReadySince).Add(settle))
+	lives := n.Lease.After(later(s.Status.Since.Time, since).Add(settle))
 	if n.Ready && renewed && !late { // in time, so that it has the settle time and the next renewal after the timeout
 		deadline = later(deadline, healthy.Add(leaseLife))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/sandbox/apiserver"
 	"github.com/swdt-dev/swdt/internal/wait"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 // SimulatedKubelets returns the kubelets of simulated machines, by the names of their Nodes. Tests of nodes
@@ -117,6 +118,9 @@ func (k simulatedKubelet) run(ctx context.Context, p *simulated.Process, command
 func receive(p *simulated.Process, path string, size int64, stdin io.Reader, stdout, stderr io.Writer) int {
 	sum, received, err := receiveFile(p.Platform.Files, path, io.LimitReader(stdin, size))
 	switch {
+	case errors.Is(err, fault.ErrDiskFull): // as PowerShell reports the exception of .NET
+		fmt.Fprint(stderr, "Exception calling \"Write\" with \"3\" argument(s): \"There is not enough space on the disk.\r\n\"\r\n")
+		return receiver.DiskFull
 	case err != nil:
 		fmt.Fprintf(stderr, "%v\r\n", err)
 		return 1

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/swdt-dev/swdt/internal/node"
+	"github.com/swdt-dev/swdt/internal/node/carrier"
 	"github.com/swdt-dev/swdt/internal/node/viapod/receiver"
 	"github.com/swdt-dev/swdt/internal/sandbox"
 	"github.com/swdt-dev/swdt/internal/sandbox/apiserver"
@@ -91,6 +93,42 @@ func TestAnInstallationWhoseStreamBreaks(t *testing.T) {
 				if err := n.Close(); err != nil {
 					t.Error(err)
 				}
+			}
+			w.nothingIsStaged()
+			if left := w.pods(); len(left) > 0 {
+				t.Errorf("left the pods %v", left)
+			}
+		})
+	}
+}
+
+// A node whose disk is full takes no agent, at whichever byte of it, or of its installation, that is found. swdt says so
+// at once, with the file, and leaves none of it on the node.
+func TestAFullDiskOfANodeBehindItsCluster(t *testing.T) {
+	for name, test := range map[string]struct {
+		free func(size int64) int64 // free space of the disk for an agent of that size, in bytes
+		path string                 // begins the path of the file that did not fit
+	}{
+		"before the first byte": {func(int64) int64 { return 0 }, `C:\Windows\System32\config\systemprofile\swdt-agent-`},
+		"in the middle":         {func(size int64) int64 { return size / 3 }, `C:\Windows\System32\config\systemprofile\swdt-agent-`},
+		"before the last byte":  {func(size int64) int64 { return size - 1 }, `C:\Windows\System32\config\systemprofile\swdt-agent-`},
+		"at the installation":   {func(size int64) int64 { return size }, `C:\ProgramData\swdt\agent\`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newThrough(t)
+			warned := 0
+			w.options.Reporter = warnings{count: &warned}
+			w.machine.SetFreeBytes(test.free(w.options.Agent.Size))
+			_, err := node.Connect(t.Context(), w.doc, w.options)
+			full, ok := errors.AsType[*carrier.DiskFullError](err)
+			switch {
+			case !ok:
+				t.Errorf("the error is %v", err)
+			case !strings.HasPrefix(full.Path, test.path) || full.Size != w.options.Agent.Size:
+				t.Errorf("the error is for %s (%d bytes)", full.Path, full.Size)
+			}
+			if warned != 0 {
+				t.Errorf("%d warnings", warned)
 			}
 			w.nothingIsStaged()
 			if left := w.pods(); len(left) > 0 {

@@ -76,6 +76,13 @@ type notes struct {
 	record record
 }
 
+// BusyError reports that another process makes or removes the same cluster.
+type BusyError struct{ Cluster string }
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("another `swdt up` or `swdt down` works on cluster %s: wait until it has ended", e.Cluster)
+}
+
 // openNotes locks and reads the record of a cluster. folder is the folder of all records; empty:
 // swdt/up in the user's data folder ($XDG_DATA_HOME).
 func openNotes(folder, name string) (*notes, error) {
@@ -91,7 +98,7 @@ func openNotes(folder, name string) (*notes, error) {
 	}
 	lock, err := localfile.Claim(filepath.Join(folder, name+".lock"))
 	if errors.Is(err, localfile.ErrClaimed) {
-		return nil, fmt.Errorf("another `swdt up` or `swdt down` works on cluster %s: wait until it has ended", name)
+		return nil, &BusyError{Cluster: name}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lock the record of cluster %s: %w", name, err)

@@ -1,12 +1,18 @@
 package up_test
 
 import (
+	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/day0/up"
+	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 // mostRequests is the number of requests to the API server that a second up may make for one node.
@@ -47,6 +53,45 @@ func TestASecondUpAsksLittle(t *testing.T) {
 				t.Errorf("it made %d requests to the API server, want at most %d", requests, mostRequests)
 			}
 		})
+	}
+}
+
+// An up or a down that begins while another one works on the same cluster changes nothing, and the first one goes on to
+// its end.
+func TestASecondUpAtOnce(t *testing.T) {
+	w := newWorld(t, inJoin)
+	connect, tried := w.options.Connect, false
+	w.options.Connect = func(ctx context.Context, doc config.Document, r ui.Reporter) (*node.Node, error) {
+		if !tried {
+			tried = true
+			for name, run := range map[string]func(context.Context, config.ClusterDocument, []config.Document, up.Options) (up.Report, error){
+				"up": up.Up, "down": up.Down,
+			} {
+				cluster, documents, err := config.LoadAll([]string{w.file()}, nil)
+				if err != nil {
+					return nil, err
+				}
+				o := w.options
+				o.Reporter = func(string) ui.Reporter { return ui.Discard{} }
+				o.Confirm = func(context.Context, []string) error { t.Errorf("%s asks", name); return nil }
+				o.Connect = func(context.Context, config.Document, ui.Reporter) (*node.Node, error) {
+					t.Errorf("%s contacts the node", name)
+					return nil, errors.New("not now")
+				}
+				before := len(w.node.Machine.Operations())
+				_, err = run(ctx, cluster, documents, o)
+				if busy, ok := errors.AsType[*up.BusyError](err); !ok || busy.Cluster != "dev" {
+					t.Errorf("%s: %v", name, err)
+				}
+				if after := len(w.node.Machine.Operations()); after != before {
+					t.Errorf("%s has changed the node", name)
+				}
+			}
+		}
+		return connect(ctx, doc, r)
+	}
+	if first := w.up(); first.err != nil || !tried {
+		t.Errorf("the first up: %v; others were tried: %t", first.err, tried)
 	}
 }
 

@@ -147,7 +147,12 @@ const secret = "S3CRET-OF-THE-BUILD"
 
 func newKitchen(t *testing.T) *kitchen {
 	t.Helper()
-	folder := t.TempDir()
+	return kitchenIn(t, t.TempDir())
+}
+
+// kitchenIn returns a kitchen in a folder, in which another process may have baked before.
+func kitchenIn(t *testing.T, folder string) *kitchen {
+	t.Helper()
 	program := simulated.Binary(simulated.BinarySpec{Name: "swdt-agent", Version: "test"})
 	sum := sha256.Sum256(program)
 	hash := hex.EncodeToString(sum[:])

@@ -2,6 +2,7 @@ package carrier
 
 import (
 	"crypto/rand"
+	"fmt"
 	"io/fs"
 	"strings"
 	"time"
@@ -46,3 +47,16 @@ func IsStaged(file fs.FileInfo) bool {
 	random, exe := strings.CutSuffix(random, stagedSuffix)
 	return ours && exe && len(random) == len(rand.Text()) && file.Mode().IsRegular()
 }
+
+// DiskFullError reports that the agent does not fit on the node's disk.
+type DiskFullError struct {
+	Path string // the file on the node that did not fit
+	Size int64  // of the agent, in bytes
+	Err  error
+}
+
+func (e *DiskFullError) Error() string {
+	return fmt.Sprintf("put the agent (%.1f MB) on the node as %s: the node's disk is full (%v); free some space on its drive %.2s",
+		float64(e.Size)/1e6, e.Path, e.Err, e.Path)
+}
+func (e *DiskFullError) Unwrap() error { return e.Err }

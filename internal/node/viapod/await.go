@@ -55,11 +55,31 @@ func (w *Way) awaitPod(ctx context.Context) error {
 		var state *NotStartedError
 		if errors.As(seen, &state) {
 			state.Cause = fmt.Sprintf("not running after %s: %s", over.After.Round(time.Second), state.Cause)
-			return state
+			err = state
 		}
 	}
 	if err == nil {
-		err = w.own.save()
+		return w.own.save()
+	}
+	return w.withPressure(ctx, err)
+}
+
+// withPressure adds the cause and the remedy to the error of a pod that did not start, if the kubelet reports that the
+// node's disk is full: then it refuses pods, and pulls no image.
+func (w *Way) withPressure(ctx context.Context, err error) error {
+	state, ok := errors.AsType[*NotStartedError](err)
+	if !ok {
+		return err
+	}
+	n, failed := w.c.Clientset().CoreV1().Nodes().Get(ctx, w.o.Node, metav1.GetOptions{})
+	if failed != nil { // the pod's own state stays
+		return err
+	}
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeDiskPressure && c.Status == corev1.ConditionTrue {
+			state.Cause += fmt.Sprintf("; the node's disk is full (%s: %s)", c.Type, shortened(c.Message))
+			state.Remedy = "free some space on the disk of node " + w.o.Node + " that has kubelet's and containerd's folders"
+		}
 	}
 	return err
 }

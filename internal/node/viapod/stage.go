@@ -105,6 +105,8 @@ func (s *stage) put(ctx context.Context, agent agentbin.Agent, r ui.Reporter) (p
 		return "", &brokenError{err}
 	case out.ExitCode == receiver.EndedEarly:
 		return "", &brokenError{errors.New("the node has received a part of it")}
+	case out.ExitCode == receiver.DiskFull:
+		return "", &carrier.DiskFullError{Path: path, Size: agent.Size, Err: errors.New(shortened(out.Stderr))}
 	case out.ExitCode != 0:
 		return "", fmt.Errorf("%s: PowerShell in the pod ended with exit code %d: %s", attempt, out.ExitCode,
 			shortened(out.Stderr+" "+out.Stdout))

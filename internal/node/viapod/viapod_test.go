@@ -103,6 +103,39 @@ func TestAPodThatDoesNotRunSaysWhyAndIsRemoved(t *testing.T) {
 	}
 }
 
+// A kubelet whose disk is full refuses pods, or cannot pull their image. The error names the disk and the remedy. The
+// texts are those of kubelet's eviction manager, and of its condition.
+func TestAPodOnAFullDisk(t *testing.T) {
+	for name, state := range map[string]func(*corev1.Pod){
+		"refused": func(p *corev1.Pod) {
+			p.Status.Phase, p.Status.Reason = corev1.PodFailed, "Evicted"
+			p.Status.Message = "The node had condition: [DiskPressure]. "
+		},
+		"no image": waiting("ErrImagePull", "There is not enough space on the disk."),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.state = state
+			n, err := w.client.CoreV1().Nodes().Get(t.Context(), "win-1", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeDiskPressure,
+				Status: corev1.ConditionTrue, Message: "kubelet has disk pressure"})
+			if _, err := w.client.CoreV1().Nodes().Update(t.Context(), n, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			_, err = w.way().Connect(t.Context())
+			state, ok := errors.AsType[*viapod.NotStartedError](err)
+			if !ok || !strings.Contains(state.Cause, "the node's disk is full (DiskPressure: kubelet has disk pressure)") ||
+				!strings.Contains(state.Remedy, "free some space on the disk of node win-1") {
+				t.Errorf("the error is %v", err)
+			}
+			w.nothingIsLeft()
+		})
+	}
+}
+
 func TestANodeThatNoPodCanReach(t *testing.T) {
 	for name, change := range map[string]func(*corev1.Node){
 		"of node win-1 does not report": func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown },

@@ -5,13 +5,18 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"io"
+	"io/fs"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"oras.land/oras-go/v2/registry/remote/auth"
@@ -251,20 +256,134 @@ func TestARefusedLayerIsAnError(t *testing.T) {
 }
 
 // A hostile registry answers with a base that is not what its manifest says.
+
+// A registry that answers with another base than the one that was published gains an error, or a set without a patch: the
+// tag, and every file outside of the cache, stays as it was, and no other server is contacted.
 func TestAHostileBaseIsAnError(t *testing.T) {
-	r := registrytest.Start(t)
-	newPublisher(t, r).publish(t, component(t, "kubelet", build("one")))
-	r.Intercept(func(w http.ResponseWriter, request *http.Request, _ http.Handler) bool {
-		if request.Method != http.MethodGet || !strings.Contains(request.URL.Path, "/blobs/") {
-			return false
-		}
-		_, _ = w.Write(make([]byte, 1<<20))
-		return true
-	})
-	_, err := publish.Publish(t.Context(), []publish.Component{component(t, "kubelet", build("two"))},
-		newPublisher(t, r).options, ui.Discard{})
-	var mismatch *distribution.MismatchError
-	if !errors.As(err, &mismatch) {
-		t.Errorf("the error is %v, want a %T", err, mismatch)
+	var elsewhere atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	defer other.Close()
+	layer := func(change func(map[string]any)) func(map[string]any) {
+		return func(manifest map[string]any) { change(manifest["layers"].([]any)[0].(map[string]any)) }
 	}
+	annotation := func(key, value string) func(map[string]any) {
+		return layer(func(l map[string]any) { l["annotations"].(map[string]any)[key] = value })
+	}
+	endless := func(part string) registrytest.Hook {
+		return func(w http.ResponseWriter, request *http.Request, _ http.Handler) bool {
+			if request.Method != http.MethodGet || !strings.Contains(request.URL.Path, part) {
+				return false
+			}
+			for chunk := make([]byte, 1<<20); request.Context().Err() == nil; {
+				if _, err := w.Write(chunk); err != nil {
+					break
+				}
+			}
+			return true
+		}
+	}
+	for name, test := range map[string]struct {
+		manifest  func(map[string]any) // changes that of the base
+		answer    registrytest.Hook
+		published bool // without the base
+	}{
+		"other bytes": {answer: func(w http.ResponseWriter, request *http.Request, _ http.Handler) bool {
+			if request.Method != http.MethodGet || !strings.Contains(request.URL.Path, "/blobs/") {
+				return false
+			}
+			_, _ = w.Write(make([]byte, 1<<20))
+			return true
+		}},
+		"a manifest without end": {answer: endless("/manifests/")},
+		"a layer without end":    {answer: endless("/blobs/")},
+		"a manifest of another digest": {answer: func(w http.ResponseWriter, request *http.Request, next http.Handler) bool {
+			if request.Method != http.MethodGet || !strings.Contains(request.URL.Path, "/manifests/") {
+				return false
+			}
+			w.Header().Set("Docker-Content-Digest", "sha256:"+strings.Repeat("0", 64))
+			w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
+			_, _ = w.Write([]byte(`{"schemaVersion":2}`))
+			return true
+		}},
+		"a layer elsewhere": {answer: func(w http.ResponseWriter, request *http.Request, _ http.Handler) bool {
+			if request.Method != http.MethodGet || !strings.Contains(request.URL.Path, "/blobs/") {
+				return false
+			}
+			http.Redirect(w, request, other.URL+"/layer", http.StatusTemporaryRedirect)
+			return true
+		}},
+		"a file out of the folder":       {manifest: annotation("org.opencontainers.image.title", "../../kubelet.exe")},
+		"a file out of Windows' folder":  {manifest: annotation("org.opencontainers.image.title", `..\kubelet.exe`)},
+		"a file that commands terminals": {manifest: annotation("org.opencontainers.image.title", "\x1b[2Jkubelet.exe")},
+		"a layer that is negative":       {manifest: layer(func(l map[string]any) { l["size"] = -1 })},
+		"a layer that is huge":           {manifest: layer(func(l map[string]any) { l["size"] = int64(1) << 50 })},
+		"a digest that is a path":        {manifest: layer(func(l map[string]any) { l["digest"] = "sha256:../../../etc/passwd" })},
+		// The field urls of foreign layers is not read.
+		"a foreign layer": {manifest: layer(func(l map[string]any) { l["urls"] = []string{other.URL + "/foreign"} }), published: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			elsewhere.Store(0)
+			r := registrytest.Start(t)
+			first := newPublisher(t, r)
+			before := first.publish(t, component(t, "kubelet", build("one"))).Digest
+			if test.manifest != nil {
+				before = changeManifest(t, r, test.manifest)
+			}
+			second := newPublisher(t, r)
+			binary := component(t, "kubelet", build("two"))
+			if test.answer != nil {
+				r.Intercept(test.answer)
+			}
+			_, err := publish.Publish(t.Context(), []publish.Component{binary}, second.options, ui.Discard{})
+			if published := err == nil; published != test.published {
+				t.Errorf("the error is %v", err)
+			}
+			r.Intercept(nil)
+			if _, now := manifestOf(t, r); (now != before) != test.published {
+				t.Errorf("the tag has %s now, and had %s", now, before)
+			}
+			if name != "a layer elsewhere" && elsewhere.Load() > 0 {
+				t.Errorf("another server had %d requests", elsewhere.Load())
+			}
+			if err := filepath.WalkDir(filepath.Dir(second.options.Blobs.Folder()), func(path string, _ fs.DirEntry, err error) error {
+				if filepath.Ext(path) == ".exe" {
+					t.Errorf("it has made %s", path)
+				}
+				return err
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// manifestOf returns the manifest of the tag, and its digest.
+func manifestOf(t *testing.T, r *registrytest.Registry) (content []byte, digest string) {
+	t.Helper()
+	response, err := http.Get("http://" + r.Host + "/v2/team/node/manifests/dev") //nolint:noctx // of this process
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if content, err = io.ReadAll(response.Body); err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(content)
+	return content, "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// changeManifest changes the manifest of the tag, and returns its digest.
+func changeManifest(t *testing.T, r *registrytest.Registry, change func(map[string]any)) string {
+	t.Helper()
+	content, _ := manifestOf(t, r)
+	var manifest map[string]any
+	if err := json.Unmarshal(content, &manifest); err != nil {
+		t.Fatal(err)
+	}
+	change(manifest)
+	content, err := json.Marshal(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.PutManifest(t, "team/node", "dev", content)
 }

@@ -6,13 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
-	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/cluster/cni"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/rollout"
@@ -80,7 +78,6 @@ func TestFleetOnARealAPIServer(t *testing.T) {
 		}
 	}
 	l.unschedulable(names)
-	t.Run("foreign token", l.testForeignToken)
 	t.Run("bad objects", l.testBadObjects)
 	t.Run("every field", l.testEveryField)
 	t.Run("conflict", l.testConflict)
@@ -139,54 +136,4 @@ func (l *lab) unschedulable(names []string) {
 			l.t.Errorf("node %s is still cordoned: %v", name, err)
 		}
 	}
-}
-
-// testForeignToken tries the token of the program on w0 against everything else.
-func (l *lab) testForeignToken(t *testing.T) {
-	pod, err := l.client().CoreV1().Pods("swdt-fleet").Get(t.Context(), "program-on-w0", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.client().CoreV1().Pods("swdt-fleet").Delete(t.Context(), pod.Name, metav1.DeleteOptions{
-		GracePeriodSeconds: new(int64)}); err != nil {
-		t.Fatal(err)
-	}
-	ofPod, ofNone := l.account("swdt-node", "w0"), l.account("swdt-node", "")
-	agent, err := cluster.FromConfig(ofPod)
-	if err != nil {
-		t.Fatal(err)
-	}
-	unbound, err := cluster.FromConfig(ofNone)
-	if err != nil {
-		t.Fatal(err)
-	}
-	states := fleetv1.StateResource()
-	write := func(c *cluster.Cluster, name string, sub ...string) error {
-		_, err := c.Dynamic().Resource(states).Patch(t.Context(), name, types.MergePatchType,
-			[]byte(`{"status":{"message":"tried"}}`), metav1.PatchOptions{}, sub...)
-		return err
-	}
-	if err := write(agent, "w0", "status"); err != nil {
-		t.Errorf("the program cannot write its own status: %v", err)
-	}
-	if err := write(l.admin, "w1", "status"); err != nil {
-		t.Errorf("an administrator cannot write the status of a node, so no refusal below proves a thing: %v", err)
-	}
-	rollouts, none := fleetv1.RolloutResource(), metav1.DeleteOptions{}
-	for what, err := range map[string]error{
-		"the status of another node":      write(agent, "w1", "status"),
-		"its own spec":                    write(agent, "w0"),
-		"another spec":                    write(agent, "w1"),
-		"its own status without a pod":    write(unbound, "w0", "status"),
-		"another status without a pod":    write(unbound, "w1", "status"),
-		"a deletion of its own NodeState": agent.Dynamic().Resource(states).Delete(t.Context(), "w0", none),
-		"a deletion of another NodeState": agent.Dynamic().Resource(states).Delete(t.Context(), "w1", none),
-		"a deletion of the rollout":       agent.Dynamic().Resource(rollouts).Delete(t.Context(), "r", none),
-	} {
-		if !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
-			t.Errorf("%s was not refused: %v", what, err)
-		}
-	}
-	l.testRights(t, ofPod, "w0")
-	l.testRights(t, ofNone, "")
 }

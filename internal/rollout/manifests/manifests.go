@@ -58,7 +58,7 @@ func (s Settings) Flags() iter.Seq2[string, string] {
 // names returns the files in the order in which they are applied.
 func names() []string {
 	return []string{"fleet.swdt.dev_noderollouts.yaml", "fleet.swdt.dev_nodestates.yaml", "namespace.yaml",
-		"controller.yaml", "node.yaml"}
+		"controller-policy.yaml", "controller.yaml", "node.yaml"}
 }
 
 // Objects returns the objects of the installation, in the order in which they are applied.

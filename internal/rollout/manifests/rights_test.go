@@ -66,9 +66,12 @@ func rights(t *testing.T) string {
 			for _, group := range r.APIGroups {
 				groups = append(groups, "`"+group+"`")
 			}
-			text += fmt.Sprintf("| `%s` | %s | %s | `%s` | %s |\n", role.Name, namespace,
-				strings.ReplaceAll(strings.Join(groups, ", "), "``", "core"),
-				strings.Join(r.Resources, "`, `"), strings.Join(r.Verbs, ", "))
+			resources := "`" + strings.Join(r.Resources, "`, `") + "`"
+			if len(r.ResourceNames) > 0 {
+				resources += " named `" + strings.Join(r.ResourceNames, "`, `") + "`"
+			}
+			text += fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", role.Name, namespace,
+				strings.ReplaceAll(strings.Join(groups, ", "), "``", "core"), resources, strings.Join(r.Verbs, ", "))
 		}
 	}
 	if rules < 5 {

@@ -10,8 +10,12 @@ import (
 	"github.com/swdt-dev/swdt/internal/node/powershell"
 )
 
-// EndedEarly is the exit code of the script if its stdin ended before the agent's end.
-const EndedEarly = 86
+// The exit codes of the script: EndedEarly if its stdin ended before the agent's end, DiskFull if the disk of the file
+// is full, or the quota of its user. Any other failure is 1.
+const (
+	EndedEarly = 86
+	DiskFull   = 87
+)
 
 // Script returns the script that writes size bytes of its stdin to a new file and prints their SHA-256. Its
 // variables are set without the prologue of other scripts, since the script travels in the URL of a request,
@@ -20,10 +24,16 @@ func Script(path string, size int64) string {
 	return fmt.Sprintf("$path = '%s'; $left = %d\n", path, size) + body()
 }
 
-// body is the script after its first line. The hash is of a class that Windows also allows in its FIPS mode.
+// body is the script after its first line. The hash is of a class that Windows also allows in its FIPS mode. The numbers
+// are the HRESULTs of ERROR_DISK_FULL, ERROR_HANDLE_DISK_FULL and ERROR_DISK_QUOTA_EXCEEDED, which .NET's IOException
+// has, below the exception that PowerShell makes of it.
 func body() string {
 	return fmt.Sprintf(`$ErrorActionPreference = 'Stop'
-trap { [Console]::Error.WriteLine("$_"); exit 1 }
+trap {
+  [Console]::Error.WriteLine("$_")
+  if ($_.Exception.GetBaseException().HResult -in -2147024784, -2147024857, -2147023601) { exit %d }
+  exit 1
+}
 Get-ChildItem -LiteralPath (Split-Path $path) -Filter 'swdt-agent-*.exe' | Where-Object {
   $_.LastWriteTimeUtc -lt [DateTime]::UtcNow.AddDays(-1) } | Remove-Item -Force -ErrorAction SilentlyContinue
 $in = [Console]::OpenStandardInput()
@@ -38,7 +48,7 @@ $file.Flush($true); $file.Position = 0
 $hash = New-Object Security.Cryptography.SHA256CryptoServiceProvider
 [Console]::WriteLine([BitConverter]::ToString($hash.ComputeHash($file)).Replace('-', ''))
 $file.Dispose(); exit 0
-`, EndedEarly)
+`, DiskFull, EndedEarly)
 }
 
 // Received returns the path and the size of the file that a command receives, if the command runs this
