@@ -2265,7 +2265,7 @@ type TailRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
 	Lines         int64                  `protobuf:"varint,2,opt,name=lines,proto3" json:"lines,omitempty"`                             // begin at this many lines before the end; negative: at the beginning
-	Since         *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`                              // begin at the first line of this time or later
+	Since         *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`                              // begin at the first line of this time or later, or at a line before it
 	Contains      [][]byte               `protobuf:"bytes,4,rep,name=contains,proto3" json:"contains,omitempty"`                        // print lines that contain one of these; empty: every line
 	IgnoreCase    bool                   `protobuf:"varint,5,opt,name=ignore_case,json=ignoreCase,proto3" json:"ignore_case,omitempty"` // of ASCII letters; contains must then be in lower case
 	Follow        bool                   `protobuf:"varint,6,opt,name=follow,proto3" json:"follow,omitempty"`
@@ -2363,6 +2363,7 @@ type TailReply struct {
 	UtcOffset     int32                  `protobuf:"varint,3,opt,name=utc_offset,json=utcOffset,proto3" json:"utc_offset,omitempty"`     // of the node's local time, in seconds; in the first reply only
 	Place         *TailPlace             `protobuf:"bytes,4,opt,name=place,proto3" json:"place,omitempty"`                               // the place after the data
 	Packed        []byte                 `protobuf:"bytes,5,opt,name=packed,proto3" json:"packed,omitempty"`                             // in place of data: see package packed
+	Written       *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=written,proto3" json:"written,omitempty"`                           // in the first reply: when the log was last written, if its lines without a year are of then; unset: now
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2423,6 +2424,13 @@ func (x *TailReply) GetPlace() *TailPlace {
 func (x *TailReply) GetPacked() []byte {
 	if x != nil {
 		return x.Packed
+	}
+	return nil
+}
+
+func (x *TailReply) GetWritten() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Written
 	}
 	return nil
 }
@@ -6746,14 +6754,15 @@ const file_agent_proto_rawDesc = "" +
 	"ignoreCase\x12\x16\n" +
 	"\x06follow\x18\x06 \x01(\bR\x06follow\x12,\n" +
 	"\x04from\x18\a \x01(\v2\x18.swdt.agent.v1.TailPlaceR\x04from\x120\n" +
-	"\x06copies\x18\b \x03(\v2\x18.swdt.agent.v1.TailPlaceR\x06copies\"\xb6\x01\n" +
+	"\x06copies\x18\b \x03(\v2\x18.swdt.agent.v1.TailPlaceR\x06copies\"\xec\x01\n" +
 	"\tTailReply\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12.\n" +
 	"\x05event\x18\x02 \x01(\x0e2\x18.swdt.agent.v1.TailEventR\x05event\x12\x1d\n" +
 	"\n" +
 	"utc_offset\x18\x03 \x01(\x05R\tutcOffset\x12.\n" +
 	"\x05place\x18\x04 \x01(\v2\x18.swdt.agent.v1.TailPlaceR\x05place\x12\x16\n" +
-	"\x06packed\x18\x05 \x01(\fR\x06packed\"\x82\x01\n" +
+	"\x06packed\x18\x05 \x01(\fR\x06packed\x124\n" +
+	"\awritten\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\awritten\"\x82\x01\n" +
 	"\tTailPlace\x12\x16\n" +
 	"\x06volume\x18\x01 \x01(\x04R\x06volume\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x16\n" +
@@ -7363,165 +7372,166 @@ var file_agent_proto_depIdxs = []int32{
 	47,  // 20: swdt.agent.v1.TailRequest.copies:type_name -> swdt.agent.v1.TailPlace
 	3,   // 21: swdt.agent.v1.TailReply.event:type_name -> swdt.agent.v1.TailEvent
 	47,  // 22: swdt.agent.v1.TailReply.place:type_name -> swdt.agent.v1.TailPlace
-	49,  // 23: swdt.agent.v1.WriteRequest.header:type_name -> swdt.agent.v1.WriteHeader
-	130, // 24: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
-	52,  // 25: swdt.agent.v1.PatchRequest.header:type_name -> swdt.agent.v1.PatchHeader
-	130, // 26: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
-	129, // 27: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
-	66,  // 28: swdt.agent.v1.GetEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
-	66,  // 29: swdt.agent.v1.SetEnvironmentRequest.variables:type_name -> swdt.agent.v1.EnvironmentVariable
-	71,  // 30: swdt.agent.v1.GetHostsReply.entries:type_name -> swdt.agent.v1.HostsEntry
-	71,  // 31: swdt.agent.v1.SetHostsRequest.entries:type_name -> swdt.agent.v1.HostsEntry
-	130, // 32: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
-	129, // 33: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
-	76,  // 34: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
-	130, // 35: swdt.agent.v1.ListProcessesReply.taken:type_name -> google.protobuf.Timestamp
-	82,  // 36: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
-	83,  // 37: swdt.agent.v1.RunRequest.resize:type_name -> swdt.agent.v1.TerminalSize
-	83,  // 38: swdt.agent.v1.RunCommand.terminal:type_name -> swdt.agent.v1.TerminalSize
-	4,   // 39: swdt.agent.v1.Feature.state:type_name -> swdt.agent.v1.FeatureState
-	85,  // 40: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
-	90,  // 41: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
-	129, // 42: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
-	5,   // 43: swdt.agent.v1.ReachReply.outcome:type_name -> swdt.agent.v1.ReachOutcome
-	129, // 44: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
-	106, // 45: swdt.agent.v1.ListenersReply.listeners:type_name -> swdt.agent.v1.Listener
-	116, // 46: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
-	118, // 47: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
-	119, // 48: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
-	10,  // 49: swdt.agent.v1.InspectReply.facts:type_name -> swdt.agent.v1.FactsReply
-	17,  // 50: swdt.agent.v1.ComponentState.service:type_name -> swdt.agent.v1.ServiceStatus
-	19,  // 51: swdt.agent.v1.ComponentState.service_config:type_name -> swdt.agent.v1.ServiceConfig
-	130, // 52: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
-	6,   // 53: swdt.agent.v1.Transaction.state:type_name -> swdt.agent.v1.SwapState
-	124, // 54: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	121, // 55: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
-	122, // 56: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
-	129, // 57: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
-	129, // 58: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
-	129, // 59: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
-	129, // 60: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
-	130, // 61: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
-	6,   // 62: swdt.agent.v1.SwapEvent.state:type_name -> swdt.agent.v1.SwapState
-	124, // 63: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	7,   // 64: swdt.agent.v1.SwapOutcome.result:type_name -> swdt.agent.v1.SwapResult
-	125, // 65: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
-	129, // 66: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
-	8,   // 67: swdt.agent.v1.ComponentOutcome.action:type_name -> swdt.agent.v1.SwapAction
-	17,  // 68: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
-	129, // 69: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
-	129, // 70: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
-	9,   // 71: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
-	11,  // 72: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
-	13,  // 73: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
-	15,  // 74: swdt.agent.v1.Machine.Unlock:input_type -> swdt.agent.v1.UnlockRequest
-	20,  // 75: swdt.agent.v1.Services.List:input_type -> swdt.agent.v1.ListServicesRequest
-	22,  // 76: swdt.agent.v1.Services.Get:input_type -> swdt.agent.v1.GetServiceRequest
-	19,  // 77: swdt.agent.v1.Services.Create:input_type -> swdt.agent.v1.ServiceConfig
-	19,  // 78: swdt.agent.v1.Services.Configure:input_type -> swdt.agent.v1.ServiceConfig
-	24,  // 79: swdt.agent.v1.Services.Delete:input_type -> swdt.agent.v1.DeleteServiceRequest
-	26,  // 80: swdt.agent.v1.Services.Start:input_type -> swdt.agent.v1.StartServiceRequest
-	27,  // 81: swdt.agent.v1.Services.Stop:input_type -> swdt.agent.v1.StopServiceRequest
-	30,  // 82: swdt.agent.v1.Registry.Get:input_type -> swdt.agent.v1.RegistryGetRequest
-	31,  // 83: swdt.agent.v1.Registry.Set:input_type -> swdt.agent.v1.RegistrySetRequest
-	33,  // 84: swdt.agent.v1.Registry.Delete:input_type -> swdt.agent.v1.RegistryDeleteRequest
-	35,  // 85: swdt.agent.v1.Registry.List:input_type -> swdt.agent.v1.RegistryListRequest
-	38,  // 86: swdt.agent.v1.Files.Stat:input_type -> swdt.agent.v1.StatRequest
-	39,  // 87: swdt.agent.v1.Files.List:input_type -> swdt.agent.v1.ListFilesRequest
-	41,  // 88: swdt.agent.v1.Files.Hash:input_type -> swdt.agent.v1.HashRequest
-	43,  // 89: swdt.agent.v1.Files.Read:input_type -> swdt.agent.v1.ReadRequest
-	45,  // 90: swdt.agent.v1.Files.Tail:input_type -> swdt.agent.v1.TailRequest
-	48,  // 91: swdt.agent.v1.Files.Write:input_type -> swdt.agent.v1.WriteRequest
-	51,  // 92: swdt.agent.v1.Files.Patch:input_type -> swdt.agent.v1.PatchRequest
-	54,  // 93: swdt.agent.v1.Files.Probe:input_type -> swdt.agent.v1.ProbeRequest
-	56,  // 94: swdt.agent.v1.Files.Rename:input_type -> swdt.agent.v1.RenameRequest
-	58,  // 95: swdt.agent.v1.Files.Remove:input_type -> swdt.agent.v1.RemoveRequest
-	60,  // 96: swdt.agent.v1.Files.MakeFolder:input_type -> swdt.agent.v1.MakeFolderRequest
-	62,  // 97: swdt.agent.v1.Files.GetACL:input_type -> swdt.agent.v1.GetACLRequest
-	64,  // 98: swdt.agent.v1.Files.SetACL:input_type -> swdt.agent.v1.SetACLRequest
-	67,  // 99: swdt.agent.v1.Settings.GetEnvironment:input_type -> swdt.agent.v1.GetEnvironmentRequest
-	69,  // 100: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
-	72,  // 101: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
-	74,  // 102: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
-	77,  // 103: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
-	79,  // 104: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
-	81,  // 105: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
-	86,  // 106: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
-	88,  // 107: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
-	91,  // 108: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
-	90,  // 109: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
-	94,  // 110: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
-	96,  // 111: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
-	98,  // 112: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
-	100, // 113: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
-	102, // 114: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
-	104, // 115: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
-	107, // 116: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
-	109, // 117: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
-	111, // 118: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
-	113, // 119: swdt.agent.v1.Network.Connect:input_type -> swdt.agent.v1.ConnectRequest
-	115, // 120: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
-	120, // 121: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
-	126, // 122: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
-	127, // 123: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
-	10,  // 124: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
-	12,  // 125: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
-	14,  // 126: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
-	16,  // 127: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
-	21,  // 128: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
-	23,  // 129: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
-	23,  // 130: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
-	23,  // 131: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
-	25,  // 132: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
-	23,  // 133: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
-	28,  // 134: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
-	29,  // 135: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
-	32,  // 136: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
-	34,  // 137: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
-	36,  // 138: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
-	37,  // 139: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
-	40,  // 140: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
-	42,  // 141: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
-	44,  // 142: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
-	46,  // 143: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
-	50,  // 144: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
-	53,  // 145: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
-	55,  // 146: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
-	57,  // 147: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
-	59,  // 148: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
-	61,  // 149: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
-	63,  // 150: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
-	65,  // 151: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
-	68,  // 152: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
-	70,  // 153: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
-	73,  // 154: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
-	75,  // 155: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
-	78,  // 156: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
-	80,  // 157: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
-	84,  // 158: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
-	87,  // 159: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
-	89,  // 160: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
-	92,  // 161: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
-	93,  // 162: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
-	95,  // 163: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
-	97,  // 164: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
-	99,  // 165: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
-	101, // 166: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
-	103, // 167: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
-	105, // 168: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
-	108, // 169: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
-	110, // 170: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
-	112, // 171: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
-	114, // 172: swdt.agent.v1.Network.Connect:output_type -> swdt.agent.v1.ConnectReply
-	117, // 173: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
-	123, // 174: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
-	123, // 175: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
-	128, // 176: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
-	124, // [124:177] is the sub-list for method output_type
-	71,  // [71:124] is the sub-list for method input_type
-	71,  // [71:71] is the sub-list for extension type_name
-	71,  // [71:71] is the sub-list for extension extendee
-	0,   // [0:71] is the sub-list for field type_name
+	130, // 23: swdt.agent.v1.TailReply.written:type_name -> google.protobuf.Timestamp
+	49,  // 24: swdt.agent.v1.WriteRequest.header:type_name -> swdt.agent.v1.WriteHeader
+	130, // 25: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
+	52,  // 26: swdt.agent.v1.PatchRequest.header:type_name -> swdt.agent.v1.PatchHeader
+	130, // 27: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
+	129, // 28: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
+	66,  // 29: swdt.agent.v1.GetEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
+	66,  // 30: swdt.agent.v1.SetEnvironmentRequest.variables:type_name -> swdt.agent.v1.EnvironmentVariable
+	71,  // 31: swdt.agent.v1.GetHostsReply.entries:type_name -> swdt.agent.v1.HostsEntry
+	71,  // 32: swdt.agent.v1.SetHostsRequest.entries:type_name -> swdt.agent.v1.HostsEntry
+	130, // 33: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
+	129, // 34: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
+	76,  // 35: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
+	130, // 36: swdt.agent.v1.ListProcessesReply.taken:type_name -> google.protobuf.Timestamp
+	82,  // 37: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
+	83,  // 38: swdt.agent.v1.RunRequest.resize:type_name -> swdt.agent.v1.TerminalSize
+	83,  // 39: swdt.agent.v1.RunCommand.terminal:type_name -> swdt.agent.v1.TerminalSize
+	4,   // 40: swdt.agent.v1.Feature.state:type_name -> swdt.agent.v1.FeatureState
+	85,  // 41: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
+	90,  // 42: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
+	129, // 43: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
+	5,   // 44: swdt.agent.v1.ReachReply.outcome:type_name -> swdt.agent.v1.ReachOutcome
+	129, // 45: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
+	106, // 46: swdt.agent.v1.ListenersReply.listeners:type_name -> swdt.agent.v1.Listener
+	116, // 47: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
+	118, // 48: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
+	119, // 49: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
+	10,  // 50: swdt.agent.v1.InspectReply.facts:type_name -> swdt.agent.v1.FactsReply
+	17,  // 51: swdt.agent.v1.ComponentState.service:type_name -> swdt.agent.v1.ServiceStatus
+	19,  // 52: swdt.agent.v1.ComponentState.service_config:type_name -> swdt.agent.v1.ServiceConfig
+	130, // 53: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
+	6,   // 54: swdt.agent.v1.Transaction.state:type_name -> swdt.agent.v1.SwapState
+	124, // 55: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	121, // 56: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
+	122, // 57: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
+	129, // 58: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
+	129, // 59: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
+	129, // 60: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
+	129, // 61: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
+	130, // 62: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
+	6,   // 63: swdt.agent.v1.SwapEvent.state:type_name -> swdt.agent.v1.SwapState
+	124, // 64: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	7,   // 65: swdt.agent.v1.SwapOutcome.result:type_name -> swdt.agent.v1.SwapResult
+	125, // 66: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
+	129, // 67: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
+	8,   // 68: swdt.agent.v1.ComponentOutcome.action:type_name -> swdt.agent.v1.SwapAction
+	17,  // 69: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
+	129, // 70: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
+	129, // 71: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
+	9,   // 72: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
+	11,  // 73: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
+	13,  // 74: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
+	15,  // 75: swdt.agent.v1.Machine.Unlock:input_type -> swdt.agent.v1.UnlockRequest
+	20,  // 76: swdt.agent.v1.Services.List:input_type -> swdt.agent.v1.ListServicesRequest
+	22,  // 77: swdt.agent.v1.Services.Get:input_type -> swdt.agent.v1.GetServiceRequest
+	19,  // 78: swdt.agent.v1.Services.Create:input_type -> swdt.agent.v1.ServiceConfig
+	19,  // 79: swdt.agent.v1.Services.Configure:input_type -> swdt.agent.v1.ServiceConfig
+	24,  // 80: swdt.agent.v1.Services.Delete:input_type -> swdt.agent.v1.DeleteServiceRequest
+	26,  // 81: swdt.agent.v1.Services.Start:input_type -> swdt.agent.v1.StartServiceRequest
+	27,  // 82: swdt.agent.v1.Services.Stop:input_type -> swdt.agent.v1.StopServiceRequest
+	30,  // 83: swdt.agent.v1.Registry.Get:input_type -> swdt.agent.v1.RegistryGetRequest
+	31,  // 84: swdt.agent.v1.Registry.Set:input_type -> swdt.agent.v1.RegistrySetRequest
+	33,  // 85: swdt.agent.v1.Registry.Delete:input_type -> swdt.agent.v1.RegistryDeleteRequest
+	35,  // 86: swdt.agent.v1.Registry.List:input_type -> swdt.agent.v1.RegistryListRequest
+	38,  // 87: swdt.agent.v1.Files.Stat:input_type -> swdt.agent.v1.StatRequest
+	39,  // 88: swdt.agent.v1.Files.List:input_type -> swdt.agent.v1.ListFilesRequest
+	41,  // 89: swdt.agent.v1.Files.Hash:input_type -> swdt.agent.v1.HashRequest
+	43,  // 90: swdt.agent.v1.Files.Read:input_type -> swdt.agent.v1.ReadRequest
+	45,  // 91: swdt.agent.v1.Files.Tail:input_type -> swdt.agent.v1.TailRequest
+	48,  // 92: swdt.agent.v1.Files.Write:input_type -> swdt.agent.v1.WriteRequest
+	51,  // 93: swdt.agent.v1.Files.Patch:input_type -> swdt.agent.v1.PatchRequest
+	54,  // 94: swdt.agent.v1.Files.Probe:input_type -> swdt.agent.v1.ProbeRequest
+	56,  // 95: swdt.agent.v1.Files.Rename:input_type -> swdt.agent.v1.RenameRequest
+	58,  // 96: swdt.agent.v1.Files.Remove:input_type -> swdt.agent.v1.RemoveRequest
+	60,  // 97: swdt.agent.v1.Files.MakeFolder:input_type -> swdt.agent.v1.MakeFolderRequest
+	62,  // 98: swdt.agent.v1.Files.GetACL:input_type -> swdt.agent.v1.GetACLRequest
+	64,  // 99: swdt.agent.v1.Files.SetACL:input_type -> swdt.agent.v1.SetACLRequest
+	67,  // 100: swdt.agent.v1.Settings.GetEnvironment:input_type -> swdt.agent.v1.GetEnvironmentRequest
+	69,  // 101: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
+	72,  // 102: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
+	74,  // 103: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
+	77,  // 104: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
+	79,  // 105: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
+	81,  // 106: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
+	86,  // 107: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
+	88,  // 108: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
+	91,  // 109: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
+	90,  // 110: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
+	94,  // 111: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
+	96,  // 112: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
+	98,  // 113: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
+	100, // 114: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
+	102, // 115: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
+	104, // 116: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
+	107, // 117: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
+	109, // 118: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
+	111, // 119: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
+	113, // 120: swdt.agent.v1.Network.Connect:input_type -> swdt.agent.v1.ConnectRequest
+	115, // 121: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
+	120, // 122: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
+	126, // 123: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
+	127, // 124: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
+	10,  // 125: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
+	12,  // 126: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
+	14,  // 127: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
+	16,  // 128: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
+	21,  // 129: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
+	23,  // 130: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
+	23,  // 131: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
+	23,  // 132: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
+	25,  // 133: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
+	23,  // 134: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
+	28,  // 135: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
+	29,  // 136: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
+	32,  // 137: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
+	34,  // 138: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
+	36,  // 139: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
+	37,  // 140: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
+	40,  // 141: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
+	42,  // 142: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
+	44,  // 143: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
+	46,  // 144: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
+	50,  // 145: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
+	53,  // 146: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
+	55,  // 147: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
+	57,  // 148: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
+	59,  // 149: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
+	61,  // 150: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
+	63,  // 151: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
+	65,  // 152: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
+	68,  // 153: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
+	70,  // 154: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
+	73,  // 155: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
+	75,  // 156: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
+	78,  // 157: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
+	80,  // 158: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
+	84,  // 159: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
+	87,  // 160: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
+	89,  // 161: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
+	92,  // 162: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
+	93,  // 163: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
+	95,  // 164: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
+	97,  // 165: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
+	99,  // 166: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
+	101, // 167: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
+	103, // 168: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
+	105, // 169: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
+	108, // 170: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
+	110, // 171: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
+	112, // 172: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
+	114, // 173: swdt.agent.v1.Network.Connect:output_type -> swdt.agent.v1.ConnectReply
+	117, // 174: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
+	123, // 175: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
+	123, // 176: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
+	128, // 177: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
+	125, // [125:178] is the sub-list for method output_type
+	72,  // [72:125] is the sub-list for method input_type
+	72,  // [72:72] is the sub-list for extension type_name
+	72,  // [72:72] is the sub-list for extension extendee
+	0,   // [0:72] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }

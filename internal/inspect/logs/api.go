@@ -248,7 +248,7 @@ const (
 // has enough lines. If all lines are wanted, or if lines must be filtered, it reads the whole file.
 func (a *api) file(ctx context.Context, source, file string, in *Input) error {
 	wanted := a.options.Tail
-	if wanted < 0 || a.options.picks() || !a.options.Since.IsZero() {
+	if wanted < 0 || a.options.picks() {
 		return a.read(ctx, source, file, in)
 	}
 	for size := firstPart; size < lastPart; size *= 8 {

@@ -216,7 +216,7 @@ func (s *show) followed() (all []*agentv1.TailPlace) {
 // only their text is wanted and there is no other log to merge with. It returns nil if the
 // options always require parsing.
 func (s *show) verbatim(o Options) func() bool {
-	if !o.Verbatim || o.picks() || !o.Since.IsZero() {
+	if !o.Verbatim || o.picks() {
 		return nil
 	}
 	return func() bool { return !s.several.Load() }
