@@ -163,7 +163,7 @@ func (a *app) runLogs(cmd *cobra.Command, o *logsOptions, sources []string) erro
 			return usagef("%v", err)
 		}
 	}
-	options.Sources = sources
+	options.Sources, options.ReportUntimed = sources, true
 	if o.via != string(logs.Auto) && o.via != string(logs.SSH) && o.via != string(logs.API) {
 		return usagef("--via %s: use auto, ssh or api", o.via)
 	}

@@ -73,6 +73,9 @@ func (r *Reader) Fragment(text []byte) Read {
 	return Read{Line: Line{Text: line.Text, Level: r.level}, Time: r.time}
 }
 
+// HasTime reports whether a line so far had a time.
+func (r *Reader) HasTime() bool { return !r.time.IsZero() }
+
 // Settled reports whether a Reader that began earlier in the log would read all further lines alike,
 // except that it may know a time and a level for those before the next head.
 func (r *Reader) Settled() bool { return r.isCertain || r.lines > memory }

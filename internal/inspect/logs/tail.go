@@ -66,6 +66,7 @@ func (t *tail) read(ctx context.Context, node Tailer) error {
 	for {
 		reply, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
+			t.lines.reportUntimed(t.reporter)
 			return t.in.Send(ctx, t.lines.end())
 		}
 		if err != nil {
@@ -80,6 +81,7 @@ func (t *tail) read(ctx context.Context, node Tailer) error {
 		}
 		if err := t.lines.reply(ctx, reply, t.in); err != nil {
 			if errors.Is(err, errPast) {
+				t.lines.reportUntimed(t.reporter)
 				return nil
 			}
 			return err
@@ -325,6 +327,18 @@ func (l *lines) count(to []Record, line logline.Read) []Record {
 	}
 	l.isTimed = true
 	return l.waited(to)
+}
+
+// reportUntimed reports how many lines have no time of their own, if lines are filtered by time.
+func (l *lines) reportUntimed(r ui.Reporter) {
+	switch {
+	case !l.options.ReportUntimed || !l.options.hasTime() || l.untimed == 0:
+	case l.reader.HasTime():
+		r.Warn("%s: lines without a time: %d; --since and --until count each to the line before it", l.file.Path, l.untimed)
+	default:
+		r.Warn("%s: lines without a time: %d, which is all; --since and --until cannot select among them", l.file.Path,
+			l.untimed)
+	}
 }
 
 // piece joins the pieces of a container's line, and appends its record if it is wanted.
