@@ -28,7 +28,7 @@ func (f *fields) add(key, value []byte, isText bool) {
 	case "level", "lvl", "severity", "@l", "levelname", "log.level", "Level":
 		level := ParseLevel(string(value))
 		if !isText {
-			level = numericLevel(string(value))
+			level = numericLevel(string(key), string(value))
 		}
 		if f.level == Unknown {
 			f.level = level

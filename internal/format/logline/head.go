@@ -2,6 +2,7 @@ package logline
 
 import (
 	"bytes"
+	"slices"
 	"time"
 )
 
@@ -24,7 +25,7 @@ func headOf(line []byte, written time.Time) head {
 		return head{}
 	}
 	for _, form := range []func([]byte, time.Time) (head, bool){
-		klogLine, jsonLine, logfmtLine, crashLine, terminalLine, datedLine, accessLine, wrappedLine,
+		klogLine, jsonLine, logfmtLine, crashLine, terminalLine, datedLine, accessLine, iisLine, wrappedLine,
 	} {
 		if h, ok := form(line, written); ok {
 			return h
@@ -45,7 +46,8 @@ func klogLine(line []byte, written time.Time) (head, bool) {
 func crashLine(line []byte, _ time.Time) (head, bool) {
 	for _, begin := range []string{"panic: ", "fatal error: ", "Exception 0x", "Unhandled exception", "Unhandled Exception",
 		"unexpected fault address ", "SIGSEGV: ", "thread 'main' panicked", "terminate called ", "FATAL EXCEPTION",
-		"Traceback (most recent call last)", "runtime: out of memory", "runtime: goroutine stack exceeds"} {
+		"Traceback (most recent call last)", "runtime: out of memory", "runtime: goroutine stack exceeds",
+		"runtime: panic before malloc"} {
 		if bytes.HasPrefix(line, []byte(begin)) {
 			return head{level: Fatal, crash: true}, true
 		}
@@ -127,6 +129,21 @@ func accessLine(line []byte, written time.Time) (head, bool) {
 	return head{time: t}, ok && s.has("]")
 }
 
+// iisLine parses a line of IIS' own format: client, user, date, time, site. Its times are local, its year may have two digits.
+func iisLine(line []byte, written time.Time) (head, bool) {
+	parts := bytes.SplitN(line[:min(len(line), 256)], []byte(", "), 6)
+	if len(parts) < 6 || !bytes.HasPrefix(parts[4], []byte("W3SVC")) {
+		return head{}, false
+	}
+	day := parts[2]
+	if at := bytes.LastIndexByte(day, '/'); at >= 0 && len(day)-at == len("/26") {
+		day = slices.Concat(day[:at+1], []byte("20"), day[at+1:])
+	}
+	s := scanner{text: slices.Concat(day, []byte(" "), parts[3])}
+	t, ok := s.numeric(written)
+	return head{time: t}, ok && s.at == len(s.text)
+}
+
 // isW3C reports whether a line's rest behind the date is of W3C's extended format, in which IIS and http.sys
 // write. Its times are in UTC: the address of a machine, the name of a site or a method follows.
 func isW3C(rest []byte) bool {
@@ -154,6 +171,9 @@ func innerLevel(rest []byte, written time.Time) Level {
 	}
 	inner = rest[len(rest[:min(len(rest), mostPrefix)])-len(inner):]
 	if h, ok := klogLine(append(inner[:len(inner):len(inner)], ' '), written); ok {
+		return h.level
+	}
+	if h, ok := crashLine(inner, written); ok {
 		return h.level
 	}
 	if h, ok := logfmtLine(inner, written); ok {

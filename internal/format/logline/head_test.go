@@ -91,6 +91,60 @@ func TestHeads(t *testing.T) {
 		{`Exception 0xc0000005 0x0 0x0 0x7ffb`, none, logline.Fatal},
 		{`kubelet.exe : panic: dead`, none, logline.Fatal},
 		{`Unhandled Exception: System.IO.IOException: x`, none, logline.Fatal},
+		// of public reports, each with its source
+		// kubernetes/kubernetes#88913: a panic that the kubelet survives
+		{`E1129 01:50:05.000000    3564 runtime.go:78] Observed a panic: "invalid memory address"`, local, logline.Error},
+		{`goroutine 206 [running]:`, none, logline.Unknown},
+		{`panic(0x38ac960, 0x6b90c30)`, none, logline.Unknown},
+		// kubernetes-sigs/sig-windows-tools#85: the header of klog's files
+		{`Log file created at: 2026/11/29 01:50:05`, none, logline.Unknown},
+		{`Log line format: [IWEF]mmdd hh:mm:ss.uuuuuu threadid file:line] msg`, none, logline.Unknown},
+		// kubernetes/kubernetes#78925, kubernetes/minikube#7335: traces behind syslog's head
+		{`Nov 29 01:50:05 worker-d0 kubelet[8804]: panic: dead`, local, logline.Fatal},
+		{`Nov 29 01:50:05 worker-d0 kubelet[8804]:         /usr/local/go/src/runtime/panic.go:616 +0x81`, local, logline.Unknown},
+		{`runtime: panic before malloc heap initialized`, none, logline.Fatal},
+		// MicrosoftDocs/Virtualization-Documentation#944, flannel-io/flannel#957: flanneld in a console
+		{`I1129 01:50:05.000000     684 main.go:417] Searching for interface using 10.0.0.4`, local, logline.Info},
+		{`    + CategoryInfo          : NotSpecified: (I1129 01:50:05.0...] text:String) [], RemoteException`, none, logline.Unknown},
+		// Azure/azure-container-networking#642
+		{`2026/11/29 01:50:05 [4640] [cni-net] Failed to initialize network manager, err:invalid character '\x00'`, local,
+			logline.Unknown},
+		// projectcalico/cni-plugin#1001, projectcalico/calico#5005: an error in a message is not the level
+		{`2026-11-29 01:50:05.000 [INFO][9] startup/customresource.go 101: Error getting resource error=x`, local, logline.Info},
+		// rancher/rke2#4722, #7440: the event log of rke2, as PowerShell prints it
+		{`11/29/2026 1:50:05 AM Calico exited: exit status 1`, local, logline.Unknown},
+		{`                     CALICO_K8S_NODE_REF=win CALICO_LOG_DIR= DNS_NAME_SERVERS=10.43.0.10`, none, logline.Unknown},
+		// rancher/rancher#16308: logrus on a terminal, without a clock
+		{`INFO[1226] {"status":"Status: Downloaded newer image"}`, none, logline.Info},
+		// eksctl-io/eksctl#2721: Amazon's resource controller
+		{"2026-11-29T01:50:05.000Z [INFO] \tInitializing vpc-resource-controller version 0.2.3.", utc, logline.Info},
+		// winsw/winsw#123, #139: the wrapper's log before log4net
+		{`2026-11-29 01:50:05 - Starting consul.exe agent -config-file consul.conf`, local, logline.Unknown},
+		// learn.microsoft.com cc738725: W3C of IIS 6.0; greatmanuals.com: IIS' own format
+		{`2026-11-29 01:50:05 172.22.255.255 - 172.30.255.255 80 GET /images/picture.jpg - 200 Mozilla/4.0`, utc, logline.Unknown},
+		{`#Fields: date time c-ip cs-username s-ip s-port cs-method cs-uri-stem cs-uri-query sc-status`, none, logline.Unknown},
+		{`192.168.114.201, -, 11/29/26, 1:50:05, W3SVC2, SALES1, 172.21.13.45, 4502, 163, 3223, 200, 0, GET, /a.htm, -,`, local,
+			logline.Unknown},
+		// kubernetes-sigs/cluster-api-provider-azure#1932: ETW of containerd and of the shim, as JSON
+		{`{"Timestamp":"2026-11-29T01:50:05.0000000+00:00","ProviderName":"ContainerD","Level":2,"Payload":{"Level":4}}`, utc,
+			logline.Error},
+		// microsoft/hcsshim#674: a document of HCS in containerd's message
+		{`time="2026-11-29T01:50:05.000000000Z" level=debug msg="Network Response : {\"LastUpdateTime\":132108987224769239}"`, utc,
+			logline.Debug},
+		// kubernetes/kubernetes#67827: kube-proxy dumps structs over many lines
+		{`I1129 01:50:05.000000    4740 proxier.go:111] Endpoint resource found, (*winkernel.endpointsInfo)(0xc042b3a780)({`, local,
+			logline.Info},
+		{` ip: (string) (len=10) "10.244.1.5",`, none, logline.Unknown},
+		{`})`, none, logline.Unknown},
+		// Azure/azure-container-networking#2184: the plugin's log since 2023
+		{`{"level":"info","ts":"2026-11-29T01:50:05.000Z","msg":"[cni-net] DEL command completed","pid":1193955}`, utc, logline.Info},
+		// allinurl/goaccess#1010: Logback with a host
+		{`Nov 29 01:50:05 LAPTOP-1 INFO ComboDescriptionCell - ComboBox is going to be shown`, local, logline.Info},
+		// prometheus-community/windows_exporter: slog
+		{`time=2026-11-29T01:50:05.000Z level=ERROR source=main.go:12 msg="failed"`, utc, logline.Error},
+		// kubernetes-sigs/sig-windows-tools#377: PowerShell's errors in a pod's log
+		{`Get-Content : Cannot find path 'C:\hpc\kubeconfig.conf' because it does not exist.`, none, logline.Unknown},
+		{`At C:\hpc\kube-proxy\start.ps1:56 char:3`, none, logline.Unknown},
 		// dates and levels within messages
 		{`  Not After : 2027-11-29T01:00:00Z`, none, logline.Unknown},
 		{`Boot time: 2026-11-28 23:14:13`, none, logline.Unknown},

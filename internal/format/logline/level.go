@@ -62,21 +62,14 @@ func klogLevel(letter byte) Level {
 	return Unknown
 }
 
-// numericLevel returns a level of bunyan and pino: 10 is trace, 60 is fatal. Other numbers are no level.
-func numericLevel(number string) Level {
-	switch number {
-	case "10", "20":
-		return Debug
-	case "30":
-		return Info
-	case "40":
-		return Warning
-	case "50":
-		return Error
-	case "60":
-		return Fatal
+// numericLevel returns the level of a number: of bunyan and pino, where 10 is trace and 60 is fatal, or of ETW, whose key
+// is Level. Other numbers are no level.
+func numericLevel(key, number string) Level {
+	etw := map[string]Level{"1": Fatal, "2": Error, "3": Warning, "4": Info, "5": Debug}
+	if key == "Level" {
+		return etw[number]
 	}
-	return Unknown
+	return map[string]Level{"10": Debug, "20": Debug, "30": Info, "40": Warning, "50": Error, "60": Fatal}[number]
 }
 
 // syslogLevel returns the level of a priority of syslog, whose lowest three bits are the severity.

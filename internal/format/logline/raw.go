@@ -26,6 +26,16 @@ func EachText(raw []byte, each func(line []byte)) {
 	}
 }
 
+// Lines returns the lines of a text, without their endings; see EachText.
+func Lines(text []byte) (lines []string) {
+	for raw := range bytes.SplitAfterSeq(text, []byte("\n")) {
+		if len(raw) > 0 {
+			EachText(raw, func(line []byte) { lines = append(lines, string(bytes.TrimRight(line, "\r"))) })
+		}
+	}
+	return lines
+}
+
 // unmarked decodes a line of UTF-16 without a mark. The newline before it was cut in two: its second byte, a NUL,
 // is then the line's first. The same bytes are the line in the other byte order, as far as it is in Latin-1.
 func unmarked(raw []byte) (text []byte, ok bool) {

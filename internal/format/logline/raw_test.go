@@ -36,3 +36,10 @@ func TestEachText(t *testing.T) {
 		}
 	}
 }
+
+func TestLines(t *testing.T) {
+	got := logline.Lines([]byte("one\r\n\x00\x00two\n\nthree"))
+	if want := []string{"one", "two", "", "three"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
