@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/format/logline"
@@ -30,15 +32,19 @@ const (
 // Tail sends the text of a log. Tail follows a log by polling: Windows reports changes of a folder,
 // but if a file is written often, Windows reports the change only when the file is closed.
 func (s *filesService) Tail(request *agentv1.TailRequest, stream grpc.ServerStreamingServer[agentv1.TailReply]) error {
-	t := &tailer{files: s.platform.Files, request: request, stream: stream,
-		buffer: make([]byte, tailBlock), now: time.Now()}
+	now := time.Now()
+	_, offset := now.Zone()
+	t := newTailer(s.platform.Files, request, stream, now.In(time.FixedZone("node", offset)))
 	defer t.close()
 	event, err := t.start()
 	if err != nil && !(request.GetFollow() && errors.Is(err, fault.ErrNotExist)) {
 		return err
 	}
-	_, offset := t.now.Zone()
-	if err := stream.Send(&agentv1.TailReply{UtcOffset: int32(offset), Event: event}); err != nil {
+	first := &agentv1.TailReply{UtcOffset: int32(offset), Event: event}
+	if t.written.Before(t.now) {
+		first.Written = timestamppb.New(t.written)
+	}
+	if err := stream.Send(first); err != nil {
 		return err
 	}
 	if err := t.drain(!request.GetFollow()); err != nil {
@@ -56,12 +62,14 @@ type tailer struct {
 	files   platform.Files
 	request *agentv1.TailRequest
 	stream  grpc.ServerStreamingServer[agentv1.TailReply]
-	now     time.Time // the machine's time, with its zone
+	now     time.Time // the machine's time, in its present zone
+	step    int64     // how far begin goes back at a time, bytes
+	run     int       // see logline.Run
 
-	file   io.ReadSeekCloser // nil: the file does not exist
-	id     platform.FileID
-	offset int64
-	early  bool // whether all lines read so far are older than the time in the request's field `since`
+	file    io.ReadSeekCloser // nil: the file does not exist
+	id      platform.FileID
+	offset  int64
+	written time.Time // what the year of lines without a year is counted from; see lastWrite
 
 	head    head  // the hash of the first bytes that were read
 	skipped int64 // if the file is a copy, the number of bytes that were sent from its original
@@ -72,6 +80,12 @@ type tailer struct {
 	held   int    // bytes in buffer that wait for the rest of their line
 	lower  []byte // the buffer's text in lower case
 	found  []byte
+}
+
+func newTailer(files platform.Files, request *agentv1.TailRequest,
+	stream grpc.ServerStreamingServer[agentv1.TailReply], now time.Time) *tailer {
+	return &tailer{files: files, request: request, stream: stream, now: now, written: now, step: tailBlock,
+		run: logline.Run, buffer: make([]byte, tailBlock)}
 }
 
 // open opens the file that has the log's name now.
@@ -150,7 +164,7 @@ func (t *tailer) poll() error {
 
 // restart reads the file from its beginning.
 func (t *tailer) restart(event agentv1.TailEvent) error {
-	t.held, t.early, t.known, t.head, t.skipped = 0, false, false, head{}, 0
+	t.held, t.known, t.head, t.skipped = 0, false, head{}, 0
 	if err := t.seek(0); err != nil {
 		return err
 	}
@@ -200,7 +214,7 @@ func (t *tailer) drain(last bool) error {
 // flush sends the lines in the buffer.
 func (t *tailer) flush(last bool) error {
 	text := t.buffer[:t.held]
-	if !last && (t.early || len(t.request.GetContains()) > 0) {
+	if !last && len(t.request.GetContains()) > 0 {
 		whole := bytes.LastIndexByte(text, '\n') + 1
 		if whole == 0 && t.held+tailSpare < len(t.buffer) {
 			return nil
@@ -209,11 +223,11 @@ func (t *tailer) flush(last bool) error {
 			text = text[:whole]
 		}
 	}
-	send := t.dropEarly(text)
+	send := text
 	// A container's line may be split into pieces, and only one piece may contain a requested word.
-	// So lines of containers are not filtered here.
-	if len(t.request.GetContains()) > 0 && !logline.IsCRI(firstLine(send)) {
-		send = t.filter(send)
+	// So lines of containers are not filtered here, nor is UTF-16 that has no mark.
+	if len(t.request.GetContains()) > 0 && bytes.IndexByte(text, 0) < 0 && !logline.IsCRI(firstLine(text)) {
+		send = t.filter(text)
 	}
 	if len(send) > 0 {
 		if err := t.stream.Send(&agentv1.TailReply{Data: send, Place: t.place(len(text))}); err != nil {
@@ -224,21 +238,6 @@ func (t *tailer) flush(last bool) error {
 	return nil
 }
 
-// dropEarly removes the lines at the beginning of a text, up to the first line that was logged at
-// or after the time in the request's field `since`.
-func (t *tailer) dropEarly(text []byte) []byte {
-	since := t.request.GetSince().AsTime()
-	for t.early && len(text) > 0 {
-		line := firstLine(text)
-		if at, ok := logline.Time(line, t.now); ok && !at.Before(since) {
-			t.early = false
-			break
-		}
-		text = text[len(line):]
-	}
-	return text
-}
-
 func firstLine(text []byte) []byte {
 	if end := bytes.IndexByte(text, '\n'); end >= 0 {
 		return text[:end+1]
@@ -247,7 +246,8 @@ func firstLine(text []byte) []byte {
 }
 
 // filter returns the lines that contain one of the requested words. It searches the text for the
-// words instead of splitting it into lines, so that it skips most of a log at the speed of memory.
+// words instead of splitting it into lines, so that it skips most of a log at the speed of memory. If such a line
+// continues another one, filter returns that one too, since it has the time and the level of both.
 func (t *tailer) filter(text []byte) []byte {
 	words, in := t.request.GetContains(), text
 	if t.request.GetIgnoreCase() {
@@ -258,6 +258,7 @@ func (t *tailer) filter(text []byte) []byte {
 		next[i] = -1
 	}
 	t.found = t.found[:0]
+	found := 0 // the end of what has been found
 	for begin := 0; ; {
 		first := len(in)
 		for i, word := range words {
@@ -274,7 +275,26 @@ func (t *tailer) filter(text []byte) []byte {
 		}
 		start := bytes.LastIndexByte(in[:first], '\n') + 1
 		begin = first + len(firstLine(in[first:]))
-		t.found = append(t.found, text[start:begin]...)
+		t.found = append(append(t.found, t.headBefore(text[found:start], text[start:begin])...), text[start:begin]...)
+		found = begin
+	}
+}
+
+// headBefore returns those of the lines before a line that determine its time and its level: back to a line with a
+// time. It returns nil if the line has a time of its own, or if none before it has one.
+func (t *tailer) headBefore(before, line []byte) (heads []byte) {
+	for {
+		switch l := logline.Parse(line, t.written); {
+		case !l.Time.IsZero():
+			return heads
+		case len(before) == 0:
+			return nil
+		}
+		start := bytes.LastIndexByte(before[:len(before)-1], '\n') + 1
+		before, line = before[:start], before[start:]
+		if l := logline.Parse(line, t.written); !l.Time.IsZero() || l.Level != logline.Unknown {
+			heads = append(slices.Clone(line), heads...)
+		}
 	}
 }
 
@@ -306,27 +326,43 @@ func (t *tailer) begin() error {
 		t.skipped = offset
 		return errors.Join(err, t.seek(offset))
 	}
-	lines, since := t.request.GetLines(), t.request.GetSince()
-	at := size
-	if lines < 0 && since == nil {
-		at = first
+	at, err := t.lastLines(first, size)
+	if err != nil {
+		return err
 	}
-	t.early = since != nil
+	if t.written, err = t.lastWrite(first, size); err != nil {
+		return err
+	}
+	if t.request.GetSince() != nil {
+		early, err := t.sinceStart(first, size)
+		if err != nil {
+			return err
+		}
+		at = max(at, early)
+	}
+	return t.seek(at)
+}
+
+// lastLines returns the position of the requested number of last lines.
+func (t *tailer) lastLines(first, size int64) (at int64, err error) {
+	lines := t.request.GetLines()
+	if lines < 0 {
+		return first, nil
+	}
+	at = size
+	isEnd := true
 	for end := size; lines != 0 && at > first; end = at {
 		at = max(first, end-tailBlock)
 		text, err := t.block(at, end)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		if from, found := lastLines(text, &lines, end == size); found {
-			at += t.length(text[:from])
-			break
+		if from, found := lastLines(text, &lines, isEnd); found {
+			return at + t.length(text[:from]), nil
 		}
-		if since != nil && !t.reaches(text, since.AsTime()) {
-			break
-		}
+		isEnd = isEnd && len(bytes.TrimRight(text, "\x00")) == 0
 	}
-	return t.seek(at)
+	return at, nil
 }
 
 // block returns the text between two positions of the file.
@@ -347,14 +383,14 @@ func (t *tailer) block(at, end int64) ([]byte, error) {
 
 // lastLines finds the beginning of the last *wanted lines in a block. It subtracts from *wanted
 // the lines that it passes, so that the search can continue in the previous block. If isEnd is
-// set, the last byte of the block ends a line and does not begin one.
+// set, the last byte of the block ends a line and does not begin one; NUL at the end belongs to no line.
 func lastLines(block []byte, wanted *int64, isEnd bool) (from int, found bool) {
 	if *wanted < 0 {
 		return 0, false
 	}
 	end := len(block)
 	if isEnd {
-		end--
+		end = max(0, len(bytes.TrimRight(block, "\x00"))-1)
 	}
 	for {
 		end = bytes.LastIndexByte(block[:end], '\n')
@@ -365,19 +401,4 @@ func lastLines(block []byte, wanted *int64, isEnd bool) (from int, found bool) {
 			return end + 1, true
 		}
 	}
-}
-
-// reaches reports whether the block begins at or after the given time, so that wanted lines may
-// precede the block: it returns true if the first time in the block is not earlier than `then`. If
-// no line of the block has a time, it returns false and switches the filter by time off.
-func (t *tailer) reaches(block []byte, then time.Time) bool {
-	for len(block) > 0 {
-		line := firstLine(block)
-		block = block[len(line):]
-		if at, ok := logline.Time(line, t.now); ok {
-			return !at.Before(then)
-		}
-	}
-	t.early = false
-	return false
 }

@@ -67,3 +67,11 @@ func (t *tailer) length(text []byte) int64 {
 	}
 	return t.wide.Length(text)
 }
+
+// unit returns the size of the smallest character of the file, in bytes.
+func (t *tailer) unit() int64 {
+	if t.wide == nil {
+		return 1
+	}
+	return 2
+}

@@ -117,7 +117,9 @@ event:CHANNEL; * in a path, a pod or a channel matches anything.
 
 The node reads a log from its end back to --since, and sends only lines that can
 match --grep; logs of containers, whose lines may come in pieces, are filtered
-on your machine. -f follows a log that is rotated, truncated or does not exist
+on your machine. --since also reads the older parts of a log that a rotation
+renamed. The time and the level of a line are those at its head; a warning says
+how many lines have no time. -f follows a log that is rotated, truncated or does not exist
 yet, and a service that restarts.
 
 -o json prints one line of JSON for each line.`,
@@ -163,7 +165,7 @@ func (a *app) runLogs(cmd *cobra.Command, o *logsOptions, sources []string) erro
 			return usagef("%v", err)
 		}
 	}
-	options.Sources = sources
+	options.Sources, options.ReportUntimed = sources, true
 	if o.via != string(logs.Auto) && o.via != string(logs.SSH) && o.via != string(logs.API) {
 		return usagef("--via %s: use auto, ssh or api", o.via)
 	}

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/format/logline"
 	"github.com/swdt-dev/swdt/internal/format/servicelog"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
@@ -59,9 +59,10 @@ func lastLines(ctx context.Context, n *node.Node, path string, size int64, most 
 		}
 		text.Write(reply.GetData())
 	}
-	lines := strings.Split(strings.TrimRight(strings.ReplaceAll(text.String(), "\r\n", "\n"), "\n"), "\n")
-	if offset > 0 && len(lines) > 1 {
-		lines = lines[1:] // the first line is incomplete
+	all := bytes.TrimRight(text.Bytes(), "\r\n\x00")
+	if _, rest, ok := bytes.Cut(all, []byte("\n")); ok && offset > 0 {
+		all = rest // the first line is incomplete
 	}
+	lines := logline.Lines(all)
 	return lines[max(0, len(lines)-most):], nil
 }

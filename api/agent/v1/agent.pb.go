@@ -2329,7 +2329,7 @@ type TailRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
 	Lines         int64                  `protobuf:"varint,2,opt,name=lines,proto3" json:"lines,omitempty"`                             // begin at this many lines before the end; negative: at the beginning
-	Since         *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`                              // begin at the first line of this time or later
+	Since         *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`                              // begin at the first line of this time or later, or at a line before it
 	Contains      [][]byte               `protobuf:"bytes,4,rep,name=contains,proto3" json:"contains,omitempty"`                        // print lines that contain one of these; empty: every line
 	IgnoreCase    bool                   `protobuf:"varint,5,opt,name=ignore_case,json=ignoreCase,proto3" json:"ignore_case,omitempty"` // of ASCII letters; contains must then be in lower case
 	Follow        bool                   `protobuf:"varint,6,opt,name=follow,proto3" json:"follow,omitempty"`
@@ -2427,6 +2427,7 @@ type TailReply struct {
 	UtcOffset     int32                  `protobuf:"varint,3,opt,name=utc_offset,json=utcOffset,proto3" json:"utc_offset,omitempty"`     // of the node's local time, in seconds; in the first reply only
 	Place         *TailPlace             `protobuf:"bytes,4,opt,name=place,proto3" json:"place,omitempty"`                               // the place after the data
 	Packed        []byte                 `protobuf:"bytes,5,opt,name=packed,proto3" json:"packed,omitempty"`                             // in place of data: see package packed
+	Written       *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=written,proto3" json:"written,omitempty"`                           // in the first reply: when the log was last written, if its lines without a year are of then; unset: now
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2487,6 +2488,13 @@ func (x *TailReply) GetPlace() *TailPlace {
 func (x *TailReply) GetPacked() []byte {
 	if x != nil {
 		return x.Packed
+	}
+	return nil
+}
+
+func (x *TailReply) GetWritten() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Written
 	}
 	return nil
 }
@@ -6903,14 +6911,15 @@ const file_agent_proto_rawDesc = "" +
 	"ignoreCase\x12\x16\n" +
 	"\x06follow\x18\x06 \x01(\bR\x06follow\x12,\n" +
 	"\x04from\x18\a \x01(\v2\x18.swdt.agent.v1.TailPlaceR\x04from\x120\n" +
-	"\x06copies\x18\b \x03(\v2\x18.swdt.agent.v1.TailPlaceR\x06copies\"\xb6\x01\n" +
+	"\x06copies\x18\b \x03(\v2\x18.swdt.agent.v1.TailPlaceR\x06copies\"\xec\x01\n" +
 	"\tTailReply\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12.\n" +
 	"\x05event\x18\x02 \x01(\x0e2\x18.swdt.agent.v1.TailEventR\x05event\x12\x1d\n" +
 	"\n" +
 	"utc_offset\x18\x03 \x01(\x05R\tutcOffset\x12.\n" +
 	"\x05place\x18\x04 \x01(\v2\x18.swdt.agent.v1.TailPlaceR\x05place\x12\x16\n" +
-	"\x06packed\x18\x05 \x01(\fR\x06packed\"\x82\x01\n" +
+	"\x06packed\x18\x05 \x01(\fR\x06packed\x124\n" +
+	"\awritten\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\awritten\"\x82\x01\n" +
 	"\tTailPlace\x12\x16\n" +
 	"\x06volume\x18\x01 \x01(\x04R\x06volume\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x16\n" +
@@ -7531,168 +7540,169 @@ var file_agent_proto_depIdxs = []int32{
 	48,  // 21: swdt.agent.v1.TailRequest.copies:type_name -> swdt.agent.v1.TailPlace
 	3,   // 22: swdt.agent.v1.TailReply.event:type_name -> swdt.agent.v1.TailEvent
 	48,  // 23: swdt.agent.v1.TailReply.place:type_name -> swdt.agent.v1.TailPlace
-	50,  // 24: swdt.agent.v1.WriteRequest.header:type_name -> swdt.agent.v1.WriteHeader
-	132, // 25: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
-	53,  // 26: swdt.agent.v1.PatchRequest.header:type_name -> swdt.agent.v1.PatchHeader
-	132, // 27: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
-	131, // 28: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
-	67,  // 29: swdt.agent.v1.GetEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
-	67,  // 30: swdt.agent.v1.SetEnvironmentRequest.variables:type_name -> swdt.agent.v1.EnvironmentVariable
-	72,  // 31: swdt.agent.v1.GetHostsReply.entries:type_name -> swdt.agent.v1.HostsEntry
-	72,  // 32: swdt.agent.v1.SetHostsRequest.entries:type_name -> swdt.agent.v1.HostsEntry
-	132, // 33: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
-	131, // 34: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
-	77,  // 35: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
-	132, // 36: swdt.agent.v1.ListProcessesReply.taken:type_name -> google.protobuf.Timestamp
-	83,  // 37: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
-	84,  // 38: swdt.agent.v1.RunRequest.resize:type_name -> swdt.agent.v1.TerminalSize
-	84,  // 39: swdt.agent.v1.RunCommand.terminal:type_name -> swdt.agent.v1.TerminalSize
-	4,   // 40: swdt.agent.v1.Feature.state:type_name -> swdt.agent.v1.FeatureState
-	86,  // 41: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
-	91,  // 42: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
-	131, // 43: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
-	5,   // 44: swdt.agent.v1.ReachReply.outcome:type_name -> swdt.agent.v1.ReachOutcome
-	131, // 45: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
-	107, // 46: swdt.agent.v1.ListenersReply.listeners:type_name -> swdt.agent.v1.Listener
-	117, // 47: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
-	119, // 48: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
-	121, // 49: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
-	10,  // 50: swdt.agent.v1.InspectReply.facts:type_name -> swdt.agent.v1.FactsReply
-	17,  // 51: swdt.agent.v1.ComponentState.service:type_name -> swdt.agent.v1.ServiceStatus
-	19,  // 52: swdt.agent.v1.ComponentState.service_config:type_name -> swdt.agent.v1.ServiceConfig
-	120, // 53: swdt.agent.v1.ComponentState.running:type_name -> swdt.agent.v1.Image
-	120, // 54: swdt.agent.v1.ComponentState.starts:type_name -> swdt.agent.v1.Image
-	24,  // 55: swdt.agent.v1.ComponentState.program:type_name -> swdt.agent.v1.ServiceProgram
-	132, // 56: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
-	6,   // 57: swdt.agent.v1.Transaction.state:type_name -> swdt.agent.v1.SwapState
-	126, // 58: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	123, // 59: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
-	124, // 60: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
-	131, // 61: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
-	131, // 62: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
-	131, // 63: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
-	131, // 64: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
-	132, // 65: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
-	6,   // 66: swdt.agent.v1.SwapEvent.state:type_name -> swdt.agent.v1.SwapState
-	126, // 67: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	7,   // 68: swdt.agent.v1.SwapOutcome.result:type_name -> swdt.agent.v1.SwapResult
-	127, // 69: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
-	131, // 70: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
-	8,   // 71: swdt.agent.v1.ComponentOutcome.action:type_name -> swdt.agent.v1.SwapAction
-	17,  // 72: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
-	131, // 73: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
-	131, // 74: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
-	9,   // 75: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
-	11,  // 76: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
-	13,  // 77: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
-	15,  // 78: swdt.agent.v1.Machine.Unlock:input_type -> swdt.agent.v1.UnlockRequest
-	20,  // 79: swdt.agent.v1.Services.List:input_type -> swdt.agent.v1.ListServicesRequest
-	22,  // 80: swdt.agent.v1.Services.Get:input_type -> swdt.agent.v1.GetServiceRequest
-	19,  // 81: swdt.agent.v1.Services.Create:input_type -> swdt.agent.v1.ServiceConfig
-	19,  // 82: swdt.agent.v1.Services.Configure:input_type -> swdt.agent.v1.ServiceConfig
-	25,  // 83: swdt.agent.v1.Services.Delete:input_type -> swdt.agent.v1.DeleteServiceRequest
-	27,  // 84: swdt.agent.v1.Services.Start:input_type -> swdt.agent.v1.StartServiceRequest
-	28,  // 85: swdt.agent.v1.Services.Stop:input_type -> swdt.agent.v1.StopServiceRequest
-	31,  // 86: swdt.agent.v1.Registry.Get:input_type -> swdt.agent.v1.RegistryGetRequest
-	32,  // 87: swdt.agent.v1.Registry.Set:input_type -> swdt.agent.v1.RegistrySetRequest
-	34,  // 88: swdt.agent.v1.Registry.Delete:input_type -> swdt.agent.v1.RegistryDeleteRequest
-	36,  // 89: swdt.agent.v1.Registry.List:input_type -> swdt.agent.v1.RegistryListRequest
-	39,  // 90: swdt.agent.v1.Files.Stat:input_type -> swdt.agent.v1.StatRequest
-	40,  // 91: swdt.agent.v1.Files.List:input_type -> swdt.agent.v1.ListFilesRequest
-	42,  // 92: swdt.agent.v1.Files.Hash:input_type -> swdt.agent.v1.HashRequest
-	44,  // 93: swdt.agent.v1.Files.Read:input_type -> swdt.agent.v1.ReadRequest
-	46,  // 94: swdt.agent.v1.Files.Tail:input_type -> swdt.agent.v1.TailRequest
-	49,  // 95: swdt.agent.v1.Files.Write:input_type -> swdt.agent.v1.WriteRequest
-	52,  // 96: swdt.agent.v1.Files.Patch:input_type -> swdt.agent.v1.PatchRequest
-	55,  // 97: swdt.agent.v1.Files.Probe:input_type -> swdt.agent.v1.ProbeRequest
-	57,  // 98: swdt.agent.v1.Files.Rename:input_type -> swdt.agent.v1.RenameRequest
-	59,  // 99: swdt.agent.v1.Files.Remove:input_type -> swdt.agent.v1.RemoveRequest
-	61,  // 100: swdt.agent.v1.Files.MakeFolder:input_type -> swdt.agent.v1.MakeFolderRequest
-	63,  // 101: swdt.agent.v1.Files.GetACL:input_type -> swdt.agent.v1.GetACLRequest
-	65,  // 102: swdt.agent.v1.Files.SetACL:input_type -> swdt.agent.v1.SetACLRequest
-	68,  // 103: swdt.agent.v1.Settings.GetEnvironment:input_type -> swdt.agent.v1.GetEnvironmentRequest
-	70,  // 104: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
-	73,  // 105: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
-	75,  // 106: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
-	78,  // 107: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
-	80,  // 108: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
-	82,  // 109: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
-	87,  // 110: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
-	89,  // 111: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
-	92,  // 112: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
-	91,  // 113: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
-	95,  // 114: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
-	97,  // 115: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
-	99,  // 116: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
-	101, // 117: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
-	103, // 118: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
-	105, // 119: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
-	108, // 120: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
-	110, // 121: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
-	112, // 122: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
-	114, // 123: swdt.agent.v1.Network.Connect:input_type -> swdt.agent.v1.ConnectRequest
-	116, // 124: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
-	122, // 125: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
-	128, // 126: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
-	129, // 127: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
-	10,  // 128: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
-	12,  // 129: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
-	14,  // 130: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
-	16,  // 131: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
-	21,  // 132: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
-	23,  // 133: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
-	23,  // 134: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
-	23,  // 135: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
-	26,  // 136: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
-	23,  // 137: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
-	29,  // 138: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
-	30,  // 139: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
-	33,  // 140: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
-	35,  // 141: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
-	37,  // 142: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
-	38,  // 143: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
-	41,  // 144: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
-	43,  // 145: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
-	45,  // 146: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
-	47,  // 147: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
-	51,  // 148: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
-	54,  // 149: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
-	56,  // 150: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
-	58,  // 151: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
-	60,  // 152: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
-	62,  // 153: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
-	64,  // 154: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
-	66,  // 155: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
-	69,  // 156: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
-	71,  // 157: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
-	74,  // 158: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
-	76,  // 159: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
-	79,  // 160: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
-	81,  // 161: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
-	85,  // 162: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
-	88,  // 163: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
-	90,  // 164: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
-	93,  // 165: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
-	94,  // 166: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
-	96,  // 167: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
-	98,  // 168: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
-	100, // 169: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
-	102, // 170: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
-	104, // 171: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
-	106, // 172: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
-	109, // 173: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
-	111, // 174: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
-	113, // 175: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
-	115, // 176: swdt.agent.v1.Network.Connect:output_type -> swdt.agent.v1.ConnectReply
-	118, // 177: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
-	125, // 178: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
-	125, // 179: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
-	130, // 180: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
-	128, // [128:181] is the sub-list for method output_type
-	75,  // [75:128] is the sub-list for method input_type
-	75,  // [75:75] is the sub-list for extension type_name
-	75,  // [75:75] is the sub-list for extension extendee
-	0,   // [0:75] is the sub-list for field type_name
+	132, // 24: swdt.agent.v1.TailReply.written:type_name -> google.protobuf.Timestamp
+	50,  // 25: swdt.agent.v1.WriteRequest.header:type_name -> swdt.agent.v1.WriteHeader
+	132, // 26: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
+	53,  // 27: swdt.agent.v1.PatchRequest.header:type_name -> swdt.agent.v1.PatchHeader
+	132, // 28: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
+	131, // 29: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
+	67,  // 30: swdt.agent.v1.GetEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
+	67,  // 31: swdt.agent.v1.SetEnvironmentRequest.variables:type_name -> swdt.agent.v1.EnvironmentVariable
+	72,  // 32: swdt.agent.v1.GetHostsReply.entries:type_name -> swdt.agent.v1.HostsEntry
+	72,  // 33: swdt.agent.v1.SetHostsRequest.entries:type_name -> swdt.agent.v1.HostsEntry
+	132, // 34: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
+	131, // 35: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
+	77,  // 36: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
+	132, // 37: swdt.agent.v1.ListProcessesReply.taken:type_name -> google.protobuf.Timestamp
+	83,  // 38: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
+	84,  // 39: swdt.agent.v1.RunRequest.resize:type_name -> swdt.agent.v1.TerminalSize
+	84,  // 40: swdt.agent.v1.RunCommand.terminal:type_name -> swdt.agent.v1.TerminalSize
+	4,   // 41: swdt.agent.v1.Feature.state:type_name -> swdt.agent.v1.FeatureState
+	86,  // 42: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
+	91,  // 43: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
+	131, // 44: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
+	5,   // 45: swdt.agent.v1.ReachReply.outcome:type_name -> swdt.agent.v1.ReachOutcome
+	131, // 46: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
+	107, // 47: swdt.agent.v1.ListenersReply.listeners:type_name -> swdt.agent.v1.Listener
+	117, // 48: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
+	119, // 49: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
+	121, // 50: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
+	10,  // 51: swdt.agent.v1.InspectReply.facts:type_name -> swdt.agent.v1.FactsReply
+	17,  // 52: swdt.agent.v1.ComponentState.service:type_name -> swdt.agent.v1.ServiceStatus
+	19,  // 53: swdt.agent.v1.ComponentState.service_config:type_name -> swdt.agent.v1.ServiceConfig
+	120, // 54: swdt.agent.v1.ComponentState.running:type_name -> swdt.agent.v1.Image
+	120, // 55: swdt.agent.v1.ComponentState.starts:type_name -> swdt.agent.v1.Image
+	24,  // 56: swdt.agent.v1.ComponentState.program:type_name -> swdt.agent.v1.ServiceProgram
+	132, // 57: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
+	6,   // 58: swdt.agent.v1.Transaction.state:type_name -> swdt.agent.v1.SwapState
+	126, // 59: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	123, // 60: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
+	124, // 61: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
+	131, // 62: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
+	131, // 63: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
+	131, // 64: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
+	131, // 65: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
+	132, // 66: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
+	6,   // 67: swdt.agent.v1.SwapEvent.state:type_name -> swdt.agent.v1.SwapState
+	126, // 68: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	7,   // 69: swdt.agent.v1.SwapOutcome.result:type_name -> swdt.agent.v1.SwapResult
+	127, // 70: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
+	131, // 71: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
+	8,   // 72: swdt.agent.v1.ComponentOutcome.action:type_name -> swdt.agent.v1.SwapAction
+	17,  // 73: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
+	131, // 74: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
+	131, // 75: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
+	9,   // 76: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
+	11,  // 77: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
+	13,  // 78: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
+	15,  // 79: swdt.agent.v1.Machine.Unlock:input_type -> swdt.agent.v1.UnlockRequest
+	20,  // 80: swdt.agent.v1.Services.List:input_type -> swdt.agent.v1.ListServicesRequest
+	22,  // 81: swdt.agent.v1.Services.Get:input_type -> swdt.agent.v1.GetServiceRequest
+	19,  // 82: swdt.agent.v1.Services.Create:input_type -> swdt.agent.v1.ServiceConfig
+	19,  // 83: swdt.agent.v1.Services.Configure:input_type -> swdt.agent.v1.ServiceConfig
+	25,  // 84: swdt.agent.v1.Services.Delete:input_type -> swdt.agent.v1.DeleteServiceRequest
+	27,  // 85: swdt.agent.v1.Services.Start:input_type -> swdt.agent.v1.StartServiceRequest
+	28,  // 86: swdt.agent.v1.Services.Stop:input_type -> swdt.agent.v1.StopServiceRequest
+	31,  // 87: swdt.agent.v1.Registry.Get:input_type -> swdt.agent.v1.RegistryGetRequest
+	32,  // 88: swdt.agent.v1.Registry.Set:input_type -> swdt.agent.v1.RegistrySetRequest
+	34,  // 89: swdt.agent.v1.Registry.Delete:input_type -> swdt.agent.v1.RegistryDeleteRequest
+	36,  // 90: swdt.agent.v1.Registry.List:input_type -> swdt.agent.v1.RegistryListRequest
+	39,  // 91: swdt.agent.v1.Files.Stat:input_type -> swdt.agent.v1.StatRequest
+	40,  // 92: swdt.agent.v1.Files.List:input_type -> swdt.agent.v1.ListFilesRequest
+	42,  // 93: swdt.agent.v1.Files.Hash:input_type -> swdt.agent.v1.HashRequest
+	44,  // 94: swdt.agent.v1.Files.Read:input_type -> swdt.agent.v1.ReadRequest
+	46,  // 95: swdt.agent.v1.Files.Tail:input_type -> swdt.agent.v1.TailRequest
+	49,  // 96: swdt.agent.v1.Files.Write:input_type -> swdt.agent.v1.WriteRequest
+	52,  // 97: swdt.agent.v1.Files.Patch:input_type -> swdt.agent.v1.PatchRequest
+	55,  // 98: swdt.agent.v1.Files.Probe:input_type -> swdt.agent.v1.ProbeRequest
+	57,  // 99: swdt.agent.v1.Files.Rename:input_type -> swdt.agent.v1.RenameRequest
+	59,  // 100: swdt.agent.v1.Files.Remove:input_type -> swdt.agent.v1.RemoveRequest
+	61,  // 101: swdt.agent.v1.Files.MakeFolder:input_type -> swdt.agent.v1.MakeFolderRequest
+	63,  // 102: swdt.agent.v1.Files.GetACL:input_type -> swdt.agent.v1.GetACLRequest
+	65,  // 103: swdt.agent.v1.Files.SetACL:input_type -> swdt.agent.v1.SetACLRequest
+	68,  // 104: swdt.agent.v1.Settings.GetEnvironment:input_type -> swdt.agent.v1.GetEnvironmentRequest
+	70,  // 105: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
+	73,  // 106: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
+	75,  // 107: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
+	78,  // 108: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
+	80,  // 109: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
+	82,  // 110: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
+	87,  // 111: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
+	89,  // 112: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
+	92,  // 113: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
+	91,  // 114: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
+	95,  // 115: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
+	97,  // 116: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
+	99,  // 117: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
+	101, // 118: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
+	103, // 119: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
+	105, // 120: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
+	108, // 121: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
+	110, // 122: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
+	112, // 123: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
+	114, // 124: swdt.agent.v1.Network.Connect:input_type -> swdt.agent.v1.ConnectRequest
+	116, // 125: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
+	122, // 126: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
+	128, // 127: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
+	129, // 128: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
+	10,  // 129: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
+	12,  // 130: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
+	14,  // 131: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
+	16,  // 132: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
+	21,  // 133: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
+	23,  // 134: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
+	23,  // 135: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
+	23,  // 136: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
+	26,  // 137: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
+	23,  // 138: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
+	29,  // 139: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
+	30,  // 140: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
+	33,  // 141: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
+	35,  // 142: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
+	37,  // 143: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
+	38,  // 144: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
+	41,  // 145: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
+	43,  // 146: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
+	45,  // 147: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
+	47,  // 148: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
+	51,  // 149: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
+	54,  // 150: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
+	56,  // 151: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
+	58,  // 152: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
+	60,  // 153: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
+	62,  // 154: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
+	64,  // 155: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
+	66,  // 156: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
+	69,  // 157: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
+	71,  // 158: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
+	74,  // 159: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
+	76,  // 160: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
+	79,  // 161: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
+	81,  // 162: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
+	85,  // 163: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
+	88,  // 164: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
+	90,  // 165: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
+	93,  // 166: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
+	94,  // 167: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
+	96,  // 168: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
+	98,  // 169: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
+	100, // 170: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
+	102, // 171: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
+	104, // 172: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
+	106, // 173: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
+	109, // 174: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
+	111, // 175: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
+	113, // 176: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
+	115, // 177: swdt.agent.v1.Network.Connect:output_type -> swdt.agent.v1.ConnectReply
+	118, // 178: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
+	125, // 179: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
+	125, // 180: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
+	130, // 181: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
+	129, // [129:182] is the sub-list for method output_type
+	76,  // [76:129] is the sub-list for method input_type
+	76,  // [76:76] is the sub-list for extension type_name
+	76,  // [76:76] is the sub-list for extension extendee
+	0,   // [0:76] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }

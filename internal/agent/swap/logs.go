@@ -1,10 +1,12 @@
 package swap
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"strings"
 
+	"github.com/swdt-dev/swdt/internal/format/logline"
 	"github.com/swdt-dev/swdt/internal/format/servicelog"
 	"github.com/swdt-dev/swdt/internal/platform"
 )
@@ -74,13 +76,13 @@ func tail(files platform.Files, path string, begin, end int64) []string {
 	if err != nil || len(text) == 0 {
 		return nil
 	}
-	lines := strings.Split(strings.TrimRight(string(text), "\r\n"), "\n")
 	if torn {
-		lines = lines[1:]
+		_, text, _ = bytes.Cut(text, []byte("\n"))
 	}
+	lines := logline.Lines(bytes.TrimRight(text, "\r\n\x00"))
 	lines = lines[max(0, len(lines)-logLines):]
 	for i := range lines {
-		lines[i] = strings.ToValidUTF8(strings.TrimRight(lines[i], "\r"), "?")
+		lines[i] = strings.ToValidUTF8(lines[i], "?")
 	}
 	return lines
 }

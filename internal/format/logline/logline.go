@@ -1,10 +1,14 @@
-// Package logline parses lines of logs: their time, their level, and their
-// wrapping. It supports the formats that a Windows node's programs write: klog,
-// JSON, logfmt, the CRI log format of containers, and the times of .NET. A line
-// in another format stays a line without a time.
+// Package logline parses lines of logs: their time, their level, and their wrapping. It supports the
+// formats that a Windows node's programs write; see head.go. The time and the level of a line stand
+// at its head or under the known keys of JSON and logfmt. A date elsewhere is part of the message.
 //
-// swdt and the agent both use this package. The agent needs only the function Time, which does
-// not use package regexp: regexp is too large for a program that is sent to every node.
+//   - raw.go: cuts raw text into lines: runs of NUL, UTF-16 without a mark
+//   - head.go, fields.go, level.go, time.go: parse one line, without regard to the lines around it
+//   - reader.go: the lines of one log, each with the time and the level of the line that it continues
+//   - wide.go: UTF-16 with a mark
+//
+// swdt and the agent both use this package. It does not use package regexp, which is too large for a
+// program that is sent to every node.
 package logline
 
 import (
@@ -12,27 +16,6 @@ import (
 	"strings"
 	"time"
 )
-
-// Level is the severity of a line; a higher value is worse.
-type Level int
-
-// Levels. Unknown is the level of a line that has none, Fatal is the level of an error that ends
-// a program.
-const (
-	Unknown Level = iota
-	Debug
-	Info
-	Warning
-	Error
-	Fatal
-)
-
-// Levels returns the levels that a user may select.
-func Levels() []Level { return []Level{Debug, Info, Warning, Error, Fatal} }
-
-func (l Level) String() string {
-	return [...]string{"", "debug", "info", "warning", "error", "fatal"}[l]
-}
 
 // Format is the format of a line.
 type Format string
@@ -54,160 +37,76 @@ type Line struct {
 	Text    string // the line without its ending and, for CRI, without the runtime's prefix
 	Stream  string // CRI: stdout or stderr
 	Partial bool   // CRI: the next line continues the container's line
+
+	head
 }
+
+// head is what the head of a line shows.
+type head struct {
+	time     time.Time
+	level    Level
+	format   Format
+	doubtful bool // the time may be a date in text that continues another line
+	crash    bool // the line begins the report of a crash, which ends with the program
+}
+
+// judged is the number of bytes at the beginning of a line that are searched for its time and level.
+// It is less than what the agent holds of a log, so that your machine and the node judge alike.
+const judged = 64 << 10
 
 // byteOrderMark is at the beginning of the UTF-8 files that some programs write.
 const byteOrderMark = "\ufeff"
 
-// IsCRI reports whether a line has the form of the CRI log format.
-func IsCRI(line []byte) bool {
-	const shortest = "2006-01-02T15:04:05Z stdout F"
-	return len(line) >= len(shortest) && line[4] == '-' && line[7] == '-' && line[10] == 'T' &&
-		(bytes.Contains(line[:min(len(line), searched)], []byte(" stdout ")) ||
-			bytes.Contains(line[:min(len(line), searched)], []byte(" stderr ")))
-}
-
-// Parse parses one line. See Time for the meaning of `now`.
-func Parse(line []byte, now time.Time) Line {
+// Parse parses one line, without regard to the lines before it. A time without a year is of the latest
+// year in which it is not later than a day after `written`, the time of the log's last write; a time
+// without a zone is in the zone of `written`.
+func Parse(line []byte, written time.Time) Line {
 	line = bytes.TrimPrefix(bytes.TrimRight(line, "\r\n"), []byte(byteOrderMark))
 	l := Line{}
-	l.Time, _ = Time(line, now)
-	if rest, ok := l.cri(line); ok {
-		inner := Parse(rest, now)
-		l.Level, l.Text, l.Format = inner.Level, inner.Text, CRI
-		return l
+	text := line
+	if c, ok := parseCRI(line, written); ok {
+		text = c.text
+		l.Stream, l.Partial = c.stream, c.partial
+		l.head = headOf(c.text[:min(len(c.text), judged)], written)
+		l.time, l.format, l.doubtful = c.time, CRI, false
+	} else {
+		l.head = headOf(line[:min(len(line), judged)], written)
 	}
-	l.Text = strings.ToValidUTF8(string(line), "�")
-	l.Format, l.Level = form(line)
+	l.Time, l.Level, l.Format = l.time, l.level, l.format
+	l.Text = strings.ToValidUTF8(string(text), "�")
 	return l
 }
 
-// cri parses the prefix of a container's line, such as "2026-11-20T14:29:59.1Z stdout F text". It
-// sets Stream and Partial, and returns the text behind the prefix. ok is false if the line has no
-// such prefix.
-func (l *Line) cri(line []byte) (rest []byte, ok bool) {
-	stamp, rest, ok := bytes.Cut(line, []byte(" "))
-	if !ok || len(stamp) < len("2006-01-02T15:04:05Z") || stamp[10] != 'T' || l.Time.IsZero() {
-		return nil, false
+// IsCRI reports whether a line has the form of the CRI log format.
+func IsCRI(line []byte) bool {
+	_, ok := parseCRI(line, time.Unix(0, 0))
+	return ok
+}
+
+// cri is a line of a container.
+type cri struct {
+	time    time.Time
+	stream  string
+	partial bool
+	text    []byte
+}
+
+// parseCRI parses a container's line, such as "2026-11-20T14:29:59.1Z stdout F text". ok is false if the
+// line has no such prefix.
+func parseCRI(line []byte, written time.Time) (c cri, ok bool) {
+	s := scanner{text: line[:min(len(line), len("2006-01-02T15:04:05.999999999+00:00 stdout F "))]}
+	if c.time, ok = s.iso(written); !ok || line[10] != 'T' || !s.has(" ") {
+		return cri{}, false
 	}
-	stream, rest, ok := bytes.Cut(rest, []byte(" "))
+	stream, rest, ok := bytes.Cut(line[s.at:], []byte(" "))
 	if !ok || string(stream) != "stdout" && string(stream) != "stderr" {
-		return nil, false
+		return cri{}, false
 	}
 	tag, rest, _ := bytes.Cut(rest, []byte(" "))
 	first, _, _ := bytes.Cut(tag, []byte(":"))
 	if string(first) != "F" && string(first) != "P" {
-		return nil, false
+		return cri{}, false
 	}
-	l.Stream, l.Partial = string(stream), string(first) == "P"
-	return rest, true
-}
-
-func form(line []byte) (Format, Level) {
-	switch {
-	case isKlog(line):
-		return Klog, klogLevel(line[0])
-	case len(line) > 1 && line[0] == '{' && line[len(line)-1] == '}':
-		return JSON, jsonLevel(line)
-	}
-	for _, key := range []string{"level=", "lvl=", "severity="} {
-		if value, ok := after(line, key); ok {
-			return Logfmt, ParseLevel(value)
-		}
-	}
-	return Plain, marked(line)
-}
-
-func klogLevel(letter byte) Level {
-	switch letter {
-	case 'I':
-		return Info
-	case 'W':
-		return Warning
-	case 'E':
-		return Error
-	}
-	return Fatal
-}
-
-func isKlog(line []byte) bool {
-	s := scanner{text: line[:min(len(line), searched)]}
-	_, ok := s.klog(time.Unix(0, 0))
-	return ok
-}
-
-// jsonLevel returns the level of a JSON line. It only searches for the field of the level and
-// does not parse the JSON, since the line may be long or cut off.
-func jsonLevel(line []byte) Level {
-	for _, key := range []string{`"level":`, `"lvl":`, `"severity":`} {
-		_, value, _ := bytes.Cut(line, []byte(key))
-		// Python puts a space before the value. A value without quotes, such as a number, is
-		// another kind of level.
-		if value, ok := bytes.CutPrefix(bytes.TrimLeft(value, " "), []byte(`"`)); ok {
-			value, _, _ = bytes.Cut(value, []byte(`"`))
-			return ParseLevel(string(value))
-		}
-	}
-	// Kubernetes's own JSON has no level: an informational line has a verbosity, and the line of an
-	// error has the error's text.
-	switch {
-	case bytes.Contains(line, []byte(`"v":`)):
-		return Info
-	case bytes.Contains(line, []byte(`"err":`)):
-		return Error
-	}
-	return Unknown
-}
-
-// after returns the word behind the text `key`. It returns false if this text is neither at the
-// beginning of the line nor behind a space.
-func after(line []byte, key string) (string, bool) {
-	at := bytes.Index(line, []byte(key))
-	if at < 0 || at > 0 && line[at-1] != ' ' {
-		return "", false
-	}
-	value := bytes.TrimPrefix(line[at+len(key):], []byte(`"`))
-	if end := bytes.IndexAny(value, " \""); end >= 0 {
-		value = value[:end]
-	}
-	return string(value), true
-}
-
-// marked returns the level that a line has between brackets or bars. Calico ([INFO]), Open
-// vSwitch (|WARN|) and many other programs mark lines in this way.
-func marked(line []byte) Level {
-	head := line[:min(len(line), searched)]
-	for len(head) > 0 {
-		at := bytes.IndexAny(head, "[|")
-		if at < 0 {
-			return Unknown
-		}
-		head = head[at+1:]
-		end := bytes.IndexAny(head, "]|")
-		if end < 0 {
-			return Unknown
-		}
-		if level := ParseLevel(string(head[:end])); level != Unknown {
-			return level
-		}
-	}
-	return Unknown
-}
-
-// ParseLevel parses the name of a level, in the spellings that programs and people use. It
-// returns Unknown for any other name.
-func ParseLevel(name string) Level {
-	switch strings.ToLower(strings.TrimSpace(name)) {
-	case "trace", "debug", "dbg", "verbose":
-		return Debug
-	case "info", "information", "informational", "inf", "notice":
-		return Info
-	case "warning", "warn", "wrn":
-		return Warning
-	case "error", "err", "eror", "erro":
-		return Error
-	case "fatal", "critical", "crit", "panic", "emer", "emergency", "alert", "dpanic":
-		return Fatal
-	}
-	return Unknown
+	c.stream, c.partial, c.text = string(stream), string(first) == "P", rest
+	return c, true
 }

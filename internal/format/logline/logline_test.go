@@ -75,7 +75,7 @@ func FuzzParse(f *testing.F) {
 	now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 	f.Fuzz(func(t *testing.T, line []byte) {
 		got := logline.Parse(line, now)
-		if at, ok := logline.Time(line, now); !ok && !at.IsZero() {
+		if at := got.Time; !at.IsZero() && at.Year() < 1971 {
 			t.Errorf("%q: %v", line, at)
 		}
 		if got.Partial && got.Format != logline.CRI {

@@ -1,41 +1,14 @@
 package logline
 
-import "time"
+import (
+	"bytes"
+	"strconv"
+	"time"
+)
 
-// searched is how many bytes at the beginning of a line are searched for its time: a logfmt or
-// JSON line may have a few fields before the time.
-const searched = 160
-
-// Time returns when a line was logged, or false if it finds no time in the line. If the time has no
-// year or no zone, Time takes the missing part from its parameter `now`, the present time in the
-// zone of the machine that wrote the line.
-func Time(line []byte, now time.Time) (time.Time, bool) {
-	s := scanner{text: line[:min(len(line), searched)]}
-	if t, ok := s.klog(now); ok {
-		return t, true
-	}
-	for at := range len(s.text) {
-		if !digit(s.text[at]) || at > 0 && (digit(s.text[at-1]) || s.text[at-1] == '-') {
-			continue
-		}
-		if s.begin(at); s.text[min(at+4, len(s.text)-1)] == '-' {
-			if t, ok := s.iso(now); ok {
-				return t, true
-			}
-		}
-		if s.begin(at); s.text[min(at+1, len(s.text)-1)] == '/' || s.text[min(at+2, len(s.text)-1)] == '/' {
-			if t, ok := s.american(now); ok {
-				return t, true
-			}
-		}
-		if s.begin(at); s.text[max(at-1, 0)] == ':' {
-			if t, ok := s.epoch(); ok {
-				return t, true
-			}
-		}
-	}
-	return time.Time{}, false
-}
+// tolerance is how far a line may be later than its log's last write. The clock of a node, or its zone,
+// may have been set meanwhile.
+const tolerance = 24 * time.Hour
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }
 
@@ -47,7 +20,25 @@ type scanner struct {
 	bad  bool
 }
 
-func (s *scanner) begin(at int) { s.at, s.bad = at, false }
+// stamp reads a date and its clock in any of the notations below.
+func (s *scanner) stamp(written time.Time) (time.Time, bool) {
+	begin := s.at
+	for _, notation := range []func(*scanner, time.Time) (time.Time, bool){
+		(*scanner).iso, (*scanner).numeric, (*scanner).named, (*scanner).epoch,
+	} {
+		s.at, s.bad = begin, false
+		if t, ok := notation(s, written); ok && s.isBoundary() {
+			return t, true
+		}
+	}
+	s.at, s.bad = begin, true
+	return time.Time{}, false
+}
+
+// isBoundary reports whether the text ends here, or goes on with something that cannot belong to a time.
+func (s *scanner) isBoundary() bool {
+	return s.at == len(s.text) || bytes.IndexByte([]byte(" \t|],;:\"'>)}"), s.text[s.at]) >= 0
+}
 
 // number reads a number with at least `least` and at most `most` digits.
 func (s *scanner) number(least, most int) (value int) {
@@ -82,14 +73,23 @@ func (s *scanner) has(of string) bool {
 	return false
 }
 
-// clock reads 15:04:05.000000. The fraction may follow a point or a comma, or be missing.
+// hasWord reads a text, if it is next.
+func (s *scanner) hasWord(text string) bool {
+	if !bytes.HasPrefix(s.text[s.at:], []byte(text)) {
+		return false
+	}
+	s.at += len(text)
+	return true
+}
+
+// clock reads 15:04:05.000000. The fraction may follow a point, a comma or a colon, or be missing.
 func (s *scanner) clock(hourDigits int) (hour, minute, second, nanoseconds int) {
 	hour = s.number(hourDigits, 2)
 	s.expect(":")
 	minute = s.number(2, 2)
 	s.expect(":")
 	second = s.number(2, 2)
-	if s.at+1 < len(s.text) && digit(s.text[s.at+1]) && s.has(".,") {
+	if s.at+1 < len(s.text) && digit(s.text[s.at+1]) && s.has(".,:") {
 		begin := s.at
 		nanoseconds = s.number(1, 9)
 		for n := s.at - begin; n < 9; n++ {
@@ -103,50 +103,61 @@ func (s *scanner) clock(hourDigits int) (hour, minute, second, nanoseconds int) 
 }
 
 // date returns the time with these numbers, or false if they are not a valid date or the scanner's
-// field bad is set.
+// field bad is set. Zero times of other programs (1601, 0001) are not valid.
 func (s *scanner) date(year, month, day, hour, minute, second, nanoseconds int, zone *time.Location) (time.Time, bool) {
-	if s.bad || month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 || second > 60 {
+	if s.bad || year < 1971 || month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || second > 60 {
+		return time.Time{}, false
+	}
+	if time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Day() != day {
 		return time.Time{}, false
 	}
 	return time.Date(year, time.Month(month), day, hour, minute, second, nanoseconds, zone), true
 }
 
-// klog reads I1120 14:29:59.123456. This format has neither year nor zone: klog uses the zone of
-// its parameter `now`, and the year that brings the time nearest to `now`.
-func (s *scanner) klog(now time.Time) (time.Time, bool) {
-	s.expect("IWEF")
+// yearless returns the time with these numbers in the latest year in which it is not later than
+// `written` plus tolerance.
+func (s *scanner) yearless(month, day, hour, minute, second, nanoseconds int, written time.Time) (time.Time, bool) {
+	latest := written.Add(tolerance)
+	for year := latest.Year(); year > latest.Year()-5; year-- { // 29 February is in one of four years
+		t, ok := s.date(year, month, day, hour, minute, second, nanoseconds, written.Location())
+		if ok && !t.After(latest) {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// klog reads I1120 14:29:59.123456. This format has neither year nor zone.
+func (s *scanner) klog(written time.Time) (time.Time, bool) {
+	s.expect("IWEFD")
 	month, day := s.number(2, 2), s.number(2, 2)
 	s.expect(" ")
 	hour, minute, second, nanoseconds := s.clock(2)
-	t, ok := s.date(now.Year(), month, day, hour, minute, second, nanoseconds, now.Location())
-	const halfYear = 183 * 24 * time.Hour
-	switch {
-	case !ok:
-		return t, false
-	case t.Sub(now) > halfYear:
-		return t.AddDate(-1, 0, 0), true
-	case now.Sub(t) > halfYear:
-		return t.AddDate(1, 0, 0), true
-	}
-	return t, true
+	return s.yearless(month, day, hour, minute, second, nanoseconds, written)
 }
 
-// iso reads 2026-11-20T14:29:59.123Z and similar forms: with a space in place of the T, with more
-// or fewer digits, with an offset, or without a zone, which means local time.
-func (s *scanner) iso(now time.Time) (time.Time, bool) {
+// iso reads 2026-11-20T14:29:59.123Z and similar forms: with slashes, as Go's package log writes it, with a
+// space, a comma or a tab in place of the T, with more or fewer digits, with an offset, or without a zone,
+// which means local time.
+func (s *scanner) iso(written time.Time) (time.Time, bool) {
 	year := s.number(4, 4)
-	s.expect("-")
+	separator := "-"
+	if s.at < len(s.text) && s.text[s.at] == '/' {
+		separator = "/"
+	}
+	s.expect(separator)
 	month := s.number(2, 2)
-	s.expect("-")
+	s.expect(separator)
 	day := s.number(2, 2)
-	s.expect("T ")
+	_ = s.has(",")
+	s.expect("T \t")
 	hour, minute, second, nanoseconds := s.clock(2)
-	return s.date(year, month, day, hour, minute, second, nanoseconds, s.zone(now.Location()))
+	return s.date(year, month, day, hour, minute, second, nanoseconds, s.zone(written.Location()))
 }
 
 func (s *scanner) zone(local *time.Location) *time.Location {
 	begin := s.at
-	if s.has("Z") {
+	if s.has("Z") || s.hasWord(" UTC") || s.hasWord(" GMT") {
 		return time.UTC
 	}
 	_ = s.has(" ") // .NET's format K writes no space before the offset; Go's default format writes one
@@ -161,63 +172,123 @@ func (s *scanner) zone(local *time.Location) *time.Location {
 	hours := s.number(2, 2)
 	s.has(":")
 	minutes := s.number(2, 2)
-	if s.bad || hours > 14 || minutes > 59 { // not a zone, but a text that begins like one
+	if s.bad || hours > 14 || minutes > 59 || !s.isBoundary() { // not a zone, but a text that begins like one
 		s.at, s.bad = begin, false
 		return local
 	}
+	_ = s.hasWord(" UTC") // Go's default format: +0000 UTC
 	return time.FixedZone("", sign*(hours*60+minutes)*60)
 }
 
-// american reads 11/20/2026 2:29:59 PM, the default format of .NET and
-// PowerShell.
-func (s *scanner) american(now time.Time) (time.Time, bool) {
+// numeric reads 11/20/2026 2:29:59 PM, the default format of .NET and PowerShell, and 20.11.2026 14:29:59.
+func (s *scanner) numeric(written time.Time) (time.Time, bool) {
 	month := s.number(1, 2)
-	s.expect("/")
+	dotted := s.at < len(s.text) && s.text[s.at] == '.'
+	s.expect("/.")
 	day := s.number(1, 2)
-	s.expect("/")
+	s.expect("/.")
 	year := s.number(4, 4)
 	_ = s.has(",")
-	s.expect(" ")
+	s.expect(" \t")
 	hour, minute, second, nanoseconds := s.clock(1)
-	if s.has(" ") {
+	if rest := s.text[s.at:]; len(rest) > 2 && rest[0] == ' ' && (rest[2] == 'M' || rest[2] == 'm') {
+		s.at++
 		switch {
-		case s.has("P") && hour < 12:
+		case s.has("Pp") && hour < 12:
 			hour += 12
-		case s.has("A") && hour == 12:
+		case s.has("Aa") && hour == 12:
 			hour = 0
 		}
+		s.expect("Mm")
 	}
-	if month > 12 && day <= 12 { // day before month, as elsewhere in the world
+	if dotted || month > 12 && day <= 12 { // day before month, as elsewhere in the world
 		month, day = day, month
 	}
-	return s.date(year, month, day, hour, minute, second, nanoseconds, now.Location())
+	return s.date(year, month, day, hour, minute, second, nanoseconds, s.zone(written.Location()))
 }
 
-// epoch reads the "ts":1763648999.123 of structured logs, in seconds as zap
-// writes them or in milliseconds as Kubernetes does.
-func (s *scanner) epoch() (time.Time, bool) {
-	if s.at < 5 || string(s.text[s.at-5:s.at]) != `"ts":` {
-		return time.Time{}, false
-	}
-	begin := s.at
-	whole := s.number(10, 13)
-	digits := s.at - begin
-	if s.bad || digits != 10 && digits != 13 {
-		return time.Time{}, false
-	}
-	unit := time.Second
-	if digits == 13 {
-		unit = time.Millisecond
-	}
-	fraction, scale := 0, 1
-	if s.has(".") {
-		begin := s.at
-		fraction = s.number(0, 9)
-		for range s.at - begin {
-			scale *= 10
+// named reads Nov 20 14:29:59, the format of syslog, and Fri Nov 20 14:29:59 2026, that of C.
+func (s *scanner) named(written time.Time) (time.Time, bool) {
+	for _, day := range []string{"Mon ", "Tue ", "Wed ", "Thu ", "Fri ", "Sat ", "Sun "} {
+		if s.hasWord(day) {
+			break
 		}
 	}
-	perSecond := int64(time.Second / unit)
-	nanoseconds := int64(whole)%perSecond*int64(unit) + int64(fraction)*int64(unit)/int64(scale)
-	return time.Unix(int64(whole)/perSecond, nanoseconds).UTC(), true
+	month := s.month()
+	s.expect(" ")
+	_ = s.has(" ")
+	day := s.number(1, 2)
+	s.expect(" ")
+	hour, minute, second, nanoseconds := s.clock(2)
+	after := s.at
+	if s.has(" ") {
+		year := s.number(4, 4)
+		if t, ok := s.date(year, month, day, hour, minute, second, nanoseconds, written.Location()); ok && s.isBoundary() {
+			return t, true
+		}
+		s.at, s.bad = after, false
+	}
+	return s.yearless(month, day, hour, minute, second, nanoseconds, written)
 }
+
+// month reads the English name of a month.
+func (s *scanner) month() int {
+	for i, name := range []string{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"} {
+		if s.hasWord(name) {
+			return i + 1
+		}
+	}
+	s.bad = true
+	return 0
+}
+
+// access reads 20/Nov/2026:14:29:59 +0000, the format of NCSA.
+func (s *scanner) access(written time.Time) (time.Time, bool) {
+	day := s.number(2, 2)
+	s.expect("/")
+	month := s.month()
+	s.expect("/")
+	year := s.number(4, 4)
+	s.expect(":")
+	hour, minute, second, nanoseconds := s.clock(2)
+	return s.date(year, month, day, hour, minute, second, nanoseconds, s.zone(written.Location()))
+}
+
+// epoch reads the seconds since 1970, such as 1763648999.123 or 1.763648999123e+09, or the milliseconds,
+// microseconds or nanoseconds.
+func (s *scanner) epoch(time.Time) (time.Time, bool) {
+	begin := s.at
+	for s.at < len(s.text) && (digit(s.text[s.at]) || s.text[s.at] == '.') {
+		s.at++
+	}
+	if s.hasWord("e+") {
+		for s.at < len(s.text) && digit(s.text[s.at]) {
+			s.at++
+		}
+		value, err := strconv.ParseFloat(string(s.text[begin:s.at]), 64)
+		return time.UnixMicro(int64(value * 1e6)).UTC(), err == nil && value >= earliestEpoch && value < latestEpoch
+	}
+	whole, fraction, _ := bytes.Cut(s.text[begin:s.at], []byte("."))
+	units := map[int]time.Duration{10: time.Second, 13: time.Millisecond, 16: time.Microsecond, 19: time.Nanosecond}
+	unit, ok := units[len(whole)]
+	value, err := strconv.ParseInt(string(whole), 10, 64)
+	if !ok || err != nil {
+		return time.Time{}, false
+	}
+	perSecond := int64(time.Second / unit)
+	part := 0.0
+	if len(fraction) > 0 {
+		if part, err = strconv.ParseFloat("0."+string(fraction), 64); err != nil {
+			return time.Time{}, false
+		}
+	}
+	seconds := value / perSecond
+	t := time.Unix(seconds, value%perSecond*int64(unit)).Add(time.Duration(part*float64(unit) + 0.5)).UTC()
+	return t, seconds >= earliestEpoch && seconds < latestEpoch
+}
+
+// The range of seconds since 1970 that are a time of a log: from the year 2001 to 2128.
+const (
+	earliestEpoch = 1_000_000_000
+	latestEpoch   = 5_000_000_000
+)

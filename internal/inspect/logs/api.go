@@ -57,9 +57,10 @@ func (e *QueryDisabledError) Error() string {
 // uses NodeLogQuery only for messages that are not in a file: the messages that a service logs to
 // Windows' Application log.
 type api struct {
-	kubelet Kubelet
-	node    string
-	options Options
+	kubelet  Kubelet
+	node     string
+	options  Options
+	reporter ui.Reporter
 
 	running sync.WaitGroup
 	mutex   sync.Mutex
@@ -75,7 +76,7 @@ type reading func(ctx context.Context, in *Input) error
 // line before the merger has a line of each log. ShowByAPI does not support Follow.
 func ShowByAPI(ctx context.Context, kubelet Kubelet, node string, o Options, m *Merger, in *Input,
 	reporter ui.Reporter) error {
-	a := &api{kubelet: kubelet, node: node, options: o}
+	a := &api{kubelet: kubelet, node: node, options: o, reporter: reporter}
 	names := o.Sources
 	if len(names) == 0 {
 		names = byDefault()
@@ -132,6 +133,9 @@ func (a *api) source(ctx context.Context, name string) ([]reading, error) {
 	seen := map[string]bool{}
 	for _, pattern := range patterns {
 		files, err := a.expand(ctx, pattern)
+		if err == nil && !a.options.Since.IsZero() && !strings.HasPrefix(name, filePrefix) {
+			files, err = a.withRotated(ctx, pattern, files)
+		}
 		if err != nil {
 			return all, err
 		}
@@ -212,6 +216,55 @@ func (a *api) expand(ctx context.Context, pattern string) ([]string, error) {
 	return folders, nil
 }
 
+// withRotated returns files, and the older parts of each that have lines of Since or later. kubelet's listing has no times, so
+// the last lines of a part decide.
+func (a *api) withRotated(ctx context.Context, pattern string, files []string) ([]string, error) {
+	if strings.HasPrefix(pattern, "pods/") || len(files) == 0 {
+		return files, nil
+	}
+	folder := path.Dir(files[0]) + "/"
+	entries, err := a.list(ctx, strings.TrimPrefix(folder, "./"))
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, file := range files {
+		for _, entry := range entries {
+			if !servicelog.IsRotated(path.Base(file), entry) {
+				continue
+			}
+			older := strings.TrimPrefix(folder, "./") + entry
+			switch isReached, err := a.isReached(ctx, older); {
+			case err != nil:
+				return nil, err
+			case isReached && servicelog.IsCompressed(entry):
+				a.reporter.Warn("%s is compressed, and may have lines of that time", entry)
+			case isReached:
+				all = append(all, older)
+			}
+		}
+		all = append(all, file)
+	}
+	return all, nil
+}
+
+// isReached reports whether a file may have lines of Since or later.
+func (a *api) isReached(ctx context.Context, file string) (bool, error) {
+	if servicelog.IsCompressed(file) {
+		return true, nil
+	}
+	text, err := a.part(ctx, file, "bytes=-"+strconv.Itoa(firstPart), firstPart)
+	if err != nil {
+		return false, err
+	}
+	reader := logline.Reader{Written: time.Now().UTC()}
+	var last logline.Read
+	for raw := range bytes.SplitAfterSeq(text, []byte("\n")) {
+		logline.EachText(raw, func(line []byte) { last = reader.Line(line) })
+	}
+	return last.Time.IsZero() || !last.Time.Before(a.options.Since), nil
+}
+
 // list reads the page that Go's file server returns for a folder: one line for each entry,
 // with a link whose text is the name, followed by a slash for folders.
 func (a *api) list(ctx context.Context, folder string) ([]string, error) {
@@ -248,7 +301,7 @@ const (
 // has enough lines. If all lines are wanted, or if lines must be filtered, it reads the whole file.
 func (a *api) file(ctx context.Context, source, file string, in *Input) error {
 	wanted := a.options.Tail
-	if wanted < 0 || a.options.picks() || !a.options.Since.IsZero() {
+	if wanted < 0 || a.options.picks() {
 		return a.read(ctx, source, file, in)
 	}
 	for size := firstPart; size < lastPart; size *= 8 {
@@ -351,8 +404,10 @@ func (a *api) send(ctx context.Context, source, file string, from io.Reader, las
 		}
 		switch {
 		case past != nil:
+			l.reportUntimed(a.reporter)
 			return nil
 		case err == io.EOF:
+			l.reportUntimed(a.reporter)
 			return in.Send(ctx, l.end())
 		case err != nil:
 			return fmt.Errorf("read %s: %w", windowsPath, err)

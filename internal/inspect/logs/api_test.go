@@ -149,6 +149,14 @@ func TestLogsThroughTheKubelet(t *testing.T) {
 		!slices.Equal(got, []string{"Zeile"}) {
 		t.Errorf("%q, %v", got, err)
 	}
+	// Rotated parts are read as far as --since goes back.
+	put("other/other.log", klog("I", 3, "now")+"\n")
+	put("other/other-20261129-010500.log", klog("I", 2, "rotated")+"\n")
+	put("other/other.log.2", "I"+time.Now().UTC().Add(-5*time.Hour).Format("0102 15:04:05.000000")+" 1 x.go:1] older\n")
+	if got, err := ask(logs.Options{Sources: []string{"other"}, Tail: -1, Since: time.Now().Add(-3 * time.Hour)}); err != nil ||
+		!slices.Equal(got, []string{"rotated", "now"}) {
+		t.Errorf("%q, %v", got, err)
+	}
 	_, err := ask(logs.Options{Sources: []string{"docker"}, Tail: 2})
 	var disabled *logs.QueryDisabledError
 	if !errors.As(err, &disabled) || !strings.Contains(err.Error(), "enableSystemLogQuery: true") {

@@ -47,6 +47,9 @@ type Options struct {
 	Grep    *Pattern      // nil: every line
 	Level   logline.Level // lines of this level or worse; Unknown: every line
 
+	// ReportUntimed requests a warning for each log that is filtered by time and has lines without a time.
+	ReportUntimed bool
+
 	EventIDs []int // ids of the wanted events of the channels among Sources; no ids: all events
 	// Verbatim requests that the lines of a single log are passed on without parsing,
 	// for a sink that needs only their text.

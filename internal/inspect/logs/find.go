@@ -10,6 +10,7 @@ import (
 	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/format/servicelog"
 	"github.com/swdt-dev/swdt/internal/inspect/events"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
@@ -19,6 +20,7 @@ import (
 type Found struct {
 	File
 	Exists   bool // false: the user or the settings of a service name the file, but it does not exist yet
+	Rotated  bool // an older part of another of the files
 	Size     int64
 	Modified time.Time
 }
@@ -73,19 +75,22 @@ func IsEvent(name string) (channel string, ok bool) { return strings.CutPrefix(n
 type finder struct {
 	node    *node.Node
 	podLogs string // the containers' log folder; "": the setting was not read yet
+	rotated bool   // find the older parts of logs too
+	folders map[string][]*agentv1.FileInfo
 }
 
 // Find returns the files of the sources. It also returns a file that does not exist yet if the
 // settings of a service name it as the service's log, or if a source names it as file:PATH without
 // a *.
 func Find(ctx context.Context, n *node.Node, names []string) ([]Found, error) {
-	all, _, err := find(ctx, n, names)
+	all, _, err := find(ctx, n, names, false)
 	return all, err
 }
 
-// find is like Find, but also returns an error for each name that has no existing file.
-func find(ctx context.Context, n *node.Node, names []string) (all []Found, none []*NothingError, err error) {
-	f := &finder{node: n}
+// find is like Find, but also returns an error for each name that has no existing file, and the older parts of
+// logs of programs if rotated is set.
+func find(ctx context.Context, n *node.Node, names []string, rotated bool) (all []Found, none []*NothingError, err error) {
+	f := &finder{node: n, rotated: rotated}
 	for _, name := range names {
 		found, err := f.source(ctx, name)
 		if err != nil {
@@ -149,6 +154,10 @@ func (f *finder) known(ctx context.Context, source Source) ([]Found, error) {
 		}
 		all = append(all, found...)
 	}
+	all, err := f.withRotated(ctx, all)
+	if err != nil {
+		return nil, err
+	}
 	for _, pod := range source.Pods {
 		found, err := f.pod(ctx, pod)
 		if err != nil {
@@ -157,6 +166,52 @@ func (f *finder) known(ctx context.Context, source Source) ([]Found, error) {
 		all = append(all, found...)
 	}
 	return all, nil
+}
+
+// withRotated returns logs, and the older parts of each that a rotation has left in its folder.
+func (f *finder) withRotated(ctx context.Context, logs []Found) ([]Found, error) {
+	if !f.rotated {
+		return logs, nil
+	}
+	var all []Found
+	for _, log := range logs {
+		entries, err := f.folder(ctx, log.Path[:strings.LastIndex(log.Path, `\`)])
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range entries {
+			if !entry.GetFolder() && servicelog.IsRotated(base(log.Path), base(entry.GetPath())) {
+				part := f.existing(log.Source, entry)
+				part.Rotated = true
+				all = append(all, part)
+			}
+		}
+		all = append(all, log)
+	}
+	return all, nil
+}
+
+// folder returns the entries of a folder, which it lists once.
+func (f *finder) folder(ctx context.Context, folder string) ([]*agentv1.FileInfo, error) {
+	key := strings.ToLower(folder)
+	if entries, known := f.folders[key]; known {
+		return entries, nil
+	}
+	entries, err := f.expand(ctx, folder+`\*`)
+	if err != nil {
+		return nil, err
+	}
+	if f.folders == nil {
+		f.folders = map[string][]*agentv1.FileInfo{}
+	}
+	f.folders[key] = entries
+	return entries, nil
+}
+
+func (f *finder) existing(source string, info *agentv1.FileInfo) Found {
+	found := f.found(source, info.GetPath())
+	found.Exists, found.Size, found.Modified = true, info.GetSize(), info.GetModified().AsTime()
+	return found
 }
 
 func (f *finder) found(source, path string) Found {
@@ -174,9 +229,7 @@ func (f *finder) glob(ctx context.Context, source, pattern string) ([]Found, err
 		if info.GetFolder() {
 			continue
 		}
-		found := f.found(source, info.GetPath())
-		found.Exists, found.Size, found.Modified = true, info.GetSize(), info.GetModified().AsTime()
-		all = append(all, found)
+		all = append(all, f.existing(source, info))
 	}
 	return all, nil
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/node"
 )
 
-// List returns every existing log of the known sources and of all pods. It also returns the
+// List returns every existing log of the known sources, with its rotated parts, and of all pods. It also returns the
 // logs that a service is configured to write, even if they do not exist yet.
 func List(ctx context.Context, n *node.Node) ([]Found, error) {
-	f := &finder{node: n}
+	f := &finder{node: n, rotated: true}
 	var all []Found
 	for _, source := range Sources() {
 		found, err := f.known(ctx, source)

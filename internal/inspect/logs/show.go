@@ -11,6 +11,7 @@ import (
 	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/format/servicelog"
 	"github.com/swdt-dev/swdt/internal/inspect/events"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -91,7 +92,7 @@ func Show(ctx context.Context, n *node.Node, o Options, m *Merger, in *Input, re
 // begin checks that the named logs exist, and starts to read all logs.
 func (s *show) begin(ctx context.Context, names []string) error {
 	files, named := split(names)
-	found, none, err := find(ctx, s.node, files)
+	found, none, err := find(ctx, s.node, files, !s.options.Since.IsZero())
 	if err != nil {
 		return err
 	}
@@ -99,9 +100,9 @@ func (s *show) begin(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	wanted := found
+	wanted := s.reached(found)
 	if !s.options.Follow {
-		wanted = existing(found)
+		wanted = existing(wanted)
 	}
 	if len(wanted) == 0 && len(named) == 0 && (!s.options.Follow || len(s.options.Sources) > 0) {
 		return &NothingError{Sources: names, Wanted: found}
@@ -112,12 +113,31 @@ func (s *show) begin(ctx context.Context, names []string) error {
 	s.options.warnOf(none, s.reporter)
 	s.several.Store(len(wanted)+len(channels) != 1)
 	for _, file := range wanted {
-		s.file(ctx, file.File, s.options, nil)
+		o := s.options
+		o.Follow = o.Follow && !file.Rotated
+		s.file(ctx, file.File, o, nil)
 	}
 	for _, channel := range channels {
 		s.channel(ctx, channel)
 	}
 	return nil
+}
+
+// reached returns the files without those rotated parts that were written before Since. It warns of parts that cannot be
+// read since they are compressed.
+func (s *show) reached(all []Found) []Found {
+	return slices.DeleteFunc(slices.Clone(all), func(f Found) bool {
+		switch {
+		case !f.Rotated:
+			return false
+		case f.Modified.Before(s.options.Since):
+			return true
+		case servicelog.IsCompressed(f.Path):
+			s.reporter.Warn("%s is compressed, so its lines are missing; copy it with `swdt cp` and unpack it", f.Path)
+			return true
+		}
+		return false
+	})
 }
 
 // warnOf prints a warning for named sources without a log, if other sources have logs.
@@ -216,7 +236,7 @@ func (s *show) followed() (all []*agentv1.TailPlace) {
 // only their text is wanted and there is no other log to merge with. It returns nil if the
 // options always require parsing.
 func (s *show) verbatim(o Options) func() bool {
-	if !o.Verbatim || o.picks() || !o.Since.IsZero() {
+	if !o.Verbatim || o.picks() {
 		return nil
 	}
 	return func() bool { return !s.several.Load() }

@@ -33,10 +33,6 @@ type File struct {
 // maxLine is the length in bytes at which a line without an end is cut.
 const maxLine = 1 << 20
 
-// maxSkew is the maximum time by which a line may be past --until before reading stops, since
-// logs are only nearly sorted.
-const maxSkew = time.Minute
-
 // errPast reports that the rest of the log is later than --until.
 var errPast = errors.New("past --until")
 
@@ -70,6 +66,7 @@ func (t *tail) read(ctx context.Context, node Tailer) error {
 	for {
 		reply, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
+			t.lines.reportUntimed(t.reporter)
 			return t.in.Send(ctx, t.lines.end())
 		}
 		if err != nil {
@@ -84,6 +81,7 @@ func (t *tail) read(ctx context.Context, node Tailer) error {
 		}
 		if err := t.lines.reply(ctx, reply, t.in); err != nil {
 			if errors.Is(err, errPast) {
+				t.lines.reportUntimed(t.reporter)
 				return nil
 			}
 			return err
@@ -122,9 +120,12 @@ func (o Options) last() int {
 	return everyLine
 }
 
+// hasTime reports whether lines are filtered by time.
+func (o Options) hasTime() bool { return !o.Since.IsZero() || !o.Until.IsZero() }
+
 // picks reports whether lines are filtered on your machine.
 func (o Options) picks() bool {
-	return o.Grep != nil || o.Level != logline.Unknown || !o.Until.IsZero()
+	return o.Grep != nil || o.Level != logline.Unknown || o.hasTime()
 }
 
 // lines converts a file's bytes to records.
@@ -133,12 +134,17 @@ type lines struct {
 	options Options
 	zone    *time.Location // the node's time zone
 
+	reader   logline.Reader
+	written  time.Time         // what the year of the stored lines without a year is counted from; zero: now
 	rest     []byte            // the beginning of a line whose end has not arrived
-	pieces   map[string][]byte // the pieces of a container's unfinished lines, by stream
-	time     time.Time         // the time of the latest line that has a time
-	level    logline.Level
-	keep     ring // the last matching lines, kept until caughtUp is set
-	caughtUp bool // reports whether all stored lines have arrived
+	isCut    bool              // the line in rest began before rest
+	pieces   map[string]pieces // the pieces of a container's unfinished lines, by stream
+	late     int               // the number of successive lines so far that are later than Until
+	untimed  int               // the number of lines without a time of their own
+	early    []Record          // lines before the first that has a time, if it is not known yet whether they are wanted
+	isTimed  bool              // a line with a time has arrived
+	keep     ring              // the last matching lines, kept until caughtUp is set
+	caughtUp bool              // reports whether all stored lines have arrived
 	// verbatim reports whether lines can be passed on unparsed; nil: never.
 	verbatim func() bool
 }
@@ -149,7 +155,7 @@ const everyLine = -1
 // newLines returns a converter that keeps the last matching lines until all stored lines have
 // arrived.
 func newLines(file File, o Options, last int) *lines {
-	l := &lines{file: file, options: o, zone: time.UTC, pieces: map[string][]byte{}}
+	l := &lines{file: file, options: o, zone: time.UTC, pieces: map[string]pieces{}}
 	if last >= 0 {
 		l.keep.size = last
 	} else {
@@ -162,17 +168,22 @@ func (l *lines) reply(ctx context.Context, r *agentv1.TailReply, in *Input) erro
 	if r.GetUtcOffset() != 0 {
 		l.zone = time.FixedZone("node", int(r.GetUtcOffset()))
 	}
+	if r.GetWritten() != nil {
+		l.written = r.GetWritten().AsTime()
+	}
 	switch r.GetEvent() {
 	case agentv1.TailEvent_TAIL_EVENT_NONE:
 	case agentv1.TailEvent_TAIL_EVENT_END:
 		if err := in.Send(ctx, append(l.unfinished(), l.release()...)); err != nil {
 			return err
 		}
+		l.written = time.Time{}
 		in.CaughtUp(ctx)
 	default: // Another file follows, or the file begins again: the unfinished last line ends.
 		if err := in.Send(ctx, l.cut()); err != nil {
 			return err
 		}
+		l.written, l.isCut = time.Time{}, false
 	}
 	if len(l.rest) == 0 && l.passes(r.GetData()) {
 		return in.Send(ctx, l.whole(r.GetData()))
@@ -184,11 +195,11 @@ func (l *lines) reply(ctx context.Context, r *agentv1.TailReply, in *Input) erro
 // passes reports whether data can be passed on without parsing its lines. The lines of
 // containers must be parsed, since the container runtime adds a prefix to each line.
 func (l *lines) passes(data []byte) bool {
-	if len(data) == 0 || l.verbatim == nil || !l.verbatim() || len(l.pieces) > 0 {
+	if len(data) == 0 || l.verbatim == nil || !l.verbatim() || len(l.pieces) > 0 || bytes.IndexByte(data, 0) >= 0 {
 		return false
 	}
 	first, _, _ := bytes.Cut(data, []byte("\n"))
-	return len(first) <= maxLine && logline.Parse(first, time.Now()).Format != logline.CRI
+	return len(first) <= maxLine && !logline.IsCRI(first)
 }
 
 // whole returns the complete lines, and keeps the rest for the next call.
@@ -203,13 +214,17 @@ func (l *lines) whole(data []byte) []Record {
 
 // split splits data into lines and returns their records, or errPast.
 func (l *lines) split(data []byte) (records []Record, err error) {
-	now := time.Now().In(l.zone)
+	l.reader.Written = l.written.In(l.zone)
+	if l.written.IsZero() {
+		l.reader.Written = time.Now().In(l.zone)
+	}
 	for len(data) > 0 {
 		end := bytes.IndexByte(data, '\n')
 		if end < 0 {
 			l.rest = append(l.rest, data...)
 			if len(l.rest) > maxLine {
-				records = l.line(records, l.rest, now)
+				records = l.line(records, l.rest)
+				l.isCut = !bytes.HasSuffix(l.rest, []byte{0, 0}) // a run of NUL ends a line
 				l.rest = l.rest[:0]
 			}
 			return records, nil
@@ -219,12 +234,13 @@ func (l *lines) split(data []byte) (records []Record, err error) {
 			line = append(l.rest, line...)
 			l.rest = l.rest[:0]
 		}
-		records = l.line(records, line, now)
+		records = l.line(records, line)
+		l.isCut = false
 		data = data[end+1:]
 		if l.passes(data) {
 			return append(records, l.whole(data)...), nil
 		}
-		if until := l.options.Until; !until.IsZero() && l.time.Sub(until) > maxSkew {
+		if l.late >= logline.Run {
 			return append(records, l.release()...), errPast
 		}
 	}
@@ -234,7 +250,7 @@ func (l *lines) split(data []byte) (records []Record, err error) {
 // cut returns the record of the unfinished last line, as if the line ended here.
 func (l *lines) cut() (records []Record) {
 	if len(l.rest) > 0 {
-		records = l.line(nil, l.rest, time.Now().In(l.zone))
+		records = l.line(nil, l.rest)
 		l.rest = l.rest[:0]
 	}
 	return records
@@ -247,7 +263,7 @@ func (l *lines) unfinished() (records []Record) {
 	for _, stream := range []string{"stdout", "stderr"} {
 		if held, ok := l.pieces[stream]; ok {
 			delete(l.pieces, stream)
-			records = l.add(records, fromPieces(held, stream))
+			records = l.add(records, l.record(held.joined(l.reader.Written)))
 		}
 	}
 	return records
@@ -260,48 +276,121 @@ func (l *lines) end() []Record {
 
 // release returns the records of the last matching lines, after all stored lines have
 // arrived.
-func (l *lines) release() []Record {
+func (l *lines) release() (records []Record) {
+	records = l.waited(nil)
 	l.caughtUp = true
-	return l.keep.take()
+	return append(records, l.keep.take()...)
 }
 
-// line appends the record of a line if it is wanted. A line without time or level, such as a
-// line of a stack trace, gets the time and level of the line before it.
-func (l *lines) line(to []Record, text []byte, now time.Time) []Record {
-	if l.skips(text) {
+// waited appends the records of the lines that waited for the first time in the log.
+func (l *lines) waited(to []Record) []Record {
+	for _, r := range l.early {
+		to = l.add(to, r)
+	}
+	l.early = nil
+	return to
+}
+
+// line appends the records of a line that are wanted. A run of NUL divides a line.
+func (l *lines) line(to []Record, raw []byte) []Record {
+	isFragment := l.isCut
+	logline.EachText(raw, func(text []byte) {
+		var line logline.Read
+		if isFragment {
+			line = l.reader.Fragment(text)
+		} else {
+			line = l.reader.Line(text)
+		}
+		isFragment = false
+		to = l.count(to, line)
+		to = l.piece(to, line)
+	})
+	return to
+}
+
+// count counts a line for the end of the reading by time. It appends the records of the lines before the first one with a
+// time when that arrives, if they are wanted: they are not later than it.
+func (l *lines) count(to []Record, line logline.Read) []Record {
+	switch {
+	case !line.IsHead:
+		if strings.TrimSpace(line.Text) != "" {
+			l.untimed++
+		}
+		return to
+	case l.options.isLate(line.Time):
+		l.late++
+	default:
+		l.late = 0
+	}
+	if line.Time.Before(l.options.Since) {
+		l.early = nil
+	}
+	l.isTimed = true
+	return l.waited(to)
+}
+
+// reportUntimed reports how many lines have no time of their own, if lines are filtered by time.
+func (l *lines) reportUntimed(r ui.Reporter) {
+	switch {
+	case !l.options.ReportUntimed || !l.options.hasTime() || l.untimed == 0:
+	case l.reader.HasTime():
+		r.Warn("%s: lines without a time: %d; --since and --until count each to the line before it", l.file.Path, l.untimed)
+	default:
+		r.Warn("%s: lines without a time: %d, which is all; --since and --until cannot select among them", l.file.Path,
+			l.untimed)
+	}
+}
+
+// piece joins the pieces of a container's line, and appends its record if it is wanted.
+func (l *lines) piece(to []Record, line logline.Read) []Record {
+	held := l.pieces[line.Stream]
+	if line.Partial && len(held.text) < maxLine {
+		l.pieces[line.Stream] = pieces{text: append(held.text, line.Text...), last: line}
 		return to
 	}
-	parsed := logline.Parse(text, now)
-	if !parsed.Time.IsZero() {
-		l.time, l.level = parsed.Time, parsed.Level
+	if len(held.text) > 0 {
+		delete(l.pieces, line.Stream)
+		line = pieces{text: append(held.text, line.Text...), last: line}.joined(l.reader.Written)
 	}
-	if parsed.Level == logline.Unknown {
-		parsed.Level = l.level
+	r := l.record(line)
+	if r.Time.IsZero() && !l.options.Since.IsZero() && !l.isTimed {
+		if l.early = append(l.early, r); len(l.early) < maxEarly {
+			return to
+		}
+		l.isTimed = true // or as good as
+		return l.waited(to)
 	}
-	held := l.pieces[parsed.Stream]
-	if parsed.Partial && len(held) < maxLine {
-		l.pieces[parsed.Stream] = append(held, parsed.Text...)
-		return to
-	}
-	if len(held) > 0 {
-		delete(l.pieces, parsed.Stream)
-		parsed = fromPieces(append(held, parsed.Text...), parsed.Stream)
-	}
-	return l.add(to, parsed)
+	return l.add(to, r)
 }
 
-// fromPieces returns a container's line that arrived in pieces, with the level of the whole
-// line.
-func fromPieces(text []byte, stream string) logline.Line {
-	return logline.Line{Level: logline.Parse(text, time.Now()).Level, Stream: stream, Text: string(text)}
+// pieces are the first pieces of a container's line.
+type pieces struct {
+	text []byte
+	last logline.Read
 }
 
-// add appends the record of a whole line if it is wanted.
-func (l *lines) add(to []Record, line logline.Line) []Record {
-	r := Record{
-		Time: l.time, Node: l.file.Node, Source: l.file.Source, File: l.file.Path,
+// joined returns the whole line. Its level is that of the whole text.
+func (p pieces) joined(written time.Time) logline.Read {
+	line := p.last
+	line.Text = string(p.text)
+	if level := logline.Parse(p.text, written).Level; level != logline.Unknown {
+		line.Level = level
+	}
+	return line
+}
+
+// maxEarly is the maximum number of lines that wait for the first time in a log.
+const maxEarly = 1000
+
+func (l *lines) record(line logline.Read) Record {
+	return Record{
+		Time: line.Time, Node: l.file.Node, Source: l.file.Source, File: l.file.Path,
 		Level: line.Level, Stream: line.Stream, Text: line.Text,
 	}
+}
+
+// add appends a record if it is wanted.
+func (l *lines) add(to []Record, r Record) []Record {
 	switch {
 	case !l.options.wants(r):
 		return to
@@ -312,22 +401,14 @@ func (l *lines) add(to []Record, line logline.Line) []Record {
 	return to
 }
 
-// skips reports whether a line can be skipped because its text does not match. It returns
-// false if lines are also filtered by time or level. It returns false for a container's line
-// too, since the next line may continue it.
-func (l *lines) skips(text []byte) bool {
-	o := l.options
-	if o.Grep == nil || o.Level != logline.Unknown || !o.Since.IsZero() || !o.Until.IsZero() || len(l.pieces) > 0 {
-		return false
-	}
-	return !o.Grep.matchBytes(text) && !logline.IsCRI(text)
-}
+// isLate reports whether a time is after Until.
+func (o Options) isLate(t time.Time) bool { return !o.Until.IsZero() && t.After(o.Until) }
 
 // wants reports whether the options select a record.
 func (o Options) wants(r Record) bool {
 	switch {
 	case !o.Since.IsZero() && !r.Time.IsZero() && r.Time.Before(o.Since),
-		!o.Until.IsZero() && r.Time.After(o.Until),
+		o.isLate(r.Time),
 		o.Level != logline.Unknown && r.Level < o.Level:
 		return false
 	}
