@@ -14,7 +14,7 @@ const (
 	// 130, and what the rooms vm, join/bake, day0, proof (with selftest) and rollout (with its commands), and nodes
 	// without SSH need; two for wait.Program, which day0 and cli run other programs with; and one for the scratch
 	// folders of builds
-	mostArrows = 189
+	mostArrows = 190
 )
 
 func TestImportsFollowTheRules(t *testing.T) {

@@ -129,7 +129,9 @@ func Ended(file string) string {
 	_, missing := os.Stat(f.path)
 	_, managed := os.Stat(f.path + ".lock")
 	alive, err := f.alive()
-	removed := errors.Is(missing, fs.ErrNotExist) && managed == nil
+	usual, unknown := DefaultStateDir()
+	removed := errors.Is(missing, fs.ErrNotExist) &&
+		(managed == nil || unknown == nil && usual == filepath.Dir(f.path))
 	if err == nil && !alive && (removed || f.isSandbox()) {
 		return f.name
 	}
