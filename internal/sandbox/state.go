@@ -126,7 +126,7 @@ func Ended(file string) string {
 		return ""
 	}
 	f := folder{filepath.Dir(path), filepath.Base(filepath.Dir(path))}
-	_, missing := os.Stat(f.path)
+	_, missing := os.Stat(path)
 	_, managed := os.Stat(f.path + ".lock")
 	alive, err := f.alive()
 	usual, unknown := DefaultStateDir()
