@@ -15,6 +15,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/sandbox"
 )
 
 type flag = pflag.Flag
@@ -198,11 +199,24 @@ func (a *app) documents() ([]config.Document, error) {
 	}
 	documents, err := config.Load(sources, a.streams.In)
 	if err != nil {
+		if ended := endedSandbox(sources...); ended != nil {
+			return nil, usagef("%v", ended)
+		}
 		return nil, err
 	}
 	a.loaded = len(documents)
 	documents, err = config.Select(documents, a.global.nodes, a.global.selector)
 	return a.global.via.apply(documents), err
+}
+
+// endedSandbox returns an error if one of the files belongs to a sandbox that has ended.
+func endedSandbox(files ...string) error {
+	for _, file := range files {
+		if name := sandbox.Ended(file); name != "" {
+			return fmt.Errorf("sandbox %s has ended; `swdt sandbox up %[1]s` starts it again", name)
+		}
+	}
+	return nil
 }
 
 // completeGlobalFlags makes the shell complete the flags that have a known set of values.

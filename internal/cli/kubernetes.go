@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -204,7 +205,12 @@ func componentsExist(documents []config.Document, names []string) error {
 			}
 		}
 	}
-	if len(known) == 0 {
+	switch {
+	case len(known) > 0:
+	case !slices.ContainsFunc(documents, config.Document.OfFile):
+		return usagef("there is nothing to push: --via and --node name nodes, but no binaries; name a node file with " +
+			"spec.kubernetes.provisioners with -c")
+	default:
 		return usagef("the node file has nothing to push: its spec.kubernetes.provisioners are empty")
 	}
 	for _, name := range names {

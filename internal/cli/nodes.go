@@ -136,7 +136,13 @@ func onNodes[T any](ctx context.Context, s *session,
 func (s *session) connect(ctx context.Context, document config.Document, r ui.Reporter) (*node.Node, error) {
 	options := s.options
 	options.Reporter = r
-	return node.Connect(ctx, document, options)
+	n, err := node.Connect(ctx, document, options)
+	if err != nil && ctx.Err() == nil {
+		if ended := endedSandbox(document.File, document.Node.Spec.Credentials.PrivateKey); ended != nil {
+			return nil, &node.UnreachableError{Node: document.Node.Metadata.Name, Err: ended}
+		}
+	}
+	return n, err
 }
 
 // connectAndClose connects to one node. It also returns the function that closes the

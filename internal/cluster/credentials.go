@@ -27,12 +27,12 @@ type CredentialError struct {
 }
 
 func (e *CredentialError) Error() string {
-	return fmt.Sprintf("%s: %s, so the API server was not asked; %s", e.Doing, e.What(), e.Remedy())
+	return fmt.Sprintf("%s: %s, so the API server was not asked; %s", e.Doing, e.Fault(), e.Remedy())
 }
 func (e *CredentialError) Unwrap() error { return e.Err }
 
-// What returns what is wrong with the plugin.
-func (e *CredentialError) What() string {
+// Fault returns the mistake of the plugin, without a remedy.
+func (e *CredentialError) Fault() string {
 	if e.Missing {
 		return fmt.Sprintf("the kubeconfig's credential plugin %s is not installed", e.Plugin)
 	}

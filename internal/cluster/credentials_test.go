@@ -123,7 +123,7 @@ func TestACredentialPluginThatWorks(t *testing.T) {
 	}
 }
 
-// client-go takes a user that the kubeconfig does not have for nobody, and knows no name of a
+// client-go takes a user that the kubeconfig does not have for an anonymous one, and knows no name of a
 // provider that it has removed.
 func TestUsersThatCannotBeUsed(t *testing.T) {
 	provider := func(name string) string { return "{name: u, user: {auth-provider: {name: " + name + "}}}" }

@@ -58,6 +58,9 @@ func (d Document) Problem(field, what, remedy string) Problem {
 	return Problem{File: d.File, Line: lineOf(field, d.lines), Field: field, What: what, Remedy: remedy}
 }
 
+// OfFile reports whether a node file has the node. If not, only the node's name was given.
+func (d Document) OfFile() bool { return d.Line > 0 }
+
 // RuntimePipe returns the pipe on which the node's container runtime serves CRI.
 func (d Document) RuntimePipe() string {
 	for _, p := range d.Node.Spec.Kubernetes.Provisioners {

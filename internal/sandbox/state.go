@@ -118,6 +118,26 @@ func (f folder) alive() (bool, error) {
 	return !free, nil
 }
 
+// Ended returns the name of the sandbox that a node file or its key belongs to, if that sandbox has
+// ended; else "". `swdt sandbox down` removes the sandbox's folder, and leaves the lock beside it.
+func Ended(file string) string {
+	path, err := filepath.Abs(file)
+	if base := filepath.Base(path); err != nil || base != nodeFile && base != clientKeyFile {
+		return ""
+	}
+	f := folder{filepath.Dir(path), filepath.Base(filepath.Dir(path))}
+	_, missing := os.Stat(path)
+	_, managed := os.Stat(f.path + ".lock")
+	alive, err := f.alive()
+	usual, unknown := DefaultStateDir()
+	removed := errors.Is(missing, fs.ErrNotExist) &&
+		(managed == nil || unknown == nil && usual == filepath.Dir(f.path))
+	if err == nil && !alive && (removed || f.isSandbox()) {
+		return f.name
+	}
+	return ""
+}
+
 // awaitEnd waits until no process holds the server's lock.
 func (f folder) awaitEnd(ctx context.Context) error {
 	return wait.Condition{

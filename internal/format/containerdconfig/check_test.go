@@ -91,7 +91,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// What containerd itself generates has no mistake, in any version.
+// The configurations that containerd itself generates have no mistake, in any version.
 func TestGeneratedConfigurationsHaveNoMistake(t *testing.T) {
 	for _, version := range []string{"1.6.27", "1.7.12", "2.0.0", "2.2.0", "2.4.2"} {
 		text, err := os.ReadFile("testdata/default-" + version + ".toml")

@@ -37,7 +37,7 @@ func lookAtAPIServer(f *facts) []finding.Finding {
 	)
 	switch {
 	case errors.As(err, &credentials):
-		p.What, p.Evidence, p.Remedy = credentials.What(), "the API server was not asked", credentials.Remedy()
+		p.What, p.Evidence, p.Remedy = credentials.Fault(), "the API server was not asked", credentials.Remedy()
 	case errors.As(err, &authority):
 		p.What, p.Remedy = "the API server's certificate is not of the kubeconfig's CA",
 			"get the cluster's present kubeconfig: this one may be of an earlier cluster at the same address"
