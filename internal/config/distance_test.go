@@ -12,7 +12,7 @@ func TestEditDistance(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want int
-	}{{"kubelet", "kublet", 1}, {"kubelet", "kubelte", 1}, {"kubelet", "kubectl", 2}, {"", "abc", 3}} {
+	}{{"kubelet", "kublet", 1}, {"kubelet", "kubelte", 1}, {"kubelet", "kubectl", 3}, {"", "abc", 3}} {
 		if got := config.EditDistance(c.a, c.b); got != c.want {
 			t.Errorf("%s, %s: %d, want %d", c.a, c.b, got, c.want)
 		}

@@ -95,7 +95,7 @@ func TestAServiceOfASimilarName(t *testing.T) {
 		{"kubelte", `C:\new\k.exe`, true},
 		{"containrd", `C:\new\c.exe`, true},
 		{"mine", `C:\new\Kubelet.exe`, true},
-		{"kubectl", `C:\new\kubectl.exe`, false}, // a program of its own, two letters from kubelet
+		{"kubectl", `C:\new\kubectl.exe`, false}, // a program of its own
 		{"crictl", `C:\new\crictl.exe`, false},
 		{"win-bridge", `C:\new\win-bridge.exe`, false},
 	} {

@@ -104,7 +104,7 @@ func (c seen) similar(services []string) string {
 	stem := strings.TrimSuffix(strings.ToLower(fileName(c.spec.Destination)), ".exe")
 	for _, service := range services {
 		name, is := strings.ToLower(c.spec.RunBy()), strings.ToLower(service)
-		// With two edits, kubectl would be kubelet.
+		// kubectl, three edits from kubelet, is a program of its own.
 		if is == stem || config.EditDistance(name, is) <= len(name)/8+1 && len(name) > 3 {
 			return service
 		}
