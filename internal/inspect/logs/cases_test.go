@@ -46,7 +46,7 @@ func today(text string) (string, time.Time) {
 	}
 }
 
-// Logs as public reports show them, in which a date or a level stands elsewhere than swdt once looked.
+// Logs as public reports show them, in which a date or a level is elsewhere than swdt once looked.
 func TestLogsOfReports(t *testing.T) {
 	const path = `C:\logs\a.log`
 	for name, c := range map[string]struct {
