@@ -43,7 +43,7 @@ type search struct {
 	run    int
 	whole  bool // the part begins where the file does
 
-	from    int64 // where judging began: before that, the reader lacks what the lines before it would tell
+	from    int64 // where judging began: before that, the reader does not know the lines before it
 	length  int   // of the run of early lines
 	anchor  int64 // the last early line from which a new reader reads alike, or -1
 	ended   bool  // a run of t.run early lines was found, or the beginning of the file

@@ -186,11 +186,11 @@ func innerLevel(rest []byte, written time.Time) Level {
 // "kube-proxy.exe : " before the first line of an error stream, others "kubelet: " or "[kubelet] ".
 func wrappedLine(line []byte, written time.Time) (head, bool) {
 	for _, separator := range []string{" : ", ": ", " | ", "] "} {
-		name, rest, ok := bytes.Cut(line[:min(len(line), mostPrefix)], []byte(separator))
+		name, _, ok := bytes.Cut(line[:min(len(line), mostPrefix)], []byte(separator))
 		if !ok || !isName(name, separator) {
 			continue
 		}
-		rest = line[len(name)+len(separator):]
+		rest := line[len(name)+len(separator):]
 		if len(rest) == 0 {
 			continue
 		}
@@ -220,7 +220,7 @@ func isName(text []byte, separator string) bool {
 	case bytes.HasSuffix(bytes.ToLower(bytes.TrimRight(text, `"'`)), []byte(".exe")):
 		return true
 	}
-	return bytes.IndexAny(text, " \t\"={(<,;") < 0
+	return !bytes.ContainsAny(text, " \t\"={(<,;")
 }
 
 // withoutColours removes the escape sequences of terminals, if the line begins with some.

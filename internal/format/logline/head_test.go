@@ -162,7 +162,7 @@ func TestHeads(t *testing.T) {
 	}
 }
 
-// A date before prose is a line's time, unless it stands in a log of another format and does not continue it.
+// A date before prose is a line's time, unless the log has another format and the date does not continue it.
 func TestReaderRemembersTheFormat(t *testing.T) {
 	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {

@@ -92,7 +92,7 @@ const (
 	mostBefore = 160 // bytes between a time and the end of a level
 )
 
-// levelAfter returns the level that stands between the time of a line and its message, such as of
+// levelAfter returns the level between the time of a line and its message, such as of
 //
 //	[ERROR][123] felix/x.go 1: text      |00001|vlog|WARN|opened      1234 ERROR cloudbaseinit.init [-] text
 //	ERROR - text      - name - ERROR - text      Info: text      , Info      CBS text      I! text

@@ -1,5 +1,5 @@
 // Package logline parses lines of logs: their time, their level, and their wrapping. It supports the
-// formats that a Windows node's programs write; see head.go. The time and the level of a line stand
+// formats that a Windows node's programs write; see head.go. The time and the level of a line are
 // at its head or under the known keys of JSON and logfmt. A date elsewhere is part of the message.
 //
 //   - raw.go: cuts raw text into lines: runs of NUL, UTF-16 without a mark
@@ -41,7 +41,7 @@ type Line struct {
 	head
 }
 
-// head is what the head of a line shows.
+// head holds the facts that the head of a line shows.
 type head struct {
 	time     time.Time
 	level    Level

@@ -112,5 +112,5 @@ func (r *Reader) levelOf(line Line) Level {
 	return min(level, Fatal)
 }
 
-// crashed is the level of a program's crash. What its stream has after it, is about the crash.
+// crashed is the level of a program's crash. Later lines of its stream are about the crash.
 const crashed = Fatal + 1

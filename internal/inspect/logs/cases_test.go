@@ -46,7 +46,7 @@ func today(text string) (string, time.Time) {
 	}
 }
 
-// Logs as public reports show them, in which a date or a level stands elsewhere than swdt once looked.
+// Logs as public reports show them, in which a date or a level is elsewhere than swdt once looked.
 func TestLogsOfReports(t *testing.T) {
 	const path = `C:\logs\a.log`
 	for name, c := range map[string]struct {
@@ -78,6 +78,13 @@ func TestLogsOfReports(t *testing.T) {
 				"{I+00:51:00}    4321 server.go:497] \"Golang settings\"\n",
 			o:    logs.Options{Level: logline.Error},
 			want: []string{"panic: ", "[signal", "", "goroutine 88", "syncProxyRules", "proxier.go:1495"},
+		},
+		"a line of a panic's trace, by its text": {
+			log: "{I+00:50:01}    1234 proxier.go:1170] \"Hns LoadBalancer resource created\"\n" +
+				"panic: runtime error\n\ngoroutine 88 [running]:\n\t/build/proxier.go:1495 +0x9dc\n" +
+				"{I+00:51:00}    4321 server.go:497] \"Golang settings\"\n\t/build/proxier.go:1495 +0x9dc\n",
+			since: 50 * time.Minute,
+			o:     logs.Options{Level: logline.Fatal, Grep: pattern(t, "1495")}, want: []string{"proxier.go:1495"},
 		},
 		"levels of many programs": {
 			log: "{+00:50:00}\tINFO\tcontroller.windowsmachine\treconciling\n" +

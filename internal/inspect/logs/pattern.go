@@ -1,7 +1,6 @@
 package logs
 
 import (
-	"bytes"
 	"fmt"
 	"regexp"
 	"regexp/syntax"
@@ -48,9 +47,6 @@ func Compile(text string) (*Pattern, error) {
 
 // Match reports whether the line matches; a nil pattern matches every line.
 func (p *Pattern) Match(line string) bool { return p == nil || p.re.MatchString(line) }
-
-// matchBytes is like Match, for a line with its line ending.
-func (p *Pattern) matchBytes(line []byte) bool { return p.re.Match(bytes.TrimRight(line, "\r\n")) }
 
 func (p *Pattern) String() string { return p.re.String() }
 

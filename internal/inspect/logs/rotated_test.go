@@ -63,7 +63,7 @@ func TestRotatedPartsAreRead(t *testing.T) {
 	}
 }
 
-// The network plugins' logs are known, in which the time stands as Go's package log and zap write it.
+// The network plugins' logs are known; their times are those of Go's package log and of zap.
 func TestLogsOfNetworkPlugins(t *testing.T) {
 	n := startNode(t)
 	n.Put(`C:\k\azure-vnet.log`, []byte("2024/01/15 14:29:58 [3456] [cni-net] Plugin azure-vnet version v1.4.22.\n"))
@@ -74,7 +74,7 @@ func TestLogsOfNetworkPlugins(t *testing.T) {
 	}
 }
 
-// Whoever filters by time is told of lines without one.
+// A filter by time reports how many lines have none.
 func TestLinesWithoutATimeAreReported(t *testing.T) {
 	const path = `C:\logs\a.log`
 	n := startNode(t)

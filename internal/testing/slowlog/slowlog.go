@@ -40,7 +40,7 @@ func Read(file string, o Options) (kept []string) {
 				run = 0
 			}
 			if run > 0 && (!headed || run == o.Run) {
-				kept = nil // what stands before the first time is not later than it
+				kept = nil // the lines before the first time are not later than it
 			}
 			at, level, headed = h.at, h.level, true
 		} else if h.level != logline.Unknown {
