@@ -126,7 +126,7 @@ func (a *app) allDocuments() ([]config.Document, []config.ClusterDocument, error
 	}
 	nodes, clusters, err := config.LoadDocuments(sources, a.streams.In)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, orEnded(err, sources)
 	}
 	a.loaded = len(nodes)
 	if len(nodes) == 0 && len(a.global.nodes) == 0 && a.global.selector == "" {

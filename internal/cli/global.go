@@ -199,21 +199,26 @@ func (a *app) documents() ([]config.Document, error) {
 	}
 	documents, err := config.Load(sources, a.streams.In)
 	if err != nil {
-		if ended := endedSandbox(sources...); ended != nil {
-			return nil, usagef("%v", ended)
-		}
-		return nil, err
+		return nil, orEnded(err, sources)
 	}
 	a.loaded = len(documents)
 	documents, err = config.Select(documents, a.global.nodes, a.global.selector)
 	return a.global.via.apply(documents), err
 }
 
+// orEnded returns the error about an ended sandbox if one of the files belongs to one, else err.
+func orEnded(err error, files []string) error {
+	if ended := endedSandbox(files...); ended != nil {
+		return usagef("%v", ended)
+	}
+	return err
+}
+
 // endedSandbox returns an error if one of the files belongs to a sandbox that has ended.
 func endedSandbox(files ...string) error {
 	for _, file := range files {
 		if name := sandbox.Ended(file); name != "" {
-			return fmt.Errorf("sandbox %s has ended; `swdt sandbox up %[1]s` starts it again", name)
+			return fmt.Errorf("sandbox %s has ended; `swdt sandbox up --name %[1]s` makes it again", name)
 		}
 	}
 	return nil

@@ -402,7 +402,7 @@ func TestKubeletConfigurationIsDecodedAsKubeletDoes(t *testing.T) {
 					}
 				}
 			}
-			if diff := cmp.Diff(row.want, got); diff != "" {
+			if diff := gocmp.Diff(row.want, got); diff != "" {
 				t.Errorf("the findings differ (-want +got):\n%s", diff)
 			}
 			if row.dropIn != "" && row.want == nil && *facts.Kubelet.Value.HealthzPort != 10300 {
@@ -518,7 +518,7 @@ func TestProxiesInTheEnvironmentOfAService(t *testing.T) {
 	}
 	facts := gather(t, n)
 	want := doctor.Proxy{Services: map[string]doctor.Proxy{"kubelet": {HTTPS: "http://proxy.example:3128"}}}
-	if diff := cmp.Diff(want, *facts.Proxy.Value); diff != "" {
+	if diff := gocmp.Diff(want, *facts.Proxy.Value); diff != "" {
 		t.Errorf("the proxies differ (-want +got):\n%s", diff)
 	}
 	if r := examine(t, facts, "proxy"); len(r.Findings) == 0 {
