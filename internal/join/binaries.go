@@ -192,7 +192,7 @@ func (s *binaries) push(ctx context.Context, n *node.Node, dryRun bool, r ui.Rep
 func (s *binaries) pushDocument(ctx context.Context, n *node.Node, doc config.Document, dryRun bool, r ui.Reporter) (
 	push.NodeResult, error) {
 	options := push.Options{Sources: s.options.Sources, Depot: s.options.Depot, Holder: s.options.Holder,
-		DryRun: dryRun, Locked: true,
+		DryRun: dryRun, Locked: true, Registers: true,
 		Companions: func(ctx context.Context, staged map[string]string) ([]push.Companion, error) {
 			return s.newConfiguration(ctx, n, r, staged)
 		}}

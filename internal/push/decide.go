@@ -68,7 +68,7 @@ func (w *work) decideAll(now view, binaries []source.Binary, services []string) 
 		if err != nil {
 			return nil, c.fail(err)
 		}
-		if d.change.changes() && !(w.options.Start && c.isStopped()) {
+		if d.change.changes() && !(c.isStopped() && (w.options.Start || w.options.Registers)) {
 			c.addMessage(c.notStarted())
 		}
 		if err := c.fail(w.checkVersionInPlace(d)); err != nil {

@@ -40,6 +40,9 @@ type Options struct {
 	// Strict makes an unexpected version an error, before anything is stopped; and so a service that
 	// is stopped or does not exist.
 	Strict bool
+	// Registers reports that the caller registers the services after the push: they need not run the
+	// files at the destinations yet.
+	Registers bool
 	// Start starts the services that were stopped before the push, after it.
 	Start bool
 	// RefuseSkips makes a file that differs, and that its component's overwrite: false protects, an

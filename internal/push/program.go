@@ -26,6 +26,8 @@ func programErrorf(format string, args ...any) error {
 // services are the names of the node's services.
 func (w *work) checkProgram(c seen, services []string) error {
 	switch {
+	case w.options.Registers:
+		return nil
 	case c.state.GetService() == nil:
 		return w.checkName(c, services)
 	case c.misplaced() != "":
@@ -144,7 +146,7 @@ func (c seen) isWrapper() bool {
 // have another name; else nil.
 func (w *work) services(ctx context.Context, components []seen) ([]string, error) {
 	for _, c := range components {
-		if c.joined || c.state.GetService() != nil || c.spec.RunBy() == "" || len(c.state.GetRunBy()) > 0 {
+		if w.options.Registers || c.joined || c.state.GetService() != nil || c.spec.RunBy() == "" || len(c.state.GetRunBy()) > 0 {
 			continue
 		}
 		reply, err := w.node.Services.List(ctx, &agentv1.ListServicesRequest{})

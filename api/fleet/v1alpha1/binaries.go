@@ -87,11 +87,15 @@ type FirewallRule struct {
 
 // Provisioner is the wanted state of one binary and of the Windows service that runs it.
 type Provisioner struct {
-	// Name is the Windows service to restart. If there is no such service, the file is placed and
-	// nothing is restarted.
+	// Name of the component, which is that of the Windows service to restart, unless service names another.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Name string `json:"name"`
+	// Service is the Windows service that runs the binary, if its name is not name; none: the file is placed
+	// and nothing is restarted.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	Service string `json:"service,omitempty"`
 	// Version that the binary is expected to report, with or without v.
 	// +optional
 	Version string `json:"version,omitempty"`

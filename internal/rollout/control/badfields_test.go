@@ -35,6 +35,7 @@ const fullContent = `
         sourceURL: https://binaries.example/kubelet.exe
         sha256: 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
         destination: 'C:\k\kubelet.exe'
+        service: kubelet
         overwrite: true
         args: [--v=2]
         dependsOn: [containerd]
