@@ -126,9 +126,10 @@ func TestUnusableAPIServers(t *testing.T) {
 		unreachable  *cluster.UnreachableError
 		unauthorized *cluster.UnauthorizedError
 		forbidden    *cluster.ForbiddenError
+		credential   *cluster.CredentialError
 	)
 	for name, want := range map[string]any{
-		"closed": &unreachable, "token": &unauthorized, "anonymous": &forbidden, "exec": &unreachable,
+		"closed": &unreachable, "token": &unauthorized, "anonymous": &forbidden, "exec": &credential,
 	} {
 		doc := document(t, folder, "kubeconfig: "+name, "")
 		_, err := existing.Version(t.Context(), doc, open(t, doc))
