@@ -144,7 +144,7 @@ func TestConfigFilesWithCommas(t *testing.T) {
 		"a.yaml,b.yaml":    {"a.yaml", "b.yaml"},
 		"a.yaml,-":         {"a.yaml", "-"},
 		"x,y.yaml":         {"x,y.yaml"},
-		"a.yaml,both.yaml": {"a.yaml,both.yaml"}, // the name as typed takes precedence
+		"a.yaml,both.yaml": {"a.yaml,both.yaml"},    // the name as typed takes precedence
 		"a.yaml,none.yaml": {"a.yaml", "none.yaml"}, // the one that is missing is named
 		"none,one":         {"none,one"},
 		"":                 {""},

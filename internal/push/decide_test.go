@@ -76,7 +76,7 @@ func TestAFileThatAServiceOfAnotherNameRuns(t *testing.T) {
 	if err != nil || s.Components[1].Message != "service kubelet runs this file; did you mean name: kubelet?" {
 		t.Errorf("status: %+v, %v", s.Components[1], err)
 	}
-	kubelet.Service = "kubelet" // the name may be any, if the service is said
+	kubelet.Service = "kubelet" // the name may be any, if the node file names the service
 	if result, err := b.push(t.Context(), Options{}); err != nil || result.Components[1].Action != ActionReplaced {
 		t.Errorf("%+v, %v", result.Components[1], err)
 	}
@@ -148,7 +148,7 @@ func TestAServiceThatRunsAnotherFile(t *testing.T) {
 	}
 }
 
-// What starts the program is unknown, so swdt does not know whether a restart runs the new file.
+// A script starts the program, so swdt does not know whether a restart runs the new file.
 func TestAServiceOfAnUnknownProgram(t *testing.T) {
 	b := twoPrograms(t)
 	b.swap.commandLines["kubelet"] = `C:\Windows\powershell.exe -File C:\k\Start.ps1`
@@ -156,7 +156,7 @@ func TestAServiceOfAnUnknownProgram(t *testing.T) {
 	if s, err := b.status(); err != nil || s.Components[1].Drift != DriftUnknown {
 		t.Errorf("status: %+v, %v", s.Components[1], err)
 	}
-	// Its process tells which file the script starts.
+	// Its process shows which file the script starts.
 	b.swap.answer = func(s *agentv1.ComponentState) {
 		if s.GetName() == "kubelet" {
 			s.Running = &agentv1.Image{Path: kubeletPath, Destination: true}

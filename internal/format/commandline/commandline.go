@@ -55,7 +55,7 @@ func Split(line string) []string {
 }
 
 // Next returns the first argument of a part of a command line that follows the program's name, and
-// what stands after that argument, unchanged.
+// the rest of the line, unchanged.
 func Next(line string) (arg, rest string) {
 	return nextArgument(strings.TrimLeft(line, " \t"), false)
 }

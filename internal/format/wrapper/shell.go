@@ -10,7 +10,7 @@ import (
 func (l *looking) shell(rest string) (string, error) {
 	command, keepQuotes, ok := shellCommand(rest)
 	if !ok {
-		return "", fmt.Errorf("its arguments lack /c, after which the command stands")
+		return "", fmt.Errorf("its arguments lack /c, which the command follows")
 	}
 	if !keepQuotes {
 		command = withoutOuterQuotes(command)

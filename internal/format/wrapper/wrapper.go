@@ -164,7 +164,7 @@ func afterDashes(rest string) (string, error) {
 			return rest, nil
 		}
 	}
-	return "", fmt.Errorf("its arguments lack --, after which the program stands")
+	return "", fmt.Errorf("its arguments lack --, which the program follows")
 }
 
 // servy returns what servy starts. Its first versions have the program and its arguments as the first
