@@ -63,6 +63,9 @@ func Look(service, commandLine string, m Machine) Command {
 		case !isWrapper && !isAbsolute(program):
 			return c.unknown(program + " is not an absolute path")
 		case !isWrapper:
+			if !strings.Contains(fileName(program), ".") {
+				program += ".exe" // as CreateProcess does
+			}
 			c.Line = strings.TrimRight(`"`+program+`"`+rest, " \t")
 			return c
 		}

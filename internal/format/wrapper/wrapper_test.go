@@ -38,7 +38,7 @@ func TestLook(t *testing.T) {
 			[]string{`C:\Program Files\containerd\bin\containerd.exe`, "--run-service"}, ""},
 		{"a path with spaces and dots", `C:\k8s v1.31\my kubelet.exe --v 2`, nil,
 			[]string{`C:\k8s v1.31\my kubelet.exe`, "--v", "2"}, ""},
-		{"no extension", `C:\k\kubelet --v=2`, nil, []string{`C:\k\kubelet`, "--v=2"}, ""},
+		{"no extension", `C:\k\kubelet --v=2`, nil, []string{`C:\k\kubelet.exe`, "--v=2"}, ""},
 		{"a variable", `%ProgramFiles%\containerd\containerd.exe`, machine{"%programfiles%": `C:\Program Files`},
 			[]string{`C:\Program Files\containerd\containerd.exe`}, ""},
 		{"an unknown variable", `%K%\kubelet.exe`, nil, nil, ""},

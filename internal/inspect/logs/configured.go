@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -15,8 +16,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// service returns a service's settings, or nil if there is no service of that name.
-func (f *finder) service(ctx context.Context, name string) (*agentv1.ServiceConfig, error) {
+// service returns a service, or nil if there is none of that name.
+func (f *finder) service(ctx context.Context, name string) (*agentv1.ServiceReply, error) {
 	reply, err := f.node.Services.Get(ctx, &agentv1.GetServiceRequest{Name: name})
 	if errors.Is(err, fault.ErrNoService) {
 		return nil, nil
@@ -24,17 +25,17 @@ func (f *finder) service(ctx context.Context, name string) (*agentv1.ServiceConf
 	if err != nil {
 		return nil, fmt.Errorf("read the settings of service %s: %w", name, err)
 	}
-	return reply.GetConfig(), nil
+	return reply, nil
 }
 
 // ofService returns a service's logs. These are the files that the service is configured to write,
 // even if they do not exist yet, and the existing files among the usual log files of a service.
 func (f *finder) ofService(ctx context.Context, source, name string) ([]Found, error) {
-	config, err := f.service(ctx, name)
+	service, err := f.service(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	configured, err := f.configured(ctx, name, config)
+	configured, err := f.configured(ctx, name, service)
 	if err != nil {
 		return nil, err
 	}
@@ -56,13 +57,18 @@ func (f *finder) ofService(ctx context.Context, source, name string) ([]Found, e
 }
 
 // configured returns the files to which the service is configured to log.
-func (f *finder) configured(ctx context.Context, name string, config *agentv1.ServiceConfig) ([]string, error) {
-	if config == nil {
+func (f *finder) configured(ctx context.Context, name string, service *agentv1.ServiceReply) ([]string, error) {
+	if service == nil {
 		return nil, nil
 	}
-	configured := servicelog.Configured(name, config.GetCommandLine())
-	args := commandline.Split(config.GetCommandLine())
-	if len(args) == 0 || !strings.EqualFold(base(args[0]), "nssm.exe") {
+	registered, program := service.GetConfig().GetCommandLine(), service.GetProgram()
+	configured := servicelog.Configured(name, registered) // of a native service or its log runner
+	for _, path := range servicelog.Configured(name, program.GetCommandLine()) {
+		if !slices.Contains(configured, path) {
+			configured = append(configured, path)
+		}
+	}
+	if wrappers := program.GetWrappers(); len(wrappers) == 0 || !strings.HasPrefix(strings.ToLower(wrappers[0]), "nssm") {
 		return configured, nil
 	}
 	key := `HKLM\SYSTEM\CurrentControlSet\Services\` + name + `\Parameters`
@@ -122,11 +128,11 @@ func (f *finder) podFolder(ctx context.Context) (string, error) {
 		return f.podLogs, nil
 	}
 	f.podLogs = defaultPodLogs
-	config, err := f.service(ctx, "kubelet")
-	if err != nil || config == nil {
+	service, err := f.service(ctx, "kubelet")
+	if err != nil || service == nil {
 		return f.podLogs, err
 	}
-	file := absolute(commandline.Flag(config.GetCommandLine(), "config"))
+	file := absolute(commandline.Flag(service.GetProgram().GetCommandLine(), "config"))
 	if file == "" {
 		return f.podLogs, nil
 	}
