@@ -101,13 +101,12 @@ func (c seen) runBy(all []*component) string {
 	return ""
 }
 
-// similar returns the service that the component's name or its file probably means; "": none.
+// similar returns the service that the component's name probably means; "": none.
 func (c seen) similar(services []string) string {
-	stem := strings.TrimSuffix(strings.ToLower(fileName(c.spec.Destination)), ".exe")
 	for _, service := range services {
 		name, is := strings.ToLower(c.spec.RunBy()), strings.ToLower(service)
 		// kubectl, three edits from kubelet, is a program of its own.
-		if is == stem || config.EditDistance(name, is) <= len(name)/8+1 && len(name) > 3 {
+		if config.EditDistance(name, is) <= len(name)/8+1 && len(name) > 3 {
 			return service
 		}
 	}
