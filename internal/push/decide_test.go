@@ -94,7 +94,7 @@ func TestAServiceOfASimilarName(t *testing.T) {
 		{"kublet", `C:\new\kubelet.exe`, true},
 		{"kubelte", `C:\new\k.exe`, true},
 		{"containrd", `C:\new\c.exe`, true},
-		{"mine", `C:\new\kubelet.exe`, false}, // a copy
+		{"mine", `C:\new\kubelet.exe`, false},    // a copy
 		{"kubectl", `C:\new\kubectl.exe`, false}, // a program of its own
 		{"crictl", `C:\new\crictl.exe`, false},
 		{"win-bridge", `C:\new\win-bridge.exe`, false},
