@@ -48,8 +48,6 @@ func endOfProgram(commandLine, destination string) int {
 	return -1
 }
 
-func fileName(p string) string { return path.Base(strings.ReplaceAll(strings.Trim(p, `"`), `\`, "/")) }
-
 // token finds the first argument at or after the offset from. It returns the argument's bounds and
 // the offset at which to continue.
 func token(line string, from int) (start, end, next int) {
