@@ -16,8 +16,9 @@ func (i *inspection) inspectProgram(ctx context.Context, config platform.Service
 	command := program.Of(i.platform, config)
 	i.state.Program = program.Message(command)
 	starts := i.starts(config.CommandLine, command)
-	i.state.Starts = i.image(ctx, starts)
-	i.state.Running = i.image(ctx, i.running(starts, len(command.Wrappers) == 0))
+	i.state.Starts = i.image(ctx, starts, true)
+	path, own := i.running(starts, len(command.Wrappers) == 0)
+	i.state.Running = i.image(ctx, path, own || samePath(path, starts))
 }
 
 // starts returns the path of the file that the service's next start runs; "": unknown.
@@ -40,13 +41,14 @@ func (i *inspection) starts(commandLine string, command wrapper.Command) string 
 
 // running returns the path of the file that the service's process, or a process below it, runs;
 // "": unknown. starts is the file that the next start runs, and native reports whether the service's
-// own process runs it.
-func (i *inspection) running(starts string, native bool) string {
+// own process runs it. own reports whether it is that process, which the SCM has started.
+func (i *inspection) running(starts string, native bool) (path string, own bool) {
 	if i.service.State != platform.Running || i.service.PID == 0 || i.service.SharedProcess {
-		return ""
+		return "", false
 	}
 	destination := i.question.GetDestination()
 	below := descendants(i.processes, i.service.PID)
+	begun := i.startOf(i.service.PID)
 	for _, is := range []func(platform.Process) bool{
 		func(p platform.Process) bool { return samePath(destination, p.Image) },
 		func(p platform.Process) bool { return isBeside(destination, p.Image) || startedAs(p, destination) },
@@ -55,12 +57,13 @@ func (i *inspection) running(starts string, native bool) string {
 		func(p platform.Process) bool { return native && p.PID == i.service.PID },
 	} {
 		for _, p := range i.processes {
-			if below[p.PID] && p.Image != "" && is(p) {
-				return p.Image
+			// The parent of an older process had the PID before: any account may have such a process.
+			if below[p.PID] && !p.Started.Before(begun) && p.Image != "" && is(p) {
+				return p.Image, p.PID == i.service.PID
 			}
 		}
 	}
-	return ""
+	return "", false
 }
 
 // isDestination reports whether a path leads to the file at the destination. A junction or a short
@@ -79,8 +82,10 @@ func (i *inspection) isDestination(path string) bool {
 }
 
 // image returns a file that a service runs; nil if path is "". If it is not the file at the
-// destination, the image has its hash and version, as far as it can be read.
-func (i *inspection) image(ctx context.Context, path string) *agentv1.Image {
+// destination, the image has its hash, as far as it can be read, and if `registered` is set, its version.
+// Only a program that the SCM starts, itself or by a wrapper's settings, is run for its version: others
+// may be anyone's.
+func (i *inspection) image(ctx context.Context, path string, registered bool) *agentv1.Image {
 	if path == "" {
 		return nil
 	}
@@ -89,7 +94,7 @@ func (i *inspection) image(ctx context.Context, path string) *agentv1.Image {
 		return image
 	}
 	sum, err := hashOrNothing(ctx, i.hashes, path)
-	if err == nil && sum != "" && isVersionOf(i.question.GetDestination(), path) {
+	if err == nil && registered && sum != "" && isVersionOf(i.question.GetDestination(), path) {
 		image.Version = i.versionOf(ctx, path)
 	}
 	image.Sha256 = sum
