@@ -112,6 +112,9 @@ func TestAServiceOfASimilarName(t *testing.T) {
 			b.doc.Node.Spec.Kubernetes.Provisioners[0].Service = "none"
 		} else {
 			b.refused(Options{Strict: true}, "no service "+c.name, "service: none")
+			b.doc.Node.Spec.Kubernetes.Provisioners[0].Service = "nnone" // whoever names a service has one
+			b.refused(Options{}, "no service nnone")
+			b.doc.Node.Spec.Kubernetes.Provisioners[0].Service = ""
 		}
 		result, err := b.push(t.Context(), Options{})
 		if err != nil || result.Components[0].Action != ActionCreated ||

@@ -80,8 +80,8 @@ func (w *work) checkName(c seen, services []string) error {
 		return programErrorf("there is no service %s; did you mean %s? Set name: %s or service: %s, or service: none to place "+
 			"the file without a restart", c.spec.RunBy(), meant, meant, meant)
 	}
-	if w.options.Strict {
-		return programErrorf("there is no service %s: set service: none to place the file without a restart", c.spec.RunBy())
+	if w.options.Strict || c.spec.Service != "" {
+		return programErrorf("there is no service %s: correct the name, or set service: none to place the file without a restart", c.spec.RunBy())
 	}
 	return nil
 }
