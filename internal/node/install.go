@@ -105,7 +105,7 @@ func (n *Node) blocked(ctx context.Context, conn carrier.Connection, failed carr
 	}
 	stage, err := conn.Stage(ctx, &failed)
 	if err != nil {
-		return e
+		return err // the connection has broken: another try may succeed
 	}
 	defer stage.Close()
 	e.Vanished = stage.Vanished(ctx, e.Path)

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -272,7 +274,8 @@ func (d *dialer) handshake(ctx context.Context, conn net.Conn, h hop, own bool, 
 
 	var untrusted error
 	begun := time.Now()
-	c, channels, requests, err := ssh.NewClientConn(conn, h.address(), &ssh.ClientConfig{
+	watched := &witness{Conn: conn}
+	c, channels, requests, err := ssh.NewClientConn(watched, h.address(), &ssh.ClientConfig{
 		User:              h.user,
 		Auth:              l.methods(ctx),
 		AuthCallback:      l.note,
@@ -296,7 +299,7 @@ func (d *dialer) handshake(ctx context.Context, conn net.Conn, h hop, own bool, 
 			Err: context.DeadlineExceeded}
 	case l.failure != nil:
 		return nil, l.failure
-	case len(l.accepts) > 0:
+	case len(l.accepts) > 0 && !watched.broke(err):
 		return nil, &AuthError{
 			User: h.user, Address: h.address(), Tried: l.tried, Skipped: append(l.skipped, l.refusedMethods()...),
 			Accepts: withoutNone(l.accepts), Err: err,
@@ -315,6 +318,37 @@ func (d *dialer) pin(own bool) string {
 
 func withoutNone(methods []string) []string {
 	return slices.DeleteFunc(slices.Clone(methods), func(m string) bool { return m == "none" })
+}
+
+// witness is a connection that remembers whether it has broken.
+type witness struct {
+	net.Conn
+	broken atomic.Bool
+}
+
+func (w *witness) Read(p []byte) (int, error) {
+	n, err := w.Conn.Read(p)
+	if err != nil {
+		w.broken.Store(true)
+	}
+	return n, err
+}
+
+func (w *witness) Write(p []byte) (int, error) {
+	n, err := w.Conn.Write(p)
+	if err != nil {
+		w.broken.Store(true)
+	}
+	return n, err
+}
+
+// broke reports whether err, the failure of a login, is that of the connection. A machine that has rejected
+// the login may also close the connection; the failure is then its answer. An agent that signs can fail in
+// the same way as a connection, which is then whole.
+func (w *witness) broke(err error) bool {
+	var network *net.OpError
+	return w.broken.Load() && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.As(err, &network))
 }
 
 // watchdog calls the function bark when the limit has passed. The time while the watchdog is paused

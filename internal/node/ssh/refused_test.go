@@ -94,6 +94,35 @@ func TestRejectedLoginSaysWhatTheMachineDoesNotTake(t *testing.T) {
 	}
 }
 
+// A connection that breaks while the machine checks a key or a password shows nothing about them, so another
+// try may succeed.
+func TestAConnectionThatBreaksDuringTheLoginIsNotARejection(t *testing.T) {
+	key := sshtest.NewKey(t)
+	path := sshtest.Write(t, t.TempDir(), "key", key.PEM(t, ""))
+	for name, c := range map[string]struct {
+		server sshtest.Options
+		target ssh.Target
+	}{
+		"key":         {sshtest.Options{Keys: []xssh.PublicKey{key.Public()}}, ssh.Target{PrivateKey: path}},
+		"password":    {sshtest.Options{Password: "right"}, ssh.Target{Password: secret("right")}},
+		"interactive": {sshtest.Options{Interactive: "right"}, ssh.Target{Password: secret("right")}},
+		"key, then password": {
+			sshtest.Options{Keys: []xssh.PublicKey{key.Public()}, Password: "right"},
+			ssh.Target{PrivateKey: path, Password: secret("right")},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.server.BreakLogins = true
+			s := sshtest.Start(t, c.server)
+			c.target.Host = s.Address
+			fails[*ssh.HandshakeError](t, c.target, options(t, s), s.Address)
+			if len(s.Logins()) == 0 {
+				t.Error("the connection broke before the login")
+			}
+		})
+	}
+}
+
 func TestAPasswordIsNotSentWhereItIsVisible(t *testing.T) {
 	answers := make(chan []string, 1)
 	s := startVisible(t, answers)

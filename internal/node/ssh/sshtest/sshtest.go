@@ -30,6 +30,8 @@ type Options struct {
 	Password    string
 	Interactive string
 	Keys        []ssh.PublicKey
+	// BreakLogins breaks the connection of each login attempt, before the answer.
+	BreakLogins bool
 	// Run serves a command; nil: it prints nothing and ends with 0.
 	Run func(server.Session)
 	// SFTP serves files; nil: the server has no SFTP.
@@ -137,6 +139,9 @@ func sessions(most int) server.ChannelHandler {
 
 func (s *Server) setAuth(srv *server.Server, o Options) {
 	userOK := func(ctx server.Context, method string) bool {
+		if o.BreakLogins {
+			s.BreakConnections()
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.logins = append(s.logins, method+" "+ctx.User())
