@@ -15,8 +15,9 @@ import (
 	"time"
 )
 
-// run runs the stages of a tier in the order of the table. The first failure ends a tier whose stages run
-// each time; of the others, each stage stands for itself.
+// run runs the stages of a tier in the order of the table. A stage that the table marks runs beside those that
+// follow it; the last stage of a tier begins when all others have ended. The first failure ends a tier whose
+// stages run each time, except for what runs beside it; of the others, each stage stands for itself.
 func (h *house) run(ctx context.Context, out io.Writer, tier string, names []string) error {
 	stages, err := h.stages(tier, names)
 	if err != nil {
@@ -30,25 +31,75 @@ func (h *house) run(ctx context.Context, out io.Writer, tier string, names []str
 		return err
 	}
 	begin := time.Now()
-	var records []record
+	heading := func(s stage, how string) {
+		fmt.Fprintf(out, "\n== %s: %s (%s, after %s)\n", s.name, s.shows, how, minutes(time.Since(begin).Seconds()))
+	}
+	records := make([]record, len(stages))
 	var failures []error
-	for _, s := range stages {
-		fmt.Fprintf(out, "\n== %s: %s (after %s)\n", s.name, s.shows, minutes(time.Since(begin).Seconds()))
-		r, err := h.runStage(ctx, out, s, folder)
+	ended := func(i int, r record, err error) {
+		records[i] = r
 		if err != nil {
 			failures = append(failures, err)
 		}
-		records = append(records, r)
-		if err != nil && (s.record == always || ctx.Err() != nil) {
+	}
+	var beside []func()
+	join := func() {
+		for _, wait := range beside {
+			wait()
+		}
+		beside = nil
+	}
+	for i, s := range stages {
+		if i == len(stages)-1 {
+			join()
+		}
+		if len(failures) > 0 && (s.record == always || ctx.Err() != nil) {
 			break
 		}
+		if !s.beside {
+			heading(s, "begins")
+			r, err := h.runStage(ctx, out, os.Stderr, s, folder)
+			ended(i, r, err)
+			continue
+		}
+		log := filepath.Join(folder, s.name+".log")
+		heading(s, "begins beside the others; its output comes at the end, and is in "+log)
+		wait := h.startStage(ctx, log, s, folder)
+		beside = append(beside, func() {
+			r, text, err := wait()
+			heading(s, "has ended")
+			out.Write(text)
+			ended(i, r, err)
+		})
 	}
-	failures = append(failures, summarize(out, folder, stages, records))
+	join()
+	failures = append(failures, summarize(out, folder, stages, records, time.Since(begin)))
 	return errors.Join(failures...)
 }
 
+// startStage starts a stage whose output goes into the file log. wait returns when it has ended, with its output.
+func (h *house) startStage(ctx context.Context, log string, s stage, folder string) (wait func() (record, []byte, error)) {
+	var r record
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		var file *os.File
+		if file, err = os.Create(log); err != nil {
+			return
+		}
+		r, err = h.runStage(ctx, file, file, s, folder)
+		err = errors.Join(err, file.Close())
+	}()
+	return func() (record, []byte, error) {
+		<-done
+		text, readErr := os.ReadFile(log)
+		return r, text, errors.Join(err, readErr)
+	}
+}
+
 // runStage runs a stage, unless a record says that it has passed already, and records how it ended.
-func (h *house) runStage(ctx context.Context, out io.Writer, s stage, folder string) (record, error) {
+func (h *house) runStage(ctx context.Context, out, errs io.Writer, s stage, folder string) (record, error) {
 	r := record{Stage: s.name, Began: time.Now().UTC().Truncate(time.Second), System: runtime.GOOS + "/" + runtime.GOARCH}
 	var err error
 	if r.Key, err = h.key(ctx, s); err != nil {
@@ -74,7 +125,7 @@ func (h *house) runStage(ctx context.Context, out io.Writer, s stage, folder str
 	if r.Commit, err = h.git(ctx, "rev-parse", "HEAD"); err != nil {
 		return r, err
 	}
-	err = h.execute(ctx, out, s, folder, &r)
+	err = h.execute(ctx, out, errs, s, folder, &r)
 	r.Passed = err == nil
 	// A change that came while the stage ran was not tested.
 	if key, keyErr := h.key(ctx, s); keyErr != nil || key != r.Key {
@@ -84,9 +135,9 @@ func (h *house) runStage(ctx context.Context, out io.Writer, s stage, folder str
 }
 
 // execute runs the stage's script and measures it.
-func (h *house) execute(ctx context.Context, out io.Writer, s stage, folder string, r *record) error {
+func (h *house) execute(ctx context.Context, out, errs io.Writer, s stage, folder string, r *record) error {
 	cmd := exec.CommandContext(ctx, filepath.Join(h.root, "scripts", "stage.sh"), s.name)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = h.root, out, os.Stderr
+	cmd.Dir, cmd.Stdout, cmd.Stderr = h.root, out, errs
 	cmd.Env = append(cmd.Environ(), "SWDT_STAGE_FOLDER="+folder)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 30 * time.Second
@@ -103,18 +154,21 @@ func (h *house) execute(ctx context.Context, out io.Writer, s stage, folder stri
 }
 
 // summarize prints what the stages cost, and writes it with the slowest tests into a file beside the folder.
-func summarize(out io.Writer, folder string, stages []stage, records []record) error {
+func summarize(out io.Writer, folder string, stages []stage, records []record, took time.Duration) error {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "STAGE\tVERDICT\tWALL\tCPU-S\tBUDGET")
-	var wall, cpu float64
+	var cpu float64
 	for i, r := range records {
+		if r.Stage == "" {
+			continue // it was not begun
+		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%.0f\t%d\n", r.Stage, verdict(r), minutes(r.Wall), r.CPU, stages[i].budget)
 		if !r.Skipped {
-			wall, cpu = wall+r.Wall, cpu+r.CPU
+			cpu += r.CPU
 		}
 	}
-	fmt.Fprintf(table, "all that ran\t\t%s\t%.0f\t\n", minutes(wall), cpu)
+	fmt.Fprintf(table, "all that ran\t\t%s\t%.0f\t\n", minutes(took.Seconds()), cpu)
 	if err := table.Flush(); err != nil {
 		return err
 	}
