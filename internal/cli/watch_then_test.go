@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,6 +27,31 @@ func TestWatchThen(t *testing.T) {
 	}
 	if strings.Contains(run.stdout.String(), "administrator") {
 		t.Errorf("a command was run after one that failed:\n%s", run.stdout)
+	}
+}
+
+// A build that the service would not run is followed by no command: it would test the old binary.
+func TestWatchThenOfAWrongDestination(t *testing.T) {
+	for mistake, mend := range map[string][2]string{
+		"service kubelet runs ":      {"destination: 'C:\\k\\kubelet.exe'", `destination: 'C:\elsewhere\kubelet.exe'`},
+		"there is no service kublet": {"name: kubelet", "name: kublet"},
+	} {
+		t.Run(mistake, func(t *testing.T) {
+			w := newWorkplace(t)
+			w.build("1.0.0")
+			text, err := os.ReadFile(filepath.Join(w.folder, "swdt.yaml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.write("swdt.yaml", []byte(strings.Replace(string(text), mend[0], mend[1], 1)))
+			run := w.watch("--then", "exec -- hostname")
+			run.stderr.await(t, mistake, 1)
+			w.replace("kubelet.exe", simulated.BinarySpec{Name: "kubelet", Version: "1.0.1"})
+			run.stderr.await(t, mistake, 2)
+			if strings.Contains(run.stdout.String(), "win-node") || strings.Contains(run.stderr.String(), "then exec") {
+				t.Errorf("a command was run:\n%s%s", run.stdout, run.stderr)
+			}
+		})
 	}
 }
 

@@ -123,3 +123,15 @@ func (e *VersionError) Error() string {
 	}
 	return fmt.Sprintf("the binary %s, but the node file wants version %s: correct version or sourceURL", got, e.Wanted)
 }
+
+// IsMistake reports whether err means that the binary or its entry in the node file does not fit the node, so that
+// another push of both fails in the same way. Nothing was changed.
+func IsMistake(err error) bool {
+	var (
+		protected *ProtectedError
+		program   *ProgramError
+		version   *VersionError
+		unknown   *UnknownComponentError
+	)
+	return errors.As(err, &protected) || errors.As(err, &program) || errors.As(err, &version) || errors.As(err, &unknown)
+}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -98,6 +97,8 @@ func TestRetry(t *testing.T) {
 		"a lost node":           {&node.LostError{}, true},
 		"rolled back":           {&push.RolledBackError{Outcome: &agentv1.SwapOutcome{}}, false},
 		"another version":       {&push.VersionError{}, false},
+		"a program not run":     {&push.ProgramError{}, false},
+		"overwrite: false":      {&push.ProtectedError{}, false},
 		"no such component":     {&push.UnknownComponentError{}, false},
 		"no executable":         {&source.NotExecutableError{}, false},
 		"another processor":     {&source.MachineError{}, false},
@@ -112,7 +113,8 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// The same failure is reported only once, until the node has been reached again.
+// The same failure of further tries is reported only once, until the node has been reached again. The failure of
+// another build is reported in any case.
 func TestNarratorReportsAFailureOnce(t *testing.T) {
 	var stderr bytes.Buffer
 	settled, printed := 0, 0
@@ -124,15 +126,17 @@ func TestNarratorReportsAFailureOnce(t *testing.T) {
 	at := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	fails := watch.Event{Time: at, Kind: watch.Failed, Node: "win", Err: errors.New("win: no route"),
 		Retry: time.Second}
+	mistake := watch.Event{Time: at, Kind: watch.Failed, Node: "win", Err: errors.New("win: no executable")}
 	for _, e := range []watch.Event{
 		fails, fails, {Time: at, Kind: watch.Connected, Node: "win"},
-		{Time: at, Kind: watch.Pushed, Node: "win", Result: Result{}}, fails,
+		{Time: at, Kind: watch.Pushed, Node: "win", Result: Result{}}, fails, mistake, mistake,
 	} {
 		n.Report(e)
 	}
 	n.Story.End()
 	const line = "12:00:00 win failed: no route; trying again\n"
-	if diff := cmp.Diff(strings.Repeat(line, 2), stderr.String()); diff != "" {
+	const built = "12:00:00 win failed: no executable\n"
+	if diff := cmp.Diff(line+line+built+built, stderr.String()); diff != "" {
 		t.Errorf("stderr (-want +got):\n%s", diff)
 	}
 	if settled != 1 || printed != 1 {

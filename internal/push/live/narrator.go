@@ -91,15 +91,15 @@ func (n *Narrator) describe(e watch.Event) {
 	}
 }
 
-// fail reports a failure. If the node failed in the same way before, fail reports it only at
-// debug level.
+// fail reports a failure. If a further try of the same binaries failed in the same way, fail reports it only at debug
+// level.
 func (n *Narrator) fail(e watch.Event) {
 	text := strings.TrimPrefix(e.Err.Error(), e.Node+": ")
 	retry := ""
 	if e.Retry > 0 {
 		retry = "; trying again"
 	}
-	if n.failure[e.Node] == text {
+	if e.Retry > 0 && n.failure[e.Node] == text {
 		n.own.Debug("%s: failed again: %s", e.Node, text)
 		return
 	}

@@ -171,13 +171,8 @@ func (r *Remote) remember(result push.NodeResult) {
 // Retry reports whether a later try may succeed. Failures that only a user or another
 // binary can fix are not retried.
 func (r *Remote) Retry(err error) bool {
-	var (
-		back    *push.RolledBackError
-		version *push.VersionError
-		unknown *push.UnknownComponentError
-	)
-	return !node.IsHopeless(err) && !errors.As(err, &back) && !errors.As(err, &version) && !errors.As(err, &unknown) &&
-		!source.Refused(err)
+	var back *push.RolledBackError
+	return !node.IsHopeless(err) && !errors.As(err, &back) && !push.IsMistake(err) && !source.Refused(err)
 }
 
 func (r *Remote) Close(ctx context.Context) {

@@ -92,18 +92,12 @@ func (w *order) fetch(ctx context.Context) (phase fleetv1.Phase, message string,
 	options.DryRun = true
 	_, err = push.Push(ctx, w.node, w.doc, options, w.Reporter)
 	switch {
-	case source.Refused(err), protected(err):
+	case source.Refused(err), push.IsMistake(err):
 		return fleetv1.PhaseRolledBack, unchanged(err), nil
 	case err != nil:
 		return "", "", err
 	}
 	return fleetv1.PhaseFetched, "", nil
-}
-
-// protected reports whether err means that the content forbids to replace a file that differs.
-func protected(err error) bool {
-	_, is := errors.AsType[*push.ProtectedError](err)
-	return is
 }
 
 // interrupted reports whether err leaves open how far the node has come: the agent has ended, or its session.
@@ -247,7 +241,7 @@ func (w *order) ended(err error) (fleetv1.Phase, string, error) {
 		return fleetv1.PhaseRolledBack, err.Error(), nil
 	case errors.As(err, &back):
 		return fleetv1.PhaseFailed, err.Error(), nil
-	case source.Refused(err), source.Denied(err), protected(err):
+	case source.Refused(err), source.Denied(err), push.IsMistake(err):
 		return fleetv1.PhaseRolledBack, unchanged(err), nil
 	}
 	return "", "", err

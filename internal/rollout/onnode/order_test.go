@@ -9,19 +9,27 @@ import (
 
 	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/obtain/source"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/testing/fleettest"
 )
 
-// A server that serves other bytes than the order names, and a content that may not overwrite what it finds, end the
-// order before its release. The node is unchanged.
+// A server that serves other bytes than the order names, a content that may not overwrite what it finds, and one
+// whose binary no service would run, end the order before its release. The node is unchanged.
 func TestARefusedOrderEndsBeforeItsRelease(t *testing.T) {
 	d := fleettest.NewDepot(t, map[string][]byte{"kubelet.exe": fleettest.Kubelet("v1.37.2", "")})
 	protected := d.Content("kubelet.exe")
 	protected.Provisioners[0].Overwrite = new(bool)
 	wrong := d.Content("kubelet.exe")
 	wrong.Provisioners[0].SHA256 = strings.Repeat("a", 64)
-	for reason, content := range map[string]fleetv1.Content{"overwrite is false": protected,
-		wrong.Provisioners[0].SHA256: wrong} {
+	elsewhere := d.Content("kubelet.exe")
+	elsewhere.Provisioners[0].Destination = `C:\kubernetes\kubelet.exe`
+	misspelt := d.Content("kubelet.exe")
+	misspelt.Provisioners[0].Name = "kublet"
+	for reason, content := range map[string]fleetv1.Content{
+		"overwrite is false": protected, wrong.Provisioners[0].SHA256: wrong,
+		"service kubelet runs " + simulated.KubeletPath: elsewhere,
+		"there is no service kublet":                    misspelt,
+	} {
 		t.Run(reason, func(t *testing.T) {
 			o := newClaimed(t, content)
 			status := o.carryOut()
