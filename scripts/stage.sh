@@ -122,6 +122,7 @@ stage_lab() {
 stage_wine() {
 	scripts/install-test-deps.sh
 	run wine . scripts/wine-test.sh -json -vet=off ./internal/platform/windows/...
+	run wine-access . scripts/wine-test.sh -json -vet=off -run '^Test(CheckForeign|ForeignACL)$' ./internal/localfile
 }
 
 stage_e2e() {

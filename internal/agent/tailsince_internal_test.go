@@ -16,8 +16,8 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/format/logline"
+	"github.com/swdt-dev/swdt/internal/format/logline/slowlog"
 	"github.com/swdt-dev/swdt/internal/platform"
-	"github.com/swdt-dev/swdt/internal/testing/slowlog"
 )
 
 // memoryFiles is one file in memory.

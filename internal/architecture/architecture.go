@@ -31,12 +31,12 @@ type Room struct {
 // the imports of rooms cannot form a cycle.
 func Floors() [][]Room {
 	return [][]Room{
+		{{"format", BothSides, "logs, command lines, secrets, packets, access lists"}},
 		{
 			{"api", BothSides, "node file, RPC messages"},
 			{"wait", BothSides, "waiting for a condition"},
 			{"ui", YourMachine, "terminal output, findings, remedies"},
 			{"localfile", YourMachine, "atomic files, locks"},
-			{"format", BothSides, "logs, command lines, secrets, packets"},
 		},
 		{
 			{"wire", BothSides, "handshake, errors, patches, layout"},
@@ -91,7 +91,7 @@ func standIns() []string {
 		"internal/node/ssh/sshtest", "internal/inspect/hns/hnstest",
 		"internal/wire/cri/measure", "internal/vm/simulatedvm", "internal/vm/vmtest",
 		"internal/vm/media/mediatest", "internal/vm/hyperv/hypervtest",
-		"internal/cluster/clustertest",
+		"internal/cluster/clustertest", "internal/format/logline/slowlog",
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // ForeignError reports that another account can change a file. Another account is neither you, nor root, nor the
-// account that called sudo.
+// account that called sudo; on Windows, neither you, nor SYSTEM, nor one of the administrators.
 type ForeignError struct {
 	File string // what was checked
 	Path string // the file itself, a folder above it, or a link on the way to it
@@ -29,18 +29,22 @@ const mostLinks = 40
 
 // CheckForeign returns a *ForeignError if another account can change a file, or replace it: the file, a folder above
 // it, or a link on the way. In a folder such as /tmp, where each account may make files, an account can only replace
-// its own. On Windows, where swdt knows no owners, CheckForeign accepts each file.
+// its own.
 func CheckForeign(path string) error {
 	absolute, err := filepath.Abs(path)
-	if err != nil || !ModesMatter {
+	if err != nil {
 		return err
 	}
-	c := check{file: absolute, trusted: trustedAccounts(), at: string(filepath.Separator), rest: names(absolute)}
+	trusted, err := trustedAccounts()
+	if err != nil {
+		return err
+	}
+	c := check{file: absolute, trusted: trusted, at: top(absolute), rest: names(absolute)}
 	info, err := os.Lstat(c.at)
 	if err != nil {
 		return err
 	}
-	for err = c.changes(info); err == nil && len(c.rest) > 0; {
+	for err = c.judge(c.at, info); err == nil && len(c.rest) > 0; {
 		err = c.next()
 	}
 	return err
@@ -72,48 +76,66 @@ func (c *check) next() error {
 	if err != nil {
 		return err
 	}
-	isLink := info.Mode()&fs.ModeSymlink != 0
-	// The owner of a link cannot change it, but can replace it in a shared folder.
-	if why := c.trusted.owns(info); why != "" && (!isLink || isShared(folder)) {
-		return &ForeignError{c.file, path, why}
-	}
-	if isLink {
-		return c.follow(path)
-	}
-	c.at = path
-	return c.changes(info)
-}
-
-// follow goes on to where a link leads.
-func (c *check) follow(link string) error {
-	if c.links++; c.links > mostLinks {
-		return &fs.PathError{Op: "open", Path: c.file, Err: fmt.Errorf("it has more than %d links", mostLinks)}
-	}
-	target, err := os.Readlink(link)
+	target, isLink, err := linkTarget(path, info)
 	if err != nil {
 		return err
 	}
-	if filepath.IsAbs(target) {
-		c.at = string(filepath.Separator)
+	if !isLink {
+		c.at = path
+		return c.judge(path, info)
+	}
+	why, err := c.trusted.changeLink(path, info, folder)
+	if err := c.verdict(path, why, err); err != nil {
+		return err
+	}
+	return c.follow(target)
+}
+
+// linkTarget returns where a link leads. A junction of Windows is a link.
+func linkTarget(path string, info fs.FileInfo) (target string, isLink bool, err error) {
+	if info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) == 0 {
+		return "", false, nil
+	}
+	target, err = os.Readlink(path)
+	if err != nil && info.Mode()&fs.ModeSymlink == 0 {
+		return "", false, nil // another thing that Windows calls a reparse point, such as a file in the cloud
+	}
+	return target, true, err
+}
+
+// follow goes on to where a link leads.
+func (c *check) follow(target string) error {
+	if c.links++; c.links > mostLinks {
+		return &fs.PathError{Op: "open", Path: c.file, Err: fmt.Errorf("it has more than %d links", mostLinks)}
+	}
+	switch {
+	case filepath.IsAbs(target):
+		c.at = top(target)
+	case target != "" && os.IsPathSeparator(target[0]): // on Windows, in the root of the same drive
+		c.at = top(c.at)
 	}
 	c.rest = append(names(target), c.rest...)
 	return nil
 }
 
-func (c *check) changes(info fs.FileInfo) error {
-	if why := c.trusted.changes(info); why != "" {
-		return &ForeignError{c.file, c.at, why}
-	}
-	return nil
+func (c *check) judge(path string, info fs.FileInfo) error {
+	why, err := c.trusted.change(path, info)
+	return c.verdict(path, why, err)
 }
+
+func (c *check) verdict(path, why string, err error) error {
+	if why != "" {
+		return &ForeignError{c.file, path, why}
+	}
+	return err
+}
+
+// top returns the root of a path's drive.
+func top(path string) string { return filepath.VolumeName(path) + string(filepath.Separator) }
 
 // names returns the names in a path.
 func names(path string) []string {
-	all := strings.FieldsFunc(path, func(r rune) bool { return r == filepath.Separator })
+	path = path[len(filepath.VolumeName(path)):]
+	all := strings.FieldsFunc(path, func(r rune) bool { return r == filepath.Separator || r == '/' })
 	return slices.DeleteFunc(all, func(name string) bool { return name == "." })
-}
-
-// isShared reports whether each account may make files in a folder, and remove only its own.
-func isShared(info fs.FileInfo) bool {
-	return info.IsDir() && info.Mode()&fs.ModeSticky != 0 && info.Mode()&0o022 != 0
 }

@@ -53,6 +53,8 @@ const (
 
 	// changing has all rights that allow changing a file's content, name or access.
 	changing = WriteData | AppendData | DeleteChild | Delete | WriteDAC | WriteOwner
+	// replacing has all rights that allow replacing what is in a folder, or the folder.
+	replacing = DeleteChild | Delete | WriteDAC | WriteOwner
 )
 
 // Entry is one entry of an access list.
@@ -309,12 +311,16 @@ func OrdinaryChangers(sddl string) (accounts []string) {
 		return []string{"WD"}
 	}
 	for _, account := range list.Changers() {
-		builtIn := account == "LA" || strings.HasPrefix(account, "S-1-5-21-") && strings.HasSuffix(account, "-500")
-		if !builtIn {
+		if !IsBuiltInAdministrator(account) {
 			accounts = append(accounts, account)
 		}
 	}
 	return accounts
+}
+
+// IsBuiltInAdministrator reports whether an account is the machine's built-in administrator, or that of its domain.
+func IsBuiltInAdministrator(account string) bool {
+	return account == "LA" || strings.HasPrefix(account, "S-1-5-21-") && strings.HasSuffix(account, "-500")
 }
 
 // Trusted reports whether an account belongs to the machine itself: SYSTEM, the administrators or
@@ -342,7 +348,14 @@ func (l List) Exclusive() bool {
 // file is a folder, add, replace or remove something in it. An owner that is not trusted is
 // always among these accounts, since an owner can change the list. Entries that deny access are
 // ignored. Without an access list, Changers returns WD, which means every account.
-func (l List) Changers() []string {
+func (l List) Changers() []string { return l.holders(changing) }
+
+// Replacers returns the accounts, other than the trusted ones, that may replace what is in a folder, or the folder.
+// Accounts that may only add to the folder are not among them. For the rest, Replacers is as Changers.
+func (l List) Replacers() []string { return l.holders(replacing) }
+
+// holders returns the accounts, other than the trusted ones, that have one of the rights.
+func (l List) holders(rights Rights) []string {
 	if l.NoLimits || !l.HasList {
 		return []string{"WD"}
 	}
@@ -359,7 +372,7 @@ func (l List) Changers() []string {
 		add(l.Owner)
 	}
 	for _, e := range l.Entries {
-		if !e.Deny && !e.Only && e.Rights&changing != 0 && !Trusted(e.Account) {
+		if !e.Deny && !e.Only && e.Rights&rights != 0 && !Trusted(e.Account) {
 			add(e.Account)
 		}
 	}

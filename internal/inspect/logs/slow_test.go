@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/format/logline"
+	"github.com/swdt-dev/swdt/internal/format/logline/slowlog"
 	"github.com/swdt-dev/swdt/internal/inspect/logs"
-	"github.com/swdt-dev/swdt/internal/testing/slowlog"
 )
 
 // The lines that --since, --until and --level select are those that a slow reading of the whole

@@ -1,3 +1,5 @@
+//go:build unix
+
 package localfile
 
 import (
@@ -15,7 +17,7 @@ type accounts struct {
 	groups []int // root's, and those with the names of these accounts
 }
 
-func trustedAccounts() accounts {
+func trustedAccounts() (accounts, error) {
 	a := accounts{users: []int{0, os.Geteuid()}, groups: []int{0}}
 	if caller, err := strconv.Atoi(os.Getenv("SUDO_UID")); err == nil && os.Geteuid() == 0 {
 		a.users = append(a.users, caller)
@@ -29,11 +31,29 @@ func trustedAccounts() accounts {
 			}
 		}
 	}
-	return a
+	return a, nil
 }
 
-// owns returns why another account can change a file: it belongs to that account. "": it does not.
-func (a accounts) owns(info fs.FileInfo) string {
+// change returns why another account can change a file, or what is in a folder: it belongs to that account, or its mode
+// lets that account write. "": no other account can.
+func (a accounts) change(_ string, info fs.FileInfo) (why string, err error) {
+	if why := a.owner(info); why != "" {
+		return why, nil
+	}
+	return a.writer(info), nil
+}
+
+// changeLink returns why another account can change where a link in a folder leads. The owner of a link cannot change
+// it, but can replace it in a shared folder.
+func (a accounts) changeLink(_ string, link, folder fs.FileInfo) (why string, err error) {
+	if isShared(folder) {
+		return a.owner(link), nil
+	}
+	return "", nil
+}
+
+// owner returns that a file belongs to another account; "": it does not.
+func (a accounts) owner(info fs.FileInfo) string {
 	owner, _ := Owner(info)
 	if slices.Contains(a.users, owner) {
 		return ""
@@ -41,8 +61,8 @@ func (a accounts) owns(info fs.FileInfo) string {
 	return fmt.Sprintf("belongs to user %d", owner)
 }
 
-// changes returns why the mode of a file lets another account change it, or what is in a folder; "": it does not.
-func (a accounts) changes(info fs.FileInfo) string {
+// writer returns why the mode of a file lets another account change it, or what is in a folder; "": it does not.
+func (a accounts) writer(info fs.FileInfo) string {
 	mode := info.Mode()
 	switch group, _ := Group(info); {
 	case isShared(info):
@@ -53,4 +73,9 @@ func (a accounts) changes(info fs.FileInfo) string {
 		return fmt.Sprintf("has mode %04o and group %d", mode.Perm(), group)
 	}
 	return ""
+}
+
+// isShared reports whether each account may make files in a folder, and remove only its own.
+func isShared(info fs.FileInfo) bool {
+	return info.IsDir() && info.Mode()&fs.ModeSticky != 0 && info.Mode()&0o022 != 0
 }
