@@ -11,16 +11,16 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// The attacker is any account of this machine, who can write what a case lets everyone write.
+// The attacker is any account of this machine, who can write what a case lets all accounts write.
 func TestCheckForeign(t *testing.T) {
 	for name, test := range map[string]struct {
-		open  string // what everyone can write, below the folder; "": nothing
+		open  string // what all can write, below the folder; "": nothing
 		check string // below the folder
 	}{
-		"your own file":           {"", "a/b/file"},
-		"a file for everyone":     {"a/b/file", "a/b/file"},
-		"its folder for everyone": {"a/b", "a/b/file"},
-		"a folder above":          {"a", "a/b/file"},
+		"your own file":      {"", "a/b/file"},
+		"a file for all":     {"a/b/file", "a/b/file"},
+		"its folder for all": {"a/b", "a/b/file"},
+		"a folder above":     {"a", "a/b/file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := tempTree(t, "", "a", "a/b", "a/b/file")
@@ -66,7 +66,7 @@ func tempTree(t *testing.T, paths ...string) string {
 	return folder
 }
 
-// openToAll gives everyone all rights to a path.
+// openToAll gives all accounts all rights to a path.
 func openToAll(t *testing.T, path string) {
 	t.Helper()
 	descriptor, err := windows.SecurityDescriptorFromString("D:P(A;OICI;FA;;;WD)")

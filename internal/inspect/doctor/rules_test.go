@@ -362,6 +362,19 @@ func (c fault) needsNoMore(t *testing.T, f *doctor.Facts) {
 	}
 }
 
+// A push that has ended on the node cannot be undone by the next one, which only collects its result.
+func TestAPushThatHasEndedIsComplete(t *testing.T) {
+	for _, result := range []string{"committed", "rolledBack"} {
+		f := *healthy()
+		(*f.Swaps.Value)[0].Result = result
+		r := examine(t, f, "unfinished-push")
+		if len(r.Findings) != 1 || !strings.Contains(r.Findings[0].Remedy, "the push is complete") ||
+			strings.Contains(r.Findings[0].Remedy, "undo") {
+			t.Errorf("%s: %+v", result, r.Findings)
+		}
+	}
+}
+
 func TestRulesAreComplete(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range doctor.Rules() {
