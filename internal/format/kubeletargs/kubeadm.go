@@ -1,6 +1,7 @@
 package kubeletargs
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -186,15 +187,26 @@ func flagsOf(value string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	flags := map[string]string{}
+	flags, stray := Flags(words)
+	if stray != "" {
+		return nil, fmt.Errorf("%.60q is not a flag", stray)
+	}
+	return flags, nil
+}
+
+// Flags returns the values of kubelet's flags in the words after its program, by the names of the flags as kubelet
+// documents them. A flag without a value has the value true, and a list that is given in parts is one list. stray is the first
+// word that is no flag and no value of one; "": there is none.
+func Flags(words []string) (flags map[string]string, stray string) {
+	flags = map[string]string{}
 	for i := 0; i < len(words); i++ {
 		name, dashed := strings.CutPrefix(words[i], "-")
-		name = strings.TrimPrefix(name, "-")
-		if !dashed || name == "" {
-			return nil, fmt.Errorf("%.60q is not a flag", words[i])
-		}
-		name, value, ok := strings.Cut(name, "=")
+		name, value, ok := strings.Cut(strings.TrimPrefix(name, "-"), "=")
+		name = strings.ReplaceAll(name, "_", "-") // kubelet takes both
 		switch {
+		case !dashed || name == "":
+			stray = cmp.Or(stray, words[i])
+			continue
 		case ok:
 		case i+1 < len(words) && !isFlag(words[i+1]):
 			i++
@@ -207,7 +219,7 @@ func flagsOf(value string) (map[string]string, error) {
 		}
 		flags[name] = value
 	}
-	return flags, nil
+	return flags, stray
 }
 
 // isFlag reports whether a word is a flag, and not a value, which may be a negative number.

@@ -31,26 +31,12 @@ import (
 // kubeletFlags returns the flags after kubelet.exe on a command line. It skips the flags of a
 // log runner before kubelet.exe.
 func kubeletFlags(line string) map[string]string {
-	flags := map[string]string{}
 	words := commandline.Split(line)
 	begin := slices.IndexFunc(words, func(word string) bool {
 		name := folded(word[strings.LastIndexAny(word, `\/`)+1:])
 		return name == "kubelet.exe" || name == "kubelet"
 	})
-	if begin < 0 {
-		begin = 0
-	}
-	for i := begin + 1; i < len(words); i++ {
-		if !strings.HasPrefix(words[i], "-") {
-			continue
-		}
-		name, value, ok := strings.Cut(strings.TrimLeft(words[i], "-"), "=")
-		if !ok && i+1 < len(words) && !strings.HasPrefix(words[i+1], "-") {
-			i++
-			value = words[i]
-		}
-		flags[strings.ReplaceAll(name, "_", "-")] = value // kubelet takes both
-	}
+	flags, _ := kubeletargs.Flags(words[min(max(begin, 0)+1, len(words)):])
 	return flags
 }
 

@@ -253,7 +253,7 @@ func TestKubeletFlagsAreGathered(t *testing.T) {
 // reads the flags of the programs, or says that they are unknown.
 func TestServicesBehindWrappers(t *testing.T) {
 	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
-	const kubelet = `C:\k\kubelet.exe --config=C:\kubelet.yaml --cgroups_per_qos=false`
+	const kubelet = `C:\k\kubelet.exe --config=C:\kubelet.yaml --cgroups_per_qos=false --node-labels=a=1 --node-labels b=2`
 	n.Put(`C:\kubelet.yaml`, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"+
 		"containerRuntimeEndpoint: npipe:////./pipe/containerd-containerd\nenforceNodeAllocatable: []\n"))
 	n.Put(`C:\k2s\containerd\config.toml`, []byte("version = 9\n"))
@@ -284,7 +284,8 @@ func TestServicesBehindWrappers(t *testing.T) {
 		set()
 		facts := gather(t, n)
 		flags := facts.KubeletFlags.Value
-		if flags == nil || (*flags)["config"] != `C:\kubelet.yaml` || (*flags)["cgroups-per-qos"] != "false" {
+		if flags == nil || (*flags)["config"] != `C:\kubelet.yaml` || (*flags)["cgroups-per-qos"] != "false" ||
+			(*flags)["node-labels"] != "a=1,b=2" {
 			t.Errorf("%s: flags %v, %q", name, flags, facts.KubeletFlags.Unknown)
 		}
 		if r := examine(t, facts, "kubelet-endpoint", "kubelet-cgroups"); len(r.Findings) > 0 {
