@@ -14,11 +14,14 @@ import (
 
 // The lines that --since, --until and --level select are those that a slow reading of the whole
 // file selects.
-func TestSelectionsEqualASlowReading(t *testing.T) {
-	const path = `C:\logs\a.log`
-	n := startNode(t)
-	now := time.Now().UTC().Truncate(time.Second)
+func FuzzSelectionsEqualASlowReading(f *testing.F) {
 	for seed := range uint64(12) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		const path = `C:\logs\a.log`
+		n := startNode(t)
+		now := time.Now().UTC().Truncate(time.Second)
 		r := rand.New(rand.NewPCG(seed, 1))
 		lines := 1 + r.IntN(8000)
 		file := slowlog.Random(r, lines, now)
@@ -42,11 +45,10 @@ func TestSelectionsEqualASlowReading(t *testing.T) {
 				}
 			}
 			if want := slowlog.Read(file, o); !slices.Equal(got, want) {
-				t.Errorf("seed %d, %d lines, since %v, until %v, level %v: %s", seed, lines, o.Since, o.Until, o.Level,
-					difference(got, want))
+				t.Errorf("%d lines, since %v, until %v, level %v: %s", lines, o.Since, o.Until, o.Level, difference(got, want))
 			}
 		}
-	}
+	})
 }
 
 // difference describes the first line that two lists do not have in common.
