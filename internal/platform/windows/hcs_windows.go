@@ -79,7 +79,7 @@ func (compute) Terminate(_ context.Context, id string) error {
 		return fmt.Errorf("open compute system %s: %w", id, err)
 	}
 	defer service.call("HcsCloseComputeSystem", handle)
-	options, err := windows.UTF16PtrFromString("{}")
+	options, err := windows.UTF16PtrFromString("") // as hcsshim does
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,9 @@
 #include "hns.h"
 
 #define SYSTEMS L"systems"
-#define HCS_NOT_FOUND ((HRESULT)0x8037010E) /* HCS_E_SYSTEM_NOT_FOUND */
+/* The codes of this DLL, after hcsshim's internal/hcs/errors.go. Those of computecore.dll begin with 0x8. */
+#define HCS_NOT_FOUND ((HRESULT)0xC037010E)
+#define HCS_STOPPED ((HRESULT)0xC0370110)
 
 static BOOL answer(TEXT_ *output, const wchar_t *method, const wchar_t *path)
 {
@@ -89,7 +91,7 @@ EXPORT HcsTerminateComputeSystem(wchar_t *system, const wchar_t *options, wchar_
     wchar_t path[HNS_PATH];
     *result = NULL;
     swprintf(path, HNS_PATH, HNS_FOLDER L"\\%ls\\%ls.json", SYSTEMS, system);
-    return DeleteFileW(path) ? S_OK : HCS_NOT_FOUND;
+    return DeleteFileW(path) ? S_OK : HCS_STOPPED;
 }
 
 /* The layers of containers: none is ever made here, so that there is nothing to
