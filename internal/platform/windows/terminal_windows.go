@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -217,21 +218,21 @@ func handleCtrlC() {
 	}
 }
 
-// environmentBlock returns the variables as CreateProcess takes them. If a name occurs twice, the
-// last value wins.
+// environmentBlock returns the variables as CreateProcess takes them: sorted by name, in capitals. Of two variables of
+// one name, the last one wins. A name such as =C:, by which Windows remembers a drive's current folder, begins with an
+// equals sign.
 func environmentBlock(variables []string) (*uint16, error) {
-	seen := map[string]bool{}
-	var block []uint16
-	for _, variable := range slices.Backward(variables) {
+	last := map[string]string{}
+	for _, variable := range variables {
 		if strings.ContainsRune(variable, 0) {
 			return nil, windows.ERROR_INVALID_PARAMETER
 		}
-		name, _, _ := strings.Cut(variable, "=")
-		if name != "" && seen[strings.ToUpper(name)] {
-			continue
-		}
-		seen[strings.ToUpper(name)] = true
-		block = append(append(block, utf16.Encode([]rune(variable))...), 0)
+		end := strings.Index(variable[min(1, len(variable)):], "=") + 1
+		last[strings.ToUpper(variable[:end])] = variable
+	}
+	var block []uint16
+	for _, name := range slices.Sorted(maps.Keys(last)) {
+		block = append(append(block, utf16.Encode([]rune(last[name]))...), 0)
 	}
 	block = append(block, 0, 0)
 	return &block[0], nil
