@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -214,10 +215,13 @@ func (o *ordered) await(what string, wanted func(fleetv1.NodeState) bool) {
 
 var errNotYet = errors.New("not yet")
 
-// forgotten reports whether the machine has no journal of a transaction.
+// forgotten reports whether the machine has no journal of a transaction, and no record of an order that has begun.
 func (o *ordered) forgotten() bool {
 	look := o.Machine.Spawn("look")
 	defer look.Exit()
+	if records, err := o.Machine.ReadFile(layout.RolloutRecord); err == nil && strings.Contains(string(records), `"begun"`) {
+		return false
+	}
 	left, err := look.Platform.Files.List(layout.Journals)
 	return err == nil && len(left) == 0 || errors.Is(err, fault.ErrNotExist)
 }

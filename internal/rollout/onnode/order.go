@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/node"
@@ -21,7 +22,6 @@ type order struct {
 	state     *fleetv1.NodeState
 	fetched   bool   // the node had fetched the binaries before the release
 	confirmed bool   // the order is one of its NodeRollout
-	begun     bool   // the node has recorded that it begins the order
 	journal   string // the ID of the last transaction; "": none
 	end       *end   // nil: the order has not ended
 
@@ -231,8 +231,8 @@ func (w *order) acknowledge(ctx context.Context) error {
 		return nil
 	}
 	status, judged := w.state.Status, w.state.Spec.Verdict != ""
-	reported := status.Phase != fleetv1.PhaseWorking
-	if !judged && !(reported && (status.Journal != "" || w.begun)) {
+	reported := slices.Contains([]fleetv1.Phase{fleetv1.PhaseDone, fleetv1.PhaseRolledBack, fleetv1.PhaseFailed}, status.Phase)
+	if !judged && !reported {
 		return nil
 	}
 	if err := w.open(ctx); err != nil {

@@ -82,7 +82,6 @@ func (w *order) isOwn(r record) bool {
 // begin records that the node begins the order, which is confirmed: a later attempt goes on with it, although the
 // NodeRollout may have changed. A rollback without a record gets none, since it would say that nothing was replaced.
 func (w *order) begin(ctx context.Context) error {
-	w.begun = true
 	return w.changeRecords(ctx, func(records []record) []record {
 		for i := range records {
 			records[i].Begun = ""
