@@ -23,7 +23,8 @@ type NodeState struct {
 	Status NodeStateStatus `json:"status,omitempty"`
 }
 
-// NodeStateSpec is the controller's order for the node, and its verdict.
+// NodeStateSpec is the controller's order for the node, and its verdict. The node confirms the order with the
+// NodeRollout before it carries it out.
 type NodeStateSpec struct {
 	// Rollout is the name of the rollout that has the node.
 	Rollout string `json:"rollout"`
