@@ -58,7 +58,7 @@ nothing; images of registry.invalid stand for those that are not named.`,
 	flags.StringVar(&options.Settings.ControllerNodes, "controller-nodes", "",
 		"label `selector` of the Linux nodes on which the controller may run (default those of the control plane)")
 	flags.BoolVar(&anyNode, "any-linux-node", false,
-		"let the controller run on any Linux node: root there can order anything of all Windows nodes")
+		"let the controller run on any Linux node: root there can drain all Windows nodes, and start each rollout")
 	flags.BoolVar(&options.Force, "force", false, "take fields that other managers own")
 	return cmd
 }

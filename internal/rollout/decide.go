@@ -211,8 +211,10 @@ func (d *decider) toReturn(n Node) bool {
 		return true
 	case stageFailed:
 		s := n.State
-		return s.Status.Hash == s.Spec.Hash && s.Status.Action == fleetv1.ActionApply &&
-			s.Status.Phase == fleetv1.PhaseDone &&
+		applied := s.Status.Hash == s.Spec.Hash && s.Status.Action == fleetv1.ActionApply &&
+			s.Status.Phase == fleetv1.PhaseDone
+		keeps := s.Spec.Action == fleetv1.ActionRollBack && refused(s) // it was ordered back from the content, and is not
+		return (applied || keeps) &&
 			(s.Spec.Action == fleetv1.ActionApply || s.Spec.RollbackGeneration != d.in.Generation)
 	}
 	return false

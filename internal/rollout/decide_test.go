@@ -18,7 +18,7 @@ import (
 func TestLimitsHoldAtEveryMoment(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(specs().Draw(t, "spec"), fatesOf(t, good, good, good, rollsBack, fails, notReady, silent, keeps,
-			absent, refuses, dies)...)
+			absent, refuses, dies, doubts)...)
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
 			decision := m.decide()
 			claims := 0
@@ -81,7 +81,7 @@ func TestAClockThatIsSetBack(t *testing.T) {
 // The end of a rollout does not depend on the moments at which the controller was killed.
 func TestEveryInterruptionGivesTheSameEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		spec, fates := specs().Draw(t, "spec"), fatesOf(t, good, good, good, rollsBack)
+		spec, fates := specs().Draw(t, "spec"), fatesOf(t, good, good, good, rollsBack, doubts)
 		// Each node is tried, so the order does not decide.
 		spec.FailureLimit, spec.OnFailure = int32(len(fates)+1), fleetv1.OnFailureRollback
 		quiet, hurt := newModel(spec, fates...), newModel(spec, fates...)

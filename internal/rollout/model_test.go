@@ -29,6 +29,7 @@ const (
 	late           // the transaction succeeds, and the node reports it an hour after its release
 	sticks         // good, but the pods of the node do not leave for a rollback
 	dies           // the transaction succeeds, and the kubelet ends 10 s later
+	doubts         // good, but the node refuses one order of three
 )
 
 // model is a cluster whose nodes have a fate each. Time passes only when a step moves it.
@@ -45,14 +46,17 @@ type model struct {
 	states  int                       // NodeStates made so far
 	// generation is that of spec. A test that changes spec in a way that matters for a rollback raises it.
 	generation int64
-	content    map[string]bool      // the nodes that run the content
-	ends       map[string]time.Time // when the kubelet of a node ends
+	content    map[string]bool        // the nodes that run the content
+	ends       map[string]time.Time   // when the kubelet of a node ends
+	orders     map[string]int         // that the node had to confirm
+	refused    map[string]metav1.Time // the last order that the node has refused
 }
 
 func newModel(spec fleetv1.NodeRolloutSpec, fates ...fate) *model {
 	spec.Content.Provisioners = []fleetv1.Provisioner{{Name: "kubelet"}}
 	m := &model{spec: spec, fates: map[string]fate{}, touched: map[string]bool{}, begun: map[string]bool{},
 		early: map[string]bool{}, content: map[string]bool{}, ends: map[string]time.Time{}, generation: 1,
+		orders: map[string]int{}, refused: map[string]metav1.Time{},
 		now: time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)}
 	for i, f := range fates {
 		name := fmt.Sprintf("w%03d", i)
@@ -142,7 +146,11 @@ func (m *model) report(name string) {
 	if n.State == nil {
 		return
 	}
-	answered := n.State.Status.Hash == n.State.Spec.Hash && n.State.Status.Action == n.State.Spec.Action
+	answered := n.State.Status.Hash == n.State.Spec.Hash && n.State.Status.Action == n.State.Spec.Action &&
+		(n.State.Status.Phase != fleetv1.PhaseRefused || n.State.Spec.Since == m.refused[name])
+	if m.refuse(n, answered) {
+		return
+	}
 	fetches := !n.State.Spec.Released && n.State.Spec.Action == fleetv1.ActionApply && !answered
 	if fetches {
 		m.fetch(n)
@@ -176,6 +184,24 @@ func (m *model) report(name string) {
 	}
 	n.State.Status = fleetv1.NodeStateStatus{Hash: n.State.Spec.Hash, Action: n.State.Spec.Action, Phase: phase,
 		Since: metav1.NewMicroTime(m.now)}
+}
+
+// refuse makes a node refuse an order, if it does.
+func (m *model) refuse(n *rollout.Node, answered bool) bool {
+	spec := n.State.Spec
+	due := spec.Verdict == "" && (spec.Released || spec.Action == fleetv1.ActionApply) &&
+		(!answered || spec.Released && n.State.Status.Phase == fleetv1.PhaseFetched)
+	if m.fates[n.Name] != doubts || !due {
+		return false
+	}
+	m.orders[n.Name]++
+	if m.orders[n.Name]%3 != 1 {
+		return false
+	}
+	m.refused[n.Name] = spec.Since
+	n.State.Status = fleetv1.NodeStateStatus{Hash: spec.Hash, Action: spec.Action, Phase: fleetv1.PhaseRefused,
+		Since: metav1.NewMicroTime(m.now), Message: "it is another one"}
+	return true
 }
 
 // fetch makes a claimed node fetch the binaries.

@@ -75,17 +75,12 @@ func (d *decider) onward(n Node, at stage) {
 // claimed drains and releases a node that has fetched the binaries. A claim that is no longer wanted ends, as
 // nothing has changed.
 func (d *decider) claimed(n Node) {
-	spec := n.State.Spec
-	apply := spec.Action == fleetv1.ActionApply
-	unwanted := d.in.Spec.Operation == fleetv1.OperationAbort || spec.Hash != d.hash || n.Left ||
-		apply == (d.in.Spec.Operation == fleetv1.OperationRollBack)
+	apply := n.State.Spec.Action == fleetv1.ActionApply
 	switch {
-	case unwanted && !apply && spec.Reason != "": // it had failed, and a later rollback must find it
-		d.convict(n, fleetv1.VerdictFailed, true, spec.Reason)
-	case unwanted && !apply: // it still has the content, and a later rollback must find it
-		d.convict(n, fleetv1.VerdictUpdated, true, "")
-	case unwanted, apply && (d.stopped() || d.in.Wrong != ""):
-		d.do(Action{Do: DoLetGo, Node: n.Name})
+	case d.unwanted(n), apply && (d.stopped() || d.in.Wrong != ""):
+		d.withdraw(n)
+	case apply && refused(n.State): // a node does nothing for an order to roll back before its release
+		d.refused(n)
 	case apply && !hasFetched(n.State):
 		d.fetching(n)
 	case d.in.Spec.Drain == nil, !apply && !n.Ready: // pods cannot leave a node whose kubelet does not work
@@ -106,6 +101,41 @@ func (d *decider) claimed(n Node) {
 	}
 }
 
+// unwanted reports whether the rollout no longer wants the order of a node that it chooses.
+func (d *decider) unwanted(n Node) bool {
+	spec := n.State.Spec
+	return d.in.Spec.Operation == fleetv1.OperationAbort || spec.Hash != d.hash || n.Left ||
+		(spec.Action == fleetv1.ActionApply) == (d.in.Spec.Operation == fleetv1.OperationRollBack)
+}
+
+// withdraw ends an order for which the node has changed nothing.
+func (d *decider) withdraw(n Node) {
+	spec := n.State.Spec
+	switch {
+	case spec.Action == fleetv1.ActionApply:
+		d.do(Action{Do: DoLetGo, Node: n.Name})
+	case spec.Reason != "": // it had failed, and a later rollback must find it
+		d.convict(n, fleetv1.VerdictFailed, spec.RollbackGeneration != 0, spec.Reason)
+	default: // it still has the content, and a later rollback must find it
+		d.convict(n, fleetv1.VerdictUpdated, true, "")
+	}
+}
+
+// refused reports whether the node has refused its order, since its NodeRollout has another one now.
+func refused(s *fleetv1.NodeState) bool { return answered(s) && s.Status.Phase == fleetv1.PhaseRefused }
+
+// refusalPause is the time for which a refused order stays, so that a node that refuses each order costs little.
+const refusalPause = time.Minute
+
+// refused withdraws an order that the node has refused. That is no failure of the content: if the rollout still
+// wants the node, the next order follows.
+func (d *decider) refused(n Node) {
+	d.waits = fmt.Sprintf("node %s refuses its order: %s", n.Name, n.State.Status.Message)
+	if d.unwanted(n) || d.expired(n.State.Spec.Since.Time, refusalPause) {
+		d.withdraw(n)
+	}
+}
+
 // hasFetched reports whether the node has all binaries of its order.
 func hasFetched(s *fleetv1.NodeState) bool {
 	return answered(s) && (s.Status.Phase == fleetv1.PhaseFetched || s.Status.Phase == fleetv1.PhaseDone)
@@ -116,9 +146,9 @@ func hasFetched(s *fleetv1.NodeState) bool {
 func (d *decider) fetching(n Node) {
 	s := n.State
 	limit := DurationOf(d.in.Spec.ProgressDeadline, defaultProgress)
-	refused := answered(s) && (s.Status.Phase == fleetv1.PhaseRolledBack || s.Status.Phase == fleetv1.PhaseFailed)
+	failed := answered(s) && (s.Status.Phase == fleetv1.PhaseRolledBack || s.Status.Phase == fleetv1.PhaseFailed)
 	switch {
-	case refused:
+	case failed:
 		d.convict(n, fleetv1.VerdictFailed, true, s.Status.Message)
 	case d.expired(s.Spec.Since.Time, limit):
 		d.convict(n, fleetv1.VerdictFailed, true,
@@ -162,6 +192,8 @@ func (d *decider) changing(n Node) {
 	s := n.State
 	limit := DurationOf(d.in.Spec.ProgressDeadline, defaultProgress)
 	switch {
+	case refused(s):
+		d.refused(n)
 	case answered(s) && s.Status.Phase == fleetv1.PhaseRolledBack:
 		d.convict(n, fleetv1.VerdictFailed, true, s.Status.Message)
 	case answered(s) && s.Status.Phase == fleetv1.PhaseFailed:

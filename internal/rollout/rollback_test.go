@@ -83,7 +83,7 @@ func (m *model) rollBack(t interface{ Fatal(...any) }) fleetv1.NodeRolloutStatus
 // and a second one takes back these, too, when the pods leave.
 func TestARollbackReachesEveryNodeWithTheContent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := newModel(specs().Draw(t, "spec"), fatesOf(t, good, good, good, notReady, late, sticks, rollsBack, dies)...)
+		m := newModel(specs().Draw(t, "spec"), fatesOf(t, good, good, good, notReady, late, sticks, rollsBack, dies, doubts)...)
 		for range rapid.IntRange(1, 100).Draw(t, "steps") {
 			for _, a := range m.decide().Actions {
 				if rapid.IntRange(0, 3).Draw(t, "lost") == 0 {

@@ -23,7 +23,8 @@ type NodeState struct {
 	Status NodeStateStatus `json:"status,omitempty"`
 }
 
-// NodeStateSpec is the controller's order for the node, and its verdict.
+// NodeStateSpec is the controller's order for the node, and its verdict. The node confirms the order with the
+// NodeRollout before it carries it out.
 type NodeStateSpec struct {
 	// Rollout is the name of the rollout that has the node.
 	Rollout string `json:"rollout"`
@@ -80,11 +81,12 @@ type NodeStateStatus struct {
 	Hash string `json:"hash,omitempty"`
 	// +optional
 	Action Action `json:"action,omitempty"`
-	// Phase is Fetched, Working, Done, RolledBack or Failed. Fetched: the node has all binaries of an order
+	// Phase is Fetched, Working, Done, RolledBack, Failed or Refused. Fetched: the node has all binaries of an order
 	// that is not released yet. RolledBack: the node tried the order and restored its previous binaries, or
-	// was not changed. Failed: it could not do either.
+	// was not changed. Failed: it could not do either. Refused: the order is not one of its NodeRollout, as the API
+	// server has that now; the node has done nothing for it.
 	// +optional
-	// +kubebuilder:validation:Enum=Fetched;Working;Done;RolledBack;Failed
+	// +kubebuilder:validation:Enum=Fetched;Working;Done;RolledBack;Failed;Refused
 	Phase Phase `json:"phase,omitempty"`
 	// Journal is the ID of the last transaction on the node.
 	// +optional
@@ -108,6 +110,7 @@ const (
 	PhaseDone       Phase = "Done"
 	PhaseRolledBack Phase = "RolledBack"
 	PhaseFailed     Phase = "Failed"
+	PhaseRefused    Phase = "Refused"
 )
 
 // NodeStateList is a list of nodes' states.

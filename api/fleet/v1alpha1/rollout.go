@@ -80,7 +80,8 @@ type NodeRolloutSpec struct {
 	// +optional
 	ProgressDeadline Duration `json:"progressDeadline,omitempty"`
 
-	// Paused keeps the rollout from touching further nodes.
+	// Paused keeps the rollout from touching further nodes. Nodes refuse orders of it for which they had not fetched
+	// the binaries before.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 	// Operation is Roll (default), Abort or RollBack. Abort touches no further node and lets go of

@@ -246,15 +246,20 @@ func (l *lab) controller() (stop func()) {
 // rollout writes the spec of the rollout r.
 func (l *lab) rollout(spec fleetv1.NodeRolloutSpec) {
 	l.t.Helper()
+	l.rolloutNamed("r", spec)
+}
+
+func (l *lab) rolloutNamed(name string, spec fleetv1.NodeRolloutSpec) {
+	l.t.Helper()
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&fleetv1.NodeRollout{
 		TypeMeta:   metav1.TypeMeta{APIVersion: fleetv1.GroupVersion().String(), Kind: "NodeRollout"},
-		ObjectMeta: metav1.ObjectMeta{Name: "r"}, Spec: spec,
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec,
 	})
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	delete(object, "status")
-	_, err = l.admin.Dynamic().Resource(fleetv1.RolloutResource()).Apply(l.t.Context(), "r",
+	_, err = l.admin.Dynamic().Resource(fleetv1.RolloutResource()).Apply(l.t.Context(), name,
 		&unstructured.Unstructured{Object: object}, metav1.ApplyOptions{FieldManager: "test", Force: true})
 	if err != nil {
 		l.t.Fatal(err)

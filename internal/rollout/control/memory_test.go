@@ -440,6 +440,38 @@ func TestARefusedDrainLeavesNoCordon(t *testing.T) {
 	}
 }
 
+// A node that refuses its order after its drain is uncordoned and has not failed; it gets the next order.
+func TestARefusedOrderLeavesNoCordon(t *testing.T) {
+	m := newStill(t, "w0")
+	now := time.Now()
+	r := m.reconciler(func() time.Time { return now })
+	decide := func(later time.Duration) fleetv1.NodeRolloutStatus {
+		t.Helper()
+		now = now.Add(later)
+		m.reconcile("r", r)
+		return m.status("r")
+	}
+	m.rollout("r", drained("1m"))
+	decide(0)
+	m.report("w0", fleetv1.PhaseFetched)
+	decide(0)
+	if s := m.state("w0").Spec; !s.Released || !m.cordoned("w0") {
+		t.Fatalf("after the drain: %+v; it is cordoned: %t", s, m.cordoned("w0"))
+	}
+	m.report("w0", fleetv1.PhaseRefused)
+	if s := decide(time.Second); s.Working != 1 || s.State != rollout.StateWaiting || !strings.Contains(s.Message, "w0 refuses") {
+		t.Errorf("a second later, the status is %+v", s)
+	}
+	decide(time.Minute)
+	if s := m.state("w0").Spec; s.Rollout != "" || s.Verdict != "" || m.cordoned("w0") {
+		t.Errorf("a minute later: %+v; it is cordoned: %t", s, m.cordoned("w0"))
+	}
+	status := decide(0)
+	if s := m.state("w0").Spec; s.Rollout != "r" || s.Released || status.Failed > 0 || len(status.FailedNodes) > 0 {
+		t.Errorf("the next order is %+v, the status %+v", s, status)
+	}
+}
+
 // A node that its rollout no longer chooses is let go before its release, and brought to its end after it.
 func TestANodeThatLeavesItsRollout(t *testing.T) {
 	m := newMemory(t, "w0", "w1")

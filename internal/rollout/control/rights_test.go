@@ -136,6 +136,8 @@ func nodeMay() []right {
 	return []right{
 		{"get list watch", fleetv1.Group, "nodestates", "", ""},
 		{"patch", fleetv1.Group, "nodestates/status", "", ""},
+		{"get", fleetv1.Group, "noderollouts", "", ""},
+		{"get", "", "nodes", "", ""},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -20,6 +21,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/rollout"
 	"github.com/swdt-dev/swdt/internal/testing/fleettest"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // scaleNodes is the usual size of TestFleetAtScale.
@@ -170,6 +172,7 @@ func (s *scale) bad(version string, disturb func()) {
 // ended checks how many nodes were touched, at once and in all, and what all machines run.
 func (s *scale) ended(version string, begin time.Time, atOnce, touched int) {
 	s.t.Helper()
+	s.awaitObserver()
 	most, all, changes := s.states.end()
 	s.t.Logf("%s: %d nodes touched, at most %d at once, %d changes of NodeStates, %s", version, all, most, changes,
 		time.Since(begin).Round(time.Second))
@@ -180,6 +183,28 @@ func (s *scale) ended(version string, begin time.Time, atOnce, touched int) {
 		if !m.Runs(s.runs) {
 			s.t.Errorf("%s: %s does not run the last good kubelet", version, m.Name)
 		}
+	}
+}
+
+// awaitObserver waits until the observer has seen the NodeStates as they are: an API server that starts again may
+// refuse its watch for a while.
+func (s *scale) awaitObserver() {
+	s.t.Helper()
+	err := wait.Condition{Name: "the observer to see all NodeStates", Interval: 100 * time.Millisecond, Limit: s.limit,
+		Look: func(ctx context.Context) error {
+			list, err := s.admin.Dynamic().Resource(fleetv1.StateResource()).List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return err
+			}
+			for _, u := range list.Items {
+				if !s.states.has(u.GetName(), u.GetResourceVersion()) {
+					return errNotYet
+				}
+			}
+			return nil
+		}}.Wait(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
 	}
 }
 
@@ -229,6 +254,7 @@ func (s *scale) restart(changes int) func() {
 // observer sees each change of a NodeState.
 type observer struct {
 	mutex   sync.Mutex
+	seen    map[string]string // the last versions
 	hash    string
 	disturb func()
 	working map[string]bool
@@ -241,7 +267,7 @@ type observer struct {
 
 // observe watches the NodeStates until the test ends.
 func (l *lab) observe() *observer {
-	o := &observer{working: map[string]bool{}, started: func(node string) { l.restarted <- node }}
+	o := &observer{seen: map[string]string{}, working: map[string]bool{}, started: func(node string) { l.restarted <- node }}
 	informer := cluster.NewInformer(l.admin.Dynamic(), fleetv1.StateResource(), "")
 	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) { o.see(object) },
@@ -275,6 +301,13 @@ func (o *observer) end() (most, touched, changes int) {
 	return o.most, len(o.touched), o.changes
 }
 
+// has reports whether the last version of a NodeState that the observer has seen is this one.
+func (o *observer) has(name, version string) bool {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	return o.seen[name] == version
+}
+
 func (o *observer) see(object any) {
 	u, ok := object.(*unstructured.Unstructured)
 	if !ok {
@@ -286,6 +319,7 @@ func (o *observer) see(object any) {
 	}
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
+	o.seen[s.Name] = s.ResourceVersion
 	if s.Spec.Hash != o.hash {
 		return
 	}

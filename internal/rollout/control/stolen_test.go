@@ -36,6 +36,7 @@ func TestStolenTokensOnARealAPIServer(t *testing.T) {
 	t.Run("controller", func(t *testing.T) { l.testRights(t, thief{controller, controllerMay(), ""}) })
 	t.Run("writes", func(t *testing.T) { l.testWrites(t, node, unbound, controller) })
 	t.Run("policies", l.testPolicies)
+	t.Run("forged orders", func(t *testing.T) { l.testForgedOrders(t, controller) })
 }
 
 // mark is the annotation of a node that swdt has cordoned.

@@ -47,7 +47,7 @@ type NoNodeError struct{ Selector string }
 func (e *NoNodeError) Error() string {
 	if e.Selector == manifests.ControlPlane {
 		return "the cluster shows no node of its control plane (label " + e.Selector + "), where the controller would run. " +
-			"Root of the controller's node can order anything of all Windows nodes: choose nodes of that trust with " +
+			"Root of the controller's node can drain all Windows nodes, and start each rollout: choose nodes of that trust with " +
 			"--controller-nodes SELECTOR, or say --any-linux-node"
 	}
 	return fmt.Sprintf("no Linux node of the cluster has the labels %s of --controller-nodes", e.Selector)

@@ -60,7 +60,7 @@ type Node struct {
 	// Released reports that the node may begin: it has the binaries, and its pods have left, if they have to.
 	Released bool   `json:"released"`
 	Verdict  string `json:"verdict"` // Updated, Failed or RolledBack; "" before the end
-	Phase    string `json:"phase"`   // Fetched, Working, Done, RolledBack or Failed, as the node reports; "" before it reports
+	Phase    string `json:"phase"`   // Fetched, Working, Done, RolledBack, Failed or Refused, as the node reports; "" before it reports
 	Journal  string `json:"journal"` // the ID of the last transaction on the node; "" if there is none
 	Reason   string `json:"reason"`  // explains a failure; usually empty
 }

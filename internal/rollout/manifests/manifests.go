@@ -33,7 +33,7 @@ type Settings struct {
 	// Service, for which the node needs a working kube-proxy.
 	APIServer string
 	// ControllerNodes is a label selector of the Linux nodes on which the controller may run; "": the nodes of the
-	// control plane. Root of such a node can order anything of all Windows nodes.
+	// control plane. Root of such a node can drain all Windows nodes, and start each rollout on all of its nodes at once.
 	ControllerNodes string
 }
 

@@ -5,14 +5,17 @@ import (
 	"errors"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/fake"
 
 	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
@@ -53,20 +56,63 @@ func newClaimed(t *testing.T, content fleetv1.Content) *ordered {
 
 func unordered(t *testing.T) *ordered {
 	scheme := runtime.NewScheme()
-	if err := fleetv1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(fleetv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	return &ordered{machine: fleettest.NewMachine(t, "w0"), t: t, client: fake.NewSimpleDynamicClient(scheme),
+	own := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w0", Labels: map[string]string{"pool": "a"}}}
+	return &ordered{machine: fleettest.NewMachine(t, "w0"), t: t, client: fake.NewSimpleDynamicClient(scheme, own),
 		cache: t.TempDir(), secret: filepath.Join(t.TempDir(), ".dockerconfigjson")}
 }
 
-// claim orders the content, not released yet; order also releases it.
-func (o *ordered) claim(content fleetv1.Content) { o.write(specOf(content)) }
+// claim makes the content that of the rollout r, and orders it, not released yet; order also releases it.
+func (o *ordered) claim(content fleetv1.Content) {
+	o.t.Helper()
+	o.roll(rolling(content))
+	o.write(specOf(content))
+}
 
 func (o *ordered) order(content fleetv1.Content) {
+	o.t.Helper()
+	o.roll(rolling(content))
+	o.write(released(content))
+}
+
+func released(content fleetv1.Content) fleetv1.NodeStateSpec {
 	spec := specOf(content)
 	spec.Released = true
-	o.write(spec)
+	return spec
+}
+
+// rolling returns the rollout r of the content. It chooses w0.
+func rolling(content fleetv1.Content) *fleetv1.NodeRollout {
+	r := &fleetv1.NodeRollout{TypeMeta: metav1.TypeMeta{APIVersion: fleetv1.GroupVersion().String(), Kind: "NodeRollout"},
+		ObjectMeta: metav1.ObjectMeta{Name: "r"}}
+	r.Spec.Content, r.Spec.Selector.MatchLabels = content, map[string]string{"pool": "a"}
+	return r
+}
+
+// roll writes a rollout.
+func (o *ordered) roll(r *fleetv1.NodeRollout) {
+	o.t.Helper()
+	put(o, fleetv1.RolloutResource(), r.Name, r)
+}
+
+// put creates or updates an object.
+func put(o *ordered, kind schema.GroupVersionResource, name string, object any) {
+	o.t.Helper()
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	resource, u := o.client.Resource(kind), &unstructured.Unstructured{Object: fields}
+	if _, err = resource.Get(o.t.Context(), name, metav1.GetOptions{}); err != nil {
+		_, err = resource.Create(o.t.Context(), u, metav1.CreateOptions{})
+	} else {
+		_, err = resource.Update(o.t.Context(), u, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		o.t.Fatal(err)
+	}
 }
 
 func specOf(content fleetv1.Content) fleetv1.NodeStateSpec {
@@ -102,26 +148,21 @@ func (o *ordered) state() (s fleetv1.NodeState) {
 // write writes the spec; the machine may write the status meanwhile.
 func (o *ordered) write(spec fleetv1.NodeStateSpec) {
 	o.t.Helper()
+	o.writeState(spec, o.state().Status)
+}
+
+// writeAnew writes the spec of a NodeState without a report, so that the next report answers it.
+func (o *ordered) writeAnew(spec fleetv1.NodeStateSpec) {
+	o.t.Helper()
+	o.writeState(spec, fleetv1.NodeStateStatus{})
+}
+
+func (o *ordered) writeState(spec fleetv1.NodeStateSpec, status fleetv1.NodeStateStatus) {
+	o.t.Helper()
 	state := o.state()
-	created := state.Name == ""
-	if created {
-		state.TypeMeta = metav1.TypeMeta{APIVersion: fleetv1.GroupVersion().String(), Kind: "NodeState"}
-		state.Name = o.Name
-	}
-	state.Spec = spec
-	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&state)
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	resource := o.client.Resource(fleetv1.StateResource())
-	if created {
-		_, err = resource.Create(o.t.Context(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{})
-	} else {
-		_, err = resource.Update(o.t.Context(), &unstructured.Unstructured{Object: object}, metav1.UpdateOptions{})
-	}
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	state.TypeMeta = metav1.TypeMeta{APIVersion: fleetv1.GroupVersion().String(), Kind: "NodeState"}
+	state.Name, state.Spec, state.Status = o.Name, spec, status
+	put(o, fleetv1.StateResource(), o.Name, &state)
 }
 
 // run runs the program in a pod until the returned function is called.
@@ -174,10 +215,13 @@ func (o *ordered) await(what string, wanted func(fleetv1.NodeState) bool) {
 
 var errNotYet = errors.New("not yet")
 
-// forgotten reports whether the machine has no journal of a transaction.
+// forgotten reports whether the machine has no journal of a transaction, and no record of an order that has begun.
 func (o *ordered) forgotten() bool {
 	look := o.Machine.Spawn("look")
 	defer look.Exit()
+	if records, err := o.Machine.ReadFile(layout.RolloutRecord); err == nil && strings.Contains(string(records), `"begun"`) {
+		return false
+	}
 	left, err := look.Platform.Files.List(layout.Journals)
 	return err == nil && len(left) == 0 || errors.Is(err, fault.ErrNotExist)
 }

@@ -4,6 +4,7 @@
 // the end of the pod, of the kubelet and of containerd.
 //
 //   - main.go: the program in its pod; access.go: the files that the pod has; onnode.go: from a changed NodeState to an order; watch.go: the NodeState
+//   - confirm.go: whether an order is one of its NodeRollout, before anything is done for it
 //   - order.go: an order from beginning to end; resume.go: an order that was interrupted
 //   - record.go: what the content has replaced, on the node
 //   - document.go: the content of a NodeState as a node file
@@ -149,7 +150,7 @@ func due(s *fleetv1.NodeState) bool {
 		return true
 	}
 	switch s.Status.Phase {
-	case "", fleetv1.PhaseWorking:
+	case "", fleetv1.PhaseWorking, fleetv1.PhaseRefused: // the same order may have been right since, or is another one
 		return true
 	case fleetv1.PhaseFetched:
 		return s.Spec.Released
@@ -176,14 +177,7 @@ func (w *order) carryOut(ctx context.Context) error {
 
 // bringToEnd carries out the order, and records its end.
 func (w *order) bringToEnd(ctx context.Context) error {
-	step := w.fetch
-	if w.state.Spec.Released {
-		step = w.run
-		if err := w.report(ctx, fleetv1.PhaseWorking, ""); err != nil {
-			return err
-		}
-	}
-	phase, message, err := step(ctx)
+	phase, message, err := w.step(ctx)
 	if err != nil {
 		err = fmt.Errorf("%s on node %s: %w", w.state.Spec.Action, w.Node, err)
 		_ = w.report(ctx, fleetv1.PhaseWorking, err.Error()) // the caller reports err itself
@@ -191,4 +185,21 @@ func (w *order) bringToEnd(ctx context.Context) error {
 	}
 	w.end = &end{phase, message}
 	return nil
+}
+
+// step confirms the order, and does what it demands now.
+func (w *order) step(ctx context.Context) (phase fleetv1.Phase, message string, err error) {
+	refusal, err := w.confirm(ctx)
+	switch {
+	case err != nil:
+		return "", "", err
+	case refusal != "":
+		return fleetv1.PhaseRefused, refusal, nil
+	case !w.state.Spec.Released:
+		return w.fetch(ctx)
+	}
+	if err := w.report(ctx, fleetv1.PhaseWorking, ""); err != nil {
+		return "", "", err
+	}
+	return w.run(ctx)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/node"
@@ -18,9 +19,11 @@ import (
 // order is one order, as the node carries it out.
 type order struct {
 	Options
-	state   *fleetv1.NodeState
-	journal string // the ID of the last transaction; "": none
-	end     *end   // nil: the order has not ended
+	state     *fleetv1.NodeState
+	fetched   bool   // the node had fetched the binaries before the release
+	confirmed bool   // the order is one of its NodeRollout
+	journal   string // the ID of the last transaction; "": none
+	end       *end   // nil: the order has not ended
 
 	node *node.Node // nil: there is no connection
 	doc  config.Document
@@ -53,6 +56,9 @@ func (w *order) run(ctx context.Context) (phase fleetv1.Phase, message string, e
 		return fleetv1.PhaseRolledBack, unchanged(err), nil
 	}
 	if err := w.open(ctx); err != nil {
+		return "", "", err
+	}
+	if err := w.begin(ctx); err != nil {
 		return "", "", err
 	}
 	end, err := w.resume(ctx)
@@ -161,7 +167,7 @@ func (w *order) rollBack(ctx context.Context) (fleetv1.Phase, string, error) {
 	if err != nil {
 		return "", "", err
 	}
-	known, err := w.replaced(ctx)
+	known, err := w.ownRecord(ctx)
 	if err != nil {
 		return "", "", err
 	}
@@ -211,17 +217,28 @@ func (w *order) pushOptions() push.Options {
 	return push.Options{Sources: w.Sources, Holder: w.holder(), KeepJournal: true, RefuseSkips: true}
 }
 
-// acknowledge lets the node forget the transaction of an order whose end was reported. Until then, the journal
-// keeps a later attempt from trying the same binaries again, and gives the report its ID. An earlier pod may have
-// ended between its report and this step.
+// acknowledge records that the end of the order was reported, and lets the node forget its transaction. Until then, the
+// journal keeps a later attempt from trying the same binaries again, and gives the report its ID. An earlier pod may
+// have ended between its report and this step.
 func (w *order) acknowledge(ctx context.Context) error {
-	if w.state == nil || w.state.Status.Journal == "" || w.state.Status.Phase == fleetv1.PhaseWorking {
+	if w.state == nil {
+		return nil
+	}
+	status, judged := w.state.Status, w.state.Spec.Verdict != ""
+	reported := slices.Contains([]fleetv1.Phase{fleetv1.PhaseDone, fleetv1.PhaseRolledBack, fleetv1.PhaseFailed}, status.Phase)
+	if !judged && !reported {
 		return nil
 	}
 	if err := w.open(ctx); err != nil {
 		return err
 	}
-	return push.Acknowledge(ctx, w.node, w.state.Status.Journal)
+	if err := w.conclude(ctx); err != nil {
+		return err
+	}
+	if !reported || status.Journal == "" {
+		return nil
+	}
+	return push.Acknowledge(ctx, w.node, status.Journal)
 }
 
 func (w *order) took(result push.NodeResult) {
