@@ -48,7 +48,7 @@ func (i *inspection) running(starts string, native bool) (path string, own bool)
 	}
 	destination := i.question.GetDestination()
 	below := descendants(i.processes, i.service.PID)
-	begun := i.startOf(i.service.PID)
+	begun := startOf(i.processes, i.service.PID)
 	for _, is := range []func(platform.Process) bool{
 		func(p platform.Process) bool { return samePath(destination, p.Image) },
 		func(p platform.Process) bool { return isBeside(destination, p.Image) || startedAs(p, destination) },
@@ -66,19 +66,9 @@ func (i *inspection) running(starts string, native bool) (path string, own bool)
 	return "", false
 }
 
-// isDestination reports whether a path leads to the file at the destination. A junction or a short
-// name gives one file two paths.
+// isDestination reports whether a path leads to the file at the destination.
 func (i *inspection) isDestination(path string) bool {
-	destination := i.question.GetDestination()
-	if path == "" || samePath(path, destination) {
-		return path != ""
-	}
-	there, err := i.platform.Files.Stat(destination)
-	if err != nil {
-		return false
-	}
-	here, err := i.platform.Files.Stat(path)
-	return err == nil && here.ID == there.ID
+	return sameFile(i.platform.Files, i.question.GetDestination(), path)
 }
 
 // image returns a file that a service runs; nil if path is "". If it is not the file at the

@@ -1,0 +1,73 @@
+package swap_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/swdt-dev/swdt/internal/agent/swap"
+	"github.com/swdt-dev/swdt/internal/platform"
+)
+
+// A wrapper's process goes on after the end of its program, so the program itself must settle. What nssm
+// does was seen with the real one: e2e/nssm_test.go.
+func TestAProgramThatEndsBehindItsWrapper(t *testing.T) {
+	const nssm, runner = `C:\k\nssm.exe`, `C:\k\kube-log-runner.exe`
+	none := uint64(0)
+	for _, c := range []struct {
+		name, line, fault, exit string
+		throttle                *uint64 // milliseconds; nil: nssm's own
+		want                    swap.Result
+	}{
+		{name: "it runs", line: nssm, want: swap.Committed},
+		{name: "nssm pauses", line: nssm, fault: "crash-at-start", want: swap.RolledBack},
+		{name: "nssm starts it again", line: nssm, fault: "exit-after=1600ms", want: swap.RolledBack},
+		{name: "nssm starts it again and again", line: nssm, fault: "crash-at-start", throttle: &none, want: swap.RolledBack},
+		{name: "nssm ignores the end", line: nssm, fault: "crash-at-start", exit: "Ignore", want: swap.RolledBack},
+		{name: "nssm ignores a later end", line: nssm, fault: "exit-after=2s", exit: "Ignore", want: swap.RolledBack},
+		{name: "nssm ends with it", line: nssm, fault: "crash-at-start", exit: "Exit", want: swap.RolledBack},
+		{name: "kube-log-runner", line: runner + " " + kubeletExe + " --windows-service", want: swap.Committed},
+		{name: "kube-log-runner, a crash", line: runner + " " + kubeletExe + " --windows-service", fault: "exit-after=500ms",
+			want: swap.RolledBack},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNode(t)
+				n.place(t, nssm, binary("nssm", "v2.24.0", ""))
+				n.place(t, runner, binary("kube-log-runner", "v1.29.0", ""))
+				n.registryNumber(t, "AppThrottle", c.throttle)
+				n.exitAction(t, c.exit)
+				n.register(t, c.line, map[string]string{"Application": kubeletExe}, true)
+				staged := n.stageKubelet(t, "v1.30.0", c.fault)
+				staged.Health = swap.Health{} // a program that ends is found without a health check
+				outcome, _ := n.push(t, staged)
+				if outcome.Result != c.want {
+					t.Errorf("outcome: %+v, want %s", outcome, c.want)
+				}
+				if s := n.service(t, "kubelet"); s.State != platform.Running {
+					t.Errorf("the service is %s", s.State)
+				}
+			})
+		})
+	}
+}
+
+func (n *node) registryNumber(t *testing.T, name string, value *uint64) {
+	t.Helper()
+	if value == nil {
+		return
+	}
+	err := n.Process("setup").Registry.Set(`HKLM\SYSTEM\CurrentControlSet\Services\kubelet\Parameters`,
+		platform.RegistryValue{Name: name, Type: platform.RegistryDWord, Integer: *value})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (n *node) exitAction(t *testing.T, action string) {
+	t.Helper()
+	err := n.Process("setup").Registry.Set(`HKLM\SYSTEM\CurrentControlSet\Services\kubelet\Parameters\AppExit`,
+		platform.RegistryValue{Type: platform.RegistryString, String: action})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
