@@ -1312,7 +1312,7 @@ type ServiceProgram struct {
 	CommandLine   string                 `protobuf:"bytes,1,opt,name=command_line,json=commandLine,proto3" json:"command_line,omitempty"` // the program's own, its absolute path first; empty: unknown
 	Wrappers      []string               `protobuf:"bytes,2,rep,name=wrappers,proto3" json:"wrappers,omitempty"`                          // file names of the programs that start it, the service's own first
 	Unknown       string                 `protobuf:"bytes,3,opt,name=unknown,proto3" json:"unknown,omitempty"`                            // why command_line is unknown
-	Logs          []string               `protobuf:"bytes,4,rep,name=logs,proto3" json:"logs,omitempty"`                                  // paths of the files into which nssm writes the program's output
+	Logs          []string               `protobuf:"bytes,4,rep,name=logs,proto3" json:"logs,omitempty"`                                  // paths of the files into which wrappers write the program's output
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

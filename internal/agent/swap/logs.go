@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"slices"
 	"strings"
 
+	"github.com/swdt-dev/swdt/internal/agent/internal/program"
 	"github.com/swdt-dev/swdt/internal/format/logline"
 	"github.com/swdt-dev/swdt/internal/format/servicelog"
 	"github.com/swdt-dev/swdt/internal/platform"
@@ -54,7 +56,8 @@ func (t *transaction) logFiles(ctx context.Context, service string) []string {
 	if err != nil {
 		return nil
 	}
-	return servicelog.Paths(service, config.CommandLine)
+	command := program.Of(t.Platform, config)
+	return slices.Concat(command.Logs, servicelog.Configured(service, command.Line), servicelog.Paths(service, config.CommandLine))
 }
 
 // tail returns the last logLines lines of a file between the byte offsets `begin` and `end`. It

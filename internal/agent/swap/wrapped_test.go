@@ -36,12 +36,13 @@ func TestAProgramThatEndsBehindItsWrapper(t *testing.T) {
 				n.place(t, runner, binary("kube-log-runner", "v1.29.0", ""))
 				n.registryNumber(t, "AppThrottle", c.throttle)
 				n.exitAction(t, c.exit)
-				n.register(t, c.line, map[string]string{"Application": kubeletExe}, true)
+				n.register(t, c.line, map[string]string{"Application": kubeletExe,
+					"AppParameters": `--log-file=C:\logs\own.log`, "AppStderr": `C:\logs\err.log`}, true)
 				staged := n.stageKubelet(t, "v1.30.0", c.fault)
 				staged.Health = swap.Health{} // a program that ends is found without a health check
 				outcome, _ := n.push(t, staged)
-				if outcome.Result != c.want {
-					t.Errorf("outcome: %+v, want %s", outcome, c.want)
+				if outcome.Result != c.want || (c.fault != "") != (len(outcome.Components[0].LogLines) > 0) {
+					t.Errorf("outcome: %+v %v, want %s, with the lines of its log", outcome, outcome.Components[0], c.want)
 				}
 				if s := n.service(t, "kubelet"); s.State != platform.Running {
 					t.Errorf("the service is %s", s.State)

@@ -16,8 +16,8 @@ func (l *looking) nssm() {
 	l.set(l.machine.Texts(l.service, `Parameters\AppEnvironmentExtra`))
 	for _, name := range []string{"AppStdout", "AppStderr"} {
 		file := strings.ReplaceAll(l.parameter(name), "/", `\`)
-		if folder := l.parameter("AppDirectory"); file != "" && !isRooted(file) {
-			file = strings.TrimRight(folder, `\`) + `\` + file
+		if file != "" && !isRooted(file) { // nssm opens it in its own folder, not in AppDirectory
+			file = l.root() + `\System32\` + file
 		}
 		if file != "" && !strings.Contains(file, "%") {
 			l.logs = append(l.logs, file)
@@ -47,14 +47,10 @@ func (l *looking) find(program, wrapper string) string {
 	if !strings.Contains(fileName(program), ".") {
 		program += ".exe"
 	}
-	root, ok := l.machine.Variable("SystemRoot")
-	if !ok {
-		root = `C:\Windows`
-	}
-	folders := []string{root + `\System32`}
+	folders := []string{l.root() + `\System32`}
 	if !strings.HasPrefix(program, ".") {
 		search, _ := l.variable("Path")
-		folders = append(folders, root)
+		folders = append(folders, l.root())
 		folders = append(folders, strings.Split(l.expand(search), ";")...)
 		if isAbsolute(wrapper) {
 			folders = append([]string{strings.TrimSuffix(wrapper, fileName(wrapper))}, folders...)
@@ -67,6 +63,14 @@ func (l *looking) find(program, wrapper string) string {
 		}
 	}
 	return program
+}
+
+// root returns the folder of Windows.
+func (l *looking) root() string {
+	if root, ok := l.machine.Variable("SystemRoot"); ok {
+		return root
+	}
+	return `C:\Windows`
 }
 
 // parameter returns a text of the service's key Parameters, with the variables replaced and without the

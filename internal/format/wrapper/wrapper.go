@@ -35,7 +35,7 @@ type Command struct {
 	Unknown string
 	// Script is the text of the script that starts the program; "": no script does, or it cannot be read.
 	Script string
-	// Logs are the absolute paths of the files into which nssm writes the program's output.
+	// Logs are the paths of the files into which nssm and kube-log-runner write the program's output.
 	Logs []string
 }
 
@@ -116,7 +116,7 @@ func (l *looking) unwrap(program, rest string, first bool) (inner string, isWrap
 	case first && strings.HasPrefix(name, "srvany"):
 		inner, err = l.parameters(program)
 	case name == "kube-log-runner" || name == "log-runner":
-		inner, err = logRunner(rest)
+		inner, err = l.logRunner(rest)
 	case name == "cmd":
 		inner, err = l.shell(rest)
 	case name == "shawl":
@@ -140,10 +140,18 @@ func (l *looking) unwrap(program, rest string, first bool) (inner string, isWrap
 
 // logRunner returns what kube-log-runner starts: its arguments after its own flags.
 // https://github.com/kubernetes/kubernetes/tree/master/staging/src/k8s.io/component-base/logs/kube-log-runner
-func logRunner(rest string) (string, error) {
+func (l *looking) logRunner(rest string) (string, error) {
 	for {
 		arg, after := commandline.Next(rest)
-		switch name, assigned := flag(arg); {
+		name, assigned := flag(arg)
+		if name == "log-file" {
+			_, file, _ := strings.Cut(arg, "=")
+			if !assigned {
+				file, _ = commandline.Next(after)
+			}
+			l.logs = append(l.logs, file)
+		}
+		switch {
 		case arg == "--":
 			return after, nil
 		case name == "":

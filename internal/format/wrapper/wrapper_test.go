@@ -147,14 +147,25 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// nssm writes relative files below AppDirectory, and replaces the service's variables. The value AppStderr
-// often equals AppStdout.
+// nssm replaces the service's variables in the names of its files. It opens a relative file in its own working
+// directory, not in AppDirectory: the real nssm 2.24-101 under Wine.
 func TestLogsOfNSSM(t *testing.T) {
 	got := wrapper.Look("kubelet", `C:\k\nssm.exe`, machine{"kubelet/application": `C:\k\kubelet.exe`,
 		"kubelet/appdirectory": `%K%`, "kubelet/appenvironmentextra": `K=C:\k`, "kubelet/appstdout": `logs/out.log`,
 		"kubelet/appstderr": `"%K%\err.log"`})
-	if diff := cmp.Diff([]string{`C:\k\logs\out.log`, `C:\k\err.log`}, got.Logs); diff != "" {
+	if diff := cmp.Diff([]string{`C:\Windows\System32\logs\out.log`, `C:\k\err.log`}, got.Logs); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A log runner may be the wrapper that another wrapper starts.
+func TestLogsOfALogRunner(t *testing.T) {
+	for _, line := range []string{`-also-stdout --log-file=C:/l/k.log C:\k\kubelet.exe`, `-log-file C:/l/k.log -- C:\k\kubelet.exe --log-file=x`} {
+		got := wrapper.Look("kubelet", `C:\k\nssm.exe`, machine{"kubelet/application": `C:\k\kube-log-runner.exe`,
+			"kubelet/appparameters": line})
+		if diff := cmp.Diff([]string{`C:/l/k.log`}, got.Logs); diff != "" || got.Program() != `C:\k\kubelet.exe` {
+			t.Errorf("%s: %+v", line, got)
+		}
 	}
 }
 

@@ -23,7 +23,7 @@ func TestLogsOfAServiceUnderNSSM(t *testing.T) {
 	}
 	for name, value := range map[string]string{
 		"Application": `C:\k\kubelet.exe`, "AppParameters": `--log_dir C:\logs --v=4`,
-		"AppDirectory": `D:\out`, "AppStdout": `kubelet.log`, "AppStderr": `%LOGS%\errors.log`,
+		"AppStdout": `D:\out\kubelet.log`, "AppStderr": `%LOGS%\errors.log`,
 	} {
 		if _, err := n.Registry.Set(t.Context(), &agentv1.RegistrySetRequest{
 			Key:   key,

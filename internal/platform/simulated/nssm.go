@@ -1,7 +1,6 @@
 package simulated
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -150,14 +149,14 @@ func (n nssm) environment() []string {
 	return append(append([]string(nil), set.Strings...), more.Strings...)
 }
 
-// file returns the writer of the program's output. A path may be relative to AppDirectory.
+// file returns the writer of the program's output. A path may be relative to nssm's working directory.
 func (n nssm) file(name string, none io.Writer) io.Writer {
 	path := strings.Trim(n.text(name), `"`)
 	if path == "" {
 		return none
 	}
 	if !strings.Contains(path, ":") {
-		path = cmp.Or(n.text("AppDirectory"), `C:\Windows`) + `\` + path
+		path = systemFolder + `\` + path
 	}
 	return logWriter{n.p.p.m, path}
 }
