@@ -62,9 +62,11 @@ func nssmNode(t *testing.T) *nssmOfNode {
 	n.copy(t, "nssm.exe", nssmExe)
 	n.copy(t, "kubelet-v1.28.0.exe", kubeletExe)
 	n.copy(t, "node/kube-log-runner-1.36.3.exe", logRunnerExe)
-	n.put(t, "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncgroupsPerQOS: true\nhealthzPort: "+port+"\n", `C:\k\config.yaml`)
+	n.put(t, "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncgroupsPerQOS: true\n"+
+		"healthzPort: "+port+"\n", `C:\k\config.yaml`)
 	n.put(t, "", `C:\k\logs\.keep`)
-	n.exec(t, append([]string{nssmExe, "install", "kubelet", `%K%\kubelet.exe`}, strings.Fields(n.arguments+` --config=%K%\config.yaml`)...)...)
+	n.exec(t, append([]string{nssmExe, "install", "kubelet", `%K%\kubelet.exe`},
+		strings.Fields(n.arguments+` --config=%K%\config.yaml`)...)...)
 	n.set(t, "AppEnvironmentExtra", `K=C:\k`, `L=%K%\logs`)
 	n.set(t, "AppDirectory", `%K%`)
 	n.set(t, "AppStdout", `%L%\out.log`)
@@ -211,7 +213,8 @@ func (n *nssmOfNode) push(t *testing.T, config, version string) {
 // testLogs expects the file into which nssm writes now, and that of the kubelet before, which nssm renamed.
 func (n *nssmOfNode) testLogs(t *testing.T) {
 	list := ok(t, "logs", "list", "-c", n.config).stdout
-	if strings.Contains(list, "not yet") || !strings.Contains(list, `C:\k\logs\out.log`) || !strings.Contains(list, `C:\k\logs\out-20`) {
+	if strings.Contains(list, "not yet") || !strings.Contains(list, `C:\k\logs\out.log`) ||
+		!strings.Contains(list, `C:\k\logs\out-20`) {
 		t.Errorf("the logs are\n%s", list)
 	}
 	if all := ok(t, "logs", "kubelet", "-c", n.config, "--since", "1h").stdout; !strings.Contains(all, `kubeletVersion="v1.28.0"`) ||
@@ -244,7 +247,7 @@ func (n *nssmOfNode) doctor(t *testing.T) doctorReport {
 func (n *nssmOfNode) testProgramsThatEnd(t *testing.T) {
 	for _, c := range []struct{ fault, exit, logs string }{
 		{"-crash-at-start", "Restart", "made to crash at start"}, {"-crash-starting", "Ignore", "made to crash while starting"},
-		{"-hang-at-start", "Exit", "deadlock"}, {"-unhealthy", "Restart", "Started kubelet"},
+		{"-hang-at-start", "Exit", "main.main()"}, {"-unhealthy", "Restart", "Started kubelet"},
 	} {
 		n.set(t, "AppExit", "Default", c.exit)
 		r := swdt(t, "kubernetes", "-c", n.nodeFile(t, "v1.29.1", c.fault, kubeletExe))

@@ -1,11 +1,13 @@
 package swap_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/swdt-dev/swdt/internal/agent/swap"
 	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
 )
 
 // A wrapper's process goes on after the end of its program, so the program itself must settle. What nssm
@@ -50,6 +52,31 @@ func TestAProgramThatEndsBehindItsWrapper(t *testing.T) {
 			})
 		})
 	}
+}
+
+// nssm with AppRotateFiles renames its log at each start, and begins a new one: all of that belongs to this push,
+// however long the old log was.
+func TestTheLinesOfALogThatWasRenamed(t *testing.T) {
+	const log, old = `C:\logs\kubelet.log`, `C:\logs\kubelet-1.log`
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		n.register(t, kubeletExe+" --log-file="+log, nil, true)
+		n.place(t, log, []byte("a short log"))
+		n.OnOperation(func(op simulated.Operation) simulated.Verdict {
+			begins := op.Kind == simulated.OpServiceStart && op.Target == "kubelet" && op.Phase == simulated.Before
+			if begins && n.read(t, old) == nil {
+				if err := n.Process("nssm").Files.Rename(log, old, false); err != nil {
+					t.Error(err)
+				}
+			}
+			return simulated.Continue()
+		})
+		outcome, _ := n.push(t, n.stageKubelet(t, "v1.30.0", "crash-at-start"))
+		lines := outcome.Components[0].LogLines
+		if outcome.Result != swap.RolledBack || len(lines) == 0 || !strings.HasPrefix(lines[0], "I") {
+			t.Errorf("%+v: %q", outcome, lines)
+		}
+	})
 }
 
 func (n *node) registryNumber(t *testing.T, name string, value *uint64) {
