@@ -10,8 +10,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 )
 
-// A wrapper's process goes on after the end of its program, so the program itself must settle. What nssm
-// does was seen with the real one: e2e/nssm_test.go.
+// A wrapper's process goes on after the end of its program, so the program itself must settle. The
+// simulated nssm does what the real one was seen to do: e2e/nssm_test.go.
 func TestAProgramThatEndsBehindItsWrapper(t *testing.T) {
 	const nssm, runner = `C:\k\nssm.exe`, `C:\k\kube-log-runner.exe`
 	none := uint64(0)
