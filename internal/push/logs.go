@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/format/logline"
@@ -25,8 +26,9 @@ func LogLines(ctx context.Context, n *node.Node, service string, most int) (file
 	if err != nil {
 		return "", nil, fmt.Errorf("look at service %s: %w", service, err)
 	}
-	paths := servicelog.Configured(service, reply.GetProgram().GetCommandLine())
-	for _, path := range append(paths, servicelog.Paths(service, reply.GetConfig().GetCommandLine())...) {
+	program := reply.GetProgram()
+	for _, path := range slices.Concat(program.GetLogs(), servicelog.Configured(service, program.GetCommandLine()),
+		servicelog.Paths(service, reply.GetConfig().GetCommandLine())) {
 		info, err := n.Files.Stat(ctx, &agentv1.StatRequest{Path: path})
 		switch {
 		case errors.Is(err, fault.ErrNotExist) || err == nil && info.GetFolder():

@@ -3,6 +3,8 @@ package push
 import (
 	"time"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/node/transfer"
@@ -152,12 +154,17 @@ func serviceOf(status *agentv1.ServiceStatus) *Service {
 	if status == nil {
 		return nil
 	}
-	s := &Service{Name: status.GetName(), State: word.Of(status.GetState()), PID: status.GetPid()}
-	if t := status.GetStarted(); t.IsValid() && t.AsTime().Unix() > 0 {
-		started := t.AsTime()
-		s.Started = &started
+	return &Service{Name: status.GetName(), State: word.Of(status.GetState()), PID: status.GetPid(),
+		Started: timeOf(status.GetStarted())}
+}
+
+// timeOf returns a time of the node's clock; nil: unknown.
+func timeOf(t *timestamppb.Timestamp) *time.Time {
+	if !t.IsValid() || t.AsTime().Unix() <= 0 {
+		return nil
 	}
-	return s
+	known := t.AsTime()
+	return &known
 }
 
 func recoveredFrom(t *agentv1.Transaction, outcome *agentv1.SwapOutcome) Recovered {

@@ -83,11 +83,12 @@ const (
 type ComponentStatus struct {
 	Name           string   `json:"name"`
 	Destination    string   `json:"destination"`
-	SHA256         string   `json:"sha256"`  // of the file that the service runs; without a service, of the destination
-	Version        string   `json:"version"` // of the same file
-	Runs           string   `json:"runs"`    // the file that the service runs, or would run; "": none, or unknown
-	Service        *Service `json:"service"` // null: the component has no service
-	UptimeSeconds  float64  `json:"uptimeSeconds"`
+	SHA256         string   `json:"sha256"`         // of the file that the service runs; without a service, of the destination
+	Version        string   `json:"version"`        // of the same file
+	Runs           string   `json:"runs"`           // the file that the service runs, or would run; "": none, or unknown
+	Service        *Service `json:"service"`        // null: the component has no service
+	PID            uint32   `json:"pid"`            // of the process that runs the file, which a wrapper may have started; 0: none
+	UptimeSeconds  float64  `json:"uptimeSeconds"`  // of that process
 	PreviousSHA256 string   `json:"previousSha256"` // the hash of the binary that a rollback restores
 	Drift          Drift    `json:"drift"`
 	Message        string   `json:"message"`
@@ -149,8 +150,15 @@ func (w *work) componentStatus(ctx context.Context, c seen, now time.Time) Compo
 			status.SHA256, status.Version = runs.GetSha256(), runs.GetVersion()
 		}
 	}
-	if status.Service != nil && status.Service.Started != nil {
-		status.UptimeSeconds = max(now.Sub(*status.Service.Started), 0).Seconds()
+	if status.Service != nil {
+		status.PID = status.Service.PID
+		started := status.Service.Started
+		if process := c.state.GetRunning(); process.GetPid() != 0 {
+			status.PID, started = process.GetPid(), timeOf(process.GetStarted())
+		}
+		if started != nil {
+			status.UptimeSeconds = max(now.Sub(*started), 0).Seconds()
+		}
 	}
 	switch {
 	case c.state.GetFolder():

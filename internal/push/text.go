@@ -300,8 +300,8 @@ func (c ComponentStatus) row(wide bool) []string {
 	state, pid, uptime := "no such service", "", ""
 	if c.Service != nil {
 		state = serviceState(c.Service.State)
-		if c.Service.PID != 0 {
-			pid = fmt.Sprint(c.Service.PID)
+		if c.PID != 0 {
+			pid = fmt.Sprint(c.PID)
 		}
 		if c.UptimeSeconds > 0 {
 			uptime = ui.Age(time.Duration(c.UptimeSeconds * float64(time.Second)))

@@ -138,7 +138,7 @@ func TestTextOfStatus(t *testing.T) {
 			PendingReboot: []string{"servicing"},
 			Transactions:  []Recovered{{ID: "t1", Holder: "ann", State: "starting"}},
 			Components: []ComponentStatus{
-				{Name: "kubelet", Version: "v1.29.0", SHA256: "a1b2c3d4", Service: &Service{State: "running", PID: 7},
+				{Name: "kubelet", Version: "v1.29.0", SHA256: "a1b2c3d4", Service: &Service{State: "running", PID: 7}, PID: 7,
 					UptimeSeconds: 90, Drift: DriftNone},
 				{Name: "tool", SHA256: "", Drift: DriftMissing},
 			},

@@ -52,8 +52,10 @@ func run(options options) error {
 	if err := c.early(); err != nil {
 		return err
 	}
-	if err := c.service(); !errors.Is(err, errNotService) {
-		return err
+	if !options.foreground {
+		if err := c.service(); !errors.Is(err, errNotService) {
+			return err
+		}
 	}
 	return c.foreground()
 }
@@ -64,6 +66,7 @@ var errNotService = errors.New("this is not a service's process")
 // component.
 type options struct {
 	version     bool
+	foreground  bool // --windows-service=false: do not look for the SCM, which takes Wine ten seconds below a service
 	logFile     string
 	healthzPort string
 }
@@ -77,6 +80,8 @@ func parse(args []string) options {
 		switch {
 		case flag == "version":
 			o.version = true
+		case flag == "windows-service":
+			o.foreground = value == "false"
 		case target != nil && hasValue:
 			*target = value
 		case target != nil && i+1 < len(args):

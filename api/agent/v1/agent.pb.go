@@ -1312,6 +1312,7 @@ type ServiceProgram struct {
 	CommandLine   string                 `protobuf:"bytes,1,opt,name=command_line,json=commandLine,proto3" json:"command_line,omitempty"` // the program's own, its absolute path first; empty: unknown
 	Wrappers      []string               `protobuf:"bytes,2,rep,name=wrappers,proto3" json:"wrappers,omitempty"`                          // file names of the programs that start it, the service's own first
 	Unknown       string                 `protobuf:"bytes,3,opt,name=unknown,proto3" json:"unknown,omitempty"`                            // why command_line is unknown
+	Logs          []string               `protobuf:"bytes,4,rep,name=logs,proto3" json:"logs,omitempty"`                                  // paths of the files into which wrappers write the program's output
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1360,6 +1361,13 @@ func (x *ServiceProgram) GetUnknown() string {
 		return x.Unknown
 	}
 	return ""
+}
+
+func (x *ServiceProgram) GetLogs() []string {
+	if x != nil {
+		return x.Logs
+	}
+	return nil
 }
 
 type DeleteServiceRequest struct {
@@ -6064,6 +6072,8 @@ type Image struct {
 	Destination   bool                   `protobuf:"varint,2,opt,name=destination,proto3" json:"destination,omitempty"` // it is the file at the component's destination
 	Sha256        string                 `protobuf:"bytes,3,opt,name=sha256,proto3" json:"sha256,omitempty"`            // empty: there is no such file, or it is the file at the destination
 	Version       string                 `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`          // as the file reports it, if it is not the file at the destination; empty: unknown
+	Pid           uint32                 `protobuf:"varint,5,opt,name=pid,proto3" json:"pid,omitempty"`                 // of the process that runs it; 0: none
+	Started       *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=started,proto3" json:"started,omitempty"`          // of that process; unset: none, or unknown
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6119,6 +6129,20 @@ func (x *Image) GetVersion() string {
 		return x.Version
 	}
 	return ""
+}
+
+func (x *Image) GetPid() uint32 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *Image) GetStarted() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Started
+	}
+	return nil
 }
 
 type Transaction struct {
@@ -6837,11 +6861,12 @@ const file_agent_proto_rawDesc = "" +
 	"\n" +
 	"dependents\x18\x03 \x03(\tR\n" +
 	"dependents\x127\n" +
-	"\aprogram\x18\x04 \x01(\v2\x1d.swdt.agent.v1.ServiceProgramR\aprogram\"i\n" +
+	"\aprogram\x18\x04 \x01(\v2\x1d.swdt.agent.v1.ServiceProgramR\aprogram\"}\n" +
 	"\x0eServiceProgram\x12!\n" +
 	"\fcommand_line\x18\x01 \x01(\tR\vcommandLine\x12\x1a\n" +
 	"\bwrappers\x18\x02 \x03(\tR\bwrappers\x12\x18\n" +
-	"\aunknown\x18\x03 \x01(\tR\aunknown\"*\n" +
+	"\aunknown\x18\x03 \x01(\tR\aunknown\x12\x12\n" +
+	"\x04logs\x18\x04 \x03(\tR\x04logs\"*\n" +
 	"\x14DeleteServiceRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x14\n" +
 	"\x12DeleteServiceReply\"r\n" +
@@ -7176,12 +7201,14 @@ const file_agent_proto_rawDesc = "" +
 	"\x06run_by\x18\x0e \x03(\tR\x05runBy\x12.\n" +
 	"\arunning\x18\x0f \x01(\v2\x14.swdt.agent.v1.ImageR\arunning\x12,\n" +
 	"\x06starts\x18\x10 \x01(\v2\x14.swdt.agent.v1.ImageR\x06starts\x127\n" +
-	"\aprogram\x18\x11 \x01(\v2\x1d.swdt.agent.v1.ServiceProgramR\aprogram\"o\n" +
+	"\aprogram\x18\x11 \x01(\v2\x1d.swdt.agent.v1.ServiceProgramR\aprogram\"\xb7\x01\n" +
 	"\x05Image\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12 \n" +
 	"\vdestination\x18\x02 \x01(\bR\vdestination\x12\x16\n" +
 	"\x06sha256\x18\x03 \x01(\tR\x06sha256\x12\x18\n" +
-	"\aversion\x18\x04 \x01(\tR\aversion\"\xe7\x01\n" +
+	"\aversion\x18\x04 \x01(\tR\aversion\x12\x10\n" +
+	"\x03pid\x18\x05 \x01(\rR\x03pid\x124\n" +
+	"\astarted\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\astarted\"\xe7\x01\n" +
 	"\vTransaction\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06holder\x18\x02 \x01(\tR\x06holder\x120\n" +
@@ -7573,136 +7600,137 @@ var file_agent_proto_depIdxs = []int32{
 	120, // 54: swdt.agent.v1.ComponentState.running:type_name -> swdt.agent.v1.Image
 	120, // 55: swdt.agent.v1.ComponentState.starts:type_name -> swdt.agent.v1.Image
 	24,  // 56: swdt.agent.v1.ComponentState.program:type_name -> swdt.agent.v1.ServiceProgram
-	132, // 57: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
-	6,   // 58: swdt.agent.v1.Transaction.state:type_name -> swdt.agent.v1.SwapState
-	126, // 59: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	123, // 60: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
-	124, // 61: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
-	131, // 62: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
-	131, // 63: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
-	131, // 64: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
-	131, // 65: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
-	132, // 66: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
-	6,   // 67: swdt.agent.v1.SwapEvent.state:type_name -> swdt.agent.v1.SwapState
-	126, // 68: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	7,   // 69: swdt.agent.v1.SwapOutcome.result:type_name -> swdt.agent.v1.SwapResult
-	127, // 70: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
-	131, // 71: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
-	8,   // 72: swdt.agent.v1.ComponentOutcome.action:type_name -> swdt.agent.v1.SwapAction
-	17,  // 73: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
-	131, // 74: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
-	131, // 75: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
-	9,   // 76: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
-	11,  // 77: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
-	13,  // 78: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
-	15,  // 79: swdt.agent.v1.Machine.Unlock:input_type -> swdt.agent.v1.UnlockRequest
-	20,  // 80: swdt.agent.v1.Services.List:input_type -> swdt.agent.v1.ListServicesRequest
-	22,  // 81: swdt.agent.v1.Services.Get:input_type -> swdt.agent.v1.GetServiceRequest
-	19,  // 82: swdt.agent.v1.Services.Create:input_type -> swdt.agent.v1.ServiceConfig
-	19,  // 83: swdt.agent.v1.Services.Configure:input_type -> swdt.agent.v1.ServiceConfig
-	25,  // 84: swdt.agent.v1.Services.Delete:input_type -> swdt.agent.v1.DeleteServiceRequest
-	27,  // 85: swdt.agent.v1.Services.Start:input_type -> swdt.agent.v1.StartServiceRequest
-	28,  // 86: swdt.agent.v1.Services.Stop:input_type -> swdt.agent.v1.StopServiceRequest
-	31,  // 87: swdt.agent.v1.Registry.Get:input_type -> swdt.agent.v1.RegistryGetRequest
-	32,  // 88: swdt.agent.v1.Registry.Set:input_type -> swdt.agent.v1.RegistrySetRequest
-	34,  // 89: swdt.agent.v1.Registry.Delete:input_type -> swdt.agent.v1.RegistryDeleteRequest
-	36,  // 90: swdt.agent.v1.Registry.List:input_type -> swdt.agent.v1.RegistryListRequest
-	39,  // 91: swdt.agent.v1.Files.Stat:input_type -> swdt.agent.v1.StatRequest
-	40,  // 92: swdt.agent.v1.Files.List:input_type -> swdt.agent.v1.ListFilesRequest
-	42,  // 93: swdt.agent.v1.Files.Hash:input_type -> swdt.agent.v1.HashRequest
-	44,  // 94: swdt.agent.v1.Files.Read:input_type -> swdt.agent.v1.ReadRequest
-	46,  // 95: swdt.agent.v1.Files.Tail:input_type -> swdt.agent.v1.TailRequest
-	49,  // 96: swdt.agent.v1.Files.Write:input_type -> swdt.agent.v1.WriteRequest
-	52,  // 97: swdt.agent.v1.Files.Patch:input_type -> swdt.agent.v1.PatchRequest
-	55,  // 98: swdt.agent.v1.Files.Probe:input_type -> swdt.agent.v1.ProbeRequest
-	57,  // 99: swdt.agent.v1.Files.Rename:input_type -> swdt.agent.v1.RenameRequest
-	59,  // 100: swdt.agent.v1.Files.Remove:input_type -> swdt.agent.v1.RemoveRequest
-	61,  // 101: swdt.agent.v1.Files.MakeFolder:input_type -> swdt.agent.v1.MakeFolderRequest
-	63,  // 102: swdt.agent.v1.Files.GetACL:input_type -> swdt.agent.v1.GetACLRequest
-	65,  // 103: swdt.agent.v1.Files.SetACL:input_type -> swdt.agent.v1.SetACLRequest
-	68,  // 104: swdt.agent.v1.Settings.GetEnvironment:input_type -> swdt.agent.v1.GetEnvironmentRequest
-	70,  // 105: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
-	73,  // 106: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
-	75,  // 107: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
-	78,  // 108: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
-	80,  // 109: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
-	82,  // 110: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
-	87,  // 111: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
-	89,  // 112: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
-	92,  // 113: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
-	91,  // 114: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
-	95,  // 115: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
-	97,  // 116: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
-	99,  // 117: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
-	101, // 118: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
-	103, // 119: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
-	105, // 120: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
-	108, // 121: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
-	110, // 122: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
-	112, // 123: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
-	114, // 124: swdt.agent.v1.Network.Connect:input_type -> swdt.agent.v1.ConnectRequest
-	116, // 125: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
-	122, // 126: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
-	128, // 127: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
-	129, // 128: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
-	10,  // 129: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
-	12,  // 130: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
-	14,  // 131: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
-	16,  // 132: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
-	21,  // 133: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
-	23,  // 134: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
-	23,  // 135: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
-	23,  // 136: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
-	26,  // 137: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
-	23,  // 138: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
-	29,  // 139: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
-	30,  // 140: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
-	33,  // 141: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
-	35,  // 142: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
-	37,  // 143: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
-	38,  // 144: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
-	41,  // 145: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
-	43,  // 146: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
-	45,  // 147: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
-	47,  // 148: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
-	51,  // 149: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
-	54,  // 150: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
-	56,  // 151: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
-	58,  // 152: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
-	60,  // 153: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
-	62,  // 154: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
-	64,  // 155: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
-	66,  // 156: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
-	69,  // 157: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
-	71,  // 158: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
-	74,  // 159: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
-	76,  // 160: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
-	79,  // 161: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
-	81,  // 162: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
-	85,  // 163: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
-	88,  // 164: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
-	90,  // 165: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
-	93,  // 166: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
-	94,  // 167: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
-	96,  // 168: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
-	98,  // 169: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
-	100, // 170: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
-	102, // 171: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
-	104, // 172: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
-	106, // 173: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
-	109, // 174: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
-	111, // 175: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
-	113, // 176: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
-	115, // 177: swdt.agent.v1.Network.Connect:output_type -> swdt.agent.v1.ConnectReply
-	118, // 178: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
-	125, // 179: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
-	125, // 180: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
-	130, // 181: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
-	129, // [129:182] is the sub-list for method output_type
-	76,  // [76:129] is the sub-list for method input_type
-	76,  // [76:76] is the sub-list for extension type_name
-	76,  // [76:76] is the sub-list for extension extendee
-	0,   // [0:76] is the sub-list for field type_name
+	132, // 57: swdt.agent.v1.Image.started:type_name -> google.protobuf.Timestamp
+	132, // 58: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
+	6,   // 59: swdt.agent.v1.Transaction.state:type_name -> swdt.agent.v1.SwapState
+	126, // 60: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	123, // 61: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
+	124, // 62: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
+	131, // 63: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
+	131, // 64: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
+	131, // 65: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
+	131, // 66: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
+	132, // 67: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
+	6,   // 68: swdt.agent.v1.SwapEvent.state:type_name -> swdt.agent.v1.SwapState
+	126, // 69: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	7,   // 70: swdt.agent.v1.SwapOutcome.result:type_name -> swdt.agent.v1.SwapResult
+	127, // 71: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
+	131, // 72: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
+	8,   // 73: swdt.agent.v1.ComponentOutcome.action:type_name -> swdt.agent.v1.SwapAction
+	17,  // 74: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
+	131, // 75: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
+	131, // 76: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
+	9,   // 77: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
+	11,  // 78: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
+	13,  // 79: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
+	15,  // 80: swdt.agent.v1.Machine.Unlock:input_type -> swdt.agent.v1.UnlockRequest
+	20,  // 81: swdt.agent.v1.Services.List:input_type -> swdt.agent.v1.ListServicesRequest
+	22,  // 82: swdt.agent.v1.Services.Get:input_type -> swdt.agent.v1.GetServiceRequest
+	19,  // 83: swdt.agent.v1.Services.Create:input_type -> swdt.agent.v1.ServiceConfig
+	19,  // 84: swdt.agent.v1.Services.Configure:input_type -> swdt.agent.v1.ServiceConfig
+	25,  // 85: swdt.agent.v1.Services.Delete:input_type -> swdt.agent.v1.DeleteServiceRequest
+	27,  // 86: swdt.agent.v1.Services.Start:input_type -> swdt.agent.v1.StartServiceRequest
+	28,  // 87: swdt.agent.v1.Services.Stop:input_type -> swdt.agent.v1.StopServiceRequest
+	31,  // 88: swdt.agent.v1.Registry.Get:input_type -> swdt.agent.v1.RegistryGetRequest
+	32,  // 89: swdt.agent.v1.Registry.Set:input_type -> swdt.agent.v1.RegistrySetRequest
+	34,  // 90: swdt.agent.v1.Registry.Delete:input_type -> swdt.agent.v1.RegistryDeleteRequest
+	36,  // 91: swdt.agent.v1.Registry.List:input_type -> swdt.agent.v1.RegistryListRequest
+	39,  // 92: swdt.agent.v1.Files.Stat:input_type -> swdt.agent.v1.StatRequest
+	40,  // 93: swdt.agent.v1.Files.List:input_type -> swdt.agent.v1.ListFilesRequest
+	42,  // 94: swdt.agent.v1.Files.Hash:input_type -> swdt.agent.v1.HashRequest
+	44,  // 95: swdt.agent.v1.Files.Read:input_type -> swdt.agent.v1.ReadRequest
+	46,  // 96: swdt.agent.v1.Files.Tail:input_type -> swdt.agent.v1.TailRequest
+	49,  // 97: swdt.agent.v1.Files.Write:input_type -> swdt.agent.v1.WriteRequest
+	52,  // 98: swdt.agent.v1.Files.Patch:input_type -> swdt.agent.v1.PatchRequest
+	55,  // 99: swdt.agent.v1.Files.Probe:input_type -> swdt.agent.v1.ProbeRequest
+	57,  // 100: swdt.agent.v1.Files.Rename:input_type -> swdt.agent.v1.RenameRequest
+	59,  // 101: swdt.agent.v1.Files.Remove:input_type -> swdt.agent.v1.RemoveRequest
+	61,  // 102: swdt.agent.v1.Files.MakeFolder:input_type -> swdt.agent.v1.MakeFolderRequest
+	63,  // 103: swdt.agent.v1.Files.GetACL:input_type -> swdt.agent.v1.GetACLRequest
+	65,  // 104: swdt.agent.v1.Files.SetACL:input_type -> swdt.agent.v1.SetACLRequest
+	68,  // 105: swdt.agent.v1.Settings.GetEnvironment:input_type -> swdt.agent.v1.GetEnvironmentRequest
+	70,  // 106: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
+	73,  // 107: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
+	75,  // 108: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
+	78,  // 109: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
+	80,  // 110: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
+	82,  // 111: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
+	87,  // 112: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
+	89,  // 113: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
+	92,  // 114: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
+	91,  // 115: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
+	95,  // 116: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
+	97,  // 117: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
+	99,  // 118: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
+	101, // 119: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
+	103, // 120: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
+	105, // 121: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
+	108, // 122: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
+	110, // 123: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
+	112, // 124: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
+	114, // 125: swdt.agent.v1.Network.Connect:input_type -> swdt.agent.v1.ConnectRequest
+	116, // 126: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
+	122, // 127: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
+	128, // 128: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
+	129, // 129: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
+	10,  // 130: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
+	12,  // 131: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
+	14,  // 132: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
+	16,  // 133: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
+	21,  // 134: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
+	23,  // 135: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
+	23,  // 136: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
+	23,  // 137: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
+	26,  // 138: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
+	23,  // 139: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
+	29,  // 140: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
+	30,  // 141: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
+	33,  // 142: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
+	35,  // 143: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
+	37,  // 144: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
+	38,  // 145: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
+	41,  // 146: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
+	43,  // 147: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
+	45,  // 148: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
+	47,  // 149: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
+	51,  // 150: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
+	54,  // 151: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
+	56,  // 152: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
+	58,  // 153: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
+	60,  // 154: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
+	62,  // 155: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
+	64,  // 156: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
+	66,  // 157: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
+	69,  // 158: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
+	71,  // 159: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
+	74,  // 160: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
+	76,  // 161: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
+	79,  // 162: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
+	81,  // 163: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
+	85,  // 164: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
+	88,  // 165: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
+	90,  // 166: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
+	93,  // 167: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
+	94,  // 168: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
+	96,  // 169: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
+	98,  // 170: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
+	100, // 171: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
+	102, // 172: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
+	104, // 173: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
+	106, // 174: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
+	109, // 175: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
+	111, // 176: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
+	113, // 177: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
+	115, // 178: swdt.agent.v1.Network.Connect:output_type -> swdt.agent.v1.ConnectReply
+	118, // 179: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
+	125, // 180: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
+	125, // 181: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
+	130, // 182: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
+	130, // [130:183] is the sub-list for method output_type
+	77,  // [77:130] is the sub-list for method input_type
+	77,  // [77:77] is the sub-list for extension type_name
+	77,  // [77:77] is the sub-list for extension extendee
+	0,   // [0:77] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }

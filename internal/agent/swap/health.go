@@ -23,12 +23,18 @@ func (t *transaction) check(ctx context.Context, c Component) error {
 }
 
 // settle waits until the service has run with the same process for the component's settle time,
-// counted from the start of the service.
+// counted from the start of the service. If a wrapper runs the component's program, the program too must
+// have run for that time.
 func (t *transaction) settle(ctx context.Context, c Component) error {
 	started, err := t.runningSince(ctx, c.Service)
 	if err != nil {
 		return err
 	}
+	behind, err := t.wrappedProgram(ctx, c)
+	if err != nil {
+		return err
+	}
+	since := started.at
 	return wait.Condition{
 		Name:     fmt.Sprintf("service %s to settle", c.Service),
 		Interval: pollInterval,
@@ -36,7 +42,12 @@ func (t *transaction) settle(ctx context.Context, c Component) error {
 			if err := t.stillRuns(ctx, c, started); err != nil {
 				return wait.Stop(err)
 			}
-			if age := time.Since(started.at); age < c.Settle {
+			if behind != nil {
+				if since, err = behind.since(ctx, t, c, started); err != nil {
+					return err
+				}
+			}
+			if age := time.Since(since); age < c.Settle {
 				return fmt.Errorf("it has run for %s of %s", age.Round(10*time.Millisecond), c.Settle)
 			}
 			return nil
@@ -171,6 +182,9 @@ func firstLine(text []byte) string {
 // describeExit describes how a service's process ended.
 func describeExit(s platform.ServiceStatus) string {
 	const serviceSpecific = 1066
+	if s.State == platform.Paused { // it has no exit code
+		return "it is paused, as nssm pauses a service whose program ended soon after its start"
+	}
 	code := fmt.Sprintf("exit code %d", s.ExitCode)
 	if s.ExitCode == serviceSpecific {
 		code = fmt.Sprintf("its own exit code %d", s.SpecificExitCode)

@@ -80,7 +80,7 @@ func (i *inspection) inspectService(ctx context.Context) error {
 		return fmt.Errorf("query service %s: %w", service, err)
 	}
 	i.service = status
-	i.state.Service = messages.ServiceStatus(status, i.startOf(status.PID))
+	i.state.Service = messages.ServiceStatus(status, startOf(i.processes, status.PID))
 	config, err := i.platform.Services.Config(ctx, service)
 	if err != nil {
 		return fmt.Errorf("read the registration of service %s: %w", service, err)
@@ -92,8 +92,8 @@ func (i *inspection) inspectService(ctx context.Context) error {
 
 // startOf returns the start time of a process. It returns the zero time if the start time is
 // unknown or pid is 0.
-func (i *inspection) startOf(pid uint32) time.Time {
-	for _, p := range i.processes {
+func startOf(processes []platform.Process, pid uint32) time.Time {
+	for _, p := range processes {
 		if p.PID == pid && pid != 0 {
 			return p.Started
 		}

@@ -41,6 +41,8 @@ type before struct {
 	// LogSizes are the sizes of the services' log files, in bytes, by path. Bytes beyond the
 	// recorded size were written during this transaction.
 	LogSizes map[string]int64 `json:"logSizes,omitempty"`
+	// Logs identifies these files by path: nssm renames a log at each start, and begins a new one.
+	Logs map[string]platform.FileID `json:"logs,omitempty"`
 	// Old identifies the binaries at the destinations, by component name. Another account may put a
 	// file at a path from which a binary has just been moved; without Old, the transaction could
 	// mistake that file for the old binary.

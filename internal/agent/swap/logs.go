@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"slices"
 	"strings"
 
+	"github.com/swdt-dev/swdt/internal/agent/internal/program"
 	"github.com/swdt-dev/swdt/internal/format/logline"
 	"github.com/swdt-dev/swdt/internal/format/servicelog"
 	"github.com/swdt-dev/swdt/internal/platform"
@@ -16,18 +18,18 @@ const (
 	logTailBytes = 16 << 10 // maximum number of bytes of a log that are read to find its last lines
 )
 
-// logSizes returns the sizes of the services' logs by path. Call it before the services are
-// stopped.
-func (t *transaction) logSizes(ctx context.Context, services []string) map[string]int64 {
-	sizes := map[string]int64{}
+// logSizes returns the sizes of the services' logs by path, and their ids. Call it before the services
+// are stopped.
+func (t *transaction) logSizes(ctx context.Context, services []string) (map[string]int64, map[string]platform.FileID) {
+	sizes, ids := map[string]int64{}, map[string]platform.FileID{}
 	for _, service := range services {
 		for _, path := range t.logFiles(ctx, service) {
 			if info, err := t.Platform.Files.Stat(path); err == nil && !info.Folder {
-				sizes[path] = info.Size
+				sizes[path], ids[path] = info.Size, info.ID
 			}
 		}
 	}
-	return sizes
+	return sizes, ids
 }
 
 // logLines returns the last lines that a service logged since the transaction
@@ -39,7 +41,7 @@ func (t *transaction) logLines(ctx context.Context, service string) []string {
 			continue
 		}
 		var begin int64
-		if b := t.journal.before(); b != nil && b.LogSizes[path] <= info.Size { // a smaller file is a new log
+		if b := t.journal.before(); b != nil && b.Logs[path] == info.ID && b.LogSizes[path] <= info.Size { // else it is a new log
 			begin = b.LogSizes[path]
 		}
 		if lines := tail(t.Platform.Files, path, begin, info.Size); len(lines) > 0 {
@@ -54,7 +56,8 @@ func (t *transaction) logFiles(ctx context.Context, service string) []string {
 	if err != nil {
 		return nil
 	}
-	return servicelog.Paths(service, config.CommandLine)
+	command := program.Of(t.Platform, config)
+	return slices.Concat(command.Logs, servicelog.Configured(service, command.Line), servicelog.Paths(service, config.CommandLine))
 }
 
 // tail returns the last logLines lines of a file between the byte offsets `begin` and `end`. It

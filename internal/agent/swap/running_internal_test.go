@@ -23,8 +23,8 @@ func TestAProcessThatOnlySeemsToBeTheServices(t *testing.T) {
 			service:   platform.ServiceStatus{State: platform.Running, PID: 4},
 			processes: []platform.Process{{PID: 9, ParentPID: 4, Image: planted, Started: now.Add(c.began)}, runner},
 		}
-		if path, own := i.running("", false); path != c.want || own {
-			t.Errorf("%v after the service: %q, own %v, want %q", c.began, path, own, c.want)
+		if p := i.running("", false); p.Image != c.want {
+			t.Errorf("%v after the service: %q, want %q", c.began, p.Image, c.want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/agent/internal/messages"
 	"github.com/swdt-dev/swdt/internal/agent/internal/program"
 	"github.com/swdt-dev/swdt/internal/format/commandline"
 	"github.com/swdt-dev/swdt/internal/format/wrapper"
@@ -17,8 +18,11 @@ func (i *inspection) inspectProgram(ctx context.Context, config platform.Service
 	i.state.Program = program.Message(command)
 	starts := i.starts(config.CommandLine, command)
 	i.state.Starts = i.image(ctx, starts, true)
-	path, own := i.running(starts, len(command.Wrappers) == 0)
-	i.state.Running = i.image(ctx, path, own || samePath(path, starts))
+	p := i.running(starts, len(command.Wrappers) == 0)
+	// The SCM has started its own process, and its settings name the program behind a wrapper.
+	if i.state.Running = i.image(ctx, p.Image, p.PID == i.service.PID || samePath(p.Image, starts)); i.state.Running != nil {
+		i.state.Running.Pid, i.state.Running.Started = p.PID, messages.Timestamp(p.Started)
+	}
 }
 
 // starts returns the path of the file that the service's next start runs; "": unknown.
@@ -39,16 +43,16 @@ func (i *inspection) starts(commandLine string, command wrapper.Command) string 
 	return command.Program()
 }
 
-// running returns the path of the file that the service's process, or a process below it, runs;
-// "": unknown. starts is the file that the next start runs, and native reports whether the service's
-// own process runs it. own reports whether it is that process, which the SCM has started.
-func (i *inspection) running(starts string, native bool) (path string, own bool) {
+// running returns the service's process, or the process below it, that runs its program; the zero
+// Process: unknown. starts is the file that the next start runs, and native reports whether the
+// service's own process runs it.
+func (i *inspection) running(starts string, native bool) platform.Process {
 	if i.service.State != platform.Running || i.service.PID == 0 || i.service.SharedProcess {
-		return "", false
+		return platform.Process{}
 	}
 	destination := i.question.GetDestination()
 	below := descendants(i.processes, i.service.PID)
-	begun := i.startOf(i.service.PID)
+	begun := startOf(i.processes, i.service.PID)
 	for _, is := range []func(platform.Process) bool{
 		func(p platform.Process) bool { return samePath(destination, p.Image) },
 		func(p platform.Process) bool { return isBeside(destination, p.Image) || startedAs(p, destination) },
@@ -59,26 +63,16 @@ func (i *inspection) running(starts string, native bool) (path string, own bool)
 		for _, p := range i.processes {
 			// The parent of an older process had the PID before: any account may have such a process.
 			if below[p.PID] && !p.Started.Before(begun) && p.Image != "" && is(p) {
-				return p.Image, p.PID == i.service.PID
+				return p
 			}
 		}
 	}
-	return "", false
+	return platform.Process{}
 }
 
-// isDestination reports whether a path leads to the file at the destination. A junction or a short
-// name gives one file two paths.
+// isDestination reports whether a path leads to the file at the destination.
 func (i *inspection) isDestination(path string) bool {
-	destination := i.question.GetDestination()
-	if path == "" || samePath(path, destination) {
-		return path != ""
-	}
-	there, err := i.platform.Files.Stat(destination)
-	if err != nil {
-		return false
-	}
-	here, err := i.platform.Files.Stat(path)
-	return err == nil && here.ID == there.ID
+	return sameFile(i.platform.Files, i.question.GetDestination(), path)
 }
 
 // image returns a file that a service runs; nil if path is "". If it is not the file at the

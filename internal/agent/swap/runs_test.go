@@ -94,6 +94,9 @@ func TestTheProgramOfAService(t *testing.T) {
 				}
 				check("running", state.GetRunning(), c.running)
 				check("starts", state.GetStarts(), c.starts)
+				if pid := state.GetRunning().GetPid(); !c.stopped && (pid == 0 || (pid != state.GetService().GetPid()) != (c.line == nssm)) {
+					t.Errorf("process %d runs it, and the service's is %d", pid, state.GetService().GetPid())
+				}
 				if (state.GetStarts() == nil) != (c.starts == "") || c.starts == "" && state.GetProgram().GetUnknown() == "" {
 					t.Errorf("the program: %v", state.GetProgram())
 				}

@@ -196,8 +196,8 @@ func (t *transaction) observe(ctx context.Context) (*before, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &before{Running: running, CommandLines: map[string]string{}, LogSizes: t.logSizes(ctx, running),
-		Old: map[string]platform.FileID{}}
+	b := &before{Running: running, CommandLines: map[string]string{}, Old: map[string]platform.FileID{}}
+	b.LogSizes, b.Logs = t.logSizes(ctx, running)
 	for _, c := range t.plan.Components {
 		if info, err := t.Platform.Files.Stat(c.Destination); err == nil && c.swaps() {
 			b.Old[c.Name] = info.ID

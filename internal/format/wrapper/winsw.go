@@ -33,7 +33,7 @@ func (l *looking) winSW(program string) (inner string, isWrapper bool, err error
 			if strings.EqualFold(name, "BASE") {
 				return folder, true
 			}
-			return l.machine.Variable(name)
+			return l.variable(name)
 		})
 	}
 	line := resolve(service.Executable)

@@ -14,10 +14,15 @@ import (
 type Machine interface {
 	// Parameter returns a text of the key Services\SERVICE\Parameters in the registry.
 	Parameter(service, name string) (value string, ok bool)
+	// Texts returns the texts of a value of the type REG_MULTI_SZ of the key Services\SERVICE, or of its
+	// subkey if the name is Parameters\NAME.
+	Texts(service, name string) []string
 	// Variable returns a variable of the machine's environment.
 	Variable(name string) (value string, ok bool)
 	// ReadFile returns the content of a file of at most some hundred kilobytes.
 	ReadFile(path string) (content []byte, ok bool)
+	// Exists reports whether there is a file.
+	Exists(path string) bool
 }
 
 // Command is the program that a service runs, with its arguments.
@@ -30,6 +35,8 @@ type Command struct {
 	Unknown string
 	// Script is the text of the script that starts the program; "": no script does, or it cannot be read.
 	Script string
+	// Logs are the paths of the files into which nssm and kube-log-runner write the program's output.
+	Logs []string
 }
 
 // Program returns the absolute path of the program; "": unknown.
@@ -45,9 +52,14 @@ const deepest = 4
 
 // Look returns the program that a service with this command line runs.
 func Look(service, commandLine string, m Machine) Command {
+	l := looking{service: service, machine: m, own: map[string]string{}}
+	c := l.look(commandLine)
+	c.Logs = l.logs
+	return c
+}
+
+func (l *looking) look(line string) Command {
 	var c Command
-	l := looking{service: service, machine: m}
-	line := commandLine
 	for range deepest {
 		program, rest := split(l.expand(line))
 		if strings.TrimSpace(program) == "" {
@@ -85,17 +97,26 @@ type looking struct {
 	service string
 	machine Machine
 	script  string
+	logs    []string
+	own     map[string]string // the service's variables, by lower-case name
+	alone   bool              // the program has these variables and none of the machine's
 }
 
 // unwrap returns the command line that a wrapper starts. first reports whether the Service Control
 // Manager starts the program itself.
 func (l *looking) unwrap(program, rest string, first bool) (inner string, isWrapper bool, err error) {
+	if first {
+		l.set(l.machine.Texts(l.service, "Environment"))
+	}
 	name := strings.TrimSuffix(lower(fileName(program)), ".exe")
 	switch {
-	case first && (strings.HasPrefix(name, "nssm") || strings.HasPrefix(name, "srvany")):
-		inner, err = l.parameters()
+	case first && strings.HasPrefix(name, "nssm"):
+		l.nssm()
+		inner, err = l.parameters(program)
+	case first && strings.HasPrefix(name, "srvany"):
+		inner, err = l.parameters(program)
 	case name == "kube-log-runner" || name == "log-runner":
-		inner, err = logRunner(rest)
+		inner, err = l.logRunner(rest)
 	case name == "cmd":
 		inner, err = l.shell(rest)
 	case name == "shawl":
@@ -117,26 +138,20 @@ func (l *looking) unwrap(program, rest string, first bool) (inner string, isWrap
 	return inner, true, err
 }
 
-// parameters returns what nssm and Microsoft's srvany start.
-// https://nssm.cc/usage, https://learn.microsoft.com/troubleshoot/windows-client/setup-upgrade-and-drivers/create-user-defined-service
-func (l *looking) parameters() (string, error) {
-	program, ok := l.machine.Parameter(l.service, "Application")
-	if program = strings.Trim(l.expand(program), `" `); !ok || program == "" {
-		return "", fmt.Errorf("the registry lacks the value Application in the service's key Parameters")
-	}
-	if folder, ok := l.machine.Parameter(l.service, "AppDirectory"); ok && !isAbsolute(program) && strings.ContainsAny(program, `\/.`) {
-		program = strings.TrimRight(l.expand(folder), `\`) + `\` + program
-	}
-	args, _ := l.machine.Parameter(l.service, "AppParameters")
-	return strings.TrimSpace(`"` + program + `" ` + args), nil
-}
-
 // logRunner returns what kube-log-runner starts: its arguments after its own flags.
 // https://github.com/kubernetes/kubernetes/tree/master/staging/src/k8s.io/component-base/logs/kube-log-runner
-func logRunner(rest string) (string, error) {
+func (l *looking) logRunner(rest string) (string, error) {
 	for {
 		arg, after := commandline.Next(rest)
-		switch name, assigned := flag(arg); {
+		name, assigned := flag(arg)
+		if name == "log-file" {
+			_, file, _ := strings.Cut(arg, "=")
+			if !assigned {
+				file, _ = commandline.Next(after)
+			}
+			l.logs = append(l.logs, file)
+		}
+		switch {
 		case arg == "--":
 			return after, nil
 		case name == "":
@@ -201,11 +216,6 @@ func (l *looking) scripted(rest string) error {
 	return fmt.Errorf("a script in its command line starts its program")
 }
 
-// expand replaces %NAME% by the machine's variables. Unknown names stay.
-func (l *looking) expand(text string) string {
-	return expand(text, l.machine.Variable)
-}
-
 func expand(text string, variable func(string) (string, bool)) string {
 	var out strings.Builder
 	for {
@@ -253,6 +263,9 @@ func split(line string) (program, rest string) {
 func isAbsolute(path string) bool {
 	return len(path) > 2 && path[1] == ':' && (path[2] == '\\' || path[2] == '/') || strings.HasPrefix(path, `\\`)
 }
+
+// isRooted reports whether a path needs no folder before it.
+func isRooted(path string) bool { return isAbsolute(path) || strings.HasPrefix(path, `\`) }
 
 func fileName(path string) string { return path[strings.LastIndexAny(path, `\/`)+1:] }
 

@@ -19,7 +19,12 @@ func (m machine) get(key string) (string, bool) {
 }
 
 func (m machine) Parameter(service, name string) (string, bool) { return m.get(service + "/" + name) }
-func (m machine) Variable(name string) (string, bool)           { return m.get("%" + name + "%") }
+func (m machine) Texts(service, name string) []string {
+	value, _ := m.get(service + "/" + strings.TrimPrefix(name, `Parameters\`))
+	return strings.FieldsFunc(value, func(r rune) bool { return r == '\n' })
+}
+func (m machine) Exists(path string) bool             { _, ok := m.get(path); return ok }
+func (m machine) Variable(name string) (string, bool) { return m.get("%" + name + "%") }
 func (m machine) ReadFile(path string) ([]byte, bool) {
 	value, ok := m.get(path)
 	return []byte(value), ok
@@ -59,9 +64,30 @@ func TestLook(t *testing.T) {
 		{"nssm, quoted, from Chocolatey", `"C:\ProgramData\chocolatey\lib\NSSM\tools\nssm.exe"`,
 			machine{"kubelet/application": `"C:\Program Files\k\kubelet.exe"`},
 			[]string{`C:\Program Files\k\kubelet.exe`}, "nssm.exe"},
-		{"nssm with a variable and a folder", `C:\nssm-2.24\win64\nssm.exe`, machine{"%k%": `D:\k`,
-			"kubelet/application": `.\kubelet.exe`, "kubelet/appdirectory": `%K%`},
-			[]string{`D:\k\.\kubelet.exe`}, "nssm.exe"},
+		// The real nssm 2.24-101 under Wine: e2e/nssm_test.go. AppDirectory is the folder in which the program
+		// runs, and not one in which it is looked for.
+		{"nssm with a variable", `C:\nssm-2.24\win64\nssm.exe`, machine{"%k%": `D:\k`, "kubelet/application": `%K%\kubelet.exe`,
+			"kubelet/appdirectory": `%K%`}, []string{`D:\k\kubelet.exe`}, "nssm.exe"},
+		{"nssm with variables of its own", `C:\k\nssm.exe`, machine{"%k%": `D:\k`, "kubelet/application": `%K%\kubelet.exe`,
+			"kubelet/appparameters": `--v=%V%`, "kubelet/appenvironmentextra": "K=C:\\k\nV=4"},
+			[]string{`C:\k\kubelet.exe`, "--v=4"}, "nssm.exe"},
+		{"nssm with its variables alone", `C:\k\nssm.exe`, machine{"%k%": `D:\k`, "kubelet/application": `%K%\kubelet.exe`,
+			"kubelet/appenvironment": "V=4"}, nil, "nssm.exe"},
+		{"variables of the service", `C:\k\nssm.exe`, machine{"kubelet/application": `%B%\kubelet.exe`,
+			"kubelet/environment": "K=C:\\k", "kubelet/appenvironmentextra": "B=%K%\\bin"},
+			[]string{`C:\k\bin\kubelet.exe`}, "nssm.exe"},
+		{"a program beside nssm", `C:\k\nssm.exe`, machine{"kubelet/application": `kubelet`, "kubelet/appdirectory": `C:\other`,
+			`c:\k\kubelet.exe`: "", `c:\other\kubelet.exe`: ""}, []string{`C:\k\kubelet.exe`}, "nssm.exe"},
+		{"a program in the PATH", `C:\n\nssm.exe`, machine{"kubelet/application": `kubelet.exe`, "kubelet/appdirectory": `C:\other`,
+			"%path%": `%SystemRoot%\system32;"C:\k"`, `c:\k\kubelet.exe`: "", `c:\other\kubelet.exe`: ""},
+			[]string{`C:\k\kubelet.exe`}, "nssm.exe"},
+		{"a program in a PATH of its own", `C:\n\nssm.exe`, machine{"kubelet/application": `kubelet.exe`,
+			"%path%": `C:\old`, "kubelet/appenvironmentextra": `PATH=C:\k;%PATH%`, `c:\k\kubelet.exe`: "", `c:\old\kubelet.exe`: ""},
+			[]string{`C:\k\kubelet.exe`}, "nssm.exe"},
+		{"a program in AppDirectory", `C:\n\nssm.exe`, machine{"kubelet/application": `.\kubelet.exe`, "kubelet/appdirectory": `C:\k`,
+			`c:\k\kubelet.exe`: ""}, nil, "nssm.exe"},
+		{"a program below System32", `C:\n\nssm.exe`, machine{"kubelet/application": `..\..\k\kubelet.exe`, `c:\k\kubelet.exe`: ""},
+			[]string{`C:\k\kubelet.exe`}, "nssm.exe"},
 		{"nssm that runs kube-log-runner", `nssm64.exe`, machine{"kubelet/application": `C:\k\kube-log-runner.exe`,
 			"kubelet/appparameters": `-log-file=x C:\k\kubelet.exe -v 4`},
 			[]string{`C:\k\kubelet.exe`, "-v", "4"}, "nssm64.exe kube-log-runner.exe"},
@@ -117,6 +143,28 @@ func TestLook(t *testing.T) {
 		}
 		if (got.Unknown == "") != (c.want != nil) {
 			t.Errorf("%s: unknown is %q", c.name, got.Unknown)
+		}
+	}
+}
+
+// nssm replaces the service's variables in the names of its files. It opens a relative file in its own working
+// directory, not in AppDirectory: the real nssm 2.24-101 under Wine.
+func TestLogsOfNSSM(t *testing.T) {
+	got := wrapper.Look("kubelet", `C:\k\nssm.exe`, machine{"kubelet/application": `C:\k\kubelet.exe`,
+		"kubelet/appdirectory": `%K%`, "kubelet/appenvironmentextra": `K=C:\k`, "kubelet/appstdout": `logs/out.log`,
+		"kubelet/appstderr": `"%K%\err.log"`})
+	if diff := cmp.Diff([]string{`C:\Windows\System32\logs\out.log`, `C:\k\err.log`}, got.Logs); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A log runner may be the wrapper that another wrapper starts.
+func TestLogsOfALogRunner(t *testing.T) {
+	for _, line := range []string{`-also-stdout --log-file=C:/l/k.log C:\k\kubelet.exe`, `-log-file C:/l/k.log -- C:\k\kubelet.exe --log-file=x`} {
+		got := wrapper.Look("kubelet", `C:\k\nssm.exe`, machine{"kubelet/application": `C:\k\kube-log-runner.exe`,
+			"kubelet/appparameters": line})
+		if diff := cmp.Diff([]string{`C:/l/k.log`}, got.Logs); diff != "" || got.Program() != `C:\k\kubelet.exe` {
+			t.Errorf("%s: %+v", line, got)
 		}
 	}
 }

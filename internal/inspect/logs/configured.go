@@ -35,10 +35,7 @@ func (f *finder) ofService(ctx context.Context, source, name string) ([]Found, e
 	if err != nil {
 		return nil, err
 	}
-	configured, err := f.configured(ctx, name, service)
-	if err != nil {
-		return nil, err
-	}
+	configured := configured(name, service)
 	var all []Found
 	for i, path := range append(configured, servicelog.Usual(name)...) {
 		if path = absolute(path); path == "" {
@@ -57,32 +54,18 @@ func (f *finder) ofService(ctx context.Context, source, name string) ([]Found, e
 }
 
 // configured returns the files to which the service is configured to log.
-func (f *finder) configured(ctx context.Context, name string, service *agentv1.ServiceReply) ([]string, error) {
+func configured(name string, service *agentv1.ServiceReply) []string {
 	if service == nil {
-		return nil, nil
+		return nil
 	}
 	registered, program := service.GetConfig().GetCommandLine(), service.GetProgram()
-	configured := servicelog.Configured(name, registered) // of a native service or its log runner
+	paths := servicelog.Configured(name, registered) // of a native service or its log runner
 	for _, path := range servicelog.Configured(name, program.GetCommandLine()) {
-		if !slices.Contains(configured, path) {
-			configured = append(configured, path)
+		if !slices.Contains(paths, path) {
+			paths = append(paths, path)
 		}
 	}
-	if wrappers := program.GetWrappers(); len(wrappers) == 0 || !strings.HasPrefix(strings.ToLower(wrappers[0]), "nssm") {
-		return configured, nil
-	}
-	key := `HKLM\SYSTEM\CurrentControlSet\Services\` + name + `\Parameters`
-	for _, value := range []string{"AppStdout", "AppStderr"} {
-		reply, err := f.node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: key, Name: value})
-		if errors.Is(err, fault.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read nssm's settings for service %s: %w", name, err)
-		}
-		configured = append(configured, reply.GetString_())
-	}
-	return configured, nil
+	return append(paths, program.GetLogs()...)
 }
 
 // pod returns the logs of namespace/name[/container], including the logs of earlier starts that

@@ -16,11 +16,17 @@ func TestLogsOfAServiceUnderNSSM(t *testing.T) {
 		&agentv1.ServiceConfig{Name: "kubelet", CommandLine: `C:\k\nssm.exe`}); err != nil {
 		t.Fatal(err)
 	}
+	const key = `HKLM\SYSTEM\CurrentControlSet\Services\kubelet\Parameters`
+	if _, err := n.Registry.Set(t.Context(), &agentv1.RegistrySetRequest{Key: key, Value: &agentv1.RegistryValue{
+		Name: "AppEnvironmentExtra", Type: "REG_MULTI_SZ", Strings: []string{`LOGS=E:\logs`}}}); err != nil {
+		t.Fatal(err)
+	}
 	for name, value := range map[string]string{
-		"Application": `C:\k\kubelet.exe`, "AppParameters": `--log_dir C:\logs --v=4`, "AppStdout": `D:\out\kubelet.log`,
+		"Application": `C:\k\kubelet.exe`, "AppParameters": `--log_dir C:\logs --v=4`,
+		"AppStdout": `D:\out\kubelet.log`, "AppStderr": `%LOGS%\errors.log`,
 	} {
 		if _, err := n.Registry.Set(t.Context(), &agentv1.RegistrySetRequest{
-			Key:   `HKLM\SYSTEM\CurrentControlSet\Services\kubelet\Parameters`,
+			Key:   key,
 			Value: &agentv1.RegistryValue{Name: name, Type: "REG_EXPAND_SZ", String_: value}}); err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +39,7 @@ func TestLogsOfAServiceUnderNSSM(t *testing.T) {
 	for _, f := range found {
 		paths = append(paths, f.Path)
 	}
-	for _, want := range []string{`C:\logs\kubelet.INFO`, `D:\out\kubelet.log`} {
+	for _, want := range []string{`C:\logs\kubelet.INFO`, `D:\out\kubelet.log`, `E:\logs\errors.log`} {
 		if i := slices.Index(paths, want); i < 0 || slices.Contains(paths[i+1:], want) {
 			t.Errorf("want %s once: %q", want, paths)
 		}

@@ -70,6 +70,7 @@ var rules = sync.OnceValue(func() map[string]rule {
 		"ServiceProgram.command_line":      text(longText),
 		"ServiceProgram.wrappers":          list(1<<4, line(shortText)),
 		"ServiceProgram.unknown":           text(longText),
+		"ServiceProgram.logs":              list(1<<4, line(longestPath)),
 		"StopServiceReply.stopped":         list(1<<12, line(shortText)),
 
 		"RegistryValue.name":       text(longText), // the name may hold any character except NUL
@@ -168,6 +169,7 @@ var rules = sync.OnceValue(func() map[string]rule {
 		"Image.path":                      line(longestPath),
 		"Image.sha256":                    optional(sha256),
 		"Image.version":                   text(longText),
+		"Image.pid":                       anything,
 		"Transaction.id":                  token,
 		"Transaction.holder":              text(longText),
 		"SwapEvent.transaction":           optional(token),

@@ -97,7 +97,13 @@ func (c component) check() error {
 	return nil
 }
 
+// foreground runs the component as a program that a terminal or a wrapper starts, with the faults of its
+// executable that do not concern the SCM.
 func (c component) foreground(ctx context.Context) int {
+	if c.fault == CrashAtStart || c.fault == CrashStarted {
+		c.log("E", "command failed", "err", "simulated fault: "+string(c.fault))
+		return 1
+	}
 	if err := c.check(); err != nil {
 		c.log("E", "command failed", "err", err.Error())
 		return 1
@@ -108,6 +114,11 @@ func (c component) foreground(ctx context.Context) int {
 		return 1
 	}
 	defer stop()
+	after, ends := c.fault.duration("exit-after")
+	if ends && wait.For(ctx, after) == nil {
+		c.log("F", "simulated fault: exit after a while")
+		return 255
+	}
 	<-ctx.Done()
 	return 0
 }

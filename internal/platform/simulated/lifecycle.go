@@ -43,6 +43,15 @@ func (c *ServiceControl) Running() {
 	c.report(platform.Running, platform.StartPending)
 }
 
+// StartPending reports that the service starts, or starts its program again.
+func (c *ServiceControl) StartPending() {
+	c.Connect()
+	c.report(platform.StartPending, "")
+}
+
+// Paused reports that the service waits.
+func (c *ServiceControl) Paused() { c.report(platform.Paused, "") }
+
 // StopRequested returns a channel that is closed when the SCM asks the service to stop. The
 // service's state is then stop pending.
 func (c *ServiceControl) StopRequested() <-chan struct{} { return c.stop }
@@ -61,6 +70,9 @@ func (c *ServiceControl) report(state, from platform.ServiceState) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if c.p.gone || c.s.run != c || (from != "" && c.s.state != from) {
+		return
+	}
+	if c.s.state == platform.StopPending && state != platform.Stopped {
 		return
 	}
 	if state == platform.Stopped {
@@ -273,7 +285,7 @@ func (s *service) stop() error {
 		return fault.ErrServiceStopped
 	case platform.StopPending:
 		return nil
-	case platform.Running:
+	case platform.Running, platform.Paused:
 	default:
 		return fmt.Errorf("it is %s: %w", s.state, errNoControl)
 	}

@@ -20,16 +20,34 @@ func Of(p *platform.Platform, service platform.ServiceConfig) wrapper.Command {
 
 // Message returns the message of a program.
 func Message(c wrapper.Command) *agentv1.ServiceProgram {
-	return &agentv1.ServiceProgram{CommandLine: c.Line, Wrappers: c.Wrappers, Unknown: c.Unknown}
+	return &agentv1.ServiceProgram{CommandLine: c.Line, Wrappers: c.Wrappers, Unknown: c.Unknown, Logs: c.Logs}
 }
 
 // machine answers the questions of wrappers about this machine.
 type machine struct{ platform *platform.Platform }
 
+const services = `HKLM\SYSTEM\CurrentControlSet\Services\`
+
 func (m machine) Parameter(service, name string) (string, bool) {
-	key := `HKLM\SYSTEM\CurrentControlSet\Services\` + service + `\Parameters`
-	value, err := m.platform.Registry.Get(key, name)
+	value, err := m.platform.Registry.Get(services+service+`\Parameters`, name)
 	return value.String, err == nil
+}
+
+func (m machine) Texts(service, name string) []string {
+	key, value := services+service, name
+	if below, ok := strings.CutPrefix(name, `Parameters\`); ok {
+		key, value = key+`\Parameters`, below
+	}
+	found, err := m.platform.Registry.Get(key, value)
+	if err != nil {
+		return nil
+	}
+	return found.Strings
+}
+
+func (m machine) Exists(path string) bool {
+	info, err := m.platform.Files.Stat(path)
+	return err == nil && !info.Folder
 }
 
 // ofEveryMachine are the variables that Windows sets for each process, and that the registry's
