@@ -26,8 +26,8 @@ import (
 
 // TestKilledInEveryState kills the session's agent, the guardian, or both, or
 // cuts the connection, in every state that a transaction's journal can have,
-// with real processes under Wine. The test's agent is built to stay in each state for a
-// moment.
+// with real processes under Wine. The test's agent is built to stay in a state while a file
+// demands it.
 func TestKilledInEveryState(t *testing.T) {
 	t.Parallel()
 	n := newVictim(t)
@@ -77,7 +77,7 @@ type victim struct {
 
 func newVictim(t *testing.T) *victim {
 	t.Helper()
-	n := &victim{info: wineSandbox(t), agent: slowAgent(t)}
+	n := &victim{info: wineSandbox(t), agent: heldAgent(t)}
 	n.proxy = newProxy(t, n.info.Hostname, 0)
 	credentials := strings.Replace(credentialsOf(t, n.info), n.info.Hostname, n.proxy.address(), 1)
 	sets := [2][2]string{
@@ -110,8 +110,8 @@ func createService(t testing.TB, config, name, exe string, more ...string) {
 	ok(t, append(args, more...)...)
 }
 
-// slowAgent builds an agent that stays in each state of a transaction for a moment.
-func slowAgent(t *testing.T) agentbin.Agent {
+// heldAgent builds an agent that stays in the state of a transaction that a file names.
+func heldAgent(t *testing.T) agentbin.Agent {
 	t.Helper()
 	executable, err := os.ReadFile(gobuild.Build(t, gobuild.Program{Package: "../cmd/swdt-agent", Windows: true,
 		Flags: []string{"-tags", "grpcnotrace,swdtpause", "-trimpath", "-ldflags", "-s -w"}}))
@@ -128,6 +128,7 @@ func (n *victim) interrupt(t *testing.T, s strike) {
 	if s.undone() {
 		wanted, config = n.current, n.broken
 	}
+	release := n.hold(t, s.state)
 	struck := n.begin(config)
 	defer struck.cancel()
 	id, ok := n.awaitStruck(t, struck, s.state)
@@ -141,6 +142,7 @@ func (n *victim) interrupt(t *testing.T, s strike) {
 	for _, name := range s.victims {
 		n.kill(t, name)
 	}
+	release()
 	if s.unattended {
 		struck.cancel() // end the swdt process that pushes: the node must heal without it
 	}
@@ -161,6 +163,22 @@ func (n *victim) interrupt(t *testing.T, s strike) {
 	n.checkFiles(t, "after the next contact")
 	n.checkServices(t)
 	n.checkLeftovers(t)
+}
+
+// hold makes the agents of the node stay in a state of a transaction until release is called.
+func (n *victim) hold(t *testing.T, state string) (release func()) {
+	t.Helper()
+	file := n.path(`C:\swdt-hold.txt`)
+	if err := os.WriteFile(file, []byte(state), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	release = sync.OnceFunc(func() {
+		if err := os.Remove(file); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(release)
+	return release
 }
 
 // awaitStruck waits until the transaction that a push begins is in the state, and returns the path of

@@ -7,19 +7,13 @@ cd "$(dirname "$0")/.."
 . scripts/env.sh
 
 # one_path goes on in a folder whose path all clones share, a link to this one: Go remembers the result of a test
-# together with the paths of the files that it opened. Stages of one clone may run side by side there. While
-# another clone's stage is there, this clone's path must do.
+# together with the paths of the files that it opened. While another clone's stage is there, this clone's path must do.
 one_path() {
 	local link=${XDG_CACHE_HOME:-$HOME/.cache}/swdt/tree
 	mkdir -p "${link%/*}"
 	exec {one_path}>"$link.lock"
-	if flock -n "$one_path" 2>/dev/null; then
-		ln -sfn "$PWD" "$link"
-	fi
-	if flock -ns "$one_path" 2>/dev/null && [[ $(readlink "$link") == "$PWD" ]]; then
+	if flock -n "$one_path" 2>/dev/null && ln -sfn "$PWD" "$link"; then
 		cd "$link"
-	else
-		exec {one_path}>&- # so that the stage in that folder may give it to its own
 	fi
 }
 one_path

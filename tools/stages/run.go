@@ -15,9 +15,8 @@ import (
 	"time"
 )
 
-// run runs the stages of a tier in the order of the table. A stage that the table marks runs beside those that
-// follow it; the last stage of a tier begins when all others have ended. The first failure ends a tier whose
-// stages run each time, except for what runs beside it; of the others, each stage stands for itself.
+// run runs the stages of a tier in the order of the table. The first failure ends a tier whose stages run
+// each time; of the others, each stage stands for itself.
 func (h *house) run(ctx context.Context, out io.Writer, tier string, names []string) error {
 	stages, err := h.stages(tier, names)
 	if err != nil {
@@ -31,75 +30,25 @@ func (h *house) run(ctx context.Context, out io.Writer, tier string, names []str
 		return err
 	}
 	begin := time.Now()
-	heading := func(s stage, how string) {
-		fmt.Fprintf(out, "\n== %s: %s (%s, after %s)\n", s.name, s.shows, how, minutes(time.Since(begin).Seconds()))
-	}
-	records := make([]record, len(stages))
+	var records []record
 	var failures []error
-	ended := func(i int, r record, err error) {
-		records[i] = r
+	for _, s := range stages {
+		fmt.Fprintf(out, "\n== %s: %s (after %s)\n", s.name, s.shows, minutes(time.Since(begin).Seconds()))
+		r, err := h.runStage(ctx, out, s, folder)
 		if err != nil {
 			failures = append(failures, err)
 		}
-	}
-	var beside []func()
-	join := func() {
-		for _, wait := range beside {
-			wait()
-		}
-		beside = nil
-	}
-	for i, s := range stages {
-		if i == len(stages)-1 {
-			join()
-		}
-		if len(failures) > 0 && (s.record == always || ctx.Err() != nil) {
+		records = append(records, r)
+		if err != nil && (s.record == always || ctx.Err() != nil) {
 			break
 		}
-		if !s.beside {
-			heading(s, "begins")
-			r, err := h.runStage(ctx, out, os.Stderr, s, folder)
-			ended(i, r, err)
-			continue
-		}
-		log := filepath.Join(folder, s.name+".log")
-		heading(s, "begins beside the others; its output comes at the end, and is in "+log)
-		wait := h.startStage(ctx, log, s, folder)
-		beside = append(beside, func() {
-			r, text, err := wait()
-			heading(s, "has ended")
-			out.Write(text)
-			ended(i, r, err)
-		})
 	}
-	join()
-	failures = append(failures, summarize(out, folder, stages, records, time.Since(begin)))
+	failures = append(failures, summarize(out, folder, stages, records))
 	return errors.Join(failures...)
 }
 
-// startStage starts a stage whose output goes into the file log. wait returns when it has ended, with its output.
-func (h *house) startStage(ctx context.Context, log string, s stage, folder string) (wait func() (record, []byte, error)) {
-	var r record
-	var err error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		var file *os.File
-		if file, err = os.Create(log); err != nil {
-			return
-		}
-		r, err = h.runStage(ctx, file, file, s, folder)
-		err = errors.Join(err, file.Close())
-	}()
-	return func() (record, []byte, error) {
-		<-done
-		text, readErr := os.ReadFile(log)
-		return r, text, errors.Join(err, readErr)
-	}
-}
-
 // runStage runs a stage, unless a record says that it has passed already, and records how it ended.
-func (h *house) runStage(ctx context.Context, out, errs io.Writer, s stage, folder string) (record, error) {
+func (h *house) runStage(ctx context.Context, out io.Writer, s stage, folder string) (record, error) {
 	r := record{Stage: s.name, Began: time.Now().UTC().Truncate(time.Second), System: runtime.GOOS + "/" + runtime.GOARCH}
 	var err error
 	if r.Key, err = h.key(ctx, s); err != nil {
@@ -125,7 +74,7 @@ func (h *house) runStage(ctx context.Context, out, errs io.Writer, s stage, fold
 	if r.Commit, err = h.git(ctx, "rev-parse", "HEAD"); err != nil {
 		return r, err
 	}
-	err = h.execute(ctx, out, errs, s, folder, &r)
+	err = h.execute(ctx, out, s, folder, &r)
 	r.Passed = err == nil
 	// A change that came while the stage ran was not tested.
 	if key, keyErr := h.key(ctx, s); keyErr != nil || key != r.Key {
@@ -135,9 +84,9 @@ func (h *house) runStage(ctx context.Context, out, errs io.Writer, s stage, fold
 }
 
 // execute runs the stage's script and measures it.
-func (h *house) execute(ctx context.Context, out, errs io.Writer, s stage, folder string, r *record) error {
+func (h *house) execute(ctx context.Context, out io.Writer, s stage, folder string, r *record) error {
 	cmd := exec.CommandContext(ctx, filepath.Join(h.root, "scripts", "stage.sh"), s.name)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = h.root, out, errs
+	cmd.Dir, cmd.Stdout, cmd.Stderr = h.root, out, os.Stderr
 	cmd.Env = append(cmd.Environ(), "SWDT_STAGE_FOLDER="+folder)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 30 * time.Second
@@ -154,21 +103,18 @@ func (h *house) execute(ctx context.Context, out, errs io.Writer, s stage, folde
 }
 
 // summarize prints what the stages cost, and writes it with the slowest tests into a file beside the folder.
-func summarize(out io.Writer, folder string, stages []stage, records []record, took time.Duration) error {
+func summarize(out io.Writer, folder string, stages []stage, records []record) error {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "STAGE\tVERDICT\tWALL\tCPU-S\tBUDGET")
-	var cpu float64
+	var wall, cpu float64
 	for i, r := range records {
-		if r.Stage == "" {
-			continue // it was not begun
-		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%.0f\t%d\n", r.Stage, verdict(r), minutes(r.Wall), r.CPU, stages[i].budget)
 		if !r.Skipped {
-			cpu += r.CPU
+			wall, cpu = wall+r.Wall, cpu+r.CPU
 		}
 	}
-	fmt.Fprintf(table, "all that ran\t\t%s\t%.0f\t\n", minutes(took.Seconds()), cpu)
+	fmt.Fprintf(table, "all that ran\t\t%s\t%.0f\t\n", minutes(wall), cpu)
 	if err := table.Flush(); err != nil {
 		return err
 	}

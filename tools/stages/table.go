@@ -16,7 +16,6 @@ type stage struct {
 	tier   string // the command that runs it: verify, test, kind or nightly
 	budget int    // seconds of processor time with empty caches
 	record when
-	beside bool // it runs beside the stages that follow
 	shows  string
 }
 
@@ -64,8 +63,7 @@ func parseStage(line string) (stage, error) {
 	if err != nil || budget <= 0 {
 		return stage{}, fmt.Errorf("the budget %q is no number of seconds", columns[2])
 	}
-	name, beside := strings.CutSuffix(columns[0], " &")
-	s := stage{name, columns[1], budget, when(columns[3]), beside, columns[4]}
+	s := stage{columns[0], columns[1], budget, when(columns[3]), columns[4]}
 	if !slices.Contains([]when{always, byCommit, byInputs}, s.record) {
 		return stage{}, fmt.Errorf("the record %q is none of always, commit and inputs", s.record)
 	}

@@ -2,6 +2,34 @@
 
 package swap
 
-import "time"
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"time"
+)
 
-func afterRecord() { time.Sleep(200 * time.Millisecond) }
+// holdFile has the state in which the transaction stays while the file exists. The test that wrote it kills
+// processes meanwhile, and then removes it.
+const holdFile = `C:\swdt-hold.txt`
+
+func afterRecord() {
+	const limit = 2 * time.Minute // for a test that has ended
+	for begun := time.Now(); time.Since(begun) < limit && isHeld(); {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func isHeld() bool {
+	state, err := os.ReadFile(holdFile)
+	if err != nil {
+		return false
+	}
+	journals, _ := filepath.Glob(`C:\ProgramData\swdt\journal\*.jsonl`) // the pattern is valid
+	for _, path := range journals {
+		if text, err := os.ReadFile(path); err == nil && bytes.Contains(text, []byte(`"state":"`+string(state)+`"`)) {
+			return true
+		}
+	}
+	return false
+}
