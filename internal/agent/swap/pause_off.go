@@ -4,5 +4,5 @@ package swap
 
 // afterRecord is called when a record is on the disk and the action that the record announces has
 // not begun. This implementation does nothing. In an agent built with the tag swdtpause,
-// afterRecord waits briefly, for tests that kill the agent in a given state.
+// afterRecord waits in the state that a test names, which kills the agent meanwhile.
 func afterRecord() {}

@@ -4,9 +4,13 @@ package swap
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // holdFile has the state in which the transaction stays while the file exists. The test that wrote it kills
@@ -15,9 +19,14 @@ const holdFile = `C:\swdt-hold.txt`
 
 func afterRecord() {
 	const limit = 2 * time.Minute // for a test that has ended
-	for begun := time.Now(); time.Since(begun) < limit && isHeld(); {
-		time.Sleep(10 * time.Millisecond)
-	}
+	// If the limit has passed, the transaction goes on.
+	_ = wait.Condition{Name: "the test to strike", Interval: 10 * time.Millisecond, Limit: limit,
+		Look: func(context.Context) error {
+			if isHeld() {
+				return errors.New("it holds the transaction")
+			}
+			return nil
+		}}.Wait(context.Background())
 }
 
 func isHeld() bool {

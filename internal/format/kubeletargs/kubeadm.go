@@ -195,8 +195,8 @@ func flagsOf(value string) (map[string]string, error) {
 }
 
 // Flags returns the values of kubelet's flags in the words after its program, by the names of the flags as kubelet
-// documents them. A flag without a value has the value true, and a list that is given in parts is one list. stray is the first
-// word that is no flag and no value of one; "": there is none.
+// documents them. A flag without a value has the value true, and a list that is given in parts is one list. stray is
+// the first word that is no flag and no value of one; "": there is none.
 func Flags(words []string) (flags map[string]string, stray string) {
 	flags = map[string]string{}
 	for i := 0; i < len(words); i++ {
