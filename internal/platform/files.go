@@ -29,6 +29,12 @@ type FileID struct {
 	Index  uint64
 }
 
+// Holder is a process that has a file open or runs it.
+type Holder struct {
+	PID  uint32
+	Name string // MsMpEng.exe, or the name that the program gives itself
+}
+
 // CreateMode selects how Create treats an existing file.
 type CreateMode int
 
@@ -55,6 +61,13 @@ type Files interface {
 	Rename(from, to string, replace bool) error
 	// Remove deletes a file or an empty folder, even if it is read-only.
 	Remove(path string) error
+	// CheckHeld returns an error of the kind fault.ErrInUse if Rename and Remove would fail now since another process
+	// has the file open and does not allow that. It changes nothing. It may return nil although such a call fails:
+	// another process can open the file at any time.
+	CheckHeld(path string) error
+	// Holders returns the processes that have the file open or run it, except the caller, in the order of their PIDs.
+	// Windows does not find each of them: the kernel's own handles, such as those of remote machines, have no process.
+	Holders(path string) ([]Holder, error)
 	// MakeFolder creates a folder and its missing parents; no error if the folder exists already.
 	MakeFolder(path string) error
 	// SetModified sets the time of the last change.

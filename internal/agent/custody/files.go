@@ -182,6 +182,10 @@ func (f files) SetACL(path, sddl string) error {
 	return f.all.SetACL(path, sddl)
 }
 
+func (f files) CheckHeld(path string) error { return f.all.CheckHeld(path) }
+
+func (f files) Holders(path string) ([]platform.Holder, error) { return f.all.Holders(path) }
+
 func (f files) KeepsACL() bool { return f.all.KeepsACL() }
 
 func (f files) FreeBytes(path string) (int64, error) { return f.all.FreeBytes(path) }

@@ -404,6 +404,57 @@ func testSharing(t *testing.T, fixture func(*testing.T) Fixture) {
 			t.Errorf("the file: %v", err)
 		}
 	})
+	t.Run("AScannerIsInTheWay", func(t *testing.T) {
+		f := fixture(t)
+		path := f.path("file")
+		f.write(t, path, "text")
+		check(t, f.Platform.Files.CheckHeld(path))
+		scanner := f.begin(t, "scan", path)
+		if line := scanner.line(t); line != "scanning" {
+			t.Fatalf("the scanner says %q", line)
+		}
+		_, written := f.Platform.Files.Create(path, platform.CreateAppend)
+		for what, err := range map[string]error{
+			"asked":              f.Platform.Files.CheckHeld(path),
+			"renamed":            f.Platform.Files.Rename(path, f.path("moved"), false),
+			"renamed to replace": f.Platform.Files.Rename(path, f.path("moved"), true),
+			"removed":            f.Platform.Files.Remove(path),
+			"opened for writing": written,
+		} {
+			if !errors.Is(err, fault.ErrInUse) {
+				t.Errorf("%s: the error is %v, want %v", what, err, fault.ErrInUse)
+			}
+		}
+		if got := f.read(t, path); got != "text" {
+			t.Errorf("a reader meanwhile: %q", got)
+		}
+		holders, err := f.Platform.Files.Holders(path)
+		if err != nil {
+			t.Error(err)
+		}
+		if f.Has.Holders && (len(holders) != 1 || holders[0].Name == "") {
+			t.Errorf("the holders are %+v, want one with a name", holders)
+		}
+		scanner.cancel()
+		scanner.wait(t)
+		eventually(t, "the scanner's handle is closed", func() bool { return f.Platform.Files.CheckHeld(path) == nil })
+		check(t, f.Platform.Files.Rename(path, f.path("moved"), false))
+	})
+	t.Run("AReplacedFileIsHeld", func(t *testing.T) {
+		f := fixture(t)
+		f.write(t, f.path("old"), "old")
+		f.write(t, f.path("new"), "new")
+		scanner := f.begin(t, "scan", f.path("old"))
+		if line := scanner.line(t); line != "scanning" {
+			t.Fatalf("the scanner says %q", line)
+		}
+		err := f.Platform.Files.Rename(f.path("new"), f.path("old"), true)
+		if !fault.IsHeld(err) {
+			t.Errorf("the error is %v, want %v or %v", err, fault.ErrInUse, fault.ErrPermission)
+		}
+		scanner.cancel()
+		scanner.wait(t)
+	})
 	t.Run("ClosedIsClosed", func(t *testing.T) {
 		f := fixture(t)
 		w, err := f.Platform.Files.Create(f.path("file"), platform.CreateNew)

@@ -37,6 +37,8 @@ type Fixture struct {
 	//	childandwait …   the same, but waits for the child
 	//	lock PATH TEXT   acquires the lock of the file with the holder TEXT, prints
 	//	                 "locked" and a newline, and holds the lock until stdin ends
+	//	scan PATH        opens the file and lets other processes only read it, prints
+	//	                 "scanning" and a newline, and holds the file until stdin ends
 	//	forever          waits to be killed
 	//	hang             waits to be killed, and does not handle Ctrl-C
 	//	size             prints the size of its terminal, COLUMNSxROWS and a newline
@@ -90,6 +92,7 @@ type Capabilities struct {
 	Respelling        bool // a rename that changes only the case of a name works
 	Terminal          bool // a program can have a terminal of its own
 	PortOwner         bool // the PID of the process that listens on a port is known
+	Holders           bool // the processes that hold a file are known
 	PlantedHNS        bool // HNS and HCS read their objects from the files of a folder; false on real Windows
 }
 

@@ -53,7 +53,7 @@ func TestContract(t *testing.T) {
 				ACL: true, Inheritance: true, Recovery: true, Restarts: true, StartDependencies: true,
 				DeletePending: true, Features: true, Firewall: true, ParentPID: true, RunningReplace: true,
 				SpecificExit: true, Respelling: true, PortOwner: true, PlantedHNS: true,
-				Terminal: true,
+				Terminal: true, Holders: true,
 			},
 		}
 	})
@@ -179,6 +179,13 @@ func playWords(ctx context.Context, p *simulated.Process, words []string) int {
 				return 9
 			}
 			fmt.Fprintln(p.Stdout, "locked")
+			_, _ = io.Copy(io.Discard, p.Stdin)
+			return 0
+		case "scan":
+			if _, err := p.Scan(words[0]); err != nil {
+				return 9
+			}
+			fmt.Fprintln(p.Stdout, "scanning")
 			_, _ = io.Copy(io.Discard, p.Stdin)
 			return 0
 		case "forever", "hang":

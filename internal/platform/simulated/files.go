@@ -202,7 +202,7 @@ func (d *disk) remove(by *account, path string) error {
 		return fmt.Errorf("the folder is not empty: %w", fault.ErrExist)
 	case f.running > 0:
 		return fmt.Errorf("it is running: %w", fault.ErrPermission)
-	case f.lock != nil || f.exclusive():
+	case f.lock != nil || f.held():
 		return fault.ErrInUse
 	}
 	if err := d.writable(); err != nil {
@@ -269,7 +269,7 @@ func (f *file) movable(into *file) error {
 			return fmt.Errorf("a folder cannot move into itself: %w", fs.ErrInvalid)
 		}
 	}
-	if f.lock != nil || f.exclusive() {
+	if f.lock != nil || f.held() {
 		return fault.ErrInUse
 	}
 	if f.folder && f.busy() {

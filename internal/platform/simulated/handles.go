@@ -1,8 +1,10 @@
 package simulated
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/format/access"
@@ -159,7 +161,7 @@ func (d *disk) openForWriting(by *account, path string, mode platform.CreateMode
 		return nil, fault.ErrPermission
 	case f.running > 0:
 		return nil, fmt.Errorf("it is running: %w", fault.ErrInUse)
-	case f.writers() > 0 || f.exclusive():
+	case f.writers() > 0 || f.held():
 		return nil, fault.ErrInUse
 	}
 	if err := d.writable(); err != nil {
@@ -190,6 +192,52 @@ func (v filesView) Remove(path string) error {
 		}
 		return nil
 	})
+}
+
+func (v filesView) CheckHeld(path string) error {
+	return v.look(opStat, path, func(d *disk) error {
+		f, err := d.find(path, false)
+		if err == nil && (f.lock != nil || f.held()) {
+			err = fault.ErrInUse
+		}
+		if err != nil {
+			return fmt.Errorf("ask whether %s can be renamed: %w", path, err)
+		}
+		return nil
+	})
+}
+
+// Holders finds processes as the Restart Manager does: those that have the file open, and those that run it.
+func (v filesView) Holders(path string) (holders []platform.Holder, err error) {
+	err = v.look(opStat, path, func(d *disk) error {
+		f, err := d.find(path, false)
+		if err != nil {
+			return fmt.Errorf("find the programs that hold %s: %w", path, err)
+		}
+		for _, p := range v.p.m.processes {
+			if p != v.p && p.holdsOpen(f) {
+				holders = append(holders, platform.Holder{PID: p.pid, Name: p.name})
+			}
+		}
+		slices.SortFunc(holders, func(a, b platform.Holder) int { return cmp.Compare(a.PID, b.PID) })
+		return nil
+	})
+	return holders, err
+}
+
+// holdsOpen reports whether the Restart Manager finds the process for a file.
+func (p *process) holdsOpen(f *file) bool {
+	for h := range p.holds {
+		if h.file == f && !h.unnamed {
+			return true
+		}
+	}
+	for h := range p.handles {
+		if h.file == f {
+			return true
+		}
+	}
+	return p.file == f
 }
 
 func (v filesView) MakeFolder(path string) error {

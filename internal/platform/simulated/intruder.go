@@ -29,6 +29,45 @@ type Hold struct {
 	file      *file
 	rights    access.Rights
 	exclusive bool
+	// scans is set for a handle of Scan, and unnamed for one of ScanUnnamed.
+	scans, unnamed bool
+}
+
+// Scan opens a file as virus scanners, backup programs, indexers and WerFault do: other processes may read the file and
+// start it, but until the handle is closed, each rename, removal, replacement or opening for writing fails with
+// fault.ErrInUse. (CreateFileW: "FILE_SHARE_DELETE: If this flag is not specified, but the file or device has been
+// opened for delete access, the function fails"; a rename needs delete access too.)
+func (p *Process) Scan(path string) (*Hold, error) {
+	h, err := p.Hold(path, access.ReadData, false)
+	if err != nil {
+		return nil, err
+	}
+	p.p.m.mu.Lock()
+	defer p.p.m.mu.Unlock()
+	h.scans = true
+	return h, nil
+}
+
+// ScanUnnamed is like Scan, for a handle that the Restart Manager does not find: the kernel has it, or a remote machine.
+func (p *Process) ScanUnnamed(path string) (*Hold, error) {
+	h, err := p.Scan(path)
+	if err != nil {
+		return nil, err
+	}
+	p.p.m.mu.Lock()
+	defer p.p.m.mu.Unlock()
+	h.unnamed = true
+	return h, nil
+}
+
+// held reports whether a handle denies other processes to rename, remove or write the file.
+func (f *file) held() bool {
+	for h := range f.holds {
+		if h.exclusive || h.scans {
+			return true
+		}
+	}
+	return false
 }
 
 // Hold opens a file or folder itself, never the target of a link, with these rights. An exclusive

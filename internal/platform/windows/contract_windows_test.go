@@ -54,6 +54,7 @@ func capabilities() platformtest.Capabilities {
 		Respelling:        onWindows,
 		Terminal:          onWindows, // Wine's programs do not open the streams of a pseudoconsole
 		PortOwner:         onWindows,
+		Holders:           true, // Wine's Restart Manager finds none; the sandbox's recipe has another
 		PlantedHNS:        !onWindows,
 	}
 }

@@ -129,6 +129,8 @@ func playProgram(words []string) int {
 			fmt.Println(folder)
 		case "lock":
 			return playLocker(words)
+		case "scan":
+			return playScanner(words[0])
 		case "exit":
 			code, _ := strconv.Atoi(words[0])
 			return code
@@ -199,6 +201,17 @@ func playLocker(args []string) int {
 	fmt.Println("locked")
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	_ = lock // never unlocked: the end of the process does it
+	return 0
+}
+
+// playScanner holds a file as a virus scanner does.
+func playScanner(path string) int {
+	if _, err := open(path, windows.GENERIC_READ, windows.FILE_SHARE_READ, windows.OPEN_EXISTING, 0); err != nil {
+		fmt.Println("failed:", err)
+		return 1
+	}
+	fmt.Println("scanning")
+	_, _ = io.Copy(io.Discard, os.Stdin)
 	return 0
 }
 

@@ -29,7 +29,7 @@ const (
 // shims returns the DLLs that Wine lacks, or has without the functions that a node needs. Each is
 // built from recipe/NAME.c.
 func shims() []string {
-	return []string{"bcryptprimitives", "pdh", "vmcompute", "computenetwork", "bindfltapi"}
+	return []string{"bcryptprimitives", "pdh", "vmcompute", "computenetwork", "bindfltapi", "rstrtmgr"}
 }
 
 // programs returns the programs that a node needs besides the shims, each with its folder below

@@ -31,6 +31,10 @@ var (
 	ErrNotSupported = errors.New("not supported on this machine")
 )
 
+// IsHeld reports whether a file could probably not be changed since another process has it open or runs it. Windows has
+// two words for that: a sharing violation, and "access denied", which can also mean an access list.
+func IsHeld(err error) bool { return errors.Is(err, ErrInUse) || errors.Is(err, ErrPermission) }
+
 // LockedError is returned by platform.Files.Lock when another process holds the lock.
 type LockedError struct {
 	Path   string
