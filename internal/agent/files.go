@@ -13,6 +13,7 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/agent/internal/hashcache"
 	"github.com/swdt-dev/swdt/internal/agent/internal/messages"
+	"github.com/swdt-dev/swdt/internal/agent/internal/patience"
 	"github.com/swdt-dev/swdt/internal/platform"
 )
 
@@ -110,19 +111,24 @@ func seek(file io.Seeker, request *agentv1.ReadRequest) error {
 	return nil
 }
 
-func (s *filesService) Rename(_ context.Context, request *agentv1.RenameRequest) (*agentv1.RenameReply, error) {
-	if err := s.platform.Files.Rename(request.GetFrom(), request.GetTo(), request.GetReplace()); err != nil {
+// patience returns the way in which the session's calls wait for files that other programs hold.
+func (s *filesService) patience() patience.Patience {
+	return patience.Patience{Files: s.platform.Files, Limit: patience.Short}
+}
+
+func (s *filesService) Rename(ctx context.Context, request *agentv1.RenameRequest) (*agentv1.RenameReply, error) {
+	if err := s.patience().Rename(ctx, request.GetFrom(), request.GetTo(), request.GetReplace()); err != nil {
 		return nil, err
 	}
 	return &agentv1.RenameReply{}, nil
 }
 
 func (s *filesService) Remove(ctx context.Context, request *agentv1.RemoveRequest) (*agentv1.RemoveReply, error) {
-	remove := s.platform.Files.Remove
+	remove := s.patience().Remove
 	if request.GetRecursive() {
-		remove = func(path string) error { return s.removeTree(ctx, path) }
+		remove = s.removeTree
 	}
-	if err := remove(request.GetPath()); err != nil {
+	if err := remove(ctx, request.GetPath()); err != nil {
 		return nil, err
 	}
 	return &agentv1.RemoveReply{}, nil
@@ -153,7 +159,7 @@ func (s *filesService) removeTree(ctx context.Context, path string) error {
 			}
 		}
 	}
-	return s.platform.Files.Remove(path)
+	return s.patience().Remove(ctx, path)
 }
 
 // isVolume reports whether path is a volume: C:, C:\ or an equivalent such as

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/swdt-dev/swdt/internal/agent/custody"
+	"github.com/swdt-dev/swdt/internal/agent/internal/patience"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/handshake"
@@ -62,10 +64,6 @@ type installation struct {
 	path       string
 }
 
-// maxRenames limits how often the method run repeats a rename that another swdt on the node
-// disturbs.
-const maxRenames = 10
-
 // run installs the agent. If this very agent is installed already, run changes nothing and sets kept.
 func (i *installation) run(ctx context.Context) (kept bool, err error) {
 	if kept, err := i.isThere(ctx); kept || err != nil {
@@ -78,24 +76,26 @@ func (i *installation) run(ctx context.Context) (kept bool, err error) {
 	if err := i.copyTo(ctx, temporary); err != nil {
 		return false, errors.Join(err, i.discard(temporary))
 	}
-	for try := 1; ; try++ {
-		err := i.files.Rename(temporary, i.path, true)
-		if err == nil {
-			return false, nil
+	// The rename fails if a scanner reads the copy, or because another session runs the file at this path. The path
+	// contains the agent's hash, so that file should be this same agent; isThere checks the file's hash.
+	patient := patience.Patience{Files: i.files, Limit: patience.Long}
+	err = patient.Repeat(ctx, func() string { return temporary }, fault.IsHeld, func() (err error) {
+		if err = i.files.Rename(temporary, i.path, true); err == nil {
+			return nil
 		}
-		// The rename usually fails because another session runs the file at this path. The path
-		// contains the agent's hash, so that file should be this same agent; isThere checks the
-		// file's hash.
-		kept, look := i.isThere(ctx)
-		if kept || look != nil || try == maxRenames {
-			if !kept {
-				err = errors.Join(fmt.Errorf("install the agent: %w", err), look)
-			} else {
-				err = nil
-			}
-			return kept, errors.Join(err, i.discard(temporary))
+		var look error
+		if kept, look = i.isThere(ctx); kept {
+			return nil
 		}
+		return cmp.Or(look, err)
+	})
+	if err == nil && !kept {
+		return false, nil
 	}
+	if err != nil {
+		err = fmt.Errorf("install the agent: %w", err)
+	}
+	return kept, errors.Join(err, i.discard(temporary))
 }
 
 // isThere reports whether exactly this agent is installed. i.files opens files through package

@@ -46,7 +46,7 @@ func (s *filesService) Patch(stream patchStream) error {
 	if err != nil {
 		return errors.Join(err, s.discard(header.GetPath()))
 	}
-	if err := s.platform.Files.Rename(header.GetPath(), header.GetRenameTo(), true); err != nil {
+	if err := s.patience().Rename(stream.Context(), header.GetPath(), header.GetRenameTo(), true); err != nil {
 		return errors.Join(fmt.Errorf("rename the patched file: %w", err), s.discard(header.GetPath()))
 	}
 	return stream.SendAndClose(&agentv1.PatchReply{

@@ -57,7 +57,7 @@ func (s *settingsService) GetHosts(context.Context, *agentv1.GetHostsRequest) (*
 	return reply, nil
 }
 
-func (s *settingsService) SetHosts(_ context.Context, request *agentv1.SetHostsRequest) (
+func (s *settingsService) SetHosts(ctx context.Context, request *agentv1.SetHostsRequest) (
 	*agentv1.SetHostsReply, error) {
 	var entries []settings.HostsEntry
 	for _, e := range request.GetEntries() {
@@ -65,7 +65,7 @@ func (s *settingsService) SetHosts(_ context.Context, request *agentv1.SetHostsR
 	}
 	s.settings.Lock()
 	defer s.settings.Unlock()
-	changed, err := settings.SetHosts(s.platform.Files, entries)
+	changed, err := settings.SetHosts(ctx, s.platform.Files, entries)
 	if err != nil {
 		return nil, invalid(err)
 	}

@@ -302,13 +302,13 @@ func removeProgram(ctx context.Context, n *node.Node, file fileRecord) error {
 // interrupted join has left.
 func removeRunning(ctx context.Context, n *node.Node, path string) error {
 	err := removeUnlessBusy(ctx, n, path)
-	if !isBusy(err) {
+	if !fault.IsHeld(err) {
 		return err
 	}
 	if err := endAllOf(ctx, n, path); err != nil {
 		return err
 	}
-	if err = removeUnlessBusy(ctx, n, path); isBusy(err) {
+	if err = removeUnlessBusy(ctx, n, path); fault.IsHeld(err) {
 		return fmt.Errorf("%w: is it still running?", err)
 	}
 	return err
@@ -327,17 +327,13 @@ func removeUnlessBusy(ctx context.Context, n *node.Node, path string) error {
 			if err == nil || errors.Is(err, fault.ErrNotExist) {
 				return nil
 			}
-			return wait.StopIf(!isBusy(err), err)
+			return wait.StopIf(!fault.IsHeld(err), err)
 		},
 	}.Wait(ctx)
 	if err != nil {
 		return fmt.Errorf("remove %s: %w", path, err)
 	}
 	return nil
-}
-
-func isBusy(err error) bool {
-	return errors.Is(err, fault.ErrPermission) || errors.Is(err, fault.ErrInUse)
 }
 
 // endAllOf ends every process that runs an executable.

@@ -33,6 +33,7 @@ type FileID struct {
 type Holder struct {
 	PID  uint32
 	Name string // MsMpEng.exe, or the name that the program gives itself
+	Runs bool   // the process runs the file; this alone does not prevent a rename
 }
 
 // CreateMode selects how Create treats an existing file.

@@ -353,8 +353,9 @@ const (
 	SwapState_SWAP_STATE_COMMITTING   SwapState = 7 // removing the files that only an undo would need
 	SwapState_SWAP_STATE_ROLLING_BACK SwapState = 8
 	SwapState_SWAP_STATE_RESUMED      SwapState = 9  // a new guardian took over
-	SwapState_SWAP_STATE_GAVE_UP      SwapState = 10 // the undo itself failed; the next guardian tries again
+	SwapState_SWAP_STATE_GAVE_UP      SwapState = 10 // the end could not be recorded; the next guardian tries again
 	SwapState_SWAP_STATE_DONE         SwapState = 11 // the outcome is known
+	SwapState_SWAP_STATE_WAITING      SwapState = 12 // another program holds a file; the message names both
 )
 
 // Enum value maps for SwapState.
@@ -372,6 +373,7 @@ var (
 		9:  "SWAP_STATE_RESUMED",
 		10: "SWAP_STATE_GAVE_UP",
 		11: "SWAP_STATE_DONE",
+		12: "SWAP_STATE_WAITING",
 	}
 	SwapState_value = map[string]int32{
 		"SWAP_STATE_UNKNOWN":      0,
@@ -386,6 +388,7 @@ var (
 		"SWAP_STATE_RESUMED":      9,
 		"SWAP_STATE_GAVE_UP":      10,
 		"SWAP_STATE_DONE":         11,
+		"SWAP_STATE_WAITING":      12,
 	}
 )
 
@@ -7305,7 +7308,7 @@ const file_agent_proto_rawDesc = "" +
 	"\x17REACH_OUTCOME_TIMED_OUT\x10\x03\x12\x1a\n" +
 	"\x16REACH_OUTCOME_NO_ROUTE\x10\x04\x12 \n" +
 	"\x1cREACH_OUTCOME_NAME_NOT_FOUND\x10\x05\x12\x18\n" +
-	"\x14REACH_OUTCOME_FAILED\x10\x06*\xb5\x02\n" +
+	"\x14REACH_OUTCOME_FAILED\x10\x06*\xcd\x02\n" +
 	"\tSwapState\x12\x16\n" +
 	"\x12SWAP_STATE_UNKNOWN\x10\x00\x12\x17\n" +
 	"\x13SWAP_STATE_PREPARED\x10\x01\x12\x17\n" +
@@ -7319,7 +7322,8 @@ const file_agent_proto_rawDesc = "" +
 	"\x12SWAP_STATE_RESUMED\x10\t\x12\x16\n" +
 	"\x12SWAP_STATE_GAVE_UP\x10\n" +
 	"\x12\x13\n" +
-	"\x0fSWAP_STATE_DONE\x10\v*u\n" +
+	"\x0fSWAP_STATE_DONE\x10\v\x12\x16\n" +
+	"\x12SWAP_STATE_WAITING\x10\f*u\n" +
 	"\n" +
 	"SwapResult\x12\x17\n" +
 	"\x13SWAP_RESULT_UNKNOWN\x10\x00\x12\x19\n" +

@@ -1,6 +1,7 @@
 package pktmon
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/agent/internal/patience"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/wire/captureplan"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
@@ -120,26 +122,11 @@ func (j *journal) write(files platform.Files) error {
 		err = file.Sync()
 	}
 	if err = errors.Join(err, file.Close()); err == nil {
-		err = replaceJournal(files, next)
+		// Sessions read the journal, and Windows does not replace a file that another process reads.
+		err = patience.Patience{Files: files, Limit: patience.Short}.Rename(context.Background(), next, layout.CaptureJournal, true)
 	}
 	if err != nil {
 		return fmt.Errorf("write the capture's journal: %w", err)
 	}
 	return nil
-}
-
-// replaceTries limits how often the journal's replacement is tried: Windows does not replace a file
-// that another process reads, and sessions read the journal.
-const replaceTries = 100
-
-func replaceJournal(files platform.Files, next string) (err error) {
-	for range replaceTries {
-		err = files.Rename(next, layout.CaptureJournal, true)
-		if !errors.Is(err, fault.ErrPermission) && !errors.Is(err, fault.ErrInUse) {
-			return err
-		}
-		timer := time.NewTimer(pollInterval / 10)
-		<-timer.C
-	}
-	return err
 }

@@ -1,11 +1,13 @@
 package swap
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 
+	"github.com/swdt-dev/swdt/internal/agent/internal/patience"
 	"github.com/swdt-dev/swdt/internal/format/access"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
@@ -15,7 +17,7 @@ import (
 // through its access list nor through a handle that was opened earlier. If such an account made the
 // file or may change it, ownStaged copies the contents into a new file. If the staged file is the
 // kept previous binary, it returns an error instead.
-func ownStaged(files platform.Files, c Component, id string) error {
+func ownStaged(ctx context.Context, files platform.Files, c Component, id string) error {
 	if !files.KeepsACL() {
 		return nil
 	}
@@ -36,9 +38,10 @@ func ownStaged(files platform.Files, c Component, id string) error {
 		return fmt.Errorf("make a staged file that no other account can change: %w",
 			errors.Join(err, files.Remove(own)))
 	}
-	err = setAside(files, c.Staged, layout.Aside(c.Destination, id+"-planted"))
+	patient := patience.Patience{Files: files, Limit: patience.Long}
+	err = setAsidePatiently(ctx, patient, c.Staged, layout.Aside(c.Destination, id+"-planted"))
 	if err == nil {
-		err = files.Rename(own, c.Staged, false)
+		err = patient.Rename(ctx, own, c.Staged, false)
 	}
 	if err != nil {
 		return fmt.Errorf("replace the staged file, which %s can change: %w", strings.Join(by, ", "),

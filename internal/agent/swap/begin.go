@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/agent/internal/hashcache"
+	"github.com/swdt-dev/swdt/internal/agent/internal/patience"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
@@ -104,7 +105,7 @@ func checkFiles(ctx context.Context, files platform.Files, hashes *hashcache.Cac
 	if !c.swaps() {
 		return nil
 	}
-	if err := ownStaged(files, c, id); err != nil {
+	if err := ownStaged(ctx, files, c, id); err != nil {
 		return err
 	}
 	staged, _, err := hashes.Hash(ctx, c.Staged)
@@ -123,7 +124,8 @@ func checkFiles(ctx context.Context, files platform.Files, hashes *hashcache.Cac
 	}
 	// No transaction is unfinished. So an undo file beside a live binary is either not swdt's, or
 	// was left because a program still ran it.
-	if err := setAside(files, c.undo(), layout.Aside(c.Destination, id+"-undo")); err != nil {
+	if err := setAsidePatiently(ctx, patience.Patience{Files: files, Limit: patience.Long}, c.undo(),
+		layout.Aside(c.Destination, id+"-undo")); err != nil {
 		return fmt.Errorf("remove an older undo file: %w", err)
 	}
 	return nil

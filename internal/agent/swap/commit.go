@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/swdt-dev/swdt/internal/agent/internal/hashcache"
+	"github.com/swdt-dev/swdt/internal/agent/internal/patience"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
@@ -15,7 +16,9 @@ import (
 func (t *transaction) commit(ctx context.Context) error {
 	notes := map[string]string{}
 	for _, c := range t.plan.Components {
-		if err := retry(ctx, func() error { return t.keepPrevious(c) }); err != nil {
+		// Nothing is stopped now, and without the old binary there is no rollback by hand.
+		keep := t.patience(c, patience.Long)
+		if err := keep.Repeat(ctx, c.undo, fault.IsHeld, func() error { return t.keepPrevious(c) }); err != nil {
 			_ = setAside(t.Platform.Files, c.undo(), layout.Aside(c.Destination, t.journal.id+"-undo"))
 			notes[c.Name] = fmt.Sprintf("the new binary runs, but the old one was not kept for a rollback: %v", err)
 		}
@@ -34,7 +37,7 @@ func (t *transaction) keepPrevious(c Component) error {
 	if errors.Is(err, fault.ErrNotExist) {
 		return nil // nothing was replaced, or an earlier guardian kept the old binary already
 	}
-	if errors.Is(err, fault.ErrPermission) || errors.Is(err, fault.ErrInUse) {
+	if fault.IsHeld(err) {
 		if err := setAside(files, c.previous(), layout.Aside(c.Destination, t.journal.id)); err != nil {
 			return fmt.Errorf("set the previous binary aside: %w", err)
 		}
@@ -57,6 +60,11 @@ func setAside(files platform.Files, path, aside string) error {
 		return errors.Join(removed, err)
 	}
 	return nil
+}
+
+// setAsidePatiently is like setAside, and waits while another program holds the file.
+func setAsidePatiently(ctx context.Context, p patience.Patience, path, aside string) error {
+	return p.Repeat(ctx, func() string { return path }, fault.IsHeld, func() error { return setAside(p.Files, path, aside) })
 }
 
 // clearLeftovers removes the files that leftovers returns. It ignores files that cannot be removed;

@@ -19,6 +19,8 @@ const GuardianArgument = "guardian"
 const (
 	pollInterval = 20 * time.Millisecond // interval at which conditions without a notification are checked
 	maxResumes   = 3                     // how many new guardians may try to finish; the next one undoes the swap
+	// followLimit is how long Follow waits for a guardian that waits for a file.
+	followLimit = 3 * time.Minute
 )
 
 // guardianOf returns the service that owns this machine's transaction.
@@ -31,7 +33,9 @@ func guardianOf(m Machine) guard.Guardian {
 		Guards:      "the transaction",
 		Executable:  m.Executable,
 		Argument:    GuardianArgument,
-		Poll:        pollInterval,
+		Recovery: &platform.Recovery{
+			Restarts: []time.Duration{time.Second, 5 * time.Second, 30 * time.Second}, Reset: time.Hour},
+		Poll: pollInterval,
 	}
 }
 
@@ -85,6 +89,13 @@ func finishTransaction(ctx context.Context, m Machine, id string) error {
 	return t.run(ctx)
 }
 
+// isStuck reports whether an undo has waited for followLimit for the same file.
+func isStuck(records []record) bool {
+	last := records[len(records)-1]
+	undoing := (&journal{records: records}).reached(RollingBack)
+	return undoing && last.State == Waiting && time.Since(last.Time) > followLimit
+}
+
 // Follow reports a transaction's events until the transaction is done. If the guardian ends before
 // that, Follow starts the guardian again. When ctx ends, the transaction continues.
 func Follow(ctx context.Context, m Machine, id string, report func(Event)) (Outcome, error) {
@@ -106,6 +117,11 @@ func Follow(ctx context.Context, m Machine, id string, report func(Event)) (Outc
 			if r.Outcome != nil {
 				return *r.Outcome, nil
 			}
+		}
+		if alive && len(records) > 0 && isStuck(records) {
+			last := records[len(records)-1]
+			return Outcome{}, &StuckError{ID: id, Guarded: true,
+				Last: Event{Time: last.Time, State: last.State, Message: last.Message}}
 		}
 		if !alive {
 			if len(records) == 0 {

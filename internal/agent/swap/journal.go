@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/agent/internal/patience"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
@@ -89,13 +90,17 @@ func createJournal(files platform.Files, id string, first record) error {
 
 // openJournal reads a journal and opens it for appending.
 func openJournal(files platform.Files, id string) (*journal, error) {
-	records, whole, err := readJournal(files, id)
-	if err != nil {
+	if _, _, err := readJournal(files, id); err != nil {
 		return nil, err
 	}
-	file, err := files.Create(journalPath(id), platform.CreateAppend)
+	file, err := appendTo(files, journalPath(id))
 	if err != nil {
 		return nil, fmt.Errorf("open the journal: %w", err)
+	}
+	// Only now no other guardian can write more records.
+	records, whole, err := readJournal(files, id)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
 	}
 	if !whole { // end the incomplete line that a crash left, so that the next record can be read
 		if _, err := file.Write([]byte("\n")); err != nil {
@@ -103,6 +108,15 @@ func openJournal(files platform.Files, id string) (*journal, error) {
 		}
 	}
 	return &journal{id: id, records: records, file: file}, nil
+}
+
+func appendTo(files platform.Files, path string) (file platform.WriteFile, err error) {
+	patient := patience.Patience{Files: files, Limit: patience.Long}
+	err = patient.Repeat(context.Background(), func() string { return path }, fault.IsHeld, func() error {
+		file, err = files.Create(path, platform.CreateAppend)
+		return err
+	})
+	return file, err
 }
 
 // append writes a record and returns when it is on the disk.
@@ -126,7 +140,8 @@ func (j *journal) append(r record) error {
 // readJournal returns a journal's records and reports whether its last line is complete. A power
 // cut may leave an incomplete last line; the action that this line announces was not begun.
 func readJournal(files platform.Files, id string) (records []record, whole bool, err error) {
-	f, err := files.Open(journalPath(id))
+	// A backup may read the journal and let no other program do so.
+	f, err := patience.Patience{Files: files, Limit: patience.Long}.Open(context.Background(), journalPath(id))
 	if errors.Is(err, fault.ErrNotExist) {
 		return nil, false, fmt.Errorf("%w: %s", ErrNoTransaction, id)
 	}
@@ -271,7 +286,8 @@ func Acknowledge(ctx context.Context, p *platform.Platform, id string) error {
 	if err := guardianOf(Machine{Platform: p}).AwaitRemoved(ctx); err != nil {
 		return err
 	}
-	if err := p.Files.Remove(journalPath(id)); err != nil && !errors.Is(err, fault.ErrNotExist) {
+	patient := patience.Patience{Files: p.Files, Limit: patience.Short}
+	if err := patient.Remove(ctx, journalPath(id)); err != nil && !errors.Is(err, fault.ErrNotExist) {
 		return fmt.Errorf("remove the journal: %w", err)
 	}
 	return nil

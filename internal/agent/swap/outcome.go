@@ -27,7 +27,7 @@ func (t *transaction) committedOutcome(ctx context.Context, notes map[string]str
 		if message := t.unhealthyBefore(c); message != "" && notes[c.Name] == "" {
 			notes[c.Name] = message
 		}
-		o.Components = append(o.Components, t.describe(ctx, c, action, notes[c.Name]))
+		o.Components = append(o.Components, t.describe(ctx, c, action, t.withWaits(c, notes[c.Name], nil)))
 	}
 	return o
 }
@@ -39,9 +39,9 @@ func (t *transaction) rolledBackOutcome(ctx context.Context, why *failure, down 
 		o.Message = fmt.Sprint(o.Message, "; ", errors.Join(asErrors(down)...))
 	}
 	for _, c := range t.plan.Components {
-		action, message := ActionRolledBack, ""
+		action, message := ActionRolledBack, t.withWaits(c, "", nil)
 		if c.Name == why.component {
-			action, message = ActionFailed, why.err.Error()
+			action, message = ActionFailed, t.withWaits(c, why.err.Error(), why.err)
 		}
 		described := t.describe(ctx, c, action, message)
 		if c.Name == why.component {

@@ -109,6 +109,7 @@ type State string
 
 const (
 	Prepared    State = "prepared"    // recorded, nothing changed yet
+	Waiting     State = "waiting"     // another program holds a file; the record names both
 	Stopping    State = "stopping"    // stopping a service
 	Swapping    State = "swapping"    // swapping the files of a component
 	Swapped     State = "swapped"     // all files are swapped; a new guardian now finishes instead of undoing
@@ -117,7 +118,7 @@ const (
 	Committing  State = "committing"  // keeping the old binaries for a rollback
 	RollingBack State = "rollingBack" // undoing; the record has the reason
 	Resumed     State = "resumed"     // a new guardian took over
-	GaveUp      State = "gaveUp"      // the undo or the commit failed; the next guardian tries again
+	GaveUp      State = "gaveUp"      // the end could not be recorded; the next guardian tries again
 	Done        State = "done"        // the outcome is known
 )
 
@@ -189,10 +190,14 @@ var ErrNoTransaction = errors.New("no such transaction")
 type StuckError struct {
 	ID   string
 	Last Event
+	// Guarded is set if a guardian still tries.
+	Guarded bool
 }
 
 func (e *StuckError) Error() string {
-	return fmt.Sprintf("transaction %s is not finished (%s: %s); swdt tries again at the next contact and at the "+
-		"next boot",
-		e.ID, e.Last.State, e.Last.Message)
+	next := "swdt tries again at the next contact and at the next boot"
+	if e.Guarded {
+		next = "the node keeps trying by itself"
+	}
+	return fmt.Sprintf("transaction %s is not finished (%s: %s); %s", e.ID, e.Last.State, e.Last.Message, next)
 }

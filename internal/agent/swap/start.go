@@ -36,11 +36,17 @@ func (t *transaction) startServices(ctx context.Context) error {
 // run the old binary: if the stop had to kill the old process, a recovery action of the SCM may
 // have restarted the service some seconds later, between the stop and the swap.
 func (t *transaction) startNew(ctx context.Context, service string) error {
+	swapped, _ := t.journal.at(Swapped, "")
+	return t.startSince(ctx, service, swapped)
+}
+
+// startSince starts a service. If its process has started before a moment, startSince ends that process and starts
+// another; the zero time: any process will do.
+func (t *transaction) startSince(ctx context.Context, service string, moment time.Time) error {
 	if err := t.start(ctx, service); err != nil {
 		return err
 	}
-	swapped, _ := t.journal.at(Swapped, "")
-	old, err := t.startedBefore(ctx, service, swapped)
+	old, err := t.startedBefore(ctx, service, moment)
 	if err != nil || !old {
 		return err
 	}

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/agent/internal/hashcache"
+	"github.com/swdt-dev/swdt/internal/agent/internal/patience"
 	"github.com/swdt-dev/swdt/internal/agent/internal/scm"
 	"github.com/swdt-dev/swdt/internal/platform"
-	"github.com/swdt-dev/swdt/internal/wait"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
@@ -82,6 +82,9 @@ func (t *transaction) proceed(ctx context.Context) error {
 		return err
 	}
 	if !t.journal.reached(Swapped) {
+		if err := t.awaitFiles(ctx); err != nil {
+			return err
+		}
 		if err := t.stopServices(ctx); err != nil {
 			return err
 		}
@@ -104,8 +107,10 @@ func (t *transaction) proceed(ctx context.Context) error {
 // resume decides how to continue another guardian's unfinished work. If it returns an error, the caller undoes the
 // work.
 func (t *transaction) resume(ctx context.Context) error {
-	if rebooted, err := t.rebooted(ctx); err != nil || len(t.journal.records) == 1 && !rebooted {
-		return err // only the plan is recorded: this is the first guardian of the transaction
+	if len(t.journal.records) == 1 { // only the plan is recorded
+		if rebooted, err := t.rebooted(ctx); err != nil || !rebooted {
+			return err // this is the first guardian of the transaction
+		}
 	}
 	last := t.journal.records[len(t.journal.records)-1]
 	if err := t.note(Resumed, "", "after %s", last.State); err != nil {
@@ -139,7 +144,7 @@ func (t *transaction) verifySwapped(ctx context.Context) error {
 				errors.New("interrupted, and the new binary is no longer in place"), err)}
 		}
 	}
-	return nil
+	return t.setCommandLines(ctx)
 }
 
 // rebooted reports whether the machine has restarted since the transaction was prepared. If it has,
@@ -255,6 +260,20 @@ func (t *transaction) swapFiles(ctx context.Context) error {
 	return t.note(Swapped, "", "")
 }
 
+// setCommandLines sets the new command lines again. Windows writes the registry to the disk some time after a change:
+// a power cut can keep the new binary and lose the command line that belongs to it.
+func (t *transaction) setCommandLines(ctx context.Context) error {
+	for _, c := range t.plan.Components {
+		if c.CommandLine == "" {
+			continue
+		}
+		if err := t.setCommandLine(ctx, c.Service, c.CommandLine); err != nil {
+			return &failure{component: c.Name, err: err}
+		}
+	}
+	return nil
+}
+
 func (t *transaction) swap(ctx context.Context, c Component) error {
 	if c.swaps() {
 		t.setAccess(c)
@@ -281,28 +300,21 @@ func (t *transaction) swap(ctx context.Context, c Component) error {
 func (t *transaction) renameToFree(ctx context.Context, c Component, from, to string) error {
 	const attempts = 3
 	for attempt := 1; ; attempt++ {
-		err := t.rename(ctx, from, to)
+		err := t.patience(c, patience.Short).Rename(ctx, from, to, false)
 		if !errors.Is(err, fault.ErrExist) || attempt == attempts {
 			return err
 		}
-		if err := t.setPlantedAside(c, to); err != nil {
+		if err := t.setPlantedAside(ctx, c, to); err != nil {
 			return err
 		}
 	}
 }
 
 // setPlantedAside sets aside a file that another account put at path.
-func (t *transaction) setPlantedAside(c Component, path string) error {
+func (t *transaction) setPlantedAside(ctx context.Context, c Component, path string) error {
 	t.planted++
-	return setAside(t.Platform.Files, path,
+	return setAsidePatiently(ctx, t.patience(c, patience.Short), path,
 		layout.Aside(c.Destination, fmt.Sprintf("%s-planted-%d-%d", t.journal.id, len(t.journal.records), t.planted)))
-}
-
-// rename renames a file, and retries while another program has the file open: a virus scanner reads an executable
-// when it is new, and when a program that ran it has ended.
-func (t *transaction) rename(ctx context.Context, from, to string) error {
-	busy := func(err error) bool { return errors.Is(err, fault.ErrInUse) || errors.Is(err, fault.ErrPermission) }
-	return wait.Retry(ctx, busy, func() error { return t.Platform.Files.Rename(from, to, false) })
 }
 
 func (t *transaction) setCommandLine(ctx context.Context, service, commandLine string) error {

@@ -150,7 +150,7 @@ func (b *oven) remove(ctx context.Context, path string) error {
 			if err == nil || errors.Is(err, fault.ErrNotExist) {
 				return nil
 			}
-			return wait.StopIf(!errors.Is(err, fault.ErrInUse) && !errors.Is(err, fault.ErrPermission), err)
+			return wait.StopIf(!fault.IsHeld(err), err)
 		},
 	}.Wait(ctx)
 	if err != nil {

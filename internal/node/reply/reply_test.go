@@ -157,7 +157,7 @@ func TestInvalidRepliesAreRefused(t *testing.T) {
 		"a state without a name":      {&agentv1.ServiceStatus{State: 9}, "ServiceStatus.state"},
 		"a start type without a name": {&agentv1.ServiceConfig{StartType: -1}, "ServiceConfig.start_type"},
 		"a feature without a state":   {&agentv1.Feature{State: 5}, "Feature.state"},
-		"an event without a state":    {&agentv1.SwapEvent{State: 12}, "SwapEvent.state"},
+		"an event without a state":    {&agentv1.SwapEvent{State: 99}, "SwapEvent.state"},
 		"a transaction in no state": {&agentv1.Transaction{Id: "t", State: 1 << 30},
 			"Transaction.state"},
 		"a simulation without a name": {&agentv1.FactsReply{Simulated: 3}, "FactsReply.simulated"},

@@ -291,7 +291,7 @@ func TestACopyOverAnOpenFile(t *testing.T) {
 	for name, test := range map[string]struct {
 		busy    int // renames that fail
 		reason  error
-		renames int
+		renames int // at least, if it stays open
 		fails   bool
 	}{
 		"for a moment":    {busy: 2, reason: fault.ErrPermission, renames: 3},
@@ -317,7 +317,7 @@ func TestACopyOverAnOpenFile(t *testing.T) {
 			if test.fails != errors.Is(err, test.reason) || !test.fails && err != nil {
 				t.Errorf("the error is %v", err)
 			}
-			if renames != test.renames {
+			if renames < test.renames || renames > test.renames && !errors.Is(err, fault.ErrInUse) {
 				t.Errorf("%d renames, want %d", renames, test.renames)
 			}
 			if unchanged := bytes.Equal(n.Get(path), old); unchanged != test.fails {

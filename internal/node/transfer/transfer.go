@@ -21,7 +21,6 @@ import (
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/obtain/source"
 	"github.com/swdt-dev/swdt/internal/ui"
-	"github.com/swdt-dev/swdt/internal/wait"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
@@ -174,29 +173,21 @@ func (s *sending) run(ctx context.Context, part, destination string) (Result, er
 
 // rename gives the file its name. If the file has an SDDL, only swdt uses its destination: so if
 // the file at the destination cannot be replaced because another account has it open, rename
-// removes that file first. Another destination may be open for a moment: containerd reads the
-// configuration of its pod network whenever a file appears in that folder.
+// removes that file first. The node itself waits for a file that is open for a moment: containerd
+// reads the configuration of its pod network whenever a file appears in that folder.
 func (s *sending) rename(ctx context.Context, part, destination string) error {
 	rename := func() error {
 		_, err := s.node.Files.Rename(ctx, &agentv1.RenameRequest{From: part, To: destination, Replace: true})
 		return err
 	}
-	if s.file.SDDL == "" {
-		return wait.Retry(ctx, isOpen, rename)
-	}
 	err := rename()
-	if isOpen(err) {
+	if s.file.SDDL != "" && fault.IsHeld(err) {
 		if _, err := s.node.Files.Remove(ctx, &agentv1.RemoveRequest{Path: destination}); err != nil {
 			return err
 		}
 		err = rename()
 	}
 	return err
-}
-
-// isOpen reports whether a file could not be replaced, probably since a program has it open.
-func isOpen(err error) bool {
-	return errors.Is(err, fault.ErrPermission) || errors.Is(err, fault.ErrInUse)
 }
 
 // isThere reports whether an earlier try has sent the whole file.

@@ -139,7 +139,7 @@ func (c *copying) uploadFile(ctx context.Context, local, remote string) error {
 	part := Part(layout.Staged(remote, file.SHA256))
 	result, err := send(ctx, c.node, file, part, remote, c.reporter)
 	c.result.SentBytes += result.SentBytes
-	if isOpen(err) {
+	if fault.IsHeld(err) {
 		return fmt.Errorf("%w: a running program cannot be copied over; `swdt kubernetes` can replace it", err)
 	}
 	if err != nil {

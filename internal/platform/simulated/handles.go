@@ -216,7 +216,7 @@ func (v filesView) Holders(path string) (holders []platform.Holder, err error) {
 		}
 		for _, p := range v.p.m.processes {
 			if p != v.p && p.holdsOpen(f) {
-				holders = append(holders, platform.Holder{PID: p.pid, Name: p.name})
+				holders = append(holders, platform.Holder{PID: p.pid, Name: p.name, Runs: p.file == f})
 			}
 		}
 		slices.SortFunc(holders, func(a, b platform.Holder) int { return cmp.Compare(a.PID, b.PID) })

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"unsafe"
 
@@ -52,10 +53,12 @@ func (files) Holders(path string) ([]platform.Holder, error) {
 		return nil, failed(err, "%s", what)
 	}
 	own := uint32(os.Getpid())
+	text := make([]uint64, textBuffer/8)
 	var holders []platform.Holder
 	for _, p := range list {
-		if p.pid != own {
-			holders = append(holders, platform.Holder{PID: p.pid, Name: windows.UTF16ToString(p.application[:])})
+		if image, _ := startedWith(p.pid, text); p.pid != own {
+			holders = append(holders, platform.Holder{PID: p.pid, Name: windows.UTF16ToString(p.application[:]),
+				Runs: strings.EqualFold(image, path)})
 		}
 	}
 	slices.SortFunc(holders, func(a, b platform.Holder) int { return cmp.Compare(a.PID, b.PID) })

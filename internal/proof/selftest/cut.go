@@ -55,7 +55,9 @@ func (d *desk) cutTransaction(ctx context.Context, agent uint32) error {
 				return wait.Stop(err)
 			}
 			for _, t := range reply.GetTransactions() {
-				if t.GetOutcome() == nil && t.GetState() >= agentv1.SwapState_SWAP_STATE_STOPPING {
+				state := t.GetState()
+				if t.GetOutcome() == nil && state >= agentv1.SwapState_SWAP_STATE_STOPPING &&
+					state != agentv1.SwapState_SWAP_STATE_WAITING {
 					return nil
 				}
 			}

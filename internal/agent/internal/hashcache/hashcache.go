@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/agent/internal/patience"
 	"github.com/swdt-dev/swdt/internal/format/access"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
@@ -157,7 +158,7 @@ func (c *Cache) compute(ctx context.Context, path string, before platform.FileIn
 }
 
 func (c *Cache) read(ctx context.Context, path string) (sha string, size int64, err error) {
-	file, err := c.files.Open(path)
+	file, err := patience.Patience{Files: c.files, Limit: patience.Short}.Open(ctx, path)
 	if err != nil {
 		return "", 0, err
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -46,7 +48,7 @@ func TestSetHostsOnAMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := hostsFile(t, p.Files)
-	switch changed, err := settings.SetHosts(p.Files, entry); {
+	switch changed, err := settings.SetHosts(t.Context(), p.Files, entry); {
 	case err != nil:
 		t.Fatal(err)
 	case !changed:
@@ -59,7 +61,7 @@ func TestSetHostsOnAMachine(t *testing.T) {
 		t.Errorf("who may read it: %s, %v", got, err)
 	}
 	m.ForgetOperations()
-	switch changed, err := settings.SetHosts(p.Files, entry); {
+	switch changed, err := settings.SetHosts(t.Context(), p.Files, entry); {
 	case err != nil:
 		t.Errorf("the second time: %v", err)
 	case changed:
@@ -68,7 +70,7 @@ func TestSetHostsOnAMachine(t *testing.T) {
 		t.Errorf("the second time: m.Operations() is %v, want it empty", m.Operations())
 	}
 	entry[0].Address = ""
-	switch changed, err := settings.SetHosts(p.Files, entry); {
+	switch changed, err := settings.SetHosts(t.Context(), p.Files, entry); {
 	case err != nil:
 		t.Errorf("removed: %v", err)
 	case !changed:
@@ -90,7 +92,7 @@ func TestAMachineWithoutAHostsFile(t *testing.T) {
 	case len(entries) != 0:
 		t.Errorf("entries is %v, want it empty", entries)
 	}
-	switch changed, err := settings.SetHosts(p.Files, []settings.HostsEntry{{Name: "cp"}}); {
+	switch changed, err := settings.SetHosts(t.Context(), p.Files, []settings.HostsEntry{{Name: "cp"}}); {
 	case err != nil:
 		t.Errorf("removed from nothing: %v", err)
 	case changed:
@@ -98,7 +100,7 @@ func TestAMachineWithoutAHostsFile(t *testing.T) {
 	case len(m.Operations()) != 0:
 		t.Errorf("removed from nothing: m.Operations() is %v, want it empty", m.Operations())
 	}
-	switch changed, err := settings.SetHosts(p.Files, []settings.HostsEntry{{Name: "cp", Address: "::1"}}); {
+	switch changed, err := settings.SetHosts(t.Context(), p.Files, []settings.HostsEntry{{Name: "cp", Address: "::1"}}); {
 	case err != nil:
 		t.Error(err)
 	case !changed:
@@ -123,7 +125,7 @@ func TestSetHostsWithAFaultAtEachStep(t *testing.T) {
 			}
 			return simulated.Continue()
 		})
-		_, err := settings.SetHosts(p.Files, []settings.HostsEntry{{Name: "cp", Address: "10.0.0.1"}})
+		_, err := settings.SetHosts(t.Context(), p.Files, []settings.HostsEntry{{Name: "cp", Address: "10.0.0.1"}})
 		m.OnOperation(nil)
 		if !failed {
 			if err != nil || seq < 4 {
@@ -301,5 +303,29 @@ func TestSetEnvironmentThatFailsHalfWay(t *testing.T) {
 		t.Errorf("the error is %v, want %v", err, fault.ErrPermission)
 	case !broadcasts(m):
 		t.Error("broadcasts(m) is false, want true")
+	}
+}
+
+// An indexer or a backup holds the hosts file for some seconds.
+func TestAHeldHostsFileIsAwaited(t *testing.T) {
+	for _, d := range []time.Duration{20 * time.Second, 90 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			m, p := machine(t)
+			before := hostsFile(t, p.Files)
+			h, err := m.Spawn("backup.exe").Scan(settings.HostsPath)
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.AfterFunc(d, func() { _ = h.Close() })
+
+			_, err = settings.SetHosts(t.Context(), p.Files, []settings.HostsEntry{{Name: "api", Address: "10.0.0.1"}})
+
+			if after := hostsFile(t, p.Files); (err == nil) != (after != before) || (err == nil) != (d < 30*time.Second) {
+				t.Errorf("after %v: %v, and the file is\n%s", d, err, after)
+			}
+			if err != nil && !strings.Contains(err.Error(), "backup.exe (PID ") {
+				t.Errorf("the error is %q, want the holder", err)
+			}
+		})
 	}
 }

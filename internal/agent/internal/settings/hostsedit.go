@@ -2,12 +2,14 @@ package settings
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/netip"
 	"strings"
 
+	"github.com/swdt-dev/swdt/internal/agent/internal/patience"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
@@ -29,7 +31,7 @@ func Hosts(files platform.Files) ([]HostsEntry, error) {
 
 // SetHosts changes the hosts file: each name resolves to its address and to no other address, and
 // each name without an address is removed. SetHosts reports whether the file had to be changed.
-func SetHosts(files platform.Files, changes []HostsEntry) (changed bool, err error) {
+func SetHosts(ctx context.Context, files platform.Files, changes []HostsEntry) (changed bool, err error) {
 	if err := checkHosts(changes); err != nil {
 		return false, err
 	}
@@ -42,7 +44,7 @@ func SetHosts(files platform.Files, changes []HostsEntry) (changed bool, err err
 	if bytes.Equal(before, after) {
 		return false, nil
 	}
-	if err := replace(files, HostsPath, after); err != nil {
+	if err := replace(ctx, files, HostsPath, after); err != nil {
 		return false, fmt.Errorf("write the hosts file: %w", err)
 	}
 	return true, nil
@@ -103,7 +105,7 @@ func readHosts(files platform.Files) (hostsFile, []byte, error) {
 
 // replace writes a temporary file next to path and renames it to path, so that no program reads a
 // partial file. The access list of the file stays the same.
-func replace(files platform.Files, path string, data []byte) (err error) {
+func replace(ctx context.Context, files platform.Files, path string, data []byte) (err error) {
 	temporary := path + ".swdt-new"
 	file, err := files.Create(temporary, platform.CreateTruncate)
 	if err != nil {
@@ -118,7 +120,7 @@ func replace(files platform.Files, path string, data []byte) (err error) {
 		err = copyAccess(files, path, temporary)
 	}
 	if err == nil {
-		err = files.Rename(temporary, path, true)
+		err = patience.Patience{Files: files, Limit: patience.Long}.Rename(ctx, temporary, path, true)
 	}
 	if err != nil {
 		return errors.Join(err, files.Remove(temporary))
