@@ -26,7 +26,7 @@ import (
 
 // TestKilledInEveryState kills the session's agent, the guardian, or both, or
 // cuts the connection, in every state that a transaction's journal can have,
-// with real processes under Wine. The test's agent is built to stay in a state while a file
+// with real processes under Wine. At last a program of the node holds a binary. The test's agent is built to stay in a state while a file
 // demands it.
 func TestKilledInEveryState(t *testing.T) {
 	t.Parallel()
@@ -34,6 +34,7 @@ func TestKilledInEveryState(t *testing.T) {
 	for _, s := range cases.Of(t, strikes(), 8) {
 		t.Run(s.state+"/"+s.name, func(t *testing.T) { n.interrupt(t, s) })
 	}
+	t.Run("held", n.holdFiles)
 }
 
 // strike interrupts a push in one state of its journal.

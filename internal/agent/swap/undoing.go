@@ -35,7 +35,7 @@ func (u *undoing) round(ctx context.Context) error {
 	}
 	u.startEach(ctx)
 	if err != nil {
-		u.tell(err)
+		u.report(err)
 	}
 	return err
 }
@@ -83,7 +83,7 @@ func (u *undoing) startEach(ctx context.Context) {
 	}
 }
 
-// startRest starts the services that do not run yet, and returns what it has to say of those that do not start.
+// startRest starts the services that do not run yet, and describes those that do not start.
 func (u *undoing) startRest(ctx context.Context) (down []string) {
 	for _, name := range u.startOrder() {
 		if u.back[strings.ToLower(name)] {
@@ -129,8 +129,8 @@ func (u *undoing) neededBy(ctx context.Context, name string) []string {
 	return needs
 }
 
-// tell records why the undo waits, if it is not the same as before.
-func (u *undoing) tell(why error) {
+// report records why the undo waits, if it is not the same as before.
+func (u *undoing) report(why error) {
 	text := why.Error()
 	if len(u.news) == mostNews || slices.Contains(u.news, text) {
 		return
