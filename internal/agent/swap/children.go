@@ -50,13 +50,18 @@ func (t *transaction) pinChildren(ctx context.Context, service string) (*childre
 	return c, nil
 }
 
-// descendants returns a process and all processes that it started, directly or through others.
+// descendants returns a process and all processes that it started, directly or through others. A process that is older
+// than its parent had another parent, whose PID is in use again: any account may have such a process.
 func descendants(processes []platform.Process, pid uint32) map[uint32]bool {
+	started := map[uint32]time.Time{}
+	for _, p := range processes {
+		started[p.PID] = p.Started
+	}
 	below := map[uint32]bool{pid: true}
 	for range processes { // a parent may follow its child in the list
 		grown := false
 		for _, p := range processes {
-			if below[p.ParentPID] && !below[p.PID] && p.PID != 0 {
+			if below[p.ParentPID] && !below[p.PID] && p.PID != 0 && !p.Started.Before(started[p.ParentPID]) {
 				below[p.PID], grown = true, true
 			}
 		}
@@ -69,7 +74,7 @@ func descendants(processes []platform.Process, pid uint32) map[uint32]bool {
 
 func (t *transaction) isDestination(image string) bool {
 	for _, c := range t.plan.Components {
-		if samePath(c.Destination, image) {
+		if sameFile(t.Platform.Files, c.Destination, image) {
 			return true
 		}
 	}

@@ -52,7 +52,6 @@ func (i *inspection) running(starts string, native bool) platform.Process {
 	}
 	destination := i.question.GetDestination()
 	below := descendants(i.processes, i.service.PID)
-	begun := startOf(i.processes, i.service.PID)
 	for _, is := range []func(platform.Process) bool{
 		func(p platform.Process) bool { return samePath(destination, p.Image) },
 		func(p platform.Process) bool { return isBeside(destination, p.Image) || startedAs(p, destination) },
@@ -61,8 +60,7 @@ func (i *inspection) running(starts string, native bool) platform.Process {
 		func(p platform.Process) bool { return native && p.PID == i.service.PID },
 	} {
 		for _, p := range i.processes {
-			// The parent of an older process had the PID before: any account may have such a process.
-			if below[p.PID] && !p.Started.Before(begun) && p.Image != "" && is(p) {
+			if below[p.PID] && p.Image != "" && is(p) {
 				return p
 			}
 		}

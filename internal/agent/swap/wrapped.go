@@ -60,10 +60,8 @@ func (w *wrapped) since(ctx context.Context, t *transaction, c Component, starte
 // find finds the program among the processes below the wrapper's.
 func (w *wrapped) find(t *transaction, c Component, processes []platform.Process, pid uint32) bool {
 	below := descendants(processes, pid)
-	begun := startOf(processes, pid)
 	for _, p := range processes {
-		// The parent of an older process had the PID before: any account may have such a process.
-		if below[p.PID] && !p.Started.Before(begun) && p.Image != "" && sameFile(t.Platform.Files, c.Destination, p.Image) {
+		if below[p.PID] && p.Image != "" && sameFile(t.Platform.Files, c.Destination, p.Image) {
 			w.process, w.at = p, time.Now()
 			return true
 		}
