@@ -30,8 +30,14 @@ func run(ctx context.Context, args []string) int {
 		return 1
 	}
 	if len(args) == 0 || args[0] == handshake.InstallArgument {
+		if machine.Hash, err = hashOf(machine.Executable); err != nil {
+			fmt.Fprintln(os.Stderr, "swdt-agent: hash this program's own file:", err)
+			return 1
+		}
 		return agent.Main(ctx, machine, args, os.Stdin, os.Stdout, os.Stderr)
 	}
+	// At a boot, the SCM waits 30 s until a service connects to it, and reading the program's own file from a cold disk
+	// takes a part of that. A guardian needs no hash.
 	service := &guardian{ctx: ctx, machine: machine, args: args}
 	err = svc.Run(layout.GuardianService, service)
 	if errors.Is(err, syswindows.ERROR_FAILED_SERVICE_CONTROLLER_CONNECT) {
@@ -45,16 +51,13 @@ func run(ctx context.Context, args []string) int {
 	return service.exitCode
 }
 
+// thisMachine returns the machine without the program's hash.
 func thisMachine() (agent.Machine, error) {
 	path, err := os.Executable()
 	if err != nil {
 		return agent.Machine{}, fmt.Errorf("find this program's own file: %w", err)
 	}
-	hash, err := hashOf(path)
-	if err != nil {
-		return agent.Machine{}, fmt.Errorf("hash this program's own file: %w", err)
-	}
-	return agent.Machine{Platform: windows.New(), Executable: path, Hash: hash}, nil
+	return agent.Machine{Platform: windows.New(), Executable: path}, nil
 }
 
 func hashOf(path string) (string, error) {
