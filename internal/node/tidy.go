@@ -50,14 +50,14 @@ func (n *Node) prune(ctx context.Context) error {
 	return nil
 }
 
-// guardianCommand returns the command line of the registered guardian, in lower case.
-func (n *Node) guardianCommand(ctx context.Context) (string, error) {
-	reply, err := n.Services.Get(ctx, &agentv1.GetServiceRequest{Name: layout.GuardianService})
-	if errors.Is(err, fault.ErrNoService) {
-		return "", nil
+// guardianCommand returns the command lines of the registered guardians, in lower case.
+func (n *Node) guardianCommand(ctx context.Context) (commands string, err error) {
+	for _, name := range layout.ServiceNames(layout.GuardianService) {
+		reply, err := n.Services.Get(ctx, &agentv1.GetServiceRequest{Name: name})
+		if err != nil && !errors.Is(err, fault.ErrNoService) {
+			return "", err
+		}
+		commands += strings.ToLower(reply.GetConfig().GetCommandLine()) + "\n"
 	}
-	if err != nil {
-		return "", err
-	}
-	return strings.ToLower(reply.GetConfig().GetCommandLine()), nil
+	return commands, nil
 }

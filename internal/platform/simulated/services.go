@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/platform"
@@ -35,6 +36,7 @@ type service struct {
 	specific uint32
 	shared   bool // runs in svchost
 	deleting bool
+	opened   int // handles of other programs; see HoldService
 
 	process     *process // nil while the state is Stopped
 	run         *ServiceControl
@@ -237,8 +239,27 @@ func (v servicesView) Delete(ctx context.Context, name string) error {
 	})
 }
 
+// HoldService opens a handle to a service, as services.msc and inventory agents do, and returns a function that closes
+// it. (DeleteService: "The database entry is not removed until all open handles to the service have been closed […],
+// and the service is not running.")
+func (m *Machine) HoldService(name string) (release func(), err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, err := m.service(name)
+	if err != nil {
+		return nil, err
+	}
+	s.opened++
+	return sync.OnceFunc(func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		s.opened--
+		s.forgetIfDeleted()
+	}), nil
+}
+
 func (s *service) forgetIfDeleted() {
-	if s.deleting && s.state == platform.Stopped && s.m.services[fold(s.config.Name)] == s {
+	if s.deleting && s.opened == 0 && s.state == platform.Stopped && s.m.services[fold(s.config.Name)] == s {
 		delete(s.m.services, fold(s.config.Name))
 		s.m.notify()
 	}

@@ -1,7 +1,11 @@
 // Package layout names the files that swdt keeps on a node.
 package layout
 
-import "strings"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 const (
 	// Root is the folder that holds swdt's own files; only Administrators and SYSTEM may write
@@ -39,7 +43,7 @@ const (
 	Trace = Root + `\trace`
 	// TraceRecord is the list of the settings that `swdt trace` changed.
 	TraceRecord = Trace + `\record.json`
-	// GuardianService is the one-shot service that owns a transaction.
+	// GuardianService is the one-shot service that owns a transaction; see ServiceNames.
 	GuardianService = "swdt-guardian"
 	// Scratch holds the output of Windows programs. `swdt diag` fetches this output.
 	Scratch = Root + `\diag`
@@ -83,4 +87,22 @@ func Aside(destination, name string) string { return destination + ".swdt-stale-
 func IsLeftover(destination, path string) bool {
 	rest, ok := strings.CutPrefix(strings.ToLower(path), strings.ToLower(destination)+".swdt-")
 	return ok && rest != "old" && rest != "undo" && rest != "before"
+}
+
+// mostServiceNames bounds the names of a guardian's service.
+const mostServiceNames = 5
+
+// ServiceNames returns the names that a guardian's service can have: Windows keeps a deleted service under its name as
+// long as another program, such as services.msc, has a handle to it, and the next guardian takes the next name.
+func ServiceNames(service string) []string {
+	names := []string{service}
+	for n := 2; n <= mostServiceNames; n++ {
+		names = append(names, fmt.Sprintf("%s-%d", service, n))
+	}
+	return names
+}
+
+// IsGuardian reports whether a service is the guardian of a transaction.
+func IsGuardian(service string) bool {
+	return slices.ContainsFunc(ServiceNames(GuardianService), func(n string) bool { return strings.EqualFold(n, service) })
 }

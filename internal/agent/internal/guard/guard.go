@@ -6,6 +6,9 @@
 // ended before its job was done. The guardian itself calls Remove as its last action. If a guardian
 // ended without calling Remove, the next session that finds the guardian's registration removes the
 // registration.
+//
+// Windows keeps a deleted service while another program has a handle to it. Such a registration can neither start nor
+// be used again, so it counts as removed, and the next guardian takes another of layout.ServiceNames.
 package guard
 
 import (
@@ -17,6 +20,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/wait"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
 // endTimeout is how long a guardian may take to end, and how long its removal may take.
@@ -25,7 +29,7 @@ const endTimeout = 20 * time.Second
 // Guardian is the guardian service for one purpose on one machine.
 type Guardian struct {
 	Services    platform.Services
-	Service     string // the service's name in the SCM
+	Service     string // the first of the service's names in the SCM
 	DisplayName string
 	Description string
 	Guards      string // the name of the guardian's job in errors, such as "the capture"
@@ -63,13 +67,12 @@ func (g Guardian) Start(ctx context.Context, id string, hasRun func() bool) (err
 // start is one attempt of Start. The result `retry` is true if another session interfered, so that
 // Start should try again.
 func (g Guardian) start(ctx context.Context, id string, hasRun func() bool) (retry bool, err error) {
-	config, err := g.Services.Config(ctx, g.Service)
-	registered := err == nil && config.CommandLine == g.commandLine(id)
-	if !registered {
+	name := g.registered(ctx, id)
+	if name == "" {
 		if err := g.AwaitRemoved(ctx); err != nil {
 			return false, err
 		}
-		if err := g.register(ctx, id); err != nil {
+		if name, err = g.register(ctx, id); err != nil {
 			err = fmt.Errorf("register the service that guards %s: %w", g.Guards, err)
 			if errors.Is(err, fault.ErrServiceExists) || errors.Is(err, fault.ErrServiceDeleting) {
 				return true, err
@@ -77,7 +80,7 @@ func (g Guardian) start(ctx context.Context, id string, hasRun func() bool) (ret
 			return false, errors.Join(err, g.Remove(ctx))
 		}
 	}
-	err = g.Services.Start(ctx, g.Service)
+	err = g.Services.Start(ctx, name)
 	if err == nil || errors.Is(err, fault.ErrServiceRunning) {
 		return false, nil
 	}
@@ -95,27 +98,49 @@ func (g Guardian) commandLine(id string) string {
 	return fmt.Sprintf(`"%s" %s %s`, g.Executable, g.Argument, id)
 }
 
-func (g Guardian) register(ctx context.Context, id string) error {
-	return g.Services.Create(ctx, platform.ServiceConfig{
-		Name:        g.Service,
-		DisplayName: g.DisplayName,
-		Description: g.Description,
-		CommandLine: g.commandLine(id),
-		StartType:   platform.StartAuto,
-		Recovery:    g.Recovery,
-	})
+// registered returns the name of the service that guards id; "": none.
+func (g Guardian) registered(ctx context.Context, id string) string {
+	for _, name := range layout.ServiceNames(g.Service) {
+		config, err := g.Services.Config(ctx, name)
+		if err == nil && config.CommandLine == g.commandLine(id) {
+			return name
+		}
+	}
+	return ""
+}
+
+// register registers a guardian with the first name that no deleted service has.
+func (g Guardian) register(ctx context.Context, id string) (name string, err error) {
+	for _, name = range layout.ServiceNames(g.Service) {
+		err = g.Services.Create(ctx, platform.ServiceConfig{
+			Name:        name,
+			DisplayName: g.DisplayName,
+			Description: g.Description,
+			CommandLine: g.commandLine(id),
+			StartType:   platform.StartAuto,
+			Recovery:    g.Recovery,
+		})
+		if !errors.Is(err, fault.ErrServiceDeleting) {
+			return name, err
+		}
+	}
+	return "", fmt.Errorf("%w: programs such as services.msc have handles to all %d services of this name; close them",
+		err, len(layout.ServiceNames(g.Service)))
 }
 
 // Running reports whether a guardian is registered and has not ended.
 func (g Guardian) Running(ctx context.Context) (bool, error) {
-	status, err := g.Services.Status(ctx, g.Service)
-	if errors.Is(err, fault.ErrNoService) {
-		return false, nil
+	for _, name := range layout.ServiceNames(g.Service) {
+		status, err := g.Services.Status(ctx, name)
+		switch {
+		case errors.Is(err, fault.ErrNoService):
+		case err != nil:
+			return false, fmt.Errorf("query the service that guards %s: %w", g.Guards, err)
+		case status.State != platform.Stopped:
+			return true, nil
+		}
 	}
-	if err != nil {
-		return false, fmt.Errorf("query the service that guards %s: %w", g.Guards, err)
-	}
-	return status.State != platform.Stopped, nil
+	return false, nil
 }
 
 // AwaitRemoved waits until no guardian is registered. It removes the registration of a guardian that has ended. The
@@ -126,33 +151,37 @@ func (g Guardian) AwaitRemoved(ctx context.Context) error {
 		Interval: g.Poll,
 		Limit:    endTimeout,
 		Look: func(ctx context.Context) error {
-			status, err := g.Services.Status(ctx, g.Service)
-			if errors.Is(err, fault.ErrNoService) {
-				return nil
+			for _, name := range layout.ServiceNames(g.Service) {
+				status, err := g.Services.Status(ctx, name)
+				switch {
+				case errors.Is(err, fault.ErrNoService):
+				case err != nil:
+					return err
+				case status.State != platform.Stopped:
+					return fmt.Errorf("it is %s", status.State)
+				default:
+					if err := g.unregister(ctx, name); err != nil {
+						return err
+					}
+				}
 			}
-			if err == nil && status.State == platform.Stopped {
-				err = g.unregister(ctx)
-			}
-			if err == nil {
-				err = fmt.Errorf("it is %s", status.State)
-			}
-			return err
+			return nil
 		},
 	}.Wait(ctx)
 }
 
 // RemoveEnded removes the registration of a guardian that has ended and could not remove itself. It does not wait.
 func (g Guardian) RemoveEnded(ctx context.Context) error {
-	status, err := g.Services.Status(ctx, g.Service)
-	switch {
-	case errors.Is(err, fault.ErrNoService):
-		return nil
-	case err != nil:
-		return err
-	case status.State != platform.Stopped:
-		return nil // a running guardian removes itself
+	for _, name := range layout.ServiceNames(g.Service) {
+		status, err := g.Services.Status(ctx, name)
+		if err == nil && status.State == platform.Stopped { // a running guardian removes itself
+			err = g.unregister(ctx, name)
+		}
+		if err != nil && !errors.Is(err, fault.ErrNoService) {
+			return err
+		}
 	}
-	return g.unregister(ctx)
+	return nil
 }
 
 // Remove deletes the registration, even if ctx has ended because the machine shuts down, and
@@ -163,12 +192,22 @@ func (g Guardian) Remove(ctx context.Context) error {
 		Name:     fmt.Sprintf("the service that guarded %s to be removed", g.Guards),
 		Interval: g.Poll,
 		Limit:    endTimeout,
-		Look:     g.unregister,
+		Look: func(ctx context.Context) error {
+			for _, name := range layout.ServiceNames(g.Service) {
+				if _, err := g.Services.Status(ctx, name); errors.Is(err, fault.ErrNoService) {
+					continue
+				}
+				if err := g.unregister(ctx, name); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
 	}.Wait(context.WithoutCancel(ctx))
 }
 
-func (g Guardian) unregister(ctx context.Context) error {
-	err := g.Services.Delete(ctx, g.Service)
+func (g Guardian) unregister(ctx context.Context, name string) error {
+	err := g.Services.Delete(ctx, name)
 	if errors.Is(err, fault.ErrNoService) || errors.Is(err, fault.ErrServiceDeleting) {
 		return nil
 	}
