@@ -228,6 +228,9 @@ func (s services) Stop(ctx context.Context, name string) error {
 func (s service) stop() error {
 	var ignored windows.SERVICE_STATUS
 	err := windows.ControlService(s.handle, windows.SERVICE_CONTROL_STOP, &ignored)
+	if errors.Is(err, windows.ERROR_SERVICE_REQUEST_TIMEOUT) { // for a start, this code has another meaning
+		return &Error{Code: windows.ERROR_SERVICE_REQUEST_TIMEOUT, kind: fault.ErrNotDelivered}
+	}
 	if !errors.Is(err, windows.ERROR_SERVICE_CANNOT_ACCEPT_CTRL) {
 		return err
 	}

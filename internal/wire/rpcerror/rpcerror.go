@@ -40,6 +40,7 @@ func kinds() []kind {
 		{"SERVICE_DISABLED", fault.ErrServiceDisabled, codes.FailedPrecondition},
 		{"SERVICE_DELETING", fault.ErrServiceDeleting, codes.FailedPrecondition},
 		{"DEPENDENTS", fault.ErrDependents, codes.FailedPrecondition},
+		{"NOT_DELIVERED", fault.ErrNotDelivered, codes.FailedPrecondition},
 		{"START_FAILED", fault.ErrStartFailed, codes.Internal},
 		{"NOT_SUPPORTED", fault.ErrNotSupported, codes.Unimplemented},
 		{"DEADLINE", context.DeadlineExceeded, codes.DeadlineExceeded},

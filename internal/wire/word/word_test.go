@@ -40,7 +40,7 @@ func TestWords(t *testing.T) {
 		"FeatureState": {"enabled", "disabled", "enablePending", "disablePending"},
 		"ReachOutcome": {"reached", "refused", "timedOut", "noRoute", "nameNotFound", "failed"},
 		"SwapState": {"prepared", "stopping", "swapping", "swapped", "starting", "checking", "committing", "rollingBack",
-			"resumed", "gaveUp", "done"},
+			"resumed", "gaveUp", "done", "waiting"},
 		"SwapResult":  {"committed", "rolledBack", "failed"},
 		"SwapAction":  {"replaced", "created", "restarted", "rolledBack", "failed"},
 		"ComputeKind": {"networks", "endpoints", "namespaces", "loadbalancers", "systems"},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wait"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
@@ -18,6 +19,9 @@ import (
 // service, services that never stop.
 type fakeSCM struct {
 	platform.Services
+
+	// busy is until when the SCM waits for the handler of a foreign service. Meanwhile it delivers no control.
+	busy time.Time
 
 	mu       sync.Mutex
 	services map[string]*fakeService // by lower-case name
@@ -38,6 +42,7 @@ type fakeService struct {
 	exiting   time.Duration // how long the process outlives the service
 	failing   bool          // ends instead of running
 	stubborn  bool          // never stops
+	hung      bool          // its handler never returns
 	restarts  bool          // recovery: is started again when its process is killed
 	protected bool          // its process cannot be opened
 }
@@ -154,7 +159,34 @@ func (f *fakeSCM) Start(_ context.Context, name string, _ ...string) error {
 	return nil
 }
 
-func (f *fakeSCM) Stop(_ context.Context, name string) error {
+// controlTimeout is how long ControlService blocks while a service is in its handler: "a call to ControlService will
+// block for 30 seconds if any service is busy handling a control code. If the busy service still has not returned from
+// its handler function when the timeout expires, ControlService fails with ERROR_SERVICE_REQUEST_TIMEOUT."
+const controlTimeout = 30 * time.Second
+
+// deliver waits until the SCM has delivered a control to a service.
+func (f *fakeSCM) deliver(ctx context.Context, name string) error {
+	f.mu.Lock()
+	blocked := min(controlTimeout, time.Until(f.busy))
+	if s, err := f.find(name); err == nil && s.hung && s.state == platform.Running {
+		blocked = controlTimeout
+	}
+	f.mu.Unlock()
+	if blocked > 0 {
+		if err := wait.For(ctx, blocked); err != nil {
+			return err
+		}
+	}
+	if blocked == controlTimeout {
+		return fault.ErrNotDelivered
+	}
+	return nil
+}
+
+func (f *fakeSCM) Stop(ctx context.Context, name string) error {
+	if err := f.deliver(ctx, name); err != nil {
+		return err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s, err := f.find(name)

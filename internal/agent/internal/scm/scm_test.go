@@ -394,3 +394,39 @@ func inBubble(t *testing.T, f func(context.Context) error) (err error) {
 	synctest.Test(t, func(t *testing.T) { err = f(t.Context()) })
 	return err
 }
+
+// The SCM delivers one control at a time. A service that did not get its control is not hung.
+func TestStopWhileTheSCMWaitsForAnotherService(t *testing.T) {
+	for _, busy := range []time.Duration{20 * time.Second, 50 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newSCM(&fakeService{name: "kubelet", state: platform.Running, stopping: 3 * time.Second})
+			f.busy = time.Now().Add(busy)
+			killed := false
+			process := f.services["kubelet"].process
+			kill := process.kill
+			process.kill = func() { killed = true; kill() }
+
+			_, err := scm.StopOne(t.Context(), f.platform(), "kubelet", scm.StopOptions{Timeout: 5 * time.Second, Kill: true})
+
+			if err != nil || killed {
+				t.Errorf("busy for %v: %v, killed: %v", busy, err, killed)
+			}
+		})
+	}
+}
+
+func TestStopKillsAServiceThatHangsInItsHandler(t *testing.T) {
+	for _, timeout := range []time.Duration{5 * time.Second, 2 * time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newSCM(&fakeService{name: "kubelet", state: platform.Running, hung: true})
+			if _, err := scm.StopOne(t.Context(), f.platform(), "kubelet", scm.StopOptions{Timeout: timeout}); !errors.Is(
+				err, fault.ErrNotDelivered) {
+				t.Errorf("%v: the error is %v, want %v", timeout, err, fault.ErrNotDelivered)
+			}
+			_, err := scm.StopOne(t.Context(), f.platform(), "kubelet", scm.StopOptions{Timeout: timeout, Kill: true})
+			if s := f.services["kubelet"]; err != nil || s.state != platform.Stopped {
+				t.Errorf("%v: %v, and it is %s", timeout, err, s.state)
+			}
+		})
+	}
+}

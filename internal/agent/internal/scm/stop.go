@@ -18,12 +18,17 @@ const DefaultStopTimeout = 30 * time.Second
 // as stopped.
 const killGrace = 10 * time.Second
 
+// busyLimit is how long StopOne asks again while the SCM does not deliver the control. The SCM delivers one control at a
+// time, and waits up to 30 s for each: after two such waits, the service itself is the one that hangs.
+const busyLimit = time.Minute
+
 // stopRounds limits how often Stop begins again because another process started a dependent during the stop.
 const stopRounds = 3
 
 // StopOptions limit a stop and choose what happens after the timeout.
 type StopOptions struct {
-	// Timeout limits the wait for the end of each service and its process; 0: DefaultStopTimeout.
+	// Timeout limits the wait for the end of each service and its process, from the moment at which the SCM has
+	// delivered the control; 0: DefaultStopTimeout.
 	Timeout time.Duration
 	// Kill ends the process of a service that did not stop in time. A process that other services
 	// share is never killed.
@@ -82,8 +87,9 @@ func StopOne(ctx context.Context, p *platform.Platform, name string, options Sto
 			return false, nil
 		}
 	}
-	err = askAndWait(bounded, p, name, process)
-	if options.Kill && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+	err = askAndWait(ctx, p, name, process, timeout)
+	if options.Kill && ctx.Err() == nil &&
+		(errors.Is(err, context.DeadlineExceeded) || errors.Is(err, fault.ErrNotDelivered)) {
 		err = kill(ctx, p, name, process, err)
 	}
 	if err != nil {
@@ -94,30 +100,47 @@ func StopOne(ctx context.Context, p *platform.Platform, name string, options Sto
 
 // askAndWait sends the stop control as soon as the service accepts it, and waits until the service and its process
 // have ended.
-func askAndWait(ctx context.Context, p *platform.Platform, name string, process platform.ProcessHandle) error {
-	asked := false
-	last, err := watch(ctx, p, name, platform.Stopped, func(status platform.ServiceStatus) (bool, error) {
-		switch status.State {
-		case platform.Stopped:
-			return true, nil
-		case platform.Running, platform.Paused:
-			if asked {
-				return false, nil // the service has not reported yet that it is stopping
-			}
-			accepted, err := ask(ctx, p, name)
-			asked = accepted
-			return false, err
-		default:
-			return false, nil // the service refuses controls until its state has settled
-		}
+func askAndWait(ctx context.Context, p *platform.Platform, name string, process platform.ProcessHandle,
+	timeout time.Duration) error {
+	if err := deliver(ctx, p, name, timeout); err != nil {
+		return err
+	}
+	bounded, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	last, err := watch(bounded, p, name, platform.Stopped, func(status platform.ServiceStatus) (bool, error) {
+		return status.State == platform.Stopped, nil
 	})
 	if err != nil {
 		return err
 	}
-	if err := process.Wait(ctx); err != nil {
+	if err := process.Wait(bounded); err != nil {
 		return fmt.Errorf("it is %s, but its process still runs: %w", last.State, err)
 	}
 	return nil
+}
+
+// deliver sends the stop control as soon as the service accepts it. The call to the SCM is not bounded by the timeout:
+// it can last 30 s because of another service.
+func deliver(ctx context.Context, p *platform.Platform, name string, timeout time.Duration) error {
+	bounded, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	begun := time.Now()
+	_, err := watch(bounded, p, name, platform.Stopped, func(status platform.ServiceStatus) (bool, error) {
+		switch status.State {
+		case platform.Stopped, platform.StopPending:
+			return true, nil
+		case platform.Running, platform.Paused:
+			for {
+				accepted, err := ask(ctx, p, name)
+				if !errors.Is(err, fault.ErrNotDelivered) || time.Since(begun) >= busyLimit {
+					return accepted, err
+				}
+			}
+		default:
+			return false, nil // the service refuses controls until its state has settled
+		}
+	})
+	return err
 }
 
 // ask sends the stop control. A service refuses the control while it changes state; in this case,
