@@ -83,6 +83,9 @@ type Services interface {
 	// Delete marks the service for deletion. The service disappears once it has stopped and all
 	// handles to it are closed.
 	Delete(ctx context.Context, name string) error
+	// Flush returns when the registrations of all services are on the disk. Without it, a power cut can lose changes
+	// that are some time old, while a renamed file keeps its new name.
+	Flush(ctx context.Context) error
 	// Start requests the SCM to start the service with extra arguments. The SCM also starts the
 	// services on which this service depends, but not the services that depend on this one.
 	Start(ctx context.Context, name string, args ...string) error

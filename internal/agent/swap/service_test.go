@@ -1,6 +1,7 @@
 package swap_test
 
 import (
+	"bytes"
 	"context"
 	"strings"
 	"testing"
@@ -149,5 +150,36 @@ func TestServicesStartedBeforeTheSwapAreStartedAgain(t *testing.T) {
 		if _, last, _ := lastCut(log, `"starting" version="`); !strings.HasPrefix(last, "v1.30.0") {
 			t.Errorf("what runs is %.8s, after\n%s", last, log)
 		}
+	})
+}
+
+// A power cut can keep the renames and lose the new command line, which Windows writes to the disk at another time.
+func TestALostCommandLineIsSetAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRun(t, "")
+		old, err := r.Process("look").Services.Config(t.Context(), "kubelet")
+		if err != nil {
+			t.Fatal(err)
+		}
+		lost := false
+		r.OnOperation(func(op simulated.Operation) simulated.Verdict {
+			if !lost && op.Kind == simulated.OpSync && op.Phase == simulated.After &&
+				bytes.HasSuffix(r.read(t, op.Target), []byte(`"state":"swapped"}`+"\n")) {
+				lost = true
+				if err := r.Process("power cut").Services.Configure(t.Context(), platform.ServiceConfig{Name: "kubelet",
+					CommandLine: old.CommandLine}); err != nil {
+					t.Error(err)
+				}
+				return simulated.KillNamed(layout.GuardianService)
+			}
+			return simulated.Continue()
+		})
+
+		r.transact()
+
+		if !lost || r.outcome.Result != swap.Committed {
+			t.Errorf("lost: %v, outcome: %+v, %v", lost, r.outcome, r.err)
+		}
+		r.check(t, "after the loss") // compares the command line too
 	})
 }

@@ -319,6 +319,9 @@ func (t *transaction) setPlantedAside(ctx context.Context, c Component, path str
 
 func (t *transaction) setCommandLine(ctx context.Context, service, commandLine string) error {
 	err := t.Platform.Services.Configure(ctx, platform.ServiceConfig{Name: service, CommandLine: commandLine})
+	if err == nil {
+		err = t.Platform.Services.Flush(ctx) // the names of the files are on the disk already
+	}
 	if err != nil {
 		return fmt.Errorf("change the command line of service %s: %w", service, err)
 	}

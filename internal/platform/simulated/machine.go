@@ -107,6 +107,7 @@ func (m *Machine) switchOff(current *boot) {
 	}
 	m.powerOff()
 	m.disk.syncAll()
+	m.flush()
 	m.mu.Unlock()
 	if m.options.OnShutdown != nil {
 		m.options.OnShutdown()
@@ -161,8 +162,10 @@ func (m *Machine) restart(current *boot, cut bool) {
 	m.powerOff()
 	if cut {
 		m.disk.dropUnsynced()
+		m.loseChanges()
 	} else {
 		m.disk.syncAll()
+		m.flush()
 	}
 	m.mu.Unlock()
 	if m.options.OnRestart != nil && !cut {

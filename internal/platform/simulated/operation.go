@@ -25,6 +25,7 @@ const (
 	OpServiceCreate    Kind = "service.create"
 	OpServiceConfigure Kind = "service.configure"
 	OpServiceDelete    Kind = "service.delete"
+	OpServiceFlush     Kind = "service.flush"
 	OpServiceStart     Kind = "service.start"
 	OpServiceStop      Kind = "service.stop"
 

@@ -51,6 +51,7 @@ func (m *Machine) install() {
 		m.installMember()
 	}
 	m.disk.syncAll()
+	m.flush()
 }
 
 func (m *Machine) installFiles() {

@@ -162,6 +162,7 @@ func (v servicesView) Create(ctx context.Context, config platform.ServiceConfig)
 			return fmt.Errorf("create service %q: a name without slashes and a command line are needed: %w",
 				config.Name, fault.ErrNotSupported)
 		}
+		v.p.m.beforeChange()
 		v.p.m.logServiceInstalled(v.p.m.addService(config).config)
 		return nil
 	})
@@ -196,6 +197,7 @@ func (v servicesView) Configure(ctx context.Context, config platform.ServiceConf
 		if s.deleting {
 			return fmt.Errorf("configure service %s: %w", config.Name, fault.ErrServiceDeleting)
 		}
+		v.p.m.beforeChange()
 		s.configure(cloneConfig(config))
 		return nil
 	})
@@ -232,6 +234,7 @@ func (v servicesView) Delete(ctx context.Context, name string) error {
 		if s.deleting {
 			return fmt.Errorf("delete service %s: %w", name, fault.ErrServiceDeleting)
 		}
+		v.p.m.beforeChange()
 		s.deleting = true
 		s.cancelRestart()
 		s.forgetIfDeleted()

@@ -155,6 +155,7 @@ type Machine struct {
 	changed  chan struct{} // closed and replaced whenever a state changes
 	closed   bool
 	disk     *disk
+	hive     hive
 	registry *registryKey
 	features map[string]*feature
 	firewall []platform.FirewallRule

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+	"syscall"
 	"time"
 	"unsafe"
 
@@ -207,6 +208,24 @@ func startFailure(err error) error {
 		return &Error{Code: code(err), kind: fault.ErrStartFailed}
 	}
 	return err
+}
+
+// Flush flushes the key of the services. The SCM's own documents do not say when it flushes the changes that it makes.
+func (services) Flush(context.Context) error {
+	path, err := windows.UTF16PtrFromString(`SYSTEM\CurrentControlSet\Services`)
+	if err != nil {
+		return err
+	}
+	var key windows.Handle
+	if err := windows.RegOpenKeyEx(windows.HKEY_LOCAL_MACHINE, path, 0, windows.KEY_QUERY_VALUE, &key); err != nil {
+		return failed(err, "open the key of the services")
+	}
+	defer windows.RegCloseKey(key)
+	code, _, _ := windows.NewLazySystemDLL("advapi32.dll").NewProc("RegFlushKey").Call(uintptr(key))
+	if code != 0 {
+		return failed(syscall.Errno(code), "write the services' registrations to the disk")
+	}
+	return nil
 }
 
 func (s services) Stop(ctx context.Context, name string) error {

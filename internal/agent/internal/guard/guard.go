@@ -120,6 +120,9 @@ func (g Guardian) register(ctx context.Context, id string) (name string, err err
 			StartType:   platform.StartAuto,
 			Recovery:    g.Recovery,
 		})
+		if err == nil { // the guardian must be there after a power cut
+			return name, g.Services.Flush(ctx)
+		}
 		if !errors.Is(err, fault.ErrServiceDeleting) {
 			return name, err
 		}
