@@ -56,13 +56,13 @@ type opensshServer struct {
 }
 
 // openssh runs Debian's sshd in front of a sandbox's prefix: `swdt sandbox shell` runs every
-// command, and the SFTP subsystem is `swdt sandbox sftp`.
+// command, and the SFTP server too, as the default shell of Windows' sshd does.
 func openssh(t *testing.T) opensshServer {
 	t.Helper()
 	return opensshFor(t, wineSandbox(t))
 }
 
-func opensshFor(t *testing.T, info sandboxInfo) opensshServer {
+func opensshFor(t *testing.T, info sandboxInfo, shell ...string) opensshServer {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Fatal("sshd with password login needs root")
@@ -84,12 +84,8 @@ func opensshFor(t *testing.T, info sandboxInfo) opensshServer {
 	}
 	swdt := environment(t, "SWDT_BIN")
 	command := filepath.Join(folder, "command")
-	script := fmt.Sprintf(`#!/bin/sh
-case "$SSH_ORIGINAL_COMMAND" in
-windows-sftp) exec %[1]s sandbox sftp --prefix %[2]s ;;
-*) exec %[1]s sandbox shell --prefix %[2]s ;;
-esac
-`, swdt, info.Prefix)
+	words := append([]string{swdt, "sandbox", "shell", "--prefix", info.Prefix}, shell...)
+	script := "#!/bin/sh\nexec '" + strings.Join(words, "' '") + "'\n"
 	if err := os.WriteFile(command, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +101,7 @@ esac
 		"PasswordAuthentication yes",
 		"KbdInteractiveAuthentication no",
 		"UsePAM no",
-		"Subsystem sftp windows-sftp",
+		"Subsystem sftp sftp-server.exe",
 		"ForceCommand " + command,
 		"",
 	}, "\n")

@@ -39,10 +39,16 @@ type ServerOptions struct {
 	Password       string
 	// OwnKeys also accepts the keys in the machine's own file of authorized keys, as sshd does.
 	OwnKeys bool
-	// Shell is the default shell: cmd (default) or powershell.
+	// Shell is the default shell, a name of ShellNames; "": cmd.
 	Shell string
+	// Profile has the lines that the shell runs at each start, before the command line: PowerShell's profile, cmd's
+	// AutoRun or bash's BASH_ENV.
+	Profile string
 	// NoSFTP leaves out the SFTP subsystem, which some nodes lack.
 	NoSFTP bool
+	// NoSFTPServer keeps the subsystem, and hides sftp-server.exe from the shell: OpenSSH 7.7 from a zip starts it by
+	// its name alone, unless the shell is cmd (7.7's misc.c, build_session_commandline).
+	NoSFTPServer bool
 	// Forward lets clients connect to other machines through this one, as sshd does by default.
 	Forward bool
 	Log     *slog.Logger // nil: nothing is logged
@@ -51,10 +57,11 @@ type ServerOptions struct {
 // Serve answers SSH on the listener, as a Windows node does, until ctx ends. It then cuts every
 // connection. While the machine is down (a reboot), Serve cuts connections and refuses new ones.
 func Serve(ctx context.Context, listener net.Listener, o ServerOptions) error {
-	shell, err := parseShell(o.Shell)
+	shell, err := parseShell(o.Shell, o.Profile)
 	if err != nil {
 		return err
 	}
+	shell.noSFTPServer = o.NoSFTPServer
 	s := &server{
 		machine:        &simulatedMachine{machine: o.Machine, shell: shell},
 		hostKey:        o.HostKey,
@@ -190,6 +197,21 @@ func (s *server) stop(gssh.Context, *gssh.Server, *ssh.Request) (bool, []byte) {
 
 // handle serves one exec or shell channel.
 func (s *server) handle(channel gssh.Session) {
+	_, _, terminal := channel.Pty()
+	s.serveChannel(channel, command{line: channel.RawCommand(), terminal: terminal, stdin: channel, stdout: channel,
+		stderr: channel.Stderr()})
+}
+
+// serveSFTP runs the SFTP server through the default shell. sshd drops the error output of a subsystem
+// (session.c, session_set_fds: ignore_fderr).
+func (s *server) serveSFTP(channel gssh.Session) {
+	s.serveChannel(channel, command{line: sftpServer, stdin: channel, stdout: channel, stderr: io.Discard})
+}
+
+// sftpServer is the command line of the SFTP subsystem (misc.c, build_exec_command).
+const sftpServer = "sftp-server.exe"
+
+func (s *server) serveChannel(channel gssh.Session, c command) {
 	session, err := s.machine.session()
 	if err != nil {
 		s.log.Error("begin a session", "err", err)
@@ -197,41 +219,18 @@ func (s *server) handle(channel gssh.Session) {
 		return
 	}
 	defer session.close()
-	_, _, terminal := channel.Pty()
-	s.log.Debug("run", "line", channel.RawCommand())
-	code := session.run(channel.Context(), command{
-		line:     channel.RawCommand(),
-		terminal: terminal,
-		stdin:    channel,
-		stdout:   channel,
-		stderr:   channel.Stderr(),
-	})
-	s.log.Debug("ended", "line", channel.RawCommand(), "code", code)
+	s.log.Debug("run", "line", c.line)
+	code := session.run(channel.Context(), c)
+	s.log.Debug("ended", "line", c.line, "code", code)
 	channel.Exit(code)
 }
 
-func (s *server) serveSFTP(channel gssh.Session) {
-	session, err := s.machine.session()
-	if err != nil {
-		s.log.Error("begin an SFTP session", "err", err)
-		channel.Exit(255)
-		return
-	}
-	defer session.close()
-	code := 0 // without an exit code, scp fails
-	if err := serveSFTP(stdio{channel, channel}, session.disk()); err != nil {
-		s.log.Warn("SFTP ended", "err", err)
-		code = 255
-	}
-	channel.Exit(code)
-}
-
-// serveSFTP answers SFTP as Win32-OpenSSH does: paths are /C:/folder/file, and relative paths begin
-// in the administrator's profile.
-func serveSFTP(stream io.ReadWriteCloser, d disk) error {
+// serveSFTP answers SFTP as Win32-OpenSSH's sftp-server.exe does: paths are /C:/folder/file, and relative paths begin
+// in the folder.
+func serveSFTP(stream io.ReadWriteCloser, d disk, folder string) error {
 	h := &sftpHandlers{disk: d, written: map[string]*written{}}
 	server := sftp.NewRequestServer(stream, sftp.Handlers{FileGet: h, FilePut: h, FileCmd: h, FileList: h},
-		sftp.WithStartDirectory("/C:/Users/"+Administrator))
+		sftp.WithStartDirectory("/"+strings.ReplaceAll(folder, `\`, "/")))
 	defer server.Close()
 	if err := server.Serve(); err != nil && !errors.Is(err, io.EOF) {
 		return err
