@@ -42,6 +42,7 @@ type defaultShell struct {
 	profile string
 	// noSFTPServer hides sftp-server.exe from the shell.
 	noSFTPServer bool
+	sftpFault    func(method, path string) error // see ServerOptions
 }
 
 func parseShell(name, profile string) (defaultShell, error) {
@@ -80,7 +81,9 @@ type shell struct {
 func (s *shell) run(ctx context.Context) int {
 	s.folder = profileFolder
 	for line := range strings.Lines(s.profile) {
-		s.runLine(ctx, strings.TrimSpace(line))
+		if code, exited := s.runLine(ctx, strings.TrimSpace(line)); exited {
+			return code
+		}
 	}
 	if s.line == "" {
 		return s.interact(ctx)
@@ -176,6 +179,8 @@ func (s *shell) runWords(ctx context.Context, words []string, text string) (code
 	case "echo", "write-output":
 		if s.kind == shellCmd { // cmd prints the text as typed, including the quotes
 			fmt.Fprintf(sub.stdout, "%s\r\n", strings.TrimSpace(strings.TrimSpace(text)[len("echo"):]))
+		} else if s.kind == shellBash {
+			fmt.Fprintf(sub.stdout, "%s\r\n", strings.Join(args, " "))
 		} else {
 			fmt.Fprintf(sub.stdout, "%s\r\n", strings.Join(args, "\r\n"))
 		}
@@ -185,7 +190,7 @@ func (s *shell) runWords(ctx context.Context, words []string, text string) (code
 	case "rem", "@echo", "chcp":
 		return 0, false
 	case "cmd":
-		if code, ok := sub.environment(args); ok {
+		if code, ok := sub.cmd(args); ok {
 			return code, false
 		}
 	case "sftp-server":
@@ -254,25 +259,31 @@ func (s *shell) cd(args []string, stderr io.Writer) int {
 	return 0
 }
 
-// environment carries out `cmd /c set NAME` for the variable of the account's profile. With /u, cmd's own commands
-// print UTF-16. ok reports whether the arguments are such a command.
-func (s *shell) environment(args []string) (code int, ok bool) {
+// cmd carries out two forms of the program cmd itself: `cmd /c set NAME` for the variable of the account's profile
+// (with /u, cmd's own commands print UTF-16), and a cmd without a switch, which reads its input to the end. ok reports
+// whether the arguments have one of these forms.
+func (s *shell) cmd(args []string) (code int, ok bool) {
 	line := strings.ToLower(strings.Join(args, " "))
-	rest, wide := strings.CutPrefix(line, "/u ")
-	if rest != "/c set userprofile" {
+	command, wide := strings.CutPrefix(line, "/u ")
+	switch {
+	case command == "/c set userprofile":
+		text := "USERPROFILE=" + profileFolder + "\r\n"
+		if wide {
+			text, _ = unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder().String(text)
+		}
+		_, _ = io.WriteString(s.stdout, text) // the client may have gone
+	case line != "" && !strings.HasPrefix(line, "/"):
+		fmt.Fprintf(s.stdout, "Microsoft Windows [Version 10.0.20348.2700]\r\n\r\n%s>", s.folder)
+		_, _ = io.Copy(io.Discard, s.stdin) // until the client closes it
+	default:
 		return 0, false
 	}
-	text := "USERPROFILE=" + profileFolder + "\r\n"
-	if wide {
-		text, _ = unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder().String(text)
-	}
-	_, _ = io.WriteString(s.stdout, text) // the client may have gone
 	return 0, true
 }
 
 // serveSFTP is sftp-server.exe, whose relative paths begin in the shell's folder.
 func (s *shell) serveSFTP() int {
-	if err := serveSFTP(stdio{s.stdin, s.stdout}, s.disk, s.folder); err != nil {
+	if err := serveSFTP(stdio{s.stdin, s.stdout}, s.disk, s.folder, s.sftpFault); err != nil {
 		return 255
 	}
 	return 0 // without an exit code, scp fails
