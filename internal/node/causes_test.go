@@ -94,7 +94,7 @@ func TestCausesOnTheNode(t *testing.T) {
 	}
 	t.Run("disk full", func(t *testing.T) {
 		refuses[*carrier.DiskFullError](t, newFakeNode(t, faults{disk: diskFaults{full: true}}),
-			"the node's disk is full", `C:\ProgramData\swdt`, "drive C:")
+			"the node's disk is full", profile+`\swdt-agent-`, "drive C:")
 	})
 	t.Run("writes fail", func(t *testing.T) {
 		refuses[*node.InstallError](t, newFakeNode(t, faults{disk: diskFaults{broken: true}}),

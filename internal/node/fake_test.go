@@ -16,6 +16,7 @@ import (
 
 	server "github.com/gliderlabs/ssh"
 	"github.com/pkg/sftp"
+	"golang.org/x/text/encoding/unicode"
 	"google.golang.org/grpc"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
@@ -65,6 +66,9 @@ type faults struct {
 	hangs       func() // called when a mute agent starts, and when a call waits for a lock
 }
 
+// profile is the profile of the account that logs in.
+const profile = `C:\Users\Administrator`
+
 const agentContent = "MZ this is the agent"
 
 func newFakeNode(t *testing.T, f faults) *fakeNode {
@@ -74,7 +78,7 @@ func newFakeNode(t *testing.T, f faults) *fakeNode {
 	n.disk = newDisk(f.disk)
 	n.files = n.disk.client(t)
 	if !f.unix {
-		n.mkdir("/C:", "/C:/ProgramData")
+		n.mkdir("/C:", "/C:/ProgramData", "/C:/Users", slashed(profile))
 	}
 	o := sshtest.Options{Password: "right", Run: n.run, MaxSessions: f.maxSessions}
 	if !f.noSFTP {
@@ -122,22 +126,35 @@ func (n *fakeNode) ran() []string {
 
 func slashed(windows string) string { return "/" + strings.ReplaceAll(windows, `\`, "/") }
 
+// askProfile is the command that prints the profile in UTF-16.
+const askProfile = "cmd /u /c set USERPROFILE"
+
 // run runs a command as the node's shell would.
 func (n *fakeNode) run(s server.Session) {
 	command := s.RawCommand()
 	path := layout.Agent(n.agent.Hash)
 	n.mu.Lock()
-	if strings.HasPrefix(command, `.\`) {
+	uploaded, installs := strings.CutSuffix(command, " "+handshake.InstallArgument)
+	switch {
+	case installs:
 		n.commands = append(n.commands, "install")
-	} else {
+	case command == askProfile:
+	default:
 		n.commands = append(n.commands, strings.ReplaceAll(command, path, "agent"))
 	}
 	n.mu.Unlock()
 	switch {
 	case n.faults.shell != nil:
 		n.faults.shell(s)
-	case strings.HasPrefix(command, `.\`) && strings.HasSuffix(command, " "+handshake.InstallArgument):
-		n.installAgent(s, strings.TrimSuffix(command[2:], " "+handshake.InstallArgument))
+	case command == askProfile:
+		text, err := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder().
+			String("USERPROFILE=" + profile + "\r\n")
+		if err != nil {
+			n.t.Error(err)
+		}
+		io.WriteString(s, text)
+	case installs && strings.HasPrefix(uploaded, profile+`\`):
+		n.installAgent(s, slashed(uploaded))
 	case command == "cmd /c ver":
 		fmt.Fprintln(s, "Microsoft Windows [Version 10.0.20348.2700]")
 	case command == path:
@@ -150,7 +167,7 @@ func (n *fakeNode) run(s server.Session) {
 
 // installAgent does the work of the uploaded agent, which installs itself.
 func (n *fakeNode) installAgent(s server.Session, uploaded string) {
-	content, err := n.read("/" + uploaded)
+	content, err := n.read(uploaded)
 	if err != nil || n.faults.blocked {
 		fmt.Fprintln(s.Stderr(), "This program is blocked by group policy.")
 		s.Exit(5)

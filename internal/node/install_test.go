@@ -57,7 +57,7 @@ func TestFirstContactInstallsTheAgentAndTheSecondDoesNot(t *testing.T) {
 // uploaded returns the agents in the profile.
 func (n *fakeNode) uploaded() (names []string) {
 	n.t.Helper()
-	entries, err := n.files.ReadDir("/")
+	entries, err := n.files.ReadDir(slashed(profile))
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestAnUploadedAgentThatWasLeftBehindIsRemovedAfterADay(t *testing.T) {
 	old, young, theirs := "swdt-agent-"+strings.Repeat("a", 26)+".exe", "swdt-agent-"+strings.Repeat("b", 26)+".exe",
 		"swdt-agent-mine.exe"
 	for _, name := range []string{old, young, theirs} {
-		f.write("/"+name, "MZ")
+		f.write(slashed(profile+`\`+name), "MZ")
 	}
 	f.disk.age("/"+old, 25*time.Hour)
 	f.disk.age("/"+theirs, 25*time.Hour)

@@ -34,7 +34,7 @@ func TestAwaitBoot(t *testing.T) {
 		return took, err
 	}
 	refused := &ssh.RefusedError{Address: "node:22"}
-	rejected := &ssh.AuthError{User: "Administrator"}
+	rejected := &ssh.AuthError{User: "Administrator", Passwords: 1}
 
 	t.Run("goes down and comes back", func(t *testing.T) {
 		took, err := run(t, answers("old", "old", refused, refused, rejected, "new"))
@@ -89,6 +89,17 @@ func TestAwaitBoot(t *testing.T) {
 			t.Errorf("the error is %v, want %v", err, rejected)
 		case took > time.Minute:
 			t.Errorf("took is %v, want at most %v", took, time.Minute)
+		}
+	})
+	// A member of a domain rejects every key until a domain controller answers. Rejected keys lock no account.
+	t.Run("keys are rejected for a minute", func(t *testing.T) {
+		noController := &ssh.AuthError{User: `CORP\admin`}
+		var answered []any
+		for range 30 {
+			answered = append(answered, noController)
+		}
+		if _, err := run(t, answers(append(answered, "new")...)); err != nil {
+			t.Error(err)
 		}
 	})
 	t.Run("another machine answers", func(t *testing.T) {

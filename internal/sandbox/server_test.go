@@ -42,7 +42,7 @@ type sandboxed struct {
 	keyFile string
 }
 
-func serve(t *testing.T, o sandbox.ServerOptions) *sandboxed {
+func serve(t *testing.T, o sandbox.ServerOptions, programs ...simulated.Program) *sandboxed {
 	t.Helper()
 	agent := standIn()
 	s := &sandboxed{keyFile: filepath.Join(t.TempDir(), "key")}
@@ -58,7 +58,8 @@ func serve(t *testing.T, o sandbox.ServerOptions) *sandboxed {
 		t.Fatal(err)
 	}
 	s.machine = simulated.New(simulated.Options{
-		Agent: &simulated.Agent{Hash: agent.Hash, Main: sandbox.AgentMain(agent.Hash)},
+		Agent:    &simulated.Agent{Hash: agent.Hash, Main: sandbox.AgentMain(agent.Hash)},
+		Programs: programs,
 	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -382,8 +383,9 @@ func TestSFTPRefusesToReplaceARunningExecutable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	if _, err := client.OpenFile("/C:/k/kubelet.exe", os.O_WRONLY|os.O_TRUNC); !errors.Is(err, fs.ErrPermission) {
-		t.Errorf("open for writing: %v", err)
+	_, err = client.OpenFile("/C:/k/kubelet.exe", os.O_WRONLY|os.O_TRUNC)
+	if status, ok := errors.AsType[*sftp.StatusError](err); !ok || status.FxCode() != sftp.ErrSSHFxFailure {
+		t.Errorf("open for writing: %v, want a failure, as for a sharing violation", err)
 	}
 	if err := client.Remove("/C:/k/kubelet.exe"); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("remove: %v", err)
