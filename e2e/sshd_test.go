@@ -127,6 +127,21 @@ func opensshFor(t *testing.T, info sandboxInfo, shell ...string) opensshServer {
 	return opensshServer{address, clientKey, fingerprint, folder}
 }
 
+// A node of Wine behind a real sshd is reached through each default shell, with a profile that prints and moves to a
+// folder in which ordinary users may write.
+func TestFirstContactThroughEveryDefaultShell(t *testing.T) {
+	info := wineSandbox(t)
+	for _, shell := range []string{"cmd", "powershell", "bash"} {
+		t.Run(shell, func(t *testing.T) {
+			server := opensshFor(t, info, "--shell", shell, "--profile", "echo Welcome to win-1\ncd C:/Users/Public")
+			config := nodeFile(t, server.credentials(), "    - name: containerd\n      version: 2.2.1\n")
+			for range 2 { // the first contact, and one that finds the agent
+				ok(t, "status", "-c", config)
+			}
+		})
+	}
+}
+
 // addUser creates an account that can log in with a password, and removes the account at the test's
 // end. The account is another name for root, since Wine serves a prefix only to the prefix's owner.
 func addUser(t *testing.T, user, password, home string) {

@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -54,6 +55,8 @@ type fakeNode struct {
 // faults are the faults of a fake node.
 type faults struct {
 	shell       func(server.Session) // answers everything instead
+	profile     string               // of the account; "": the constant profile
+	startsIn    string               // the folder of the default shell; "": the account's profile
 	noSFTP      bool
 	maxSessions int  // of a connection; 0: no limit
 	unix        bool // has no drive C:
@@ -73,14 +76,16 @@ const agentContent = "MZ this is the agent"
 
 func newFakeNode(t *testing.T, f faults) *fakeNode {
 	t.Helper()
+	f.profile = cmp.Or(f.profile, profile)
+	f.startsIn = cmp.Or(f.startsIn, f.profile)
 	n := &fakeNode{t: t, faults: f, bootID: "boot-1",
 		agent: agentbin.FromBytes([]byte(strings.Repeat(agentContent, 5000)))}
 	n.disk = newDisk(f.disk)
 	n.files = n.disk.client(t)
 	if !f.unix {
-		n.mkdir("/C:", "/C:/ProgramData", "/C:/Users", slashed(profile))
+		n.mkdir("/C:", "/C:/ProgramData", "/C:/Users", slashed(f.profile))
 	}
-	o := sshtest.Options{Password: "right", Run: n.run, MaxSessions: f.maxSessions}
+	o := sshtest.Options{Password: "right", Run: n.run, MaxSessions: f.maxSessions, SFTPFolder: slashed(f.startsIn)}
 	if !f.noSFTP {
 		handlers := n.disk.handlers()
 		o.SFTP = &handlers
@@ -147,14 +152,11 @@ func (n *fakeNode) run(s server.Session) {
 	case n.faults.shell != nil:
 		n.faults.shell(s)
 	case command == askProfile:
-		text, err := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder().
-			String("USERPROFILE=" + profile + "\r\n")
-		if err != nil {
-			n.t.Error(err)
-		}
-		io.WriteString(s, text)
-	case installs && strings.HasPrefix(uploaded, profile+`\`):
+		answerProfile(n.t, s, n.faults.profile)
+	case installs && strings.HasPrefix(uploaded, n.faults.profile+`\`) && !strings.ContainsFunc(uploaded, interpreted):
 		n.installAgent(s, slashed(uploaded))
+	case installs && strings.HasPrefix(uploaded, `.\`):
+		n.installAgent(s, slashed(n.faults.startsIn+uploaded[1:]))
 	case command == "cmd /c ver":
 		fmt.Fprintln(s, "Microsoft Windows [Version 10.0.20348.2700]")
 	case command == path:
@@ -163,6 +165,22 @@ func (n *fakeNode) run(s server.Session) {
 		n.t.Errorf("unexpected command %q", command)
 		s.Exit(1)
 	}
+}
+
+// interpreted reports whether a shell may do something else with the character than take it as it is.
+func interpreted(r rune) bool {
+	plain := r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
+	return !plain && !strings.ContainsRune(`:\._-`, r)
+}
+
+// answerProfile answers askProfile.
+func answerProfile(t *testing.T, s server.Session, profile string) {
+	text, err := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder().
+		String("USERPROFILE=" + profile + "\r\n")
+	if err != nil {
+		t.Error(err)
+	}
+	fmt.Fprint(s, "Welcome to win1!\r\n", text) // some login shells greet, in the console's code page
 }
 
 // installAgent does the work of the uploaded agent, which installs itself.

@@ -86,6 +86,23 @@ func TestAnUploadedAgentThatWasLeftBehindIsRemovedAfterADay(t *testing.T) {
 	}
 }
 
+// A profile's path can have any character that Windows allows in a user's name.
+func TestProfilesOfAllNames(t *testing.T) {
+	for _, name := range []string{"Administrator", "svc_k8s-1.CORP", "John Smith", "Jörg", "山田 太郎", "ソ", "O'Neil & Co",
+		"a(b)", "$svc", "Иван"} {
+		t.Run(name, func(t *testing.T) {
+			f := newFakeNode(t, faults{profile: `C:\Users\` + name})
+			bootID(t, f.connect())
+		})
+	}
+	t.Run("on another drive", func(t *testing.T) {
+		f := newFakeNode(t, faults{})
+		f.mkdir("/D:", "/D:/Profiles", "/D:/Profiles/admin")
+		f.faults.profile = `D:\Profiles\admin`
+		bootID(t, f.connect())
+	})
+}
+
 func TestInstallPrunesOlderAgents(t *testing.T) {
 	f := newFakeNode(t, faults{})
 	old, guarding := strings.Repeat("01", 32), strings.Repeat("02", 32)
