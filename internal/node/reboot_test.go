@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/node/ssh"
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 func TestAwaitBoot(t *testing.T) {
@@ -112,4 +113,27 @@ func TestAwaitBoot(t *testing.T) {
 			t.Errorf("took is %v, want at most %v", took, time.Minute)
 		}
 	})
+}
+
+// A follower of logs, too, waits until the domain of a rebooted node answers, and stops at a rejected password.
+func TestRestoreWaitsWhileKeysAreRejected(t *testing.T) {
+	restore := func(rejected *ssh.AuthError) (tried int, err error) {
+		synctest.Test(t, func(t *testing.T) {
+			n := &Node{}
+			n.OnReconnect(func(context.Context) error {
+				if tried++; tried > 10 {
+					return nil
+				}
+				return &UnreachableError{Err: rejected}
+			})
+			err = n.restore(t.Context(), ui.Discard{})
+		})
+		return tried, err
+	}
+	if _, err := restore(&ssh.AuthError{User: `CORP\admin`}); err != nil {
+		t.Error(err)
+	}
+	if tried, err := restore(&ssh.AuthError{User: `CORP\admin`, Passwords: 1}); err == nil || tried != 1 {
+		t.Errorf("after a rejected password: %v, %d logins", err, tried)
+	}
 }
