@@ -2,7 +2,6 @@ package node
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/swdt-dev/swdt/internal/format/windowstext"
 	"github.com/swdt-dev/swdt/internal/node/carrier"
@@ -74,7 +73,7 @@ func (e *AgentBlockedError) Error() string {
 	}
 	return fmt.Sprintf("the agent %s is on the node but does not start (exit code %s)%s; does AppLocker, "+
 		"an application control policy or an antivirus block it? On the node: Add-MpPreference -ExclusionPath %s",
-		e.Path, exitCode(e.ExitCode), output, folder)
+		e.Path, windowstext.ExitCode(e.ExitCode), output, folder)
 }
 
 // ShellError reports that the default shell of the node's SSH server does not start swdt's agent, although the agent is
@@ -152,29 +151,4 @@ func quoted(source, text string) string {
 		return ""
 	}
 	return fmt.Sprintf("; %s: %q", source, text)
-}
-
-// exitCode returns a program's exit code for a message. A code that is an NTSTATUS is in hexadecimal digits, with its
-// meaning if a blocked or damaged program often ends with it ([MS-ERREF], 2.3.1).
-func exitCode(code int) string {
-	status := uint32(code)
-	if code < 0 && code >= -1 || status < 0x80000000 {
-		return strconv.Itoa(code)
-	}
-	meaning := map[uint32]string{
-		0xC0000005: "access violation",
-		0xC0000022: "access denied",
-		0xC000007B: "not a program for this machine",
-		0xC0000135: "a DLL is missing",
-		0xC000013A: "ended by Ctrl-C",
-		0xC0000142: "a DLL could not be initialised",
-		0xC0000409: "the program has crashed",
-		0xC0000906: "an antivirus has found a virus",
-		0xC0000907: "an antivirus has deleted the file",
-		0xC0E90002: "an application control policy forbids it",
-	}[status]
-	if meaning == "" {
-		return fmt.Sprintf("0x%08X", status)
-	}
-	return fmt.Sprintf("0x%08X, %s", status, meaning)
 }

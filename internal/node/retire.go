@@ -10,6 +10,7 @@ import (
 
 	"github.com/pkg/sftp"
 
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 	"github.com/swdt-dev/swdt/internal/node/carrier"
 	"github.com/swdt-dev/swdt/internal/wait"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
@@ -54,7 +55,7 @@ func (n *Node) Retire(ctx context.Context, prepare func(context.Context) error, 
 	case err != nil:
 		return fmt.Errorf("run %s: %w", last, err)
 	case out.ExitCode != 0:
-		return fmt.Errorf("run %s: exit code %s: %s", last, exitCode(out.ExitCode), strings.TrimSpace(out.Stderr+" "+out.Stdout))
+		return fmt.Errorf("run %s: exit code %s: %s", last, windowstext.ExitCode(out.ExitCode), strings.TrimSpace(out.Stderr+" "+out.Stdout))
 	}
 	return nil
 }
