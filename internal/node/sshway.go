@@ -56,6 +56,9 @@ type sshConnection struct {
 // Machine returns the host key, which no other machine has.
 func (c sshConnection) Machine() (identity string, lasting bool) { return c.HostKey(), true }
 
+// Learn implements carrier.Learner.
+func (c sshConnection) Learn(exitCode int) bool { return c.way.shell.learn(exitCode) }
+
 func (c sshConnection) Start(ctx context.Context, program string, args ...string) (carrier.Process, error) {
 	process, err := c.Client.Start(ctx, c.way.shell.program(program, args))
 	if err != nil {
@@ -66,16 +69,13 @@ func (c sshConnection) Start(ctx context.Context, program string, args ...string
 
 func (c sshConnection) Run(ctx context.Context, program string, args ...string) (carrier.Output, error) {
 	out, err := c.Client.Run(ctx, c.way.shell.program(program, args))
-	if err == nil && c.way.shell.learn(out.ExitCode) {
+	if err == nil && c.Learn(out.ExitCode) {
 		out, err = c.Client.Run(ctx, c.way.shell.program(program, args))
 	}
 	return carrier.Output(out), err
 }
 
 func (c sshConnection) Stage(ctx context.Context, failed *carrier.FailedStart) (carrier.Stage, error) {
-	if failed != nil {
-		c.way.shell.learn(failed.ExitCode)
-	}
 	stage, err := newSSHStage(ctx, c, failed)
 	if err != nil {
 		return nil, err

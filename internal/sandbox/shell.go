@@ -189,6 +189,10 @@ func (s *shell) runWords(ctx context.Context, words []string, text string) (code
 		return s.cd(args, sub.stderr), false
 	case "rem", "@echo", "chcp":
 		return 0, false
+	case "read-host":
+		fmt.Fprintf(sub.stdout, "%s: ", strings.Join(args, " "))
+		_, _ = bufio.NewReader(sub.stdin).ReadString('\n') // the end of the input is an answer too
+		return 0, false
 	case "cmd":
 		if code, ok := sub.cmd(args); ok {
 			return code, false
