@@ -94,7 +94,7 @@ type agedInfo struct {
 
 func (i agedInfo) ModTime() time.Time { return i.FileInfo.ModTime().Add(-i.by) }
 
-// sharedInfo is a folder whose access list lets everyone write, as Windows' sshd shows it.
+// sharedInfo is a folder whose access list lets every user write, as Windows' sshd shows it.
 type sharedInfo struct{ os.FileInfo }
 
 func (i sharedInfo) Mode() os.FileMode { return i.FileInfo.Mode() | 0o002 }

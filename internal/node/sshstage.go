@@ -78,7 +78,7 @@ func (s *sshStage) checked(profile string) (start string, err error) {
 		return "", err
 	case !info.IsDir():
 		return "", errors.New("it is not a folder")
-	case info.Mode().Perm()&0o002 != 0: // the access list lets Everyone or Authenticated Users write (misc.c, get_others_file_permissions)
+	case info.Mode().Perm()&0o002 != 0: // an access list for S-1-1-0 or S-1-5-11 (misc.c, get_others_file_permissions)
 		return "", errors.New("every user of the node may write there; correct its access list")
 	case plainPath.MatchString(profile):
 		return profile + `\`, nil
