@@ -182,10 +182,11 @@ func (c *Client) explained(ctx context.Context, err error) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if ended := c.Err(); c.used.Load() || errors.Is(ended, errDead) {
+	ended := c.Err()
+	if c.used.Load() || errors.Is(ended, errDead) {
 		return ended
 	}
-	return &DroppedError{User: c.user, Address: c.address, Err: err}
+	return &DroppedError{User: c.user, Address: c.address, Err: ended}
 }
 
 // answers reports whether the connection still exists: whether the machine answers a request, with whatever answer.

@@ -1,13 +1,15 @@
 package ssh
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"strconv"
+	"io"
 	"strings"
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/format/windowstext"
+	"github.com/swdt-dev/swdt/internal/wire/handshake"
 )
 
 // RefusedError reports that the machine answers, but nothing listens on the port.
@@ -335,11 +337,24 @@ func (e *NoSFTPError) Error() string {
 		return fmt.Sprintf("%s does not offer SFTP: %v; its sshd_config needs the line: Subsystem sftp sftp-server.exe",
 			e.Address, e.Err)
 	case e.Printed != "":
-		return fmt.Sprintf("%s starts no SFTP: %v; its default shell printed %s. sshd starts SFTP through that shell: "+
-			"its profile, or AutoRun of cmd, must not end it, wait for input or print much", e.Address, e.Err,
-			strconv.Quote(windowstext.Brief(e.Printed)))
+		return fmt.Sprintf("%s starts no SFTP: %s. Before that, its default shell printed %q. sshd starts SFTP through "+
+			"that shell: its profile, or AutoRun of cmd, must not end it, wait for input or print much", e.Address, e.cause(),
+			windowstext.Brief(e.Printed))
 	}
-	return fmt.Sprintf("%s starts no SFTP: %v; sshd starts sftp-server.exe through the default shell: does its profile end "+
-		"the shell, and is OpenSSH's folder on the machine's PATH?", e.Address, e.Err)
+	return fmt.Sprintf("%s starts no SFTP: %s. sshd starts sftp-server.exe through the default shell: does its profile end "+
+		"the shell or wait for input, and is OpenSSH's folder on the machine's PATH?", e.Address, e.cause())
+}
+
+// cause returns Err without the words of the SFTP library, if one of the usual causes is in it.
+func (e *NoSFTPError) cause() string {
+	switch {
+	case errors.Is(e.Err, context.DeadlineExceeded):
+		return "it did not answer in time"
+	case errors.Is(e.Err, handshake.ErrNoise):
+		return handshake.ErrNoise.Error()
+	case errors.Is(e.Err, io.EOF), errors.Is(e.Err, io.ErrUnexpectedEOF):
+		return "the program ended at once"
+	}
+	return e.Err.Error()
 }
 func (e *NoSFTPError) Unwrap() error { return e.Err }

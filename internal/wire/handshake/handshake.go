@@ -26,6 +26,9 @@ const (
 // ErrRefused is the error that Serve returns if swdt did not accept the agent.
 var ErrRefused = errors.New("the other side is not swdt, or expects another build of the agent")
 
+// ErrNoise is the error of a stream without a first message.
+var ErrNoise = fmt.Errorf("%d bytes without a greeting", MaxNoise)
+
 // NoAgentError is returned by Dial if no agent responds. Output is the beginning of the text that
 // the node printed instead of the handshake; the caller classifies the failure by this text.
 type NoAgentError struct {
@@ -88,7 +91,7 @@ func skipToMagic(r io.Reader) error {
 
 // SkipNoise skips the output of a login shell that comes before the first message of a protocol. It reads byte by
 // byte, until the function isStart reports that the bytes seen so far end with the beginning of the first message.
-// Otherwise it returns an error and the bytes, after the stream's end or MaxNoise bytes.
+// Otherwise it returns the bytes and the stream's error or, after MaxNoise bytes, ErrNoise.
 func SkipNoise(r io.Reader, isStart func(seen []byte) bool) (seen []byte, err error) {
 	one := make([]byte, 1)
 	for len(seen) < MaxNoise {
@@ -99,5 +102,5 @@ func SkipNoise(r io.Reader, isStart func(seen []byte) bool) (seen []byte, err er
 			return seen, nil
 		}
 	}
-	return seen, fmt.Errorf("%d bytes without a greeting", len(seen))
+	return seen, ErrNoise
 }
