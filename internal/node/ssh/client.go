@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -81,6 +82,7 @@ func (c *Client) end(err error) {
 
 // Close ends the connection and everything that uses it.
 func (c *Client) Close() error {
+	c.end(net.ErrClosed)
 	err := closeAll(c.chain)
 	<-c.done
 	return err
@@ -183,7 +185,7 @@ func (c *Client) explained(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	ended := c.Err()
-	if c.used.Load() || errors.Is(ended, errDead) {
+	if c.used.Load() || errors.Is(ended, errDead) || errors.Is(ended, net.ErrClosed) {
 		return ended
 	}
 	return &DroppedError{User: c.user, Address: c.address, Err: ended}
