@@ -56,13 +56,13 @@ type opensshServer struct {
 }
 
 // openssh runs Debian's sshd in front of a sandbox's prefix: `swdt sandbox shell` runs every
-// command, and the SFTP subsystem is `swdt sandbox sftp`.
+// command, and the SFTP server too, as the default shell of Windows' sshd does.
 func openssh(t *testing.T) opensshServer {
 	t.Helper()
 	return opensshFor(t, wineSandbox(t))
 }
 
-func opensshFor(t *testing.T, info sandboxInfo) opensshServer {
+func opensshFor(t *testing.T, info sandboxInfo, shell ...string) opensshServer {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Fatal("sshd with password login needs root")
@@ -84,12 +84,8 @@ func opensshFor(t *testing.T, info sandboxInfo) opensshServer {
 	}
 	swdt := environment(t, "SWDT_BIN")
 	command := filepath.Join(folder, "command")
-	script := fmt.Sprintf(`#!/bin/sh
-case "$SSH_ORIGINAL_COMMAND" in
-windows-sftp) exec %[1]s sandbox sftp --prefix %[2]s ;;
-*) exec %[1]s sandbox shell --prefix %[2]s ;;
-esac
-`, swdt, info.Prefix)
+	words := append([]string{swdt, "sandbox", "shell", "--prefix", info.Prefix}, shell...)
+	script := "#!/bin/sh\nexec '" + strings.Join(words, "' '") + "'\n"
 	if err := os.WriteFile(command, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +101,7 @@ esac
 		"PasswordAuthentication yes",
 		"KbdInteractiveAuthentication no",
 		"UsePAM no",
-		"Subsystem sftp windows-sftp",
+		"Subsystem sftp sftp-server.exe",
 		"ForceCommand " + command,
 		"",
 	}, "\n")
@@ -129,6 +125,22 @@ esac
 	awaitListener(t, address)
 	fingerprint := strings.Fields(run(t, "ssh-keygen", "-l", "-f", hostKey+".pub"))[1]
 	return opensshServer{address, clientKey, fingerprint, folder}
+}
+
+// A node of Wine behind a real sshd is reached through other default shells than cmd, with a profile that prints and
+// moves to a folder in which ordinary users may write.
+func TestFirstContactThroughOtherDefaultShells(t *testing.T) {
+	info := wineSandbox(t)
+	for _, shell := range []string{"powershell", "bash"} {
+		t.Run(shell, func(t *testing.T) {
+			server := opensshFor(t, info, "--shell", shell, "--profile", "echo Welcome to win-1\ncd C:/Users/Public")
+			config := nodeFile(t, server.credentials(),
+				"    - {name: tool, sourceURL: /tool.exe, destination: 'C:\\k\\tool.exe'}\n")
+			for range 2 { // the first contact, and one that finds the agent
+				ok(t, "exec", "-c", config, "--", "cmd", "/c", "ver")
+			}
+		})
+	}
 }
 
 // addUser creates an account that can log in with a password, and removes the account at the test's

@@ -11,6 +11,7 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/command"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -123,7 +124,7 @@ func (a *app) runRemote(ctx context.Context, run func(context.Context, *node.Nod
 		stdout, stderr := out.Prefixed(doc.Node.Metadata.Name+": "), errOut.Prefixed(doc.Node.Metadata.Name+": ")
 		code, err := run(ctx, n, command.Streams{Stdout: stdout, Stderr: stderr})
 		if err = errors.Join(err, stdout.Close(), stderr.Close()); err == nil && code != 0 {
-			err = &exitError{code: localCode(code), err: fmt.Errorf("exit code %d", code)}
+			err = &exitError{code: localCode(code), err: fmt.Errorf("exit code %s", windowstext.ExitCode(code))}
 		}
 		return code, err
 	})

@@ -194,7 +194,6 @@ func outputs() map[string]output {
 		"sandbox status":  {document: sandbox.List{}, wide: true},
 		"sandbox serve":   none,
 		"sandbox shell":   none,
-		"sandbox sftp":    none,
 		"version":         {document: buildinfo.Build{}},
 		"options":         none,
 		"completion":      none,

@@ -18,7 +18,7 @@ import (
 func (a *app) sandboxCommand() *cobra.Command {
 	cmd := group("sandbox", "Run a local stand-in for a Windows node",
 		a.sandboxUpCommand(), a.sandboxDownCommand(), a.sandboxStatusCommand(), a.sandboxServeCommand())
-	cmd.AddCommand(a.sandboxBehindSSHDCommands()...)
+	cmd.AddCommand(a.sandboxShellCommand())
 	cmd.Long = `Runs a node on this machine that behaves like a Windows node over SSH, to try
 swdt on: nothing of it leaves 127.0.0.1.
 
@@ -72,7 +72,7 @@ func (a *app) sandboxUpCommand() *cobra.Command {
 	o.addFlags(cmd)
 	cmd.Flags().StringVar(&o.Driver, "driver", sandbox.DefaultDriver,
 		"the stand-in for Windows: "+strings.Join(sandbox.Drivers(), " or "))
-	cmd.Flags().StringVar(&o.Shell, "shell", "", "default shell of its SSH server: cmd or powershell (default cmd)")
+	cmd.Flags().StringVar(&o.Shell, "shell", "", "default shell of its SSH server: "+strings.Join(sandbox.ShellNames(), ", ")+" (default cmd)")
 	cmd.Flags().BoolVar(&o.Cluster, "cluster", false, "a Kubernetes control plane too, for the node to join")
 	cmd.Flags().BoolVar(&o.KubeProxy, "kube-proxy", false,
 		"a stand-in for kube-proxy on a simulated node with --cluster too")
@@ -80,7 +80,7 @@ func (a *app) sandboxUpCommand() *cobra.Command {
 	cmd.Flags().IntVar(&o.Port, "port", 0, "`port` to listen on (default a free one)")
 	must(cmd.RegisterFlagCompletionFunc("driver", cobra.FixedCompletions(sandbox.Drivers(),
 		cobra.ShellCompDirectiveNoFileComp)))
-	must(cmd.RegisterFlagCompletionFunc("shell", cobra.FixedCompletions([]string{"cmd", "powershell"},
+	must(cmd.RegisterFlagCompletionFunc("shell", cobra.FixedCompletions(sandbox.ShellNames(),
 		cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
 }
@@ -89,8 +89,8 @@ func (o *sandboxOptions) validateUp() error {
 	switch {
 	case !slices.Contains(sandbox.Drivers(), o.Driver):
 		return usagef("--driver %s: use %s", o.Driver, strings.Join(sandbox.Drivers(), " or "))
-	case o.Shell != "" && o.Shell != "cmd" && o.Shell != "powershell":
-		return usagef("--shell %s: use cmd or powershell", o.Shell)
+	case o.Shell != "" && !slices.Contains(sandbox.ShellNames(), o.Shell):
+		return usagef("--shell %s: use %s", o.Shell, strings.Join(sandbox.ShellNames(), ", "))
 	case o.KubeProxy && (o.Driver != sandbox.DefaultDriver || !o.Cluster):
 		return usagef("--kube-proxy: only a simulated node with --cluster has a stand-in for it; leave it out")
 	case o.Port < 0 || o.Port > 65535:

@@ -92,9 +92,47 @@ func TestCausesOnTheNode(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a profile in which every user may write", func(t *testing.T) {
+		refuses[*node.InstallError](t, newFakeNode(t, faults{disk: diskFaults{shared: true}}), "every user", profile)
+	})
+	t.Run("a shell that moves, and a profile that shells would interpret", func(t *testing.T) {
+		f := newFakeNode(t, faults{profile: `C:\Users\John Smith`, startsIn: `C:\Users\Public`})
+		refuses[*node.InstallError](t, f, "/C:/Users/Public", "shell's profile")
+		if ran := f.ran(); len(ran) > 0 {
+			t.Errorf("ran %q", ran)
+		}
+	})
+	t.Run("a POSIX shell that knows no Windows paths", func(t *testing.T) {
+		f := newFakeNode(t, faults{shell: func(s server.Session) {
+			if strings.Contains(s.RawCommand(), "cmd.exe /u /c 'set USERPROFILE'") {
+				answerProfile(t, s, profile)
+				return
+			}
+			fmt.Fprintf(s.Stderr(), "bash: line 1: %s: No such file or directory\n", s.RawCommand())
+			s.Exit(127)
+		}})
+		e := refuses[*node.ShellError](t, f, "POSIX shell", "DefaultShell")
+		if !strings.Contains(e.Output, "C:/Users/Administrator/swdt-agent-") {
+			t.Errorf("the last try was %q, want one with slashes", e.Output)
+		}
+	})
+	t.Run("a shell that does not run cmd", func(t *testing.T) {
+		f := newFakeNode(t, faults{shell: func(s server.Session) { fmt.Fprintln(s, "Bonjour !") }})
+		refuses[*node.InstallError](t, f, "USERPROFILE", "Bonjour")
+	})
+	t.Run("a program that does not load", func(t *testing.T) {
+		f := newFakeNode(t, faults{shell: func(s server.Session) {
+			if s.RawCommand() == askProfile {
+				answerProfile(t, s, profile)
+				return
+			}
+			s.Exit(0xC0000135 - 1<<32) // the library takes an int, and sends its lower 32 bits
+		}})
+		refuses[*node.AgentBlockedError](t, f, "0xC0000135, a DLL is missing")
+	})
 	t.Run("disk full", func(t *testing.T) {
 		refuses[*carrier.DiskFullError](t, newFakeNode(t, faults{disk: diskFaults{full: true}}),
-			"the node's disk is full", `C:\ProgramData\swdt`, "drive C:")
+			"the node's disk is full", profile+`\swdt-agent-`, "drive C:")
 	})
 	t.Run("writes fail", func(t *testing.T) {
 		refuses[*node.InstallError](t, newFakeNode(t, faults{disk: diskFaults{broken: true}}),

@@ -2,8 +2,8 @@ package node
 
 import (
 	"fmt"
-	"strings"
 
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 	"github.com/swdt-dev/swdt/internal/node/carrier"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
@@ -50,10 +50,11 @@ func (e *NotWindowsError) Error() string {
 }
 
 // AgentBlockedError reports that the agent does not start, although swdt has put it on the node.
-// Vanished reports whether something has removed the agent since.
+// Vanished reports whether something has removed the agent since, and Held whether the node does not let swdt read it.
 type AgentBlockedError struct {
 	Path     string
 	Vanished bool
+	Held     bool
 	ExitCode int // -1: unknown
 	Output   string
 }
@@ -66,9 +67,35 @@ func (e *AgentBlockedError) Error() string {
 		return fmt.Sprintf("the agent vanished from the node after its upload%s; an antivirus quarantined it. "+
 			"On the node: Add-MpPreference -ExclusionPath %s", output, folder)
 	}
-	return fmt.Sprintf("the agent %s is on the node but does not start (exit code %d)%s; does AppLocker, "+
+	if e.Held {
+		return fmt.Sprintf("the agent %s is on the node but cannot be read there%s; an antivirus blocks or still scans it. "+
+			"On the node: Add-MpPreference -ExclusionPath %s", e.Path, output, folder)
+	}
+	return fmt.Sprintf("the agent %s is on the node but does not start (exit code %s)%s; does AppLocker, "+
 		"an application control policy or an antivirus block it? On the node: Add-MpPreference -ExclusionPath %s",
-		e.Path, e.ExitCode, output, folder)
+		e.Path, windowstext.ExitCode(e.ExitCode), output, folder)
+}
+
+// ShellError reports that the default shell of the node's SSH server does not start swdt's agent, although the agent is
+// on the node: the shell is a POSIX shell, and does not find the program under a Windows path.
+type ShellError struct {
+	Path   string
+	Output string
+}
+
+func (e *ShellError) Error() string {
+	return fmt.Sprintf("the default shell of the node's sshd, a POSIX shell, does not start %s%s; use cmd, PowerShell or "+
+		`Git's bash. On the node: Set-ItemProperty HKLM:\SOFTWARE\OpenSSH DefaultShell C:\Windows\System32\cmd.exe`,
+		e.Path, quoted("it answered", e.Output))
+}
+
+// blockedOrShell returns the error for an agent that is on the node and did not start. vanished reports whether
+// something has removed it since.
+func blockedOrShell(path string, vanished bool, code int, output string) error {
+	if code == noSuchCommand && !vanished {
+		return &ShellError{Path: path, Output: output}
+	}
+	return &AgentBlockedError{Path: path, Vanished: vanished, ExitCode: code, Output: output}
 }
 
 // NoAnswerError reports that the agent was started and did not answer in time.
@@ -120,13 +147,8 @@ func (e *InstallError) Unwrap() error { return e.Err }
 // quoted returns text with its source, in one line of readable length. It returns "" if
 // text is empty.
 func quoted(source, text string) string {
-	const most = 300
-	text = strings.Join(strings.Fields(text), " ")
-	if text == "" {
+	if text = windowstext.Brief(text); text == "" {
 		return ""
-	}
-	if runes := []rune(text); len(runes) > most {
-		text = string(runes[:most]) + "…"
 	}
 	return fmt.Sprintf("; %s: %q", source, text)
 }

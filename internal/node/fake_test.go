@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	server "github.com/gliderlabs/ssh"
 	"github.com/pkg/sftp"
+	"golang.org/x/text/encoding/unicode"
 	"google.golang.org/grpc"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
@@ -53,6 +55,8 @@ type fakeNode struct {
 // faults are the faults of a fake node.
 type faults struct {
 	shell       func(server.Session) // answers everything instead
+	profile     string               // of the account; "": the constant profile
+	startsIn    string               // the folder of the default shell; "": the account's profile
 	noSFTP      bool
 	maxSessions int  // of a connection; 0: no limit
 	unix        bool // has no drive C:
@@ -65,18 +69,23 @@ type faults struct {
 	hangs       func() // called when a mute agent starts, and when a call waits for a lock
 }
 
+// profile is the profile of the account that logs in.
+const profile = `C:\Users\Administrator`
+
 const agentContent = "MZ this is the agent"
 
 func newFakeNode(t *testing.T, f faults) *fakeNode {
 	t.Helper()
+	f.profile = cmp.Or(f.profile, profile)
+	f.startsIn = cmp.Or(f.startsIn, f.profile)
 	n := &fakeNode{t: t, faults: f, bootID: "boot-1",
 		agent: agentbin.FromBytes([]byte(strings.Repeat(agentContent, 5000)))}
 	n.disk = newDisk(f.disk)
 	n.files = n.disk.client(t)
 	if !f.unix {
-		n.mkdir("/C:", "/C:/ProgramData")
+		n.mkdir("/C:", "/C:/ProgramData", "/C:/Users", slashed(f.profile))
 	}
-	o := sshtest.Options{Password: "right", Run: n.run, MaxSessions: f.maxSessions}
+	o := sshtest.Options{Password: "right", Run: n.run, MaxSessions: f.maxSessions, SFTPFolder: slashed(f.startsIn)}
 	if !f.noSFTP {
 		handlers := n.disk.handlers()
 		o.SFTP = &handlers
@@ -122,22 +131,32 @@ func (n *fakeNode) ran() []string {
 
 func slashed(windows string) string { return "/" + strings.ReplaceAll(windows, `\`, "/") }
 
+// askProfile is the command that prints the profile in UTF-16.
+const askProfile = "cmd /u /c set USERPROFILE"
+
 // run runs a command as the node's shell would.
 func (n *fakeNode) run(s server.Session) {
 	command := s.RawCommand()
 	path := layout.Agent(n.agent.Hash)
 	n.mu.Lock()
-	if strings.HasPrefix(command, `.\`) {
+	uploaded, installs := strings.CutSuffix(command, " "+handshake.InstallArgument)
+	switch {
+	case installs:
 		n.commands = append(n.commands, "install")
-	} else {
+	case command == askProfile:
+	default:
 		n.commands = append(n.commands, strings.ReplaceAll(command, path, "agent"))
 	}
 	n.mu.Unlock()
 	switch {
 	case n.faults.shell != nil:
 		n.faults.shell(s)
-	case strings.HasPrefix(command, `.\`) && strings.HasSuffix(command, " "+handshake.InstallArgument):
-		n.installAgent(s, strings.TrimSuffix(command[2:], " "+handshake.InstallArgument))
+	case command == askProfile:
+		answerProfile(n.t, s, n.faults.profile)
+	case installs && strings.HasPrefix(uploaded, n.faults.profile+`\`) && !strings.ContainsFunc(uploaded, interpreted):
+		n.installAgent(s, slashed(uploaded))
+	case installs && strings.HasPrefix(uploaded, `.\`):
+		n.installAgent(s, slashed(n.faults.startsIn+uploaded[1:]))
 	case command == "cmd /c ver":
 		fmt.Fprintln(s, "Microsoft Windows [Version 10.0.20348.2700]")
 	case command == path:
@@ -148,9 +167,25 @@ func (n *fakeNode) run(s server.Session) {
 	}
 }
 
+// interpreted reports whether a shell may do something else with the character than take it as it is.
+func interpreted(r rune) bool {
+	plain := r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
+	return !plain && !strings.ContainsRune(`:\._-`, r)
+}
+
+// answerProfile answers askProfile.
+func answerProfile(t *testing.T, s server.Session, profile string) {
+	text, err := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder().
+		String("USERPROFILE=" + profile + "\r\n")
+	if err != nil {
+		t.Error(err)
+	}
+	fmt.Fprint(s, "Welcome to win1!\r\n", text) // some login shells greet, in the console's code page
+}
+
 // installAgent does the work of the uploaded agent, which installs itself.
 func (n *fakeNode) installAgent(s server.Session, uploaded string) {
-	content, err := n.read("/" + uploaded)
+	content, err := n.read(uploaded)
 	if err != nil || n.faults.blocked {
 		fmt.Fprintln(s.Stderr(), "This program is blocked by group policy.")
 		s.Exit(5)

@@ -26,6 +26,7 @@ type diskFaults struct {
 	denied     bool   // no file or folder can be created
 	broken     bool   // writes fail without a known reason
 	corrupts   bool   // the written bytes differ from those sent
+	shared     bool   // every user may write in all folders
 	quarantine string // the method after which the agent is gone: Put or Rename
 }
 
@@ -56,7 +57,7 @@ func (d *disk) Filelist(r *sftp.Request) (sftp.ListerAt, error) {
 	if err != nil {
 		return nil, err
 	}
-	return agedLister{list, d.ages}, nil
+	return agedLister{list, d.ages, d.faults.shared}, nil
 }
 
 // age makes a file at the root look as if it was written this long ago.
@@ -69,7 +70,8 @@ func (d *disk) age(name string, by time.Duration) {
 
 type agedLister struct {
 	sftp.ListerAt
-	ages map[string]time.Duration
+	ages   map[string]time.Duration
+	shared bool
 }
 
 func (l agedLister) ListAt(into []os.FileInfo, offset int64) (int, error) {
@@ -77,6 +79,9 @@ func (l agedLister) ListAt(into []os.FileInfo, offset int64) (int, error) {
 	for i, info := range into[:n] {
 		if by, aged := l.ages[info.Name()]; aged {
 			into[i] = agedInfo{info, by}
+		}
+		if l.shared && info.IsDir() {
+			into[i] = sharedInfo{info}
 		}
 	}
 	return n, err
@@ -88,6 +93,11 @@ type agedInfo struct {
 }
 
 func (i agedInfo) ModTime() time.Time { return i.FileInfo.ModTime().Add(-i.by) }
+
+// sharedInfo is a folder whose access list lets every user write, as Windows' sshd shows it.
+type sharedInfo struct{ os.FileInfo }
+
+func (i sharedInfo) Mode() os.FileMode { return i.FileInfo.Mode() | 0o002 }
 
 func (d *disk) Lstat(r *sftp.Request) (sftp.ListerAt, error) {
 	return d.mem.FileList.(sftp.LstatFileLister).Lstat(r)

@@ -72,10 +72,7 @@ func (i *installation) install(ctx context.Context, uploaded string) error {
 	}
 	result, ok := handshake.FindInstalled(out.Stdout)
 	if !ok {
-		return &AgentBlockedError{
-			Path: i.path, Vanished: i.stage.Vanished(ctx, uploaded), ExitCode: out.ExitCode,
-			Output: out.Stdout + " " + out.Stderr,
-		}
+		return blockedOrShell(i.path, i.stage.Vanished(ctx, uploaded), out.ExitCode, out.Stdout+" "+out.Stderr)
 	}
 	if result.MovedAside != "" {
 		i.node.opts.Reporter.Warn("%s: other users could change %s: moved it to %s, and made a new one. "+
@@ -100,14 +97,11 @@ func (i *installation) install(ctx context.Context, uploaded string) error {
 // blocked returns the error for an agent that was just installed and still does not
 // start.
 func (n *Node) blocked(ctx context.Context, conn carrier.Connection, failed carrier.FailedStart) error {
-	e := &AgentBlockedError{
-		Path: layout.Agent(n.opts.Agent.Hash), ExitCode: failed.ExitCode, Output: failed.Output,
-	}
+	path := layout.Agent(n.opts.Agent.Hash)
 	stage, err := conn.Stage(ctx, &failed)
 	if err != nil {
 		return err // the connection has broken: another try may succeed
 	}
 	defer stage.Close()
-	e.Vanished = stage.Vanished(ctx, e.Path)
-	return e
+	return blockedOrShell(path, stage.Vanished(ctx, path), failed.ExitCode, failed.Output)
 }

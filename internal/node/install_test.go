@@ -57,7 +57,7 @@ func TestFirstContactInstallsTheAgentAndTheSecondDoesNot(t *testing.T) {
 // uploaded returns the agents in the profile.
 func (n *fakeNode) uploaded() (names []string) {
 	n.t.Helper()
-	entries, err := n.files.ReadDir("/")
+	entries, err := n.files.ReadDir(slashed(profile))
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestAnUploadedAgentThatWasLeftBehindIsRemovedAfterADay(t *testing.T) {
 	old, young, theirs := "swdt-agent-"+strings.Repeat("a", 26)+".exe", "swdt-agent-"+strings.Repeat("b", 26)+".exe",
 		"swdt-agent-mine.exe"
 	for _, name := range []string{old, young, theirs} {
-		f.write("/"+name, "MZ")
+		f.write(slashed(profile+`\`+name), "MZ")
 	}
 	f.disk.age("/"+old, 25*time.Hour)
 	f.disk.age("/"+theirs, 25*time.Hour)
@@ -84,6 +84,23 @@ func TestAnUploadedAgentThatWasLeftBehindIsRemovedAfterADay(t *testing.T) {
 	if !slices.Equal(left, []string{young, theirs}) {
 		t.Errorf("left %q", left)
 	}
+}
+
+// A profile's path can have any character that Windows allows in a user's name.
+func TestProfilesOfAllNames(t *testing.T) {
+	for _, name := range []string{"Administrator", "svc_k8s-1.CORP", "John Smith", "Jörg", "山田 太郎", "ソ", "O'Neil & Co",
+		"a(b)", "$svc", "Иван"} {
+		t.Run(name, func(t *testing.T) {
+			f := newFakeNode(t, faults{profile: `C:\Users\` + name})
+			bootID(t, f.connect())
+		})
+	}
+	t.Run("on another drive", func(t *testing.T) {
+		f := newFakeNode(t, faults{})
+		f.mkdir("/D:", "/D:/Profiles", "/D:/Profiles/admin")
+		f.faults.profile = `D:\Profiles\admin`
+		bootID(t, f.connect())
+	})
 }
 
 func TestInstallPrunesOlderAgents(t *testing.T) {

@@ -117,7 +117,8 @@ func (e *silentError) Error() string { return e.err.Error() }
 func (e *silentError) Unwrap() error { return e.err }
 
 // startAgent runs the agent and exchanges the greeting. The command is a path without
-// spaces and without arguments, which cmd and PowerShell parse alike.
+// spaces and without arguments. If the way to the node can spell that path otherwise, a start that failed for the
+// spelling is repeated.
 func (n *Node) startAgent(ctx context.Context, conn carrier.Connection) (carrier.Process, error) {
 	path := layout.Agent(n.opts.Agent.Hash)
 	n.opts.Reporter.Debug("starting %s", path)
@@ -141,7 +142,12 @@ func (n *Node) startAgent(ctx context.Context, conn carrier.Connection) (carrier
 		return agent, nil
 	}
 	defer agent.Close()
-	return nil, silent(limited, agent, err)
+	err = silent(limited, agent, err)
+	failed, isSilent := errors.AsType[*silentError](err)
+	if learner, ok := conn.(carrier.Learner); ok && isSilent && learner.Learn(failed.ExitCode) {
+		return n.startAgent(ctx, conn)
+	}
+	return nil, err
 }
 
 // notAnswered returns the error of a failed start: ctx's error if the whole command

@@ -30,7 +30,8 @@ func IsHopeless(err error) bool {
 		blocked  *AgentBlockedError
 		user     *NotAdministratorError
 		foreign  *ForeignFolderError
+		shell    *ShellError
 	)
 	return carrier.IsRefusal(err) || isDistrust(err) || errors.As(err, &rejected) || errors.As(err, &other) ||
-		errors.As(err, &blocked) || errors.As(err, &user) || errors.As(err, &foreign)
+		errors.As(err, &blocked) || errors.As(err, &user) || errors.As(err, &foreign) || errors.As(err, &shell)
 }

@@ -14,8 +14,9 @@ import (
 const (
 	rebootPoll    = 2 * time.Second
 	rebootAttempt = 30 * time.Second // bounds one attempt to read the boot id
-	// A machine that boots may reject a login for a while. The logins are bounded because rejected
-	// logins can lock the account.
+	// A machine that boots may reject a login for a while; one of a domain rejects even the right key until a domain
+	// controller answers (Win32-OpenSSH's win32_groupaccess.c, ga_init). Logins with a password are bounded, because
+	// rejected passwords can lock the account.
 	rebootLogins = 5
 )
 
@@ -59,7 +60,7 @@ func awaitBoot(ctx context.Context, old string, ask func(context.Context) (strin
 				return nil
 			case err == nil:
 				return errors.New("it is still running, and has not shut down yet")
-			case errors.As(err, &rejected):
+			case errors.As(err, &rejected) && rejected.Passwords > 0:
 				logins++
 			}
 			if isDistrust(err) || logins >= rebootLogins {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/node/ssh"
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 func TestAwaitBoot(t *testing.T) {
@@ -34,7 +35,7 @@ func TestAwaitBoot(t *testing.T) {
 		return took, err
 	}
 	refused := &ssh.RefusedError{Address: "node:22"}
-	rejected := &ssh.AuthError{User: "Administrator"}
+	rejected := &ssh.AuthError{User: "Administrator", Passwords: 1}
 
 	t.Run("goes down and comes back", func(t *testing.T) {
 		took, err := run(t, answers("old", "old", refused, refused, rejected, "new"))
@@ -91,6 +92,17 @@ func TestAwaitBoot(t *testing.T) {
 			t.Errorf("took is %v, want at most %v", took, time.Minute)
 		}
 	})
+	// A member of a domain rejects every key until a domain controller answers. Rejected keys lock no account.
+	t.Run("keys are rejected for a minute", func(t *testing.T) {
+		noController := &ssh.AuthError{User: `CORP\admin`}
+		var answered []any
+		for range 30 {
+			answered = append(answered, noController)
+		}
+		if _, err := run(t, answers(append(answered, "new")...)); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Run("another machine answers", func(t *testing.T) {
 		changed := &ssh.HostKeyChangedError{Address: "node:22"}
 		took, err := run(t, answers(refused, changed))
@@ -101,4 +113,27 @@ func TestAwaitBoot(t *testing.T) {
 			t.Errorf("took is %v, want at most %v", took, time.Minute)
 		}
 	})
+}
+
+// A follower of logs, too, waits until the domain of a rebooted node answers, and stops at a rejected password.
+func TestRestoreWaitsWhileKeysAreRejected(t *testing.T) {
+	restore := func(rejected *ssh.AuthError) (tried int, err error) {
+		synctest.Test(t, func(t *testing.T) {
+			n := &Node{}
+			n.OnReconnect(func(context.Context) error {
+				if tried++; tried > 10 {
+					return nil
+				}
+				return &UnreachableError{Err: rejected}
+			})
+			err = n.restore(t.Context(), ui.Discard{})
+		})
+		return tried, err
+	}
+	if _, err := restore(&ssh.AuthError{User: `CORP\admin`}); err != nil {
+		t.Error(err)
+	}
+	if tried, err := restore(&ssh.AuthError{User: `CORP\admin`, Passwords: 1}); err == nil || tried != 1 {
+		t.Errorf("after a rejected password: %v, %d logins", err, tried)
+	}
 }

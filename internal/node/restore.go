@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/node/ssh"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/wait"
 )
@@ -83,7 +84,7 @@ func (n *Node) restoreOnce(ctx context.Context, r ui.Reporter, before int, lost 
 	}
 	r.Warn("the connection is lost (%v); reconnecting", lost.Err)
 	if err := n.restore(ctx, r); err != nil {
-		if IsHopeless(err) {
+		if mustEnd(err) {
 			n.restoring.hopeless = err
 		}
 		return err
@@ -93,11 +94,18 @@ func (n *Node) restoreOnce(ctx context.Context, r ui.Reporter, before int, lost 
 	return nil
 }
 
+// mustEnd reports whether a node that was reached before must not be tried again. Unlike at a first contact, a rejected
+// key may be accepted later: it was accepted before, and a member of a domain rejects keys for a while after a boot.
+func mustEnd(err error) bool {
+	rejected, ok := errors.AsType[*ssh.AuthError](err)
+	return IsHopeless(err) && !(ok && rejected.Passwords == 0)
+}
+
 func (n *Node) restore(ctx context.Context, r ui.Reporter) error {
 	pauses := restorePauses()
 	for {
 		err := n.Reconnect(ctx)
-		if err == nil || IsHopeless(err) || ctx.Err() != nil {
+		if err == nil || mustEnd(err) || ctx.Err() != nil {
 			return err
 		}
 		r.Step("not reachable: %v; retrying in %s", err, pauses[0])

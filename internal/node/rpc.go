@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 	"github.com/swdt-dev/swdt/internal/wire/rpcerror"
 )
 
@@ -129,7 +130,7 @@ func (c *caller) lostError(l *link, err error) error {
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
 		if code, err := l.agent.ExitCode(ended); err == nil {
-			e.Err = fmt.Errorf("the agent ended with exit code %d", code)
+			e.Err = fmt.Errorf("the agent ended with exit code %s", windowstext.ExitCode(code))
 		}
 	}
 	return e

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
+	"time"
 
 	"github.com/swdt-dev/swdt/internal/node/carrier"
 	"github.com/swdt-dev/swdt/internal/node/ssh"
@@ -12,12 +12,14 @@ import (
 
 // sshWay reaches a node by SSH.
 type sshWay struct {
-	target  ssh.Target
-	options ssh.Options
+	target       ssh.Target
+	options      ssh.Options
+	shell        sshShell
+	agentTimeout time.Duration
 }
 
 func newSSHWay(target ssh.Target, o Options) *sshWay {
-	return &sshWay{target: target, options: ssh.Options{
+	return &sshWay{target: target, agentTimeout: o.AgentTimeout, options: ssh.Options{
 		Prompt:           o.Prompt,
 		Keyring:          o.Keyring,
 		AcceptNewHostKey: o.AcceptNewHostKey,
@@ -42,17 +44,23 @@ func (w *sshWay) Connect(ctx context.Context) (carrier.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sshConnection{client}, nil
+	return sshConnection{client, w}, nil
 }
 
 // sshConnection is an SSH connection as a carrier.Connection.
-type sshConnection struct{ *ssh.Client }
+type sshConnection struct {
+	*ssh.Client
+	way *sshWay
+}
 
 // Machine returns the host key, which no other machine has.
 func (c sshConnection) Machine() (identity string, lasting bool) { return c.HostKey(), true }
 
+// Learn implements carrier.Learner.
+func (c sshConnection) Learn(exitCode int) bool { return c.way.shell.learn(exitCode) }
+
 func (c sshConnection) Start(ctx context.Context, program string, args ...string) (carrier.Process, error) {
-	process, err := c.Client.Start(ctx, plainLine(program, args))
+	process, err := c.Client.Start(ctx, c.way.shell.program(program, args))
 	if err != nil {
 		return nil, err
 	}
@@ -60,21 +68,19 @@ func (c sshConnection) Start(ctx context.Context, program string, args ...string
 }
 
 func (c sshConnection) Run(ctx context.Context, program string, args ...string) (carrier.Output, error) {
-	out, err := c.Client.Run(ctx, plainLine(program, args))
+	out, err := c.Client.Run(ctx, c.way.shell.program(program, args))
+	if err == nil && c.Learn(out.ExitCode) {
+		out, err = c.Client.Run(ctx, c.way.shell.program(program, args))
+	}
 	return carrier.Output(out), err
 }
 
 func (c sshConnection) Stage(ctx context.Context, failed *carrier.FailedStart) (carrier.Stage, error) {
-	stage, err := newSSHStage(ctx, c.Client, failed)
+	stage, err := newSSHStage(ctx, c, failed)
 	if err != nil {
 		return nil, err
 	}
 	return stage, nil
-}
-
-// plainLine returns a command line of words that every shell parses alike.
-func plainLine(program string, args []string) string {
-	return strings.Join(append([]string{program}, args...), " ")
 }
 
 // sshProcess is a program over SSH as a carrier.Process.

@@ -78,7 +78,7 @@ func (f folder) agents(inside agentbin.Agent) (programs []simulated.Program, err
 }
 
 func startSimulated(_ context.Context, f folder, r request, agent agentbin.Agent, log *slog.Logger) (running, error) {
-	shell, err := parseShell(r.Shell)
+	shell, err := parseShell(r.Shell, "")
 	if err != nil {
 		return running{}, err
 	}

@@ -47,7 +47,7 @@ type Options struct {
 	Name     string // default: DefaultName; for Status, the default is all sandboxes
 	Driver   string // simulated or wine; default: DefaultDriver
 	StateDir string // holds one folder per sandbox; default: DefaultStateDir
-	// Shell is the SSH server's default shell: cmd (default) or powershell.
+	// Shell is the SSH server's default shell, a name of ShellNames; "": cmd.
 	Shell string
 	// Port is the port to listen on; 0 chooses a free port.
 	Port int
@@ -134,7 +134,7 @@ func (o Options) validate() error {
 	if err := checkName(o.Name); err != nil {
 		return err
 	}
-	if _, err := parseShell(o.Shell); err != nil {
+	if _, err := parseShell(o.Shell, ""); err != nil {
 		return requestf("%v", err)
 	}
 	if o.Port < 0 || o.Port > 65535 {

@@ -237,7 +237,7 @@ func port(t *testing.T, info sandbox.Info) (n int) {
 
 func TestBadOptions(t *testing.T) {
 	for _, o := range []sandbox.Options{
-		{Name: "../escape"}, {Name: "a b"}, {Name: "-x"}, {Driver: "qemu"}, {Shell: "bash"}, {Port: 70000},
+		{Name: "../escape"}, {Name: "a b"}, {Name: "-x"}, {Driver: "qemu"}, {Shell: "fish"}, {Port: 70000},
 	} {
 		o.StateDir = t.TempDir()
 		if _, err := sandbox.Up(t.Context(), o); err == nil {

@@ -42,7 +42,7 @@ type sandboxed struct {
 	keyFile string
 }
 
-func serve(t *testing.T, o sandbox.ServerOptions) *sandboxed {
+func serve(t *testing.T, o sandbox.ServerOptions, programs ...simulated.Program) *sandboxed {
 	t.Helper()
 	agent := standIn()
 	s := &sandboxed{keyFile: filepath.Join(t.TempDir(), "key")}
@@ -58,7 +58,8 @@ func serve(t *testing.T, o sandbox.ServerOptions) *sandboxed {
 		t.Fatal(err)
 	}
 	s.machine = simulated.New(simulated.Options{
-		Agent: &simulated.Agent{Hash: agent.Hash, Main: sandbox.AgentMain(agent.Hash)},
+		Agent:    &simulated.Agent{Hash: agent.Hash, Main: sandbox.AgentMain(agent.Hash)},
+		Programs: programs,
 	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -140,7 +141,7 @@ func (s *sandboxed) document(t *testing.T) config.Document {
 }
 
 func TestTheNodeFileWorksAtOnce(t *testing.T) {
-	for _, shell := range []string{"cmd", "powershell"} {
+	for _, shell := range sandbox.ShellNames() {
 		t.Run(shell, func(t *testing.T) {
 			s := serve(t, sandbox.ServerOptions{Shell: shell})
 			home := t.TempDir()
@@ -214,8 +215,19 @@ func TestShellsAnswerAsWindowsDoes(t *testing.T) {
 		{"powershell", "echo one; echo two", "one\r\ntwo\r\n", "", 0},
 		{"cmd", "hostname", "win-node", "", 0},
 		{"cmd", `.\nosuchthing.exe install`, "", "is not recognized as an internal or external command", 1},
+		{"cmd", "./x.exe install", "", "'.' is not recognized as an internal or external command", 1},
+		{"cmd", "cmd /c set USERPROFILE", "USERPROFILE=C:\\Users\\Administrator\r\n", "", 0},
+		{"cmd", "cmd /u /c set USERPROFILE", "U\x00S\x00E\x00R\x00P", "", 0},
+		{"powershell", "exit 7", "", "", 7},
+		{"powershell", "cmd /c exit 7", "", "", 1},
+		{"bash", "echo 'a b'", "a b\r\n", "", 0},
+		{"bash", `.\x-1.exe install`, "", "bash: line 1: .x-1.exe: command not found", 127},
+		{"bash", `C:\a\b.exe`, "", "bash: line 1: C:ab.exe: command not found", 127},
+		{"bash", "./x-1.exe install", "", "bash: line 1: ./x-1.exe: No such file or directory", 127},
+		{"bash", "MSYS_NO_PATHCONV=1 cmd.exe /c 'exit 3'", "", "", 3},
+		{"bash", "cmd /c 'exit 3'", "Microsoft Windows [Version", "", 0}, // /c became C:/
 	}
-	for _, shell := range []string{"cmd", "powershell"} {
+	for _, shell := range sandbox.ShellNames() {
 		s := serve(t, sandbox.ServerOptions{Shell: shell})
 		client := s.client(t)
 		for _, test := range tests {
@@ -233,6 +245,45 @@ func TestShellsAnswerAsWindowsDoes(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestTheShellsProfileRunsBeforeEachCommandAndBeforeSFTP(t *testing.T) {
+	for _, shell := range sandbox.ShellNames() {
+		t.Run(shell, func(t *testing.T) {
+			s := serve(t, sandbox.ServerOptions{Shell: shell, Profile: "echo Welcome\ncd C:/Windows"})
+			client := s.client(t)
+			if stdout, _, _ := output(t, client, "hostname"); stdout != "Welcome\r\nwin-node\r\n" {
+				t.Errorf("a command printed %q", stdout)
+			}
+			session, err := client.NewSession()
+			if err != nil {
+				t.Fatal(err)
+			}
+			in, out := must(session.StdinPipe()), must(session.StdoutPipe())
+			if err := session.RequestSubsystem("sftp"); err != nil {
+				t.Fatal(err)
+			}
+			noise := make([]byte, len("Welcome\r\n"))
+			if _, err := io.ReadFull(out, noise); err != nil || string(noise) != "Welcome\r\n" {
+				t.Fatalf("before SFTP came %q, %v", noise, err)
+			}
+			files, err := sftp.NewClientPipe(out, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer files.Close()
+			if folder, err := files.Getwd(); err != nil || folder != "/C:/Windows" {
+				t.Errorf("SFTP is in %s, %v", folder, err)
+			}
+		})
+	}
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
 }
 
 func TestInteractiveUseSaysWhatItIs(t *testing.T) {
@@ -332,8 +383,9 @@ func TestSFTPRefusesToReplaceARunningExecutable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	if _, err := client.OpenFile("/C:/k/kubelet.exe", os.O_WRONLY|os.O_TRUNC); !errors.Is(err, fs.ErrPermission) {
-		t.Errorf("open for writing: %v", err)
+	_, err = client.OpenFile("/C:/k/kubelet.exe", os.O_WRONLY|os.O_TRUNC)
+	if status, ok := errors.AsType[*sftp.StatusError](err); !ok || status.FxCode() != sftp.ErrSSHFxFailure {
+		t.Errorf("open for writing: %v, want a failure, as for a sharing violation", err)
 	}
 	if err := client.Remove("/C:/k/kubelet.exe"); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("remove: %v", err)

@@ -28,11 +28,13 @@ type disk interface {
 	Remove(path string) error
 	MakeFolder(path string) error
 	SetModified(path string, t time.Time) error
+	FreeBytes(path string) (int64, error)
 }
 
 // sftpHandlers are the handlers with which package sftp serves a disk.
 type sftpHandlers struct {
-	disk disk
+	disk  disk
+	fault func(method, path string) error // nil: none
 
 	mu      sync.Mutex
 	written map[string]*written // by path in lower case
@@ -55,23 +57,52 @@ func isDrive(s string) bool {
 	return len(s) == 2 && s[1] == ':' && (s[0]|0x20) >= 'a' && (s[0]|0x20) <= 'z'
 }
 
-// sftpError converts an error to the SFTP status that Win32-OpenSSH would send.
+// broken returns the error of the fault for a request.
+func (h *sftpHandlers) broken(method, path string) error {
+	if h.fault == nil {
+		return nil
+	}
+	return sftpError(h.fault(method, path))
+}
+
+// sftpError converts an error to the SFTP status that Win32-OpenSSH would send. Its fileio.c, errno_from_Win32Error, has
+// an errno for a missing path and for denied access alone; sftp-server.c, errno_to_portable, answers all other errors
+// with a failure: a sharing violation (32), a virus (225, 226), a full or write-protected disk.
 func sftpError(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, fault.ErrNotExist):
 		return sftp.ErrSSHFxNoSuchFile
-	case errors.Is(err, fault.ErrPermission), errors.Is(err, fault.ErrInUse), errors.Is(err, fault.ErrReadOnly):
+	case errors.Is(err, fault.ErrPermission):
 		return sftp.ErrSSHFxPermissionDenied
 	}
-	return err
+	return sftp.ErrSSHFxFailure
+}
+
+// StatVFS implements the request statvfs@openssh.com (misc.c, statvfs).
+func (h *sftpHandlers) StatVFS(r *sftp.Request) (*sftp.StatVFS, error) {
+	p, err := windowsPath(r.Filepath)
+	if err != nil {
+		return nil, err
+	}
+	free, err := h.disk.FreeBytes(p)
+	if err != nil {
+		return nil, sftpError(err)
+	}
+	const cluster = 4096
+	clusters := uint64(free) / cluster
+	return &sftp.StatVFS{Bsize: cluster, Frsize: cluster, Blocks: clusters, Bfree: clusters, Bavail: clusters,
+		Files: math.MaxUint64, Ffree: math.MaxUint64, Favail: math.MaxUint64}, nil
 }
 
 // Fileread opens a file for reading.
 func (h *sftpHandlers) Fileread(r *sftp.Request) (io.ReaderAt, error) {
 	p, err := windowsPath(r.Filepath)
 	if err != nil {
+		return nil, err
+	}
+	if err := h.broken(r.Method, p); err != nil {
 		return nil, err
 	}
 	file, err := h.disk.Open(p)
@@ -107,6 +138,9 @@ func (r *readerAt) Close() error { return r.file.Close() }
 func (h *sftpHandlers) Filewrite(r *sftp.Request) (io.WriterAt, error) {
 	p, err := windowsPath(r.Filepath)
 	if err != nil {
+		return nil, err
+	}
+	if err := h.broken(r.Method, p); err != nil {
 		return nil, err
 	}
 	flags := r.Pflags()
@@ -204,6 +238,9 @@ func (h *sftpHandlers) Filecmd(r *sftp.Request) error {
 	if err != nil {
 		return err
 	}
+	if err := h.broken(r.Method, p); err != nil {
+		return err
+	}
 	switch r.Method {
 	case "Rename":
 		return h.rename(p, r.Target, false)
@@ -282,6 +319,9 @@ func (h *sftpHandlers) Filelist(r *sftp.Request) (sftp.ListerAt, error) {
 	}
 	p, err := windowsPath(r.Filepath)
 	if err != nil {
+		return nil, err
+	}
+	if err := h.broken(r.Method, p); err != nil {
 		return nil, err
 	}
 	switch r.Method {

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/term"
+	"golang.org/x/text/encoding/unicode"
 
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
@@ -21,27 +23,47 @@ type shellKind string
 const (
 	shellCmd        shellKind = "cmd"
 	shellPowerShell shellKind = "powershell"
+	shellBash       shellKind = "bash" // Git's for Windows
 )
 
-// profileFolder is the working directory of a new session.
-const profileFolder = `C:\Users\` + Administrator
-
-func parseShell(s string) (shellKind, error) {
-	switch kind := shellKind(s); kind {
-	case "":
-		return shellCmd, nil
-	case shellCmd, shellPowerShell:
-		return kind, nil
-	}
-	return "", fmt.Errorf("shell %q: the sandbox has cmd and powershell", s)
+// ShellNames are the default shells that a sandbox can have, the default first.
+func ShellNames() []string {
+	return []string{string(shellCmd), string(shellPowerShell), string(shellBash)}
 }
 
-// shell imitates the default shell of a simulated machine, which is cmd or PowerShell. It supports
-// the part of the shell's language that tools need when they log in (lists of commands, quotes,
-// redirections to nowhere) and a few built-in commands. It runs all other commands as programs of
-// the machine.
-type shell struct {
+// profileFolder is the administrator's profile.
+const profileFolder = `C:\Users\` + Administrator
+
+// defaultShell is the default shell of an SSH server.
+type defaultShell struct {
 	kind shellKind
+	// profile has the lines that the shell runs at each start, before the command line: PowerShell's profile,
+	// cmd's AutoRun or bash's BASH_ENV.
+	profile string
+	// noSFTPServer hides sftp-server.exe from the shell.
+	noSFTPServer bool
+	sftpFault    func(method, path string) error // see ServerOptions
+}
+
+func parseShell(name, profile string) (defaultShell, error) {
+	if name == "" {
+		name = string(shellCmd)
+	}
+	if !slices.Contains(ShellNames(), name) {
+		return defaultShell{}, fmt.Errorf("shell %q: the sandbox has %s", name, strings.Join(ShellNames(), ", "))
+	}
+	return defaultShell{kind: shellKind(name), profile: profile}, nil
+}
+
+// shell imitates the default shell of a simulated machine. It supports the part of the shell's language that
+// tools need when they log in (lists of commands, quotes, redirections to nowhere) and a few built-in commands.
+// It runs all other commands as programs of the machine.
+//
+// Win32-OpenSSH runs every line of a client through this shell, and the SFTP server too
+// (contrib/win32/win32compat/w32-doexec.c, do_exec_windows): `SHELL -c sftp-server.exe`, with cmd `/c`. So a shell
+// that prints at its start prints before SFTP's first packet, and one that changes its folder moves SFTP's.
+type shell struct {
+	defaultShell
 	disk disk
 	// program runs a program of the machine to its end, as platform.Processes.Run does.
 	program func(context.Context, platform.Command) (exitCode int, err error)
@@ -50,22 +72,37 @@ type shell struct {
 	builtin func(ctx context.Context, s *shell, words []string) (code int, ok bool)
 	// about is the text that an interactive user gets at the start.
 	about string
+	// folder is the current folder. sshd starts the shell in the account's profile (do_exec_windows: chdir).
+	folder string
 	command
 }
 
 // run runs the command line, or the shell itself if the command line is empty.
 func (s *shell) run(ctx context.Context) int {
-	if s.line != "" {
-		return s.runLine(ctx, s.line)
+	s.folder = profileFolder
+	for line := range strings.Lines(s.profile) {
+		if code, exited := s.runLine(ctx, strings.TrimSpace(line)); exited {
+			return code
+		}
 	}
-	return s.interact(ctx)
+	if s.line == "" {
+		return s.interact(ctx)
+	}
+	code, exited := s.runLine(ctx, s.line)
+	if s.kind == shellPowerShell && !exited && code != 0 {
+		return 1 // powershell -c returns 0 or 1, unless its script calls exit (PowerShell/PowerShell#13501)
+	}
+	return code
 }
 
 // interact reads lines until exit or the end of the input.
 func (s *shell) interact(ctx context.Context) int {
-	prompt := profileFolder + ">"
-	if s.kind == shellPowerShell {
-		prompt = "PS " + profileFolder + "> "
+	prompt := s.folder + ">"
+	switch s.kind {
+	case shellPowerShell:
+		prompt = "PS " + s.folder + "> "
+	case shellBash:
+		prompt = "$ "
 	}
 	read := s.plainLines()
 	if s.terminal {
@@ -82,11 +119,13 @@ func (s *shell) interact(ctx context.Context) int {
 			return 0
 		}
 		if word, _, _ := strings.Cut(strings.TrimSpace(line), " "); strings.EqualFold(word, "exit") {
-			return s.runLine(ctx, line)
+			code, _ := s.runLine(ctx, line)
+			return code
 		}
 		sub := *s
 		sub.stdin = strings.NewReader("")
 		sub.runLine(ctx, line)
+		s.folder = sub.folder
 	}
 	return 1
 }
@@ -101,9 +140,9 @@ func (s *shell) plainLines() func() (string, error) {
 	}
 }
 
-// runLine runs commands joined by &&, ||, & (cmd) or ; (PowerShell).
-func (s *shell) runLine(ctx context.Context, line string) int {
-	code := 0
+// runLine runs commands joined by &&, ||, & (cmd) or ; (PowerShell, bash). exited reports whether one of them ended
+// the shell.
+func (s *shell) runLine(ctx context.Context, line string) (code int, exited bool) {
 	for _, part := range splitLine(s.kind, line) {
 		if part.when == ifOK && code != 0 || part.when == ifFailed && code == 0 {
 			continue
@@ -112,17 +151,19 @@ func (s *shell) runLine(ctx context.Context, line string) int {
 		if len(words) == 0 {
 			continue
 		}
-		var exit bool
-		if code, exit = s.runWords(ctx, words, part.text); exit {
-			return code
+		if code, exited = s.runWords(ctx, words, part.text); exited {
+			return code, true
 		}
 	}
-	return code
+	return code, false
 }
 
 // runWords runs one command; exit reports whether the command ends the shell.
 func (s *shell) runWords(ctx context.Context, words []string, text string) (code int, exit bool) {
 	sub, words := s.redirect(words)
+	if s.kind == shellBash {
+		words = convertPaths(words)
+	}
 	if len(words) == 0 {
 		return 0, false
 	}
@@ -138,12 +179,28 @@ func (s *shell) runWords(ctx context.Context, words []string, text string) (code
 	case "echo", "write-output":
 		if s.kind == shellCmd { // cmd prints the text as typed, including the quotes
 			fmt.Fprintf(sub.stdout, "%s\r\n", strings.TrimSpace(strings.TrimSpace(text)[len("echo"):]))
+		} else if s.kind == shellBash {
+			fmt.Fprintf(sub.stdout, "%s\r\n", strings.Join(args, " "))
 		} else {
 			fmt.Fprintf(sub.stdout, "%s\r\n", strings.Join(args, "\r\n"))
 		}
 		return 0, false
-	case "cd", "chdir", "rem", "@echo", "chcp":
+	case "cd", "chdir", "set-location":
+		return s.cd(args, sub.stderr), false
+	case "rem", "@echo", "chcp":
 		return 0, false
+	case "read-host":
+		fmt.Fprintf(sub.stdout, "%s: ", strings.Join(args, " "))
+		_, _ = bufio.NewReader(sub.stdin).ReadString('\n') // the end of the input is an answer too
+		return 0, false
+	case "cmd":
+		if code, ok := sub.cmd(args); ok {
+			return code, false
+		}
+	case "sftp-server":
+		if !s.noSFTPServer {
+			return sub.serveSFTP(), false
+		}
 	case "mkdir", "md":
 		return sub.makeFolders(args), false
 	}
@@ -190,17 +247,66 @@ func (s *shell) makeFolders(paths []string) int {
 	return 0
 }
 
+// cd changes the current folder, without an argument to the profile.
+func (s *shell) cd(args []string, stderr io.Writer) int {
+	folder := profileFolder
+	for _, arg := range args {
+		if !strings.HasPrefix(arg, "/") && !strings.HasPrefix(arg, "-") {
+			folder = strings.ReplaceAll(arg, "/", `\`)
+		}
+	}
+	if info, err := s.disk.Stat(folder); err != nil || !info.Folder {
+		fmt.Fprint(stderr, "The system cannot find the path specified.\r\n")
+		return 1
+	}
+	s.folder = folder
+	return 0
+}
+
+// cmd carries out two forms of the program cmd itself: `cmd /c set NAME` for the variable of the account's profile
+// (with /u, cmd's own commands print UTF-16), and a cmd without a switch, which reads its input to the end. ok reports
+// whether the arguments have one of these forms.
+func (s *shell) cmd(args []string) (code int, ok bool) {
+	line := strings.ToLower(strings.Join(args, " "))
+	command, wide := strings.CutPrefix(line, "/u ")
+	switch {
+	case command == "/c set userprofile":
+		text := "USERPROFILE=" + profileFolder + "\r\n"
+		if wide {
+			text, _ = unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder().String(text)
+		}
+		_, _ = io.WriteString(s.stdout, text) // the client may have gone
+	case line != "" && !strings.HasPrefix(line, "/"):
+		fmt.Fprintf(s.stdout, "Microsoft Windows [Version 10.0.20348.2700]\r\n\r\n%s>", s.folder)
+		_, _ = io.Copy(io.Discard, s.stdin) // until the client closes it
+	default:
+		return 0, false
+	}
+	return 0, true
+}
+
+// serveSFTP is sftp-server.exe, whose relative paths begin in the shell's folder.
+func (s *shell) serveSFTP() int {
+	if err := serveSFTP(stdio{s.stdin, s.stdout}, s.disk, s.folder, s.sftpFault); err != nil {
+		return 255
+	}
+	return 0 // without an exit code, scp fails
+}
+
 func (s *shell) runProgram(ctx context.Context, words []string) int {
 	name, args := words[0], words[1:]
 	if name == "&" && len(args) > 0 { // PowerShell's call operator
 		name, args = args[0], args[1:]
 	}
-	// sshd starts the shell in the user's profile, so relative paths begin in the profile.
-	if rest, relative := strings.CutPrefix(strings.ReplaceAll(name, "/", `\`), `.\`); relative {
-		name = profileFolder + `\` + rest
+	if s.kind == shellCmd && strings.HasPrefix(name, "./") {
+		return s.notFound(".") // for cmd, the slash ends the name and begins a switch
+	}
+	path := strings.ReplaceAll(name, "/", `\`)
+	if rest, relative := strings.CutPrefix(path, `.\`); relative {
+		path = s.folder + `\` + rest
 	}
 	code, err := s.program(ctx, platform.Command{
-		Path: name, Args: args, Stdin: s.stdin, Stdout: s.stdout, Stderr: s.stderr,
+		Path: path, Args: args, Folder: s.folder, Stdin: s.stdin, Stdout: s.stdout, Stderr: s.stderr,
 	})
 	switch {
 	case errors.Is(err, fault.ErrNotExist):
@@ -218,6 +324,9 @@ func (s *shell) runProgram(ctx context.Context, words []string) int {
 // notFound prints the error message that Windows prints for a missing program, and returns the
 // exit code that Windows' sshd then sends.
 func (s *shell) notFound(name string) int {
+	if s.kind == shellBash {
+		return bashNotFound(s.stderr, name)
+	}
 	if s.kind == shellPowerShell {
 		fmt.Fprintf(s.stderr, "%[1]s : The term '%[1]s' is not recognized as the name of a cmdlet, function, script "+
 			"file, or operable \r\n"+

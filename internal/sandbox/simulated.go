@@ -48,7 +48,7 @@ func otherAgent(hashes ...string) simulated.Program {
 // simulatedMachine is an in-memory Windows machine behind the SSH server.
 type simulatedMachine struct {
 	machine *simulated.Machine
-	shell   shellKind
+	shell   defaultShell
 }
 
 func (m *simulatedMachine) up() (context.Context, bool) { return m.machine.Up() }
@@ -64,13 +64,13 @@ func (m *simulatedMachine) session() (session, error) {
 
 type simulatedSession struct {
 	process *simulated.Process
-	shell   shellKind
+	shell   defaultShell
 }
 
 func (s *simulatedSession) run(ctx context.Context, c command) int {
 	p := s.process.Platform
 	shell := &shell{
-		kind: s.shell, disk: p.Files, program: p.Processes.Run, builtin: s.builtin, command: c,
+		defaultShell: s.shell, disk: p.Files, program: p.Processes.Run, builtin: s.builtin, command: c,
 		about: "a simulated Windows, held in memory; it knows a few commands (echo, ver, cmd, hostname, whoami)",
 	}
 	return shell.run(ctx)
@@ -85,7 +85,7 @@ func (s *simulatedSession) builtin(ctx context.Context, sub *shell, words []stri
 			return 1, true
 		}
 		fmt.Fprintf(sub.stdout, "\r\nMicrosoft Windows [Version 10.0.%s]\r\n", facts.Build)
-		return 0, s.shell == shellCmd
+		return 0, s.shell.kind == shellCmd
 	}
 	return 0, false
 }

@@ -51,7 +51,7 @@ func checkWine(r request) error {
 }
 
 func startWine(ctx context.Context, f folder, r request, _ agentbin.Agent, log *slog.Logger) (running, error) {
-	shell, err := parseShell(r.Shell)
+	shell, err := parseShell(r.Shell, "")
 	if err != nil {
 		return running{}, err
 	}
@@ -90,7 +90,7 @@ func startWine(ctx context.Context, f folder, r request, _ agentbin.Agent, log *
 // again when the prefix has gone down.
 type wineMachine struct {
 	prefix *wine.Prefix
-	shell  shellKind
+	shell  defaultShell
 	log    *slog.Logger
 
 	mu       sync.Mutex
@@ -176,7 +176,7 @@ func (m *wineMachine) session() (session, error) {
 // that it runs end too, as on Windows.
 type wineSession struct {
 	prefix *wine.Prefix
-	shell  shellKind
+	shell  defaultShell
 	ctx    context.Context // the context of the session; programs end with it
 	end    func()
 }
@@ -189,7 +189,7 @@ func (s *wineSession) run(ctx context.Context, c command) int {
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
 	shell := &shell{
-		kind: s.shell, disk: s.disk(), program: s.program, builtin: s.builtin, command: c,
+		defaultShell: s.shell, disk: s.disk(), program: s.program, builtin: s.builtin, command: c,
 		about: "Windows programs run here in Wine, in " + s.prefix.Folder(),
 	}
 	return shell.run(ctx)

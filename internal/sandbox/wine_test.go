@@ -100,7 +100,7 @@ func TestWine(t *testing.T) {
 	})
 	t.Run("behind another SSH server", func(t *testing.T) {
 		var out bytes.Buffer
-		code, err := sandbox.RunShell(t.Context(), info.Prefix, "cmd /c echo shared & exit 3",
+		code, err := sandbox.RunShell(t.Context(), sandbox.ShellOptions{Prefix: info.Prefix}, "cmd /c echo shared & exit 3",
 			ui.Streams{In: strings.NewReader(""), Out: &out, Err: io.Discard})
 		switch {
 		case err != nil:

@@ -17,7 +17,7 @@ type part struct {
 	text string
 }
 
-// splitLine splits a line at &&, ||, & (cmd) and ; (PowerShell) outside quotes.
+// splitLine splits a line at &&, ||, & (cmd) and ; (PowerShell, bash) outside quotes.
 func splitLine(kind shellKind, line string) []part {
 	var parts []part
 	when, begin := always, 0
@@ -33,7 +33,7 @@ func splitLine(kind shellKind, line string) []part {
 			if c == quote {
 				quote = 0
 			}
-		case c == '"' || c == '\'' && kind == shellPowerShell:
+		case kind.quotes(c):
 			quote = c
 		case strings.HasPrefix(line[i:], "&&"):
 			cut(i, 2, ifOK)
@@ -42,13 +42,16 @@ func splitLine(kind shellKind, line string) []part {
 			cut(i, 2, ifFailed)
 			i++
 		case c == '&' && kind == shellCmd && !strings.HasSuffix(line[:i], ">"),
-			c == ';' && kind == shellPowerShell:
+			c == ';' && kind != shellCmd:
 			cut(i, 1, always)
 		}
 	}
 	cut(len(line), 0, always)
 	return parts
 }
+
+// quotes reports whether the character begins a quoted part of a line.
+func (k shellKind) quotes(c byte) bool { return c == '"' || c == '\'' && k != shellCmd }
 
 // splitWords splits a command into words and removes their quotes.
 func splitWords(kind shellKind, text string) []string {
@@ -62,14 +65,18 @@ func splitWords(kind shellKind, text string) []string {
 			begun = false
 		}
 	}
-	for i := range len(text) {
+	for i := 0; i < len(text); i++ {
 		c := text[i]
 		switch {
+		case c == '\\' && kind == shellBash && quote == 0 && i+1 < len(text):
+			i++ // bash removes the backslash and takes the next character as it is
+			word.WriteByte(text[i])
+			begun = true
 		case quote != 0 && c == quote:
 			quote = 0
 		case quote != 0:
 			word.WriteByte(c)
-		case c == '"' || c == '\'' && kind == shellPowerShell:
+		case kind.quotes(c):
 			quote, begun = c, true
 		case c == ' ' || c == '\t':
 			end()

@@ -151,7 +151,7 @@ func TestPermanentFailureIsReportedOnce(t *testing.T) {
 	var logins atomic.Int32
 	n.Node.OnReconnect(func(context.Context) error {
 		logins.Add(1)
-		return &node.UnreachableError{Node: "win1", Err: &ssh.AuthError{User: "Administrator"}}
+		return &node.UnreachableError{Node: "win1", Err: &ssh.AuthError{User: "Administrator", Passwords: 1}}
 	})
 	n.Cut()
 	for range 2 {

@@ -51,6 +51,21 @@ func TestBakedImage(t *testing.T) {
 	wantNode(t, image)
 }
 
+// swdt's files are removed, and sysprep runs, through a default shell that takes neither backslashes nor /c as they are.
+func TestBakedThroughBash(t *testing.T) {
+	k := newKitchen(t)
+	k.driver.shell, k.driver.profile = "bash", "echo Welcome\ncd C:/Windows"
+	report, err := k.bake()
+	if err != nil {
+		t.Fatalf("%v\n%+v", err, report.Steps)
+	}
+	image, err := os.ReadFile(k.o.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantNoTraces(t, image)
+}
+
 // wantManifest checks that the manifest describes the image that is there.
 func wantManifest(t *testing.T, k *kitchen, base string) {
 	t.Helper()

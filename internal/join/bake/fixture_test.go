@@ -37,8 +37,9 @@ import (
 // disk of a VM is the saved state of its Windows.
 type windowsVM struct {
 	*simulatedvm.Driver
-	t     *testing.T
-	agent simulated.Agent
+	t              *testing.T
+	agent          simulated.Agent
+	shell, profile string // of the guests' SSH servers
 
 	mu     sync.Mutex
 	guests map[string]*guest // by UUID
@@ -91,7 +92,8 @@ func (d *windowsVM) Start(ctx context.Context, m vm.Machine) error {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = sandbox.Serve(serving, listener, sandbox.ServerOptions{Machine: windows, HostKey: hostKey, OwnKeys: true})
+		_ = sandbox.Serve(serving, listener, sandbox.ServerOptions{Machine: windows, HostKey: hostKey, OwnKeys: true,
+			Shell: d.shell, Profile: d.profile})
 	}()
 	g.end = sync.OnceFunc(func() {
 		cancel()

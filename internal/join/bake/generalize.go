@@ -31,7 +31,7 @@ func (b *oven) generalize(ctx context.Context) (string, error) {
 	bounded, cancel := context.WithTimeout(ctx, sysprepLimit)
 	defer cancel()
 	// cmd waits for sysprep only with start /wait, since sysprep is no console program.
-	err = b.node.Retire(bounded, b.removeTraces, "cmd /c start /wait "+sysprepExe+
+	err = b.node.Retire(bounded, b.removeTraces, "start /wait "+sysprepExe+
 		" /generalize /oobe /shutdown /mode:vm /quiet /unattend:"+answersPath)
 	if err != nil {
 		return "", err

@@ -59,6 +59,13 @@ type Connection interface {
 	Close() error
 }
 
+// Learner is a Connection that can spell the command line of a program in several ways.
+type Learner interface {
+	// Learn notes the exit code of a start that failed. It reports whether the next start of the program has another
+	// command line, so that it may succeed.
+	Learn(exitCode int) bool
+}
+
 // Process is a program that runs on the node.
 type Process interface {
 	// Input is the program's stdin. Several goroutines may write to it and close it.

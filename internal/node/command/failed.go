@@ -3,6 +3,8 @@ package command
 import (
 	"fmt"
 	"strings"
+
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 )
 
 // FailedError reports a program that ran and did not succeed. It keeps the whole
@@ -18,7 +20,7 @@ type FailedError struct {
 const shown = 5
 
 func (e *FailedError) Error() string {
-	text := fmt.Sprintf("%s ended with exit code %d", e.Command, e.ExitCode)
+	text := fmt.Sprintf("%s ended with exit code %s", e.Command, windowstext.ExitCode(e.ExitCode))
 	output := e.Stderr
 	if strings.TrimSpace(output) == "" {
 		output = e.Stdout // many Windows programs write errors to stdout

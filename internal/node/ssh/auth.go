@@ -27,7 +27,9 @@ type login struct {
 	own      bool    // this hop is the target: if key or password is set, login tries only that credential
 
 	tried, accepts, skipped []string
-	failure                 error // the error of a key that could not be decrypted
+	passwords               int    // how often a password was sent
+	server                  string // the version of the machine's SSH server
+	failure                 error  // the error of a key that could not be decrypted
 	typed                   string
 	closers                 []func() error
 }
@@ -57,7 +59,7 @@ func (l *login) methods(ctx context.Context) []ssh.AuthMethod {
 
 // note is called before each attempt. It records the methods that the machine accepts.
 func (l *login) note(c *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
-	l.accepts = c.AllowedMethods
+	l.accepts, l.server = c.AllowedMethods, string(c.Metadata.ServerVersion())
 	return nil, nil // continue with the next method
 }
 
@@ -219,7 +221,7 @@ func (l *login) passwordMethods(ctx context.Context) []ssh.AuthMethod {
 	if l.own && l.password != nil {
 		return []ssh.AuthMethod{
 			ssh.PasswordCallback(func() (string, error) {
-				l.tried = append(l.tried, "password")
+				l.trying("password")
 				return *l.password, nil
 			}),
 			ssh.KeyboardInteractive(l.answerOnce(func(string) (string, error) { return *l.password, nil })),
@@ -245,13 +247,19 @@ func (l *login) passwordMethods(ctx context.Context) []ssh.AuthMethod {
 	}
 	return []ssh.AuthMethod{
 		ssh.RetryableAuthMethod(ssh.PasswordCallback(func() (string, error) {
-			l.tried = append(l.tried, "password")
+			l.trying("password")
 			return ask("Password of " + l.account() + ": ")
 		}), passwordTries),
 		ssh.KeyboardInteractive(l.answerOnce(func(question string) (string, error) {
 			return ask(l.account() + ": " + question)
 		})),
 	}
+}
+
+// trying notes that a password is sent with this method.
+func (l *login) trying(method string) {
+	l.tried = append(l.tried, method)
+	l.passwords++
 }
 
 // answerOnce returns a challenge that answers one round of questions, and fails in a second round.
@@ -267,7 +275,7 @@ func (l *login) answerOnce(answer func(question string) (string, error)) ssh.Key
 			return nil, errors.New("the machine asks again")
 		}
 		answered = true
-		l.tried = append(l.tried, "keyboard-interactive")
+		l.trying("keyboard-interactive")
 		answers := make([]string, len(questions))
 		for i, question := range questions {
 			if visible[i] {

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/pkg/sftp"
 	"golang.org/x/crypto/ssh"
 )
 
@@ -17,10 +18,13 @@ import (
 const (
 	aliveEvery = 15 * time.Second
 	deadAfter  = 45 * time.Second
+
+	keepAliveRequest = "keepalive@openssh.com"
 )
 
 // Client is a connection to the target.
 type Client struct {
+	user    string
 	address string
 	hostKey string // SHA256:…
 	client  *ssh.Client
@@ -28,12 +32,14 @@ type Client struct {
 	done    chan struct{} // closed when the connection has ended
 	further further       // the further connections to the same machine
 
+	used atomic.Bool // the machine has opened a session
+
 	mu  sync.Mutex
 	err error // why the connection ended
 }
 
-func newClient(chain []*ssh.Client, address, hostKey string) *Client {
-	c := &Client{address: address, hostKey: hostKey, client: chain[len(chain)-1], chain: chain,
+func newClient(chain []*ssh.Client, last hop, hostKey string) *Client {
+	c := &Client{user: last.user, address: last.address(), hostKey: hostKey, client: chain[len(chain)-1], chain: chain,
 		done: make(chan struct{})}
 	go func() {
 		c.end(c.client.Wait())
@@ -76,6 +82,7 @@ func (c *Client) end(err error) {
 
 // Close ends the connection and everything that uses it.
 func (c *Client) Close() error {
+	c.end(net.ErrClosed)
 	err := closeAll(c.chain)
 	<-c.done
 	return err
@@ -84,7 +91,7 @@ func (c *Client) Close() error {
 func (c *Client) keepAlive() {
 	answered := func() error {
 		// Any answer counts; sshd refuses requests that it does not know.
-		_, _, err := c.client.SendRequest("keepalive@openssh.com", true, nil)
+		_, _, err := c.client.SendRequest(keepAliveRequest, true, nil)
 		return err
 	}
 	if err := watch(c.done, aliveEvery, deadAfter, answered); err != nil {
@@ -125,38 +132,6 @@ func watch(done <-chan struct{}, every, maxSilence time.Duration, ask func() err
 	}
 }
 
-// SFTP opens the machine's SFTP subsystem. ctx bounds the opening.
-func (c *Client) SFTP(ctx context.Context) (*sftp.Client, error) {
-	var client *sftp.Client
-	_, err := c.open(ctx, func(s *ssh.Session) error {
-		in, err := s.StdinPipe()
-		if err != nil {
-			return err
-		}
-		out, err := s.StdoutPipe()
-		if err != nil {
-			return err
-		}
-		if err := s.RequestSubsystem("sftp"); err != nil {
-			return err
-		}
-		// Server 2019's sshd fails on writes beyond 100 KiB. Packets of the default size
-		// (32 KiB) are as fast if many are sent at once.
-		client, err = sftp.NewClientPipe(out, in, sftp.UseConcurrentWrites(true))
-		return err
-	})
-	switch {
-	case err == nil:
-		return client, nil
-	case ctx.Err() != nil:
-		return nil, fmt.Errorf("start SFTP on %s: %w", c.address, ctx.Err())
-	case c.Err() != nil:
-		return nil, fmt.Errorf("start SFTP on %s: %w", c.address, c.Err())
-	default:
-		return nil, &NoSFTPError{Address: c.address, Err: err}
-	}
-}
-
 // open opens a session and passes it to the function begin. It opens the session on this connection
 // or, if the machine refuses another session on this connection, on a further connection.
 func (c *Client) open(ctx context.Context, begin func(*ssh.Session) error) (*ssh.Session, error) {
@@ -179,6 +154,7 @@ func (c *Client) openHere(ctx context.Context, begin func(*ssh.Session) error) (
 	go func() {
 		session, err := c.client.NewSession()
 		if err == nil {
+			c.used.Store(true)
 			if err = begin(session); err != nil {
 				session.Close()
 			}
@@ -187,7 +163,7 @@ func (c *Client) openHere(ctx context.Context, begin func(*ssh.Session) error) (
 	}()
 	select {
 	case r := <-results:
-		return r.session, r.err
+		return r.session, c.explained(ctx, r.err)
 	case <-ctx.Done():
 		go func() {
 			if r := <-results; r.err == nil {
@@ -195,5 +171,37 @@ func (c *Client) openHere(ctx context.Context, begin func(*ssh.Session) error) (
 			}
 		}()
 		return nil, ctx.Err()
+	}
+}
+
+// explained returns err, the result of opening a session, or what ended the connection if it has ended.
+func (c *Client) explained(ctx context.Context, err error) error {
+	if err == nil || isRefusedSession(err) || c.answers(ctx) {
+		return err
+	}
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	ended := c.Err()
+	if c.used.Load() || errors.Is(ended, errDead) || errors.Is(ended, net.ErrClosed) {
+		return ended
+	}
+	return &DroppedError{User: c.user, Address: c.address, Err: ended}
+}
+
+// answers reports whether the connection still exists: whether the machine answers a request, with whatever answer.
+func (c *Client) answers(ctx context.Context) bool {
+	answer := make(chan error, 1)
+	go func() {
+		_, _, err := c.client.SendRequest(keepAliveRequest, true, nil)
+		answer <- err
+	}()
+	select {
+	case err := <-answer:
+		return err == nil
+	case <-ctx.Done():
+		return true
 	}
 }

@@ -76,7 +76,7 @@ func dial(ctx context.Context, target Target, opts Options) (*Client, error) {
 		}
 		chain = append(chain, client)
 	}
-	return newClient(chain, hops[len(hops)-1].address(), d.hostKey), nil
+	return newClient(chain, hops[len(hops)-1], d.hostKey), nil
 }
 
 // withJumpHost returns err wrapped in a JumpError that names the jump host h. It returns err
@@ -301,8 +301,8 @@ func (d *dialer) handshake(ctx context.Context, conn net.Conn, h hop, own bool, 
 		return nil, l.failure
 	case len(l.accepts) > 0 && !watched.broke(err):
 		return nil, &AuthError{
-			User: h.user, Address: h.address(), Tried: l.tried, Skipped: append(l.skipped, l.refusedMethods()...),
-			Accepts: withoutNone(l.accepts), Err: err,
+			User: h.user, Address: h.address(), Server: l.server, Tried: l.tried, Passwords: l.passwords,
+			Skipped: append(l.skipped, l.refusedMethods()...), Accepts: withoutNone(l.accepts), Err: err,
 		}
 	default:
 		return nil, &HandshakeError{Address: h.address(), Err: err}

@@ -1,12 +1,15 @@
 package ssh
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/format/windowstext"
+	"github.com/swdt-dev/swdt/internal/wire/handshake"
 )
 
 // RefusedError reports that the machine answers, but nothing listens on the port.
@@ -93,12 +96,14 @@ func (e *HandshakeError) Unwrap() error { return e.Err }
 
 // AuthError reports that the machine rejected all credentials.
 type AuthError struct {
-	User    string
-	Address string
-	Tried   []string // methods, with the keys that were offered
-	Accepts []string // methods that the machine accepts
-	Skipped []string // credentials that were not tried, each with the reason
-	Err     error
+	User      string
+	Address   string
+	Server    string   // version of the machine's SSH server, such as SSH-2.0-OpenSSH_for_Windows_8.1
+	Tried     []string // methods, with the keys that were offered
+	Passwords int      // how often a password was sent; too many can lock the account
+	Accepts   []string // methods that the machine accepts
+	Skipped   []string // credentials that were not tried, each with the reason
+	Err       error
 }
 
 func (e *AuthError) Error() string {
@@ -118,9 +123,50 @@ func (e *AuthError) Error() string {
 		text += "; the machine accepts " + strings.Join(e.Accepts, ", ")
 	}
 	return text + "; set username and privateKey or passwordFrom in spec.credentials. " +
-		`An administrator's key belongs into C:\ProgramData\ssh\administrators_authorized_keys`
+		`An administrator's key belongs into C:\ProgramData\ssh\administrators_authorized_keys` + e.keyHints()
 }
 func (e *AuthError) Unwrap() error { return e.Err }
+
+// keyHints returns further reasons for which Windows' sshd does not take an administrator's key.
+func (e *AuthError) keyHints() (text string) {
+	if len(e.Tried) == e.Passwords {
+		return ""
+	}
+	if knowsOnlyEnglishGroups(e.Server) {
+		text += "; unless Windows is in English, this version of OpenSSH may not know the group administrators in " +
+			`C:\ProgramData\ssh\sshd_config: update Windows, or write the group's local name there`
+	}
+	if strings.ContainsAny(e.User, `\@`) {
+		text += "; after a boot, keys of a domain's accounts are rejected until a domain controller answers"
+	}
+	return text
+}
+
+// knowsOnlyEnglishGroups reports whether this version of Windows' sshd finds the group administrators only by its
+// English name. Versions from 8.6 on find it by its SID (PowerShell/openssh-portable#488).
+func knowsOnlyEnglishGroups(server string) bool {
+	_, version, windows := strings.Cut(server, "OpenSSH_for_Windows_")
+	major, rest, _ := strings.Cut(version, ".")
+	if !windows || len(major) != 1 || rest == "" {
+		return false
+	}
+	return major[0] < '8' || major[0] == '8' && rest[0] < '6'
+}
+
+// DroppedError reports that the machine has accepted the login, and has closed the connection before it opened a
+// session.
+type DroppedError struct {
+	User    string
+	Address string
+	Err     error
+}
+
+func (e *DroppedError) Error() string {
+	return fmt.Sprintf("log in to %s as %s: accepted, but then the machine closed the connection (%v); does a policy deny "+
+		"the account the logon over the network (SeDenyNetworkLogonRight), or does no domain controller answer? "+
+		"On the node: Get-WinEvent -LogName OpenSSH/*", e.Address, e.User, e.Err)
+}
+func (e *DroppedError) Unwrap() error { return e.Err }
 
 // KeyProblem is the problem with a private key's file.
 type KeyProblem string
@@ -277,14 +323,38 @@ func (e *NoForwardingError) Error() string {
 }
 func (e *NoForwardingError) Unwrap() error { return e.Err }
 
-// NoSFTPError reports that the machine has no SFTP.
+// NoSFTPError reports that the machine starts no SFTP.
 type NoSFTPError struct {
 	Address string
+	Refused bool   // sshd has refused the subsystem; otherwise its default shell has started something else
+	Printed string // the text that came instead of SFTP
 	Err     error
 }
 
 func (e *NoSFTPError) Error() string {
-	return fmt.Sprintf("%s does not offer SFTP: %v; its sshd_config needs the line: Subsystem sftp sftp-server.exe",
-		e.Address, e.Err)
+	switch {
+	case e.Refused:
+		return fmt.Sprintf("%s does not offer SFTP: %v; its sshd_config needs the line: Subsystem sftp sftp-server.exe",
+			e.Address, e.Err)
+	case e.Printed != "":
+		return fmt.Sprintf("%s starts no SFTP: %s. Before that, its default shell printed %q. sshd starts SFTP through "+
+			"that shell: its profile, or AutoRun of cmd, must not end it, wait for input or print much", e.Address, e.cause(),
+			windowstext.Brief(e.Printed))
+	}
+	return fmt.Sprintf("%s starts no SFTP: %s. sshd starts sftp-server.exe through the default shell: does its profile end "+
+		"the shell or wait for input, and is OpenSSH's folder on the machine's PATH?", e.Address, e.cause())
+}
+
+// cause returns Err without the words of the SFTP library, if one of the usual causes is in it.
+func (e *NoSFTPError) cause() string {
+	switch {
+	case errors.Is(e.Err, context.DeadlineExceeded):
+		return "it did not answer in time"
+	case errors.Is(e.Err, handshake.ErrNoise):
+		return handshake.ErrNoise.Error()
+	case errors.Is(e.Err, io.EOF), errors.Is(e.Err, io.ErrUnexpectedEOF):
+		return "the program ended at once"
+	}
+	return e.Err.Error()
 }
 func (e *NoSFTPError) Unwrap() error { return e.Err }

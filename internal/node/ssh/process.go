@@ -6,10 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 )
 
 const (
@@ -44,6 +45,9 @@ func (c *Client) Start(ctx context.Context, command string) (*Process, error) {
 		}
 		return s.Start(command)
 	})
+	if _, dropped := errors.AsType[*DroppedError](err); dropped {
+		return nil, err
+	}
 	if err != nil {
 		if gone := c.Err(); gone != nil {
 			err = gone
@@ -129,7 +133,9 @@ func (p *Process) ExitCode(ctx context.Context) (int, error) {
 // Stderr returns the last 64 KiB that the command has written to stderr so far.
 func (p *Process) Stderr() string { return p.stderr.String() }
 
-// Close ends the command's channel; sshd then ends the command.
+// Close ends the command's channel. The command then gets the end of its stdin, and cannot write any more. Windows'
+// sshd does not end it: the job that the command is in ends with the shell (w32-doexec.c, do_exec_windows, and issue
+// #1751 of Win32-OpenSSH).
 func (p *Process) Close() error {
 	if err := p.session.Close(); err != nil && !errors.Is(err, io.EOF) {
 		return err
@@ -195,5 +201,5 @@ func (t *tail) String() string {
 	if len(data) > t.limit {
 		data = data[len(data)-t.limit:]
 	}
-	return strings.ToValidUTF8(string(data), "?")
+	return windowstext.Console(data)
 }

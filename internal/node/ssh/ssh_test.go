@@ -180,6 +180,52 @@ func TestCutConnectionEndsEverything(t *testing.T) {
 	}
 }
 
+// The machine closes the connection right after the login, before or while the first session opens. A connection that
+// has had a session, or that swdt itself has closed, was not dropped.
+func TestDroppedAfterTheLogin(t *testing.T) {
+	dialed := func(t *testing.T) (*sshtest.Server, *ssh.Client) {
+		s := sshtest.Start(t, sshtest.Options{Password: "p", Run: echo})
+		c, err := ssh.Dial(t.Context(), ssh.Target{Host: s.Address, User: "admin", Password: secret("p")}, options(t, s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return s, c
+	}
+	isDropped := func(t *testing.T, err error, want bool) {
+		t.Helper()
+		e, dropped := errors.AsType[*ssh.DroppedError](err)
+		if dropped != want || err == nil || dropped && e.User != "admin" {
+			t.Errorf("the error is %v, a %T; dropped is %v, want %v", err, err, dropped, want)
+		}
+	}
+	for name, open := range map[string]func(*testing.T, *ssh.Client) error{
+		"a command": func(t *testing.T, c *ssh.Client) error { _, err := c.Start(t.Context(), "say"); return err },
+		"SFTP":      func(t *testing.T, c *ssh.Client) error { _, err := c.SFTP(t.Context()); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, c := dialed(t)
+			s.BreakConnections()
+			isDropped(t, open(t, c), true)
+			<-c.Done()
+			isDropped(t, open(t, c), true)
+		})
+		t.Run(name+" after another", func(t *testing.T) {
+			s, c := dialed(t)
+			if _, err := c.Run(t.Context(), "say"); err != nil {
+				t.Fatal(err)
+			}
+			s.BreakConnections()
+			isDropped(t, open(t, c), false)
+		})
+		t.Run(name+" after the client's end", func(t *testing.T) {
+			_, c := dialed(t)
+			c.Close()
+			isDropped(t, open(t, c), false)
+		})
+	}
+}
+
 func TestSFTP(t *testing.T) {
 	handlers := sftp.InMemHandler()
 	s := sshtest.Start(t, sshtest.Options{Password: "p", SFTP: &handlers})

@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 	"github.com/swdt-dev/swdt/internal/node/carrier"
 )
 
@@ -243,5 +243,5 @@ func (t *tail) Write(data []byte) (int, error) {
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return strings.ToValidUTF8(string(t.data[max(0, len(t.data)-t.limit):]), "?")
+	return windowstext.Console(t.data[max(0, len(t.data)-t.limit):])
 }

@@ -26,6 +26,9 @@ const (
 // ErrRefused is the error that Serve returns if swdt did not accept the agent.
 var ErrRefused = errors.New("the other side is not swdt, or expects another build of the agent")
 
+// ErrNoise is the error of a stream without a first message.
+var ErrNoise = fmt.Errorf("%d bytes without a greeting", MaxNoise)
+
 // NoAgentError is returned by Dial if no agent responds. Output is the beginning of the text that
 // the node printed instead of the handshake; the caller classifies the failure by this text.
 type NoAgentError struct {
@@ -79,16 +82,25 @@ func Dial(rw io.ReadWriter, hash string) error {
 }
 
 func skipToMagic(r io.Reader) error {
-	var seen []byte
+	noise, err := SkipNoise(r, func(seen []byte) bool { return bytes.HasSuffix(seen, []byte(magic)) })
+	if err != nil {
+		return &NoAgentError{Output: noise, Err: err}
+	}
+	return nil
+}
+
+// SkipNoise skips the output of a login shell that comes before the first message of a protocol. It reads byte by
+// byte, until the function isStart reports that the bytes seen so far end with the beginning of the first message.
+// Otherwise it returns the bytes and the stream's error or, after MaxNoise bytes, ErrNoise.
+func SkipNoise(r io.Reader, isStart func(seen []byte) bool) (seen []byte, err error) {
 	one := make([]byte, 1)
 	for len(seen) < MaxNoise {
 		if _, err := io.ReadFull(r, one); err != nil {
-			return &NoAgentError{Output: seen, Err: err}
+			return seen, err
 		}
-		seen = append(seen, one[0])
-		if bytes.HasSuffix(seen, []byte(magic)) {
-			return nil
+		if seen = append(seen, one[0]); isStart(seen) {
+			return seen, nil
 		}
 	}
-	return &NoAgentError{Output: seen, Err: fmt.Errorf("%d bytes without the agent's greeting", len(seen))}
+	return seen, ErrNoise
 }

@@ -36,6 +36,8 @@ type Options struct {
 	Run func(server.Session)
 	// SFTP serves files; nil: the server has no SFTP.
 	SFTP *sftp.Handlers
+	// SFTPFolder is the folder in which SFTP's relative paths begin; empty: /.
+	SFTPFolder string
 	// Forward lets clients connect to other machines through the server.
 	Forward bool
 	// MaxSessions bounds the sessions of one connection, like sshd's MaxSessions. 0: unlimited.
@@ -96,7 +98,7 @@ func (s *Server) configure(o Options) *server.Server {
 	s.setAuth(srv, o)
 	if o.SFTP != nil {
 		srv.SubsystemHandlers = map[string]server.SubsystemHandler{"sftp": func(session server.Session) {
-			files := sftp.NewRequestServer(session, *o.SFTP)
+			files := sftp.NewRequestServer(session, *o.SFTP, sftp.WithStartDirectory(o.SFTPFolder))
 			files.Serve()
 			files.Close()
 		}}
