@@ -325,6 +325,7 @@ func serviceDeleteRunning(t *testing.T, f Fixture) {
 	f.await(t, name, platform.Running)
 	config, err := s.Config(ctx, name)
 	check(t, err)
+	check(t, s.Flush(ctx))
 	check(t, s.Delete(ctx, name))
 	if f.Has.DeletePending {
 		if status := f.status(t, name); status.State != platform.Running {
