@@ -32,7 +32,7 @@ func Begin(ctx context.Context, m Machine, plan Plan) (id string, err error) {
 	id = newID()
 	for _, c := range plan.Components {
 		if err := checkFiles(ctx, m.Platform.Files, hashes, c, id); err != nil {
-			return "", fmt.Errorf("%s: %w", c.Name, err)
+			return "", fmt.Errorf("%s: %w", c.Name, withRemedy(err, c))
 		}
 	}
 	// Save the hashes for the guardian, which must verify files of many

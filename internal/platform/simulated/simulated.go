@@ -172,6 +172,7 @@ type Machine struct {
 	alterFacts func(*platform.Facts)
 
 	programs []Program
+	blocked  []blocking // see Block
 	scripts  []ScriptFunc
 	commands []Ran
 	events   []LoggedEvent

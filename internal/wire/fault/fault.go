@@ -27,7 +27,10 @@ var (
 	ErrServiceDeleting = errors.New("the service is marked for deletion")
 	ErrDependents      = errors.New("running services depend on it") // returned by Stop
 	// Start returns ErrStartFailed if the process failed or did not report to the SCM.
-	ErrStartFailed  = errors.New("the service did not start")
+	ErrStartFailed = errors.New("the service did not start")
+	// ErrBlocked is returned for a program that Windows refuses to run, or a file that it refuses to open: an
+	// application control policy or an antivirus blocks it.
+	ErrBlocked      = errors.New("blocked by a policy or an antivirus")
 	ErrNotSupported = errors.New("not supported on this machine")
 )
 

@@ -41,6 +41,7 @@ func kinds() []kind {
 		{"SERVICE_DELETING", fault.ErrServiceDeleting, codes.FailedPrecondition},
 		{"DEPENDENTS", fault.ErrDependents, codes.FailedPrecondition},
 		{"START_FAILED", fault.ErrStartFailed, codes.Internal},
+		{"BLOCKED", fault.ErrBlocked, codes.FailedPrecondition},
 		{"NOT_SUPPORTED", fault.ErrNotSupported, codes.Unimplemented},
 		{"DEADLINE", context.DeadlineExceeded, codes.DeadlineExceeded},
 		{"CANCELED", context.Canceled, codes.Canceled},
