@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/swdt-dev/swdt/internal/node/carrier"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
@@ -64,11 +65,10 @@ func (e *AgentBlockedError) Error() string {
 	const folder = layout.Agents + `,"$env:USERPROFILE\` + carrier.StagedPattern + `"`
 	if e.Vanished {
 		return fmt.Sprintf("the agent vanished from the node after its upload%s; an antivirus quarantined it. "+
-			"On the node: Add-MpPreference -ExclusionPath %s", output, folder)
+			"On the node: %s", output, fault.ExclusionCommand+folder)
 	}
-	return fmt.Sprintf("the agent %s is on the node but does not start (exit code %d)%s; does AppLocker, "+
-		"an application control policy or an antivirus block it? On the node: Add-MpPreference -ExclusionPath %s",
-		e.Path, e.ExitCode, output, folder)
+	return fmt.Sprintf("the agent %s is on the node but does not start (exit code %d)%s; %s",
+		e.Path, e.ExitCode, output, fault.BlockedQuestion+fault.ExclusionCommand+folder)
 }
 
 // NoAnswerError reports that the agent was started and did not answer in time.
