@@ -92,7 +92,7 @@ func Commands() []Command {
 		{Name: "ctr-snapshots", About: "containerd's snapshots",
 			Line: []string{ctr, "-n", "k8s.io", "snapshots", "--snapshotter", "windows", "ls"}, From: Full},
 		{Name: "defender", About: "Defender's exclusions",
-			Script: "Get-MpPreference | Select-Object Exclusion*, DisableRealtimeMonitoring | Format-List | " +
+			Script: "Get-MpPreference | Select-Object 'Exclusion*', 'DisableRealtimeMonitoring' | Format-List | " +
 				"Out-String -Width 400", From: Full, Timeout: time.Minute},
 	}
 }

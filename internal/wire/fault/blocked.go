@@ -5,7 +5,9 @@ import "strings"
 // BlockedRemedy returns the remedy for a program that Windows refuses to run or to open: the question about the cause,
 // and a command.
 func BlockedRemedy(path string) string {
-	return BlockedQuestion + ExclusionCommand + "'" + strings.ReplaceAll(path, "'", "''") + "'"
+	// PowerShell ends a string at a typographic quote too.
+	quoted := strings.NewReplacer("'", "''", "‘", "‘‘", "’", "’’", "‚", "‚‚", "‛", "‛‛").Replace(path)
+	return BlockedQuestion + ExclusionCommand + "'" + quoted + "'"
 }
 
 const (
