@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/swdt-dev/swdt/internal/cli"
-	"github.com/swdt-dev/swdt/internal/testing/golden"
+	"github.com/swdt-dev/swdt/internal/testing/goldentest"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -81,5 +81,5 @@ func TestCompletionScriptOfPowerShell(t *testing.T) {
 		cli.Environment{}); code != 0 {
 		t.Fatalf("exit code %d: %s", code, &errs)
 	}
-	golden.Check(t, "completion.ps1", out.String())
+	goldentest.Check(t, "completion.ps1", out.String())
 }

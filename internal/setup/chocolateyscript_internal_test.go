@@ -3,9 +3,9 @@ package setup
 import (
 	"testing"
 
-	"github.com/swdt-dev/swdt/internal/testing/golden"
+	"github.com/swdt-dev/swdt/internal/testing/goldentest"
 )
 
 func TestScriptOfTheInstaller(t *testing.T) {
-	golden.Check(t, "chocolatey.ps1", installerScript("https://example.org/it's ‘a’ script.ps1?a=$(b)"))
+	goldentest.Check(t, "chocolatey.ps1", installerScript("https://example.org/it's ‘a’ script.ps1?a=$(b)"))
 }

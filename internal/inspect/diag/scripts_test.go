@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swdt-dev/swdt/internal/testing/golden"
+	"github.com/swdt-dev/swdt/internal/testing/goldentest"
 )
 
 func TestScriptsOfCommands(t *testing.T) {
@@ -14,5 +14,5 @@ func TestScriptsOfCommands(t *testing.T) {
 			all.WriteString("# " + c.Name + "\n" + c.Script + "\n")
 		}
 	}
-	golden.Check(t, "commands.ps1", all.String())
+	goldentest.Check(t, "commands.ps1", all.String())
 }

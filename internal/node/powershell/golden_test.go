@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/swdt-dev/swdt/internal/node/powershell"
-	"github.com/swdt-dev/swdt/internal/testing/golden"
+	"github.com/swdt-dev/swdt/internal/testing/goldentest"
 )
 
 // TestWholeScripts keeps what PowerShell gets of a script, so that a check of all .ps1 files reads it.
@@ -22,6 +22,6 @@ func TestWholeScripts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden.Check(t, name, text)
+		goldentest.Check(t, name, text)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/swdt-dev/swdt/internal/node/powershell"
-	"github.com/swdt-dev/swdt/internal/testing/golden"
+	"github.com/swdt-dev/swdt/internal/testing/goldentest"
 	"github.com/swdt-dev/swdt/internal/vm/firstboot"
 )
 
@@ -15,5 +15,5 @@ func TestCommandLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden.Check(t, "command/find.ps1", text)
+	goldentest.Check(t, "command/find.ps1", text)
 }

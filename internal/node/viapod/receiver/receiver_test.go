@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"github.com/swdt-dev/swdt/internal/node/viapod/receiver"
-	"github.com/swdt-dev/swdt/internal/testing/golden"
+	"github.com/swdt-dev/swdt/internal/testing/goldentest"
 )
 
 func TestScript(t *testing.T) {
-	golden.Check(t, "receive.ps1", receiver.Script(`C:\hpc\swdt-agent-1.exe`, 9<<20))
+	goldentest.Check(t, "receive.ps1", receiver.Script(`C:\hpc\swdt-agent-1.exe`, 9<<20))
 }

@@ -1,5 +1,5 @@
-// Package golden compares what a test has made with a file of its testdata.
-package golden
+// Package goldentest compares what a test has made with a file of its testdata.
+package goldentest
 
 import (
 	"os"
