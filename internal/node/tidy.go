@@ -24,23 +24,27 @@ func (n *Node) tidy(ctx context.Context) {
 	}
 }
 
-// prune removes other agents, except the guardian's. The guardian is the service that
-// carries out a transaction even without a connection. Windows refuses to remove an agent
-// that is running.
+// prune removes other agents, except those of swdt's services: the guardian, which carries out a transaction even
+// without a connection, and the owner of a capture. A service that does not run may start at any time, and needs
+// its agent then. Windows refuses to remove an agent that is running.
 func (n *Node) prune(ctx context.Context) error {
 	found, err := n.Files.List(ctx, &agentv1.ListFilesRequest{Path: layout.Agents})
 	if err != nil {
 		return err
 	}
-	guardian, err := n.guardianCommand(ctx)
-	if err != nil {
-		return err
+	var commands string
+	for _, service := range []string{layout.GuardianService, layout.CaptureService} {
+		command, err := n.commandOf(ctx, service)
+		if err != nil {
+			return err
+		}
+		commands += command + "\n"
 	}
 	for _, each := range found.GetEntries() {
 		name := each.GetPath()[strings.LastIndex(each.GetPath(), `\`)+1:]
 		path := layout.Agents + `\` + name
 		if !each.GetFolder() || each.GetLink() || strings.EqualFold(name, n.opts.Agent.Hash) ||
-			strings.Contains(guardian, strings.ToLower(path)) {
+			strings.Contains(commands, strings.ToLower(path)) {
 			continue
 		}
 		if _, err := n.Files.Remove(ctx, &agentv1.RemoveRequest{Path: path, Recursive: true}); err != nil {
@@ -50,9 +54,9 @@ func (n *Node) prune(ctx context.Context) error {
 	return nil
 }
 
-// guardianCommand returns the command line of the registered guardian, in lower case.
-func (n *Node) guardianCommand(ctx context.Context) (string, error) {
-	reply, err := n.Services.Get(ctx, &agentv1.GetServiceRequest{Name: layout.GuardianService})
+// commandOf returns the command line of a service in lower case; "" if there is no such service.
+func (n *Node) commandOf(ctx context.Context, service string) (string, error) {
+	reply, err := n.Services.Get(ctx, &agentv1.GetServiceRequest{Name: service})
 	if errors.Is(err, fault.ErrNoService) {
 		return "", nil
 	}
