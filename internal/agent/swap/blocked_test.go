@@ -63,3 +63,22 @@ func TestAnInfectedStagedFileIsRefusedWithARemedy(t *testing.T) {
 		}
 	})
 }
+
+// TestABlockedGuardianIsRefusedWithARemedy lets a policy refuse the agent as a service, though it runs in a session.
+func TestABlockedGuardianIsRefusedWithARemedy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		kubelet := n.stageKubelet(t, "v1.30.0", "")
+		n.Block(func(i *simulated.Image) bool { return i.Path == n.agent }, simulated.IntegrityPolicy)
+		m, _ := n.session()
+
+		_, err := swap.Begin(t.Context(), m, swap.Plan{Components: []swap.Component{kubelet}})
+
+		switch {
+		case !errors.Is(err, fault.ErrBlocked):
+			t.Fatalf("the error is %v, want %v", err, fault.ErrBlocked)
+		case !strings.Contains(err.Error(), fault.BlockedRemedy(n.agent)):
+			t.Errorf("the error lacks the remedy: %v", err)
+		}
+	})
+}

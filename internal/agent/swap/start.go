@@ -96,7 +96,7 @@ func (t *transaction) start(ctx context.Context, service string) error {
 	status, err := scm.Start(ctx, t.Platform, service, nil)
 	if err != nil {
 		if c, ok := t.component(service); ok {
-			return withRemedy(err, c)
+			return withRemedy(err, c.Destination)
 		}
 		return err
 	}
@@ -122,10 +122,10 @@ func (t *transaction) checkServices(ctx context.Context) error {
 	return nil
 }
 
-// withRemedy adds the remedy to err if a policy or an antivirus blocks the component's binary.
-func withRemedy(err error, c Component) error {
+// withRemedy adds the remedy to err if a policy or an antivirus blocks the program.
+func withRemedy(err error, program string) error {
 	if errors.Is(err, fault.ErrBlocked) {
-		return fmt.Errorf("%w; %s", err, fault.BlockedRemedy(c.Destination))
+		return fmt.Errorf("%w; %s", err, fault.BlockedRemedy(program))
 	}
 	return err
 }
