@@ -38,3 +38,12 @@ func TestACodeHasOneMeaning(t *testing.T) {
 		}
 	}
 }
+
+// A start that fails since the executable is missing is no missing service, and a blocked one keeps its own meaning.
+func TestCodesAboutAnExecutable(t *testing.T) {
+	for code, want := range map[uint32]bool{2: true, 3: true, 5: true, 193: true, 1060: false, 225: false, 4551: false} {
+		if isAboutExecutable(code) != want {
+			t.Errorf("code %d is about the executable: %v, want %v", code, !want, want)
+		}
+	}
+}
