@@ -138,7 +138,7 @@ bench: ## compare swdt with its peers, into docs/benchmarks.md; takes half an ho
 	scripts/bench.sh
 
 .PHONY: verify
-verify: ## check formatting, vet, types on three systems, lint, licences, generated files, go.mod, the site, scripts, workflows, language
+verify: ## check formatting, vet, types on three systems, lint, licences, generated files, go.mod, the site, scripts, PowerShell, workflows, language
 	@$(STAGES) stamp
 	@$(STAGES) run verify
 

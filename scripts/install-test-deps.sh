@@ -49,6 +49,8 @@ need libprotobuf-dev test -e /usr/include/google/protobuf/timestamp.proto
 # Tests read the manual pages.
 need mandoc command -v mandoc
 need shellcheck command -v shellcheck
+# make verify parses PowerShell with tree-sitter's grammar, which needs it.
+need nodejs command -v node
 # make verify makes the site of the documents.
 need mkdocs command -v mkdocs
 need mkdocs-material test -e /usr/share/mkdocs/themes/material/mkdocs_theme.yml

@@ -13,7 +13,7 @@ cp internal/proof/probebin/*.zst "$copy/internal/proof/probebin/"
 cd "$copy"
 git init -q && git add -A
 
-checks='^(licences of linked modules|types for darwin and windows|shellcheck|workflows|language)$'
+checks='^(licences of linked modules|types for darwin and windows|shellcheck|workflows|language|PowerShell by a foreign grammar)$'
 scripts/verify.sh "$checks" || { echo "verify-test: the checks fail without a planted defect" >&2; exit 1; }
 # Tests that read the tree: Go's cache must not answer with these results after a defect was planted.
 tests() { (. scripts/env.sh && go test -vet=off ./internal/architecture ./internal/docgen); }
@@ -22,6 +22,7 @@ tests || { echo "verify-test: the tests of the tree fail without a planted defec
 # shellcheck disable=SC2016 # a defect that shellcheck finds
 printf '#!/bin/sh\nrm $1\n' >scripts/planted.sh
 sed -i 's/runs-on: ubuntu-24.04/runs-on: ${{ planted.system }}/' .github/workflows/release.yaml
+printf 'Get-VM -Id '\''a'\''b |\n' >scripts/planted.ps1
 printf '\n[planted](planted-and-missing.md)\n' >>docs/platforms.md
 sed -i '/^MIT$/d' tools/licenses/allowed.txt
 printf 'package agent\n\nimport _ "github.com/swdt-dev/swdt/internal/localfile"\n' >internal/agent/planted.go
@@ -42,6 +43,7 @@ named "workflows" ".github/workflows/release.yaml"
 named "types for darwin and windows" "cmd/swdt/planted_windows.go"
 named "licences of linked modules" "has the licence MIT"
 named "language" "nobody"
+named "PowerShell by a foreign grammar" "scripts/planted.ps1:1"
 if tests >planted.log 2>&1; then
 	echo "verify-test: the tests of the tree passed with planted defects" >&2
 	exit 1
@@ -62,4 +64,4 @@ after=$(lab/build.sh path)
 	echo "verify-test: another program left the lab's path as it was, or a program is there that was not asked for" >&2
 	exit 1
 }
-echo "five checks and two tests found seven planted defects, and a change of the lab changes its path"
+echo "six checks and two tests found eight planted defects, and a change of the lab changes its path"

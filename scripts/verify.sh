@@ -185,6 +185,7 @@ check "go.mod of every module is tidy" tidy
 check "site of the documents" site
 check "shellcheck" scripts
 check "workflows" workflows
+check "PowerShell by a foreign grammar" scripts/powershell.sh
 check "language" scripts/language.sh
 ((ran)) || { echo "no check has a name like $only" >&2; exit 2; }
 exit $failed

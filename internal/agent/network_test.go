@@ -3,6 +3,7 @@ package agent_test
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,6 +78,42 @@ func TestResolve(t *testing.T) {
 	if _, err := c.network.Resolve(t.Context(), &agentv1.ResolveRequest{Name: "other.example"}); !is(err,
 		fault.ErrNotExist) {
 		t.Errorf("the error is %v, want %v", err, fault.ErrNotExist)
+	}
+}
+
+// TestTheTenthNameOfALine has the line of Microsoft's KB 2717022: the machine resolves a host name and eight aliases.
+// The settings must list the same names, and must give a name that the machine does not read a line of its own.
+func TestTheTenthNameOfALine(t *testing.T) {
+	m := newMachine(t, simulated.Options{})
+	names := "testserver hostserver1 hostserver2 hostserver3 hostserver4 hostserver5 hostserver6 hostserver7 hostserver8 " +
+		"hostserver9 hostserver10 hostserver11"
+	m.WriteFile(simulated.HostsFile, []byte("127.0.0.1 "+names+"\r\n"))
+	c := connect(t, m.Process("agent"))
+	resolved := func() (all []string) {
+		for name := range strings.FieldsSeq(names) {
+			if _, err := c.network.Resolve(t.Context(), &agentv1.ResolveRequest{Name: name}); err == nil {
+				all = append(all, name)
+			}
+		}
+		return all
+	}
+	reply, err := c.settings.GetHosts(t.Context(), &agentv1.GetHostsRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed []string
+	for _, entry := range reply.GetEntries() {
+		listed = append(listed, entry.GetName())
+	}
+	if got := resolved(); len(got) != 9 || !slices.Equal(got, listed) {
+		t.Errorf("the machine resolves %v, the settings list %v", got, listed)
+	}
+	entries := []*agentv1.HostsEntry{{Name: "hostserver9", Address: "127.0.0.1"}}
+	if _, err := c.settings.SetHosts(t.Context(), &agentv1.SetHostsRequest{Entries: entries}); err != nil {
+		t.Fatal(err)
+	}
+	if got := resolved(); len(got) != 10 || got[9] != "hostserver9" {
+		t.Errorf("after the change, the machine resolves %v", got)
 	}
 }
 

@@ -31,13 +31,13 @@ func (t *tailer) place(behind int) *agentv1.TailPlace {
 	if t.wide != nil {
 		offset -= int64(t.wide.odd)
 	}
-	return t.identified(&agentv1.TailPlace{Volume: t.id.Volume, Index: t.id.Index, Offset: offset})
+	return t.identified(&agentv1.TailPlace{Volume: t.id.Volume, Index: t.id.Index, High: t.id.High, Offset: offset})
 }
 
 // resume continues in the file that the client read last, even if it has been rotated since. The
 // following polls find the log that replaced it.
 func (t *tailer) resume(from *agentv1.TailPlace) (event agentv1.TailEvent, err error) {
-	wanted := platform.FileID{Volume: from.GetVolume(), Index: from.GetIndex()}
+	wanted := platform.FileID{Volume: from.GetVolume(), Index: from.GetIndex(), High: from.GetHigh()}
 	if err := t.openSame(wanted); errors.Is(err, fault.ErrNotExist) {
 		return agentv1.TailEvent_TAIL_EVENT_LOST, t.reopen()
 	} else if err != nil {

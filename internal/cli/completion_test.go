@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/swdt-dev/swdt/internal/cli"
+	"github.com/swdt-dev/swdt/internal/testing/goldentest"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -71,4 +72,14 @@ func TestServicesAreCompleted(t *testing.T) {
 			t.Errorf("%q: %d, got %q, want %q; %s", toComplete, code, got, want, story.String())
 		}
 	}
+}
+
+// TestCompletionScriptOfPowerShell keeps the script, so that a check of all .ps1 files reads it.
+func TestCompletionScriptOfPowerShell(t *testing.T) {
+	var out, errs bytes.Buffer
+	if code := cli.Run(t.Context(), ui.Streams{Out: &out, Err: &errs}, []string{"completion", "powershell"},
+		cli.Environment{}); code != 0 {
+		t.Fatalf("exit code %d: %s", code, &errs)
+	}
+	goldentest.Check(t, "completion.ps1", out.String())
 }

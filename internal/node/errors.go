@@ -5,6 +5,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/format/windowstext"
 	"github.com/swdt-dev/swdt/internal/node/carrier"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
@@ -65,15 +66,14 @@ func (e *AgentBlockedError) Error() string {
 	const folder = layout.Agents + `,"$env:USERPROFILE\` + carrier.StagedPattern + `"`
 	if e.Vanished {
 		return fmt.Sprintf("the agent vanished from the node after its upload%s; an antivirus quarantined it. "+
-			"On the node: Add-MpPreference -ExclusionPath %s", output, folder)
+			"On the node: %s", output, fault.ExclusionCommand+folder)
 	}
 	if e.Held {
 		return fmt.Sprintf("the agent %s is on the node but cannot be read there%s; an antivirus blocks or still scans it. "+
-			"On the node: Add-MpPreference -ExclusionPath %s", e.Path, output, folder)
+			"On the node: %s", e.Path, output, fault.ExclusionCommand+folder)
 	}
-	return fmt.Sprintf("the agent %s is on the node but does not start (exit code %s)%s; does AppLocker, "+
-		"an application control policy or an antivirus block it? On the node: Add-MpPreference -ExclusionPath %s",
-		e.Path, windowstext.ExitCode(e.ExitCode), output, folder)
+	return fmt.Sprintf("the agent %s is on the node but does not start (exit code %s)%s; %s",
+		e.Path, windowstext.ExitCode(e.ExitCode), output, fault.BlockedQuestion+fault.ExclusionCommand+folder)
 }
 
 // ShellError reports that the default shell of the node's SSH server does not start swdt's agent, although the agent is

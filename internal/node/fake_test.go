@@ -49,6 +49,7 @@ type fakeNode struct {
 	bootID   string
 	removed  []string
 	guardian string // command line of the registered guardian
+	capture  string // command line of the registered owner of a capture
 	agentEnd func() // kills the running agent
 }
 

@@ -6,6 +6,7 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 	"github.com/swdt-dev/swdt/internal/wire/rpcerror"
 )
 
@@ -69,9 +70,10 @@ type fakeServices struct {
 	n *fakeNode
 }
 
-func (s fakeServices) Get(context.Context, *agentv1.GetServiceRequest) (*agentv1.ServiceReply, error) {
-	if s.n.guardian == "" {
+func (s fakeServices) Get(_ context.Context, r *agentv1.GetServiceRequest) (*agentv1.ServiceReply, error) {
+	line := map[string]string{layout.GuardianService: s.n.guardian, layout.CaptureService: s.n.capture}[r.GetName()]
+	if line == "" {
 		return nil, rpcerror.ToStatus(fmt.Errorf("get: %w", fault.ErrNoService))
 	}
-	return &agentv1.ServiceReply{Config: &agentv1.ServiceConfig{CommandLine: s.n.guardian}}, nil
+	return &agentv1.ServiceReply{Config: &agentv1.ServiceConfig{CommandLine: line}}, nil
 }

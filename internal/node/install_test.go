@@ -105,12 +105,13 @@ func TestProfilesOfAllNames(t *testing.T) {
 
 func TestInstallPrunesOlderAgents(t *testing.T) {
 	f := newFakeNode(t, faults{})
-	old, guarding := strings.Repeat("01", 32), strings.Repeat("02", 32)
-	for _, hash := range []string{old, guarding} {
+	old, guarding, capturing := strings.Repeat("01", 32), strings.Repeat("02", 32), strings.Repeat("03", 32)
+	for _, hash := range []string{old, guarding, capturing} {
 		f.write(slashed(layout.Agent(hash)), "MZ old")
 	}
 	f.write(slashed(layout.Agents+`\readme.txt`), "a file")
 	f.guardian = strings.ToUpper(`"` + layout.Agent(guarding) + `" guardian 42`)
+	f.capture = `"` + layout.Agent(capturing) + `" capture 43`
 	f.connect()
 	if want := []string{layout.Agents + `\` + old}; !slices.Equal(f.removed, want) {
 		t.Errorf("removed %q", f.removed)

@@ -24,23 +24,28 @@ func (n *Node) tidy(ctx context.Context) {
 	}
 }
 
-// prune removes other agents, except the guardian's. The guardian is the service that
-// carries out a transaction even without a connection. Windows refuses to remove an agent
-// that is running.
+// prune removes other agents, except those of swdt's services: the guardian, which carries out a transaction even
+// without a connection, and the owner of a capture. A service that does not run may start at any time, and needs
+// its agent then. Windows refuses to remove an agent that is running.
 func (n *Node) prune(ctx context.Context) error {
 	found, err := n.Files.List(ctx, &agentv1.ListFilesRequest{Path: layout.Agents})
 	if err != nil {
 		return err
 	}
-	guardian, err := n.guardianCommand(ctx)
-	if err != nil {
-		return err
+	var commands string
+	for _, service := range append(layout.ServiceNames(layout.GuardianService),
+		layout.ServiceNames(layout.CaptureService)...) {
+		command, err := n.commandOf(ctx, service)
+		if err != nil {
+			return err
+		}
+		commands += command + "\n"
 	}
 	for _, each := range found.GetEntries() {
 		name := each.GetPath()[strings.LastIndex(each.GetPath(), `\`)+1:]
 		path := layout.Agents + `\` + name
 		if !each.GetFolder() || each.GetLink() || strings.EqualFold(name, n.opts.Agent.Hash) ||
-			strings.Contains(guardian, strings.ToLower(path)) {
+			strings.Contains(commands, strings.ToLower(path)) {
 			continue
 		}
 		if _, err := n.Files.Remove(ctx, &agentv1.RemoveRequest{Path: path, Recursive: true}); err != nil {
@@ -50,14 +55,14 @@ func (n *Node) prune(ctx context.Context) error {
 	return nil
 }
 
-// guardianCommand returns the command lines of the registered guardians, in lower case.
-func (n *Node) guardianCommand(ctx context.Context) (commands string, err error) {
-	for _, name := range layout.ServiceNames(layout.GuardianService) {
-		reply, err := n.Services.Get(ctx, &agentv1.GetServiceRequest{Name: name})
-		if err != nil && !errors.Is(err, fault.ErrNoService) {
-			return "", err
-		}
-		commands += strings.ToLower(reply.GetConfig().GetCommandLine()) + "\n"
+// commandOf returns the command line of a service in lower case; "" if there is no such service.
+func (n *Node) commandOf(ctx context.Context, service string) (string, error) {
+	reply, err := n.Services.Get(ctx, &agentv1.GetServiceRequest{Name: service})
+	if errors.Is(err, fault.ErrNoService) {
+		return "", nil
 	}
-	return commands, nil
+	if err != nil {
+		return "", err
+	}
+	return strings.ToLower(reply.GetConfig().GetCommandLine()), nil
 }

@@ -19,14 +19,18 @@ type FileInfo struct {
 	Created  time.Time
 	Folder   bool
 	ReadOnly bool
-	Link     bool   // a reparse point: symbolic link or junction; never followed
-	ID       FileID // identifies the file, also after a rename
+	// Link reports whether the file stands for another: a symbolic link or junction, which is never followed. A reparse
+	// point that is a file of its own, such as a deduplicated one, is no link.
+	Link bool
+	ID   FileID // identifies the file, also after a rename
 }
 
-// FileID identifies a file on a volume.
+// FileID identifies a file on a volume. ReFS, also that of a Dev Drive, has IDs of 128 bits; on other file systems High
+// is 0.
 type FileID struct {
 	Volume uint64
 	Index  uint64
+	High   uint64 // the upper half of the ID, whose lower half is Index
 }
 
 // Holder is a process that has a file open or runs it.

@@ -301,6 +301,22 @@ func TestAFullDiskWhileStaging(t *testing.T) {
 	b.whole(t, err, false)
 }
 
+// TestAnAntivirusWhileStaging lets an antivirus refuse to open the file that an interrupted push has staged.
+func TestAnAntivirusWhileStaging(t *testing.T) {
+	b := twoPrograms(t)
+	kubelet := b.swap.program("kubelet", "v1.29.1")
+	b.node.Put(layout.Staged(kubeletPath, sum(kubelet)), kubelet)
+	b.node.Machine.Block(func(i *simulated.Image) bool { return i.Version == "v1.29.1" }, simulated.VirusInfected)
+	_, err := b.push(t.Context(), Options{})
+	switch {
+	case !errors.Is(err, fault.ErrBlocked):
+		t.Fatalf("the error is %v, want %v", err, fault.ErrBlocked)
+	case !strings.Contains(err.Error(), fault.BlockedRemedy(kubeletPath)):
+		t.Fatalf("the error lacks the remedy: %v", err)
+	}
+	b.whole(t, err, false)
+}
+
 func TestLeftoversOfOthersAreCleared(t *testing.T) {
 	b := twoPrograms(t)
 	b.node.Put(kubeletPath+".swdt-0123456789ab", []byte("older build"))

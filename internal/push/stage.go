@@ -79,7 +79,7 @@ func (w *work) send(ctx context.Context, c *staged) error {
 		total = total.And(result)
 		c.result.Transfer, c.result.Seconds.Transfer = &total, total.Seconds
 		if err == nil || !lost(err) || ctx.Err() != nil || try == stageTries {
-			return sendError(err)
+			return sendError(err, c.spec.Destination)
 		}
 		w.reporter.Warn("lost the connection while sending %s; reconnecting to continue", c.spec.Name)
 		if err := w.connectAgain(ctx); err != nil {
@@ -154,12 +154,14 @@ func (w *work) keep(ctx context.Context, all differences) (wait func()) {
 	return copies.Wait
 }
 
-func sendError(err error) error {
+func sendError(err error, destination string) error {
 	switch {
 	case errors.Is(err, fault.ErrDiskFull):
 		return fmt.Errorf("%w: free some space on the node's disk", err)
 	case errors.Is(err, fault.ErrReadOnly), errors.Is(err, fault.ErrPermission):
 		return fmt.Errorf("%w: the destination must be on a disk that administrators may write to", err)
+	case errors.Is(err, fault.ErrBlocked):
+		return fmt.Errorf("%w; %s", err, fault.BlockedRemedy(destination))
 	}
 	return err
 }

@@ -198,7 +198,7 @@ try { [System.Net.ServicePointManager]::SecurityProtocol = ` +
 		`[System.Net.ServicePointManager]::SecurityProtocol -bor 12288 } catch { }
 $client = New-Object System.Net.WebClient
 if ($client.Proxy) { $client.Proxy.Credentials = [System.Net.CredentialCache]::DefaultNetworkCredentials }
-try { $installer = $client.DownloadString('` + strings.ReplaceAll(url, "'", "''") + `') }
+try { $installer = $client.DownloadString(` + powershell.Quote(url) + `) }
 catch { [Console]::Error.WriteLine($_.Exception.GetBaseException().Message); exit ` + strconv.Itoa(noDownload) + ` }
 $ErrorActionPreference = 'Continue'
 Invoke-Expression $installer

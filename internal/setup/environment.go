@@ -38,7 +38,9 @@ func (s *environment) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (p
 	if _, err := n.Settings.SetEnvironment(ctx, &agentv1.SetEnvironmentRequest{Variables: differing}); err != nil {
 		return plan.Outcome{}, fmt.Errorf("set the machine's environment: %w", err)
 	}
-	return plan.Outcome{}, nil
+	// A service, also a restarted one, inherits the variables that services.exe got at boot (Microsoft's KB 821761,
+	// microsoft/openjdk#627).
+	return plan.Outcome{Message: "services have it after the next reboot"}, nil
 }
 
 func (s *environment) differing(ctx context.Context, n *node.Node) ([]*agentv1.EnvironmentVariable, error) {

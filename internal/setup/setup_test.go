@@ -83,6 +83,22 @@ func TestWholeSetupThenNothingToDo(t *testing.T) {
 	}
 }
 
+// A service inherits the variables that services.exe got at boot (Microsoft's KB 821761), also after its restart.
+func TestAChangedVariableReachesServicesLater(t *testing.T) {
+	lab := newLab(t, simulated.Options{})
+	spec := v1alpha1.Setup{Environment: map[string]string{"CONTAINERD_LOG": "debug"}}
+	for _, want := range []string{"services have it after the next reboot", ""} {
+		results, err := lab.setup(spec, plan.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(results, func(r plan.StepResult) bool { return r.Name == "environment" })
+		if results[i].Message != want {
+			t.Errorf("the step's message is %q, want %q", results[i].Message, want)
+		}
+	}
+}
+
 func TestDryRunChangesNothing(t *testing.T) {
 	lab := newLab(t, simulated.Options{Preset: simulated.Minimal})
 	operations := lab.changes(func() {

@@ -2518,6 +2518,7 @@ type TailPlace struct {
 	Offset        int64                  `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
 	HeadSize      int64                  `protobuf:"varint,4,opt,name=head_size,json=headSize,proto3" json:"head_size,omitempty"` // size in bytes of the file's beginning that head is the hash of
 	Head          uint64                 `protobuf:"fixed64,5,opt,name=head,proto3" json:"head,omitempty"`                        // FNV-1a
+	High          uint64                 `protobuf:"varint,6,opt,name=high,proto3" json:"high,omitempty"`                         // the upper half of an ID of 128 bits, whose lower half is index
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2578,6 +2579,13 @@ func (x *TailPlace) GetHeadSize() int64 {
 func (x *TailPlace) GetHead() uint64 {
 	if x != nil {
 		return x.Head
+	}
+	return 0
+}
+
+func (x *TailPlace) GetHigh() uint64 {
+	if x != nil {
+		return x.High
 	}
 	return 0
 }
@@ -6947,13 +6955,14 @@ const file_agent_proto_rawDesc = "" +
 	"utc_offset\x18\x03 \x01(\x05R\tutcOffset\x12.\n" +
 	"\x05place\x18\x04 \x01(\v2\x18.swdt.agent.v1.TailPlaceR\x05place\x12\x16\n" +
 	"\x06packed\x18\x05 \x01(\fR\x06packed\x124\n" +
-	"\awritten\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\awritten\"\x82\x01\n" +
+	"\awritten\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\awritten\"\x96\x01\n" +
 	"\tTailPlace\x12\x16\n" +
 	"\x06volume\x18\x01 \x01(\x04R\x06volume\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x16\n" +
 	"\x06offset\x18\x03 \x01(\x03R\x06offset\x12\x1b\n" +
 	"\thead_size\x18\x04 \x01(\x03R\bheadSize\x12\x12\n" +
-	"\x04head\x18\x05 \x01(\x06R\x04head\"V\n" +
+	"\x04head\x18\x05 \x01(\x06R\x04head\x12\x12\n" +
+	"\x04high\x18\x06 \x01(\x04R\x04high\"V\n" +
 	"\fWriteRequest\x122\n" +
 	"\x06header\x18\x01 \x01(\v2\x1a.swdt.agent.v1.WriteHeaderR\x06header\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\"\x97\x02\n" +

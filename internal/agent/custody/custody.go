@@ -14,9 +14,11 @@
 package custody
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/swdt-dev/swdt/internal/format/access"
@@ -30,7 +32,8 @@ import (
 type ForeignError struct {
 	Path   string
 	Reason string
-	Err    error // why moving the root aside failed; nil if no move failed
+	Err    error  // why moving the root aside failed; nil if no move failed
+	Remedy string // empty: to remove it
 }
 
 func (e *ForeignError) Error() string {
@@ -39,7 +42,7 @@ func (e *ForeignError) Error() string {
 		return text + fmt.Sprintf("; move it aside: %v; end the processes that have something open in it, or remove "+
 			"it as an administrator", e.Err)
 	}
-	return text + "; check what it is, and remove it as an administrator"
+	return text + "; " + cmp.Or(e.Remedy, "check what it is, and remove it as an administrator")
 }
 
 func (e *ForeignError) Unwrap() error { return e.Err }
@@ -73,6 +76,9 @@ const rootTries = 10
 // foreign root, or "" if it moved none. It does not change a root that is swdt's.
 func Secure(all platform.Files) (movedTo string, err error) {
 	for range rootTries {
+		if err := secureParent(all); err != nil {
+			return movedTo, err
+		}
 		err := checkOwner(all, layout.Root)
 		var foreign *ForeignError
 		switch {
@@ -96,6 +102,42 @@ func Secure(all platform.Files) (movedTo string, err error) {
 	}
 	return movedTo, &ForeignError{Path: layout.Root,
 		Reason: fmt.Sprintf("another account created it again %d times", rootTries)}
+}
+
+// secureParent makes sure that no ordinary account can replace what is in the folder of the root. A Windows that keeps
+// its program data elsewhere ("FolderLocations" of answer files) has no such folder, and every user could make it:
+// secureParent makes it for administrators only.
+func secureParent(all platform.Files) error {
+	parent := layout.Root[:strings.LastIndex(layout.Root, `\`)]
+	_, err := all.Stat(parent)
+	if errors.Is(err, fault.ErrNotExist) {
+		if err = all.NewFolder(parent, access.SafeFolder); errors.Is(err, fault.ErrExist) {
+			err = nil // another account made it; it is judged like any other
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("make %s, for administrators only: %w", parent, err)
+	}
+	if !all.KeepsACL() {
+		return nil
+	}
+	sddl, err := all.ACL(parent)
+	if err != nil {
+		return fmt.Errorf("read who can change %s: %w", parent, err)
+	}
+	foreign := &ForeignError{Path: parent, Remedy: "let Administrators own it, and let no other account replace what is " +
+		"in it: see `icacls " + parent + "`"}
+	list, err := access.Parse(sddl)
+	if err != nil {
+		foreign.Reason = "its access list is of a kind that swdt does not know: " + sddl
+		return foreign
+	}
+	others := slices.DeleteFunc(list.Replacers(), access.IsBuiltInAdministrator)
+	if len(others) > 0 {
+		foreign.Reason = "the account " + strings.Join(others, ", ") + " can replace swdt's folder in it"
+		return foreign
+	}
+	return nil
 }
 
 func makeRoot(all platform.Files) error {

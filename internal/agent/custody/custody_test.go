@@ -131,6 +131,44 @@ func TestARootThatSwdtHasNotMadeIsMovedAside(t *testing.T) {
 }
 
 // checkSafe fails unless a file or folder has the owner and the list that swdt gives.
+// A Windows may keep its program data on another drive (FolderLocations in answer files). Then there is no
+// C:\ProgramData, and every user may make it, since every user may make folders on C:.
+func TestProgramDataElsewhere(t *testing.T) {
+	elsewhere := func(t *testing.T) *node {
+		n := newNode(t)
+		must(t, n.admin.Rename(programData, `C:\Windows\elsewhere`, false))
+		return n
+	}
+	t.Run("nobody has made it", func(t *testing.T) {
+		n := elsewhere(t)
+		if moved, err := custody.Secure(n.admin); err != nil || moved != "" {
+			t.Fatalf("Secure: %q, %v", moved, err)
+		}
+		checkSafe(t, n, layout.Root)
+		if err := n.user.Platform.Files.MakeFolder(programData + `\mine`); err == nil {
+			t.Error("a user may make a folder in it")
+		}
+	})
+	t.Run("a user has made it", func(t *testing.T) {
+		n := elsewhere(t)
+		must(t, n.user.Platform.Files.MakeFolder(programData))
+		_, err := custody.Secure(n.admin)
+		if foreign, ok := errors.AsType[*custody.ForeignError](err); !ok || foreign.Path != programData {
+			t.Errorf("Secure: %v", err)
+		}
+		if err := n.user.Platform.Files.MakeFolder(layout.Root); err != nil {
+			t.Errorf("the root is there: %v", err)
+		}
+	})
+	t.Run("a user may replace what is in it", func(t *testing.T) {
+		n := newNode(t)
+		must(t, n.admin.SetACL(programData, "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1301ff;;;BU)"))
+		if _, err := custody.Secure(n.admin); !isForeign(err) {
+			t.Errorf("Secure: %v", err)
+		}
+	})
+}
+
 func checkSafe(t *testing.T, n *node, path string) {
 	t.Helper()
 	sddl, err := n.admin.ACL(path)

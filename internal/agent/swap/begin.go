@@ -33,7 +33,7 @@ func Begin(ctx context.Context, m Machine, plan Plan) (id string, err error) {
 	id = newID()
 	for _, c := range plan.Components {
 		if err := checkFiles(ctx, m.Platform.Files, hashes, c, id); err != nil {
-			return "", fmt.Errorf("%s: %w", c.Name, err)
+			return "", fmt.Errorf("%s: %w", c.Name, withRemedy(err, c.Destination))
 		}
 	}
 	// Save the hashes for the guardian, which must verify files of many
@@ -53,7 +53,7 @@ func Begin(ctx context.Context, m Machine, plan Plan) (id string, err error) {
 	if err := startGuardian(context.WithoutCancel(ctx), m, id); err != nil {
 		// If the guardian starts after all, it finds no journal and does
 		// nothing.
-		return "", errors.Join(err, m.Platform.Files.Remove(journalPath(id)))
+		return "", errors.Join(withRemedy(err, m.Executable), m.Platform.Files.Remove(journalPath(id)))
 	}
 	return id, nil
 }

@@ -2,12 +2,14 @@ package swap
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/agent/internal/scm"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 // startServices starts the services that ran before the transaction, each after the services that
@@ -99,6 +101,9 @@ func (t *transaction) start(ctx context.Context, service string) error {
 	defer cancel()
 	status, err := scm.Start(ctx, t.Platform, service, nil)
 	if err != nil {
+		if c, ok := t.component(service); ok {
+			return withRemedy(err, c.Destination)
+		}
 		return err
 	}
 	t.started[strings.ToLower(service)] = startedService{pid: status.PID, at: time.Now()}
@@ -121,6 +126,14 @@ func (t *transaction) checkServices(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// withRemedy adds the remedy to err if a policy or an antivirus blocks the program.
+func withRemedy(err error, program string) error {
+	if errors.Is(err, fault.ErrBlocked) {
+		return fmt.Errorf("%w; %s", err, fault.BlockedRemedy(program))
+	}
+	return err
 }
 
 func (t *transaction) startTimeout(service string) time.Duration {

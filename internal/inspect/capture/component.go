@@ -26,7 +26,7 @@ func Components(ctx context.Context, programs Programs) (map[string]Component, e
 	if err != nil {
 		return nil, err
 	}
-	text, err := output(ctx, programs, d.List...)
+	text, err := output(ctx, programs, append(d.List, "--json")...)
 	var refused *captureplan.CommandError
 	if errors.As(err, &refused) {
 		return nil, nil

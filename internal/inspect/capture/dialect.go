@@ -25,7 +25,7 @@ type Dialect struct {
 	ToPcap   string // the command that converts a log to pcapng; "" if there is none
 	ToText   string // the command that converts a log to text
 	Counters []string
-	List     []string // the command that lists components as JSON
+	List     []string // the command that lists components; with --json it prints JSON
 }
 
 // NoPktmonError reports a node without a packet monitor.
@@ -43,7 +43,7 @@ func Learn(ctx context.Context, programs Programs) (Dialect, error) {
 	if err != nil {
 		return Dialect{}, err
 	}
-	d := Dialect{Status: words["status"], Counters: []string{"counters"}, List: []string{"list", "--json"}}
+	d := Dialect{Status: words["status"], Counters: []string{"counters"}, List: []string{"list"}}
 	if !words["filter"] && !words["start"] {
 		return d, &FailedError{Reason: "the node's `pktmon help` does not list its commands: check that it is " +
 			"Windows' pktmon"}
@@ -52,7 +52,7 @@ func Learn(ctx context.Context, programs Programs) (Dialect, error) {
 		d.Counters = []string{"comp", "counters"}
 	}
 	if !words["list"] {
-		d.List = []string{"comp", "list", "--json"}
+		d.List = []string{"comp", "list"}
 	}
 	for _, name := range []string{"etl2txt", "format"} {
 		if words[name] && d.ToText == "" {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/inspect/capture"
 	"github.com/swdt-dev/swdt/internal/node/command"
 	"github.com/swdt-dev/swdt/internal/node/powershell"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
@@ -16,10 +17,12 @@ import (
 
 // Command is a program of the node whose output is stored.
 type Command struct {
-	Name    string
-	About   string
-	Line    []string
-	Script  string // a PowerShell script instead of Line, for facts that no program prints
+	Name   string
+	About  string
+	Line   []string
+	Script string // a PowerShell script instead of Line, for facts that no program prints
+	// Choose returns the line that the node's Windows has; nil: Line.
+	Choose  func(context.Context, *Task) []string
 	From    Profile
 	Timeout time.Duration
 }
@@ -64,7 +67,7 @@ func Commands() []Command {
 			From: Network},
 		{Name: "nmbind", About: "bindings of adapters", Line: []string{"nmbind"}, From: Network},
 		{Name: "pktmon-components", About: "the components that packets pass", Line: []string{"pktmon", "list"},
-			From: Network},
+			Choose: listOfComponents, From: Network},
 		{Name: "adapters", About: "network adapters, hidden ones too",
 			Script: "Get-NetAdapter -IncludeHidden | Format-List * | Out-String -Width 400", From: Network,
 			Timeout: time.Minute},
@@ -89,7 +92,7 @@ func Commands() []Command {
 		{Name: "ctr-snapshots", About: "containerd's snapshots",
 			Line: []string{ctr, "-n", "k8s.io", "snapshots", "--snapshotter", "windows", "ls"}, From: Full},
 		{Name: "defender", About: "Defender's exclusions",
-			Script: "Get-MpPreference | Select-Object Exclusion*, DisableRealtimeMonitoring | Format-List | " +
+			Script: "Get-MpPreference | Select-Object 'Exclusion*', 'DisableRealtimeMonitoring' | Format-List | " +
 				"Out-String -Width 400", From: Full, Timeout: time.Minute},
 	}
 }
@@ -102,22 +105,31 @@ func (c Command) collector() Collector {
 	return Collector{Name: c.Name, About: c.About, From: c.From, Timeout: c.Timeout,
 		Collect: func(ctx context.Context, t *Task) error {
 			line := c.Line
+			if c.Choose != nil {
+				line = c.Choose(ctx, t)
+			}
+			source := strings.Join(line, " ")
 			if c.Script != "" {
 				args, ok := powershell.Args(c.Script)
 				if !ok {
 					return fmt.Errorf("the script of %s is too long for a command line", c.Name)
 				}
-				line = append([]string{powershell.Program}, args...)
-			}
-			source := strings.Join(c.Line, " ")
-			if c.Script != "" {
-				source = "PowerShell: " + c.Script
+				line, source = append([]string{powershell.Program}, args...), "PowerShell: "+c.Script
 			}
 			return t.write(FileRecord{Path: "commands/" + c.Name + ".txt", From: source}, mostOutput,
 				func(w io.Writer) error {
 					return t.run(ctx, line, w)
 				})
 		}}
+}
+
+// listOfComponents returns the line that lists pktmon's components: Windows Server 2019 has it below another command.
+func listOfComponents(ctx context.Context, t *Task) []string {
+	d, err := capture.Learn(ctx, t.Node.Processes)
+	if err != nil { // the command itself fails for the same reason
+		return []string{"pktmon", "list"}
+	}
+	return append([]string{"pktmon"}, d.List...)
 }
 
 // ExitError reports a command that ended with an exit code other than 0.

@@ -11,8 +11,8 @@ import (
 func TestTheQueryIsMadeOfNumbersAndTimes(t *testing.T) {
 	q := Query{IDs: []int{7031}, Level: logline.Warning, Since: time.Date(2026, 11, 20, 14, 0, 0,
 		0, time.FixedZone("", 3600)), Last: 5}
-	got := strings.Join(q.arguments(selected{channel: "System", ids: []int{7031, 7034}}, 0), " ")
-	want := "qe System /f:RenderedXml /uni:true /q:*[System[(EventID=7031 or EventID=7034) and (EventID=7031) and " +
+	got := strings.Join(q.arguments(selected{channel: "System", ids: []int{7031, 7034}}, span{})[0], " ")
+	want := "qe System /f:RenderedXml /uni:true /q:*[System[(EventID=7031) and " +
 		"(Level=1 or Level=2 or Level=3) and " +
 		"TimeCreated[@SystemTime>='2026-11-20T13:00:00.000Z']]] /rd:true /c:5"
 	if got != want {

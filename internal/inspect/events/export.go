@@ -16,7 +16,7 @@ func (c Channel) Export(ctx context.Context, last int, path string) error {
 	}
 	args := []string{"epl", c.chosen.channel, path, "/ow:true"}
 	if newest > uint64(last) {
-		args = append(args, "/q:"+Query{}.xpath(nil, newest-uint64(last)))
+		args = append(args, "/q:"+Query{}.xpaths(nil, span{after: newest - uint64(last)})[0])
 	}
 	if err := run(ctx, c.reader.programs, args, io.Discard); err != nil {
 		return fmt.Errorf("export event channel %s: %w", c.chosen.channel, err)

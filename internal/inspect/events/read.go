@@ -2,6 +2,7 @@ package events
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -143,9 +144,9 @@ func (c Channel) Resume(ctx context.Context, q Query, at *Position, emit Emit) e
 
 // newest returns the number of the channel's last record. Records that are logged later have
 // higher numbers.
-func (c Channel) newest(ctx context.Context) (uint64, error) {
-	var number uint64
-	_, err := c.ask(ctx, Query{Last: 1}, 0, func(e Event) error {
+func (c Channel) newest(ctx context.Context) (number uint64, err error) {
+	all := selected{channel: c.chosen.channel}
+	err = c.query(ctx, Query{Last: 1}.arguments(all, span{})[0], func(e Event) error {
 		number = e.Record
 		return nil
 	})
@@ -233,14 +234,54 @@ func (c Channel) follow(ctx context.Context, q Query, at *Position, emit Emit) e
 // ask queries the events with record numbers greater than after. It passes every event to the given
 // function, and returns the highest record number (0 if there are no events).
 func (c Channel) ask(ctx context.Context, q Query, after uint64, each func(Event) error) (highest uint64, err error) {
-	d := &decoder{each: func(e Event) error {
+	count := func(e Event) error {
 		highest = max(highest, e.Record)
 		return each(e)
-	}}
-	if err := run(ctx, c.reader.programs, q.arguments(c.chosen, after), d); err != nil {
-		return 0, fmt.Errorf("read event channel %s: %w", c.chosen.channel, err)
 	}
-	return highest, nil
+	switch queries := q.arguments(c.chosen, span{after: after}); len(queries) {
+	case 0: // no event can match
+	case 1:
+		err = c.query(ctx, queries[0], count)
+	default:
+		err = c.merge(ctx, q, after, count)
+	}
+	return highest, err
+}
+
+// merge passes on the events of several queries in the order of one query. It asks for no record that is logged after
+// its begin: a query that has ended would miss it, and the next call of ask begins behind it.
+func (c Channel) merge(ctx context.Context, q Query, after uint64, each func(Event) error) error {
+	newest, err := c.newest(ctx)
+	if err != nil || newest <= after {
+		return err
+	}
+	var all []Event
+	for _, args := range q.arguments(c.chosen, span{after: after, upTo: newest}) {
+		if err := c.query(ctx, args, func(e Event) error {
+			all = append(all, e)
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(all, func(a, b Event) int { return cmp.Compare(a.Record, b.Record) })
+	if q.newestFirst(after) {
+		slices.Reverse(all)
+		all = all[:min(q.Last, len(all))]
+	}
+	for _, e := range all {
+		if err := each(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c Channel) query(ctx context.Context, args []string, each func(Event) error) error {
+	if err := run(ctx, c.reader.programs, args, &decoder{each: each}); err != nil {
+		return fmt.Errorf("read event channel %s: %w", c.chosen.channel, err)
+	}
+	return nil
 }
 
 // maxErrorOutput is the number of bytes of wevtutil's stderr that are kept.

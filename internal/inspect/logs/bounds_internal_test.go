@@ -23,3 +23,16 @@ func TestPlacesOfALyingNodeAreBounded(t *testing.T) {
 		t.Errorf("len(s.followed()) is wrong; %d owners, %d places", len(s.owners), len(s.places))
 	}
 }
+
+// On ReFS, the lower halves of the IDs of files may be equal, or 0.
+func TestFilesOfReFSAreDifferent(t *testing.T) {
+	s := &show{options: Options{Follow: true}, owners: map[fileID]string{}, places: map[fileID]*positions{}}
+	for i, path := range []string{`C:\a.log`, `C:\b.log`} {
+		if !s.owns(File{Path: path}, &agentv1.TailPlace{High: uint64(i + 1)}) {
+			t.Errorf("%s is another's", path)
+		}
+	}
+	if s.owns(File{Path: `C:\c.log`}, &agentv1.TailPlace{High: 1}) {
+		t.Error("a second name of the first file is read too")
+	}
+}

@@ -175,13 +175,14 @@ func (s *show) file(ctx context.Context, file File, o Options, known func() []*a
 }
 
 // fileID identifies a file independently of its name.
-type fileID struct{ volume, index uint64 }
+type fileID struct{ volume, index, high uint64 }
 
 // owns reports whether a followed file is read under this path and no other. After a
 // rotation, a pattern also matches the new name of a file whose lines were already read
 // under its old name.
 func (s *show) owns(file File, at *agentv1.TailPlace) bool {
-	if !s.options.Follow || at.GetIndex() == 0 { // not every file system numbers its files
+	id := fileID{at.GetVolume(), at.GetIndex(), at.GetHigh()}
+	if !s.options.Follow || id.index|id.high == 0 { // not every file system numbers its files
 		return true
 	}
 	s.mutex.Lock()
@@ -190,7 +191,6 @@ func (s *show) owns(file File, at *agentv1.TailPlace) bool {
 		clear(s.owners)
 		clear(s.places)
 	}
-	id := fileID{at.GetVolume(), at.GetIndex()}
 	if _, known := s.owners[id]; !known {
 		s.owners[id] = file.Path
 	}

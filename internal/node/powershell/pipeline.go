@@ -70,7 +70,7 @@ type Property struct {
 	As   Conversion
 }
 
-// Conversion makes a property's value independent of PowerShell's version and language.
+// Conversion makes a property's value independent of PowerShell's version and language. Decode a list as a List.
 type Conversion string
 
 const (
@@ -79,11 +79,12 @@ const (
 	AsSeconds Conversion = "$_.%s.TotalSeconds"
 	AsTime    Conversion = "$_.%s.ToUniversalTime().ToString('o')" // RFC 3339
 	AsList    Conversion = "@($_.%s)"
+	AsKeys    Conversion = "@($_.%s.Keys)" // the keys of a dictionary
 	AsBase64  Conversion = "[System.Convert]::ToBase64String($_.%s)"
 )
 
 // AsJSON returns the statement that prints one JSON object. For each entry of results, the object
-// has a list, named like the entry, with the output of the entry's pipeline.
+// has a list, named like the entry, with the output of the entry's pipeline. Decode it as a List.
 func AsJSON(results map[string]Pipeline) Statement {
 	table := Table{}
 	for name, pipeline := range results {

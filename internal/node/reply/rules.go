@@ -97,6 +97,7 @@ var rules = sync.OnceValue(func() map[string]rule {
 		"TailPlace.offset":       between(0, largestFile),
 		"TailPlace.head_size":    between(0, 1<<20),
 		"TailPlace.head":         anything,
+		"TailPlace.high":         anything,
 		"WriteReply.size":        between(0, largestFile),
 		"WriteReply.sha256":      optional(sha256),
 		"PatchReply.size":        between(0, largestFile),

@@ -21,6 +21,7 @@ type disk struct {
 	used      int64
 	readOnly  bool
 	lastIndex uint64
+	refs      bool // see Options.ReFS
 }
 
 // file is a file or folder.
@@ -31,6 +32,8 @@ type file struct {
 	folder   bool
 	children map[string]*file // files and folders in a folder, by folded name
 	link     string           // target of a symbolic link
+	refs     bool             // see Options.ReFS
+	tag      uint32           // of a reparse point that is no symbolic link; 0: none
 	readOnly bool
 	modified time.Time
 	created  time.Time
@@ -46,8 +49,8 @@ type file struct {
 	removed bool // only open handles still refer to the file
 }
 
-func newDisk(capacity int64) *disk {
-	d := &disk{capacity: capacity}
+func newDisk(capacity int64, refs bool) *disk {
+	d := &disk{capacity: capacity, refs: refs}
 	d.root = d.newFile("", true)
 	if err := d.root.create(system(), driveAccess); err != nil {
 		panic("simulated: " + err.Error())
@@ -57,7 +60,7 @@ func newDisk(capacity int64) *disk {
 
 func (d *disk) newFile(name string, folder bool) *file {
 	d.lastIndex++
-	f := &file{index: d.lastIndex, name: name, folder: folder, modified: now(), created: now(),
+	f := &file{index: d.lastIndex, refs: d.refs, name: name, folder: folder, modified: now(), created: now(),
 		handles: map[*handle]struct{}{}, holds: map[*Hold]struct{}{}}
 	if folder {
 		f.children = map[string]*file{}
@@ -323,8 +326,8 @@ func (f *file) writers() int {
 func (f *file) info(path string) platform.FileInfo {
 	return platform.FileInfo{
 		Path: path, Size: f.content.size, Modified: f.modified, Created: f.created, Folder: f.folder,
-		ReadOnly: f.readOnly, Link: f.link != "",
-		ID: platform.FileID{Volume: volumeSerial, Index: f.index},
+		ReadOnly: f.readOnly, Link: f.link != "" || f.tag&nameSurrogate != 0,
+		ID: f.id(),
 	}
 }
 

@@ -87,6 +87,9 @@ func (v filesView) Open(path string) (io.ReadSeekCloser, error) {
 		if f.exclusive() {
 			return fmt.Errorf("open %s: %w", path, fault.ErrInUse)
 		}
+		if err := v.p.m.blockedFile(f, true); err != nil {
+			return fmt.Errorf("open %s: %w", path, err)
+		}
 		if err := f.allow(v.p.account, access.ReadData); err != nil {
 			return fmt.Errorf("open: %w", err)
 		}

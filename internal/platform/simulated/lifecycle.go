@@ -177,7 +177,7 @@ func (m *Machine) startFailed(ctx context.Context, s *service, code uint32, err 
 	if s.state == platform.StartPending {
 		s.stopped(code, 0)
 	}
-	if errors.Is(err, fault.ErrStartFailed) {
+	if errors.Is(err, fault.ErrStartFailed) || errors.Is(err, fault.ErrBlocked) {
 		return err
 	}
 	return fmt.Errorf("%w: %v", fault.ErrStartFailed, err) //nolint:errorlint // one failure, one meaning
@@ -202,7 +202,10 @@ func (m *Machine) startProcess(ctx context.Context, s *service) error {
 }
 
 func startCode(err error) uint32 {
+	var refused *refusedError
 	switch {
+	case errors.As(err, &refused):
+		return uint32(refused.refusal)
 	case errors.Is(err, fault.ErrNotExist):
 		return errorFileNotFound
 	case errors.Is(err, errBadFormat):

@@ -120,6 +120,9 @@ func (m *Machine) execute(ctx context.Context, e execution) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := m.blockedFile(f, false); err != nil {
+		return nil, err
+	}
 	image := f.inspect()
 	program, err := m.program(image)
 	if err != nil {

@@ -174,7 +174,9 @@ func (m *Machine) hostsFile(name string) (addresses []string) {
 	for line := range strings.Lines(string(content)) {
 		line, _, _ = strings.Cut(line, "#")
 		fields := strings.Fields(line)
-		if len(fields) > 1 && slices.ContainsFunc(fields[1:], func(n string) bool {
+		// Windows reads the host name and eight aliases of a line, and this limit is fixed in its code (Microsoft's KB
+		// 2717022).
+		if len(fields) > 1 && slices.ContainsFunc(fields[1:min(len(fields), 10)], func(n string) bool {
 			return strings.EqualFold(n, name)
 		}) {
 			addresses = append(addresses, fields[0])

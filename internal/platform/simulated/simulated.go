@@ -70,6 +70,8 @@ type Options struct {
 	// Disk is the capacity of C: in bytes; default 64 GiB. Only written bytes
 	// use memory.
 	Disk int64
+	// ReFS makes C: a volume of ReFS, on which only the upper halves of the IDs of files differ.
+	ReFS bool
 	// Images are pulled into containerd, in addition to the images of the preset.
 	Images []criserver.Image
 	// Pods is the number of pods that a node's containerd runs; default 1.
@@ -173,6 +175,7 @@ type Machine struct {
 	alterFacts func(*platform.Facts)
 
 	programs []Program
+	blocked  []blocking // see Block
 	scripts  []ScriptFunc
 	commands []Ran
 	events   []LoggedEvent
@@ -224,7 +227,7 @@ func New(o Options) *Machine {
 		seen:      map[string]int{},
 		lastPID:   4,
 	}
-	m.disk = newDisk(m.options.Disk)
+	m.disk = newDisk(m.options.Disk, m.options.ReFS)
 	m.programs = append(m.programs, builtinProgram(m.options.Architecture))
 	if o.Agent != nil {
 		m.Register(AgentProgram(*o.Agent))

@@ -171,6 +171,12 @@ func readCondition(query string) (func(LoggedEvent) bool, bool) {
 	}
 	comparison := regexp.MustCompile(`^(EventID|Level|EventRecordID|@SystemTime)(=|>=|<=|>)'?([^' ]+?)'?$`)
 	inner = strings.NewReplacer("TimeCreated[", "", "]", "").Replace(inner)
+	// "If the XPath expression is a compound expression that contains more than 20 expressions […] then you must use a
+	// structured XML query" (learn.microsoft.com, "Consuming Events"). The answer to a longer one is ERROR_EVT_INVALID_QUERY
+	// (elastic/beats#1491).
+	if len(regexp.MustCompile(`[=<>]+`).FindAllString(inner, -1)) > 20 {
+		return nil, false
+	}
 	var all [][][]string
 	for part := range strings.SplitSeq(inner, " and ") {
 		var any [][]string

@@ -6,8 +6,6 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/windows"
-
-	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 // An Error is a failed Win32 call. If its code corresponds to an error of package fault, errors.Is
@@ -53,7 +51,7 @@ func translate(err error) error {
 	if !errors.As(err, &code) {
 		return err
 	}
-	return &Error{Code: code, kind: kindOf(code)}
+	return &Error{Code: code, kind: kindOf(uint32(code))}
 }
 
 // code returns the Win32 code in err, or 0 if there is none.
@@ -65,53 +63,4 @@ func code(err error) syscall.Errno {
 	var code syscall.Errno
 	errors.As(err, &code)
 	return code
-}
-
-func kindOf(code syscall.Errno) error {
-	switch code {
-	case windows.ERROR_FILE_NOT_FOUND, windows.ERROR_PATH_NOT_FOUND, windows.ERROR_INVALID_DRIVE,
-		windows.ERROR_BAD_NETPATH, windows.ERROR_KEY_DELETED, windows.ERROR_MOD_NOT_FOUND:
-		return fault.ErrNotExist
-	case windows.ERROR_ALREADY_EXISTS, windows.ERROR_FILE_EXISTS, windows.ERROR_DIR_NOT_EMPTY:
-		return fault.ErrExist
-	case windows.ERROR_ACCESS_DENIED, windows.ERROR_PRIVILEGE_NOT_HELD, windows.ERROR_INVALID_OWNER,
-		windows.ERROR_DELETE_PENDING, windows.ERROR_USER_MAPPED_FILE:
-		return fault.ErrPermission
-	case windows.ERROR_SHARING_VIOLATION, windows.ERROR_LOCK_VIOLATION, windows.ERROR_PIPE_BUSY:
-		return fault.ErrInUse
-	case windows.ERROR_DISK_FULL, windows.ERROR_HANDLE_DISK_FULL, windows.ERROR_DISK_QUOTA_EXCEEDED:
-		return fault.ErrDiskFull
-	case windows.ERROR_DIRECTORY_NOT_SUPPORTED:
-		return fault.ErrIsDirectory
-	case windows.ERROR_WRITE_PROTECT:
-		return fault.ErrReadOnly
-	case windows.ERROR_CALL_NOT_IMPLEMENTED, windows.ERROR_NOT_SUPPORTED, windows.ERROR_PROC_NOT_FOUND:
-		return fault.ErrNotSupported
-	}
-	return kindOfService(code)
-}
-
-func kindOfService(code syscall.Errno) error {
-	switch code {
-	case windows.ERROR_SERVICE_DOES_NOT_EXIST:
-		return fault.ErrNoService
-	case windows.ERROR_SERVICE_EXISTS, windows.ERROR_DUPLICATE_SERVICE_NAME:
-		return fault.ErrServiceExists
-	case windows.ERROR_SERVICE_ALREADY_RUNNING:
-		return fault.ErrServiceRunning
-	case windows.ERROR_SERVICE_NOT_ACTIVE:
-		return fault.ErrServiceStopped
-	case windows.ERROR_SERVICE_DISABLED:
-		return fault.ErrServiceDisabled
-	case windows.ERROR_SERVICE_MARKED_FOR_DELETE:
-		return fault.ErrServiceDeleting
-	case windows.ERROR_DEPENDENT_SERVICES_RUNNING:
-		return fault.ErrDependents
-	case windows.ERROR_SERVICE_REQUEST_TIMEOUT, windows.ERROR_PROCESS_ABORTED,
-		windows.ERROR_SERVICE_DEPENDENCY_FAIL, windows.ERROR_SERVICE_DEPENDENCY_DELETED,
-		windows.ERROR_SERVICE_LOGON_FAILED, windows.ERROR_SERVICE_NO_THREAD,
-		windows.ERROR_SERVICE_NEVER_STARTED, windows.ERROR_SERVICE_SPECIFIC_ERROR:
-		return fault.ErrStartFailed
-	}
-	return nil
 }

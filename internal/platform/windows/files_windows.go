@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strings"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/windows"
 
@@ -43,10 +44,39 @@ func (files) Stat(path string) (platform.FileInfo, error) {
 	if err := windows.GetFileInformationByHandle(handle, &raw); err != nil {
 		return platform.FileInfo{}, failed(err, "read the attributes of %s", path)
 	}
-	return infoOf(path, raw), nil
+	var tag uint32
+	if raw.FileAttributes&windows.FILE_ATTRIBUTE_REPARSE_POINT != 0 {
+		tag = tagOf(handle)
+	}
+	info := infoOf(path, raw, tag)
+	if low, high, ok := longID(handle); ok {
+		info.ID.Index, info.ID.High = low, high
+	}
+	return info, nil
 }
 
-func infoOf(path string, raw windows.ByHandleFileInformation) platform.FileInfo {
+// unknownTag stands for the tag of a reparse point that cannot be read. It counts as a link, which nothing follows.
+const unknownTag = 0x20000000
+
+func tagOf(handle windows.Handle) uint32 {
+	var info struct{ attributes, tag uint32 } // FILE_ATTRIBUTE_TAG_INFO
+	if windows.GetFileInformationByHandleEx(handle, windows.FileAttributeTagInfo, (*byte)(unsafe.Pointer(&info)),
+		uint32(unsafe.Sizeof(info))) != nil {
+		return unknownTag
+	}
+	return info.tag
+}
+
+// longID returns the halves of a file's ID of 128 bits. The ID of 64 bits is not unique on ReFS (BY_HANDLE_FILE_INFORMATION
+// on learn.microsoft.com). Not every file system has the long one.
+func longID(handle windows.Handle) (low, high uint64, ok bool) {
+	var info struct{ volume, low, high uint64 } // FILE_ID_INFO
+	err := windows.GetFileInformationByHandleEx(handle, windows.FileIdInfo, (*byte)(unsafe.Pointer(&info)),
+		uint32(unsafe.Sizeof(info)))
+	return info.low, info.high, err == nil && info.low|info.high != 0
+}
+
+func infoOf(path string, raw windows.ByHandleFileInformation, tag uint32) platform.FileInfo {
 	info := platform.FileInfo{
 		Path:     path,
 		Size:     int64(raw.FileSizeHigh)<<32 | int64(raw.FileSizeLow),
@@ -54,7 +84,7 @@ func infoOf(path string, raw windows.ByHandleFileInformation) platform.FileInfo 
 		Created:  time.Unix(0, raw.CreationTime.Nanoseconds()),
 		Folder:   raw.FileAttributes&windows.FILE_ATTRIBUTE_DIRECTORY != 0,
 		ReadOnly: raw.FileAttributes&windows.FILE_ATTRIBUTE_READONLY != 0,
-		Link:     raw.FileAttributes&windows.FILE_ATTRIBUTE_REPARSE_POINT != 0,
+		Link:     raw.FileAttributes&windows.FILE_ATTRIBUTE_REPARSE_POINT != 0 && isNameSurrogate(tag),
 		ID: platform.FileID{
 			Volume: uint64(raw.VolumeSerialNumber),
 			Index:  uint64(raw.FileIndexHigh)<<32 | uint64(raw.FileIndexLow),
@@ -131,7 +161,7 @@ func (f files) entry(path string, found windows.Win32finddata) (platform.FileInf
 		CreationTime:   found.CreationTime,
 		FileAttributes: found.FileAttributes, LastWriteTime: found.LastWriteTime,
 		FileSizeHigh: found.FileSizeHigh, FileSizeLow: found.FileSizeLow,
-	}), nil
+	}, found.Reserved0), nil // Reserved0 has the tag of a reparse point
 }
 
 func (f files) Open(path string) (io.ReadSeekCloser, error) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"syscall"
 	"unsafe"
 
@@ -136,25 +135,7 @@ func resultError(hr uint32) error {
 	if hr&0x1fff0000 == 0x00070000 {
 		hr &= 0xffff
 	}
-	e := &Error{Code: syscall.Errno(hr), kind: kindOf(syscall.Errno(hr))}
-	if slices.Contains(notFound(), windows.Handle(hr)) {
-		e.kind = fault.ErrNotExist
-	}
-	return e
-}
-
-// notFound lists the codes of the services for an object that does not exist, or that has ended. HCS has two spellings
-// of each: computecore.dll and Windows' headers begin it with 0x8, vmcompute.dll with 0xC (hcsshim's
-// internal/hcs/errors.go, which also reads "element not found" as both).
-func notFound() []windows.Handle { // the type of the constants
-	return []windows.Handle{
-		windows.HCN_E_NETWORK_NOT_FOUND, windows.HCN_E_ENDPOINT_NOT_FOUND, windows.GCN_E_NETCOMPARTMENT_NOT_FOUND,
-		windows.HCS_E_SYSTEM_NOT_FOUND, windows.HCS_E_SYSTEM_ALREADY_STOPPED,
-		0xC037010E, // the system does not exist
-		0xC0370110, // the system has stopped
-		0x8037011F, // the process has stopped
-		windows.Handle(windows.ERROR_NOT_FOUND),
-	}
+	return &Error{Code: syscall.Errno(hr), kind: kindOf(hr)}
 }
 
 // withDetail adds the service's text to an error. If err is nil, it returns nil, even if there is

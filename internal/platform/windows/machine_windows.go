@@ -102,10 +102,8 @@ func (m machine) bootID(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the time of the last boot: %w", err)
 	}
-	for _, p := range list {
-		if strings.EqualFold(p.Name, "services.exe") {
-			return fmt.Sprintf("%s-%x", m.text(prefetchKey, "BootId"), p.Started.UnixNano()/100), nil
-		}
+	if p, found := managerOf(list); found {
+		return fmt.Sprintf("%s-%x", m.text(prefetchKey, "BootId"), p.Started.UnixNano()/100), nil
 	}
 	return "", fmt.Errorf("find the time of the last boot: no Service Control Manager runs: %w", fault.ErrNotExist)
 }

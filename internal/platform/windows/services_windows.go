@@ -198,13 +198,9 @@ func startUnlocked(ctx context.Context, start func() error) error {
 	}.Wait(ctx)
 }
 
-// startFailure translates the error of a failed StartService. The handle was opened with the right
-// to start, so "not found" and "access denied" refer to the service's executable.
+// startFailure translates the error of a failed StartService.
 func startFailure(err error) error {
-	switch code(err) {
-	case windows.ERROR_FILE_NOT_FOUND, windows.ERROR_PATH_NOT_FOUND, windows.ERROR_ACCESS_DENIED,
-		windows.ERROR_BAD_EXE_FORMAT, windows.ERROR_EXE_MACHINE_TYPE_MISMATCH,
-		windows.ERROR_SHARING_VIOLATION, windows.ERROR_INVALID_IMAGE_HASH:
+	if isAboutExecutable(uint32(code(err))) {
 		return &Error{Code: code(err), kind: fault.ErrStartFailed}
 	}
 	return err

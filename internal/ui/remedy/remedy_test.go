@@ -52,6 +52,10 @@ func TestQuoteForWindows(t *testing.T) {
 		"it's":             `"it's"`,
 		`a"'b`:             `'a"''b'`,
 		"a,b":              `"a,b"`,
+		// PowerShell's tokenizer (CharTraits.cs) takes typographic quotes for the plain ones.
+		"a”b":   "'a”b'",
+		"a’“b":  "'a’’“b'",
+		"a’ $b": "'a’’ $b'",
 	} {
 		if got := remedy.Windows.Quote(arg); got != want {
 			t.Errorf("%q is quoted as %s, want %s", arg, got, want)

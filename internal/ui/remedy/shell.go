@@ -31,10 +31,10 @@ func (s Shell) Quote(arg string) string {
 	switch {
 	case arg != "" && special < 0 && !(s == Windows && strings.HasPrefix(arg, "@")):
 		return arg
-	case s == Windows && !strings.ContainsAny(arg, "\"$%`"):
+	case s == Windows && !strings.ContainsAny(arg, "\"$%`“”„"): // PowerShell ends a string at typographic quotes too
 		return `"` + arg + `"`
 	case s == Windows: // cmd cannot quote every argument, so quote for PowerShell
-		return "'" + strings.ReplaceAll(arg, "'", "''") + "'"
+		return "'" + strings.NewReplacer("'", "''", "‘", "‘‘", "’", "’’", "‚", "‚‚", "‛", "‛‛").Replace(arg) + "'"
 	case strings.ContainsFunc(arg, unprintable):
 		return escape(arg)
 	}

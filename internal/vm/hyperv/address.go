@@ -25,8 +25,8 @@ func (d *Driver) Addresses(ctx context.Context, m vm.Machine) ([]vm.Address, err
 		return nil, err
 	}
 	var found struct {
-		Adapters   []*struct{ IPAddresses []string }
-		Neighbours []*struct{ IPAddress string }
+		Adapters   powershell.List[struct{ IPAddresses powershell.List[string] }]
+		Neighbours powershell.List[struct{ IPAddress string }]
 	}
 	mac := strings.ToUpper(strings.ReplaceAll(m.Network.MAC, ":", "-"))
 	err = d.ask(ctx, "find the addresses", &found, powershell.AsJSON(map[string]powershell.Pipeline{
@@ -58,14 +58,9 @@ func (d *Driver) Addresses(ctx context.Context, m vm.Machine) ([]vm.Address, err
 	}
 	add(m.Network.Address, "configured")
 	for _, one := range found.Neighbours {
-		if one != nil {
-			add(one.IPAddress, "neighbour table")
-		}
+		add(one.IPAddress, "neighbour table")
 	}
 	for _, adapter := range found.Adapters {
-		if adapter == nil {
-			continue
-		}
 		for _, address := range adapter.IPAddresses {
 			add(address, "integration services")
 		}

@@ -32,7 +32,9 @@ func (d *Driver) Check(ctx context.Context, m vm.Machine) []finding.Problem {
 
 // checkModule checks that Hyper-V's module is installed and that this user may use Hyper-V.
 func (d *Driver) checkModule(ctx context.Context) []finding.Problem {
-	var found struct{ Modules []*struct{ Name string } }
+	var found struct {
+		Modules powershell.List[struct{ Name string }]
+	}
 	err := d.ask(ctx, "find the module Hyper-V", &found, powershell.AsJSON(map[string]powershell.Pipeline{"Modules": {
 		powershell.Call("Get-Module", powershell.Switch("ListAvailable"),
 			powershell.With("Name", powershell.String("Hyper-V"))),
@@ -47,7 +49,9 @@ func (d *Driver) checkModule(ctx context.Context) []finding.Problem {
 			"install it: `Enable-WindowsOptionalFeature -Online -FeatureName Microsoft-Hyper-V -All` on Windows 10 and 11, "+
 				"`Install-WindowsFeature Hyper-V -IncludeManagementTools` on Windows Server", "there is no module Hyper-V")}
 	}
-	var hosts struct{ Hosts []struct{ Name string } }
+	var hosts struct {
+		Hosts powershell.List[struct{ Name string }]
+	}
 	err = d.ask(ctx, "ask Hyper-V", &hosts, powershell.AsJSON(map[string]powershell.Pipeline{"Hosts": {
 		powershell.Call(`Hyper-V\Get-VMHost`), powershell.Select(powershell.Of("Name", powershell.AsIs)),
 	}}))
@@ -63,7 +67,9 @@ func (d *Driver) checkSwitch(ctx context.Context, m vm.Machine) []finding.Proble
 	if m.Network.Bridge == "" {
 		return nil
 	}
-	var found struct{ Switches []*struct{ Name string } }
+	var found struct {
+		Switches powershell.List[struct{ Name string }]
+	}
 	err := d.ask(ctx, "list the virtual switches", &found, powershell.AsJSON(map[string]powershell.Pipeline{"Switches": {
 		powershell.Call(`Hyper-V\Get-VMSwitch`), powershell.Select(powershell.Of("Name", powershell.AsIs)),
 	}}))
@@ -73,9 +79,7 @@ func (d *Driver) checkSwitch(ctx context.Context, m vm.Machine) []finding.Proble
 	}
 	var names []string
 	for _, one := range found.Switches {
-		if one != nil {
-			names = append(names, one.Name)
-		}
+		names = append(names, one.Name)
 	}
 	if slices.Contains(names, m.Network.Bridge) {
 		return nil

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,8 +46,12 @@ func (d *Driver) Create(ctx context.Context, m vm.Machine) (err error) {
 	if err := d.makeDisk(ctx, m); err != nil {
 		return err
 	}
-	var made struct{ VMs []machine }
-	if err := d.ask(ctx, "make the VM", &made, newVM(m)...); err != nil {
+	automatic, err := d.makesCheckpoints(ctx)
+	if err != nil {
+		return err
+	}
+	var made struct{ VMs powershell.List[machine] }
+	if err := d.ask(ctx, "make the VM", &made, newVM(m, automatic)...); err != nil {
 		return err
 	}
 	if len(made.VMs) != 1 {
@@ -93,7 +98,7 @@ func (d *Driver) image(ctx context.Context, path string) (vhd, error) {
 	if !strings.EqualFold(filepath.Ext(path), ".vhdx") {
 		return vhd{}, fmt.Errorf("the image %s is no VHDX; `qemu-img convert -O vhdx` makes one of it", path)
 	}
-	var found struct{ Images []vhd }
+	var found struct{ Images powershell.List[vhd] }
 	err := d.ask(ctx, "look at the image", &found, powershell.AsJSON(map[string]powershell.Pipeline{"Images": {
 		powershell.Call(`Hyper-V\Get-VHD`, powershell.With("Path", powershell.String(path))),
 		powershell.Select(powershell.Of("VhdFormat", powershell.AsText), powershell.Of("Size", powershell.AsIs)),
@@ -107,20 +112,47 @@ func (d *Driver) image(ctx context.Context, path string) (vhd, error) {
 	return found.Images[0], nil
 }
 
-// newVM returns the script that makes a VM with a disk that exists already, and prints the VM's ID.
-func newVM(m vm.Machine) powershell.Script {
+// makesCheckpoints reports whether Hyper-V makes checkpoints on its own unless it is asked not to. The Hyper-V of
+// Windows Server 2016 does not, and its Set-VM lacks the parameter (hashicorp/vagrant#10251).
+func (d *Driver) makesCheckpoints(ctx context.Context) (bool, error) {
+	var found struct {
+		Commands powershell.List[struct{ Parameters powershell.List[string] }]
+	}
+	err := d.ask(ctx, "look at Set-VM", &found, powershell.AsJSON(map[string]powershell.Pipeline{"Commands": {
+		powershell.Call("Get-Command", powershell.With("Name", powershell.String(`Hyper-V\Set-VM`))),
+		powershell.Select(powershell.Of("Parameters", powershell.AsKeys)),
+	}}))
+	if err == nil && len(found.Commands) != 1 {
+		err = fmt.Errorf("look at Set-VM: PowerShell reports %d commands", len(found.Commands))
+	}
+	if err != nil {
+		return false, err
+	}
+	return slices.Contains(found.Commands[0].Parameters, automaticCheckpoints), nil
+}
+
+// automaticCheckpoints is the parameter of Set-VM that a newer Hyper-V has.
+const automaticCheckpoints = "AutomaticCheckpointsEnabled"
+
+// newVM returns the script that makes a VM with a disk that exists already, and prints the VM's ID. The parameter
+// automatic reports whether Hyper-V makes checkpoints on its own.
+func newVM(m vm.Machine, automatic bool) powershell.Script {
 	const made = powershell.Variable("vm")
 	of := powershell.With("VM", made)
 	text := func(name, value string) powershell.Param { return powershell.With(name, powershell.String(value)) }
+	settings := powershell.Call(`Hyper-V\Set-VM`, of, text("Notes", notes(m)),
+		powershell.With("ProcessorCount", powershell.Number(m.CPUs)), powershell.Switch("StaticMemory"),
+		text("CheckpointType", "Standard"), text("AutomaticStartAction", "Nothing"),
+		text("AutomaticStopAction", "ShutDown"))
+	if automatic {
+		settings.Params = append(settings.Params, powershell.With(automaticCheckpoints, powershell.Flag(false)))
+	}
 	script := powershell.Script{
 		powershell.Keep(string(made), powershell.Call(`Hyper-V\New-VM`, text("Name", filepath.Base(m.Folder)),
 			powershell.With("Generation", powershell.Number(2)),
 			powershell.With("MemoryStartupBytes", powershell.Number(m.Memory)),
 			text("VHDPath", disk(m)), text("Path", folder(m)), text("SwitchName", m.Network.Bridge))),
-		powershell.Do(powershell.Call(`Hyper-V\Set-VM`, of, text("Notes", notes(m)),
-			powershell.With("ProcessorCount", powershell.Number(m.CPUs)), powershell.Switch("StaticMemory"),
-			text("CheckpointType", "Standard"), powershell.With("AutomaticCheckpointsEnabled", powershell.Flag(false)),
-			text("AutomaticStartAction", "Nothing"), text("AutomaticStopAction", "ShutDown"))),
+		powershell.Do(settings),
 		// HNS in the guest sends frames with other MAC addresses than the card's own.
 		powershell.Do(powershell.Call(`Hyper-V\Set-VMNetworkAdapter`, of,
 			text("StaticMacAddress", strings.ToUpper(strings.ReplaceAll(m.Network.MAC, ":", ""))),

@@ -90,7 +90,7 @@ func (d *Driver) find(ctx context.Context, m vm.Machine) (machine, record, error
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return machine{}, kept, err
 	}
-	var found struct{ VMs []*machine }
+	var found struct{ VMs powershell.List[machine] }
 	err = d.ask(ctx, "list the VMs", &found, powershell.AsJSON(map[string]powershell.Pipeline{"VMs": {
 		powershell.Call(`Hyper-V\Get-VM`), powershell.Select(
 			powershell.Of("Id", powershell.AsText), powershell.Of("Name", powershell.AsIs),
@@ -105,14 +105,11 @@ func (d *Driver) find(ctx context.Context, m vm.Machine) (machine, record, error
 		return machine{}, kept, fmt.Errorf("list the VMs: Hyper-V reports more than %d", maxMachines)
 	}
 	for _, one := range found.VMs {
-		if one == nil { // PowerShell may print an empty list as [null]
-			continue
-		}
 		if err := checkID(one.ID); err != nil {
 			return machine{}, kept, fmt.Errorf("list the VMs: %w", err)
 		}
-		if is(*one, m, kept) {
-			return *one, kept, nil
+		if is(one, m, kept) {
+			return one, kept, nil
 		}
 	}
 	return machine{}, kept, vm.ErrAbsent

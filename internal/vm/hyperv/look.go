@@ -46,10 +46,10 @@ func (d *Driver) Screenshot(ctx context.Context, m vm.Machine, w io.Writer) erro
 		return fmt.Errorf("take a screenshot: %w", err)
 	}
 	var found struct {
-		Screens []struct {
+		Screens powershell.List[struct {
 			ReturnValue uint32
 			ImageData   string // the pixels in base64, 2 bytes for each pixel
-		}
+		}]
 	}
 	const settings = powershell.Variable("settings")
 	service := powershell.Result{instance("Msvm_VirtualSystemManagementService", "")}
@@ -111,7 +111,7 @@ func (d *Driver) SendKeys(ctx context.Context, m vm.Machine, keys []string) erro
 // typeCodes sends scan codes to the VM's keyboard in one call.
 func (d *Driver) typeCodes(ctx context.Context, now machine, codes []byte) error {
 	var typed struct {
-		Results []struct{ ReturnValue uint32 }
+		Results powershell.List[struct{ ReturnValue uint32 }]
 	}
 	keyboard := powershell.Result{instance("Msvm_Keyboard", "SystemName='"+now.ID+"'")}
 	err := d.ask(ctx, "press keys", &typed, powershell.AsJSON(map[string]powershell.Pipeline{"Results": {

@@ -20,12 +20,13 @@ const (
 	maxDrift = 2 * time.Minute
 )
 
-// state returns the state of a VM and, if it is paused, the reason.
+// state returns the state of a VM and, if it is paused, the reason. The names are those of the enumeration VMState of
+// the module Hyper-V. A VM whose guest hibernates is off.
 func (one machine) state() (vm.State, string) {
 	switch one.State {
-	case "Off", "Saved", "FastSaved", "OffCritical", "SavedCritical", "FastSavedCritical":
+	case "Off", "Hibernated", "Saved", "FastSaved", "OffCritical", "SavedCritical", "FastSavedCritical":
 		return vm.Stopped, ""
-	case "Running", "Starting", "Stopping", "Reset":
+	case "Running", "Starting", "Stopping", "Reset", "ForceShutdown", "ForceReboot":
 		return vm.Running, ""
 	case "Paused":
 		return vm.Paused, "a person has paused it; `Resume-VM` continues it"
@@ -33,7 +34,8 @@ func (one machine) state() (vm.State, string) {
 		return vm.Paused, "it is being paused or resumed"
 	case "Saving", "FastSaving":
 		return vm.Paused, "its state is being saved"
-	case "RunningCritical", "PausedCritical":
+	case "RunningCritical", "PausedCritical", "StartingCritical", "StoppingCritical", "ResetCritical", "SavingCritical",
+		"FastSavingCritical", "PausingCritical", "ResumingCritical":
 		return vm.Paused, "its disk is full or cannot be read; free some space"
 	}
 	return vm.Paused, fmt.Sprintf("Hyper-V reports %.40q", one.State)

@@ -28,7 +28,9 @@ type checkpoint struct {
 // checkpoints lists the checkpoints of a VM, the oldest first: once as Hyper-V reports them, and
 // once as snapshots, in the same order.
 func (d *Driver) checkpoints(ctx context.Context, now machine, kept record) ([]checkpoint, []vm.Snapshot, error) {
-	var found struct{ Checkpoints []*checkpoint }
+	var found struct {
+		Checkpoints powershell.List[checkpoint]
+	}
 	err := d.ask(ctx, "list the checkpoints", &found, powershell.AsJSON(map[string]powershell.Pipeline{"Checkpoints": {
 		powershell.Call(`Hyper-V\Get-VMSnapshot`, now.parameter()), powershell.Select(
 			powershell.Of("Id", powershell.AsText), powershell.Of("Name", powershell.AsIs),
@@ -43,9 +45,6 @@ func (d *Driver) checkpoints(ctx context.Context, now machine, kept record) ([]c
 	}
 	var pairs []pair
 	for _, one := range found.Checkpoints {
-		if one == nil {
-			continue
-		}
 		taken, err := time.Parse(time.RFC3339Nano, one.Created)
 		if err == nil {
 			err = checkID(one.ID)
@@ -53,7 +52,7 @@ func (d *Driver) checkpoints(ctx context.Context, now machine, kept record) ([]c
 		if err != nil {
 			return nil, nil, fmt.Errorf("list the checkpoints: %.60q: %w", one.Name, err)
 		}
-		pairs = append(pairs, pair{*one, vm.Snapshot{
+		pairs = append(pairs, pair{one, vm.Snapshot{
 			Name: one.Name, Taken: taken, Memory: slices.Contains(kept.Memory, one.ID), Size: int64(max(one.Size, 0)),
 		}})
 	}
@@ -111,7 +110,7 @@ func (d *Driver) Save(ctx context.Context, m vm.Machine, name string) error {
 	case !errors.Is(err, vm.ErrNoSnapshot):
 		return err
 	}
-	var made struct{ Checkpoints []checkpoint }
+	var made struct{ Checkpoints powershell.List[checkpoint] }
 	err = d.ask(ctx, fmt.Sprintf("save snapshot %q", name), &made,
 		powershell.AsJSON(map[string]powershell.Pipeline{"Checkpoints": {
 			powershell.Call(`Hyper-V\Checkpoint-VM`, now.parameter(), powershell.With("SnapshotName", powershell.String(name)),

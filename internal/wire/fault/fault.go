@@ -30,7 +30,10 @@ var (
 	// not answer it within 30 s.
 	ErrNotDelivered = errors.New("the Service Control Manager waits for a service that does not answer it")
 	// Start returns ErrStartFailed if the process failed or did not report to the SCM.
-	ErrStartFailed  = errors.New("the service did not start")
+	ErrStartFailed = errors.New("the service did not start")
+	// ErrBlocked is returned for a program that Windows refuses to run, or a file that it refuses to open: an
+	// application control policy or an antivirus blocks it.
+	ErrBlocked      = errors.New("blocked by a policy or an antivirus")
 	ErrNotSupported = errors.New("not supported on this machine")
 )
 

@@ -42,6 +42,7 @@ func kinds() []kind {
 		{"DEPENDENTS", fault.ErrDependents, codes.FailedPrecondition},
 		{"NOT_DELIVERED", fault.ErrNotDelivered, codes.FailedPrecondition},
 		{"START_FAILED", fault.ErrStartFailed, codes.Internal},
+		{"BLOCKED", fault.ErrBlocked, codes.FailedPrecondition},
 		{"NOT_SUPPORTED", fault.ErrNotSupported, codes.Unimplemented},
 		{"DEADLINE", context.DeadlineExceeded, codes.DeadlineExceeded},
 		{"CANCELED", context.Canceled, codes.Canceled},

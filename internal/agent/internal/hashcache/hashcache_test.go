@@ -92,6 +92,51 @@ func TestAKnownFileIsNotReadAgain(t *testing.T) {
 	}
 }
 
+// On ReFS, the lower halves of the IDs of several files may be equal.
+func TestFilesOfReFS(t *testing.T) {
+	m := simulated.New(simulated.Options{Preset: simulated.Minimal, ReFS: true})
+	t.Cleanup(m.Close)
+	files := &counting{Files: m.Process("agent").Files, opened: map[string]int{}}
+	if err := files.MakeFolder(layout.Root); err != nil {
+		t.Fatal(err)
+	}
+	put(t, files, `C:\a`, "one")
+	put(t, files, `C:\b`, "two")
+	if err := files.SetModified(`C:\a`, time.Now().Add(-time.Hour).Truncate(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if err := files.SetModified(`C:\b`, time.Now().Add(-time.Hour).Truncate(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	c := hashcache.Load(files)
+	want(t, c, `C:\a`, "one")
+	want(t, c, `C:\b`, "two")
+	if err := c.Save(); err != nil {
+		t.Fatal(err)
+	}
+	again := hashcache.Load(files)
+	want(t, again, `C:\a`, "one")
+	want(t, again, `C:\b`, "two")
+	if files.opened[`C:\a`] != 1 || files.opened[`C:\b`] != 1 {
+		t.Fatalf("read %v", files.opened)
+	}
+}
+
+// A deduplicated file is a file.
+func TestADeduplicatedFileIsRemembered(t *testing.T) {
+	m, files := machine(t)
+	put(t, files, `C:\a`, "one")
+	if err := m.Reparse(`C:\a`, simulated.TagDedup); err != nil {
+		t.Fatal(err)
+	}
+	c := hashcache.Load(files)
+	want(t, c, `C:\a`, "one")
+	want(t, c, `C:\a`, "one")
+	if files.opened[`C:\a`] != 1 {
+		t.Fatalf("read %v", files.opened)
+	}
+}
+
 func TestAChangedFileIsReadAgain(t *testing.T) {
 	_, files := machine(t)
 	c := hashcache.Load(files)

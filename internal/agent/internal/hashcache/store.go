@@ -29,6 +29,7 @@ type storedEntry struct {
 	Path     string    `json:"path"`
 	Volume   uint64    `json:"volume"`
 	Index    uint64    `json:"index"`
+	High     uint64    `json:"high,omitempty"`
 	Size     int64     `json:"size"`
 	Modified time.Time `json:"modified"`
 	SHA256   string    `json:"sha256"`
@@ -56,7 +57,7 @@ func Load(files platform.Files) *Cache {
 			continue
 		}
 		c.used++
-		c.entries[platform.FileID{Volume: e.Volume, Index: e.Index}] = entry{
+		c.entries[platform.FileID{Volume: e.Volume, Index: e.Index, High: e.High}] = entry{
 			path: e.Path, size: e.Size, modified: e.Modified, sha: e.SHA256, used: c.used,
 		}
 	}
@@ -119,7 +120,7 @@ func (c *Cache) stored() stored {
 	for _, id := range c.byUse() {
 		e := c.entries[id]
 		s.Entries = append(s.Entries, storedEntry{
-			Path: e.path, Volume: id.Volume, Index: id.Index, Size: e.size, Modified: e.modified, SHA256: e.sha,
+			Path: e.path, Volume: id.Volume, Index: id.Index, High: id.High, Size: e.size, Modified: e.modified, SHA256: e.sha,
 		})
 	}
 	return s

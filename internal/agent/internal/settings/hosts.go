@@ -28,7 +28,8 @@ type hostsLine struct {
 	end  string // "\r\n", "\n", or nothing at the end of the file
 }
 
-// maxNames is the number of names of one line that Windows reads: kyma-project/cli#93, goodhosts/hostsfile#10.
+// maxNames is the number of names of one line that Windows reads: a host name and eight aliases (Microsoft's KB 2717022,
+// kyma-project/cli#93, goodhosts/hostsfile#10).
 const maxNames = 9
 
 // parseHosts accepts every file except a UTF-16 file, which Windows ignores. A file may be in any code page.

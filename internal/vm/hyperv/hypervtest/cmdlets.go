@@ -25,6 +25,7 @@ func cmdlets() map[string]cmdlet {
 	return map[string]cmdlet{
 		"Set-Variable": {"Name Value", func(*Host, arguments) ([]object, error) { return nil, nil }},
 		"Get-Module":   {"ListAvailable Name", getModule},
+		"Get-Command":  {"Name", getCommand},
 		`Hyper-V\Get-VMHost`: {"", func(*Host, arguments) ([]object, error) {
 			return []object{{"Name": "HOST"}}, nil
 		}},
@@ -93,6 +94,23 @@ func getModule(h *Host, a arguments) (out []object, err error) {
 		out = []object{{"Name": a.text("Name")}}
 	}
 	return out, nil
+}
+
+// getCommand returns a cmdlet with its parameters.
+func getCommand(h *Host, a arguments) ([]object, error) {
+	known, ok := cmdlets()[a.text("Name")]
+	if !ok {
+		return nil, errors.New("the term is not recognized as the name of a cmdlet")
+	}
+	return []object{{"Parameters": slices.DeleteFunc(strings.Fields(known.params), func(name string) bool {
+		return h.lacks(a.text("Name"), name)
+	})}}, nil
+}
+
+// lacks reports whether the cmdlet of an older Windows has no such parameter: that of Windows Server 2016 for automatic
+// checkpoints (hashicorp/vagrant#10251).
+func (h *Host) lacks(cmdlet, parameter string) bool {
+	return h.Server2016 && cmdlet == `Hyper-V\Set-VM` && parameter == "AutomaticCheckpointsEnabled"
 }
 
 func getSwitch(h *Host, _ arguments) (out []object, err error) {

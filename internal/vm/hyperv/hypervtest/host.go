@@ -34,14 +34,16 @@ const Variable = "SWDT_HYPERV_STAND_IN"
 
 // Host is the state of an imagined Windows with Hyper-V.
 type Host struct {
-	VMs       []*VM
-	Switches  []string
-	Modules   []string          // of PowerShell
-	Calls     []string          // the cmdlets that were called
-	Scripts   []string          // the scripts that were run
-	Faults    map[string]string // the errors that cmdlets return, by the cmdlet's name
-	Ignoring  []string          // the notes of VMs whose guests do not shut down
-	Neighbour map[string]string // IP addresses by MAC address, which is in Windows' form
+	VMs      []*VM
+	Switches []string
+	Modules  []string // of PowerShell
+	// Server2016 makes the host a Windows Server 2016, whose cmdlets lack parameters.
+	Server2016 bool
+	Calls      []string          // the cmdlets that were called
+	Scripts    []string          // the scripts that were run
+	Faults     map[string]string // the errors that cmdlets return, by the cmdlet's name
+	Ignoring   []string          // the notes of VMs whose guests do not shut down
+	Neighbour  map[string]string // IP addresses by MAC address, which is in Windows' form
 	// Output replaces the output of scripts, unless Output is empty. Cut is the number of bytes to
 	// which the output is shortened; 0 means that it is not shortened.
 	Output string

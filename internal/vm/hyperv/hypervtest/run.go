@@ -77,7 +77,7 @@ func (s *session) call(c call, in []object, piped bool) ([]object, error) {
 		return nil, fmt.Errorf("the term is not recognized as the name of a cmdlet")
 	}
 	for name := range values {
-		if !slices.Contains(strings.Fields(known.params), name) {
+		if !slices.Contains(strings.Fields(known.params), name) || s.host.lacks(c.name, name) {
 			return nil, fmt.Errorf("a parameter cannot be found that matches parameter name '%s'", name)
 		}
 	}
@@ -147,12 +147,26 @@ func computed(p property, value any) (any, error) {
 		return value.(time.Duration).Seconds(), nil
 	case "$_." + p.name + ".ToUniversalTime().ToString('o')":
 		return value.(time.Time).UTC().Format("2006-01-02T15:04:05.0000000Z"), nil
-	case "@($_." + p.name + ")":
-		return value, nil
+	case "@($_." + p.name + ")", "@($_." + p.name + ".Keys)":
+		return listed(value), nil
 	case "[System.Convert]::ToBase64String($_." + p.name + ")":
 		return base64.StdEncoding.EncodeToString(value.([]byte)), nil
 	}
 	return nil, fmt.Errorf("the stand-in does not know the expression %s", p.expression)
+}
+
+// listed returns a list as Windows PowerShell 5.1 makes JSON of a list that Select-Object computes: the pipeline unrolls
+// a list of one element (PowerShell/PowerShell#3222), and a longer one has the property Count of its wrapper
+// (PowerShell/PowerShell#3163).
+func listed(value any) any {
+	all, _ := value.([]string)
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return all[0]
+	}
+	return map[string]any{"value": all, "Count": len(all)}
 }
 
 // arguments are the evaluated parameters of a call.

@@ -1,0 +1,3 @@
+Get-Item 'it''s' |
+  Select-Object Name # ‘quoted’
+exit 3
