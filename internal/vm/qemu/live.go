@@ -63,8 +63,17 @@ func (d *Driver) restoreLive(ctx context.Context, m vm.Machine, now found, recor
 		return fmt.Errorf("QEMU %s has saved the memory, and QEMU %s cannot load it: %w; "+
 			"install that version, or remove the snapshot", record.Version, version, vm.ErrUnsupported)
 	}
+	stays := now.qemu != nil && now.started.Accelerator == record.Accelerator
+	passt := m.Network.Outbound() // of the QEMU that will load the memory
+	if stays {
+		passt = now.started.Passt
+	}
+	if passt != record.Passt {
+		return fmt.Errorf("the memory was saved with a network card on %s, and the VM's is on %s: %w; "+
+			"remove the snapshot", networkOf(record.Passt), networkOf(passt), vm.ErrUnsupported)
+	}
 	tag := tagOf(record.Name)
-	if now.qemu != nil && now.started.Accelerator == record.Accelerator {
+	if stays {
 		client, err := dialForJobs(ctx, now)
 		if err != nil {
 			return err
@@ -83,6 +92,14 @@ func (d *Driver) restoreLive(ctx context.Context, m vm.Machine, now found, recor
 	return d.start(ctx, m, record.Accelerator, func(ctx context.Context, client *qmp.Client) error {
 		return loadJob(ctx, client, tag)
 	})
+}
+
+// networkOf names what a network card leads to.
+func networkOf(passt bool) string {
+	if passt {
+		return "passt"
+	}
+	return "a network of QEMU's"
 }
 
 // afterFailedLoad describes in words in which state a failed restore has left a running VM. QEMU

@@ -121,7 +121,7 @@ func (d *Driver) prepare(ctx context.Context, m vm.Machine, accelerator string) 
 	}
 	record := started{
 		Boot: process.BootID(), Since: time.Now(), Sockets: place.folder, Accelerator: choice.Name,
-		Logs: map[string]int{},
+		Passt: m.Network.Outbound(), Logs: map[string]int{},
 	}
 	return plan{
 		Machine: m, machineType: hardware.Machine, accelerator: choice.Name, firmware: uefi,
@@ -136,7 +136,7 @@ func either(a, b string) string {
 	return b
 }
 
-// launch starts the TPM, then QEMU, and waits until the VM executes. It notes the processes that it
+// launch starts the TPM and the network, then QEMU, and waits until the VM executes. It notes the processes that it
 // has started in the record, so that the caller can undo a start that has failed.
 func (d *Driver) launch(ctx context.Context, p plan, record *started,
 	load func(context.Context, *qmp.Client) error,
@@ -150,8 +150,14 @@ func (d *Driver) launch(ctx context.Context, p plan, record *started,
 	}
 	if p.Firmware.TPM {
 		tpm, err := d.startTPM(ctx, p)
-		record.TPM = tpm.pid
 		maps.Copy(record.Logs, tpm.logs)
+		if err := errors.Join(err, writeRecord(f.started(), record)); err != nil {
+			return err
+		}
+	}
+	if p.Network.Outbound() {
+		network, err := d.startOutbound(ctx, p)
+		maps.Copy(record.Logs, network.logs)
 		if err := errors.Join(err, writeRecord(f.started(), record)); err != nil {
 			return err
 		}
@@ -256,8 +262,8 @@ func spawn(m vm.Machine, o output, path string, args ...string) (spawned, error)
 	return s, nil
 }
 
-// errEnded is returned if QEMU ends while it starts.
-var errEnded = errors.New("QEMU ended at once")
+// errEnded is returned if a program ends while it starts.
+var errEnded = errors.New("ended at once")
 
 // answered waits until QEMU answers on its control socket.
 func answered(ctx context.Context, p plan, ended <-chan struct{}) (client *qmp.Client, err error) {
@@ -266,7 +272,7 @@ func answered(ctx context.Context, p plan, ended <-chan struct{}) (client *qmp.C
 		Look: func(ctx context.Context) (err error) {
 			select {
 			case <-ended:
-				return wait.Stop(errEnded)
+				return wait.Stop(fmt.Errorf("QEMU %w", errEnded))
 			default:
 			}
 			client, err = qmp.Dial(ctx, p.sockets.control())
@@ -286,6 +292,11 @@ func explain(p plan, err error) error {
 	if last := lastLines(filesOf(p.Machine).log()); last != "" {
 		err = fmt.Errorf("%w: %s", err, last)
 	}
+	return explainPorts(p, err)
+}
+
+// explainPorts detects whether another process uses a forwarded port, if a program has ended at once.
+func explainPorts(p plan, err error) error {
 	if p.Network.Mode != vm.UserMode || !errors.Is(err, errEnded) {
 		return err
 	}
