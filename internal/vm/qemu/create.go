@@ -168,9 +168,11 @@ func (d *Driver) clean(ctx context.Context, m vm.Machine, s started) error {
 	if err := errors.Join(endTPM(ctx, m), endOutbound(ctx, m, s), endLogs(ctx, m, s)); err != nil {
 		return err
 	}
-	if s.Sockets != "" && s.Sockets != filesOf(m).run() && outside(s.Sockets) {
-		if err := os.RemoveAll(s.Sockets); err != nil {
-			return err
+	for _, folder := range append(socketFolders(m), s.Sockets) { // a killed swdt may have recorded none
+		if folder != filesOf(m).run() && outside(folder) {
+			if err := os.RemoveAll(folder); err != nil {
+				return err
+			}
 		}
 	}
 	return os.RemoveAll(filesOf(m).run())

@@ -51,13 +51,9 @@ func (d *Driver) saveLive(ctx context.Context, now found, tag string) error {
 // anything. If the VM runs with another accelerator than the snapshot's, restoreLive starts the VM
 // again with the snapshot's accelerator.
 func (d *Driver) restoreLive(ctx context.Context, m vm.Machine, now found, record snapshot) error {
-	version := now.started.Version
-	if now.qemu == nil {
-		installed, err := d.version(ctx)
-		if err != nil {
-			return err
-		}
-		version = installed.String()
+	version, err := d.versionFor(ctx, now)
+	if err != nil {
+		return err
 	}
 	if version != record.Version {
 		return fmt.Errorf("QEMU %s has saved the memory, and QEMU %s cannot load it: %w; "+
@@ -92,6 +88,20 @@ func (d *Driver) restoreLive(ctx context.Context, m vm.Machine, now found, recor
 	return d.start(ctx, m, record.Accelerator, func(ctx context.Context, client *qmp.Client) error {
 		return loadJob(ctx, client, tag)
 	})
+}
+
+// versionFor returns the version of the QEMU that runs a VM, or else of the one that would.
+func (d *Driver) versionFor(ctx context.Context, now found) (string, error) {
+	if now.qemu == nil {
+		installed, err := d.version(ctx)
+		return installed.String(), err
+	}
+	client, err := qmp.Dial(ctx, sockets{now.started.Sockets}.look())
+	if err != nil {
+		return "", err
+	}
+	defer client.Close()
+	return client.Version.String(), nil
 }
 
 // networkOf names what a network card leads to.

@@ -111,22 +111,32 @@ func endOutbound(ctx context.Context, m vm.Machine, s started) error {
 	return endAll(ctx, "the guest's network", process.FindAll(outboundMark(sockets{s.Sockets})...))
 }
 
-// endAll ends helpers of a QEMU that has ended.
-func endAll(ctx context.Context, what string, helpers []*process.Process) error {
+// endAll waits for the end of helpers of a QEMU that has ended, and ends those that do not.
+func endAll(ctx context.Context, what string, helpers []*process.Process) (err error) {
 	const patience = time.Second
-	for _, helper := range helpers {
-		err := helper.Ended(ctx, patience)
-		for _, signal := range []os.Signal{syscall.SIGTERM, os.Kill} {
-			if err == nil {
-				break
+	for _, signal := range []os.Signal{nil, syscall.SIGTERM, os.Kill} {
+		for _, helper := range helpers {
+			if signal == nil {
+				continue
 			}
 			if err := helper.Signal(signal); err != nil {
 				return fmt.Errorf("end %s: %w", what, err)
 			}
-			err = helper.Ended(ctx, patience)
 		}
-		if err != nil {
-			return fmt.Errorf("end %s: %w", what, err)
+		if err = allEnded(ctx, patience, helpers); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("end %s: %w", what, err)
+}
+
+// allEnded waits until all processes have ended, at most for limit.
+func allEnded(ctx context.Context, limit time.Duration, all []*process.Process) error {
+	bounded, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for _, p := range all {
+		if err := p.Ended(bounded, limit); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -25,7 +25,6 @@ type started struct {
 	Boot        string    `json:"boot"` // the boot of your machine in which the process runs
 	Since       time.Time `json:"since"`
 	Sockets     string    `json:"sockets"` // the folder with the VM's sockets
-	Version     string    `json:"version"` // of QEMU
 	Accelerator string    `json:"accelerator"`
 	Passt       bool      `json:"passt"` // the guest reaches other machines through passt, not through QEMU
 	// QEMU is the ID of QEMU's process, once this swdt has started it. Every other swdt finds the ID in
