@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -179,7 +178,11 @@ func (f *fake) killSwdt() {
 	if err != nil {
 		panic(err)
 	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+	swdt, err := os.FindProcess(pid)
+	if err == nil {
+		err = swdt.Kill()
+	}
+	if err != nil {
 		panic(err)
 	}
 }
