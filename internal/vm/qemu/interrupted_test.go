@@ -23,7 +23,7 @@ type interruption struct {
 }
 
 // A swdt that is killed at any step of a start or a stop leaves no process that the next swdt does not know: the state
-// of the VM is true, and a start, a stop or a removal comes to its end.
+// of the VM is true, and a start, a stop or a removal succeeds.
 func TestKilledAtEachStepOfStartAndStop(t *testing.T) {
 	need(t, "qemu-img", "swtpm", "pasta", "passt")
 	var all []interruption

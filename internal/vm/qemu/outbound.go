@@ -43,7 +43,7 @@ func outboundMark(s sockets) []string { return []string{"--socket", s.network()}
 func (p plan) outboundCommand(outer, inner string) []string {
 	var command []string
 	if os.Geteuid() == 0 {
-		// pasta would act as nobody, who cannot enter the VM's folder. In a namespace, root is an ordinary user.
+		// pasta would give up root, and then not enter the VM's folder. In a namespace, root is an ordinary user.
 		command = []string{"unshare", "--user", "--map-user=1000", "--map-group=1000", "--"}
 	}
 	// -T, -U: the namespace's loopback does not lead to this machine's.
