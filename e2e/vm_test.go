@@ -36,8 +36,8 @@ type vmReports struct {
 }
 
 type vmReport struct {
-	Name, Result, State, Reason, Accelerator, Address, Image, Folder, Key string
-	PID                                                                   int
+	Name, Result, State, Reason, Accelerator, Address, Image, Folder, Key, PasswordFile string
+	PID                                                                                 int
 }
 
 // TestAVMFromCreateToRestore makes a VM from an image, sets it up as a node, and restores its state

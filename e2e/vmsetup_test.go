@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/crypto/ssh"
+
 	"github.com/swdt-dev/swdt/internal/testing/vmguest"
 	"github.com/swdt-dev/swdt/internal/testing/winsetup"
 )
@@ -52,9 +54,12 @@ func TestAnImageFromSetupToANode(t *testing.T) {
 	if text := readText(t, filepath.Join(b[0].Image.Folder, "manifest.json")); strings.Contains(text, "assword") {
 		t.Errorf("the manifest holds a password: %s", text)
 	}
-	wantVM(t, oneVM(t, ok(t, "vm", "create", "-c", file, "-o", "json")), "changed", "stopped")
+	created := oneVM(t, ok(t, "vm", "create", "-c", file, "-o", "json"))
+	wantVM(t, created, "changed", "stopped")
+	ofCD := readText(t, created.PasswordFile)
 	started := oneVM(t, home.start(t, file))
 	wantVM(t, started, "changed", "running")
+	wantPassword(t, started, ofCD)
 	if r := ok(t, "status", "-c", file); !strings.Contains(r.stdout, "Windows Server") {
 		t.Errorf("status: %v", r)
 	}
@@ -65,6 +70,23 @@ func TestAnImageFromSetupToANode(t *testing.T) {
 	wantVM(t, oneVM(t, ok(t, "vm", "delete", "--yes", "-c", file, "-o", "json")), "changed", "absent")
 	home.wantNothing(t, started)
 	ok(t, "vm", "image", "remove", "--yes", b[0].Image.Key)
+}
+
+// wantPassword checks that the guest has the password of the VM's file, which is not the one that was on the CD.
+func wantPassword(t *testing.T, vm vmReport, ofCD string) {
+	t.Helper()
+	for password, works := range map[string]bool{readText(t, vm.PasswordFile): true, ofCD: false} {
+		client, err := ssh.Dial("tcp", vm.Address, &ssh.ClientConfig{
+			User: vmguest.User, Auth: []ssh.AuthMethod{ssh.Password(strings.TrimSpace(password))},
+			HostKeyCallback: ssh.InsecureIgnoreHostKey(),
+		})
+		if err == nil {
+			client.Close()
+		}
+		if (err == nil) != works {
+			t.Errorf("a login with a password that works (%t): %v", works, err)
+		}
+	}
 }
 
 // TestFailedInstallations checks that each failure of an installation ends with a message that names

@@ -35,6 +35,7 @@ need qemu-system-x86 command -v qemu-system-x86_64
 need qemu-utils command -v qemu-img
 need ovmf test -e /usr/share/OVMF/OVMF_CODE_4M.fd
 need swtpm command -v swtpm
+need passt command -v pasta
 # Tests adopt domains of a libvirt of their own.
 need libvirt-daemon test -x /usr/sbin/libvirtd
 need libvirt-daemon-driver-qemu test -e /usr/lib/x86_64-linux-gnu/libvirt/connection-driver/libvirt_driver_qemu.so

@@ -64,8 +64,8 @@ skips() {
 }
 
 # These tests run a sample of their cases, or all of them with SWDT_EVERY_POINT=1 (internal/testing/cases).
-enumerations='^(TestEveryInterruption|Test.*InterruptedAnywhere.*|TestOffUndoesAnInterruptedOn|TestUpAndDownAreKilledAnywhere)$'
-enumerating=(./internal/agent/pktmon ./internal/agent/swap ./internal/trace ./internal/rollout/onnode)
+enumerations='^(TestEveryInterruption|Test.*InterruptedAnywhere.*|TestOffUndoesAnInterruptedOn|TestUpAndDownAreKilledAnywhere|TestKilledAtEachStepOfStartAndStop)$'
+enumerating=(./internal/agent/pktmon ./internal/agent/swap ./internal/trace ./internal/rollout/onnode ./internal/vm/qemu)
 
 stage_checks() {
 	scripts/verify.sh

@@ -127,9 +127,10 @@ type MachineNetwork struct {
 	// driver, or virtio, which is faster. Default: virtio if image.drivers is
 	// set, else e1000e.
 	Adapter string `yaml:"adapter,omitempty"`
-	// Outbound lets the VM reach other machines in mode user, and with them, at
-	// 10.0.2.2, each service on your machine's 127.0.0.1. Default: the VM reaches
-	// nothing. A node that joins a cluster or downloads packages needs it.
+	// Outbound lets the VM reach other machines in mode user, but no service on your
+	// machine's 127.0.0.1; driver qemu needs passt for it, which only Linux has.
+	// Default: the VM reaches nothing. A node that joins a cluster or downloads
+	// packages needs it.
 	Outbound bool `yaml:"outbound,omitempty"`
 	// Ports of your machine's 127.0.0.1 that lead to the VM, in mode user. swdt
 	// always adds a port for SSH.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,7 +95,8 @@ func (k *kept) finish(script winsetup.Script, disk *state, c *console) error {
 		return err
 	}
 	i := k.Installation
-	k.Settings.Hostname, k.Settings.Password, k.Settings.Keys = i.Logon.ComputerName, i.Logon.Password, keys
+	k.Settings.Hostname, k.Settings.Keys = i.Logon.ComputerName, keys
+	k.Settings.Password = cmp.Or(script.Password(), i.Logon.Password)
 	k.Installation = installation{NoNetwork: i.NoNetwork}
 	if script.Generalizes() {
 		k.Installation.Phase = generalized

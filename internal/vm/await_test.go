@@ -1,6 +1,7 @@
 package vm_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"net"
@@ -25,7 +26,8 @@ func started(t *testing.T) (s *vm.Machines, address string) {
 	return s, report.Address
 }
 
-// serve gives each connection at an address to a function, with its number, until the test ends.
+// serve reads the greeting of each connection at an address, and gives the connection to a function, with its number,
+// until the test ends.
 func serve(t *testing.T, address string, answer func(i int, conn net.Conn)) {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
@@ -38,6 +40,7 @@ func serve(t *testing.T, address string, answer func(i int, conn net.Conn)) {
 			if err != nil {
 				return
 			}
+			_, _ = bufio.NewReaderSize(conn, 16).ReadString('\n') // an error shows in the answer
 			answer(i, conn)
 		}
 	}()

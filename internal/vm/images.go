@@ -2,8 +2,12 @@ package vm
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,8 +38,9 @@ type Golden struct {
 	Image  Image // all paths in Image are empty if the image does not exist
 	Exists bool
 	// WriteCD writes the CD for a VM's first start. The CD sets the VM's name, the Administrator's
-	// password and the keys that may log in, which are lines of authorized_keys.
-	WriteCD func(path string, password answer.Password, keys []string) error
+	// password and the keys that may log in, which are lines of authorized_keys. If seal is not nil, the machine
+	// replaces the password at the end of the first start, and reports the new one sealed with that key.
+	WriteCD func(path string, password answer.Password, seal *rsa.PublicKey, keys []string) error
 }
 
 // WithImages sets how to open the golden images, and returns s. swdt calls open only if a node file
@@ -59,6 +64,7 @@ func (s *Machines) openImages() (Images, error) {
 const (
 	firstStartCD = "config.iso"
 	passwordFile = "password"
+	sealFile     = "password.key" // opens the password that the guest seals; until the CD is empty
 )
 
 // over makes r the record of a VM whose disk is laid over a golden image, and adds the CD for the
@@ -78,14 +84,54 @@ func (r Record) fill(folder string, document config.Document) error {
 		return err
 	}
 	if r.given != nil {
-		return r.golden.WriteCD(filepath.Join(folder, firstStartCD), *r.given, keys)
+		return r.golden.WriteCD(filepath.Join(folder, firstStartCD), *r.given, nil, keys)
 	}
 	password := answer.GeneratePassword()
 	err = os.WriteFile(filepath.Join(folder, passwordFile), []byte(password.Reveal()+"\n"), localfile.Private)
 	if err != nil {
 		return fmt.Errorf("write the VM's password: %w", err)
 	}
-	return r.golden.WriteCD(filepath.Join(folder, firstStartCD), password, keys)
+	seal, err := writeSeal(folder)
+	if err != nil {
+		return err
+	}
+	return r.golden.WriteCD(filepath.Join(folder, firstStartCD), password, seal, keys)
+}
+
+// writeSeal makes the key with which the guest seals its new password, and writes the private key into the folder.
+func writeSeal(folder string) (*rsa.PublicKey, error) {
+	key, err := rsa.GenerateKey(rand.Reader, firstboot.SealBits)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, sealFile), x509.MarshalPKCS1PrivateKey(key), localfile.Private)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make the key of the VM's password: %w", err)
+	}
+	return &key.PublicKey, nil
+}
+
+// keepPassword writes the password that the guest has sealed into the VM's file with the password, in place of that of
+// the CD. It does nothing for a VM without a key, and if the guest has sealed something else.
+func (r Record) keepPassword(sealed string) error {
+	text, err := readSmall(r.file(sealFile), maxKey)
+	if errors.Is(err, fs.ErrNotExist) || sealed == "" {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the key of the VM's password: %w", err)
+	}
+	key, err := x509.ParsePKCS1PrivateKey(text)
+	if err != nil {
+		return fmt.Errorf("read the key of the VM's password: %w", err)
+	}
+	password, err := firstboot.Unseal(key, sealed)
+	if err != nil {
+		return nil //nolint:nilerr // only a guest that deceives itself sends such a text
+	}
+	if err := localfile.Replace(r.file(passwordFile), []byte(password.Reveal()+"\n")); err != nil {
+		return fmt.Errorf("write the VM's password: %w", err)
+	}
+	return nil
 }
 
 // usePassword reads the Administrator's password from the source that passwordFrom of the node file
@@ -123,11 +169,15 @@ func (s *Machines) emptyFirstCD(ctx context.Context, record *Record, driver Driv
 	if !record.FirstStart || !ok {
 		return nil
 	}
+	end, err := scriptEnd(ctx, installer, record.Machine)
+	succeeded := err == nil && end.ended && end.code == 0
+	if succeeded { // maybe once more, after a snapshot of before was restored
+		err = record.keepPassword(end.sealed)
+	}
+	if err != nil || !succeeded && !record.Prepared {
+		return err
+	}
 	if !record.Prepared {
-		code, ended, err := scriptEnd(ctx, installer, record.Machine)
-		if err != nil || !ended || code != 0 {
-			return err
-		}
 		record.Prepared = true
 		if err := writeRecord(record.Folder, *record); err != nil {
 			return err
@@ -145,6 +195,9 @@ func (s *Machines) emptyFirstCD(ctx context.Context, record *Record, driver Driv
 	}
 	err = installer.ChangeDisc(ctx, record.Machine, 0)
 	if err != nil && !errors.Is(err, ErrStopped) {
+		return err
+	}
+	if err := os.Remove(record.file(sealFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	record.FirstStart = false
@@ -190,35 +243,47 @@ func (s *Machines) firstStartRuns(ctx context.Context, record Record, driver Dri
 	if !ok || !record.FirstStart || record.Prepared {
 		return false, nil
 	}
-	if _, ended, err := scriptEnd(ctx, installer, record.Machine); err != nil || !ended {
+	if end, err := scriptEnd(ctx, installer, record.Machine); err != nil || !end.ended {
 		return true, err
 	}
 	return false, s.emptyFirstCD(ctx, &record, driver)
 }
 
-// scriptEnd returns the code with which the script of the first start has ended, as it reported on the serial port.
-func scriptEnd(ctx context.Context, driver Installer, m Machine) (code int, ended bool, err error) {
+// firstStartEnd is the end of the script of the first start.
+type firstStartEnd struct {
+	ended  bool
+	code   int    // 0: success
+	sealed string // the new password, sealed; "" if the guest has reported none
+}
+
+// scriptEnd returns the end of the script of the first start, as the script reported it on the serial port.
+func scriptEnd(ctx context.Context, driver Installer, m Machine) (end firstStartEnd, err error) {
 	read, line := int64(0), []byte(nil)
 	for range maxSerialReads {
 		text, err := driver.Serial(ctx, m, read)
 		if err != nil {
-			return 0, false, err
+			return end, err
 		}
 		read += int64(len(text))
 		for _, b := range text {
 			if line = append(line, b); b != '\n' && len(line) < MaxSerial {
 				continue
 			}
-			if mark, ok := firstboot.ParseMark(string(line)); ok && mark.State == firstboot.Exited {
-				return mark.Code, true, nil
+			mark, ok := firstboot.ParseMark(string(line))
+			switch {
+			case ok && mark.State == firstboot.Exited:
+				end.ended, end.code = true, mark.Code
+				return end, nil
+			case ok && mark.State == firstboot.Sealed:
+				end.sealed = mark.Text
 			}
 			line = line[:0]
 		}
 		if len(text) == 0 {
-			return 0, false, nil
+			return end, nil
 		}
 	}
-	return 0, false, nil
+	return end, nil
 }
 
 // password returns the path of the file with the Administrator's password. It returns "" if the VM

@@ -79,12 +79,16 @@ type Network struct {
 	// Address is the guest's own address if it is known before the guest runs; empty in
 	// mode user.
 	Address string `json:"address"`
-	// Isolated reports whether the guest reaches nothing, in mode user. It is false for VMs of earlier versions of swdt.
+	// Isolated reports whether the guest reaches nothing, in mode user. It is false for VMs of earlier versions of swdt,
+	// which reach other machines.
 	Isolated bool `json:"isolated"`
 	// Forwards are the ports of your machine's loopback address that lead to the guest,
 	// in mode user.
 	Forwards []Forward `json:"forwards"`
 }
+
+// Outbound reports whether the guest of a VM in mode user reaches other machines.
+func (n Network) Outbound() bool { return n.Mode == UserMode && !n.Isolated }
 
 // NetworkMode is the way in which a VM's network adapter is connected.
 type NetworkMode string

@@ -7,6 +7,7 @@ import (
 	"net"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -229,6 +230,7 @@ func differences(made, plan Record) (all []string) {
 		plan.Network.Address = made.Network.Address
 	}
 	compare("network", made.Network.String(), plan.Network.String())
+	compare("outbound", strconv.FormatBool(made.Network.Outbound()), strconv.FormatBool(plan.Network.Outbound()))
 	compare("display", cmp.Or(string(made.Display), string(DisplaySocket)),
 		cmp.Or(string(plan.Display), string(DisplaySocket)))
 	compare("accelerator", made.Accelerator, plan.Accelerator)

@@ -104,6 +104,14 @@ func (s *Machines) start(ctx context.Context, record Record, driver Driver, r ui
 	if err := s.emptyFirstCD(ctx, &record, driver); err != nil {
 		return Report{}, fmt.Errorf("start VM %s: %w", record.Name, err)
 	}
+	// A program of an interrupted start may hold the VM's ports. Stop ends it; it does nothing else to a stopped VM.
+	if status, err := driver.Status(ctx, record.Machine); err != nil {
+		return Report{}, err
+	} else if status.State != Paused && status.State != Running {
+		if err := driver.Stop(ctx, record.Machine); err != nil {
+			return Report{}, fmt.Errorf("start VM %s: %w", record.Name, err)
+		}
+	}
 	for range startTries {
 		moved, err := s.movePorts(&record)
 		if err != nil {

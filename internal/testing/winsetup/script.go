@@ -2,9 +2,14 @@ package winsetup
 
 import (
 	"bytes"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha1"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/big"
 	"regexp"
 	"strings"
 )
@@ -15,6 +20,8 @@ type Script struct {
 	online bool              // OpenSSH comes from Windows Update
 	values map[string]string // the values of the variables at the head of the script, by name
 	stages []stage
+	// password is the one that the script sets, and sealed the text of its mark; "" if the password stays.
+	password, sealed string
 }
 
 type stage struct {
@@ -47,8 +54,31 @@ func FindScript(m Machine, name string) (Script, error) {
 	if len(s.stages) == 0 || s.values["End"] == "" {
 		return Script{}, fmt.Errorf("the script %s has %d stages, and the end %q", name, len(s.stages), s.values["End"])
 	}
+	if key := s.values["PasswordKey"]; key != "" {
+		if s.password, s.sealed, err = newPassword(key); err != nil {
+			return Script{}, fmt.Errorf("the script %s: %w", name, err)
+		}
+	}
 	return s, nil
 }
+
+// newPassword returns a password as the script makes it, and the same sealed with the key of a modulus in base64, as
+// .NET's RSACryptoServiceProvider.Encrypt(…, true) does: OAEP with SHA-1 and an empty label (RFC 8017, 7.1).
+func newPassword(modulus string) (password, sealed string, err error) {
+	n, err := base64.StdEncoding.DecodeString(modulus)
+	if err != nil {
+		return "", "", fmt.Errorf("the key of the password: %w", err)
+	}
+	random := make([]byte, 24)
+	_, _ = rand.Read(random) // never fails
+	password = "Aa1-" + base64.StdEncoding.EncodeToString(random)
+	key := &rsa.PublicKey{N: new(big.Int).SetBytes(n), E: 65537}
+	cipher, err := rsa.EncryptOAEP(sha1.New(), rand.Reader, key, []byte(password), nil)
+	return password, base64.StdEncoding.EncodeToString(cipher), err
+}
+
+// Password returns the password of the Administrator that the script sets; "" if it sets none.
+func (s Script) Password() string { return s.password }
 
 // Stays reports whether the machine stays on after the script.
 func (s Script) Stays() bool { return s.values["End"] == "stay" }
@@ -85,6 +115,9 @@ func (s Script) Run(fail string, network bool, print func(string)) bool {
 		}
 		print("SWDT stage=" + stage.name + " begin")
 		err := s.check(stage.name)
+		if stage.name == "password" {
+			print("SWDT stage=password sealed " + s.sealed)
+		}
 		switch {
 		case stage.name == fail:
 			err = errors.New("it fails on demand")

@@ -17,6 +17,7 @@
 package configcd
 
 import (
+	"crypto/rsa"
 	"fmt"
 	"io"
 	"io/fs"
@@ -50,6 +51,9 @@ type Options struct {
 	OpenSSH File
 	// Agent is the MSI of QEMU's guest agent. If it is the zero File, the CD has no agent.
 	Agent File
+	// Seal is the key with which the machine seals a new password of the Administrator; nil if the password of Answer
+	// stays.
+	Seal *rsa.PublicKey
 	// End selects how the script ends; "" means that the machine stays on.
 	End firstboot.End
 	// Time is the time of all files. The same options and time give the same bytes.

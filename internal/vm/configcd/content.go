@@ -52,7 +52,7 @@ func (o Options) content() (*content, error) {
 	answers := o.Answer
 	answers.DriverFolder = ""
 	answers.FirstLogon = []answer.Command{{Line: firstboot.Command(), Description: "Prepare this machine for swdt"}}
-	script := firstboot.Options{KeysFile: keysFile, End: o.End}
+	script := firstboot.Options{KeysFile: keysFile, End: o.End, Seal: o.Seal}
 	var problems []error
 	if o.Drivers != nil {
 		answers.DriverFolder, script.DriverFolder = driverFolder, driverFolder

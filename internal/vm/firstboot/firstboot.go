@@ -1,6 +1,6 @@
 // Package firstboot writes the PowerShell script that runs at the first logon of a fresh Windows.
 // The script makes the machine reachable over SSH, keeps Windows from sleeping and from asking
-// questions, removes the copies of the password that the installation left, and reports each stage
+// questions, removes the copies of the password that the installation left, may set a new one, and reports each stage
 // over the first serial port, which needs no network, driver or agent.
 //
 // The script consists of fixed parts (stages/*.ps1) and of a head with the values of the options.
@@ -11,12 +11,15 @@
 //   - stages.go: the stages and their order
 //   - stages/: the PowerShell code of the stages, and the code that they share (common.ps1)
 //   - mark.go: reading the reports
+//   - sealed.go: the new password of the Administrator
 //
 // No PowerShell has parsed the script yet, and no Windows has run it.
 package firstboot
 
 import (
+	"crypto/rsa"
 	"embed"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"regexp"
@@ -71,6 +74,9 @@ type Options struct {
 	RemoveAccount string
 	End           End    // "": Stay
 	SysprepFile   string // for Generalize
+	// Seal is the key with which the machine seals a new password of the Administrator before it sets it; nil if the
+	// password stays. The machine sends the sealed password as a mark of state Sealed.
+	Seal *rsa.PublicKey
 }
 
 //go:embed stages
@@ -96,7 +102,7 @@ func Script(o Options) ([]byte, error) {
 
 // values returns the variables of the script's head.
 func (o Options) values() []struct{ name, text string } {
-	return []struct{ name, text string }{
+	values := []struct{ name, text string }{
 		{"swdtOpenSSHFile", o.OpenSSHFile},
 		{"swdtKeysFile", o.KeysFile},
 		{"swdtDriverFolder", o.DriverFolder},
@@ -105,6 +111,12 @@ func (o Options) values() []struct{ name, text string } {
 		{"swdtSysprepFile", o.SysprepFile},
 		{"swdtEnd", string(o.end())},
 	}
+	if o.Seal != nil { // the scripts of golden images, whose keys depend on them, stay as they are
+		values = append(values, struct{ name, text string }{
+			"swdtPasswordKey", base64.StdEncoding.EncodeToString(o.Seal.N.Bytes()),
+		})
+	}
+	return values
 }
 
 func (o Options) end() End {
@@ -155,7 +167,7 @@ func (o Options) check() error {
 	if o.RemoveAccount != "" && !account.MatchString(o.RemoveAccount) {
 		refuse("account to remove %q: write the name of a local account, of letters, digits and -", o.RemoveAccount)
 	}
-	return errors.Join(problems...)
+	return errors.Join(append(problems, checkSeal(o.Seal))...)
 }
 
 // find is the PowerShell code that runs the script from the drive that has it. If no drive has the

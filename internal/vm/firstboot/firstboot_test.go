@@ -1,8 +1,11 @@
 package firstboot_test
 
 import (
+	"bytes"
+	"crypto/rsa"
 	"flag"
 	"fmt"
+	"math/big"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -31,6 +34,8 @@ func scripts() map[string]firstboot.Options {
 			OpenSSH: firstboot.Archive, OpenSSHFile: "openssh.zip", KeysFile: "authorized_keys",
 			End: firstboot.Generalize, SysprepFile: "sysprep.xml",
 		},
+		"2025-password": {OpenSSH: firstboot.BuiltIn, KeysFile: "authorized_keys",
+			Seal: &rsa.PublicKey{N: new(big.Int).SetBytes(bytes.Repeat([]byte{0xc5}, 256)), E: 65537}},
 		"windows-11": {OpenSSH: firstboot.Installer, OpenSSHFile: "openssh.msi", KeysFile: "authorized_keys",
 			RemoveAccount: "swdt-setup"},
 	}

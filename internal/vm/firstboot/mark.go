@@ -15,6 +15,8 @@ const (
 	Failed State = "error"
 	// Warned is a failure after which the machine is still usable.
 	Warned State = "warn"
+	// Sealed has the new password of the Administrator as its text, sealed with swdt's key.
+	Sealed State = "sealed"
 	// Exited ends the script: no other mark follows.
 	Exited State = "exit"
 )
@@ -37,7 +39,7 @@ const (
 )
 
 var mark = regexp.MustCompile(
-	`SWDT (?:stage=([a-z][a-z0-9-]{0,31}) (begin|ok|warn|error)|exit=([0-9]{1,3}))(?:$|[ \r\n])`)
+	`SWDT (?:stage=([a-z][a-z0-9-]{0,31}) (begin|ok|warn|error|sealed)|exit=([0-9]{1,3}))(?:$|[ \r\n])`)
 
 // ParseMark returns the first mark in a line of the serial port; ok is false if the line has none.
 // Any text may precede the mark, such as the rest of the firmware's output. Further marks in the

@@ -42,6 +42,7 @@ func (o Options) stages() []stage {
 	add(true, stage{name: "autologon", file: "autologon", required: true})
 	add(true, stage{name: "lsasecret", file: "lsasecret"})
 	add(true, stage{name: "panther", file: "panther", required: true})
+	add(o.Seal != nil, stage{name: "password", file: "password", required: true})
 	add(!ends, stage{name: "eject", file: "eject", last: true})
 	add(!ends, stage{name: "console", file: "console"})
 	add(ends, stage{name: "hostkeys", file: "hostkeys", required: true, last: true})

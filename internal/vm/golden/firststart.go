@@ -2,6 +2,7 @@ package golden
 
 import (
 	"context"
+	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -76,10 +77,10 @@ func (s *Images) golden(c *recipe, m Manifest) vm.Golden {
 
 // writeFirstCD writes the CD for the first start of a VM of the image. The recipe's files may be
 // closed already.
-func (c *recipe) writeFirstCD(path string, password answer.Password, keys []string) error {
+func (c *recipe) writeFirstCD(path string, password answer.Password, seal *rsa.PublicKey, keys []string) error {
 	answers := c.answers(computerName(c.machine.Name))
 	answers.Password = password
-	return configcd.Write(path, configcd.Options{Answer: answers, FirstStart: true, Keys: keys, Time: time.Now()})
+	return configcd.Write(path, configcd.Options{Answer: answers, FirstStart: true, Keys: keys, Seal: seal, Time: time.Now()})
 }
 
 const (

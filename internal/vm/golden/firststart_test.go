@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/pem"
 	"errors"
 	"net"
@@ -18,9 +19,12 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/testing/winsetup"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/vm"
+	"github.com/swdt-dev/swdt/internal/vm/firstboot"
 	"github.com/swdt-dev/swdt/internal/vm/golden"
+	"github.com/swdt-dev/swdt/internal/vm/media"
 	"github.com/swdt-dev/swdt/internal/vm/media/mediatest"
 	"github.com/swdt-dev/swdt/internal/vm/simulatedvm"
 )
@@ -257,4 +261,67 @@ func TestAPlanNamesTheImageThatWouldBeBuilt(t *testing.T) {
 			t.Errorf("the image is %s, want %s", got, want)
 		}
 	})
+}
+
+// At the end of the first start the guest has another password than that of the CD, which reaches swdt sealed. The
+// stand-in of the script makes it as .NET does.
+func TestTheFirstStartReplacesThePassword(t *testing.T) {
+	for what, test := range map[string]struct {
+		fail   string
+		forged bool
+		change bool
+	}{
+		"it succeeds":                         {change: true},
+		"a required stage fails":              {fail: "sshd"},
+		"the stage itself fails":              {fail: "password"},
+		"an account of the guest seals a lie": {forged: true},
+	} {
+		p, d := newPlace(t), document(t, mediatest.WindowsISO(t))
+		made, err := p.machines.Create(t.Context(), d, ui.Discard{})
+		check(t, err)
+		ofCD, err := os.ReadFile(made.PasswordFile)
+		check(t, err)
+		script := firstScript(t, made)
+		_, err = p.machines.Start(t.Context(), "win-1", ui.Discard{})
+		check(t, err)
+		var serial strings.Builder
+		script.Run(test.fail, false, func(line string) {
+			if sealed, _, found := strings.Cut(line, "sealed "); found && test.forged {
+				line = sealed + "sealed " + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 256))
+			}
+			serial.WriteString("\r\n" + line + "\r\n")
+		})
+		check(t, simulatedvm.Send(vm.Machine{Folder: made.Folder}, serial.String()))
+		_, err = p.machines.Stop(t.Context(), "win-1", vm.StopOptions{}, ui.Discard{})
+		check(t, err)
+
+		now, err := os.ReadFile(made.PasswordFile)
+		check(t, err)
+		want := strings.TrimSpace(string(ofCD))
+		if test.change {
+			want = script.Password()
+		}
+		if got := strings.TrimSpace(string(now)); got != want || want == "" {
+			t.Errorf("%s: the password is %q, want %q", what, got, want)
+		}
+		_, err = os.Stat(filepath.Join(made.Folder, "password.key"))
+		if kept := err == nil; kept != (test.fail != "") {
+			t.Errorf("%s: the key of the password is there: %t", what, kept)
+		}
+	}
+}
+
+// firstScript returns the script on the CD of a VM's first start.
+func firstScript(t *testing.T, made vm.Report) winsetup.Script {
+	t.Helper()
+	file, err := os.Open(filepath.Join(made.Folder, "config.iso"))
+	check(t, err)
+	t.Cleanup(func() { _ = file.Close() })
+	info, err := file.Stat()
+	check(t, err)
+	files, err := media.Open(file, info.Size())
+	check(t, err)
+	script, err := winsetup.FindScript(winsetup.Machine{Drives: []winsetup.Drive{{FS: files}}}, firstboot.FileName)
+	check(t, err)
+	return script
 }

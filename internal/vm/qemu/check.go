@@ -15,8 +15,8 @@ import (
 )
 
 // oldestMajor and oldestMinor are the first version of QEMU with everything that the driver uses.
-// The feature that was added last is screenshots as PNG.
-const oldestMajor, oldestMinor = 7, 1
+// The feature that was added last is a network card on a Unix socket.
+const oldestMajor, oldestMinor = 7, 2
 
 // freeDisk is the free space, in bytes, that a VM needs at least, since its overlay and its
 // firmware variables grow.
@@ -53,6 +53,7 @@ func (d *Driver) checkPrograms(ctx context.Context, m vm.Machine) []finding.Prob
 		{"qemu", d.options.QEMU, installQEMU, true},
 		{"qemu-img", d.options.Image, installQEMU, true},
 		{"tpm", d.options.TPM, installTPM, m.Firmware.TPM},
+		{"passt", d.options.Outbound, installOutbound, m.Network.Outbound()},
 	} {
 		if _, err := program(p.name, p.remedy); err != nil && p.needed {
 			all = append(all, problem(p.check, finding.Error, "the program "+filepath.Base(p.name)+" is missing",

@@ -53,6 +53,7 @@ func TestCommandLines(t *testing.T) {
 		"tap": func(p *plan) {
 			p.Network = vm.Network{Mode: vm.TapMode, Adapter: vm.VirtIONet, MAC: "52:54:00:12:34:56", Tap: "swdt0"}
 		},
+		"outbound": func(p *plan) { p.Network.Isolated = false },
 		"odd-names": func(p *plan) {
 			p.Name, p.Folder = `Größe 8, a=b "c"`, `/vms/Größe 8, a=b "c"`
 			p.Image.Base, p.sockets.folder, p.paused = `/images/json:{"driver":"nbd"}`, "/run/swdt/0123456789abcdef", true
@@ -90,6 +91,12 @@ func TestOnlyTheLoopbackAddressListens(t *testing.T) {
 		}
 		if strings.HasPrefix(argument, "tcp:") || strings.HasPrefix(argument, ":") {
 			t.Errorf("argument %s listens", argument)
+		}
+	}
+	command := example().outboundCommand("pasta", "passt")
+	for i, argument := range command {
+		if argument == "-t" && !strings.HasPrefix(command[i+1], "127.0.0.1/") {
+			t.Errorf("%s %s forwards a port of another address", argument, command[i+1])
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package qemu_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -45,7 +46,7 @@ func record(t *testing.T, d *qemu.Driver, name string) vm.Machine {
 		Version: 1, Name: name, UUID: uuid(t), Driver: qemu.Name, Folder: filepath.Join(shortTemp(t), name),
 		CPUs: 1, Memory: 128 << 20, Disk: 64 << 20, DiskBus: vm.VirtIO,
 		Network: vm.Network{
-			Mode: vm.UserMode, Adapter: vm.VirtIONet, MAC: "52:54:00:00:00:01",
+			Mode: vm.UserMode, Isolated: true, Adapter: vm.VirtIONet, MAC: "52:54:00:00:00:01",
 			Forwards: []vm.Forward{{Name: "ssh", HostPort: freePort(t), GuestPort: 22}},
 		},
 	}
@@ -93,7 +94,7 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// leaksNothing checks that no process has the VM's UUID in its command line.
+// leaksNothing checks that no process has the VM's UUID or folder in its command line.
 func leaksNothing(t *testing.T, m vm.Machine) {
 	t.Helper()
 	for _, line := range processesOf(t, m) {
@@ -101,7 +102,7 @@ func leaksNothing(t *testing.T, m vm.Machine) {
 	}
 }
 
-// processesOf returns the command lines that have the VM's UUID.
+// processesOf returns the command lines that have the VM's UUID or folder.
 func processesOf(t *testing.T, m vm.Machine) (all []string) {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -109,7 +110,7 @@ func processesOf(t *testing.T, m vm.Machine) (all []string) {
 		t.Fatal(err)
 	}
 	for _, path := range lines {
-		if line, err := os.ReadFile(path); err == nil && strings.Contains(string(line), m.UUID) {
+		if line, err := os.ReadFile(path); err == nil && (bytes.Contains(line, []byte(m.UUID)) || bytes.Contains(line, []byte(m.Folder))) {
 			all = append(all, strings.ReplaceAll(string(line), "\x00", " "))
 		}
 	}

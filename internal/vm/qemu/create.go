@@ -162,15 +162,17 @@ func pattern(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// clean ends the TPM's process of a VM whose QEMU has ended, waits until the VM's logs are complete,
+// clean ends the helpers of a VM whose QEMU has ended, its TPM and its network, waits until the VM's logs are complete,
 // and removes the sockets and the folder run/.
 func (d *Driver) clean(ctx context.Context, m vm.Machine, s started) error {
-	if err := errors.Join(endTPM(ctx, m, s), endLogs(ctx, m, s)); err != nil {
+	if err := errors.Join(endTPM(ctx, m), endOutbound(ctx, m, s), endLogs(ctx, m, s)); err != nil {
 		return err
 	}
-	if s.Sockets != "" && s.Sockets != filesOf(m).run() && outside(s.Sockets) {
-		if err := os.RemoveAll(s.Sockets); err != nil {
-			return err
+	for _, folder := range append(socketFolders(m), s.Sockets) { // a killed swdt may have recorded none
+		if folder != filesOf(m).run() && outside(folder) {
+			if err := os.RemoveAll(folder); err != nil {
+				return err
+			}
 		}
 	}
 	return os.RemoveAll(filesOf(m).run())

@@ -27,19 +27,22 @@ func (p plan) network() []string {
 	return append([]string{"-netdev", object(p.netdev())}, card.option()...)
 }
 
-// netdev returns the backend of the network adapter: a tap, or QEMU's user network. Forwarded ports
-// are bound to the loopback address only, since the guest's SSH server and remote desktop are for
-// this machine. A guest that is not isolated reaches each service on the loopback address, at 10.0.2.2: QEMU has
-// no option that forbids only that.
+// netdev returns the backend of the network adapter: a tap, passt, or QEMU's user network, which lets the guest reach
+// nothing. Forwarded ports are bound to the loopback address only, since the guest's SSH server and remote desktop are
+// for this machine.
 func (p plan) netdev() map[string]any {
-	if p.Network.Mode != vm.UserMode {
+	switch {
+	case p.Network.Mode != vm.UserMode:
 		return map[string]any{"type": "tap", "id": "net0", "ifname": p.Network.Tap, "script": "no", "downscript": "no"}
+	case p.Network.Outbound():
+		address := map[string]any{"type": "unix", "path": p.sockets.network()}
+		return map[string]any{"type": "stream", "id": "net0", "server": false, "addr": address}
 	}
 	forwards := []map[string]string{}
 	for _, f := range p.Network.Forwards {
 		forwards = append(forwards, map[string]string{"str": fmt.Sprintf("tcp:127.0.0.1:%d-:%d", f.HostPort, f.GuestPort)})
 	}
-	return map[string]any{"type": "user", "id": "net0", "hostfwd": forwards, "restrict": p.Network.Isolated}
+	return map[string]any{"type": "user", "id": "net0", "hostfwd": forwards, "restrict": true}
 }
 
 // devices returns the devices that all VMs have.

@@ -7,6 +7,7 @@
 //	vars.qcow2   the firmware's variables                   snapshots/   records, TPM states
 //	tpm/         the state of the TPM                       serial.log   the serial port
 //	run/         pid, sockets, how it was started           qemu.log     QEMU's own messages
+//	                                                        network.log  messages of the guest's network
 //
 // A log has the output since the VM's last start. If a log grows too large, it is renamed, for
 // example to serial.log.1, and a new log begins. An older serial.log.1 is replaced.
@@ -26,6 +27,7 @@
 //   - create.go, disk.go: make and remove disks
 //   - commandline.go, devices.go: QEMU's command line
 //   - start.go, tpm.go: start processes
+//   - outbound.go: connect a guest to other machines, and not to this one
 //   - logs.go: logs with a limit
 //   - assign.go: give the guest its address
 //   - stop.go: end processes
@@ -63,6 +65,8 @@ type Options struct {
 	QEMU  string // default: qemu-system-x86_64 in PATH
 	Image string // default: qemu-img in PATH
 	TPM   string // default: swtpm in PATH
+	// Outbound is the program that connects guests to other machines; default: pasta in PATH.
+	Outbound string
 	// Firmware lists the folders with descriptors; default: the folders that package firmware
 	// returns.
 	Firmware []string
@@ -93,6 +97,9 @@ func New(o Options) *Driver {
 	}
 	if o.TPM == "" {
 		o.TPM = "swtpm"
+	}
+	if o.Outbound == "" {
+		o.Outbound = outerProgram
 	}
 	if o.Cache == "" {
 		if cache, err := localfile.CacheFolder(); err == nil {
@@ -127,7 +134,9 @@ func program(name, remedy string) (string, error) {
 const (
 	installQEMU = "install it: `sudo apt-get install qemu-system-x86 qemu-utils` on Debian and Ubuntu, " +
 		"`brew install qemu` on macOS"
-	installTPM = "install it: `sudo apt-get install swtpm` on Debian and Ubuntu, `brew install swtpm` on macOS"
+	installTPM      = "install it: `sudo apt-get install swtpm` on Debian and Ubuntu, `brew install swtpm` on macOS"
+	installOutbound = "install it: `sudo apt-get install passt` on Debian and Ubuntu; only Linux has it. " +
+		"Or remove outbound: true from the node file, or use mode: bridge"
 )
 
 func (d *Driver) qemu() (string, error) { return program(d.options.QEMU, installQEMU) }

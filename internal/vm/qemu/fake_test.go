@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,9 @@ import (
 
 // fakeName is the name of a link by which this test binary acts as QEMU. Beside the link is the file script: a
 // command and how it fails (error, die, hang), separated by a space. A command hangs once for each VM; while it
-// does, the VM has the file hung.
+// does, the VM has the file hung. A command of mode kill kills the swdt that the file swdt.pid beside the script names,
+// once, and is then carried out; start does so before it writes its pid file, for which it waits until the script has
+// the line go, and listen after that, before it listens.
 const fakeName = "qemu-system-x86_64"
 
 func TestMain(m *testing.M) {
@@ -30,8 +33,8 @@ func TestMain(m *testing.M) {
 		fakeQEMU(filepath.Join(filepath.Dir(os.Args[0]), "script"))
 		return
 	}
-	if machine := os.Getenv(saveMark); machine != "" {
-		saveAsSwdt(machine)
+	if text := os.Getenv(actMark); text != "" {
+		actAsSwdt(text)
 		return
 	}
 	os.Exit(m.Run())
@@ -94,9 +97,17 @@ func fakeQEMU(script string) {
 	case "hang":
 		time.Sleep(longest)
 		return
+	case "kill":
+		f.killSwdt()
+		for limit := time.Now().Add(longest); f.mode("go") == "" && time.Now().Before(limit); {
+			time.Sleep(time.Millisecond)
+		}
 	}
 	if err := os.WriteFile(f.pid, []byte(fmt.Sprintln(os.Getpid())), 0o600); err != nil {
 		panic(err)
+	}
+	if f.mode("listen") == "kill" {
+		f.killSwdt()
 	}
 	// Like QEMU, the fake listens on all sockets before it answers on one.
 	var serve []func()
@@ -156,6 +167,26 @@ func (f *fake) mode(command string) string {
 	return ""
 }
 
+// killSwdt kills the swdt that works on the VM, unless it was killed before.
+func (f *fake) killSwdt() {
+	name := filepath.Join(filepath.Dir(f.script), "swdt.pid")
+	text, err := os.ReadFile(name)
+	if err != nil || os.Remove(name) != nil {
+		return
+	}
+	pid, err := strconv.Atoi(string(text))
+	if err != nil {
+		panic(err)
+	}
+	swdt, err := os.FindProcess(pid)
+	if err == nil {
+		err = swdt.Kill()
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
 // exit ends the process in order.
 func (f *fake) exit() {
 	_ = os.Remove(f.pid)
@@ -195,6 +226,8 @@ func (f *fake) talk(conn net.Conn) {
 				_ = os.WriteFile(hung(f.pid), nil, 0o600)
 				continue
 			}
+		case "kill":
+			f.killSwdt()
 		case "error":
 			say(fmt.Sprintf(`{"error": {"class": "GenericError", "desc": "as scripted"}, "id": %d}`, request.ID))
 			continue

@@ -20,26 +20,29 @@ func filesOf(m vm.Machine) files { return files{m.Folder} }
 
 func (f files) in(name string) string { return filepath.Join(f.folder, name) }
 
-func (f files) disk() string      { return f.in("disk.qcow2") }
-func (f files) vars() string      { return f.in("vars.qcow2") }
-func (f files) tpm() string       { return f.in("tpm") }
-func (f files) made() string      { return f.in("qemu.json") }
-func (f files) snapshots() string { return f.in("snapshots") }
-func (f files) serialLog() string { return f.in("serial.log") }
-func (f files) log() string       { return f.in("qemu.log") }
-func (f files) tpmLog() string    { return f.in("tpm.log") }
-func (f files) vncSecret() string { return filepath.Join(f.run(), "vnc-password") }
-func (f files) claim() string     { return f.in("start.lock") }
-func (f files) lease() string     { return f.in("lease.lock") }
-func (f files) run() string       { return f.in("run") }
-func (f files) pid() string       { return filepath.Join(f.run(), "pid") }
-func (f files) started() string   { return filepath.Join(f.run(), "started.json") }
+func (f files) disk() string       { return f.in("disk.qcow2") }
+func (f files) vars() string       { return f.in("vars.qcow2") }
+func (f files) tpm() string        { return f.in("tpm") }
+func (f files) made() string       { return f.in("qemu.json") }
+func (f files) snapshots() string  { return f.in("snapshots") }
+func (f files) serialLog() string  { return f.in("serial.log") }
+func (f files) log() string        { return f.in("qemu.log") }
+func (f files) tpmLog() string     { return f.in("tpm.log") }
+func (f files) networkLog() string { return f.in("network.log") }
+func (f files) vncSecret() string  { return filepath.Join(f.run(), "vnc-password") }
+func (f files) claim() string      { return f.in("start.lock") }
+func (f files) lease() string      { return f.in("lease.lock") }
+func (f files) run() string        { return f.in("run") }
+func (f files) pid() string        { return filepath.Join(f.run(), "pid") }
+func (f files) networkPID() string { return filepath.Join(f.run(), "network.pid") }
+func (f files) started() string    { return filepath.Join(f.run(), "started.json") }
 
 // all lists everything that the driver makes in a VM's folder, except for staging folders.
 func (f files) all() []string {
 	return []string{
 		f.run(), f.snapshots(), f.vars(), f.tpm(), f.in(oldTPM), f.in(newTPM), f.made(),
 		f.serialLog(), f.serialLog() + olderLog, f.log(), f.log() + olderLog, f.tpmLog(), f.tpmLog() + olderLog,
+		f.networkLog(), f.networkLog() + olderLog,
 		f.claim(), f.lease(), f.disk(),
 	}
 }
@@ -59,6 +62,7 @@ func (s sockets) agent() string   { return s.in("qga.sock") }
 func (s sockets) vnc() string     { return s.in("vnc.sock") }
 func (s sockets) serial() string  { return s.in("serial.sock") }
 func (s sockets) tpm() string     { return s.in("tpm.sock") }
+func (s sockets) network() string { return s.in("net.sock") }
 
 const (
 	longestSocket = len("/serial.sock")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,17 +18,48 @@ import (
 	"github.com/swdt-dev/swdt/internal/vm/qemu/qmp"
 )
 
-// saveMark makes this test binary act as a swdt that saves a running VM; its value is the VM's
-// record, and the record's folder comes after it.
-const saveMark = "SWDT_SAVE_VM"
+// actMark makes this test binary act as a swdt that works on a VM; its value is an act.
+const actMark = "SWDT_ACT_ON_VM"
 
-func saveAsSwdt(machine string) {
-	var m vm.Machine
-	text, folder, _ := strings.Cut(machine, "\n")
-	err := json.Unmarshal([]byte(text), &m)
+// act is a method of the driver that a swdt of its own calls.
+type act struct {
+	Method  string // save, start, stop or kill
+	Options qemu.Options
+	Machine vm.Machine
+	Folder  string // of the machine
+}
+
+// in returns a process that acts, not started yet.
+func (a act) in(t *testing.T) *exec.Cmd {
+	t.Helper()
+	a.Folder = a.Machine.Folder
+	text, err := json.Marshal(a)
+	check(t, err)
+	swdt := exec.CommandContext(t.Context(), os.Args[0])
+	swdt.Env = append(os.Environ(), actMark+"="+string(text))
+	swdt.Stderr = os.Stderr
+	return swdt
+}
+
+func actAsSwdt(text string) {
+	var a act
+	err := json.Unmarshal([]byte(text), &a)
 	if err == nil {
-		m.Folder = folder
-		err = qemu.New(qemu.Options{}).Save(context.Background(), m, "x")
+		_, err = io.Copy(io.Discard, os.Stdin) // the test may still prepare something
+	}
+	if err == nil {
+		a.Machine.Folder = a.Folder
+		ctx, d := context.Background(), qemu.New(a.Options)
+		switch a.Method {
+		case "save":
+			err = d.Save(ctx, a.Machine, "x")
+		case "start":
+			err = d.Start(ctx, a.Machine)
+		case "stop":
+			err = d.Stop(ctx, a.Machine)
+		case "kill":
+			err = d.Kill(ctx, a.Machine)
+		}
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -79,12 +111,8 @@ func TestSwdtIsKilledWhileItSaves(t *testing.T) {
 // has; "" if swdt has ended before.
 func killedWhileSaving(t *testing.T, m vm.Machine) string {
 	t.Helper()
-	text, err := json.Marshal(m)
-	check(t, err)
 	before := size(t, m)
-	swdt := exec.CommandContext(t.Context(), os.Args[0])
-	swdt.Env = append(os.Environ(), saveMark+"="+string(text)+"\n"+m.Folder)
-	swdt.Stderr = os.Stderr
+	swdt := act{Method: "save", Machine: m}.in(t)
 	check(t, swdt.Start())
 	ticker := time.NewTicker(200 * time.Microsecond)
 	defer ticker.Stop()

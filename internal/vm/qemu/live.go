@@ -51,20 +51,25 @@ func (d *Driver) saveLive(ctx context.Context, now found, tag string) error {
 // anything. If the VM runs with another accelerator than the snapshot's, restoreLive starts the VM
 // again with the snapshot's accelerator.
 func (d *Driver) restoreLive(ctx context.Context, m vm.Machine, now found, record snapshot) error {
-	version := now.started.Version
-	if now.qemu == nil {
-		installed, err := d.version(ctx)
-		if err != nil {
-			return err
-		}
-		version = installed.String()
+	version, err := d.versionFor(ctx, now)
+	if err != nil {
+		return err
 	}
 	if version != record.Version {
 		return fmt.Errorf("QEMU %s has saved the memory, and QEMU %s cannot load it: %w; "+
 			"install that version, or remove the snapshot", record.Version, version, vm.ErrUnsupported)
 	}
+	stays := now.qemu != nil && now.started.Accelerator == record.Accelerator
+	passt := m.Network.Outbound() // of the QEMU that will load the memory
+	if stays {
+		passt = now.started.Passt
+	}
+	if passt != record.Passt {
+		return fmt.Errorf("the memory was saved with a network card on %s, and the VM's is on %s: %w; "+
+			"remove the snapshot", networkOf(record.Passt), networkOf(passt), vm.ErrUnsupported)
+	}
 	tag := tagOf(record.Name)
-	if now.qemu != nil && now.started.Accelerator == record.Accelerator {
+	if stays {
 		client, err := dialForJobs(ctx, now)
 		if err != nil {
 			return err
@@ -83,6 +88,28 @@ func (d *Driver) restoreLive(ctx context.Context, m vm.Machine, now found, recor
 	return d.start(ctx, m, record.Accelerator, func(ctx context.Context, client *qmp.Client) error {
 		return loadJob(ctx, client, tag)
 	})
+}
+
+// versionFor returns the version of the QEMU that runs a VM, or else of the one that would.
+func (d *Driver) versionFor(ctx context.Context, now found) (string, error) {
+	if now.qemu == nil {
+		installed, err := d.version(ctx)
+		return installed.String(), err
+	}
+	client, err := qmp.Dial(ctx, sockets{now.started.Sockets}.look())
+	if err != nil {
+		return "", err
+	}
+	defer client.Close()
+	return client.Version.String(), nil
+}
+
+// networkOf names what a network card leads to.
+func networkOf(passt bool) string {
+	if passt {
+		return "passt"
+	}
+	return "a network of QEMU's"
 }
 
 // afterFailedLoad describes in words in which state a failed restore has left a running VM. QEMU

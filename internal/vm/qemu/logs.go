@@ -78,7 +78,7 @@ func endLogs(ctx context.Context, m vm.Machine, s started) error {
 		return nil
 	}
 	f := filesOf(m)
-	for _, path := range []string{f.serialLog(), f.log(), f.tpmLog()} {
+	for _, path := range []string{f.serialLog(), f.log(), f.tpmLog(), f.networkLog()} {
 		writer := process.Find(s.Logs[path], logMark(path)...)
 		if writer == nil {
 			continue

@@ -154,22 +154,29 @@ func (d *Driver) Consoles(ctx context.Context, m vm.Machine) ([]vm.Console, erro
 	case vm.NoDisplay:
 		return []vm.Console{serial}, nil
 	case vm.DisplayPort:
-		address, err := screenPort(ctx, s)
+		secret := filesOf(m).vncSecret()
+		address, err := screenPort(ctx, s, secret)
 		if err != nil {
 			return nil, fmt.Errorf("find the port of the screen: %w", err)
 		}
-		return []vm.Console{{Kind: "vnc", Address: address, PasswordFile: filesOf(m).vncSecret()}, serial}, nil
+		return []vm.Console{{Kind: "vnc", Address: address, PasswordFile: secret}, serial}, nil
 	}
 	return []vm.Console{{Kind: "vnc", Address: s.vnc()}, serial}, nil
 }
 
-// screenPort returns the host and the port of QEMU's VNC server.
-func screenPort(ctx context.Context, s sockets) (string, error) {
+// screenPort returns the host and the port of QEMU's VNC server. It sets the password if the start of the VM was
+// interrupted before.
+func screenPort(ctx context.Context, s sockets, secret string) (string, error) {
 	client, err := qmp.Dial(ctx, s.look())
 	if err != nil {
 		return "", err
 	}
 	defer client.Close()
+	if !exists(secret) {
+		if err := protectScreen(ctx, client, secret); err != nil {
+			return "", err
+		}
+	}
 	var screen struct{ Host, Service string }
 	if err := client.Run(ctx, "query-vnc", nil, &screen); err != nil {
 		return "", err
@@ -184,12 +191,12 @@ const vncPassword = 8
 // user can read. Until then QEMU refuses all viewers.
 func protectScreen(ctx context.Context, client *qmp.Client, path string) error {
 	password := rand.Text()[:vncPassword]
-	if err := localfile.Replace(path, []byte(password+"\n")); err != nil {
-		return fmt.Errorf("write the password of the screen: %w", err)
-	}
 	err := client.Run(ctx, "set_password", map[string]any{"protocol": "vnc", "password": password}, nil)
 	if err != nil {
 		return fmt.Errorf("set the password of the screen: %w", err)
+	}
+	if err := localfile.Replace(path, []byte(password+"\n")); err != nil {
+		return fmt.Errorf("write the password of the screen: %w", err)
 	}
 	return nil
 }

@@ -25,9 +25,8 @@ type started struct {
 	Boot        string    `json:"boot"` // the boot of your machine in which the process runs
 	Since       time.Time `json:"since"`
 	Sockets     string    `json:"sockets"` // the folder with the VM's sockets
-	Version     string    `json:"version"` // of QEMU
 	Accelerator string    `json:"accelerator"`
-	TPM         int       `json:"tpm"` // ID of the process of the VM's TPM; 0 if there is none
+	Passt       bool      `json:"passt"` // the guest reaches other machines through passt, not through QEMU
 	// QEMU is the ID of QEMU's process, once this swdt has started it. Every other swdt finds the ID in
 	// run/pid, which QEMU itself writes a moment later.
 	QEMU int `json:"-"`
@@ -46,6 +45,8 @@ type snapshot struct {
 	// for a snapshot with memory.
 	Version     string `json:"version"`
 	Accelerator string `json:"accelerator"`
+	// Passt is that of the run in which the memory was saved: only the same network can load it.
+	Passt bool `json:"passt"`
 }
 
 // maxRecord bounds a record in bytes.

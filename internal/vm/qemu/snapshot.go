@@ -58,8 +58,10 @@ func (d *Driver) save(ctx context.Context, m vm.Machine, name string) error {
 	}
 	record := snapshot{Name: name, Taken: time.Now()}
 	if now.qemu != nil {
-		record.Memory, record.Version, record.Accelerator = true, now.started.Version, now.started.Accelerator
-		err = d.saveLive(ctx, now, tag)
+		record.Memory, record.Accelerator, record.Passt = true, now.started.Accelerator, now.started.Passt
+		if record.Version, err = d.versionFor(ctx, now); err == nil {
+			err = d.saveLive(ctx, now, tag)
+		}
 	} else {
 		err = d.saveStopped(ctx, m, tag)
 	}

@@ -55,7 +55,7 @@ func (d *Driver) start(ctx context.Context, m vm.Machine, accelerator string,
 		return err
 	}
 	if now.qemu != nil {
-		return vm.ErrRunning
+		return d.finishStart(ctx, now)
 	}
 	// A QEMU that was killed a moment ago may still lock its disks.
 	if err := process.AwaitEnding(ctx, now.last); err != nil {
@@ -73,6 +73,31 @@ func (d *Driver) start(ctx context.Context, m vm.Machine, accelerator string,
 		return errors.Join(err, d.abandon(ctx, m, record))
 	}
 	return nil
+}
+
+// finishStart waits for a QEMU that does not answer yet, because the swdt that has started it was killed. It returns
+// ErrRunning if QEMU answers already.
+func (d *Driver) finishStart(ctx context.Context, now found) error {
+	if _, err := d.paused(ctx, now); err == nil {
+		return vm.ErrRunning
+	}
+	bounded, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	client, err := answered(bounded, sockets{now.started.Sockets}, func() bool { return !now.qemu.Alive() })
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return executes(bounded, client)
+}
+
+// executes returns nil if the guest executes, or the reason why it does not.
+func executes(ctx context.Context, client *qmp.Client) error {
+	state, err := runState(ctx, client)
+	if reason := pauses(state); err == nil && reason != "" {
+		err = errors.New(reason)
+	}
+	return err
 }
 
 // claimStart waits until no other swdt starts this VM.
@@ -121,7 +146,7 @@ func (d *Driver) prepare(ctx context.Context, m vm.Machine, accelerator string) 
 	}
 	record := started{
 		Boot: process.BootID(), Since: time.Now(), Sockets: place.folder, Accelerator: choice.Name,
-		Logs: map[string]int{},
+		Passt: m.Network.Outbound(), Logs: map[string]int{},
 	}
 	return plan{
 		Machine: m, machineType: hardware.Machine, accelerator: choice.Name, firmware: uefi,
@@ -136,7 +161,7 @@ func either(a, b string) string {
 	return b
 }
 
-// launch starts the TPM, then QEMU, and waits until the VM executes. It notes the processes that it
+// launch starts the TPM and the network, then QEMU, and waits until the VM executes. It notes the processes that it
 // has started in the record, so that the caller can undo a start that has failed.
 func (d *Driver) launch(ctx context.Context, p plan, record *started,
 	load func(context.Context, *qmp.Client) error,
@@ -150,8 +175,14 @@ func (d *Driver) launch(ctx context.Context, p plan, record *started,
 	}
 	if p.Firmware.TPM {
 		tpm, err := d.startTPM(ctx, p)
-		record.TPM = tpm.pid
 		maps.Copy(record.Logs, tpm.logs)
+		if err := errors.Join(err, writeRecord(f.started(), record)); err != nil {
+			return err
+		}
+	}
+	if p.Network.Outbound() {
+		network, err := d.startOutbound(ctx, p)
+		maps.Copy(record.Logs, network.logs)
 		if err := errors.Join(err, writeRecord(f.started(), record)); err != nil {
 			return err
 		}
@@ -170,12 +201,18 @@ func (d *Driver) launch(ctx context.Context, p plan, record *started,
 	}
 	bounded, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	client, err := answered(bounded, p, program.ended)
+	client, err := answered(bounded, p.sockets, func() bool {
+		select {
+		case <-program.ended:
+			return true
+		default:
+			return false
+		}
+	})
 	if err != nil {
 		return explain(p, err)
 	}
 	defer client.Close()
-	record.Version = client.Version.String()
 	if err := writeRecord(f.started(), record); err != nil {
 		return err
 	}
@@ -192,11 +229,7 @@ func (d *Driver) launch(ctx context.Context, p plan, record *started,
 			return err
 		}
 	}
-	state, err := runState(bounded, client)
-	if reason := pauses(state); err == nil && reason != "" {
-		err = errors.New(reason)
-	}
-	if err != nil {
+	if err := executes(bounded, client); err != nil {
 		return explain(p, err)
 	}
 	return nil
@@ -256,20 +289,18 @@ func spawn(m vm.Machine, o output, path string, args ...string) (spawned, error)
 	return s, nil
 }
 
-// errEnded is returned if QEMU ends while it starts.
-var errEnded = errors.New("QEMU ended at once")
+// errEnded is returned if a program ends while it starts.
+var errEnded = errors.New("ended at once")
 
-// answered waits until QEMU answers on its control socket.
-func answered(ctx context.Context, p plan, ended <-chan struct{}) (client *qmp.Client, err error) {
+// answered waits until QEMU answers on its control socket, or has ended.
+func answered(ctx context.Context, s sockets, ended func() bool) (client *qmp.Client, err error) {
 	err = wait.Condition{
 		Name: "QEMU to answer", Interval: 10 * time.Millisecond, MaxInterval: 200 * time.Millisecond,
 		Look: func(ctx context.Context) (err error) {
-			select {
-			case <-ended:
-				return wait.Stop(errEnded)
-			default:
+			if ended() {
+				return wait.Stop(fmt.Errorf("QEMU %w", errEnded))
 			}
-			client, err = qmp.Dial(ctx, p.sockets.control())
+			client, err = qmp.Dial(ctx, s.control())
 			var refused *qmp.Error
 			return wait.StopIf(errors.As(err, &refused), err)
 		},
@@ -286,6 +317,11 @@ func explain(p plan, err error) error {
 	if last := lastLines(filesOf(p.Machine).log()); last != "" {
 		err = fmt.Errorf("%w: %s", err, last)
 	}
+	return explainPorts(p, err)
+}
+
+// explainPorts detects whether another process uses a forwarded port, if a program has ended at once.
+func explainPorts(p plan, err error) error {
 	if p.Network.Mode != vm.UserMode || !errors.Is(err, errEnded) {
 		return err
 	}

@@ -40,8 +40,15 @@ func (d *Driver) find(m vm.Machine) (found, error) {
 		return now, nil // your machine has rebooted since
 	}
 	pid, err := readPID(f.pid())
-	if err != nil || pid == 0 {
-		return now, err
+	if err != nil {
+		return found{}, err
+	}
+	if pid == 0 {
+		// The swdt that started QEMU may have been killed before QEMU wrote the file.
+		if all := process.FindAll(mark(m)...); len(all) > 0 {
+			now.state, now.qemu, now.last = vm.Running, all[0], all[0].PID
+		}
+		return now, nil
 	}
 	now.last = pid
 	if now.qemu = processOf(m, pid); now.qemu != nil {

@@ -43,12 +43,13 @@ func (d *Driver) Stop(ctx context.Context, m vm.Machine) error {
 
 // shutDown asks the guest to shut down, and repeats the request until the VM has shut down.
 func (d *Driver) shutDown(ctx context.Context, m vm.Machine, now found) error {
-	client, err := qmp.Dial(ctx, sockets{now.started.Sockets}.control())
+	// A QEMU whose start was interrupted may not answer yet.
+	client, err := answered(ctx, sockets{now.started.Sockets}, func() bool { return !now.qemu.Alive() })
 	switch {
 	case err == nil:
 		defer client.Close()
 	case !now.qemu.Alive():
-		return nil
+		return now.qemu.Ended(context.WithoutCancel(ctx), quitLimit)
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w: %w", vm.ErrIgnored, err)
 	default:

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/vm"
@@ -62,29 +61,13 @@ func (d *Driver) startTPM(ctx context.Context, p plan) (spawned, error) {
 	return tpm, err
 }
 
-// endTPM ends the VM's TPM after its QEMU. swtpm should end by itself. If it does not, endTPM
-// sends SIGTERM, then SIGKILL.
-func endTPM(ctx context.Context, m vm.Machine, s started) error {
-	if s.TPM == 0 || s.Boot != process.BootID() {
+// endTPM ends the VM's TPM after its QEMU, also one that no record names. swtpm should end by itself. If it does not,
+// endTPM sends SIGTERM, then SIGKILL.
+func endTPM(ctx context.Context, m vm.Machine) error {
+	if !m.Firmware.TPM {
 		return nil
 	}
-	swtpm := process.Find(s.TPM, tpmPID(m)...)
-	if swtpm == nil {
-		return nil
-	}
-	const patience = time.Second
-	if swtpm.Ended(ctx, patience) == nil {
-		return nil
-	}
-	for _, signal := range []os.Signal{syscall.SIGTERM, os.Kill} {
-		if err := swtpm.Signal(signal); err != nil {
-			return fmt.Errorf("end the TPM: %w", err)
-		}
-		if swtpm.Ended(ctx, patience) == nil {
-			return nil
-		}
-	}
-	return fmt.Errorf("end the TPM: %w", swtpm.Ended(ctx, tpmLimit))
+	return endAll(ctx, "the TPM", process.FindAll(tpmPID(m)...))
 }
 
 // maxTPMFile bounds a file of a TPM's state, in bytes. Such a file has some kilobytes.

@@ -46,6 +46,17 @@ func Find(pid int, mark ...string) *Process {
 	return p
 }
 
+// FindAll returns this user's processes whose command lines have the words of mark, one after the other. It finds also
+// a process that no file names, because the swdt that started it was killed.
+func FindAll(mark ...string) (all []*Process) {
+	for _, pid := range matching(mark) {
+		if p := Find(pid, mark...); p != nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
 // Alive reports whether the process runs.
 func (p *Process) Alive() bool {
 	return has(arguments(p.PID), p.mark)

@@ -4,6 +4,7 @@ package process
 
 import (
 	"context"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -24,6 +25,26 @@ func arguments(pid int) []string {
 		return nil
 	}
 	return words[1:]
+}
+
+// matching returns the IDs of this user's processes whose command lines have the words of mark.
+func matching(mark []string) (pids []int) {
+	ctx, cancel := context.WithTimeout(context.Background(), listLimit)
+	defer cancel()
+	lines, err := exec.CommandContext(ctx, "/bin/ps", "-ww", "-o", "pid=,args=", "-x", "-U", strconv.Itoa(os.Getuid())).Output()
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(lines)) {
+		words := strings.Fields(line)
+		if len(words) == 0 || !has(words[1:], mark) {
+			continue
+		}
+		if pid, err := strconv.Atoi(words[0]); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 // ending returns false: this system does not report whether a process is ending.

@@ -23,6 +23,35 @@ func arguments(pid int) []string {
 	return strings.Split(string(line), "\x00")
 }
 
+// matching returns the IDs of this user's processes whose command lines have the words of mark.
+func matching(mark []string) (pids []int) {
+	folder, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer folder.Close()
+	names, _ := folder.Readdirnames(-1) // the names before an error count, too
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err == nil && has(arguments(pid), mark) && mine(pid) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// mine reports whether this user has started a process. The owner of its folder in /proc does not show that for a
+// process that forbids core dumps, as passt does.
+func mine(pid int) bool {
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return false
+	}
+	_, after, _ := bytes.Cut(status, []byte("\nUid:"))
+	fields := bytes.Fields(after)
+	return len(fields) > 0 && string(fields[0]) == strconv.Itoa(os.Getuid())
+}
+
 // ending reports whether a process has given up its memory, and with it its command line, but has
 // not ended yet. A zombie has ended.
 func ending(pid int) bool {

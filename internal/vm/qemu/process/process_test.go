@@ -35,6 +35,12 @@ func TestAProcessIsBelievedByItsMark(t *testing.T) {
 			t.Errorf("found by %q", mark)
 		}
 	}
+	if all := FindAll("-uuid", "1111"); len(all) != 1 || all[0].PID != cmd.Process.Pid {
+		t.Errorf("found without its number: %v", all)
+	}
+	if all := FindAll("-uuid", "3333"); len(all) != 0 {
+		t.Errorf("found by a mark that it does not have: %v", all)
+	}
 	p := Find(cmd.Process.Pid, "-uuid", "1111")
 	if p == nil || !p.Alive() {
 		t.Fatal("not found")
