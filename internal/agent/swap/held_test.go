@@ -39,7 +39,7 @@ func TestEveryHeldFile(t *testing.T) {
 			for _, c := range cases.Of(t, scansAt(pointsOf(t, fault, result)), 150) {
 				t.Run(c.String(), func(t *testing.T) {
 					t.Parallel()
-					synctest.Test(t, func(t *testing.T) { hold(t, fault, c) })
+					synctest.Test(t, func(t *testing.T) { runHeld(t, fault, c) })
 				})
 			}
 		})
@@ -59,7 +59,7 @@ func scansAt(points []point) (all []scan) {
 	return all
 }
 
-func hold(t *testing.T, fault string, s scan) {
+func runHeld(t *testing.T, fault string, s scan) {
 	r := newRun(t, fault)
 	r.ForgetOperations()
 	scanner, file := r.Spawn("MsMpEng.exe"), r.fileOf(t, s)

@@ -3,7 +3,6 @@ package layout
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -100,9 +99,4 @@ func ServiceNames(service string) []string {
 		names = append(names, fmt.Sprintf("%s-%d", service, n))
 	}
 	return names
-}
-
-// IsGuardian reports whether a service is the guardian of a transaction.
-func IsGuardian(service string) bool {
-	return slices.ContainsFunc(ServiceNames(GuardianService), func(n string) bool { return strings.EqualFold(n, service) })
 }
