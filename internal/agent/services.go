@@ -85,7 +85,7 @@ func startsOf(processes []platform.Process) map[uint32]time.Time {
 }
 
 func (s *servicesService) Create(ctx context.Context, request *agentv1.ServiceConfig) (*agentv1.ServiceReply, error) {
-	if err := s.platform.Services.Create(ctx, messages.PlatformConfig(request)); err != nil {
+	if err := s.durable(ctx, s.platform.Services.Create(ctx, messages.PlatformConfig(request))); err != nil {
 		return nil, err
 	}
 	return s.reply(ctx, request.GetName())
@@ -93,7 +93,7 @@ func (s *servicesService) Create(ctx context.Context, request *agentv1.ServiceCo
 
 func (s *servicesService) Configure(ctx context.Context, request *agentv1.ServiceConfig) (
 	*agentv1.ServiceReply, error) {
-	if err := s.platform.Services.Configure(ctx, messages.PlatformConfig(request)); err != nil {
+	if err := s.durable(ctx, s.platform.Services.Configure(ctx, messages.PlatformConfig(request))); err != nil {
 		return nil, err
 	}
 	return s.reply(ctx, request.GetName())
@@ -101,10 +101,19 @@ func (s *servicesService) Configure(ctx context.Context, request *agentv1.Servic
 
 func (s *servicesService) Delete(ctx context.Context, request *agentv1.DeleteServiceRequest) (
 	*agentv1.DeleteServiceReply, error) {
-	if err := s.platform.Services.Delete(ctx, request.GetName()); err != nil {
+	if err := s.durable(ctx, s.platform.Services.Delete(ctx, request.GetName())); err != nil {
 		return nil, err
 	}
 	return &agentv1.DeleteServiceReply{}, nil
+}
+
+// durable returns the error of a change or, if there is none, waits until the change is on the disk: swdt notes next
+// that the change is done, in a file that a power cut does not lose.
+func (s *servicesService) durable(ctx context.Context, changed error) error {
+	if changed != nil {
+		return changed
+	}
+	return s.platform.Services.Flush(ctx)
 }
 
 func (s *servicesService) Start(ctx context.Context, request *agentv1.StartServiceRequest) (
