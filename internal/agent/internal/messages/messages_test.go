@@ -37,7 +37,7 @@ func TestEveryWordOfTheNodeHasItsValue(t *testing.T) {
 	check[agentv1.ReachOutcome](t, platform.Reached, platform.Refused, platform.TimedOut, platform.NoRoute,
 		platform.NameNotFound, platform.ReachFailed)
 	check[agentv1.SwapState](t, swap.Prepared, swap.Stopping, swap.Swapping, swap.Swapped, swap.Starting, swap.Checking,
-		swap.Committing, swap.RollingBack, swap.Resumed, swap.GaveUp, swap.Done)
+		swap.Committing, swap.RollingBack, swap.Resumed, swap.GaveUp, swap.Done, swap.Waiting)
 	check[agentv1.SwapResult](t, swap.Committed, swap.RolledBack, swap.Failed)
 	check[agentv1.SwapAction](t, swap.ActionReplaced, swap.ActionCreated, swap.ActionRestarted, swap.ActionRolledBack,
 		swap.ActionFailed)
