@@ -64,7 +64,7 @@ skips() {
 }
 
 # These tests run a sample of their cases, or all of them with SWDT_EVERY_POINT=1 (internal/testing/cases).
-enumerations='^(TestEveryInterruption|Test.*InterruptedAnywhere.*|TestOffUndoesAnInterruptedOn|TestUpAndDownAreKilledAnywhere|TestKilledAtEachStepOfStartAndStop)$'
+enumerations='^(TestEvery(Interruption|HeldFile)|Test.*InterruptedAnywhere.*|TestOffUndoesAnInterruptedOn|TestUpAndDownAreKilledAnywhere|TestKilledAtEachStepOfStartAndStop)$'
 enumerating=(./internal/agent/pktmon ./internal/agent/swap ./internal/trace ./internal/rollout/onnode ./internal/vm/qemu)
 
 stage_checks() {
