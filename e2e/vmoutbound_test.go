@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vishvananda/netlink"
 	"golang.org/x/crypto/ssh"
 
+	"github.com/swdt-dev/swdt/internal/testing/netspace"
 	"github.com/swdt-dev/swdt/internal/testing/vmguest"
 )
 
@@ -38,7 +38,9 @@ func TestAVMWithOutbound(t *testing.T) {
 	}
 
 	guest := loginTo(t, started)
-	outside := greeter(t, anotherAddress(t)+":0")
+	const another = "198.51.100.8"
+	netspace.AddAddress(t, another)
+	outside := greeter(t, another+":0")
 	inside := greeter(t, "127.0.0.1:0")
 	if got := outside.from(guest, outside.address.IP.String(), time.Minute); got != greeting {
 		t.Errorf("the guest reads %q from a server at another address", got)
@@ -126,26 +128,3 @@ func (g greetings) from(guest *ssh.Client, address string, limit time.Duration) 
 
 // count returns how many clients have come.
 func (g greetings) count() int { return len(g.clients) }
-
-// anotherAddress gives this machine one more address until the test ends.
-func anotherAddress(t *testing.T) string {
-	t.Helper()
-	const address = "198.51.100.8" // TEST-NET-2 of RFC 5737
-	if os.Getuid() != 0 {
-		t.Skip("needs root: it gives this machine an address")
-	}
-	lo, err := netlink.LinkByName("lo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	more := &netlink.Addr{IPNet: &net.IPNet{IP: net.ParseIP(address), Mask: net.CIDRMask(32, 32)}}
-	if err := netlink.AddrReplace(lo, more); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := netlink.AddrDel(lo, more); err != nil {
-			t.Error(err)
-		}
-	})
-	return address
-}

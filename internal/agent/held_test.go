@@ -13,23 +13,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/rpcerror"
 )
 
-// scanAt lets a scanner open a file before the first operation of a kind on a target, and close it after a while.
-func scanAt(t *testing.T, m *simulated.Machine, kind simulated.Kind, target string, path func() string, d time.Duration) {
-	t.Helper()
-	scanner, opened := m.Spawn("MsMpEng.exe"), false
-	m.OnOperation(func(op simulated.Operation) simulated.Verdict {
-		if opened || op.Kind != kind || op.Target != target || op.Phase != simulated.Before {
-			return simulated.Continue()
-		}
-		opened = true
-		h, err := scanner.Scan(path())
-		if err != nil {
-			t.Errorf("the scanner: %v", err)
-			return simulated.Continue()
-		}
-		time.AfterFunc(d, func() { _ = h.Close() })
-		return simulated.Continue()
-	})
+// scanAt lets a scanner open a file before the first operation of a kind on a target.
+func scanAt(m *simulated.Machine, kind simulated.Kind, target string, path func() string, d time.Duration) {
+	m.ScanBefore(func(op simulated.Operation) bool { return op.Kind == kind && op.Target == target }, path, d)
 }
 
 // A scanner opens the agent's copy as soon as it is written, before it gets its name.
@@ -46,7 +32,7 @@ func TestInstallWaitsForAScanner(t *testing.T) {
 					}
 					return ""
 				}
-				scanAt(t, i.Machine, simulated.OpRename, i.path(), copied, d)
+				scanAt(i.Machine, simulated.OpRename, i.path(), copied, d)
 
 				result := i.install(t)
 
@@ -83,12 +69,12 @@ func TestRenameAndRemoveWaitForAScanner(t *testing.T) {
 					t.Errorf("%s: %v, want an error that names the holder", what, err)
 				}
 			}
-			scanAt(t, m, simulated.OpRename, `C:\config\a`, fixed(`C:\config\a`), d)
+			scanAt(m, simulated.OpRename, `C:\config\a`, fixed(`C:\config\a`), d)
 			_, err := c.files.Rename(t.Context(), &agentv1.RenameRequest{From: `C:\config\new`, To: `C:\config\a`, Replace: true})
 			check("replace", err)
 			timer := time.NewTimer(d)
 			<-timer.C
-			scanAt(t, m, simulated.OpRemove, `C:\config\a`, fixed(`C:\config\a`), d)
+			scanAt(m, simulated.OpRemove, `C:\config\a`, fixed(`C:\config\a`), d)
 			_, err = c.files.Remove(t.Context(), &agentv1.RemoveRequest{Path: `C:\config`, Recursive: true})
 			check("remove", err)
 		})

@@ -135,14 +135,14 @@ func For(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Retry repeats an action after each error for which passing returns true. It makes at most five attempts, in
-// 1.5 seconds. For what disturbs an action only briefly, such as a virus scanner that reads a new file.
-func Retry(ctx context.Context, passing func(error) bool, action func() error) error {
+// Retry repeats an action that a slowly ending process or a full disk can disturb briefly. It makes at most five
+// attempts, in 1.5 seconds.
+func Retry(ctx context.Context, action func() error) error {
 	const attempts = 5
 	rest := 100 * time.Millisecond
 	for attempt := 1; ; attempt++ {
 		err := action()
-		if err == nil || attempt == attempts || !passing(err) {
+		if err == nil || attempt == attempts {
 			return err
 		}
 		if cut := For(ctx, rest); cut != nil {

@@ -139,7 +139,7 @@ func TestProgramDataElsewhere(t *testing.T) {
 		must(t, n.admin.Rename(programData, `C:\Windows\elsewhere`, false))
 		return n
 	}
-	t.Run("nobody has made it", func(t *testing.T) {
+	t.Run("it is missing", func(t *testing.T) {
 		n := elsewhere(t)
 		if moved, err := custody.Secure(n.admin); err != nil || moved != "" {
 			t.Fatalf("Secure: %q, %v", moved, err)

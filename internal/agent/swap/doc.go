@@ -9,6 +9,9 @@
 //	prepared → stopping → swapping → starting → checking → committing → done
 //	      any failure → rollingBack → done
 //
+// A record of the state waiting is about a file that another program holds: before the first stop the transaction waits
+// for it while everything runs, after the stop for some seconds, and an undo waits for as long as its process lives.
+//
 // Each record is on the disk before the announced action begins. So any swdt
 // that reads a journal without the record done can finish the work: it undoes
 // an incomplete swap, and starts and checks a complete one. Every action can be

@@ -124,25 +124,13 @@ func (r *run) pathOf(t *testing.T, destination string, file platform.FileID) str
 	return layout.Root
 }
 
-// scanWhen lets a scanner open a file before the first operation that a function chooses. It returns a function that
-// closes the file.
-func (n *node) scanWhen(t *testing.T, path func() string, chosen func(simulated.Operation) bool, d time.Duration) {
+// scanWhen lets a scanner open a file before the first operation that a function chooses, and checks at the end that it
+// did.
+func (n *node) scanWhen(t *testing.T, path string, chosen func(simulated.Operation) bool, d time.Duration) {
 	t.Helper()
-	scanner := n.Spawn("MsMpEng.exe")
-	var opened atomic.Bool
-	n.OnOperation(func(op simulated.Operation) simulated.Verdict {
-		if op.Phase == simulated.Before && chosen(op) && opened.CompareAndSwap(false, true) {
-			h, err := scanner.Scan(path())
-			if err != nil {
-				t.Errorf("the scanner: %v", err)
-				return simulated.Continue()
-			}
-			time.AfterFunc(d, func() { _ = h.Close() })
-		}
-		return simulated.Continue()
-	})
+	opened := n.ScanBefore(chosen, func() string { return path }, d)
 	t.Cleanup(func() {
-		if !opened.Load() {
+		if !opened() {
 			t.Error("the scanner never opened the file")
 		}
 	})
@@ -155,8 +143,6 @@ func isKind(kind simulated.Kind) func(simulated.Operation) bool {
 func isRename(to string) func(simulated.Operation) bool {
 	return func(op simulated.Operation) bool { return op.Kind == simulated.OpRename && op.Target == to }
 }
-
-func fixed(path string) func() string { return func() string { return path } }
 
 // eventOf returns the first event of a state.
 func eventOf(t *testing.T, events []swap.Event, state swap.State) swap.Event {
@@ -174,7 +160,7 @@ func TestAHeldFileIsAwaitedBeforeAnythingStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		kubelet := n.stageKubelet(t, "v1.30.0", "")
-		n.scanWhen(t, fixed(kubeletExe), isKind(simulated.OpServiceCreate), 20*time.Second)
+		n.scanWhen(t, kubeletExe, isKind(simulated.OpServiceCreate), 20*time.Second)
 
 		outcome, events := n.push(t, kubelet)
 
@@ -235,7 +221,7 @@ func TestNothingStopsForAFileThatStaysHeld(t *testing.T) {
 func TestAFileThatIsHeldAfterTheStopIsUndone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
-		n.scanWhen(t, fixed(kubeletExe), isRename(layout.Undo(kubeletExe)), 90*time.Second)
+		n.scanWhen(t, kubeletExe, isRename(layout.Undo(kubeletExe)), 90*time.Second)
 
 		outcome, events := n.push(t, n.stageKubelet(t, "v1.30.0", ""))
 
@@ -267,7 +253,7 @@ func TestAnUndoStartsWhatIsInPlaceAndNeverGivesUp(t *testing.T) {
 				kubelet := n.stageKubelet(t, "v1.30.0", "crash-at-start")
 				containerd := n.stageContainerd(t, "1.6.27", "")
 				undone := func(op simulated.Operation) bool { return op.Kind == simulated.OpRename && op.From == kubeletExe }
-				n.scanWhen(t, fixed(kubeletExe), func(op simulated.Operation) bool {
+				n.scanWhen(t, kubeletExe, func(op simulated.Operation) bool {
 					return undone(op) && op.Target == kubelet.Staged
 				}, hold)
 				id, err := swap.Begin(t.Context(), m, swap.Plan{Holder: "tester",
@@ -327,7 +313,7 @@ func TestAWaitingGuardianIsStartedAgain(t *testing.T) {
 		n := newNode(t)
 		m, p := n.session()
 		kubelet := n.stageKubelet(t, "v1.30.0", "crash-at-start")
-		n.scanWhen(t, fixed(kubeletExe), isRename(kubelet.Staged), 90*time.Second)
+		n.scanWhen(t, kubeletExe, isRename(kubelet.Staged), 90*time.Second)
 		id, err := swap.Begin(t.Context(), m, swap.Plan{Holder: "tester", Components: []swap.Component{kubelet}})
 		if err != nil {
 			t.Fatal(err)

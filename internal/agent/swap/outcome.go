@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // finish writes the outcome, which ends the transaction.
 func (t *transaction) finish(ctx context.Context, outcome Outcome) error {
-	return retry(ctx, func() error {
+	return wait.Retry(ctx, func() error {
 		return t.journal.append(record{State: Done, Message: string(outcome.Result), Outcome: &outcome})
 	})
 }

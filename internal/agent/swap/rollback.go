@@ -123,8 +123,3 @@ func exists(files platform.Files, path string) (bool, error) {
 	}
 	return err == nil, err
 }
-
-// retry repeats an action that a slowly ending process can disturb briefly. It makes at most five attempts.
-func retry(ctx context.Context, action func() error) error {
-	return wait.Retry(ctx, func(error) bool { return true }, action)
-}

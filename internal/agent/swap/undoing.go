@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // The pauses between two rounds of an undo. Each is twice as long as the one before it.
@@ -89,7 +91,7 @@ func (u *undoing) startRest(ctx context.Context) (down []string) {
 		if u.back[strings.ToLower(name)] {
 			continue
 		}
-		if err := retry(ctx, func() error { return u.startOld(ctx, name) }); err != nil {
+		if err := wait.Retry(ctx, func() error { return u.startOld(ctx, name) }); err != nil {
 			down = append(down, fmt.Sprintf("service %s does not start with its old binary either: %v", name, err))
 		}
 	}

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/swdt-dev/swdt/internal/format/access"
 	"github.com/swdt-dev/swdt/internal/platform"
@@ -58,6 +61,27 @@ func (p *Process) ScanUnnamed(path string) (*Hold, error) {
 	defer p.p.m.mu.Unlock()
 	h.unnamed = true
 	return h, nil
+}
+
+// ScanBefore lets the scanner MsMpEng.exe open a file before the first operation for which chosen returns true, and
+// close it after a while. path is called then. ScanBefore replaces the function of OnOperation; opened reports whether
+// there was such an operation.
+func (m *Machine) ScanBefore(chosen func(Operation) bool, path func() string, d time.Duration) (opened func() bool) {
+	scanner := m.Spawn("MsMpEng.exe")
+	var once sync.Once
+	var done atomic.Bool
+	m.OnOperation(func(op Operation) Verdict {
+		if op.Phase == Before && chosen(op) {
+			once.Do(func() {
+				if h, err := scanner.Scan(path()); err == nil {
+					done.Store(true)
+					time.AfterFunc(d, func() { _ = h.Close() })
+				}
+			})
+		}
+		return Continue()
+	})
+	return done.Load
 }
 
 // held reports whether a handle denies other processes to rename, remove or write the file.

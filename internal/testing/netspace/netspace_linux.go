@@ -233,3 +233,25 @@ func must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+// AddAddress gives this machine's loopback interface one more address, such as one of TEST-NET-2 of RFC 5737, until the
+// test ends. It skips the test without root's rights.
+func AddAddress(t *testing.T, address string) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("needs root: it gives this machine an address")
+	}
+	lo, err := netlink.LinkByName("lo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := &netlink.Addr{IPNet: &net.IPNet{IP: net.ParseIP(address), Mask: net.CIDRMask(32, 32)}}
+	if err := netlink.AddrReplace(lo, more); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := netlink.AddrDel(lo, more); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -19,3 +19,9 @@ func MakeBridge(t *testing.T, _ string, _ netip.Prefix) {
 	t.Helper()
 	t.Fatal("a bridge needs Linux")
 }
+
+// AddAddress skips the test: it needs Linux.
+func AddAddress(t *testing.T, _ string) {
+	t.Helper()
+	t.Skip("an address for a test needs Linux")
+}

@@ -21,7 +21,7 @@ const (
 )
 
 // state returns the state of a VM and, if it is paused, the reason. The names are those of the enumeration VMState of
-// the module Hyper-V. A VM whose guest hibernates is off.
+// the module Hyper-V. If the guest hibernates, Hyper-V turns the VM off.
 func (one machine) state() (vm.State, string) {
 	switch one.State {
 	case "Off", "Hibernated", "Saved", "FastSaved", "OffCritical", "SavedCritical", "FastSavedCritical":

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -99,9 +100,13 @@ func fakeQEMU(script string) {
 		return
 	case "kill":
 		f.killSwdt()
-		for limit := time.Now().Add(longest); f.mode("go") == "" && time.Now().Before(limit); {
-			time.Sleep(time.Millisecond)
-		}
+		_ = wait.Condition{Name: "the test", Interval: time.Millisecond, Limit: longest, // a leftover goes on
+			Look: func(context.Context) error {
+				if f.mode("go") == "" {
+					return errors.New("it has not gone on")
+				}
+				return nil
+			}}.Wait(context.Background())
 	}
 	if err := os.WriteFile(f.pid, []byte(fmt.Sprintln(os.Getpid())), 0o600); err != nil {
 		panic(err)

@@ -4,13 +4,11 @@ import (
 	"encoding/binary"
 	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/vishvananda/netlink"
-
+	"github.com/swdt-dev/swdt/internal/testing/netspace"
 	"github.com/swdt-dev/swdt/internal/vm"
 	"github.com/swdt-dev/swdt/internal/vm/qemu/qmp"
 )
@@ -19,7 +17,8 @@ import (
 // on this machine's loopback address, whatever it sends: 10.0.2.2 and 10.0.2.3 lead there in QEMU's user network, and
 // an old passt connects to 127.0.0.1 if a guest's own frame asks for it. The test sends as the guest does.
 func TestAGuestReachesNoLoopback(t *testing.T) {
-	another := otherAddress(t)
+	const another = "198.51.100.7"
+	netspace.AddAddress(t, another)
 	for _, isolated := range []bool{true, false} {
 		d := driver(t)
 		m := record(t, d, "guest")
@@ -81,21 +80,6 @@ func connected(t *testing.T, listener *net.TCPListener, soon bool) bool {
 		_ = conn.Close()
 	}
 	return err == nil
-}
-
-// otherAddress gives this machine one more address until the test ends.
-func otherAddress(t *testing.T) string {
-	t.Helper()
-	const address = "198.51.100.7" // TEST-NET-2 of RFC 5737
-	if os.Getuid() != 0 {
-		t.Skip("needs root: it gives this machine an address")
-	}
-	lo, err := netlink.LinkByName("lo")
-	check(t, err)
-	more := &netlink.Addr{IPNet: &net.IPNet{IP: net.ParseIP(address), Mask: net.CIDRMask(32, 32)}}
-	check(t, netlink.AddrReplace(lo, more))
-	t.Cleanup(func() { check(t, netlink.AddrDel(lo, more)) })
-	return address
 }
 
 // mainAddress returns this machine's address on the network of its default route.
