@@ -40,7 +40,10 @@ func (t *transaction) restore(ctx context.Context, c Component) error {
 		}
 	}
 	if b := t.journal.before(); b != nil && c.CommandLine != "" {
-		return t.setCommandLine(ctx, c.Service, b.CommandLines[c.Service])
+		err := t.setCommandLine(ctx, c.Service, b.CommandLines[c.Service])
+		if !errors.Is(err, fault.ErrNoService) { // a service that was deleted meanwhile has no command line
+			return err
+		}
 	}
 	return nil
 }

@@ -140,3 +140,34 @@ func TestACrashThatTheSCMHidesByARestartIsRolledBack(t *testing.T) {
 		}
 	})
 }
+
+// An administrator deletes a service in the middle of a push. The undo restores everything else, and names the service.
+func TestAnUndoWhoseServiceIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		oldContainerd, oldKubelet := n.read(t, containerdExe), n.read(t, kubeletExe)
+		deleted := false
+		n.OnOperation(func(op simulated.Operation) simulated.Verdict {
+			if !deleted && op.Kind == simulated.OpRename && op.Target == kubeletExe && op.Phase == simulated.After {
+				deleted = true
+				if err := n.Process("admin").Services.Delete(t.Context(), "kubelet"); err != nil {
+					t.Error(err)
+				}
+			}
+			return simulated.Continue()
+		})
+
+		kubelet := n.stageKubelet(t, "v1.30.0", "")
+		kubelet.CommandLine = `"C:\k\kubelet.exe" --v=6`
+		outcome, _ := n.push(t, n.stageContainerd(t, "1.6.27", "crash-at-start"), kubelet)
+
+		if !deleted || outcome.Result != swap.Failed || !strings.Contains(outcome.Message, "service kubelet") {
+			t.Errorf("deleted: %v, outcome: %+v", deleted, outcome)
+		}
+		equalBytes(t, "containerd", n.read(t, containerdExe), oldContainerd)
+		equalBytes(t, "kubelet", n.read(t, kubeletExe), oldKubelet)
+		if s := n.service(t, "containerd"); s.State != platform.Running {
+			t.Errorf("containerd is %s", s.State)
+		}
+	})
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/wait"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 // The pauses between two rounds of an undo. Each is twice as long as the one before it.
@@ -31,39 +32,10 @@ type undoing struct {
 
 // round makes one attempt to restore all components. Its error is about those that it could not restore.
 func (u *undoing) round(ctx context.Context) error {
-	err := u.stopAgain(ctx)
-	if err == nil {
-		err = u.restoreEach(ctx)
-	}
-	u.startEach(ctx)
-	if err != nil {
-		u.report(err)
-	}
-	return err
-}
-
-// stopAgain stops the services that this transaction may have started from a new binary. If no swap of a file has
-// begun, it stops no service, since no binary has changed. At a boot, the SCM may start one of the services from its
-// new binary at any moment, so each round stops what the undo has not started.
-func (u *undoing) stopAgain(ctx context.Context) error {
-	if !u.journal.reached(Swapping) {
-		return nil
-	}
-	for _, name := range u.journal.before().Running {
-		if u.back[strings.ToLower(name)] {
-			continue
-		}
-		if err := u.stop(ctx, name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (u *undoing) restoreEach(ctx context.Context) error {
 	var errs []error
+	stopped := u.stopAgain(ctx, &errs)
 	for _, c := range u.plan.Components {
-		if _, done := u.restored[c.Name]; done {
+		if _, done := u.restored[c.Name]; done || !stopped(c) {
 			continue
 		}
 		if err := u.restore(ctx, c); err != nil {
@@ -72,7 +44,31 @@ func (u *undoing) restoreEach(ctx context.Context) error {
 		}
 		u.restored[c.Name] = time.Now()
 	}
-	return errors.Join(errs...)
+	u.startEach(ctx)
+	err := errors.Join(errs...)
+	if err != nil {
+		u.report(err)
+	}
+	return err
+}
+
+// stopAgain stops the services that this transaction may have started from a new binary. If no swap of a file has
+// begun, it stops no service, since no binary has changed. At a boot, the SCM may start one of the services from its
+// new binary at any moment, so each round stops what the undo has not started. The result reports whether the service
+// of a component has stopped; a service that was deleted meanwhile has.
+func (u *undoing) stopAgain(ctx context.Context, errs *[]error) (stopped func(Component) bool) {
+	var running []string
+	if u.journal.reached(Swapping) {
+		for _, name := range u.journal.before().Running {
+			if u.back[strings.ToLower(name)] {
+				continue
+			}
+			if err := u.stop(ctx, name); err != nil && !errors.Is(err, fault.ErrNoService) {
+				*errs, running = append(*errs, err), append(running, name)
+			}
+		}
+	}
+	return func(c Component) bool { return !containsFold(running, c.Service) }
 }
 
 // startEach starts the services that do not need a component that is not restored. The last round has startRest to
