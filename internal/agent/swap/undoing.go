@@ -45,10 +45,11 @@ func (u *undoing) round(ctx context.Context) error {
 		u.restored[c.Name] = time.Now()
 	}
 	u.startEach(ctx)
-	err := errors.Join(errs...)
-	if err != nil {
-		u.report(err)
+	if len(u.restored) == len(u.plan.Components) {
+		return nil
 	}
+	err := errors.Join(errs...)
+	u.report(err)
 	return err
 }
 
