@@ -25,7 +25,7 @@ const mostNews = 20
 // binaries are in place: one held file keeps only the services down that need it.
 type undoing struct {
 	*transaction
-	restored map[string]time.Time // when a component's old binary and command line were in place, by its name
+	restored map[string]time.Time // when a component's old binary and command line were in place, by its destination
 	back     map[string]bool      // the services that run again, by lower-case name
 	news     []string
 }
@@ -35,14 +35,14 @@ func (u *undoing) round(ctx context.Context) error {
 	var errs []error
 	stopped := u.stopAgain(ctx, &errs)
 	for _, c := range u.plan.Components {
-		if _, done := u.restored[c.Name]; done || !stopped(c) {
+		if _, done := u.restored[c.Destination]; done || !stopped(c) {
 			continue
 		}
 		if err := u.restore(ctx, c); err != nil {
 			errs = append(errs, fmt.Errorf("restore the old %s: %w", c.Name, err))
 			continue
 		}
-		u.restored[c.Name] = time.Now()
+		u.restored[c.Destination] = time.Now()
 	}
 	u.startEach(ctx)
 	if len(u.restored) == len(u.plan.Components) {
@@ -98,7 +98,7 @@ func (u *undoing) startRest(ctx context.Context) (down []string) {
 // startOld starts a service and makes sure that its process is younger than the old binary's return.
 func (u *undoing) startOld(ctx context.Context, name string) error {
 	c, _ := u.component(name)
-	return u.startSince(ctx, name, u.restored[c.Name])
+	return u.startSince(ctx, name, u.restored[c.Destination])
 }
 
 // waitsForFile reports whether a service, or one that it needs, runs a binary that is not restored yet. Files without
@@ -110,7 +110,7 @@ func (u *undoing) waitsForFile(ctx context.Context, name string, asked []string)
 	}
 	needs := u.neededBy(ctx, name)
 	for _, c := range u.plan.Components {
-		if _, restored := u.restored[c.Name]; !restored && (c.Service == "" || strings.EqualFold(c.Service, name)) {
+		if _, restored := u.restored[c.Destination]; !restored && (c.Service == "" || strings.EqualFold(c.Service, name)) {
 			return true
 		}
 	}
