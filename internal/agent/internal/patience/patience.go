@@ -47,14 +47,23 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s: %v", text, e.Err)
 }
 
-// By names the programs that hold the file.
+// A program chooses its own name, and any user can open a file with many programs.
+const (
+	mostNames   = 3
+	longestName = 64 // characters
+)
+
+// By names the programs that hold the file, mostNames of them at most.
 func (e *HeldError) By() string {
 	if len(e.Holders) == 0 {
 		return "a program that Windows does not name"
 	}
 	var names []string
-	for _, h := range e.Holders {
-		names = append(names, fmt.Sprintf("%s (PID %d)", h.Name, h.PID))
+	for _, h := range e.Holders[:min(mostNames, len(e.Holders))] {
+		names = append(names, fmt.Sprintf("%.*s (PID %d)", longestName, h.Name, h.PID))
+	}
+	if more := len(e.Holders) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more programs", more))
 	}
 	return strings.Join(names, " and ")
 }

@@ -3,6 +3,7 @@ package patience_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -104,4 +105,19 @@ func TestOtherErrorsAndEndsAreNotAwaited(t *testing.T) {
 			t.Errorf("it waited %v", waited)
 		}
 	})
+}
+
+// An ordinary user of the node holds the file with many programs of long names.
+func TestTheNamesOfHoldersAreBounded(t *testing.T) {
+	m, p := machine(t)
+	for range 200 {
+		user := m.SpawnAs(strings.Repeat("é", 500), simulated.User)
+		if _, err := user.Scan(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := patience.Describe(p.Files, path, fault.ErrInUse)
+	if text := err.Error(); len(text) > 1000 || !strings.Contains(text, "197 more programs") {
+		t.Errorf("%d bytes: %.300s", len(text), text)
+	}
 }
