@@ -74,7 +74,8 @@ func hashOf(path string) (string, error) {
 }
 
 // guardian runs the agent as a Windows service. The service is in the state Running until
-// the agent returns; the controls Stop and Shutdown end the agent early.
+// the agent returns; the controls Stop and PreShutdown end the agent early. SHUTDOWN would come too late: the SCM sends
+// it in the order in which services were registered, so the services of a transaction would have ended before.
 type guardian struct {
 	ctx      context.Context
 	machine  agent.Machine
@@ -83,7 +84,7 @@ type guardian struct {
 }
 
 func (g *guardian) Execute(_ []string, requests <-chan svc.ChangeRequest, status chan<- svc.Status) (bool, uint32) {
-	const accepts = svc.AcceptStop | svc.AcceptShutdown
+	const accepts = svc.AcceptStop | svc.AcceptPreShutdown
 	ctx, cancel := context.WithCancel(g.ctx)
 	defer cancel()
 	done := make(chan int, 1)
@@ -102,7 +103,7 @@ func (g *guardian) Execute(_ []string, requests <-chan svc.ChangeRequest, status
 			switch request.Cmd {
 			case svc.Interrogate:
 				status <- current
-			case svc.Stop, svc.Shutdown:
+			case svc.Stop, svc.PreShutdown:
 				current = svc.Status{State: svc.StopPending}
 				status <- current
 				cancel()

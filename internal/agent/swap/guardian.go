@@ -123,7 +123,7 @@ func Follow(ctx context.Context, m Machine, id string, report func(Event)) (Outc
 			return Outcome{}, &StuckError{ID: id, Guarded: true,
 				Last: Event{Time: last.Time, State: last.State, Message: last.Message}}
 		}
-		if !alive {
+		if !alive && !shutsDown(ctx, m) { // the SCM starts the next guardian at the boot
 			if len(records) == 0 {
 				return Outcome{}, fmt.Errorf("%w: %s was interrupted before it began", ErrNoTransaction, id)
 			}

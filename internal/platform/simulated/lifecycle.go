@@ -29,8 +29,10 @@ type ServiceControl struct {
 	connect   sync.Once
 	stop      chan struct{} // closed by the first stop control
 	stopOnce  sync.Once
-	exit      uint32
-	specific  uint32
+	// preshutdown is set if the service accepts PRESHUTDOWN instead of SHUTDOWN.
+	preshutdown bool
+	exit        uint32
+	specific    uint32
 }
 
 // Connect reports to the SCM that the process is a service program; a start of the service waits
@@ -128,6 +130,8 @@ func (m *Machine) beginStart(ctx context.Context, name string, args, chain []str
 		return nil, fault.ErrServiceRunning
 	case ctx.Err() != nil:
 		return nil, ErrKilled // the machine went down
+	case m.boot != nil && m.boot.shuttingDown:
+		return nil, fault.ErrShuttingDown
 	}
 	s.cancelRestart()
 	s.state, s.exit, s.specific, s.args, s.autoPending = platform.StartPending, 0, 0, args, false

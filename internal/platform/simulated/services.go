@@ -30,6 +30,7 @@ const serviceConnectTimeout = 30 * time.Second
 // service is one registered service. The lifecycle is in lifecycle.go.
 type service struct {
 	m        *Machine
+	created  int // the place in the SCM's database
 	config   platform.ServiceConfig
 	state    platform.ServiceState
 	exit     uint32
@@ -179,7 +180,8 @@ func (m *Machine) addService(config platform.ServiceConfig) *service {
 	if config.Account == "" {
 		config.Account = "LocalSystem"
 	}
-	s := &service{m: m, config: config, state: platform.Stopped, exit: errorServiceNeverStarted}
+	m.created++
+	s := &service{m: m, created: m.created, config: config, state: platform.Stopped, exit: errorServiceNeverStarted}
 	m.services[fold(config.Name)] = s
 	m.notify()
 	return s
