@@ -166,7 +166,7 @@ func (p *process) interleave(op Operation) {
 	act := p.m.intruder
 	p.m.mu.Unlock()
 	if act != nil && p.account.privileged {
-		op.Process, op.PID = p.name, p.pid
+		op.Process, op.PID, op.Service = p.name, p.pid, p.serviceName()
 		act(op)
 	}
 }
