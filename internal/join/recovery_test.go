@@ -75,8 +75,7 @@ func TestResetRestoresRecoveryActions(t *testing.T) {
 		l := newLab(t)
 		before := platform.Recovery{Restarts: []time.Duration{1500 * time.Millisecond, time.Minute}, RepeatLast: true,
 			OnErrorExit: true, Reset: time.Hour}
-		look := l.Machine.Process("look").Services
-		if err := look.Create(t.Context(), platform.ServiceConfig{Name: "kubelet", CommandLine: `C:\mine\kubelet.exe`,
+		if err := l.Machine.Process("before").Services.Create(t.Context(), platform.ServiceConfig{Name: "kubelet", CommandLine: `C:\mine\kubelet.exe`,
 			Recovery: &before}); err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +83,7 @@ func TestResetRestoresRecoveryActions(t *testing.T) {
 		if results, err := l.resetWith(resetAll(l)); err != nil {
 			t.Fatalf("reset: %v\n%s", err, table(results))
 		}
-		after, err := look.Config(t.Context(), "kubelet")
+		after, err := l.Machine.Process("after").Services.Config(t.Context(), "kubelet")
 		if err != nil {
 			t.Fatal(err)
 		}
