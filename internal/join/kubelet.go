@@ -57,11 +57,10 @@ func (j *joining) wantedKubelet(ctx context.Context, n *node.Node) (*agentv1.Ser
 	if err != nil {
 		return nil, err
 	}
-	const restartIn = 10 * time.Second
 	return &agentv1.ServiceConfig{
 		Name: kubeletName, DisplayName: "kubelet", Description: "Kubernetes node agent",
 		CommandLine: commandLine, StartType: agentv1.StartType_START_TYPE_AUTO, Dependencies: []string{containerdName},
-		Recovery: recovery(time.Hour, restartIn, restartIn, restartIn),
+		Recovery: kubeletRecovery(),
 	}, nil
 }
 

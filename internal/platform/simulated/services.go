@@ -43,8 +43,7 @@ type service struct {
 	run         *ServiceControl
 	args        []string // the arguments of Start
 	autoPending bool     // since the boot, the SCM has not begun to start this automatic service
-	failures    int
-	failedAt    time.Time
+	failures    platform.Failures
 	restart     context.CancelFunc // cancels the pending restart of the recovery; nil: none is pending
 }
 
@@ -52,7 +51,7 @@ type service struct {
 func (s *service) reset() {
 	s.state, s.exit, s.specific = platform.Stopped, errorServiceNeverStarted, 0
 	s.process, s.run, s.args = nil, nil, nil
-	s.failures, s.autoPending = 0, false
+	s.failures, s.autoPending = platform.Failures{}, false
 	s.cancelRestart()
 }
 
@@ -122,6 +121,9 @@ func (v servicesView) Status(ctx context.Context, name string) (status platform.
 
 func (v servicesView) Config(ctx context.Context, name string) (config platform.ServiceConfig, err error) {
 	err = v.look(ctx, name, func(s *service) { config = cloneConfig(s.config) })
+	if config.Recovery == nil {
+		config.Recovery = &platform.Recovery{} // as the SCM reports a service without actions
+	}
 	return config, err
 }
 
