@@ -94,9 +94,13 @@ func (g *guardian) Execute(_ []string, requests <-chan svc.ChangeRequest, status
 	}()
 	current := svc.Status{State: svc.Running, Accepts: accepts}
 	status <- current
+	asked := false
 	for {
 		select {
 		case g.exitCode = <-done:
+			if asked { // a failure would make the SCM start the service again
+				return false, 0
+			}
 			// A code other than 0 is the agent's own exit code, not a Windows error code.
 			return g.exitCode != 0, uint32(g.exitCode)
 		case request := <-requests:
@@ -104,6 +108,7 @@ func (g *guardian) Execute(_ []string, requests <-chan svc.ChangeRequest, status
 			case svc.Interrogate:
 				status <- current
 			case svc.Stop, svc.PreShutdown:
+				asked = true
 				current = svc.Status{State: svc.StopPending}
 				status <- current
 				cancel()

@@ -12,6 +12,8 @@ type Recovery struct {
 	RepeatLast bool
 	// OnErrorExit makes a stop that the service itself reports with an exit code other than 0 count as a failure.
 	OnErrorExit bool
+	// Reboots reports whether one of the actions restarts Windows. Create and Configure do not set it.
+	Reboots bool
 	// Reset is the time without a failure after which the SCM counts failures from zero again; 0: it never does.
 	Reset time.Duration
 }

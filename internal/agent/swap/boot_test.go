@@ -56,34 +56,42 @@ func (r *run) secondBoot() bool {
 // A backup that lets no other program read the journal, at the boot after a power cut, delays the guardian and ends
 // nothing.
 func TestABackupReadsTheJournalAtTheBoot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRun(t, "")
-		r.cutOnce("swapped")
-		var held atomic.Bool
-		r.Interleave(func(op simulated.Operation) {
-			boots := op.Service == layout.GuardianService && strings.HasSuffix(op.Target, ".jsonl") && r.secondBoot()
-			if !boots || !held.CompareAndSwap(false, true) {
-				return
-			}
-			h, err := r.Spawn("backup.exe").Hold(op.Target, access.ReadData, true)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			time.AfterFunc(20*time.Second, func() { _ = h.Close() })
+	for _, d := range []time.Duration{20 * time.Second, 80 * time.Second} { // the second is longer than the patience
+		t.Run(d.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { backUpAtTheBoot(t, d) })
 		})
-		r.transact()
-		r.healed(t)
-		r.checkNode(t, "without any contact")
-		if !held.Load() {
-			t.Fatal("no guardian opened the journal after the boot")
+	}
+}
+
+func backUpAtTheBoot(t *testing.T, d time.Duration) {
+	r := newRun(t, "")
+	r.cutOnce("swapped")
+	var held atomic.Bool
+	r.Interleave(func(op simulated.Operation) {
+		boots := op.Service == layout.GuardianService && strings.HasSuffix(op.Target, ".jsonl") && r.secondBoot()
+		if !boots || !held.CompareAndSwap(false, true) {
+			return
 		}
-		r.contact(t)
-		if results := r.results(); !slices.Equal(results, []swap.Result{swap.Committed}) {
-			t.Errorf("the push ended with %v (%+v)", results, r.told)
+		h, err := r.Spawn("backup.exe").Hold(op.Target, access.ReadData, true)
+		if err != nil {
+			t.Error(err)
+			return
 		}
-		r.check(t, "after the next contact")
+		time.AfterFunc(d, func() { _ = h.Close() })
 	})
+	r.transact()
+	eventually(t, "half a minute is over", minute())
+	eventually(t, "another half minute is over", minute())
+	r.healed(t)
+	r.checkNode(t, "without any contact")
+	if !held.Load() {
+		t.Fatal("no guardian opened the journal after the boot")
+	}
+	r.contact(t)
+	if results := r.results(); !slices.Equal(results, []swap.Result{swap.Committed}) {
+		t.Errorf("the push ended with %v (%+v)", results, r.told)
+	}
+	r.check(t, "after the next contact")
 }
 
 // factless is a computer that does not tell its facts.

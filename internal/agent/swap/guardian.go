@@ -34,7 +34,9 @@ func guardianOf(m Machine) guard.Guardian {
 		Executable:  m.Executable,
 		Argument:    GuardianArgument,
 		Recovery: &platform.Recovery{
-			Restarts: []time.Duration{time.Second, 5 * time.Second, 30 * time.Second}, Reset: time.Hour},
+			Restarts:   []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, 5 * time.Minute},
+			RepeatLast: true, OnErrorExit: true, Reset: time.Hour,
+		},
 		Poll: pollInterval,
 	}
 }

@@ -53,7 +53,7 @@ func AgentProgram(a Agent) Program {
 				}
 			})
 			code := a.Main(ctx, p.Platform, p.Executable, p.Args, p.Stdin, p.Stdout, p.Stderr)
-			if code != 0 {
+			if code != 0 && !isClosed(p.Service.StopRequested()) {
 				p.Service.Stopped(errorServiceSpecific, uint32(code))
 			} else {
 				p.Service.Stopped(0, 0)

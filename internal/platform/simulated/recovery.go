@@ -28,6 +28,10 @@ func (s *service) failed() {
 	if r == nil || s.deleting || s.m.boot == nil {
 		return
 	}
+	if r.Reboots {
+		s.m.spawn(s.m.Reboot)
+		return
+	}
 	delay, restarts := s.failures.Failed(*r, time.Now())
 	if !restarts {
 		return

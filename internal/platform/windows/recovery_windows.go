@@ -27,6 +27,9 @@ func (s service) recovery() (*platform.Recovery, error) {
 		}
 		recovery.Restarts = append(recovery.Restarts, time.Duration(action.Delay)*time.Millisecond)
 	}
+	for _, action := range actions {
+		recovery.Reboots = recovery.Reboots || action.Type == windows.SC_ACTION_REBOOT
+	}
 	recovery.RepeatLast = len(actions) > 0 && len(recovery.Restarts) == len(actions)
 	recovery.OnErrorExit, err = s.failureFlag()
 	return recovery, err
