@@ -154,7 +154,7 @@ func Guesses() []Guess {
 		{"a service whose program Defender, AppLocker or App Control blocks fails to start with 225, 226, 1260 or 4551 of `StartService` itself",
 			"the remedy is missing in the error of the push, the undo works",
 			"a block rule of AppLocker for one kubelet.exe", nil},
-		{"overlapped pipes as stdin and stdout, which sshd gives to a program, work with Go's runtime",
+		{"overlapped pipes as stdin and stdout, which sshd gives to a program, work with Go's runtime, as they do under Wine",
 			"the agent hangs, or is slow",
 			"the claims `agent`, `files` and `lost` over sshd", byClaims(throughSSH(), "agent", "files", "lost")},
 		{"at a restart, the guardian hears of it before kubelet has ended (PRESHUTDOWN), or `GetSystemMetrics(SM_SHUTTINGDOWN)` says so in session 0",
