@@ -24,7 +24,7 @@ func (s *scan) commandOption(begin, end int, b behind) int {
 		return s.fromLiteral(begin, b)
 	case isOneOf(name, "-u", "--user", "--creds", "--proxy-user"),
 		isOneOf(name, "-U") && s.runs(begin, "curl", ""), len(name) < 8 && name[len(name)-1] == 'u' &&
-		s.runs(begin, "curl", ""):
+			s.runs(begin, "curl", ""):
 		return s.userFlag(begin, b)
 	}
 	return 0
