@@ -72,7 +72,7 @@ func (f *found) noneError(path string) error {
 }
 
 // add adds the policies of a document: itself, or the items of a list. An item of a list that an API server sent has no
-// kind of its own: within tells it.
+// kind of its own, and gets that of within.
 func (f *found) add(document []byte, within metav1.TypeMeta) error {
 	var object struct {
 		metav1.TypeMeta `json:",inline"`
