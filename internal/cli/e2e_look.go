@@ -55,10 +55,11 @@ func (a *app) e2eCompareCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "compare BEFORE AFTER",
 		Short: "Compare the results of two runs",
-		Long: `Compares the results of two runs, such as before and after a push of a kubelet. Both
-arguments are folders of results. The exit code is 5 if a spec that passed does not
-pass any more.`,
-		Example: examples("e2e compare before after", "", "e2e compare before after -o wide", "also what is the same"),
+		Long: `Compares the results of two runs, such as before and after a push of a kubelet. The
+arguments are folders of results, or JUnit files of Ginkgo, such as the junit_01.xml of
+a CI job. A file of an interrupted run counts as far as it goes: specs that it did not
+reach are notRun. The exit code is 5 if a spec that passed does not pass any more.`,
+		Example: examples("e2e compare before after", "", "e2e compare before junit_01.xml", "with a run of CI", "e2e compare before after -o wide", "also what is the same"),
 		Args:    arguments(cobra.ExactArgs(2)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			before, err := verdict.Load(args[0])

@@ -24,12 +24,15 @@ for Services, network namespaces, and all their policies.
 Endpoints and namespaces are named by their pods, which the node's container
 runtime reports. With a kubeconfig, load balancers are named by their Services,
 and endpoints on other nodes by their pods. "none" stands for an object without
-an owner; "unknown" for one whose owner could not be determined.`
+an owner; "unknown" for one whose owner could not be determined.
+
+With --from, the objects come from a file, such as one that is attached to an issue.`
 	cmd.Example = examples(
 		"hns endpoints", "address, MAC and policies of pods",
 		"hns loadbalancers --kubeconfig admin.conf", "with backends",
 		"hns policies --ip 192.168.15.167", "of one address",
 		"hns graph > node.svg", "as a picture",
+		"hns endpoints --from dump.json", "of a saved dump",
 	)
 	return cmd
 }
@@ -39,12 +42,16 @@ type hnsOptions struct {
 	network string
 	ip      string
 	filter  hns.Filter
+	from    string // a file with a saved dump; "" if nodes are asked
 }
 
 func (o *hnsOptions) addFlags(a *app, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.network, "network",
 		"", "only objects of this network: its `name`, or the beginning of its ID")
 	cmd.Flags().StringVar(&o.ip, "ip", "", "only objects with this `address` of a pod or a Service")
+	cmd.Flags().StringVar(&o.from, "from", "",
+		"a saved dump in place of nodes: a `file` with JSON of hnsdiag list all -d or of Get-Hns…, or - for stdin")
+	must(cmd.MarkFlagFilename("from"))
 	o.cluster.addFlags(cmd)
 	must(cmd.RegisterFlagCompletionFunc("network", a.completeNetworks))
 }

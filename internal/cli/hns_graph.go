@@ -41,15 +41,10 @@ func (a *app) runHNSGraph(ctx context.Context, o *hnsOptions) error {
 	if err := o.complete(); err != nil {
 		return err
 	}
-	s, err := a.oneNode("a picture is of one node")
+	results, err := a.networks(ctx, o, true, func() (*session, error) { return a.oneNode("a picture is of one node") })
 	if err != nil {
 		return err
 	}
-	look, err := a.networkLook(ctx, s, o, true)
-	if err != nil {
-		return err
-	}
-	results := onNodes(ctx, s, look)
 	if err := fleet.Failures(results); err != nil {
 		return err
 	}

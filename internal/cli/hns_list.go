@@ -81,16 +81,10 @@ func (a *app) runHNSList(ctx context.Context, kind hnsKind, o *hnsOptions) error
 	if err := o.complete(); err != nil {
 		return err
 	}
-	s, err := a.begin()
+	results, err := a.networks(ctx, o, kind.Owners, a.begin)
 	if err != nil {
 		return err
 	}
-	s.quiet = true
-	look, err := a.networkLook(ctx, s, o, kind.Owners)
-	if err != nil {
-		return err
-	}
-	results := onNodes(ctx, s, look)
 	failed := fleet.Failures(results)
 	if failed != nil && len(results) == 1 && a.inText() {
 		return failed

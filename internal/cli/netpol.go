@@ -156,7 +156,8 @@ func (a *app) netpolExplainCommand() *cobra.Command {
 		Long: `Shows what the NetworkPolicies of files mean: a table of which pods may reach which
 ports of which pods. The pods are invented so that each selector matches some and does
 not match others. Without files, it explains the standard cases. FILE may be - for
-stdin. Objects of other kinds are skipped. No cluster is contacted.`,
+stdin. Policies of other kinds (Calico, Cilium, AdminNetworkPolicy) are named, since a
+cluster obeys them too; other objects are skipped. No cluster is contacted.`,
 		Example: examples(
 			"netpol explain policy.yaml", "",
 			"netpol explain --case namespace-and-pod", "a standard case",

@@ -52,6 +52,13 @@ func (s *scan) redactBinary(begin, start int) int {
 		return 0
 	}
 	start += colon + 1
+	if bytes.HasPrefix(s.text[start:], []byte(Mark)) { // redacted before
+		end := start + len(Mark)
+		if end < len(s.text) && s.text[len(s.text)-1] == '\\' {
+			s.after = after{form: afterBinary}
+		}
+		return end
+	}
 	end := start
 	for end < len(s.text) && (isHex(lower(s.text[end])) || s.text[end] == ',') {
 		end++
@@ -103,6 +110,10 @@ func (s *scan) redactElement(begin, start int, k kind) int {
 	if start == len(s.text) && until.text == "" { // the element may contain other elements
 		s.names = append(s.names, nameMark{at: max(0, begin-1), lines: 3, kind: password})
 		s.named, s.namedKind = 3, password
+	}
+	if start < len(s.text) && s.text[start] == '<' && until.text == "" && !bytes.HasPrefix(s.text[start:], []byte("</")) {
+		s.openElement(begin, start, k)
+		return 0
 	}
 	if start < len(s.text) && isQuote(s.text[start]) && tag > 0 && s.text[tag-1] == s.text[start] {
 		return 0 // "<password>" is a placeholder
@@ -205,6 +216,12 @@ func wordAt(body []byte, start int) (from, to int) {
 func (s *Stream) valueOfName(state after, body []byte, indent int) (start, end int) {
 	start, end = indent, len(bytes.TrimRight(body, " \t,"))
 	item := bytes.HasPrefix(body[start:], []byte("- "))
+	if indent > state.indent && (isMapping(body[start:end]) || body[start] == '{') {
+		s.object = object{form: byIndent, kind: state.kind, indent: state.indent}
+		if state.kind == header {
+			s.object.kind = password
+		}
+	}
 	switch {
 	case item && indent >= state.indent:
 		start += len("- ")

@@ -22,8 +22,9 @@ func (s *scan) commandOption(begin, end int, b behind) int {
 		return s.redactText(begin, b.at+1, b.at+1, password)
 	case isOneOf(name, "--from-literal"):
 		return s.fromLiteral(begin, b)
-	case isOneOf(name, "-u", "--user", "--creds"), len(name) < 8 && name[len(name)-1] == 'u' &&
-		s.runs(begin, "curl", ""):
+	case isOneOf(name, "-u", "--user", "--creds", "--proxy-user"),
+		isOneOf(name, "-U") && s.runs(begin, "curl", ""), len(name) < 8 && name[len(name)-1] == 'u' &&
+			s.runs(begin, "curl", ""):
 		return s.userFlag(begin, b)
 	}
 	return 0
@@ -131,22 +132,25 @@ func (s *scan) fromLiteral(begin int, b behind) int {
 // userFlag redacts the password of curl's -u user:password.
 func (s *scan) userFlag(begin int, b behind) int {
 	at := b.at
-	if at < len(s.text) && s.text[at] == '=' {
-		at++
-	} else if b.spaces == 0 {
+	switch c := s.text[at]; {
+	case c == '=', c == ',' && b.quoted:
+		at = s.pastSpaces(at + 1)
+	case b.spaces == 0:
 		return 0
 	}
-	for at < len(s.text) && isQuote(s.text[at]) {
-		at++
+	until := terminator{by: endsPlain}
+	if quoted, slashes := s.quote(at); quoted != 0 {
+		until = terminator{quote: quoted, slashes: slashes}
+		at += slashes + 1
 	}
-	end, closed := s.valueEnd(at, terminator{by: endsPlain})
+	end, closed := s.valueEnd(at, until)
 	colon := bytes.IndexByte(s.text[at:end], ':')
 	if colon < 1 || colon+1 == end-at || bytes.IndexByte(s.text[at:at+colon], '%') >= 0 ||
 		harmless(s.text[at+colon+1:end], password) || end > at+colon+1 &&
 		(s.text[at+colon+1] == '\\' || s.text[at+colon+1] == '/') {
 		return 0
 	}
-	s.add(span{from: begin, start: at + colon + 1, end: end, open: !closed, until: terminator{by: endsPlain}})
+	s.add(span{from: begin, start: at + colon + 1, end: end, open: !closed, until: until})
 	return end
 }
 
@@ -154,9 +158,23 @@ func (s *scan) userFlag(begin int, b behind) int {
 func (s *scan) commandWord(at, end int) int {
 	word := s.text[at:end]
 	switch len(word) {
+	case len("BY"):
+		if string(word) == "BY" && bytes.HasSuffix(s.text[:at], []byte("IDENTIFIED ")) {
+			return s.bareLiteral(at, end)
+		}
 	case len("use"):
-		if string(word) == "use" && s.netBefore(at) {
+		switch {
+		case string(word) == "PSK":
+			return s.bareLiteral(at, end)
+		case string(word) == "use" && s.netBefore(at):
 			return s.netUse(end, 0)
+		}
+	case len("PASSWORD"):
+		switch string(word) {
+		case "PASSWORD":
+			return s.bareLiteral(at, end)
+		case "chpasswd":
+			s.changesPasswords(at)
 		}
 	case len("user"):
 		if string(word) == "user" && s.netBefore(at) {

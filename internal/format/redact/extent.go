@@ -22,8 +22,11 @@ func (s *scan) redactValue(begin, start int, k kind) int {
 		return 0
 	}
 	switch c := s.text[start]; {
-	case c == '{', c == '(' && s.text[begin] == '-':
-		return 0 // more names or a command instead of a value
+	case c == '{', (c == '&' || c == '@') && start+1 < len(s.text) && s.text[start+1] == '{':
+		s.openMembers(begin, start, k)
+		return 0 // more names instead of a value
+	case c == '(' && s.text[begin] == '-':
+		return 0 // a command instead of a value
 	case c == '[':
 		if next, ok := s.redactList(begin, spaced, start, k); ok {
 			return next
@@ -40,6 +43,7 @@ func (s *scan) redactValue(begin, start int, k kind) int {
 			return next
 		}
 	}
+	start = s.pastLetters(start)
 	if next, ok := s.redactMultiline(begin, start); ok {
 		return next
 	}
@@ -113,7 +117,8 @@ func (s *scan) redactText(begin, spaced, start int, k kind) int {
 		s.add(span{from: begin, start: value, end: end, open: true, until: until, silent: true})
 		return end
 	}
-	if len(text) == 0 || closed && harmless(text, k) || quoted == 0 && start > spaced && s.prose(begin, start, end) {
+	if len(text) == 0 || closed && (harmless(text, k) || s.countsTests(begin, text)) ||
+		quoted == 0 && start > spaced && s.prose(begin, start, end) {
 		return 0
 	}
 	sp := span{from: begin, start: value, end: end, open: !closed, until: until}
@@ -385,19 +390,6 @@ func (s *scan) redactTableLiteral(begin, spaced, start int, k kind) int {
 }
 
 func endsLiteral(c byte) bool { return c == ',' || c == '}' || c == ']' }
-
-// prose reports whether a sentence mentions a token, as in "invalid token: signature is …".
-func (s *scan) prose(begin, start, end int) bool {
-	if s.beginsLine(begin) || end+1 >= len(s.text) || s.text[end] != ' ' || !isLetter(s.text[end+1]) {
-		return false
-	}
-	for i, c := range s.text[start:end] {
-		if !isLetter(c) || i > 0 && c < 'a' {
-			return false
-		}
-	}
-	return true
-}
 
 // header redacts the value of a header, such as Authorization, except the scheme.
 func (s *scan) header(begin, start int, until terminator) int {

@@ -42,12 +42,12 @@ func (s *scan) reference(begin int, name []byte, b behind) int {
 
 // referred returns the start of the name that is the value of this field.
 func (s *scan) referred(begin int, name []byte, b behind) (start int, ok bool) {
-	if n := len(name); n > 5 || lower(name[n-1]) != 'e' && lower(name[n-1]) != 'y' &&
+	if n := len(name); n > 5 && n != len("ParameterKey") || lower(name[n-1]) != 'e' && lower(name[n-1]) != 'y' &&
 		lower(name[0]) != 'v' && name[0] != 'N' {
 		return 0, false
 	}
 	switch c := s.text[b.at]; {
-	case isOneOf(name, "name", "key", "Name", "Key", "N") && (c == ':' || c == '='):
+	case isOneOf(name, "name", "key", "Name", "Key", "N", "ParameterKey") && (c == ':' || c == '='):
 		return b.at + 1, true
 	case isOneOf(name, "name", "key", "Name", "Key") && c == '>' && s.opensElement(begin):
 		return b.at + 1, true
@@ -111,8 +111,8 @@ func (s *scan) isNamed(name []byte) bool {
 }
 
 func isValueName(name []byte) bool {
-	if len(name) > len("-Value") {
+	if len(name) > len("-Value") && len(name) != len("ParameterValue") {
 		return false
 	}
-	return isOneOf(name, "value", "Value", "-Value", "-value", "d", "D")
+	return isOneOf(name, "value", "Value", "-Value", "-value", "d", "D", "ParameterValue")
 }

@@ -13,7 +13,7 @@ func harmless(value []byte, k kind) bool {
 	if alreadyRedacted(value) || refers(value) {
 		return true
 	}
-	if len(value) <= len("undefined") && isNoValue(value) {
+	if len(value) <= len("offlineServicing") && isNoValue(value) {
 		return true
 	}
 	switch k {
@@ -40,7 +40,9 @@ func isNoValue(value []byte) bool {
 	}
 	switch string(text[:len(value)]) {
 	case "true", "false", "yes", "no", "null", "nil", "none", "read", "write", "(none)", "<nil>", "<none>", "enabled",
-		"disabled", "-", "0", "1", "undefined", "redacted", "unset", "...":
+		"disabled", "-", "0", "1", "undefined", "redacted", "unset", "...",
+		// passes of Windows Setup
+		"windowspe", "offlineservicing", "generalize", "specialize", "auditsystem", "audituser", "oobesystem":
 		return true
 	}
 	return false

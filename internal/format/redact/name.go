@@ -175,7 +175,7 @@ func secretLetters(name string) bool {
 				return true
 			}
 		case 's':
-			if b == 'i' {
+			if b == 'i' || b == 'k' {
 				return true
 			}
 		}
@@ -228,6 +228,8 @@ func (p *parts) kind(plural bool) kind {
 		}
 	case "cred":
 		return weak
+	case "psk":
+		return key
 	}
 	if bytes.HasSuffix(last, []byte("pass")) && len(last) > len("pass") && !passing(last) {
 		return token
@@ -297,6 +299,9 @@ func endingOf(name []byte, plural bool) kind {
 			ending{"accountkey", key},
 			ending{"storagekey", key}, ending{"privatekey", key}, ending{"encryptionkey", key},
 			ending{"signingkey", key}, ending{"sessionkey", key},
+			ending{"workspacekey", key}, ending{"agentkey", key}, ending{"registrationkey", key},
+			ending{"enrollmentkey", key}, ending{"ingestionkey", key}, ending{"joinkey", key}, ending{"encryptkey", key},
+			ending{"integrationkey", weak}, ending{"routingkey", weak},
 			ending{"masterkey", key}, ending{"certificatekey", key}, ending{"subscriptionkey", key},
 			ending{"sharedkey", key}, ending{"appkey", weak},
 			ending{"unsealkey", key}, ending{"licensekey", weak}, ending{"authkey", key}, ending{"deploykey", key},

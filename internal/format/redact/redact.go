@@ -15,6 +15,11 @@
 //   - url.go: passwords and tokens in URLs
 //   - value.go: secrets detected by the name in front of them
 //   - extent.go: where the values of value.go begin and end
+//   - literal.go: literals with a prefix, and literals of SQL
+//   - prose.go: sentences that mention the name of a secret
+//   - member.go: objects and elements with the name of a secret, whose field value is the secret
+//   - percent.go: texts in the encoding of URLs
+//   - dump.go: hexadecimal dumps
 //   - field.go: secrets whose name is the value of a field called name
 //   - list.go: several values in brackets
 //   - name.go: the names of secrets

@@ -249,6 +249,19 @@ MIIDITCCAgmgAwIBAgIIE4bXv5R1bF8wDQYJKoZIhvcNAQELBQAwFTETMBEGA1UE
 AxMKa3ViZXJuZXRlczAeFw0yNjExMjAxNDI5NTlaFw0yNzExMjAxNDI5NTlaMBUx
 -----END CERTIFICATE-----
 {"level":"info","ts":1700000000.1,"msg":"token bucket refilled","tokens":5}
+4711 10 20 30 40 50 60 70 80 90
+4710 10 20 30 40 50 60 70 80 90
+20261129  12 24 36 48 60 72 84 96
+00000000: 1 2 3
+{"tokens":{"value":5},"zone":{"value":"eu-west"}}
+{"password":{"type":"string","default":null,"description":"of the node"},"user":{"default":"web"}}
+password: {type: string, value: null}
+token { expires: 5 } zone { value: "eu" }
+path=%2Fvar%2Flib%2Fkubelet&name=%22web%22&tokens=%22%22
+AADSTS700016: Application 1Q~ was not found
+sha256~ is a prefix
+K10 and K3s
+psk: none
 `
 
 // Each line of a key with a container's log in front shows nothing alone. The largest key of RSA, with 16,384 bits, has

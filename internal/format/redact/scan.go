@@ -61,7 +61,9 @@ type scan struct {
 	after     after  // the meaning of the next line
 	listQuote []byte // the quote to add around the mark of a bare value in a list
 
-	lastValue place // a field called value whose name has not followed yet
+	lastValue place   // a field called value whose name has not followed yet
+	members   members // the object of this line that has the name of a secret
+	object    object  // the same, if it continues in the next lines
 
 	nextTry [MaxPatterns]int // positions at which the patterns are tried next
 }
@@ -120,6 +122,10 @@ func (s *scan) step(at int) int {
 		return s.url(at)
 	case c == '@':
 		return s.tcpAddress(at)
+	case c == '~':
+		return s.azure(at)
+	case c == '%':
+		return s.percentURL(at)
 	case c == '}' || c == '/' && at+1 < len(s.text) && s.text[at+1] == '>':
 		s.lastValue = place{}
 	}
@@ -171,15 +177,15 @@ func (s *scan) word(at int) int {
 		}
 		return end
 	}
+	if next := s.dump(at, end); next > 0 {
+		return next
+	}
 	if stop := s.tokenAt(at, end); stop > 0 {
 		s.add(span{from: at, start: at, end: stop, open: stop == len(s.text), until: terminator{by: notBase64}})
 		if stop == len(s.text) && s.text[at] == 'e' {
 			s.after = after{form: afterJWT}
 		}
 		return stop
-	}
-	if long := s.azure(at, end); long > 0 {
-		return long
 	}
 	if next := s.scheme(at, end); next > 0 {
 		return next
@@ -201,19 +207,27 @@ func (s *scan) word(at int) int {
 
 func notBase64(c byte) bool { return !isBase64Byte(c) && c != '-' && c != '_' && c != '.' }
 
-func (s *scan) azure(at, end int) int {
-	if end-at != 5 || s.text[end-1] != 'Q' || end == len(s.text) || s.text[end] != '~' {
-		return 0
+// azure redacts the secret of an Azure application, whose Q~ ends at the position `at`: three characters and a digit
+// before it, 31 to 34 behind it. Any of them but the digit may be a sign, so it may begin in front of a word.
+func (s *scan) azure(at int) int {
+	start := at - len("abc8Q")
+	if start < 0 || s.text[at-1] != 'Q' || !isDigit(s.text[at-2]) || start > 0 && isAzure(s.text[start-1]) {
+		return at + 1
 	}
-	for end < len(s.text) && (isToken(s.text[end]) || s.text[end] == '~' || s.text[end] == '.') {
+	end := at + 1
+	for end < len(s.text) && isAzure(s.text[end]) {
 		end++
 	}
-	if !azureSecret(s.text[at:end]) {
-		return 0
+	if n := end - at - 1; n < 31 || n > 35 || !isAzure(s.text[start]) || !isAzure(s.text[start+1]) || !isAzure(s.text[start+2]) {
+		return at + 1
 	}
-	s.add(span{from: at, start: at, end: end})
+	if n := len(s.spans); n == 0 || s.spans[n-1].end <= start {
+		s.add(span{from: start, start: start, end: end})
+	}
 	return end
 }
+
+func isAzure(c byte) bool { return isToken(c) || c == '~' || c == '.' }
 
 // scheme redacts the value of Bearer or Basic, anywhere in the line.
 func (s *scan) scheme(at, end int) int {

@@ -40,6 +40,7 @@ type Stream struct {
 	kind   kind   // the kind of the secret value that belongs to the option
 
 	after   after  // the meaning of the next line
+	object  object // an object with the name of a secret that the next lines belong to
 	delayed []byte // a line with a value, held until the next line, which may have the value's name
 
 	view  []byte // the text being examined, without the NULs of UTF-16
@@ -206,6 +207,9 @@ func (s *Stream) piece(text []byte, ends bool) int {
 	}
 	c := &scan{r: s.redactor, text: body, prev: s.before, begins: !s.inLine, ends: ends, named: s.named,
 		namedKind: s.namedKind, block: -1}
+	if !s.inLine {
+		c.members = s.continued(body)
+	}
 	c.all(s.inside, list)
 	done, viewed := len(text), len(view)
 	if !ends {
@@ -231,6 +235,9 @@ func (s *Stream) keepState(c *scan, viewed, length int, ends bool) {
 	}
 	if ends {
 		s.after = c.after
+	}
+	if c.object.form != noObject {
+		s.object = c.object
 	}
 	for _, m := range c.names {
 		if m.at < viewed {

@@ -25,9 +25,13 @@ func knownTokens(first byte) []known {
 	case 'e':
 		return []known{{"eyJ", 10, isToken}} // a JWT's header, see jwt
 	case 'Z':
-		return []known{{"ZXlKaGJHY2lPaUp", 20, isBase64Byte}} // base64 of a JWT, as in a Secret
+		return []known{{"ZXlKaGJHY2lPaUp", 20, isBase64Byte}, {"ZXlK", 40, isBase64Byte}} // base64 of a JWT, as in a Secret
 	case 'L':
 		return []known{{"LS0tLS1CRUdJTi", 30, isBase64Byte}} // base64 of a PEM block
+	case 'Q':
+		return []known{{"QmVhcmVyIGV5S", 40, isBase64Byte}} // base64 of Bearer and a JWT
+	case 'K':
+		return []known{{"K10", 32, isHex}} // k3s and rke2, see clusterToken
 	case 'g':
 		return []known{
 			{"ghp_", 30, isWord}, {"gho_", 30, isWord}, {"ghu_", 30, isWord}, {"ghs_", 30, isWord},
@@ -48,15 +52,16 @@ func knownTokens(first byte) []known {
 			{"xoxe-", 16, isToken}, {"xapp-", 16, isToken},
 		}
 	case 'n':
-		return []known{{"npm_", 30, isWord}}
+		return []known{{"npm_", 30, isWord}, {"ntn_", 40, isWord}}
 	case 'h':
 		// Vault, Hugging Face
 		return []known{{"hvs.", 20, isToken}, {"hvb.", 20, isToken}, {"hvr.", 20, isToken}, {"hf_", 30, isWord}}
 	case 's':
-		return []known{{"sk_live_", 16, isWord}, {"sk_test_", 16, isWord}, {"sk-", 40, isToken}, {"shpat_", 32, isWord},
-			{"shpss_", 32, isWord}, {"sntrys_", 40, isBase64URL}}
+		return []known{{"sk_live_", 16, isWord}, {"sk_test_", 16, isWord}, {"sk_prod_", 16, isWord}, {"sk-", 40, isToken}, {"shpat_", 32, isWord},
+			{"shpss_", 32, isWord}, {"sntrys_", 40, isBase64URL},
+			{"sgp_", 40, isWord}, {"sha256~", 40, isToken}}
 	case 'r':
-		return []known{{"rk_live_", 16, isWord}, {"rk_test_", 16, isWord}, {"rubygems_", 40, isWord}}
+		return []known{{"rk_live_", 16, isWord}, {"rk_test_", 16, isWord}, {"rk_prod_", 16, isWord}, {"rubygems_", 40, isWord}}
 	case 'd':
 		return []known{{"dckr_pat_", 20, isToken}, {"dckr_oat_", 20, isToken}, {"dop_v1_", 40, isWord},
 			{"doo_v1_", 40, isWord}, {"dor_v1_", 40, isWord}, {"dapi", 32, isHex}, {"dp.pt.", 40, isWord},
@@ -65,7 +70,7 @@ func knownTokens(first byte) []known {
 		return []known{{"pypi-AgE", 40, isToken}, {"pul-", 40, isHex}, {"pscale_tkn_", 32, isBase64URL},
 			{"pscale_pw_", 32, isBase64URL}}
 	case 'S':
-		return []known{{"SG.", 60, isBase64URL}, {"SK", 32, isHex}}
+		return []known{{"SG.", 60, isBase64URL}, {"SWMTKN-1-", 60, isToken}, {"SK", 32, isHex}}
 	case 'N':
 		return []known{{"NRAK-", 27, isUpper}}
 	case 'H':
@@ -105,6 +110,12 @@ func (s *scan) tokenAt(from, wordEnd int) int {
 		switch k.prefix {
 		case "eyJ":
 			return s.jwt(end)
+		case "ZXlK":
+			if !encodesJWT(s.text[from:end]) {
+				continue
+			}
+		case "K10":
+			return s.clusterToken(end)
 		case "LS0tLS1CRUdJTi":
 			if !encodesPrivateKey(s.text[from:end]) {
 				continue
@@ -122,10 +133,10 @@ func beginsToken(text []byte) bool {
 		return false
 	}
 	switch string(text[:3]) {
-	case "ABI", "ACC", "AGE", "AIz", "AKC", "AKI", "ASI", "ATA", "GOC", "HRK", "LS0", "NRA", "PMA", "SG.", "ZXl", "dap",
+	case "ABI", "ACC", "AGE", "AIz", "AKC", "AKI", "ASI", "ATA", "GOC", "HRK", "K10", "LS0", "NRA", "PMA", "QmV", "SG.", "SWM", "ZXl", "dap",
 		"dck", "doo", "dop", "dor", "dp.", "eyJ", "fo1", "gho", "ghp", "ghr", "ghs", "ghu", "git", "gla", "glc", "gld",
-		"glf", "gli", "glp", "glr", "gls", "hf_", "hvb", "hvr", "hvs", "lin", "npm", "psc", "pul", "pyp", "rk_", "rub",
-		"shp", "sk-", "sk_", "snt", "tsk", "xap", "xox", "ya2":
+		"glf", "gli", "glp", "glr", "gls", "hf_", "hvb", "hvr", "hvs", "lin", "npm", "ntn", "psc", "pul", "pyp", "rk_", "rub",
+		"sgp", "sha", "shp", "sk-", "sk_", "snt", "tsk", "xap", "xox", "ya2":
 		return true
 	}
 	return string(text[:2]) == "SK" && isHex(text[2])
@@ -226,6 +237,31 @@ func encodesPrivateKey(text []byte) bool {
 	decoded := make([]byte, base64.StdEncoding.DecodedLen(len(head)))
 	n, err := base64.StdEncoding.Decode(decoded, head)
 	return err == nil && bytes.Contains(decoded[:n], []byte("PRIVATE KEY"))
+}
+
+// encodesJWT reports whether a base64 text contains a JWT. It decodes only the beginning, which is the JWT's header.
+func encodesJWT(text []byte) bool {
+	head := text[:40]
+	decoded := make([]byte, base64.StdEncoding.DecodedLen(len(head)))
+	n, err := base64.StdEncoding.Decode(decoded, head)
+	for _, c := range decoded[:n] {
+		if !isToken(c) && c != '.' {
+			return false
+		}
+	}
+	return err == nil
+}
+
+// clusterToken returns the end of a token of k3s or rke2, K10<hash>::<user>:<secret>, whose hash ends at the position
+// `end`; 0 if it is no such token.
+func (s *scan) clusterToken(end int) int {
+	if !bytes.HasPrefix(s.text[end:], []byte("::")) {
+		return 0
+	}
+	for end < len(s.text) && (isToken(s.text[end]) || s.text[end] == ':' || s.text[end] == '.') {
+		end++
+	}
+	return end
 }
 
 // credentials reports whether a text is a credential of HTTP Basic authentication, the

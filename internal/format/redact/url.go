@@ -4,8 +4,10 @@ import "bytes"
 
 // hooks returns the beginnings of webhook addresses. The path behind each of them is a secret.
 func hooks() []string {
-	return []string{"://hooks.slack.com/services/", "://discord.com/api/webhooks/", "://discordapp.com/api/webhooks/",
-		".webhook.office.com/webhookb2/", "://api.telegram.org/bot"}
+	return []string{"://hooks.slack.com/services/", "://hooks.slack.com/workflows/", "://hooks.slack.com/triggers/",
+		"discord.com/api/webhooks/", "://discordapp.com/api/webhooks/", "discord.com/api/v10/webhooks/",
+		".webhook.office.com/webhookb2/", "://outlook.office.com/webhook/", "://api.telegram.org/bot",
+		"://hooks.zapier.com/hooks/catch/", "://open.feishu.cn/open-apis/bot/v2/hook/", "://maker.ifttt.com/trigger/x/with/key/"}
 }
 
 // url redacts the secret parts of the URL whose "://" is at a position, and returns where to
@@ -22,7 +24,7 @@ func (s *scan) hook(at int) int {
 	rest := s.text[at:min(len(s.text), at+nearby)]
 	for _, hook := range hooks() {
 		n := bytes.Index(rest, []byte(hook))
-		if n < 0 || n > 0 && (hook[0] == ':' || bytes.ContainsAny(rest[len("://"):n], "/ \"")) {
+		if n < 0 || n > 0 && (hook[0] == ':' || n > len("://") && bytes.ContainsAny(rest[len("://"):n], "/ \"")) {
 			continue
 		}
 		start := at + n + len(hook)

@@ -12,6 +12,9 @@ func (s *scan) value(at, end int) int {
 	if b.at == len(s.text) || !s.mayName(at, b) {
 		return 0
 	}
+	if s.text[end] == '%' {
+		return s.percentValue(at, end)
+	}
 	begin := s.nameBegin(at)
 	name := s.text[begin:end]
 	if string(name) == "Private-Lines" { // a key file of PuTTY
@@ -46,6 +49,9 @@ func (s *scan) nameKind(begin, end int) kind {
 		if isOneOf(name, "PASS") && s.before(begin) == ' ' { // the result of a test
 			return plain
 		}
+		if bytes.HasSuffix(name, []byte("v1.Secret")) { // the type of an object
+			return plain
+		}
 		if isOneOf(name, "sig") && !s.inQuery(begin) || isOneOf(name, "X-Amz-Credential") {
 			return plain
 		}
@@ -56,6 +62,8 @@ func (s *scan) nameKind(begin, end int) kind {
 		return kindOf(string(s.text[s.wordBefore(begin):end]))
 	case s.isNamed(name):
 		return s.namedKind
+	case s.members.end > 0 && s.memberKind(begin, name) != plain:
+		return s.members.kind
 	case s.inQuery(begin) && isSignature(name):
 		return key
 	case isOneOf(name, "MAC") && bytes.HasSuffix(s.text[:begin], []byte("Private-")):
@@ -77,6 +85,10 @@ func (s *scan) mayName(at int, b behind) bool {
 	switch s.text[b.at] {
 	case ':', '=', '>':
 		return true
+	case '%':
+		return b.spaces == 0
+	case '{':
+		return b.spaces == 1
 	case ',':
 		return b.quoted
 	case 'R':
@@ -180,6 +192,8 @@ func (s *scan) separator(begin, end int, b behind) (int, bool) {
 		return at, true
 	case s.opensElement(begin):
 		return s.elementText(end)
+	case c == '{' && b.spaces == 1: // text of protobuf, or a block of terraform
+		return b.at, true
 	case c == ',' && (option || s.calls(begin)):
 		return b.at + 1, true
 	case b.spaces > 0 && bytes.HasPrefix(s.text[b.at:], []byte("REG_")):
@@ -189,7 +203,8 @@ func (s *scan) separator(begin, end int, b behind) (int, bool) {
 		}
 		return at, true
 	case option && b.spaces > 0 && c != '-' && c != '/':
-		return b.at, !bytes.HasPrefix(s.text[b.at:], []byte("HTTP/"))
+		word, _, _ := bytes.Cut(s.text[b.at:], []byte(" "))
+		return b.at, !bytes.HasPrefix(word, []byte("HTTP/")) && !mentioned(word)
 	case b.spaces == 1 && s.sets(begin), b.quoted && b.spaces == 1 && isQuote(c) && s.optionText(begin):
 		return b.at, true
 	case b.spaces > 0 && begin == 0 && isDirective(s.text[:end]):

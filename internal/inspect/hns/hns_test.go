@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,10 +26,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func calico(t *testing.T) hns.View {
 	t.Helper()
 	f := hnstest.Calico()
-	state, err := hns.Parse(f.Documents())
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := hns.Parse(f.Documents())
 	return hns.View{State: state, All: state, Known: f.Known}
 }
 
@@ -227,32 +225,44 @@ func TestPoliciesInWords(t *testing.T) {
 	}
 }
 
-func TestParseRejectsTextThatIsNoObject(t *testing.T) {
-	_, err := hns.Parse(map[platform.NetworkKind][][]byte{platform.HNSEndpoints: {[]byte(`{"ID":"a"}`),
-		[]byte(`<html>`)}})
-	var syntax *json.SyntaxError
-	switch {
-	case !errors.As(err, &syntax):
-		t.Errorf("error = %v (%T), want a %T", err, err, syntax)
-	case !strings.Contains(err.Error(), "endpoints"):
-		t.Errorf("err.Error() lacks %q:\n%s", "endpoints", err.Error())
-	case !strings.Contains(err.Error(), "<html>"):
-		t.Errorf("err.Error() lacks %q:\n%s; got %v", "<html>", err.Error(), err)
+// An object with a field of an unknown form, or a text that is no object, does not hide the others.
+func TestParseListsUnreadableObjects(t *testing.T) {
+	state := hns.Parse(map[platform.NetworkKind][][]byte{platform.HNSEndpoints: {
+		[]byte(`{"ID":"a","MacAddress":"00-15"}`),
+		[]byte(`{"ID":"b","Name":7,"Flags":"x","MacAddress":"00-16"}`),
+		[]byte(`<html>`),
+	}})
+	var macs []string
+	for _, e := range state.Endpoints {
+		macs = append(macs, e.ID+" "+e.MAC)
+	}
+	if !slices.Equal(macs, []string{"A 00-15", "B 00-16"}) {
+		t.Errorf("endpoints: %v", macs)
+	}
+	var unreadable []string
+	for _, u := range state.Unreadable {
+		unreadable = append(unreadable, u.String())
+	}
+	if len(unreadable) != 2 || unreadable[0] != "endpoints B: Flags is a string, Name is a number" ||
+		!strings.HasPrefix(unreadable[1], "endpoints without an ID: invalid character '<'") {
+		t.Errorf("unreadable: %q", unreadable)
+	}
+	text, err := json.Marshal(state)
+	var again hns.State
+	if err != nil || json.Unmarshal(text, &again) != nil || len(again.Unreadable) != 2 {
+		t.Errorf("encoded: %v, %s", err, text)
 	}
 }
 
 // The service's objects may be incomplete.
 func TestSparseObjects(t *testing.T) {
-	state, err := hns.Parse(map[platform.NetworkKind][][]byte{
+	state := hns.Parse(map[platform.NetworkKind][][]byte{
 		platform.HNSNetworks: {[]byte(`{}`)},
 		platform.HNSEndpoints: {[]byte(`{"HostComputeNetwork":"gone",` +
 			`"HostComputeNamespace":"00000000-0000-0000-0000-000000000000"}`)},
 		platform.HNSLoadBalancers: {[]byte(`{"HostComputeEndpoints":["gone"]}`)},
 		platform.HNSNamespaces:    {[]byte(`{"Resources":[{"Type":"Endpoint","Data":{"Id":"gone"}}]}`)},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	v := hns.View{State: state, All: state}
 	if n := state.Networks[0]; n.Type != "NAT" {
 		t.Errorf("a network without a type is %s", n.Type)
@@ -270,15 +280,13 @@ func TestSparseObjects(t *testing.T) {
 }
 
 func TestNetworksAreInNaturalOrder(t *testing.T) {
-	state, err := hns.Parse(map[platform.NetworkKind][][]byte{platform.HNSNetworks: {[]byte(`{"Name":"vlan10"}`),
+	state := hns.Parse(map[platform.NetworkKind][][]byte{platform.HNSNetworks: {[]byte(`{"Name":"vlan10"}`),
 		[]byte(`{"Name":"vlan2"}`)}})
 	switch {
-	case err != nil:
-		t.Errorf("unexpected error: %v", err)
 	case len(state.Networks) != 2:
 		t.Errorf("len(state.Networks) = %v, want 2: %+v", len(state.Networks), state.Networks)
 	case state.Networks[0].Name != "vlan2":
-		t.Errorf("state.Networks[0].Name = %q, want %q; %+v, %v", state.Networks[0].Name, "vlan2", state.Networks, err)
+		t.Errorf("state.Networks[0].Name = %q, want %q; %+v", state.Networks[0].Name, "vlan2", state.Networks)
 	}
 }
 
@@ -333,13 +341,10 @@ func elements(t *testing.T, document []byte) map[string]int {
 // Names are arbitrary: they cannot break out of the SVG's text or DOT's strings.
 func TestGraphOfHostileNames(t *testing.T) {
 	const name = `</text><script>"\` + "\n" + `x`
-	state, err := hns.Parse(map[platform.NetworkKind][][]byte{
+	state := hns.Parse(map[platform.NetworkKind][][]byte{
 		platform.HNSNetworks:  {mustJSON(t, map[string]any{"ID": "n", "Name": name})},
 		platform.HNSEndpoints: {mustJSON(t, map[string]any{"ID": "e", "Name": name, "HostComputeNetwork": "n"})},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	g := hns.View{State: state, All: state}.Graph(name)
 	var svg, dot bytes.Buffer
 	if err := errors.Join(g.SVG(&svg), g.DOT(&dot)); err != nil {

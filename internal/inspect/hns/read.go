@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -48,43 +47,37 @@ func read(ctx context.Context, compute agentv1.ComputeClient, kinds ...platform.
 			documents[kind] = append(documents[kind], object.GetDocument())
 		}
 	}
-	return Parse(documents)
+	return Parse(documents), nil
 }
 
-// Parse reads the service's documents of schema 2.
-func Parse(documents map[platform.NetworkKind][][]byte) (State, error) {
+// Parse reads the service's documents of schema 2. An object with a field that cannot be read is in its list without
+// that field, and in Unreadable.
+func Parse(documents map[platform.NetworkKind][][]byte) State {
 	var s State
-	var err error
-	if s.Networks, err = parse(documents, platform.HNSNetworks, network); err != nil {
-		return State{}, err
-	}
-	if s.Endpoints, err = parse(documents, platform.HNSEndpoints, endpoint); err != nil {
-		return State{}, err
-	}
-	if s.LoadBalancers, err = parse(documents, platform.HNSLoadBalancers, loadBalancer); err != nil {
-		return State{}, err
-	}
-	if s.Namespaces, err = parse(documents, platform.HNSNamespaces, namespace); err != nil {
-		return State{}, err
-	}
+	s.Networks = parse(&s, documents, platform.HNSNetworks, network)
+	s.Endpoints = parse(&s, documents, platform.HNSEndpoints, endpoint)
+	s.LoadBalancers = parse(&s, documents, platform.HNSLoadBalancers, loadBalancer)
+	s.Namespaces = parse(&s, documents, platform.HNSNamespaces, namespace)
 	s.sort()
-	return s, nil
+	return s
 }
 
 // parse reads the documents of a kind; W is the form in which the service writes them.
-func parse[W, T any](documents map[platform.NetworkKind][][]byte, kind platform.NetworkKind,
-	from func(W, json.RawMessage) T) ([]T, error) {
+func parse[W, T any](s *State, documents map[platform.NetworkKind][][]byte, kind platform.NetworkKind,
+	from func(W, json.RawMessage) T) []T {
 	all := []T{}
 	for _, document := range documents[kind] {
 		var wire W
-		if err := json.Unmarshal(document, &wire); err != nil {
-			return nil, fmt.Errorf("read one of the %s of the Host Network Service: %w: %.200s", kind, err, document)
+		ok, err := lenient(document, &wire)
+		if err != nil {
+			s.Unreadable = append(s.Unreadable, Unreadable{Kind: kind, ID: idOf(document), Error: err.Error(),
+				Raw: rawOf(document)})
 		}
-		var raw json.RawMessage
-		raw = append(raw, document...)
-		all = append(all, from(wire, raw))
+		if ok {
+			all = append(all, from(wire, rawOf(document)))
+		}
 	}
-	return all, nil
+	return all
 }
 
 // These types are the parts of HNS's own documents that are read. encoding/json ignores the case of

@@ -1,9 +1,11 @@
 package hns
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -17,10 +19,18 @@ type Kind struct {
 
 // WriteText writes the objects of all nodes that answered.
 func (k Kind) WriteText(p *ui.Page, results []fleet.Result[View]) error {
-	return fleet.WriteListings(p, results, func(v View) ui.Listing {
+	err := fleet.WriteListings(p, results, func(v View) ui.Listing {
 		v.Wide = p.Wide
 		return k.table(v)
 	})
+	for _, result := range results {
+		for _, u := range result.Value.State.Unreadable {
+			if err == nil {
+				_, err = fmt.Fprintln(p, ui.Warn("not readable: "+u.String()))
+			}
+		}
+	}
+	return err
 }
 
 // Networks lists networks.
@@ -29,7 +39,7 @@ func Networks() Kind {
 		table:    View.Networks,
 		Document: Report[nodeNetworks]{},
 		Report: reporter(func(o fleet.Outcome, v View) nodeNetworks {
-			return nodeNetworks{o, v.State.Networks}
+			return nodeNetworks{o, v.State.Networks, v.unreadable(platform.HNSNetworks)}
 		}),
 	}
 }
@@ -45,7 +55,7 @@ func Endpoints() Kind {
 			for _, e := range v.State.Endpoints {
 				all = append(all, ownedEndpoint{e, v.Known.PodOf(e)})
 			}
-			return nodeEndpoints{o, all}
+			return nodeEndpoints{o, all, v.unreadable(platform.HNSEndpoints)}
 		}),
 	}
 }
@@ -61,7 +71,7 @@ func LoadBalancers() Kind {
 			for _, l := range v.State.LoadBalancers {
 				all = append(all, ownedLoadBalancer{l, v.Known.ServiceOf(l)})
 			}
-			return nodeLoadBalancers{o, all}
+			return nodeLoadBalancers{o, all, v.unreadable(platform.HNSLoadBalancers)}
 		}),
 	}
 }
@@ -77,7 +87,7 @@ func Namespaces() Kind {
 			for _, n := range v.State.Namespaces {
 				all = append(all, ownedNamespace{n, v.Known.PodIn(v.All, n)})
 			}
-			return nodeNamespaces{o, all}
+			return nodeNamespaces{o, all, v.unreadable(platform.HNSNamespaces)}
 		}),
 	}
 }
@@ -92,6 +102,11 @@ func Policies() Kind {
 			return nodePolicies{o, v.Owned()}
 		}),
 	}
+}
+
+// unreadable returns the unreadable objects of a kind.
+func (v View) unreadable(kind platform.NetworkKind) []Unreadable {
+	return keep(v.State.Unreadable, func(u Unreadable) bool { return u.Kind == kind })
 }
 
 // Report is the result of a command that lists a kind of object.
@@ -126,19 +141,23 @@ func reporter[N identified](of func(fleet.Outcome, View) N) func([]fleet.Result[
 type (
 	nodeNetworks struct {
 		fleet.Outcome
-		Networks []Network `json:"networks"`
+		Networks   []Network    `json:"networks"`
+		Unreadable []Unreadable `json:"unreadable"`
 	}
 	nodeEndpoints struct {
 		fleet.Outcome
-		Endpoints []ownedEndpoint `json:"endpoints"`
+		Endpoints  []ownedEndpoint `json:"endpoints"`
+		Unreadable []Unreadable    `json:"unreadable"`
 	}
 	nodeLoadBalancers struct {
 		fleet.Outcome
 		LoadBalancers []ownedLoadBalancer `json:"loadBalancers"`
+		Unreadable    []Unreadable        `json:"unreadable"`
 	}
 	nodeNamespaces struct {
 		fleet.Outcome
 		Namespaces []ownedNamespace `json:"namespaces"`
+		Unreadable []Unreadable     `json:"unreadable"`
 	}
 	nodePolicies struct {
 		fleet.Outcome

@@ -2,6 +2,8 @@
 // Service (HNS), and finds the pods and Services to which these objects belong.
 //
 //   - state.go, read.go: define the objects, and read them from a node
+//   - lenient.go: objects with fields of an unknown form
+//   - file.go: reads objects of a saved dump
 //   - policies.go: describes the effects of policies in words
 //   - known.go, pods.go, services.go: the owners of objects, from the container
 //     runtime and the cluster
@@ -21,6 +23,7 @@ type State struct {
 	Endpoints     []Endpoint     `json:"endpoints"`
 	LoadBalancers []LoadBalancer `json:"loadBalancers"`
 	Namespaces    []Namespace    `json:"namespaces"`
+	Unreadable    []Unreadable   `json:"unreadable,omitempty"`
 }
 
 // The IDs of the objects below are in upper case, as hnsdiag prints them. Each Raw is the

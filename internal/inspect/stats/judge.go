@@ -171,14 +171,31 @@ func backwards(w Window) bool {
 	if !ok || last.Counter == nil || before.Counter == nil || *last.Counter >= *before.Counter {
 		return false
 	}
+	// If the container restarted, the counter cannot exceed the time of all processors since the
+	// restart.
+	return float64(*last.Counter) > w.most(before, Tick)
+}
+
+// most returns the time of all of the node's processors since a point, in nanoseconds. slack is added to the time between
+// the points.
+func (w Window) most(since Point, slack time.Duration) float64 {
 	cores := w.NodeCores
 	if cores == 0 {
 		cores = manyCores
 	}
-	// If the container restarted, the counter cannot exceed the time of all processors since the
-	// restart.
-	between := max(last.Received.Sub(before.Received), last.Taken.Sub(before.Taken)) + Tick
-	return float64(*last.Counter) > float64(between)*cores
+	last := w.last()
+	return float64(max(last.Received.Sub(since.Received), last.Taken.Sub(since.Taken))+slack) * cores
+}
+
+// jumped reports whether the counter advanced by more than the node's processors could have used since the previous
+// sample. The time between the samples is the longer one of this machine's clock and the node's.
+func jumped(w Window) bool {
+	last := w.last()
+	before, ok := w.before()
+	if !ok || last.Counter == nil || before.Counter == nil || *last.Counter <= *before.Counter {
+		return false
+	}
+	return float64(*last.Counter-*before.Counter) > w.most(before, 2*Tick)
 }
 
 // ticksASecond returns the number of cores by which n ticks of the counter can raise a rate that is

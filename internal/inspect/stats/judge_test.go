@@ -45,6 +45,10 @@ func TestVerdicts(t *testing.T) {
 	const n = 30
 	back := series(n, 0.503, always(0.503))
 	*back[n-1].Counter = *back[n-2].Counter - 1e9
+	leap := series(n, 0.503, always(0.503))
+	*leap[n-1].Counter = *leap[n-2].Counter + uint64(5*time.Second)
+	busy := series(n, 0.503, always(0.503))
+	*busy[n-1].Counter = *busy[n-2].Counter + uint64(4*time.Second)
 	again := series(n, 0.503, always(0.503))
 	*again[n-1].Counter = uint64(300 * time.Millisecond)
 	frozen := series(60, 0, always(0))
@@ -76,6 +80,9 @@ func TestVerdicts(t *testing.T) {
 		{"a limit within the tolerance", stats.Window{Points: series(n, 0.55, always(0.55)), Limit: 0.5,
 			Tolerance: 0.2}, nil},
 		{"backwards", stats.Window{Points: back, NodeCores: 4}, []stats.Verdict{stats.Backwards}},
+		{"5 s in a second of 4 cores", stats.Window{Points: leap, NodeCores: 4}, []stats.Verdict{stats.Jumped}},
+		{"all of 4 cores", stats.Window{Points: busy, NodeCores: 4}, nil},
+		{"5 s in a second of unknown cores", stats.Window{Points: leap}, nil},
 		{"begun again", stats.Window{Points: again, NodeCores: 4}, nil},
 		{"frozen while others move", stats.Window{Points: frozen, OthersMoved: frozen[59].Received},
 			[]stats.Verdict{stats.Stale}},
@@ -197,13 +204,14 @@ func TestCheckedNeedsTheWindow(t *testing.T) {
 		want    []stats.Verdict
 	}{
 		{1, always(0.5), []stats.Verdict{stats.Above}},
-		{8, always(0.5), []stats.Verdict{stats.Missing, stats.Backwards, stats.Above}},
-		{12, always(0.5), []stats.Verdict{stats.Zero, stats.Missing, stats.Backwards, stats.Above, stats.Quantised}},
-		{22, always(0.5), []stats.Verdict{stats.Zero, stats.Missing, stats.Backwards, stats.Above, stats.Wild,
+		{8, always(0.5), []stats.Verdict{stats.Missing, stats.Backwards, stats.Above, stats.Jumped}},
+		{12, always(0.5), []stats.Verdict{stats.Zero, stats.Missing, stats.Backwards, stats.Above,
+			stats.Jumped, stats.Quantised}},
+		{22, always(0.5), []stats.Verdict{stats.Zero, stats.Missing, stats.Backwards, stats.Above, stats.Wild, stats.Jumped,
 			stats.Quantised}},
-		{32, always(0.5), []stats.Verdict{stats.Zero, stats.Missing, stats.Backwards, stats.Above, stats.Wild,
+		{32, always(0.5), []stats.Verdict{stats.Zero, stats.Missing, stats.Backwards, stats.Above, stats.Wild, stats.Jumped,
 			stats.Stale, stats.Quantised}},
-		{32, func(int) *uint64 { return nil }, []stats.Verdict{stats.Missing, stats.Backwards, stats.Stale,
+		{32, func(int) *uint64 { return nil }, []stats.Verdict{stats.Missing, stats.Backwards, stats.Jumped, stats.Stale,
 			stats.Quantised}},
 	} {
 		follower := stats.NewFollower(stats.DefaultTolerance)

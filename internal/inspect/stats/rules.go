@@ -17,6 +17,7 @@ const (
 	Backwards Verdict = "backwards"
 	Above     Verdict = "above"
 	Wild      Verdict = "wild"
+	Jumped    Verdict = "jumped"
 	Disagree  Verdict = "disagree"
 	Quantised Verdict = "quantised"
 )
@@ -88,6 +89,14 @@ func Rules() []Rule {
 			Formula: "usageNanoCores > 2 × the highest rate of usageCoreNanoSeconds between any two samples (≥ 0.1 s " +
 				"apart) of the last 20 s, + 4 ticks a second",
 			Cause: "a rate over a very short time, as for the verdict above",
+		},
+		{
+			Verdict: Jumped, holds: jumped, possible: backwardsPossible,
+			Means: "the counter moved by more than all cores could have used",
+			Formula: "usageCoreNanoSeconds advanced since the previous sample by more than all of the node's cores could " +
+				"have used in that time, + 2 ticks a core",
+			Cause: "a counter of another container under the same name, one that is put together from processes of which " +
+				"one was counted twice, or a wrong unit",
 		},
 		{
 			Verdict: Stale, holds: stale, possible: stalePossible, Needs: staleAfter,

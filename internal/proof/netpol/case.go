@@ -25,6 +25,7 @@ type Case struct {
 	Name     string
 	Proves   string // one sentence; "" for the policies of a user
 	Policies []networkingv1.NetworkPolicy
+	LeftOut  []LeftOut // policies of other kinds beside them
 }
 
 // Cases returns the standard cases, for the standard model.

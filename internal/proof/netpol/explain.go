@@ -24,6 +24,8 @@ type CaseExplaining struct {
 	Cells    int      `json:"cells"`
 	Denied   int      `json:"denied"` // the number of cells that the policies deny
 	Tables   []Table  `json:"tables"`
+	// LeftOut has the policies of other kinds in the files. A cluster obeys them too.
+	LeftOut []LeftOut `json:"leftOut"`
 }
 
 // Explain returns what the policies of cases mean. It contacts no cluster.
@@ -40,7 +42,8 @@ func Explain(m Model, cases []Case) (Explanation, error) {
 			return e, err
 		}
 		explained := CaseExplaining{Name: c.Name, Proves: c.Proves, Policies: c.policyNames(), Cells: len(cells),
-			Tables: m.tables(cells, func(i int) rune { return cells[i].expected() })}
+			Tables:  m.tables(cells, func(i int) rune { return cells[i].expected() }),
+			LeftOut: append([]LeftOut{}, c.LeftOut...)}
 		for _, cell := range cells {
 			if !cell.verdict.Allowed() {
 				explained.Denied++
@@ -50,6 +53,16 @@ func Explain(m Model, cases []Case) (Explanation, error) {
 		e.Invented = e.Invented || c.hasBlock()
 	}
 	return e, nil
+}
+
+// writeLeftOut writes which policies a table does not consider.
+func writeLeftOut(page *ui.Page, all []LeftOut) error {
+	sentence := leftOutSentence(all)
+	if sentence == "" {
+		return nil
+	}
+	_, err := fmt.Fprintln(page, ui.Warn(sentence))
+	return err
 }
 
 func (m Model) podNames() []string {
@@ -83,7 +96,13 @@ func (e Explanation) WriteText(page *ui.Page) error {
 				return err
 			}
 		}
-		if _, err := fmt.Fprintf(page, "%d of %d cells are denied\n\n", c.Denied, c.Cells); err != nil {
+		if _, err := fmt.Fprintf(page, "%d of %d cells are denied\n", c.Denied, c.Cells); err != nil {
+			return err
+		}
+		if err := writeLeftOut(page, c.LeftOut); err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(page); err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,6 @@ package netpol
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,10 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
 
 	"github.com/swdt-dev/swdt/internal/proof/policy"
 )
@@ -26,8 +23,8 @@ const (
 	stdin = "-"
 )
 
-// Load reads the policies of files, and checks them. The path - stands for in. Objects of other kinds are
-// skipped. The case has the name of the only file, or "policies".
+// Load reads the policies of files, and checks them. The path - stands for in. Policies of other kinds are listed in
+// the case's LeftOut, and other objects are skipped. The case has the name of the only file, or "policies".
 func Load(paths []string, in io.Reader) (Case, error) {
 	c := Case{Name: "policies"}
 	if len(paths) == 1 && paths[0] != stdin {
@@ -38,10 +35,11 @@ func Load(paths []string, in io.Reader) (Case, error) {
 		if err != nil {
 			return c, err
 		}
-		if len(found) == 0 {
-			return c, fmt.Errorf("%s has no NetworkPolicy of networking.k8s.io/v1", path)
+		if len(found.policies) == 0 {
+			return c, found.noneError(path)
 		}
-		c.Policies = append(c.Policies, found...)
+		c.Policies = append(c.Policies, found.policies...)
+		c.LeftOut = append(c.LeftOut, found.others...)
 	}
 	if len(c.Policies) > maxPolicies {
 		return c, fmt.Errorf("%d policies are more than %d; try them in parts", len(c.Policies), maxPolicies)
@@ -56,7 +54,7 @@ func Load(paths []string, in io.Reader) (Case, error) {
 	return c, err
 }
 
-func loadFile(path string, in io.Reader) ([]networkingv1.NetworkPolicy, error) {
+func loadFile(path string, in io.Reader) (*found, error) {
 	if path != stdin {
 		file, err := os.Open(path)
 		if err != nil {
@@ -72,7 +70,7 @@ func loadFile(path string, in io.Reader) ([]networkingv1.NetworkPolicy, error) {
 	case len(text) > maxFile:
 		return nil, fmt.Errorf("%s has more than %d bytes; is it a file with policies?", path, maxFile)
 	}
-	var all []networkingv1.NetworkPolicy
+	all := &found{}
 	end := 0 // of the document in the text
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
 	for number := 1; ; number++ {
@@ -83,9 +81,7 @@ func loadFile(path string, in io.Reader) ([]networkingv1.NetworkPolicy, error) {
 		begin := end + max(0, bytes.Index(text[end:], document))
 		end = begin + len(document)
 		if err == nil {
-			var found []networkingv1.NetworkPolicy
-			found, err = decode(document)
-			all = append(all, found...)
+			err = all.add(document, metav1.TypeMeta{})
 		}
 		var unknown *unknownField
 		if errors.As(err, &unknown) {
@@ -95,42 +91,4 @@ func loadFile(path string, in io.Reader) ([]networkingv1.NetworkPolicy, error) {
 			return nil, fmt.Errorf("%s, document %d: %w", path, number, err)
 		}
 	}
-}
-
-// decode returns the policies of a document: itself, or the items of a list.
-func decode(document []byte) ([]networkingv1.NetworkPolicy, error) {
-	var object struct {
-		metav1.TypeMeta `json:",inline"`
-		Items           []json.RawMessage `json:"items"`
-	}
-	if err := yaml.Unmarshal(document, &object); err != nil {
-		return nil, err
-	}
-	if object.Kind == "List" || object.Kind == "NetworkPolicyList" {
-		var all []networkingv1.NetworkPolicy
-		for i, item := range object.Items {
-			found, err := decode(item)
-			var unknown *unknownField
-			if errors.As(err, &unknown) {
-				return nil, &unknownField{fmt.Sprintf("items[%d].%s", i, unknown.path)}
-			}
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, found...)
-		}
-		return all, nil
-	}
-	if object.Kind != "NetworkPolicy" || object.APIVersion != "networking.k8s.io/v1" {
-		return nil, nil
-	}
-	var p networkingv1.NetworkPolicy
-	if err := decodeStrict(document, &p); err != nil {
-		return nil, err
-	}
-	if p.Namespace == "" {
-		p.Namespace = metav1.NamespaceDefault
-	}
-	p.ObjectMeta = metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace, Labels: p.Labels}
-	return []networkingv1.NetworkPolicy{p}, nil
 }

@@ -269,7 +269,7 @@ func (w *run) unsupported() []string {
 // again.
 func (w *run) measureCase(ctx context.Context, c Case) (CaseReport, error) {
 	report := CaseReport{Name: c.Name, Proves: c.Proves, Policies: c.policyNames(), Result: Unmeasured,
-		Differences: []Difference{}, Tables: []Table{}}
+		Differences: []Difference{}, Tables: []Table{}, LeftOut: append([]LeftOut{}, c.LeftOut...)}
 	policies, err := w.model.realized(c.Policies)
 	if err != nil {
 		return report, err

@@ -16,9 +16,10 @@ var page string
 // WritePage writes the report as one page, which loads nothing and runs no script.
 func (r Report) WritePage(w io.Writer) error {
 	return htmlpage.Write(w, page, template.FuncMap{
-		"class": class,
-		"marks": func(row string) []string { return strings.Split(row, "") },
-		"name":  nameAt,
+		"class":   class,
+		"marks":   func(row string) []string { return strings.Split(row, "") },
+		"leftOut": leftOutSentence,
+		"name":    nameAt,
 	}, r)
 }
 

@@ -68,6 +68,8 @@ type CaseReport struct {
 	ReleaseSeconds float64      `json:"releaseSeconds"`
 	Differences    []Difference `json:"differences"` // at most 500
 	Tables         []Table      `json:"tables"`
+	// LeftOut has the policies of other kinds in the files, which were neither made nor judged.
+	LeftOut []LeftOut `json:"leftOut"`
 }
 
 // Difference is a cell that is not as the policies mean.
@@ -227,6 +229,11 @@ func (r Report) WriteText(page *ui.Page) error {
 	header := []string{"CASE", "RESULT", "CELLS", "DENIED", "WRONG", "BOUND", "RELEASED"}
 	if err := ui.TableOr(page, "no case was measured", header, rows); err != nil {
 		return err
+	}
+	for _, c := range r.Cases {
+		if err := writeLeftOut(page, c.LeftOut); err != nil {
+			return err
+		}
 	}
 	_, err := fmt.Fprintln(page, r.Sentence())
 	return err

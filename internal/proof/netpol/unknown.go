@@ -2,6 +2,7 @@ package netpol
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,20 +31,27 @@ func (e *unknownField) Error() string {
 	return fmt.Sprintf("%s: unknown field %s; `kubectl explain %s` lists the known ones", e.path, name, kind)
 }
 
-// decodeStrict decodes a document. The error is an *unknownField if into has no such field.
-func decodeStrict(document []byte, into any) error {
+// decodeStrict decodes a document. The error is an *unknownField if into has no such field, unless it is one of the
+// ignored fields or below one: fields that an API server wrote and later versions of Kubernetes do not have.
+func decodeStrict(document []byte, into any, ignored ...string) error {
 	text, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {
 		return err
 	}
 	problems, err := json.UnmarshalStrict(text, into, json.DisallowUnknownFields)
-	if err != nil || len(problems) == 0 {
+	if err != nil {
 		return err
 	}
-	if field, ok := problems[0].(json.FieldError); ok {
-		return &unknownField{field.FieldPath()}
+	for _, problem := range problems {
+		field, ok := problem.(json.FieldError)
+		switch {
+		case !ok:
+			return problem
+		case !slices.Contains(ignored, field.FieldPath()):
+			return &unknownField{field.FieldPath()}
+		}
 	}
-	return problems[0]
+	return nil
 }
 
 // line returns the line of the field in its document, counted from 1. If a step of the path is not found,

@@ -63,6 +63,10 @@ type Report struct {
 	// Reasons are Ginkgo's reasons why the suite failed as a whole, such as an interruption.
 	Reasons []string
 	Seconds float64
+	// Unreached has the specs that an interrupted run did not reach or that its filters left out: a JUnit file does not
+	// distinguish them. Cut reports whether the file ends early, so that specs are missing.
+	Unreached []Spec
+	Cut       bool
 }
 
 // ReportError reports a file that is not a report of Ginkgo.

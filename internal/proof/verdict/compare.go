@@ -17,12 +17,13 @@ const (
 	Fixed   Change = "fixed"   // it did not pass, and now it does
 	Other   Change = "other"   // another verdict, but neither passes
 	Same    Change = "same"    // the same verdict
+	Lost    Change = "notRun"  // it passed, and the second run ended before it
 	Added   Change = "added"   // only the second report has it
 	Removed Change = "removed" // only the first report has it
 )
 
 // changes returns all changes, the most important first.
-func changes() []Change { return []Change{Broken, Removed, Other, Added, Fixed, Same} }
+func changes() []Change { return []Change{Broken, Lost, Removed, Other, Added, Fixed, Same} }
 
 // Comparison is the difference between two reports.
 type Comparison struct {
@@ -69,6 +70,12 @@ func Compare(a, b Report) Comparison {
 		both.After, both.SecondsAfter, both.Message = s.Verdict, s.Seconds.Median, firstLine(s.Message)
 	}
 	for _, s := range byName {
+		if s.After == "" && b.unreached(s.Name) {
+			s.After = NotRun
+		}
+		if s.Before == "" && a.unreached(s.Name) {
+			s.Before = NotRun
+		}
 		s.Change = s.change()
 		c.Counts[s.Change]++
 		c.Specs = append(c.Specs, *s)
@@ -93,6 +100,8 @@ func (s SpecComparison) change() Change {
 		return Removed
 	case s.Before == s.After:
 		return Same
+	case s.Before == Passed && s.After == NotRun:
+		return Lost
 	case s.Before == Passed:
 		return Broken
 	case s.After == Passed:
@@ -139,7 +148,7 @@ func median(seconds float64) string { return duration(Spread{Min: seconds, Max: 
 
 func (s SpecComparison) words() string {
 	switch s.Change {
-	case Broken, Removed:
+	case Broken, Lost, Removed:
 		return ui.Bad(string(s.Change))
 	case Fixed:
 		return ui.Good(string(s.Change))

@@ -38,14 +38,17 @@ func (r Report) Save() error {
 	return nil
 }
 
-// Load reads the results of an earlier run. path is the folder or its results.json.
+// Load reads the results of an earlier run. path is the folder or its results.json, or a JUnit file of Ginkgo.
 func Load(path string) (Report, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, ResultsName)
 	}
+	if filepath.Ext(path) == ".xml" {
+		return loadJUnit(path)
+	}
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Report{}, fmt.Errorf("there is no %s; name the folder of the results of `swdt e2e`, or its %s", path,
+		return Report{}, fmt.Errorf("there is no %s; name the folder of the results of `swdt e2e`, its %s, or a JUnit file", path,
 			ResultsName)
 	}
 	if err != nil {

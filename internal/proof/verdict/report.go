@@ -39,6 +39,9 @@ type Report struct {
 	Leftovers []string `json:"leftovers"`
 	Summary   Summary  `json:"summary"`
 	Specs     []Spec   `json:"specs"` // the worst first
+
+	missed map[string]bool // specs that the run of a JUnit file did not reach
+	cut    bool            // the JUnit file ends early
 }
 
 // Summary are numbers of specs.

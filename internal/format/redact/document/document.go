@@ -219,8 +219,11 @@ func walk(v *value, name string, visit func(*value, string)) {
 
 // nameWithin returns the name that describes a value in an object. If the object has a plural name,
 // such as passwords, and `own` is neither "name" nor the name of a secret, the result is the
-// object's name. If not, the result is `own`.
+// object's name. So it is if `own` is the name of the object's value, such as value. If not, the result is `own`.
 func nameWithin(outer, own, text string) string {
+	if redact.Member(outer, own) {
+		return outer
+	}
 	if isPlural(outer) && own != "name" && !redact.Secret(own, text) {
 		return outer
 	}
