@@ -406,6 +406,16 @@ func plantedOnCluster() map[string]planted {
 		"a kube-proxy of tomorrow": {func(f *facts) {
 			f.cluster.cni.value.KubeProxyImages = []string{"mirror.example:5000/kube-proxy:v1.37.0@sha256:0a"}
 		}, []string{"kube-proxy warning: another version"}},
+		"a kube-proxy without a command": {func(f *facts) {
+			f.cluster.cni.value.KubeProxies = []cluster.KubeProxy{{Namespace: "kube-system", Name: "kube-proxy-windows",
+				Image: "mirror.example/kube-proxy:v1.36.3-calico-hostprocess", Ours: true}}
+		}, []string{"kube-proxy warning: it has no command"}},
+		"a kube-proxy with a mode of Linux": {func(f *facts) {
+			f.cluster.cni.value.KubeProxies = []cluster.KubeProxy{{Namespace: "a", Name: "b", Starts: true, Mode: "iptables"}}
+		}, []string{"kube-proxy warning: it reads a mode"}},
+		"a kube-proxy that runs": {func(f *facts) {
+			f.cluster.cni.value.KubeProxies = []cluster.KubeProxy{{Namespace: "a", Name: "b", Starts: true, Gates: []string{"WinDSR=true"}}}
+		}, nil},
 		"a kube-proxy without a version": {func(f *facts) {
 			f.cluster.cni.value.KubeProxyImages = []string{"mirror.example:5000/kube-proxy"}
 		}, nil},
