@@ -267,7 +267,7 @@ func (l Looker) reach(ctx context.Context, t target) reached {
 	}
 	r.reach.value = platform.Reach{
 		Outcome: platform.ReachOutcome(word.Of(reply.GetOutcome())), Address: reply.GetConnected(),
-		Took: reply.GetTook().AsDuration(), Detail: reply.GetDetail(),
+		Source: reply.GetSource(), Took: reply.GetTook().AsDuration(), Detail: reply.GetDetail(),
 	}
 	return r
 }
