@@ -12,6 +12,7 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/format/commandline"
 	"github.com/swdt-dev/swdt/internal/format/kubeletargs"
+	"github.com/swdt-dev/swdt/internal/join/preflight"
 	"github.com/swdt-dev/swdt/internal/node"
 )
 
@@ -33,7 +34,7 @@ func (j *joining) address(ctx context.Context, n *node.Node) (string, error) {
 		return "", err
 	case !reached: // nothing is known; a kubelet that has an address keeps it
 		return j.registeredAddress(ctx, n)
-	case !usable(source): // the API server is on this machine, as a stand-in of one may be
+	case !preflight.UsableAddress(source): // the API server is on this machine, as a stand-in of one may be
 		if source, err = j.addressOfComputer(ctx, n); err != nil {
 			return "", err
 		}
@@ -86,7 +87,7 @@ func (j *joining) addressOfComputer(ctx context.Context, n *node.Node) (string, 
 	for _, text := range reply.GetAddresses() { // none if the name is not found
 		ip, err := netip.ParseAddr(text)
 		switch {
-		case err != nil || !usable(text):
+		case err != nil || !preflight.UsableAddress(text):
 		case ip.Is4():
 			return text, nil
 		case sixth == "":
@@ -94,11 +95,4 @@ func (j *joining) addressOfComputer(ctx context.Context, n *node.Node) (string, 
 		}
 	}
 	return sixth, nil
-}
-
-// usable reports whether kubelet accepts an address as the node's: see validateNodeIP in kubernetes'
-// pkg/kubelet/kubelet_node_status.go.
-func usable(text string) bool {
-	ip, err := netip.ParseAddr(text)
-	return err == nil && ip.IsGlobalUnicast()
 }
