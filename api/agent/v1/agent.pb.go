@@ -5045,6 +5045,7 @@ type ReachReply struct {
 	Connected     string                 `protobuf:"bytes,2,opt,name=connected,proto3" json:"connected,omitempty"` // the address:port of the connection
 	Took          *durationpb.Duration   `protobuf:"bytes,3,opt,name=took,proto3" json:"took,omitempty"`
 	Detail        string                 `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"` // the operating system's error text, if it failed
+	Source        string                 `protobuf:"bytes,5,opt,name=source,proto3" json:"source,omitempty"` // the machine's own address of the connection, without its port; empty: no connection
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5098,6 +5099,13 @@ func (x *ReachReply) GetTook() *durationpb.Duration {
 func (x *ReachReply) GetDetail() string {
 	if x != nil {
 		return x.Detail
+	}
+	return ""
+}
+
+func (x *ReachReply) GetSource() string {
+	if x != nil {
+		return x.Source
 	}
 	return ""
 }
@@ -7156,13 +7164,14 @@ const file_agent_proto_rawDesc = "" +
 	"\x18EnableFirewallGroupReply\"]\n" +
 	"\fReachRequest\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x123\n" +
-	"\atimeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\atimeout\"\xa8\x01\n" +
+	"\atimeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\atimeout\"\xc0\x01\n" +
 	"\n" +
 	"ReachReply\x125\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x1b.swdt.agent.v1.ReachOutcomeR\aoutcome\x12\x1c\n" +
 	"\tconnected\x18\x02 \x01(\tR\tconnected\x12-\n" +
 	"\x04took\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04took\x12\x16\n" +
-	"\x06detail\x18\x04 \x01(\tR\x06detail\"$\n" +
+	"\x06detail\x18\x04 \x01(\tR\x06detail\x12\x16\n" +
+	"\x06source\x18\x05 \x01(\tR\x06source\"$\n" +
 	"\x0eResolveRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\",\n" +
 	"\fResolveReply\x12\x1c\n" +

@@ -115,7 +115,7 @@ func addKubelet(f *doctor.Facts) {
 			NotAfter: taken.AddDate(9, 0, 0)},
 	})
 	f.Reached = doctor.Known([]preflight.Reached{{What: "the server in kubelet.conf", Address: "cp.example:6443",
-		Outcome: platform.Reached, Connected: "10.0.0.1:6443"}})
+		Outcome: platform.Reached, Connected: "10.0.0.1:6443", Source: "10.0.0.7"}})
 }
 
 func addRuntime(f *doctor.Facts) {

@@ -49,6 +49,8 @@ type nodeFacts struct {
 	runtime known[string] // the runtime that answers CRI on containerd's pipe; ErrNotExist: none
 	uuid    string        // the machine's UUID in the format that kubelet reports; empty: unknown
 	targets []reached
+	// addresses are those of the machine's own name that kubelet accepts; none: it has none.
+	addresses known[[]string]
 }
 
 // Clock is the time by which a clock is ahead of this machine's clock, with the uncertainty
