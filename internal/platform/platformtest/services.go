@@ -160,6 +160,12 @@ func serviceConfigure(t *testing.T, f Fixture) {
 		CommandLine: before.CommandLine}); !errors.Is(err, fault.ErrServiceExists) {
 		t.Errorf("created twice: %v", err)
 	}
+	for what, shown := range map[string]string{"display name": "sHown Name", "name": other} {
+		if err := s.Create(ctx, platform.ServiceConfig{Name: name + "-twin", DisplayName: shown,
+			CommandLine: before.CommandLine}); !errors.Is(err, fault.ErrServiceExists) {
+			t.Errorf("created with another service's %s as display name: %v", what, err)
+		}
+	}
 	check(t, s.Configure(ctx, platform.ServiceConfig{Name: name, StartType: platform.StartAuto}))
 	after, err := s.Config(ctx, name)
 	check(t, err)
