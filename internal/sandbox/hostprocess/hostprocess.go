@@ -41,7 +41,7 @@ type Image struct {
 	Files               []string // paths from the root of the image, such as kube-proxy/kube-proxy.exe
 }
 
-// Process is what the node starts.
+// Process is a process of a container.
 type Process struct {
 	Program   string // its file
 	Arguments []string
