@@ -99,6 +99,17 @@ spec:
   template:
     metadata: {labels: {app: flannel}}
     spec: {containers: [{name: kube-flannel, image: "ghcr.io/flannel-io/flannel:v0.28.10"}]}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: kube-flannel-ds-windows, namespace: kube-flannel}
+spec:
+  selector: {matchLabels: {app: flannel-windows}}
+  template:
+    metadata: {labels: {app: flannel-windows}}
+    spec:
+      nodeSelector: {kubernetes.io/os: windows}
+      containers: [{name: kube-flannel, image: "registry.example/flannel:v0.28.10"}]
 `
 
 // keepsTheNetworkOfOthers runs the stage network on a cluster with a pod network that kubectl has

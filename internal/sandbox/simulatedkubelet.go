@@ -14,6 +14,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/sandbox/apiserver"
+	"github.com/swdt-dev/swdt/internal/sandbox/hostprocess"
 	"github.com/swdt-dev/swdt/internal/wait"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
@@ -106,6 +107,10 @@ func (k simulatedKubelet) Exec(ctx context.Context, _ string, command []string, 
 
 func (k simulatedKubelet) run(ctx context.Context, p *simulated.Process, command []string, stdin io.Reader, stdout,
 	stderr io.Writer) (int, error) {
+	if _, err := (hostprocess.Windows{Binds: true}).ShellLine(command...); err != nil { // as on a real node
+		fmt.Fprintf(stderr, "%v\r\n", err)
+		return 1, nil
+	}
 	if path, size, ok := receiver.Received(command); ok {
 		return receive(p, path, size, stdin, stdout, stderr), nil
 	}

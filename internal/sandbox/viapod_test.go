@@ -20,6 +20,7 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/format/commandline"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
 	"github.com/swdt-dev/swdt/internal/node/viapod"
@@ -372,7 +373,7 @@ func TestAHostileNodeBehindTheCluster(t *testing.T) {
 				t.Errorf("%.2000v, want %s", err, test.want)
 			}
 			for _, program := range ran { // the sending, and the removal of what was sent
-				if program != "powershell.exe" && program != "cmd.exe" {
+				if program != commandline.PowerShell && program != "cmd.exe" {
 					t.Errorf("started %s", program)
 				}
 			}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/format/commandline"
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
@@ -41,10 +42,6 @@ const (
 	// scriptAnnotation has the hash of the script and the kubeconfig, so that a change restarts the pods.
 	scriptAnnotation = "swdt.dev/kube-proxy"
 )
-
-// PowerShell is the program that runs kube-proxy's script. It is named by its full path, since the image may replace
-// PATH.
-const PowerShell = `C:\Windows\System32\WindowsPowerShell\v1.0\powershell.exe`
 
 // KubeProxy returns the objects that run kube-proxy on Windows nodes: an account with the rights of
 // system:node-proxier, which each API server has, a ConfigMap with a script and a kubeconfig, and the DaemonSet, which
@@ -90,7 +87,7 @@ func (w Wanted) kubeProxyDaemonSet(files map[string]any) *unstructured.Unstructu
 		map[string]any{"name": "KUBE_NETWORK", "value": w.Network.HNSName()},
 	})
 	container := pod["containers"].([]any)[0].(map[string]any)
-	container["command"] = []any{PowerShell}
+	container["command"] = []any{commandline.PowerShell}
 	container["args"] = []any{"-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-File",
 		mountPoint + strings.ReplaceAll(kubeProxyFolder, "/", `\`) + `\` + kubeProxyScriptFile}
 	container["workingDir"] = mountPoint + `\`

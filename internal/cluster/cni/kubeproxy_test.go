@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/swdt-dev/swdt/internal/cluster/cni"
+	"github.com/swdt-dev/swdt/internal/format/commandline"
 	"github.com/swdt-dev/swdt/internal/sandbox/hostprocess"
 )
 
@@ -71,7 +72,7 @@ func TestKubeProxyStartsWithEachImage(t *testing.T) {
 					t.Errorf("%s: %v", at, err)
 					continue
 				}
-				if p.Program != cni.PowerShell || p.Arguments[len(p.Arguments)-1] != p.Root+`swdt\kube-proxy\start.ps1` {
+				if p.Program != commandline.PowerShell || p.Arguments[len(p.Arguments)-1] != p.Root+`swdt\kube-proxy\start.ps1` {
 					t.Errorf("%s: starts %s %q", at, p.Program, p.Arguments)
 				}
 				if p.Dir != p.Root {

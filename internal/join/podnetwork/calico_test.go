@@ -37,8 +37,8 @@ func TestCalicoOnARealAPIServer(t *testing.T) {
 	makeKubeProxy(ctx, t, c)
 	makeNode(ctx, t, c, "linux-1", "linux", "6.1.0")
 	makeNode(ctx, t, c, "win-1", "windows", "10.0.20348.2700 (amd64)")
-	o := podnetwork.Options{Settings: cni.Settings{Network: cni.Calico}, Mirror: mirror, Wait: 3 * time.Minute,
-		Store: artifact.Options{Cache: t.TempDir()}}
+	o := podnetwork.Options{Settings: cni.Settings{Network: cni.Calico}, Mirror: withPublished(t, mirror),
+		Wait: 3 * time.Minute, Store: artifact.Options{Cache: t.TempDir()}}
 
 	dry := o
 	dry.DryRun = true

@@ -37,8 +37,8 @@ type Options struct {
 	// Wait bounds the wait for each condition.
 	Wait time.Duration
 
-	// kubernetes is the version of the API server, on which the default version depends; "": it is not known.
-	kubernetes string
+	// Kubernetes is the version of the API server, on which the default version depends; Install reads it from the cluster.
+	Kubernetes string
 }
 
 // named reports whether the user has named a version or a manifest.
@@ -96,7 +96,7 @@ func gather(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) (
 	if w.facts, err = cni.Gather(ctx, c); err != nil {
 		return nil, err
 	}
-	w.options.kubernetes = w.facts.Version
+	w.options.Kubernetes = w.facts.Version
 	settings, err := w.server.Keep(ctx, o.Settings, w.facts)
 	if err != nil {
 		return nil, err

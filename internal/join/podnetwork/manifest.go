@@ -77,7 +77,7 @@ func (o Options) manifests(need parts) ([]Manifest, error) {
 // released returns the manifests of the version. If only the second one is needed, the first hash of the
 // user may be its hash.
 func (o Options) released(need parts) (all []Manifest) {
-	release := cni.ReleaseOf(o.Settings.Network, o.Version, o.kubernetes)
+	release := cni.ReleaseOf(o.Settings.Network, o.Version, o.Kubernetes)
 	first, second := o.SHA256, o.WindowsSHA256
 	if !need.linux && second == "" {
 		second = first

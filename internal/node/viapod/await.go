@@ -23,12 +23,14 @@ const (
 	pullLimit = time.Minute
 )
 
-// awaitPod waits until the pod's container runs. The error has the last state of the pod.
+// awaitPod waits until the pod's container runs. The error has the last state of the pod. The time in which the node pulls
+// the image has a limit of its own: an image of Windows has gigabytes.
 func (w *Way) awaitPod(ctx context.Context) error {
 	s := &starting{o: w.o}
 	var seen error
 	err := wait.Condition{
-		Name: "pod " + w.own.Pod + " to run", Interval: interval, MaxInterval: maxInterval, Limit: w.o.StartLimit,
+		Name: "pod " + w.own.Pod + " to run", Interval: interval, MaxInterval: maxInterval,
+		Limit: w.o.StartLimit + w.o.PullLimit,
 		Look: func(ctx context.Context) error {
 			pod, err := w.c.Clientset().CoreV1().Pods(w.own.Namespace).Get(ctx, w.own.Pod, metav1.GetOptions{})
 			switch {
@@ -46,6 +48,13 @@ func (w *Way) awaitPod(ctx context.Context) error {
 				return nil
 			}
 			seen = w.withEvent(ctx, pod, state)
+			if s.spend(state.pulling) {
+				w.o.Reporter.Step("node %s pulls image %s", w.o.Node, w.o.Image)
+			}
+			if !state.pulling && s.waited > w.o.StartLimit {
+				state.Cause = fmt.Sprintf("not running after %s: %s", s.waited.Round(time.Second), state.Cause)
+				return wait.Stop(state)
+			}
 			return wait.StopIf(state.final, seen)
 		},
 		Pending: func(state error) { w.o.Reporter.Debug("waiting: %v", state) },
@@ -88,6 +97,21 @@ func (w *Way) withPressure(ctx context.Context, err error) error {
 type starting struct {
 	o       Options
 	failing time.Time // when the pull of the image first failed; zero: it has not failed
+
+	looked  time.Time     // the last look
+	waited  time.Duration // the time so far in which the image was not pulled
+	pulling bool          // the image was pulled at the last look
+}
+
+// spend counts the time since the last look, and reports whether the pull of the image has begun since.
+func (s *starting) spend(pulling bool) (begun bool) {
+	now := time.Now()
+	if !s.looked.IsZero() && !s.pulling {
+		s.waited += now.Sub(s.looked)
+	}
+	begun = pulling && !s.pulling
+	s.looked, s.pulling = now, pulling
+	return begun
 }
 
 // look returns nil if the pod's container runs, and otherwise the pod's state.
@@ -143,6 +167,7 @@ func (w *Way) withEvent(ctx context.Context, pod *corev1.Pod, state *NotStartedE
 	if err != nil {
 		return state
 	}
+	state.pulling = isPulling(list.Items, pod)
 	warnings := slices.DeleteFunc(list.Items, func(e corev1.Event) bool {
 		return e.Type != corev1.EventTypeWarning || e.InvolvedObject.Name != pod.Name
 	})
@@ -154,4 +179,16 @@ func (w *Way) withEvent(ctx context.Context, pod *corev1.Pod, state *NotStartedE
 	})
 	state.Cause = fmt.Sprintf("%s (%s: %s)", state.Cause, shortened(last.Reason), shortened(last.Message))
 	return state
+}
+
+// isPulling reports whether the last event of the kubelet about the pod's image is the begin of a pull.
+func isPulling(events []corev1.Event, pod *corev1.Pod) bool {
+	var last *corev1.Event
+	for i, e := range events {
+		about := e.InvolvedObject.Name == pod.Name && slices.Contains([]string{"Pulling", "Pulled", "Failed", "BackOff"}, e.Reason)
+		if about && (last == nil || cluster.LastSeen(e).After(cluster.LastSeen(*last))) {
+			last = &events[i]
+		}
+	}
+	return last != nil && last.Reason == "Pulling"
 }

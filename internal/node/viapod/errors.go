@@ -95,10 +95,11 @@ func (e *NotAdmittedError) Refused() bool { return true }
 
 // NotStartedError reports that the pod was made and does not run.
 type NotStartedError struct {
-	Node   string
-	Cause  string
-	Remedy string
-	final  bool // waiting does not help
+	Node    string
+	Cause   string
+	Remedy  string
+	final   bool // waiting does not help
+	pulling bool // the node pulls the image
 }
 
 func (e *NotStartedError) Error() string {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/format/commandline"
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
 	"github.com/swdt-dev/swdt/internal/node/carrier"
 	"github.com/swdt-dev/swdt/internal/node/powershell"
@@ -86,7 +87,7 @@ func (s *stage) put(ctx context.Context, agent agentbin.Agent, r ui.Reporter) (p
 		return "", fmt.Errorf("%s: %w", attempt, err)
 	}
 	defer from.Close()
-	p, err := s.c.Start(ctx, powershell.Program, powershell.ShortArgs(receiver.Script(path, agent.Size))...)
+	p, err := s.c.Start(ctx, commandline.PowerShell, powershell.ShortArgs(receiver.Script(path, agent.Size))...)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", attempt, err)
 	}

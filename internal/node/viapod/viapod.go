@@ -49,8 +49,10 @@ type Options struct {
 	Shared bool
 	// Records is the folder with the records of this user's pods; default: the user's data folder.
 	Records string
-	// StartLimit bounds the start of the pod; default 3 minutes.
+	// StartLimit bounds the start of the pod, without the time in which its image is pulled; default 3 minutes.
 	StartLimit time.Duration
+	// PullLimit bounds the time in which its image is pulled; default 20 minutes.
+	PullLimit time.Duration
 	// Clusters is shared by the ways of a command; nil: this way shares nothing. It has opened the cluster.
 	Clusters *Clusters
 	Reporter ui.Reporter // nil: nothing is reported
@@ -65,6 +67,9 @@ func (o Options) complete() Options {
 	}
 	if o.StartLimit == 0 {
 		o.StartLimit = 3 * time.Minute
+	}
+	if o.PullLimit == 0 {
+		o.PullLimit = 20 * time.Minute
 	}
 	if o.Clusters == nil {
 		o.Clusters = NewClusters()

@@ -6,7 +6,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -28,6 +30,10 @@ type Options struct {
 // Run applies the objects by server-side apply, and changes nothing that is as it should be. A dry run
 // has the API server try each object without storing it.
 func Run(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) ([]plan.StepResult, error) {
+	var err error
+	if o.Settings.APIPorts, err = apiPorts(ctx, c); err != nil {
+		return nil, err
+	}
 	objects, err := manifests.Objects(o.Settings)
 	if err != nil {
 		return nil, err
@@ -39,6 +45,26 @@ func Run(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) ([]p
 		steps = append(steps, &step{server: server, object: object, force: o.Force})
 	}
 	return plan.Run(ctx, nil, steps, plan.Options{DryRun: o.DryRun, Ordered: true, Elsewhere: "the cluster"}, r)
+}
+
+// apiPorts returns the TCP ports of the API server's endpoints, such as 8443 of minikube and 16443 of MicroK8s: a
+// policy counts behind the Service, where its own port is not seen any more.
+func apiPorts(ctx context.Context, c *cluster.Cluster) (ports []int32, err error) {
+	list, err := c.Clientset().DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).List(ctx,
+		metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=kubernetes"})
+	if err != nil {
+		return nil, c.Failure("read the endpoints of Service kubernetes", cluster.Permission{Verb: "list",
+			Group: discoveryv1.GroupName, Resource: "endpointslices", Namespace: metav1.NamespaceDefault}, err)
+	}
+	for _, slice := range list.Items {
+		for _, p := range slice.Ports {
+			if p.Port != nil && !slices.Contains(ports, *p.Port) {
+				ports = append(ports, *p.Port)
+			}
+		}
+	}
+	slices.Sort(ports)
+	return ports, nil
 }
 
 // NoNodeError is returned if a cluster has no node for the controller.

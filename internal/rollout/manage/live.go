@@ -53,7 +53,7 @@ func (l *Live) changes(r Report) Report {
 	if l.rollouts == nil {
 		l.rollouts, l.nodes, l.reasons = map[string]Rollout{}, map[string]Node{}, map[string]string{}
 	}
-	changes := Report{Cluster: r.Cluster, Rollouts: []Rollout{}}
+	changes := Report{Cluster: r.Cluster, Rollouts: []Rollout{}, Unmade: []string{}}
 	for _, one := range r.Rollouts {
 		before, known := l.rollouts[one.Name]
 		l.rollouts[one.Name] = one

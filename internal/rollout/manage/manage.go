@@ -101,7 +101,7 @@ func Change(ctx context.Context, c *cluster.Cluster, name string, o Order, dryRu
 	result.Changed = now.Generation != result.generation || len(changes) > 1 ||
 		dryRun && !equality.Semantic.DeepEqual(now.Spec, result.spec)
 	result.set(now)
-	return Report{Cluster: before.Cluster, Rollouts: []Rollout{result}}, nil
+	return Report{Cluster: before.Cluster, Rollouts: []Rollout{result}, Unmade: before.Unmade}, nil
 }
 
 // patch sets fields of a rollout's spec, and returns the rollout as it is then.
@@ -128,7 +128,7 @@ func patch(ctx context.Context, c *cluster.Cluster, name string, o Order, fields
 
 // Look reads the rollouts with these names, or all rollouts, with their nodes.
 func Look(ctx context.Context, c *cluster.Cluster, names ...string) (Report, error) {
-	report := Report{Cluster: c.Server(), Rollouts: []Rollout{}}
+	report := Report{Cluster: c.Server(), Rollouts: []Rollout{}, Unmade: unmade(ctx, c)}
 	rollouts, err := list[fleetv1.NodeRollout](ctx, c, fleetv1.RolloutResource())
 	if err != nil {
 		return report, err

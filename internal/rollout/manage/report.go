@@ -19,6 +19,8 @@ import (
 type Report struct {
 	Cluster  string    `json:"cluster"` // the API server's URL
 	Rollouts []Rollout `json:"rollouts"`
+	// Unmade names the workloads of the installation whose pods the cluster does not create, with its reason.
+	Unmade []string `json:"unmade"`
 }
 
 // Rollout is the state of one rollout, as its controller has last seen it.
@@ -130,6 +132,11 @@ func (r Rollout) gone() []string {
 
 // WriteText writes a table of the rollouts, and the nodes that failed or are on their way.
 func (r Report) WriteText(p *ui.Page) error {
+	for _, text := range r.Unmade {
+		if _, err := fmt.Fprintln(p, ui.Bad(text)); err != nil {
+			return err
+		}
+	}
 	if len(r.Rollouts) == 0 {
 		_, err := fmt.Fprintf(p, "there is no rollout in %s\n", r.Cluster)
 		return err

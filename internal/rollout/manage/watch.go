@@ -137,7 +137,7 @@ func (w *watched) next(ctx context.Context) bool {
 }
 
 func (w *watched) report(c *cluster.Cluster, names []string) (Report, error) {
-	report := Report{Cluster: c.Server(), Rollouts: []Rollout{}}
+	report := Report{Cluster: c.Server(), Rollouts: []Rollout{}, Unmade: []string{}}
 	rollouts, err := stored[fleetv1.NodeRollout](w.rollouts)
 	if err != nil {
 		return report, err

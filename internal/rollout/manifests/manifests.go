@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"iter"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
@@ -35,6 +37,8 @@ type Settings struct {
 	// ControllerNodes is a label selector of the Linux nodes on which the controller may run; "": the nodes of the
 	// control plane. Root of such a node can drain all Windows nodes, and start each rollout on all of its nodes at once.
 	ControllerNodes string
+	// APIPorts are the TCP ports of the API server's endpoints, which the controller must reach.
+	APIPorts []int32
 }
 
 // ControlPlane selects the nodes of the control plane, and LinuxNodes each Linux node.
@@ -88,6 +92,10 @@ func Objects(settings Settings) ([]*unstructured.Unstructured, error) {
 			}
 		case "DaemonSet":
 			setContainer(o, settings.NodeImage, environment)
+		case "NetworkPolicy":
+			if err := allowPorts(o, settings.APIPorts); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return all, nil
@@ -194,6 +202,24 @@ type APIServerError struct{ Text string }
 
 func (e *APIServerError) Error() string {
 	return fmt.Sprintf("%q is no address of an API server: write HOST:PORT", e.Text)
+}
+
+// allowPorts adds TCP ports to those that a policy lets out, if they are missing.
+func allowPorts(policy *unstructured.Unstructured, ports []int32) error {
+	rules, _, err := unstructured.NestedSlice(policy.Object, "spec", "egress")
+	if err != nil || len(rules) == 0 {
+		return err
+	}
+	rule, _ := rules[0].(map[string]any)
+	allowed, _ := rule["ports"].([]any)
+	for _, port := range ports {
+		one := map[string]any{"port": int64(port), "protocol": "TCP"}
+		if !slices.ContainsFunc(allowed, func(other any) bool { return equality.Semantic.DeepEqual(other, any(one)) }) {
+			allowed = append(allowed, one)
+		}
+	}
+	rule["ports"] = allowed
+	return unstructured.SetNestedSlice(policy.Object, rules, "spec", "egress")
 }
 
 // setContainer sets the image of a workload's only container, and adds to its environment.

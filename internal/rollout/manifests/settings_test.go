@@ -95,3 +95,35 @@ func TestControllerNodes(t *testing.T) {
 		}
 	}
 }
+
+// The controller reaches the API server at the ports of its endpoints, and the node's pods have the quota that some
+// clusters want for their priority.
+func TestPortsAndQuota(t *testing.T) {
+	objects, err := manifests.Objects(manifests.Settings{APIPorts: []int32{6443, 8443, 16443}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ports []int64
+	scopes := ""
+	for _, o := range objects {
+		switch o.GetKind() {
+		case "NetworkPolicy":
+			rules, _, _ := unstructured.NestedSlice(o.Object, "spec", "egress")
+			for _, p := range rules[0].(map[string]any)["ports"].([]any) {
+				ports = append(ports, p.(map[string]any)["port"].(int64))
+			}
+		case "ResourceQuota":
+			text, err := o.MarshalJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			scopes = string(text)
+		}
+	}
+	if diff := cmp.Diff([]int64{53, 53, 443, 6443, 8443, 16443}, ports); diff != "" {
+		t.Errorf("ports (-want +got):\n%s", diff)
+	}
+	if !strings.Contains(scopes, `"scopeName":"PriorityClass","values":["system-node-critical"]`) {
+		t.Errorf("the quota is %s", scopes)
+	}
+}

@@ -41,7 +41,7 @@ type Image struct {
 	Files               []string // paths from the root of the image, such as kube-proxy/kube-proxy.exe
 }
 
-// Process is what the node starts.
+// Process is a process of a container.
 type Process struct {
 	Program   string // its file
 	Arguments []string
@@ -89,19 +89,33 @@ func (w Windows) run(image Image, c corev1.Container, volumes map[string][]strin
 		}
 		p.Dir = changed
 	}
+	files := w.files(image, c, volumes)
+	if !w.Binds {
+		return p, p.fill(replaced(joined(command), p.Root), files, false)
+	}
+	line, err := w.ShellLine(command...)
+	if err != nil {
+		return p, err
+	}
+	return p, p.fill(asShellReads(line), files, true)
+}
+
+// ShellLine returns what cmd.exe is given to run for a command, or a *NotStartedError if that is too long for it.
+func (w Windows) ShellLine(command ...string) (string, error) {
+	line := replaced(joined(command), w.root())
+	if len([]rune("cmd /c "+line)) > MaxCommandLine {
+		return "", &NotStartedError{line[:40] + "…", "cmd.exe: The command line is too long."}
+	}
+	return line, nil
+}
+
+// joined returns the command line of a command.
+func joined(command []string) string {
 	words := []string{}
 	for _, word := range command {
 		words = append(words, escaped(word))
 	}
-	line := replaced(strings.Join(words, " "), p.Root)
-	files := w.files(image, c, volumes)
-	if !w.Binds {
-		return p, p.fill(line, files, false)
-	}
-	if shell := "cmd /c " + line; len([]rune(shell)) > MaxCommandLine {
-		return p, &NotStartedError{line[:40] + "…", "cmd.exe: The command line is too long."}
-	}
-	return p, p.fill(asShellReads(line), files, true)
+	return strings.Join(words, " ")
 }
 
 // root returns the root of a container.

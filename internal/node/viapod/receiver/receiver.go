@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/swdt-dev/swdt/internal/format/commandline"
 	"github.com/swdt-dev/swdt/internal/node/powershell"
 )
 
@@ -54,7 +55,7 @@ $file.Dispose(); exit 0
 // Received returns the path and the size of the file that a command receives, if the command runs this
 // script. Stand-ins for a node use it in place of PowerShell.
 func Received(command []string) (path string, size int64, ok bool) {
-	if len(command) < 2 || command[0] != powershell.Program {
+	if len(command) < 2 || command[0] != powershell.Program && command[0] != commandline.PowerShell {
 		return "", 0, false
 	}
 	script, err := powershell.Decode(command[len(command)-1])
