@@ -53,6 +53,13 @@ func (m *Machine) SetDynamicPorts(first, count int) {
 	m.ip.dynamicFirst, m.ip.dynamicCount = first, count
 }
 
+// DynamicPorts returns the range of TCP ports from which connections get their source port.
+func (m *Machine) DynamicPorts() (first, count int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ip.dynamicFirst, m.ip.dynamicCount
+}
+
 // SetAdapter adds a network adapter, or changes the MTU of the adapter with that name.
 func (m *Machine) SetAdapter(name string, mtu int) {
 	m.mu.Lock()
