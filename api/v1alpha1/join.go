@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // The folders in which `swdt join` installs programs on a node, and containerd's pipe.
@@ -63,6 +64,13 @@ type Kubelet struct {
 	// LogRunnerSource is the path or URL of kube-log-runner.exe, which writes
 	// kubelet's log file. Default: dl.k8s.io, as for source.
 	LogRunnerSource string `yaml:"logRunnerSource,omitempty"`
+	// LogFileSize is the size at which kube-log-runner begins a new log file, such
+	// as 100Mi; 0 means never. This needs kube-log-runner 1.34 or newer. Default
+	// 50Mi.
+	LogFileSize string `yaml:"logFileSize,omitempty"`
+	// LogFileAge is how long kube-log-runner keeps an older log file; 0 means for
+	// ever. Default 168h.
+	LogFileAge *Duration `yaml:"logFileAge,omitempty"`
 	// ExtraArgs are flags of kubelet, without the dashes. They override the flags
 	// that swdt and kubeadm set.
 	ExtraArgs map[string]string `yaml:"extraArgs,omitempty"`
@@ -123,7 +131,10 @@ type ControlPlaneAlias struct {
 	IP string `yaml:"ip"`
 }
 
-// defaultKubernetes fills in the settings of containerd that `swdt join` uses and that the
+// DefaultLogFileAge is how long kube-log-runner keeps an older log file of kubelet.
+const DefaultLogFileAge = 7 * 24 * time.Hour
+
+// defaultKubernetes fills in the settings of containerd and kubelet that `swdt join` uses and that the
 // node file leaves out.
 func defaultKubernetes(k *Kubernetes) {
 	k.Containerd.SHA256 = strings.ToLower(k.Containerd.SHA256)
@@ -131,6 +142,10 @@ func defaultKubernetes(k *Kubernetes) {
 	defaultPath(&k.Containerd.CNI.ConfigDirectory, `C:\etc\cni\net.d`)
 	defaultPath(&k.Containerd.LogFile, `C:\var\log\containerd\containerd.log`)
 	orElse(&k.Containerd.LogLevel, "info")
+	orElse(&k.Kubelet.LogFileSize, "50Mi")
+	if k.Kubelet.LogFileAge == nil {
+		k.Kubelet.LogFileAge = &Duration{DefaultLogFileAge}
+	}
 }
 
 // defaultPath sets the path to fallback if it is empty, and then gives it its usual form.

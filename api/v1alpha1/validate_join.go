@@ -47,6 +47,12 @@ func validateKubelet(p *problems, field string, k Kubelet) {
 	validateOptionalSource(p, field+".source", k.Source)
 	validateOptionalSource(p, field+".kubeadmSource", k.KubeadmSource)
 	validateOptionalSource(p, field+".logRunnerSource", k.LogRunnerSource)
+	if k.LogFileSize != "" && !matches(`[0-9]{1,12}([kMG]|[KMG]i)?`, k.LogFileSize) {
+		p.add(field+".logFileSize", fmt.Sprintf("%.60q is not a size", k.LogFileSize), "write it such as 100Mi, or 0 for no limit")
+	}
+	if k.LogFileAge != nil && k.LogFileAge.Duration < 0 {
+		p.add(field+".logFileAge", "is below 0", "write it such as 168h, or 0s to keep all files")
+	}
 	for name, value := range sorted(k.ExtraArgs) {
 		item := fmt.Sprintf("%s.extraArgs[%s]", field, name)
 		switch {

@@ -63,24 +63,25 @@ func TestLoadSample(t *testing.T) {
 				CNI:      v1alpha1.ContainerdCNI{BinDirectory: `C:\opt\cni\bin`, ConfigDirectory: `C:\etc\cni\net.d`},
 				LogFile:  `C:\var\log\containerd\containerd.log`,
 				LogLevel: "info",
-			}, Provisioners: []v1alpha1.Provisioner{
-				{
-					Name: "containerd", Version: "1.7.11", SourceURL: "http://xyz/containerd.exe",
-					Destination: `c:\Program Files\containerd\bin\containerd.exe`, Overwrite: &yes,
-					Health: &v1alpha1.Health{
-						CRIPipe: `\\.\pipe\containerd-containerd`,
-						Settle:  seconds(1), Timeout: seconds(60), StopTimeout: seconds(30),
+			}, Kubelet: v1alpha1.Kubelet{LogFileSize: "50Mi", LogFileAge: &v1alpha1.Duration{Duration: 7 * 24 * time.Hour}},
+				Provisioners: []v1alpha1.Provisioner{
+					{
+						Name: "containerd", Version: "1.7.11", SourceURL: "http://xyz/containerd.exe",
+						Destination: `c:\Program Files\containerd\bin\containerd.exe`, Overwrite: &yes,
+						Health: &v1alpha1.Health{
+							CRIPipe: `\\.\pipe\containerd-containerd`,
+							Settle:  seconds(1), Timeout: seconds(60), StopTimeout: seconds(30),
+						},
 					},
-				},
-				{
-					Name: "kubelet", Version: "1.29.0", SourceURL: "http://xyz/kubelet.exe",
-					Destination: `c:\k\kubelet.exe`, Overwrite: &yes,
-					Health: &v1alpha1.Health{
-						HTTPGet: "http://127.0.0.1:10248/healthz",
-						Settle:  seconds(1), Timeout: seconds(60), StopTimeout: seconds(30),
+					{
+						Name: "kubelet", Version: "1.29.0", SourceURL: "http://xyz/kubelet.exe",
+						Destination: `c:\k\kubelet.exe`, Overwrite: &yes,
+						Health: &v1alpha1.Health{
+							HTTPGet: "http://127.0.0.1:10248/healthz",
+							Settle:  seconds(1), Timeout: seconds(60), StopTimeout: seconds(30),
+						},
 					},
-				},
-			}},
+				}},
 		},
 	}
 	if len(documents) != 1 {

@@ -10,8 +10,8 @@
 //   - prepare.go: the steps before the join itself, also for a machine that becomes an image
 //   - folders.go, binaries.go: folders and programs
 //   - containerdconfig.go, containerd.go, crictl.go, exchange.go: containerd
-//   - surroundings.go: features, PATH, hosts file, firewall
-//   - kubelet.go, kubeletconfig.go: the kubelet service and its configuration
+//   - surroundings.go, ports.go: features, PATH, hosts file, firewall, dynamic ports
+//   - kubelet.go, address.go, recovery.go, kubeletconfig.go: the kubelet service and its configuration
 //   - kubeadm.go, configuration.go, token.go, credentials.go: becoming a node
 //   - ready.go: the Node object
 //   - reset.go, leave.go, containers.go: undoing a join
@@ -87,6 +87,7 @@ const (
 	stepPath              = "PATH"
 	stepHosts             = "hosts file"
 	stepFirewall          = "firewall"
+	stepPorts             = "dynamic ports"
 	stepKubeletConfig     = "kubelet config"
 	stepKubeletService    = "kubelet service"
 	stepJoin              = "join"

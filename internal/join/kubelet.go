@@ -53,6 +53,7 @@ func (j *joining) wantedKubelet(ctx context.Context, n *node.Node) (*agentv1.Ser
 	}
 	commandLine, err := kubeletargs.CommandLine(kubeletargs.Wish{
 		Version: j.spec.Version, NodeName: name, NodeIP: j.nodeIP(), Address: address, LogRunner: true,
+		LogFileSize: j.spec.Kubelet.LogFileSize, LogFileAge: j.logFileAge(),
 		KubeadmFlags: flags, ExtraArgs: j.spec.Kubelet.ExtraArgs, NodeLabels: labels,
 		RegisterWithTaints: j.spec.Kubelet.RegisterWithTaints,
 		ConfigDropIn:       len(j.spec.Kubelet.ConfigPatch) > 0,
@@ -66,6 +67,14 @@ func (j *joining) wantedKubelet(ctx context.Context, n *node.Node) (*agentv1.Ser
 		CommandLine: commandLine, StartType: agentv1.StartType_START_TYPE_AUTO, Dependencies: []string{containerdName},
 		Recovery: kubeletRecovery(),
 	}, nil
+}
+
+// logFileAge returns how long kubelet's older log files are kept; 0: for ever.
+func (j *joining) logFileAge() time.Duration {
+	if age := j.spec.Kubelet.LogFileAge; age != nil {
+		return age.Duration
+	}
+	return 0
 }
 
 // nodeIP returns the address that kubelet reports for the node. For an image it returns "", since

@@ -49,7 +49,7 @@ func (j *joining) preparation() []plan.Step {
 		pathStep(j),
 	}
 	if !j.image {
-		steps = append(steps, hostsStep(j))
+		steps = append(steps, hostsStep(j), &dynamicPorts{j})
 	}
 	return append(steps, firewallStep(j), &kubeletConfig{j}, &kubeletService{j})
 }

@@ -34,6 +34,8 @@ type record struct {
 	Path     []string        `json:"path,omitempty"`
 	Hosts    []hostsRecord   `json:"hosts,omitempty"`
 	Firewall []string        `json:"firewall,omitempty"`
+	// PortsBefore are the dynamic TCP ports before the join; nil: the join has not changed them.
+	PortsBefore *portRange `json:"portsBefore,omitempty"`
 	// Labels has the keys of the labels; Taints has the taints in the node file's
 	// format.
 	Labels []string `json:"labels,omitempty"`

@@ -995,7 +995,7 @@ func (x *ServiceStatus) GetStarted() *timestamppb.Timestamp {
 	return nil
 }
 
-// Recovery is what the SCM does when a service fails; see platform.Recovery.
+// Recovery is the reaction of the SCM to the failure of a service; see platform.Recovery.
 type Recovery struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Restarts []*durationpb.Duration `protobuf:"bytes,1,rep,name=restarts,proto3" json:"restarts,omitempty"`

@@ -20,6 +20,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/swdt-dev/swdt/internal/format/commandline"
 )
@@ -57,6 +58,11 @@ type Wish struct {
 	// kubelet below 1.26 writes its own log beside LogFile, and a newer kubelet writes no log.
 	LogRunner bool
 	LogFile   string
+	// LogFileSize is the size at which kube-log-runner begins a new file, as a quantity of Kubernetes, and LogFileAge
+	// is how long it keeps older ones. A size of "" or 0 means that it writes one file. A kube-log-runner below 1.34
+	// has neither flag, and the version is taken to be that of kubelet.
+	LogFileSize string
+	LogFileAge  time.Duration
 	// KubeadmFlags are the flags of kubeadm-flags.env, from ParseKubeadmFlags.
 	KubeadmFlags map[string]string
 	// ExtraArgs, NodeLabels and RegisterWithTaints are fields of spec.kubernetes.kubelet.
@@ -100,12 +106,26 @@ func CommandLine(w Wish) (string, error) {
 	var words []string
 	if w.LogRunner {
 		words = append(words, w.LogRunnerExe, "--log-file="+w.LogFile)
+		words = append(words, w.rotation(minor)...)
 	}
 	words = append(words, w.KubeletExe, "--windows-service")
 	for _, flag := range flags {
 		words = append(words, "--"+flag.name+"="+flag.value)
 	}
 	return commandline.Join(words...), nil
+}
+
+// rotation returns the flags with which kube-log-runner keeps the log from filling the disk.
+func (w Wish) rotation(minor int) []string {
+	const since = 34 // component-base v0.34.0 has the flags, v0.33.0 does not
+	if minor < since || strings.Trim(w.LogFileSize, "0") == "" {
+		return nil
+	}
+	flags := []string{"--log-file-size=" + w.LogFileSize}
+	if w.LogFileAge > 0 {
+		flags = append(flags, "--log-file-age="+w.LogFileAge.String())
+	}
+	return flags
 }
 
 type flag struct{ name, value string }
@@ -161,6 +181,9 @@ func (w Wish) base(minor int) []flag {
 		{"cgroups-per-qos", "false"},
 		{"enforce-node-allocatable", ""},
 		{"resolv-conf", ""},
+		// Windows has no OOM killer and no reservation that it enforces: with the priority of pods, kubelet does not get
+		// the CPU to evict them. (WMCO pkg/services/services.go, AgentBaker kubeletfunc.ps1)
+		{"windows-priorityclass", "ABOVE_NORMAL_PRIORITY_CLASS"},
 	}
 	if minor < goneFlags()["network-plugin"] { // dockershim is these versions' default runtime
 		flags = append(flags, flag{"container-runtime", "remote"}, flag{"network-plugin", "cni"},

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -311,6 +312,29 @@ func TestParseKubeadmFlags(t *testing.T) {
 			t.Errorf("%q: %v, want an error", content, flags)
 		case !strings.Contains(err.Error(), "kubeadm-flags.env"):
 			t.Errorf("%q: err.Error() lacks %q:\n%s", content, "kubeadm-flags.env", err.Error())
+		}
+	}
+}
+
+// kube-log-runner has flags for the size and the age of logs since 1.34.
+func TestLogRotationByVersion(t *testing.T) {
+	for _, c := range []struct {
+		version, size string
+		age           time.Duration
+		want          string
+	}{
+		{"1.33.9", "50Mi", time.Hour, ""},
+		{"1.34.0", "50Mi", time.Hour, " --log-file-size=50Mi --log-file-age=1h0m0s"},
+		{"1.36.3", "50Mi", 0, " --log-file-size=50Mi"},
+		{"1.36.3", "0", time.Hour, ""},
+		{"1.36.3", "", time.Hour, ""},
+	} {
+		w := usual(c.version)
+		w.LogFileSize, w.LogFileAge = c.size, c.age
+		line, err := kubeletargs.CommandLine(w)
+		begin := kubeletargs.LogRunnerExe + " --log-file=" + kubeletargs.LogFile + c.want + " " + kubeletargs.KubeletExe
+		if err != nil || !strings.HasPrefix(line, begin) {
+			t.Errorf("%s, %s, %s: %v\n%s", c.version, c.size, c.age, err, line)
 		}
 	}
 }

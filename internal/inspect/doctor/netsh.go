@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/join/preflight"
 	"github.com/swdt-dev/swdt/internal/node/command"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
@@ -65,15 +66,11 @@ func (g *gatherer) ports(ctx context.Context) error {
 		ports.Excluded, err = excludedPorts(excluded)
 	}
 	if err == nil {
-		ports.DynamicFirst, ports.DynamicCount, err = dynamicPorts(dynamic)
+		ports.DynamicFirst, ports.DynamicCount, err = preflight.DynamicPorts(dynamic)
 	}
 	g.facts.Ports = factOf(ports, err)
 	return err
 }
-
-// errNotUnderstood reports an output without the expected table. The netsh of Wine prints a
-// different text, or none.
-var errNotUnderstood = errors.New("the node's netsh.exe does not print the table that Windows' netsh.exe prints")
 
 // excludedPorts reads the port ranges from a table, which has a line of dashes below its header.
 // The line of a range has the range's first and last port, and a star if an administrator excluded
@@ -93,35 +90,16 @@ func excludedPorts(text string) ([]PortRange, error) {
 		}
 	}
 	if !ruled {
-		return nil, errNotUnderstood
+		return nil, preflight.ErrNotUnderstood
 	}
 	return ranges, nil
-}
-
-// dynamicPorts reads the first port and the number of ports from the two lines that end in
-// a number.
-func dynamicPorts(text string) (first uint16, count int, err error) {
-	var numbers []int
-	for line := range strings.Lines(text) {
-		fields := strings.Fields(line)
-		if len(fields) < 2 {
-			continue
-		}
-		if n, err := strconv.Atoi(strings.TrimLeft(fields[len(fields)-1], ":")); err == nil {
-			numbers = append(numbers, n)
-		}
-	}
-	if len(numbers) != 2 || numbers[0] < 0 || numbers[0] > 0xffff {
-		return 0, 0, errNotUnderstood
-	}
-	return uint16(numbers[0]), numbers[1], nil
 }
 
 func (g *gatherer) interfaces(ctx context.Context) error {
 	text, err := g.output(ctx, "netsh.exe", "int", "ipv4", "show", "subinterfaces")
 	interfaces := subinterfaces(text)
 	if err == nil && len(interfaces) == 0 {
-		err = errNotUnderstood
+		err = preflight.ErrNotUnderstood
 	}
 	g.facts.Interfaces = factOf(interfaces, err)
 	return err

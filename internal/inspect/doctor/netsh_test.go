@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/swdt-dev/swdt/internal/join/preflight"
 )
 
 // The texts are from Windows in several languages: netsh.exe prints in the machine's
@@ -83,7 +85,7 @@ func TestDynamicPortsOfAnyLanguage(t *testing.T) {
 			"31536\r\n\r\n",
 		"\r\n协议 tcp 动态端口范围\r\n---------------------------------\r\n启动端口        : 34000\r\n端口数          : 31536\r\n\r\n",
 	} {
-		switch first, count, err := dynamicPorts(text); {
+		switch first, count, err := preflight.DynamicPorts(text); {
 		case err != nil:
 			t.Errorf("unexpected error: %v", err)
 		case first != 34000:
@@ -94,7 +96,7 @@ func TestDynamicPortsOfAnyLanguage(t *testing.T) {
 	}
 	for _, text := range []string{"", "Start Port : 34000\n", "A : 1\nB : 2\nC : 3\n",
 		"Start Port : 340000\nNumber of Ports : 1\n", "Start Port : -1\nNumber of Ports : 1\n"} {
-		if first, count, err := dynamicPorts(text); err == nil {
+		if first, count, err := preflight.DynamicPorts(text); err == nil {
 			t.Errorf("%d, %d of %q", first, count, text)
 		}
 	}

@@ -93,9 +93,9 @@ func lookAtExcludedPorts(f *Facts) (all []finding.Finding) {
 	return all
 }
 
-// fewPorts is the number of dynamic ports below which a node is reported. It is half of
-// Windows' default number. Each load balancer of a node takes 64 dynamic ports.
-const fewPorts = 8192
+// fewPorts is Windows' default number of dynamic ports, up to which a node is reported. Each load balancer of a node
+// takes 64 dynamic ports, so they suffice for about 225 Services (Azure/AgentBaker, Adjust-DynamicPortRange).
+const fewPorts = 16384
 
 func lookAtDynamicPorts(f *Facts) []finding.Finding {
 	first, count := int(f.Ports.Value.DynamicFirst), f.Ports.Value.DynamicCount
@@ -103,7 +103,7 @@ func lookAtDynamicPorts(f *Facts) []finding.Finding {
 	switch {
 	case first <= lastNodePort && first+count > firstNodePort:
 		return one(finding.New(seen, "the dynamic ports overlap with NodePorts"))
-	case count < fewPorts:
+	case count <= fewPorts:
 		return one(finding.New(seen, "there are few dynamic ports: Services and outgoing connections may get none"))
 	}
 	return nil

@@ -114,6 +114,9 @@ func portFaults() []fault {
 		{"dynamic-ports", finding.Warning,
 			func(f *doctor.Facts) { f.Ports.Value.DynamicFirst, f.Ports.Value.DynamicCount = 60000, 1000 },
 			"few dynamic ports"},
+		{"dynamic-ports", finding.Warning, // Windows' default
+			func(f *doctor.Facts) { f.Ports.Value.DynamicFirst, f.Ports.Value.DynamicCount = 49152, 16384 },
+			"few dynamic ports"},
 		{"mtu", finding.Warning, func(f *doctor.Facts) { (*f.Interfaces.Value)[0].MTU = 1400 },
 			"vEthernet (Ethernet) sends larger"},
 		{"mtu", finding.Warning, func(f *doctor.Facts) { (*f.Interfaces.Value)[1].MTU = 576 }, "very small"},

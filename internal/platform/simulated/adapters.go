@@ -14,19 +14,26 @@ type Adapter struct {
 	Gateway   netip.Addr     // zero: no default route goes through this adapter
 }
 
-// defaultAdapters returns the adapters of a machine without others.
-func defaultAdapters() []Adapter {
-	return []Adapter{{
+// usualAdapter returns the adapter of a machine without others.
+func usualAdapter() Adapter {
+	return Adapter{
 		Name: "Ethernet", Addresses: []netip.Prefix{netip.MustParsePrefix("192.168.122.220/24")},
 		Gateway: netip.MustParseAddr("192.168.122.1"),
-	}}
+	}
+}
+
+func loopback() adapter {
+	return adapter{Adapter{Name: "Loopback Pseudo-Interface 1"}, 1<<32 - 1, true}
 }
 
 // SetAdapters replaces the adapters of the machine, in the order in which Windows lists their addresses.
 func (m *Machine) SetAdapters(adapters ...Adapter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.around.adapters = slices.Clone(adapters)
+	m.ip.adapters = []adapter{loopback()}
+	for _, a := range adapters {
+		m.ip.adapters = append(m.ip.adapters, adapter{a, 1500, true})
+	}
 }
 
 // addresses returns the machine's addresses except loopback. Programs get them, in this order, for the machine's own
@@ -35,7 +42,7 @@ func (m *Machine) SetAdapters(adapters ...Adapter) {
 func (m *Machine) addresses() (all []netip.Addr) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, adapter := range m.around.adapters {
+	for _, adapter := range m.ip.adapters {
 		for _, address := range adapter.Addresses {
 			all = append(all, address.Addr())
 		}
@@ -45,7 +52,7 @@ func (m *Machine) addresses() (all []netip.Addr) {
 
 // hasAddress reports whether the machine has an address; the caller holds the lock.
 func (m *Machine) hasAddress(ip netip.Addr) bool {
-	return slices.ContainsFunc(m.around.adapters, func(a Adapter) bool {
+	return slices.ContainsFunc(m.ip.adapters, func(a adapter) bool {
 		return slices.ContainsFunc(a.Addresses, func(p netip.Prefix) bool { return p.Addr() == ip })
 	})
 }
@@ -59,7 +66,7 @@ func (m *Machine) sourceTo(destination netip.Addr) netip.Addr {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var byDefault netip.Addr
-	for _, adapter := range m.around.adapters {
+	for _, adapter := range m.ip.adapters {
 		for _, address := range adapter.Addresses {
 			switch sameFamily := address.Addr().Is4() == destination.Is4(); {
 			case address.Contains(destination):
@@ -90,7 +97,10 @@ func (m *Machine) ipconfig() string {
 	defer m.mu.Unlock()
 	var b strings.Builder
 	b.WriteString("\r\nWindows IP Configuration\r\n\r\n")
-	for _, adapter := range m.around.adapters {
+	for _, adapter := range m.ip.adapters {
+		if len(adapter.Addresses) == 0 {
+			continue
+		}
 		fmt.Fprintf(&b, "\r\nEthernet adapter %s:\r\n\r\n", adapter.Name)
 		for _, address := range adapter.Addresses {
 			if address.Addr().Is6() {

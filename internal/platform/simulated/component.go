@@ -54,7 +54,7 @@ func (c component) main(ctx context.Context) int {
 	}
 	switch {
 	case c.name == "kube-log-runner":
-		return logRunnerMain(ctx, c.p)
+		return logRunnerMain(ctx, c.p, c.version)
 	case c.name == "nssm":
 		return nssmMain(ctx, c.p)
 	case slices.Contains(c.p.Args, "--version") || slices.Contains(c.p.Args, "-v") && c.name == "containerd":
@@ -269,7 +269,9 @@ func (c component) log(level, message string, pairs ...string) {
 	if strings.HasPrefix(path, `\`) {
 		path = systemDrive + path
 	}
-	if path == "" && c.name == "kubelet" {
+	// A kubelet logs to stderr. Without a program that writes that to a file, this one writes its usual file, so that
+	// a sandbox has a log.
+	if path == "" && c.name == "kubelet" && !c.p.logged() {
 		path = kubeletLog
 	}
 	line := c.klog(level, message, pairs)

@@ -22,7 +22,7 @@ type excludedPorts struct {
 }
 
 type adapter struct {
-	name      string
+	Adapter
 	mtu       uint64
 	connected bool
 }
@@ -33,7 +33,7 @@ func usualIPSettings() ipSettings {
 		dynamicFirst: 49152, dynamicCount: 16384,
 		excluded: []excludedPorts{{5357, 5357, false}, {5985, 5985, false}, {47001, 47001, false},
 			{50000, 50059, true}},
-		adapters: []adapter{{"Loopback Pseudo-Interface 1", 1<<32 - 1, true}, {"Ethernet", 1500, true}},
+		adapters: []adapter{loopback(), {usualAdapter(), 1500, true}},
 	}
 }
 
@@ -53,6 +53,13 @@ func (m *Machine) SetDynamicPorts(first, count int) {
 	m.ip.dynamicFirst, m.ip.dynamicCount = first, count
 }
 
+// DynamicPorts returns the range of TCP ports from which connections get their source port.
+func (m *Machine) DynamicPorts() (first, count int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ip.dynamicFirst, m.ip.dynamicCount
+}
+
 // SetAdapter adds a network adapter, or changes the MTU of the adapter with that name.
 func (m *Machine) SetAdapter(name string, mtu int) {
 	m.mu.Lock()
@@ -61,9 +68,9 @@ func (m *Machine) SetAdapter(name string, mtu int) {
 }
 
 func (s *ipSettings) setMTU(name string, mtu int) {
-	i := slices.IndexFunc(s.adapters, func(a adapter) bool { return strings.EqualFold(a.name, name) })
+	i := slices.IndexFunc(s.adapters, func(a adapter) bool { return strings.EqualFold(a.Name, name) })
 	if i < 0 {
-		s.adapters = append(s.adapters, adapter{name, uint64(mtu), true})
+		s.adapters = append(s.adapters, adapter{Adapter{Name: name}, uint64(mtu), true})
 		return
 	}
 	s.adapters[i].mtu = uint64(mtu)
@@ -119,7 +126,7 @@ func (s *ipSettings) show(line string) (string, bool) {
 		text := "\r\nIdx     Met         MTU          State                Name\r\n---  ----------  ----------  " +
 			"------------  ---------------------------\r\n"
 		for i, a := range s.adapters {
-			text += fmt.Sprintf("%3d  %10d  %10d  %-12s  %s\r\n", i+1, 25, a.mtu, "connected", a.name)
+			text += fmt.Sprintf("%3d  %10d  %10d  %-12s  %s\r\n", i+1, 25, a.mtu, "connected", a.Name)
 		}
 		return text + "\r\n", true
 	case "int ipv4 show neighbors":
@@ -164,7 +171,7 @@ func (s *ipSettings) showAdapters() string {
 		if a.connected {
 			state, bytes = 1, 96_245_017
 		}
-		text += fmt.Sprintf("%10d  %15d  %12d  %12d  %s\r\n", a.mtu, state, bytes, bytes, a.name)
+		text += fmt.Sprintf("%10d  %15d  %12d  %12d  %s\r\n", a.mtu, state, bytes, bytes, a.Name)
 	}
 	return text + "\r\n"
 }

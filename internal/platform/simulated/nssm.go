@@ -158,5 +158,5 @@ func (n nssm) file(name string, none io.Writer) io.Writer {
 	if !strings.Contains(path, ":") {
 		path = systemFolder + `\` + path
 	}
-	return logWriter{n.p.p.m, path}
+	return &rotatedLog{m: n.p.p.m, path: path}
 }

@@ -198,6 +198,7 @@ func (m *Machine) installNode() {
 	for _, plugin := range []string{"calico", "calico-ipam"} {
 		m.putProgram(cniFolder+`\bin\`+plugin+".exe", BinarySpec{Name: plugin, Version: "v3.27.0"})
 	}
+	m.ip.dynamicFirst, m.ip.dynamicCount = 34000, 31536 // as on images of image-builder
 	m.firewall = append(m.firewall, platform.FirewallRule{
 		Name: "kubelet", Enabled: true, Inbound: true, Allow: true, Protocol: "tcp", Ports: "10250", Profiles: "any",
 	})

@@ -21,7 +21,6 @@ import (
 type surroundings struct {
 	names    map[string][]string              // DNS entries, by lower-case name
 	outcomes map[string]platform.ReachOutcome // outcomes by address:port, or by address for all its ports
-	adapters []Adapter
 }
 
 // SetName adds a name to DNS, or removes it if there are no addresses. The

@@ -223,13 +223,12 @@ func New(o Options) *Machine {
 		processes: map[uint32]*process{},
 		listeners: map[string]*listener{},
 		pipes:     map[string]*pipe{},
-		around: surroundings{names: map[string][]string{}, outcomes: map[string]platform.ReachOutcome{},
-			adapters: defaultAdapters()},
-		ip:      usualIPSettings(),
-		choco:   newChocoState(),
-		ended:   map[string]bool{},
-		seen:    map[string]int{},
-		lastPID: 4,
+		around:    surroundings{names: map[string][]string{}, outcomes: map[string]platform.ReachOutcome{}},
+		ip:        usualIPSettings(),
+		choco:     newChocoState(),
+		ended:     map[string]bool{},
+		seen:      map[string]int{},
+		lastPID:   4,
 	}
 	m.disk = newDisk(m.options.Disk, m.options.ReFS)
 	m.programs = append(m.programs, builtinProgram(m.options.Architecture))
