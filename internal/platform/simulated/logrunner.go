@@ -30,7 +30,7 @@ func logRunnerMain(ctx context.Context, p *Process) int {
 	}
 	child, err := p.p.m.execute(p.p.ctx, execution{
 		path: args[0], args: args[1:], folder: p.Folder, environment: p.Environment, parent: p.p,
-		inherited: p.Service, stdin: p.Stdin, stdout: out, stderr: out,
+		outlives: true, inherited: p.Service, stdin: p.Stdin, stdout: out, stderr: out,
 	})
 	if err != nil {
 		fmt.Fprintf(out, "exec: %v\n", err)

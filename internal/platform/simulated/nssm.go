@@ -53,6 +53,9 @@ func (n nssm) run(ctx context.Context) int {
 		}
 		n.p.Service.Running()
 		if n.wait(ctx, child, forever) {
+			if ctx.Err() != nil {
+				return exitKilled // a killed nssm ends nothing any more
+			}
 			child.kill(exitKilled)
 			return n.end(0)
 		}
@@ -122,7 +125,8 @@ func (n nssm) start() (*process, error) {
 	line := commandline.Split(`"` + strings.Trim(program, `"`) + `" ` + n.text("AppParameters"))
 	return n.p.p.m.execute(n.p.p.ctx, execution{
 		path: line[0], args: line[1:], folder: n.text("AppDirectory"), environment: n.environment(), parent: n.p.p,
-		stdout: n.file("AppStdout", n.p.Stdout), stderr: n.file("AppStderr", n.p.Stderr),
+		outlives: true,
+		stdout:   n.file("AppStdout", n.p.Stdout), stderr: n.file("AppStderr", n.p.Stderr),
 	})
 }
 

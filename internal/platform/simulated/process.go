@@ -83,8 +83,8 @@ type process struct {
 	account  *account
 	gone     bool
 	exitCode uint32
-	service  *service // the service of this process
-	children map[*process]struct{}
+	service  *service              // the service of this process
+	children map[*process]struct{} // those that end with this process
 	handles  map[*handle]struct{}
 	locks    map[*fileLock]struct{}
 	holds    map[*Hold]struct{}
@@ -174,7 +174,9 @@ func (p *process) kill(code uint32) {
 	p.end(code)
 }
 
-// end ends the process and its children; the caller holds the lock.
+// end ends the process and those of its children that are in its job, as all commands of the agent are: "kill on job
+// close" ends them. Without a job, processes outlive their parent ("Destroying all child processes (and grandchildren)
+// when the parent exits", Old New Thing, 2013-12-09). The caller holds the lock.
 func (p *process) end(code uint32) {
 	if p.gone {
 		return

@@ -101,12 +101,14 @@ type execution struct {
 	folder      string
 	environment []string
 	parent      *process
-	control     *ServiceControl // the service's side of the SCM; nil: the process is not a service
-	inherited   *ServiceControl // the parent service's side of the SCM; nil: the parent process is in no service
-	stdin       io.Reader
-	stdout      io.Writer
-	stderr      io.Writer
-	terminal    *Terminal // read instead of stdin; nil: none
+	// outlives is set if the process is in no job of its parent.
+	outlives  bool
+	control   *ServiceControl // the service's side of the SCM; nil: the process is not a service
+	inherited *ServiceControl // the parent service's side of the SCM; nil: the parent process is in no service
+	stdin     io.Reader
+	stdout    io.Writer
+	stderr    io.Writer
+	terminal  *Terminal // read instead of stdin; nil: none
 }
 
 // execute starts a process; ctx is the context of the current boot. The program runs in a goroutine
@@ -130,6 +132,9 @@ func (m *Machine) execute(ctx context.Context, e execution) (*process, error) {
 		return nil, err
 	}
 	p := m.newProcess(f.name, e.parent)
+	if e.outlives {
+		delete(e.parent.children, p)
+	}
 	p.image, p.file, p.commandLine = f.path(), f, commandline.Join(append([]string{f.path()}, e.args...)...)
 	f.running++
 	run := &Process{
