@@ -74,12 +74,15 @@ func (d *disk) find(path string, follow bool) (*file, error) {
 	return d.walk(path, follow, 0)
 }
 
+// maxLinks is the limit of reparse points on a path ("Reparse Points" on learn.microsoft.com).
+const maxLinks = 63
+
 func (d *disk) walk(path string, follow bool, depth int) (*file, error) {
 	parts, _, err := splitPath(path)
 	if err != nil {
 		return nil, err
 	}
-	if depth > 16 {
+	if depth > maxLinks {
 		return nil, fmt.Errorf("%s: too many links: %w", path, fs.ErrInvalid)
 	}
 	f := d.root
@@ -192,7 +195,11 @@ func (d *disk) newFolder(by *account, path, sddl string) error {
 	return err
 }
 
-// remove deletes a file, an empty folder or a link.
+// remove deletes a file, an empty folder or a link. The file system refuses to delete a program that runs with
+// STATUS_CANNOT_DELETE, which is ERROR_ACCESS_DENIED (FILE_DISPOSITION_INFORMATION_EX: "the file is read-only, or there's
+// an existing mapped view"; winfsp/winfsp, src/sys/fileinfo.c, does the same). A handle without FILE_SHARE_DELETE is a
+// sharing violation. The name is free at once while others have the file open, as with POSIX semantics: that DeleteFile
+// has them is a guess, docs/guesses.md.
 func (d *disk) remove(by *account, path string) error {
 	f, err := d.find(path, false)
 	if err != nil {
@@ -220,7 +227,8 @@ func (d *disk) remove(by *account, path string) error {
 	return nil
 }
 
-// rename moves a file or folder.
+// rename moves a file or folder. It keeps its access list: only a new file inherits one ("How permissions are handled
+// when you copy and move files", Microsoft KB 310316).
 func (d *disk) rename(by *account, from, to string, replace bool) error {
 	f, err := d.find(from, false)
 	if err != nil {
@@ -262,7 +270,9 @@ func (d *disk) rename(by *account, from, to string, replace bool) error {
 	return nil
 }
 
-// movable returns nil if a file may be moved into a folder.
+// movable returns nil if a file may be moved into a folder: [MS-FSA], "FileRenameInformation", which refuses a folder with
+// open files below it with STATUS_ACCESS_DENIED. A program that runs can be renamed, since CreateProcess opens it with
+// FILE_SHARE_DELETE; that this holds beside every virus scanner is a guess, docs/guesses.md.
 func (f *file) movable(into *file) error {
 	if f.parent == nil {
 		return fault.ErrPermission
@@ -281,6 +291,9 @@ func (f *file) movable(into *file) error {
 	return nil
 }
 
+// canReplace returns nil if f may replace target: "the target file was open and ReplaceIfExists is nonzero" is
+// STATUS_ACCESS_DENIED ([MS-FSCC], FileRenameInformation), also if each handle shares deletion. MoveFileEx replaces no
+// folder.
 func (f *file) canReplace(target *file) error {
 	switch {
 	case target.folder:

@@ -8,7 +8,8 @@ import (
 )
 
 // handle is an open file. While it is open, other processes may read, rename and delete the file,
-// but only one process can have the file open for writing.
+// but only one process can have the file open for writing: package windows opens files with
+// FILE_SHARE_READ|FILE_SHARE_DELETE, and readers with FILE_SHARE_WRITE too ("Creating and Opening Files").
 type handle struct {
 	p        *process
 	file     *file
@@ -156,6 +157,7 @@ func (w *writeHandle) put(b []byte, change func(*disk, *file, []byte) (int, erro
 	return n, err
 }
 
+// Sync is FlushFileBuffers: what was not flushed can be lost ("File Caching").
 func (w *writeHandle) Sync() error {
 	h := (*handle)(w)
 	return h.p.do(OpSync, h.path, func() error {
