@@ -49,6 +49,7 @@ type service struct {
 	args        []string // the arguments of Start
 	autoPending bool     // since the boot, the SCM has not begun to start this automatic service
 	failures    platform.Failures
+	crashes     int                // unexpected ends of its process since the boot
 	restart     context.CancelFunc // cancels the pending restart of the recovery; nil: none is pending
 }
 
@@ -56,7 +57,7 @@ type service struct {
 func (s *service) reset() {
 	s.state, s.exit, s.specific = platform.Stopped, errorServiceNeverStarted, 0
 	s.process, s.run, s.args = nil, nil, nil
-	s.failures, s.autoPending = platform.Failures{}, false
+	s.failures, s.crashes, s.autoPending = platform.Failures{}, 0, false
 	s.cancelRestart()
 }
 
