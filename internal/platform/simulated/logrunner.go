@@ -7,7 +7,10 @@ import (
 )
 
 // logRunnerMain imitates kube-log-runner: it runs another program and writes its
-// output to a log file. In a service, the child reports to the SCM.
+// output to a log file (kubernetes/kubernetes, staging/src/k8s.io/component-base/logs/kube-log-runner, whose flags are
+// log-file, also-stdout and redirect-stderr). In a service, the child reports to the SCM, as on the nodes of
+// cluster/gce/windows/k8s-node-setup.psm1; Windows logs event 7039 for such a process. The process of the service stays
+// the runner here: that the SCM reports its PID is a guess, docs/guesses.md.
 func logRunnerMain(ctx context.Context, p *Process) int {
 	logFile, args := "", p.Args
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") {

@@ -14,7 +14,8 @@ import (
 
 // nssmMain imitates nssm 2.24-101 as a service: it runs the program of the service's key Parameters,
 // which knows nothing of the SCM, and starts it again after its end. e2e/nssm_test.go has what the
-// real nssm does. https://nssm.cc/usage
+// real nssm does. https://nssm.cc/usage. nssm ends the processes of its program at a stop only; killed, it leaves them
+// (no job: nssm's process.cpp, kill_process_tree).
 func nssmMain(ctx context.Context, p *Process) int {
 	if p.Service == nil {
 		fmt.Fprintln(p.Stdout, "NSSM: The non-sucking service manager")

@@ -21,8 +21,8 @@ var ErrKilled = errors.New("the process was killed")
 
 // Exit codes that Windows gives to processes that did not exit on their own.
 const (
-	exitKilled = 1          // the exit code that taskkill passes to TerminateProcess
-	exitCrash  = 0xC0000005 // access violation
+	exitKilled = 1          // the exit code that taskkill and package windows pass to TerminateProcess
+	exitCrash  = 0xC0000005 // STATUS_ACCESS_VIOLATION ([MS-ERREF] 2.3.1)
 )
 
 // Process is one process of the machine, as seen by its own program.
@@ -99,7 +99,8 @@ func (m *Machine) Spawn(name string) *Process {
 	return &Process{Platform: p.platform(), Executable: name, p: p}
 }
 
-// newProcess adds a process; the caller holds the lock. If the machine is down, the process has
+// newProcess adds a process; the caller holds the lock. IDs are multiples of 4, as those of handles are ("Why are process
+// and thread IDs multiples of four?", Old New Thing, 2008-02-28). If the machine is down, the process has
 // already ended.
 func (m *Machine) newProcess(name string, parent *process) *process {
 	m.lastPID += 4
@@ -285,8 +286,8 @@ func (v processesView) List(ctx context.Context) ([]platform.Process, error) {
 	return list, nil
 }
 
-// imagePath returns the present path of the executable: like Windows, it
-// follows renames.
+// imagePath returns the present path of the executable: like Windows, it follows renames, since QueryFullProcessImageName
+// asks for the name of the file object; the claim `running` of swdt selftest tries it.
 func (p *process) imagePath() string {
 	if p.file == nil || p.file.removed {
 		return p.image

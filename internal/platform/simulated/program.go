@@ -191,7 +191,8 @@ func (m mortal) Write(data []byte) (int, error) {
 	return m.Writer.Write(data)
 }
 
-// executable returns the file that Windows executes for a path; the path may lack .exe.
+// executable returns the file that Windows executes for a path; the path may lack .exe (CreateProcess appends it to a name
+// without an extension). A file that is open for writing cannot be mapped as an image: ERROR_SHARING_VIOLATION.
 func (m *Machine) executable(path string) (*file, error) {
 	f, err := m.disk.find(path, true)
 	if errors.Is(err, fault.ErrNotExist) && !strings.Contains(baseName(path), ".") {
@@ -208,7 +209,8 @@ func (m *Machine) executable(path string) (*file, error) {
 	return f, nil
 }
 
-// program returns the program that runs for an image: the latest registered one that matches.
+// program returns the program that runs for an image: the latest registered one that matches. Windows answers a file that
+// is no executable of its processor with ERROR_BAD_EXE_FORMAT, or ERROR_EXE_MACHINE_TYPE_MISMATCH (216).
 func (m *Machine) program(image *Image) (Program, error) {
 	for _, p := range slices.Backward(m.programs) {
 		if p.Match(image) {
