@@ -22,6 +22,8 @@ type disk struct {
 	readOnly  bool
 	lastIndex uint64
 	refs      bool // see Options.ReFS
+	// slowDelete is Options.SlowDelete.
+	slowDelete bool
 }
 
 // file is a file or folder.
@@ -47,6 +49,9 @@ type file struct {
 	holds   map[*Hold]struct{}
 	lock    *fileLock
 	removed bool // only open handles still refer to the file
+	// deleting is set for a removed file that still has its name: each opening fails with STATUS_DELETE_PENDING, which is
+	// ERROR_ACCESS_DENIED, and its folder is not empty.
+	deleting bool
 }
 
 func newDisk(capacity int64, refs bool) *disk {
@@ -92,6 +97,9 @@ func (d *disk) walk(path string, follow bool, depth int) (*file, error) {
 		}
 		if f = f.children[fold(part)]; f == nil {
 			return nil, fmt.Errorf("%s: %w", path, fault.ErrNotExist)
+		}
+		if f.deleting {
+			return nil, fmt.Errorf("%s: it is being deleted: %w", path, fault.ErrPermission)
 		}
 		if f.link != "" && (follow || i < len(parts)-1) {
 			rest := strings.Join(append([]string{f.link}, parts[i+1:]...), `\`)
@@ -198,8 +206,8 @@ func (d *disk) newFolder(by *account, path, sddl string) error {
 // remove deletes a file, an empty folder or a link. The file system refuses to delete a program that runs with
 // STATUS_CANNOT_DELETE, which is ERROR_ACCESS_DENIED (FILE_DISPOSITION_INFORMATION_EX: "the file is read-only, or there's
 // an existing mapped view"; winfsp/winfsp, src/sys/fileinfo.c, does the same). A handle without FILE_SHARE_DELETE is a
-// sharing violation. The name is free at once while others have the file open, as with POSIX semantics: that DeleteFile
-// has them is a guess, docs/guesses.md.
+// sharing violation. Since Windows 10 1903, the name is free at once while others have the file open; before, it is free
+// with the last handle (dotnet/corefx#38186; Options.SlowDelete).
 func (d *disk) remove(by *account, path string) error {
 	f, err := d.find(path, false)
 	if err != nil {
@@ -221,10 +229,19 @@ func (d *disk) remove(by *account, path string) error {
 	if err := f.allowTaking(by); err != nil {
 		return err
 	}
+	if d.slowDelete && len(f.handles) > 0 {
+		f.deleting = true
+		return nil
+	}
+	d.forget(f)
+	return nil
+}
+
+// forget takes a file off the disk.
+func (d *disk) forget(f *file) {
 	d.detach(f)
 	d.used -= f.content.size
 	f.removed = true
-	return nil
 }
 
 // rename moves a file or folder. It keeps its access list: only a new file inherits one ("How permissions are handled
@@ -296,6 +313,8 @@ func (f *file) movable(into *file) error {
 // folder.
 func (f *file) canReplace(target *file) error {
 	switch {
+	case target.deleting:
+		return fmt.Errorf("the target is being deleted: %w", fault.ErrPermission)
 	case target.folder:
 		return fmt.Errorf("the target: %w", fault.ErrIsDirectory)
 	case f.folder:

@@ -114,7 +114,9 @@ func (v filesView) NewFile(path, sddl string) (platform.WriteFile, error) {
 		if err != nil {
 			return nil, err
 		}
-		if folder.children[fold(name)] != nil {
+		if f := folder.children[fold(name)]; f != nil && f.deleting {
+			return nil, fmt.Errorf("it is being deleted: %w", fault.ErrPermission)
+		} else if f != nil {
 			return nil, fault.ErrExist
 		}
 		return d.create(v.p.account, folder, name, false, sddl)
@@ -155,6 +157,8 @@ func (d *disk) openForWriting(by *account, path string, mode platform.CreateMode
 		return d.create(by, folder, name, false, "")
 	}
 	switch {
+	case f.deleting:
+		return nil, fmt.Errorf("it is being deleted: %w", fault.ErrPermission)
 	case f.folder:
 		return nil, fault.ErrIsDirectory
 	case mode == platform.CreateNew:

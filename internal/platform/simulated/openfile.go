@@ -30,6 +30,10 @@ func (h *handle) release() {
 	h.closed = true
 	delete(h.file.handles, h)
 	delete(h.p.handles, h)
+	if h.file.deleting && len(h.file.handles) == 0 {
+		h.p.m.disk.forget(h.file)
+		h.file.deleting = false
+	}
 }
 
 func (h *handle) close() error {
