@@ -326,8 +326,8 @@ func (s *service) stop() error {
 
 // processEnded carries out the SCM's reaction to the end of a process; the caller
 // holds the lock. "A service is considered failed when it terminates without reporting a status of SERVICE_STOPPED"
-// (SERVICE_FAILURE_ACTIONS); its exit code is ERROR_PROCESS_ABORTED. A start that fails is no such failure: here too,
-// only a service that has connected is started again.
+// (SERVICE_FAILURE_ACTIONS); its exit code is ERROR_PROCESS_ABORTED. That a start that fails is no such
+// failure is a guess: docs/guesses.md.
 func (m *Machine) processEnded(p *process) {
 	if m.boot != nil && m.boot.svchost == p {
 		m.sharedEnded(p)
