@@ -54,6 +54,9 @@ func (n nssm) run(ctx context.Context) int {
 		}
 		n.p.Service.Running()
 		if n.wait(ctx, child, forever) {
+			if n.p.image.Fault == HangOnStop {
+				<-ctx.Done()
+			}
 			if ctx.Err() != nil {
 				return exitKilled // a killed nssm ends nothing any more
 			}
