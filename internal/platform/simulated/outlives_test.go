@@ -1,6 +1,7 @@
 package simulated_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 // A wrapper's program is in no job of its wrapper, so it outlives a killed wrapper; nssm ends its program at a stop.
@@ -53,5 +55,32 @@ func TestAProgramOutlivesItsKilledWrapper(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// CreateService and ChangeServiceConfig fail with 1078 for a display name that is the name or the display name of
+// another service.
+func TestADisplayNameIsThatOfOneService(t *testing.T) {
+	m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
+	services := m.Process("test").Services
+	create := func(name, shown string) error {
+		return services.Create(t.Context(), platform.ServiceConfig{Name: name, DisplayName: shown, CommandLine: `C:\k\x.exe`})
+	}
+	for _, made := range [][2]string{{"one", "Shown"}, {"two", ""}} {
+		if err := create(made[0], made[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for what, err := range map[string]error{
+		"another's display name": create("three", "shown"),
+		"another's name":         create("three", "TWO"),
+		"configured":             services.Configure(t.Context(), platform.ServiceConfig{Name: "two", DisplayName: "SHOWN"}),
+	} {
+		if !errors.Is(err, fault.ErrServiceExists) {
+			t.Errorf("%s: the error is %v", what, err)
+		}
+	}
+	if err := services.Configure(t.Context(), platform.ServiceConfig{Name: "one", DisplayName: "shown"}); err != nil {
+		t.Errorf("its own display name: %v", err)
 	}
 }
