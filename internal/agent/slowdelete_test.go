@@ -13,13 +13,6 @@ import (
 // deletion. An indexer reads for a second.
 func TestRemovedFilesKeepTheirNamesOnServer2019(t *testing.T) {
 	const folder, path = `C:\config`, `C:\config\a`
-	read := func(t *testing.T, m *simulated.Machine) {
-		file, err := m.Process("SearchIndexer.exe").Files.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		time.AfterFunc(time.Second, func() { _ = file.Close() })
-	}
 	for name, change := range map[string]func(*testing.T, *client) error{
 		"a new file at the name": func(t *testing.T, c *client) error {
 			new := []byte("new")
@@ -36,7 +29,11 @@ func TestRemovedFilesKeepTheirNamesOnServer2019(t *testing.T) {
 				m := newMachine(t, simulated.Options{Preset: simulated.Minimal, SlowDelete: true})
 				put(t, m, path, []byte("old"))
 				c := connect(t, m.Process("agent"))
-				read(t, m)
+				file, err := m.Process("SearchIndexer.exe").Files.Open(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.AfterFunc(time.Second, func() { _ = file.Close() })
 				if err := change(t, c); err != nil {
 					t.Error(err)
 				}

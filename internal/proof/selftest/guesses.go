@@ -17,7 +17,7 @@ type Guess struct {
 	judge func(r Report) Verdict
 }
 
-// Verdict is what a run says about a guess.
+// Verdict is the result of a run for a guess.
 type Verdict string
 
 const (

@@ -9,7 +9,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// A run says of each guess what its claims show, and nothing more.
+// A run judges each guess by its claims, and by nothing more.
 func TestVerdictsOnGuesses(t *testing.T) {
 	claim := func(id string, outcome Outcome, answers ...Answer) Result {
 		return Result{ID: id, Outcome: outcome, Answers: answers}
