@@ -29,7 +29,7 @@ type Program struct {
 }
 
 // AgentProgram returns the agent as a program. As a service, the agent runs until it returns or the
-// SCM asks it to stop or tells it of a shutdown, as cmd/swdt-agent does.
+// SCM asks it to stop or reports a shutdown, as cmd/swdt-agent does.
 func AgentProgram(a Agent) Program {
 	return Program{
 		Name: "swdt-agent",
