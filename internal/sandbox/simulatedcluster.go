@@ -22,7 +22,7 @@ import (
 const (
 	simulatedKubernetes = clustersim.DefaultVersion
 	simulatedContainerd = "2.2.1"
-	// simulatedNodeGrace is shorter than Kubernetes' 40 s, so that a user need not
+	// simulatedNodeGrace is shorter than Kubernetes' 50 s, so that a user need not
 	// wait for long to join the machine again.
 	simulatedNodeGrace = 5 * time.Second
 )

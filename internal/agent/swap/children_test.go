@@ -1,6 +1,7 @@
 package swap_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -59,6 +60,35 @@ func TestAChildThatRunsTheDestinationThroughALinkIsAwaited(t *testing.T) {
 		}
 		if n.runs(t, child) {
 			t.Error("the old kubelet still runs behind its wrapper")
+		}
+	})
+}
+
+// An nssm that hangs is killed, and its kubelet goes on: it is in no job of nssm.
+func TestTheProgramOfAKilledWrapperIsEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const nssm = `C:\k\nssm.exe`
+		n := newNode(t)
+		n.place(t, nssm, binary("nssm", "v2.24.0", "hang-on-stop"))
+		n.register(t, nssm, map[string]string{"Application": kubeletExe}, true)
+
+		outcome, _ := n.push(t, n.stageKubelet(t, "v1.30.0", ""))
+
+		if outcome.Result != swap.Committed {
+			t.Errorf("outcome: %+v", outcome)
+		}
+		kubelets := 0
+		processes, err := n.Process("look").Processes.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range processes {
+			if strings.HasPrefix(p.Name, "kubelet") {
+				kubelets++
+			}
+		}
+		if kubelets != 1 {
+			t.Errorf("%d processes of kubelet run: %+v", kubelets, processes)
 		}
 	})
 }

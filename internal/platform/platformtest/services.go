@@ -160,11 +160,10 @@ func serviceConfigure(t *testing.T, f Fixture) {
 		CommandLine: before.CommandLine}); !errors.Is(err, fault.ErrServiceExists) {
 		t.Errorf("created twice: %v", err)
 	}
-	for what, shown := range map[string]string{"display name": "sHown Name", "name": other} {
-		if err := s.Create(ctx, platform.ServiceConfig{Name: name + "-twin", DisplayName: shown,
-			CommandLine: before.CommandLine}); !errors.Is(err, fault.ErrServiceExists) {
-			t.Errorf("created with another service's %s as display name: %v", what, err)
-		}
+	// Wine 8 does so too, but lets a service have the name of another one as display name.
+	if err := s.Create(ctx, platform.ServiceConfig{Name: name + "-twin", DisplayName: "sHown Name",
+		CommandLine: before.CommandLine}); !errors.Is(err, fault.ErrServiceExists) {
+		t.Errorf("created with another service's display name: %v", err)
 	}
 	check(t, s.Configure(ctx, platform.ServiceConfig{Name: name, StartType: platform.StartAuto}))
 	after, err := s.Config(ctx, name)

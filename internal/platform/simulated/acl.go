@@ -37,7 +37,10 @@ func ordinary(sid string) *account {
 // nodeFolder is the folder of kubelet on a node; a fresh machine does not have the folder.
 const nodeFolder = `C:\k`
 
-// presetAccess returns the access lists of a fresh Windows Server, by folder. Files and folders
+// presetAccess returns the access lists of a fresh Windows Server, by folder, as `icacls` prints them for
+// others: Users have (CI)(WD,AD,WEA,WA) in C:\ProgramData, and (CI)(S,WD,AD,X) in C:\Windows\Temp (wixtoolset/issues, on
+// Burn and C:\Windows\Temp); OpenSSH's own folder has the list of install-sshd.ps1 (PowerShell/openssh-portable,
+// contrib/win32/openssh). Files and folders
 // below these folders inherit the lists.
 func presetAccess() map[string]string {
 	const (
@@ -49,7 +52,7 @@ func presetAccess() map[string]string {
 		`C:\Program Files`:       installer + readOnly,
 		`C:\Program Files (x86)`: installer + readOnly,
 		`C:\Windows`:             installer + readOnly,
-		`C:\Windows\Temp`:        "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICIIO;FA;;;CO)(A;CI;CCDCLCSWRPWPDTLOCRRC;;;BU)",
+		`C:\Windows\Temp`:        "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICIIO;FA;;;CO)(A;CI;0x100026;;;BU)",
 		`C:\ProgramData`: "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICIIO;FA;;;CO)(A;OICI;0x1200a9;;;BU)" +
 			"(A;CI;DCLCRPCR;;;BU)",
 		`C:\ProgramData\ssh`: "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;AU)",
@@ -63,7 +66,9 @@ func presetAccess() map[string]string {
 const driveAccess = "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;BU)(A;CI;LC;;;BU)(A;CIIO;DC;;;BU)" +
 	"(A;OICIIO;FA;;;CO)"
 
-// granted returns the rights that an account has to a file.
+// granted returns the rights that an account has to a file: the entries in their order, up to the first that decides a
+// right ("How AccessCheck Works"). No list grants everything. The owner has READ_CONTROL and WRITE_DAC ("Owner of a New
+// Object").
 func (f *file) granted(a *account) access.Rights {
 	if f.security.NoLimits {
 		return access.All
@@ -101,7 +106,8 @@ func (f *file) allowAdding(a *account, folder bool) error {
 	return f.allow(a, access.WriteData)
 }
 
-// allowTaking returns nil if an account may remove or rename a file.
+// allowTaking returns nil if an account may remove or rename a file: with DELETE to it, or FILE_DELETE_CHILD to its folder
+// ("File Access Rights Constants").
 func (f *file) allowTaking(a *account) error {
 	if f.parent != nil && f.parent.granted(a)&access.DeleteChild != 0 {
 		return nil
@@ -115,7 +121,7 @@ func (f *file) create(by *account, sddl string) error {
 	f.security = access.List{Owner: by.sid, HasList: true}
 	if sddl == "" {
 		f.security.Entries = f.inherited()
-		if len(f.security.Entries) == 0 { // without inherited entries, Windows takes the list from the process's token
+		if len(f.security.Entries) == 0 { // the default list of the process's token ("DACL for a New Object")
 			f.security.Entries = []access.Entry{{Rights: access.All, Account: access.System},
 				{Rights: access.All, Account: by.sid}}
 		}
@@ -124,6 +130,9 @@ func (f *file) create(by *account, sddl string) error {
 	return f.setSecurity(by, sddl)
 }
 
+// Without SeRestorePrivilege, an account can make only itself, or a group of its own, the owner ("Taking Object
+// Ownership").
+//
 // mayChange returns nil if an account may set the parts of a file's security that sddl names.
 func (f *file) mayChange(by *account, sddl string) error {
 	if by.privileged {
@@ -165,7 +174,8 @@ func (f *file) setSecurity(by *account, sddl string) error {
 	return nil
 }
 
-// inherit replaces the inherited entries of a file and of everything below it.
+// inherit replaces the inherited entries of a file and of everything below it, as SetNamedSecurityInfo does ("Automatic
+// Propagation of Inheritable ACEs").
 func (f *file) inherit() {
 	if !f.security.Protected {
 		own := slices.DeleteFunc(slices.Clone(f.security.Entries), func(e access.Entry) bool { return e.Inherited })
@@ -190,7 +200,7 @@ func (f *file) inherited() (all []access.Entry) {
 	return all
 }
 
-// passOn returns the entries that a child inherits from the entry e of its folder. The parameter
+// passOn returns the entries that a child inherits from the entry e of its folder ("ACE Inheritance Rules"). The parameter
 // `owner` is the child's owner, and `folder` reports whether the child is a folder.
 func passOn(e access.Entry, folder bool, owner string) []access.Entry {
 	child := e

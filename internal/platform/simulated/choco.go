@@ -62,6 +62,9 @@ func (m *Machine) installChoco() {
 	m.choco.installed["chocolatey"] = chocoVersion
 }
 
+// chocoMain imitates choco.exe 2.x. Its texts are those of chocolatey/choco
+// (src/chocolatey/infrastructure.app/services/NugetService.cs and ChocolateyPackageService.cs), shortened; `list
+// --limit-output` prints NAME|VERSION. swdt reads that and the exit code alone.
 func chocoMain(_ context.Context, p *Process) int {
 	m := p.p.m
 	m.mu.Lock()

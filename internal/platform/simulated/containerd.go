@@ -22,7 +22,7 @@ import (
 //go:embed containerd/default-*.toml
 var defaultConfigs embed.FS
 
-// containerdConfigPath is the path of containerd's configuration.
+// containerdConfigPath is the path of containerd's configuration: containerd/containerd, defaults/defaults_windows.go.
 const containerdConfigPath = `C:\Program Files\containerd\config.toml`
 
 // containerdGeneration describes the containerds from version major.minor on, up to the next

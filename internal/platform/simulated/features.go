@@ -10,7 +10,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// feature is a Windows optional feature.
+// feature is a Windows optional feature. The states and the rules are those of DISM ("DISM Operating System Package
+// Servicing Command-Line Options"): /Enable-Feature with /All enables the parents too, and a change that waits for a restart
+// is "Enable Pending" or "Disable Pending", with exit code 3010. That a disabled parent disables its children is a guess:
+// docs/guesses.md.
 type feature struct {
 	name   string
 	state  platform.FeatureState
@@ -110,7 +113,8 @@ func (m *Machine) disable(f *feature) (reboot bool) {
 }
 
 // noteReboot sets the registry key by which Windows' servicing shows that it waits for a restart,
-// or removes the key if no feature waits.
+// or removes the key if no feature waits ("RebootPending" of Component Based Servicing; Get-PendingReboot of many projects,
+// and internal/platform/windows, read it).
 func (m *Machine) noteReboot() {
 	for _, f := range m.features {
 		if f.state == platform.FeatureEnablePending || f.state == platform.FeatureDisablePending {

@@ -22,6 +22,8 @@ type disk struct {
 	readOnly  bool
 	lastIndex uint64
 	refs      bool // see Options.ReFS
+	// slowDelete is Options.SlowDelete.
+	slowDelete bool
 }
 
 // file is a file or folder.
@@ -47,6 +49,9 @@ type file struct {
 	holds   map[*Hold]struct{}
 	lock    *fileLock
 	removed bool // only open handles still refer to the file
+	// deleting is set for a removed file that still has its name: each opening fails with STATUS_DELETE_PENDING, which is
+	// ERROR_ACCESS_DENIED, and its folder is not empty.
+	deleting bool
 }
 
 func newDisk(capacity int64, refs bool) *disk {
@@ -74,12 +79,15 @@ func (d *disk) find(path string, follow bool) (*file, error) {
 	return d.walk(path, follow, 0)
 }
 
+// maxLinks is the limit of reparse points on a path ("Reparse Points" on learn.microsoft.com).
+const maxLinks = 63
+
 func (d *disk) walk(path string, follow bool, depth int) (*file, error) {
 	parts, _, err := splitPath(path)
 	if err != nil {
 		return nil, err
 	}
-	if depth > 16 {
+	if depth > maxLinks {
 		return nil, fmt.Errorf("%s: too many links: %w", path, fs.ErrInvalid)
 	}
 	f := d.root
@@ -89,6 +97,9 @@ func (d *disk) walk(path string, follow bool, depth int) (*file, error) {
 		}
 		if f = f.children[fold(part)]; f == nil {
 			return nil, fmt.Errorf("%s: %w", path, fault.ErrNotExist)
+		}
+		if f.deleting {
+			return nil, fmt.Errorf("%s: it is being deleted: %w", path, fault.ErrPermission)
 		}
 		if f.link != "" && (follow || i < len(parts)-1) {
 			rest := strings.Join(append([]string{f.link}, parts[i+1:]...), `\`)
@@ -192,7 +203,11 @@ func (d *disk) newFolder(by *account, path, sddl string) error {
 	return err
 }
 
-// remove deletes a file, an empty folder or a link.
+// remove deletes a file, an empty folder or a link. The file system refuses to delete a program that runs with
+// STATUS_CANNOT_DELETE, which is ERROR_ACCESS_DENIED (FILE_DISPOSITION_INFORMATION_EX: "the file is read-only, or there's
+// an existing mapped view"; winfsp/winfsp, src/sys/fileinfo.c, does the same). A handle without FILE_SHARE_DELETE is a
+// sharing violation. Since Windows 10 1903, the name is free at once while others have the file open; before, it is free
+// with the last handle (dotnet/corefx#38186; Options.SlowDelete).
 func (d *disk) remove(by *account, path string) error {
 	f, err := d.find(path, false)
 	if err != nil {
@@ -214,13 +229,23 @@ func (d *disk) remove(by *account, path string) error {
 	if err := f.allowTaking(by); err != nil {
 		return err
 	}
-	d.detach(f)
-	d.used -= f.content.size
-	f.removed = true
+	if d.slowDelete && len(f.handles) > 0 {
+		f.deleting = true
+		return nil
+	}
+	d.forget(f)
 	return nil
 }
 
-// rename moves a file or folder.
+// forget takes a file off the disk.
+func (d *disk) forget(f *file) {
+	d.detach(f)
+	d.used -= f.content.size
+	f.removed = true
+}
+
+// rename moves a file or folder. It keeps its access list: only a new file inherits one ("How permissions are handled
+// when you copy and move files", Microsoft KB 310316).
 func (d *disk) rename(by *account, from, to string, replace bool) error {
 	f, err := d.find(from, false)
 	if err != nil {
@@ -262,7 +287,9 @@ func (d *disk) rename(by *account, from, to string, replace bool) error {
 	return nil
 }
 
-// movable returns nil if a file may be moved into a folder.
+// movable returns nil if a file may be moved into a folder: [MS-FSA], "FileRenameInformation", which refuses a folder with
+// open files below it with STATUS_ACCESS_DENIED. A program that runs can be renamed, since CreateProcess opens it with
+// FILE_SHARE_DELETE; that this holds beside every virus scanner is a guess, docs/guesses.md.
 func (f *file) movable(into *file) error {
 	if f.parent == nil {
 		return fault.ErrPermission
@@ -281,8 +308,13 @@ func (f *file) movable(into *file) error {
 	return nil
 }
 
+// canReplace returns nil if f may replace target: "the target file was open and ReplaceIfExists is nonzero" is
+// STATUS_ACCESS_DENIED ([MS-FSCC], FileRenameInformation), also if each handle shares deletion. MoveFileEx replaces no
+// folder.
 func (f *file) canReplace(target *file) error {
 	switch {
+	case target.deleting:
+		return fmt.Errorf("the target is being deleted: %w", fault.ErrPermission)
 	case target.folder:
 		return fmt.Errorf("the target: %w", fault.ErrIsDirectory)
 	case f.folder:

@@ -3,6 +3,8 @@ package simulated
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -10,7 +12,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// firewallView implements platform.Firewall for one process.
+// firewallView implements platform.Firewall for one process, with the rules of `netsh advfirewall firewall`
+// ("Use netsh advfirewall firewall" on learn.microsoft.com): the name "all" stands for all rules, and a group that has no
+// rule is an error.
 type firewallView struct{ p *process }
 
 func (v firewallView) Rules(ctx context.Context) ([]platform.FirewallRule, error) {
@@ -36,10 +40,23 @@ func (v firewallView) Add(ctx context.Context, rule platform.FirewallRule) error
 		if rule.Protocol == "" {
 			rule.Protocol = "any"
 		}
+		rule.Addresses = storedAddresses(rule.Addresses)
 		v.p.m.firewall = slices.DeleteFunc(v.p.m.firewall, named(rule.Name))
 		v.p.m.firewall = append(v.p.m.firewall, rule)
 		return nil
 	})
+}
+
+// storedAddresses returns the addresses as the registry has them: Windows writes a subnet of IPv4 with its mask
+// ([MS-GPFAS] 2.2.2; RA4=10.0.0.0/255.0.0.0 in rules that others have published).
+func storedAddresses(list string) string {
+	all := strings.Split(list, ",")
+	for i, one := range all {
+		if prefix, err := netip.ParsePrefix(strings.TrimSpace(one)); err == nil && prefix.Addr().Is4() {
+			all[i] = prefix.Addr().String() + "/" + net.IP(net.CIDRMask(prefix.Bits(), 32)).String()
+		}
+	}
+	return strings.Join(all, ",")
 }
 
 func (v firewallView) Remove(ctx context.Context, name string) error {

@@ -31,6 +31,8 @@ func (v filesView) locked(f func(d *disk) error) error {
 	return f(v.p.m.disk)
 }
 
+// Stat needs FILE_READ_ATTRIBUTES to the file or FILE_LIST_DIRECTORY to its folder: NTFS grants the attributes to an
+// account that may list the folder ([MS-FSA], "Algorithm for Access Check", which adds FILE_READ_ATTRIBUTES then).
 func (v filesView) Stat(path string) (info platform.FileInfo, err error) {
 	err = v.look(opStat, path, func(d *disk) error {
 		f, err := d.find(path, false)
@@ -112,7 +114,9 @@ func (v filesView) NewFile(path, sddl string) (platform.WriteFile, error) {
 		if err != nil {
 			return nil, err
 		}
-		if folder.children[fold(name)] != nil {
+		if f := folder.children[fold(name)]; f != nil && f.deleting {
+			return nil, fmt.Errorf("it is being deleted: %w", fault.ErrPermission)
+		} else if f != nil {
 			return nil, fault.ErrExist
 		}
 		return d.create(v.p.account, folder, name, false, sddl)
@@ -135,7 +139,9 @@ func (v filesView) create(path string, open func(*disk) (*file, error)) (platfor
 	return (*writeHandle)(h), nil
 }
 
-// openForWriting finds or makes a file for writing.
+// openForWriting finds or makes a file for writing. CreateFile of a program that runs is ERROR_SHARING_VIOLATION, since
+// its image section cannot be flushed for writing (MmFlushForWrite; FatCommonCreate in Microsoft's
+// Windows-driver-samples, filesys/fastfat/create.c); that of a read-only file is ERROR_ACCESS_DENIED ("CreateFile").
 func (d *disk) openForWriting(by *account, path string, mode platform.CreateMode) (*file, error) {
 	folder, name, err := d.slot(path)
 	if err != nil {
@@ -151,6 +157,8 @@ func (d *disk) openForWriting(by *account, path string, mode platform.CreateMode
 		return d.create(by, folder, name, false, "")
 	}
 	switch {
+	case f.deleting:
+		return nil, fmt.Errorf("it is being deleted: %w", fault.ErrPermission)
 	case f.folder:
 		return nil, fault.ErrIsDirectory
 	case mode == platform.CreateNew:
@@ -210,7 +218,8 @@ func (v filesView) CheckHeld(path string) error {
 	})
 }
 
-// Holders finds processes as the Restart Manager does: those that have the file open, and those that run it.
+// Holders finds processes as the Restart Manager does: those that have the file open, and those that run it. That it
+// finds all of them is a guess: docs/guesses.md.
 func (v filesView) Holders(path string) (holders []platform.Holder, err error) {
 	err = v.look(opStat, path, func(d *disk) error {
 		f, err := d.find(path, false)

@@ -9,7 +9,7 @@ import (
 )
 
 // hcsdiagMain imitates Windows' tool for compute systems, with the commands list, read ID FILE and
-// exec ID CMD….
+// exec ID CMD…. Microsoft has no page about its output, so its forms are a guess: docs/guesses.md.
 func hcsdiagMain(_ context.Context, p *Process) int {
 	if len(p.Args) == 1 && p.Args[0] == "list" {
 		return hcsdiagList(p)

@@ -9,7 +9,8 @@ import (
 
 // lazyFlush is how long a change of the services' registrations is only in memory. Windows keeps them in the registry
 // and writes that to the disk "using its lazy flusher […] after a system-specified interval of time" (RegFlushKey, whose
-// caller does not have to wait for that). File names are on the disk at once.
+// caller does not have to wait for that). That RegFlushKey covers the SCM's own changes is a guess: docs/guesses.md. File
+// names are on the disk at once, since callers rename with MOVEFILE_WRITE_THROUGH.
 const lazyFlush = time.Minute
 
 // hive is the state of the services' registrations on the disk. It is guarded by the machine's lock.

@@ -24,7 +24,8 @@ const (
 	HCSFolder = HNSFolder + `\systems`
 )
 
-// computeView implements platform.Compute for one process.
+// computeView implements platform.Compute for one process. The documents have the fields of hcsshim's hcn and
+// internal/hcs/schema2 packages; which of them a node fills in is partly a guess: docs/guesses.md.
 type computeView struct{ p *process }
 
 func (v computeView) NetworkObjects(ctx context.Context, kind platform.NetworkKind) ([][]byte, error) {

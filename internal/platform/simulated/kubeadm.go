@@ -15,7 +15,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// Exit codes of kubeadm.
+// Exit codes of kubeadm (kubernetes/kubernetes, cmd/kubeadm/app/util/error.go).
 const (
 	kubeadmFailed          = 1
 	kubeadmPreflightFailed = 2
@@ -30,8 +30,9 @@ const (
 	kubeletFolder    = `C:\var\lib\kubelet`
 )
 
-// kubeadm imitates the commands of kubeadm that a node needs: join --config, reset
-// and version.
+// kubeadm imitates the commands of kubeadm that a node needs: join --config, reset and version. Phases, checks and texts are
+// those of cmd/kubeadm/app (cmd/join.go, cmd/phases/join, preflight/checks.go, cmd/phases/reset) of 1.31 and newer; tests
+// under Wine run the real one.
 func (c component) kubeadm(ctx context.Context) int {
 	name := ""
 	if len(c.p.Args) > 0 {

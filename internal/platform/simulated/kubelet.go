@@ -19,7 +19,8 @@ const kubeletAddress = "0.0.0.0:10250"
 
 // checkKubelet returns the error that ends a kubelet before it has reported to the SCM: a flag that
 // its version does not support, a label that a kubelet may not set, or a missing or invalid
-// configuration.
+// configuration (cmd/kubelet/app/options/options.go and the deprecations in CHANGELOG-1.24, 1.26 and 1.34 of
+// kubernetes/kubernetes; lab/ builds real kubelets).
 func (c component) checkKubelet() error {
 	_, minor := versionNumbers(c.version)
 	for flag, until := range map[string]int{

@@ -65,7 +65,7 @@ func (c *ServiceControl) Stopped(exit, specific uint32) {
 	c.report(platform.Stopped, "")
 }
 
-// report sets the service's state if the present state is `from`, or if `from` is empty.
+// report is SetServiceStatus: it sets the service's state if the present state is `from`, or if `from` is empty.
 func (c *ServiceControl) report(state, from platform.ServiceState) {
 	m := c.s.m
 	m.mu.Lock()
@@ -96,14 +96,19 @@ func (s *service) stopped(exit, specific uint32) {
 
 // startService starts a service and the services that it depends on. ctx is the context of the
 // current boot. The parameter `chain` has the services whose dependencies are being started, to
-// detect cycles.
+// detect cycles. A dependency that is missing, or is marked for deletion, is ERROR_SERVICE_DEPENDENCY_DELETED; one that
+// does not start is ERROR_SERVICE_DEPENDENCY_FAIL (StartService).
 func (m *Machine) startService(ctx context.Context, name string, args, chain []string) error {
 	s, err := m.beginStart(ctx, name, args, chain)
 	if err != nil {
 		return err
 	}
 	if err := m.startDependencies(ctx, s, append(chain, fold(name))); err != nil {
-		return m.startFailed(ctx, s, errorServiceDependencyFail, err)
+		code := uint32(errorServiceDependencyFail)
+		if errors.Is(err, fault.ErrNoService) || errors.Is(err, fault.ErrServiceDeleting) {
+			code = errorServiceDependencyDeleted
+		}
+		return m.startFailed(ctx, s, code, err)
 	}
 	if s.shared {
 		m.startShared(ctx, s)
@@ -112,7 +117,8 @@ func (m *Machine) startService(ctx context.Context, name string, args, chain []s
 	return m.startProcess(ctx, s)
 }
 
-// beginStart sets the state of a service to start pending, or returns the reason why it cannot start.
+// beginStart sets the state of a service to start pending, or returns the reason why it cannot start: the codes of
+// StartService and of RStartServiceW ([MS-SCMR]), which names 1056 for each state but "stopped", and 1115.
 func (m *Machine) beginStart(ctx context.Context, name string, args, chain []string) (*service, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -144,6 +150,9 @@ func (m *Machine) startDependencies(ctx context.Context, s *service, chain []str
 	names := slices.Clone(s.config.Dependencies)
 	m.mu.Unlock()
 	for _, name := range names {
+		if strings.HasPrefix(name, "+") {
+			continue // SC_GROUP_IDENTIFIER: the name of a group, here without members
+		}
 		err := m.startService(ctx, name, nil, chain)
 		if err != nil && !errors.Is(err, fault.ErrServiceRunning) {
 			return fmt.Errorf("service %s, which it depends on: %w", name, err)
@@ -155,6 +164,8 @@ func (m *Machine) startDependencies(ctx context.Context, s *service, chain []str
 	return nil
 }
 
+// awaitRunning waits for a dependency: "this service can only run if the service it depends on is running"
+// (CreateService, lpDependencies).
 func (m *Machine) awaitRunning(ctx context.Context, name string) error {
 	var state platform.ServiceState
 	err := m.await(ctx, func() bool {
@@ -285,7 +296,9 @@ func (m *Machine) startDelay() time.Duration {
 	return m.options.StartDelay
 }
 
-// stop lets the SCM send the stop control to the service; the caller holds the lock.
+// stop lets the SCM send the stop control to the service, with the codes of ControlService: 1062 if it is stopped, 1061
+// if it starts or stops, 1051 if a dependent is not stopped. As platform.Services asks, a service that stops already is
+// no error. The caller holds the lock.
 func (s *service) stop() error {
 	switch s.state {
 	case platform.Stopped:
@@ -312,7 +325,9 @@ func (s *service) stop() error {
 }
 
 // processEnded carries out the SCM's reaction to the end of a process; the caller
-// holds the lock.
+// holds the lock. "A service is considered failed when it terminates without reporting a status of SERVICE_STOPPED"
+// (SERVICE_FAILURE_ACTIONS); its exit code is ERROR_PROCESS_ABORTED. That a start that fails is no such
+// failure is a guess: docs/guesses.md.
 func (m *Machine) processEnded(p *process) {
 	if m.boot != nil && m.boot.svchost == p {
 		m.sharedEnded(p)
@@ -363,7 +378,8 @@ func (m *Machine) bootContext() context.Context {
 }
 
 // startAutomatic starts every automatic service, dependencies first; the caller
-// holds the lock.
+// holds the lock. Windows starts groups in their order, and does not promise an order of the services in no group
+// ("Automatically Starting Services"): all begin at once here.
 func (m *Machine) startAutomatic() {
 	var names []string
 	for _, name := range sortedKeys(m.services) {

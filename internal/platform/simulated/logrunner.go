@@ -11,9 +11,11 @@ import (
 )
 
 // logRunnerMain imitates kube-log-runner: it runs another program and writes its
-// output to a log file. In a service, the child reports to the SCM.
-// (component-base v0.34.0 is the first with -log-file-size, -log-file-age and -flush-interval; v0.33.0 refuses them as
-// Go's package flag does)
+// output to a log file (kubernetes/kubernetes, staging/src/k8s.io/component-base/logs/kube-log-runner, whose flags are
+// log-file, also-stdout and redirect-stderr; v0.34.0 is the first with log-file-size, log-file-age and flush-interval,
+// which v0.33.0 refuses as Go's package flag does). In a service, the child reports to the SCM, as on the nodes of
+// cluster/gce/windows/k8s-node-setup.psm1; Windows logs event 7039 for such a process. The process of the service stays
+// the runner here: that the SCM reports its PID is a guess, docs/guesses.md.
 func logRunnerMain(ctx context.Context, p *Process, version string) int {
 	log, args := &rotatedLog{m: p.p.m}, p.Args
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
@@ -37,7 +39,7 @@ func logRunnerMain(ctx context.Context, p *Process, version string) int {
 	}
 	child, err := p.p.m.execute(p.p.ctx, execution{
 		path: args[0], args: args[1:], folder: p.Folder, environment: p.Environment, parent: p.p,
-		inherited: p.Service, stdin: p.Stdin, stdout: out, stderr: out,
+		outlives: true, inherited: p.Service, stdin: p.Stdin, stdout: out, stderr: out,
 	})
 	if err != nil {
 		fmt.Fprintf(out, "exec: %v\n", err)

@@ -27,7 +27,7 @@ type adapter struct {
 	connected bool
 }
 
-// usualIPSettings returns the settings of an unconfigured Windows Server.
+// usualIPSettings returns the settings of an unconfigured Windows Server: dynamic ports from 49152 (Microsoft KB 929851).
 func usualIPSettings() ipSettings {
 	return ipSettings{
 		dynamicFirst: 49152, dynamicCount: 16384,
@@ -77,7 +77,8 @@ func (s *ipSettings) setMTU(name string, mtu int) {
 }
 
 // netshMain imitates those commands of netsh.exe that swdt uses, with the output of an English
-// Windows. Some queries have a fixed output, since the machine has no such data. netshMain refuses
+// Windows: the tables are those that the threads about reserved ports quote (microsoft/WSL#5306, docker/for-win#3171), and
+// set dynamicport refuses a start below 1025, fewer than 255 ports, and ports beyond 65535 (Microsoft KB 929851). Some queries have a fixed output, since the machine has no such data. netshMain refuses
 // any other command.
 func netshMain(_ context.Context, p *Process) int {
 	line := strings.ToLower(strings.Join(p.Args, " "))
@@ -187,7 +188,8 @@ func (s *ipSettings) set(line string, args []string) bool {
 		}
 	}
 	switch {
-	case strings.HasPrefix(line, "dynamicport tcp ") && values["start"] > 1024 && values["num"] > 254:
+	case strings.HasPrefix(line, "dynamicport tcp ") && values["start"] > 1024 && values["num"] > 254 &&
+		values["start"]+values["num"] <= 1<<16:
 		s.dynamicFirst, s.dynamicCount = values["start"], values["num"]
 		return true
 	case strings.HasPrefix(line, "subinterface ") && len(args) > 4 && values["mtu"] > 0:

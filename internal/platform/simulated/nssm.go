@@ -14,7 +14,8 @@ import (
 
 // nssmMain imitates nssm 2.24-101 as a service: it runs the program of the service's key Parameters,
 // which knows nothing of the SCM, and starts it again after its end. e2e/nssm_test.go has what the
-// real nssm does. https://nssm.cc/usage
+// real nssm does. https://nssm.cc/usage. nssm ends the processes of its program at a stop only; killed, it leaves them
+// (no job: nssm's process.cpp, kill_process_tree).
 func nssmMain(ctx context.Context, p *Process) int {
 	if p.Service == nil {
 		fmt.Fprintln(p.Stdout, "NSSM: The non-sucking service manager")
@@ -53,6 +54,12 @@ func (n nssm) run(ctx context.Context) int {
 		}
 		n.p.Service.Running()
 		if n.wait(ctx, child, forever) {
+			if n.p.image.Fault == HangOnStop {
+				<-ctx.Done()
+			}
+			if ctx.Err() != nil {
+				return exitKilled // a killed nssm ends nothing any more
+			}
 			child.kill(exitKilled)
 			return n.end(0)
 		}
@@ -122,7 +129,8 @@ func (n nssm) start() (*process, error) {
 	line := commandline.Split(`"` + strings.Trim(program, `"`) + `" ` + n.text("AppParameters"))
 	return n.p.p.m.execute(n.p.p.ctx, execution{
 		path: line[0], args: line[1:], folder: n.text("AppDirectory"), environment: n.environment(), parent: n.p.p,
-		stdout: n.file("AppStdout", n.p.Stdout), stderr: n.file("AppStderr", n.p.Stderr),
+		outlives: true,
+		stdout:   n.file("AppStdout", n.p.Stdout), stderr: n.file("AppStderr", n.p.Stderr),
 	})
 }
 

@@ -8,7 +8,8 @@ import (
 )
 
 // handle is an open file. While it is open, other processes may read, rename and delete the file,
-// but only one process can have the file open for writing.
+// but only one process can have the file open for writing: package windows opens files with
+// FILE_SHARE_READ|FILE_SHARE_DELETE, and readers with FILE_SHARE_WRITE too ("Creating and Opening Files").
 type handle struct {
 	p        *process
 	file     *file
@@ -29,6 +30,10 @@ func (h *handle) release() {
 	h.closed = true
 	delete(h.file.handles, h)
 	delete(h.p.handles, h)
+	if h.file.deleting && len(h.file.handles) == 0 {
+		h.p.m.disk.forget(h.file)
+		h.file.deleting = false
+	}
 }
 
 func (h *handle) close() error {
@@ -156,6 +161,7 @@ func (w *writeHandle) put(b []byte, change func(*disk, *file, []byte) (int, erro
 	return n, err
 }
 
+// Sync is FlushFileBuffers: what was not flushed can be lost ("File Caching").
 func (w *writeHandle) Sync() error {
 	h := (*handle)(w)
 	return h.p.do(OpSync, h.path, func() error {

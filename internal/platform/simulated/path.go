@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf16"
 
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
@@ -16,7 +17,9 @@ const systemDrive = "C:"
 
 // splitPath splits a Windows path into its folders and name as spelled, and
 // returns the path cleaned (backslashes, no . or ..). A path without a drive,
-// or with characters that Windows refuses, is an error.
+// or with characters that Windows refuses, is an error. The rules are those of "Naming Files, Paths, and Namespaces" on
+// learn.microsoft.com: forbidden characters, those below 32 too; no dot or space at the end of a name; 255 characters of
+// UTF-16 in a name. Reserved names (CON, NUL…) are no error here: api/v1alpha1 refuses them before a node is asked.
 func splitPath(path string) (parts []string, clean string, err error) {
 	bad := func(why string) ([]string, string, error) {
 		return nil, "", fmt.Errorf("path %q: %s: %w", path, why, fs.ErrInvalid)
@@ -36,7 +39,8 @@ func splitPath(path string) (parts []string, clean string, err error) {
 			}
 			continue
 		}
-		if strings.ContainsAny(part, "<>:\"|?*\x00") || len(part) > 255 {
+		if strings.ContainsAny(part, `<>:"|?*`) || strings.ContainsFunc(part, func(r rune) bool { return r < ' ' }) ||
+			len(utf16.Encode([]rune(part))) > 255 {
 			return bad("the name or its syntax is incorrect")
 		}
 		trimmed := strings.TrimRight(part, ". ")
@@ -54,10 +58,11 @@ func splitPath(path string) (parts []string, clean string, err error) {
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// fold returns a name in the form in which names are compared: without regard to case.
+// fold returns a name in the form in which names are compared: without regard to case. NTFS has a table of its own
+// ($UpCase), which differs for a few letters outside of ASCII.
 func fold(name string) string { return strings.ToLower(name) }
 
-// now returns the time with NTFS's precision.
+// now returns the time with NTFS's precision, that of FILETIME.
 func now() time.Time { return fileTime(time.Now()) }
 
 func fileTime(t time.Time) time.Time { return t.UTC().Truncate(100 * time.Nanosecond) }

@@ -21,8 +21,8 @@ var ErrKilled = errors.New("the process was killed")
 
 // Exit codes that Windows gives to processes that did not exit on their own.
 const (
-	exitKilled = 1          // the exit code that taskkill passes to TerminateProcess
-	exitCrash  = 0xC0000005 // access violation
+	exitKilled = 1          // the exit code that taskkill and package windows pass to TerminateProcess
+	exitCrash  = 0xC0000005 // STATUS_ACCESS_VIOLATION ([MS-ERREF] 2.3.1)
 )
 
 // Process is one process of the machine, as seen by its own program.
@@ -83,8 +83,8 @@ type process struct {
 	account  *account
 	gone     bool
 	exitCode uint32
-	service  *service // the service of this process
-	children map[*process]struct{}
+	service  *service              // the service of this process
+	children map[*process]struct{} // those that end with this process
 	handles  map[*handle]struct{}
 	locks    map[*fileLock]struct{}
 	holds    map[*Hold]struct{}
@@ -99,7 +99,8 @@ func (m *Machine) Spawn(name string) *Process {
 	return &Process{Platform: p.platform(), Executable: name, p: p}
 }
 
-// newProcess adds a process; the caller holds the lock. If the machine is down, the process has
+// newProcess adds a process; the caller holds the lock. IDs are multiples of 4, as those of handles are ("Why are process
+// and thread IDs multiples of four?", Old New Thing, 2008-02-28). If the machine is down, the process has
 // already ended.
 func (m *Machine) newProcess(name string, parent *process) *process {
 	m.lastPID += 4
@@ -174,7 +175,9 @@ func (p *process) kill(code uint32) {
 	p.end(code)
 }
 
-// end ends the process and its children; the caller holds the lock.
+// end ends the process and those of its children that are in its job, as all commands of the agent are: "kill on job
+// close" ends them. Without a job, processes outlive their parent ("Destroying all child processes (and grandchildren)
+// when the parent exits", Old New Thing, 2013-12-09). The caller holds the lock.
 func (p *process) end(code uint32) {
 	if p.gone {
 		return
@@ -283,8 +286,8 @@ func (v processesView) List(ctx context.Context) ([]platform.Process, error) {
 	return list, nil
 }
 
-// imagePath returns the present path of the executable: like Windows, it
-// follows renames.
+// imagePath returns the present path of the executable: like Windows, it follows renames, since QueryFullProcessImageName
+// asks for the name of the file object; the claim `running` of swdt selftest tries it.
 func (p *process) imagePath() string {
 	if p.file == nil || p.file.removed {
 		return p.image

@@ -29,7 +29,7 @@ type Program struct {
 }
 
 // AgentProgram returns the agent as a program. As a service, the agent runs until it returns or the
-// SCM asks it to stop or tells it of a shutdown, as cmd/swdt-agent does.
+// SCM asks it to stop or reports a shutdown, as cmd/swdt-agent does.
 func AgentProgram(a Agent) Program {
 	return Program{
 		Name: "swdt-agent",
@@ -101,12 +101,14 @@ type execution struct {
 	folder      string
 	environment []string
 	parent      *process
-	control     *ServiceControl // the service's side of the SCM; nil: the process is not a service
-	inherited   *ServiceControl // the parent service's side of the SCM; nil: the parent process is in no service
-	stdin       io.Reader
-	stdout      io.Writer
-	stderr      io.Writer
-	terminal    *Terminal // read instead of stdin; nil: none
+	// outlives is set if the process is in no job of its parent.
+	outlives  bool
+	control   *ServiceControl // the service's side of the SCM; nil: the process is not a service
+	inherited *ServiceControl // the parent service's side of the SCM; nil: the parent process is in no service
+	stdin     io.Reader
+	stdout    io.Writer
+	stderr    io.Writer
+	terminal  *Terminal // read instead of stdin; nil: none
 }
 
 // execute starts a process; ctx is the context of the current boot. The program runs in a goroutine
@@ -130,6 +132,9 @@ func (m *Machine) execute(ctx context.Context, e execution) (*process, error) {
 		return nil, err
 	}
 	p := m.newProcess(f.name, e.parent)
+	if e.outlives {
+		delete(e.parent.children, p)
+	}
 	p.image, p.file, p.commandLine = f.path(), f, commandline.Join(append([]string{f.path()}, e.args...)...)
 	f.running++
 	run := &Process{
@@ -186,7 +191,8 @@ func (m mortal) Write(data []byte) (int, error) {
 	return m.Writer.Write(data)
 }
 
-// executable returns the file that Windows executes for a path; the path may lack .exe.
+// executable returns the file that Windows executes for a path; the path may lack .exe (CreateProcess appends it to a name
+// without an extension). A file that is open for writing cannot be mapped as an image: ERROR_SHARING_VIOLATION.
 func (m *Machine) executable(path string) (*file, error) {
 	f, err := m.disk.find(path, true)
 	if errors.Is(err, fault.ErrNotExist) && !strings.Contains(baseName(path), ".") {
@@ -203,7 +209,8 @@ func (m *Machine) executable(path string) (*file, error) {
 	return f, nil
 }
 
-// program returns the program that runs for an image: the latest registered one that matches.
+// program returns the program that runs for an image: the latest registered one that matches. Windows answers a file that
+// is no executable of its processor with ERROR_BAD_EXE_FORMAT, or ERROR_EXE_MACHINE_TYPE_MISMATCH (216).
 func (m *Machine) program(image *Image) (Program, error) {
 	for _, p := range slices.Backward(m.programs) {
 		if p.Match(image) {

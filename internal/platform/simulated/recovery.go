@@ -22,7 +22,9 @@ func (s *service) exitedWith(code uint32) {
 	}
 }
 
-// failed counts a failure and restarts the service after the delay of its recovery actions.
+// failed counts a failure and restarts the service after the delay of its recovery actions: SERVICE_FAILURE_ACTIONS. Its
+// documentation does not say with which arguments; ReactOS (base/system/services/database.c) passes none. No service of a
+// node depends on it. A restart that fails is not tried again: event 7032 of the Service Control Manager reports it.
 func (s *service) failed() {
 	r := s.config.Recovery
 	if r == nil || s.deleting || s.m.boot == nil {

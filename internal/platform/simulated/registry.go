@@ -9,7 +9,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// registryKey is a key with its values and subkeys, both by folded name.
+// registryKey is a key with its values and subkeys, both by folded name: names ignore case ("Structure of the Registry").
+// RegCreateKeyEx makes the keys on the way to a key.
 type registryKey struct {
 	name   string // as spelled
 	values map[string]platform.RegistryValue

@@ -13,7 +13,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// Win32 error codes of ended services.
+// Win32 error codes of ended services: winerror.h, "System Error Codes" on learn.microsoft.com. 1077 is the code of a
+// service that was not started since the boot.
 const (
 	errorAccessDenied          = 5
 	errorBadExeFormat          = 193
@@ -22,10 +23,13 @@ const (
 	errorServiceSpecific       = 1066
 	errorProcessAborted        = 1067
 	errorServiceDependencyFail = 1068
-	errorServiceNeverStarted   = 1077
+	// errorServiceDependencyDeleted is of a dependency that does not exist.
+	errorServiceDependencyDeleted = 1075
+	errorServiceNeverStarted      = 1077
 )
 
-// serviceConnectTimeout is how long the SCM waits until a process that it started connects to it.
+// serviceConnectTimeout is how long the SCM waits until a process that it started connects to it: the default of the
+// registry value ServicesPipeTimeout; golang/go#23479 has Go services that meet it at boot.
 const serviceConnectTimeout = 30 * time.Second
 
 // service is one registered service. The lifecycle is in lifecycle.go.
@@ -45,6 +49,7 @@ type service struct {
 	args        []string // the arguments of Start
 	autoPending bool     // since the boot, the SCM has not begun to start this automatic service
 	failures    platform.Failures
+	crashes     int                // unexpected ends of its process since the boot
 	restart     context.CancelFunc // cancels the pending restart of the recovery; nil: none is pending
 }
 
@@ -52,7 +57,7 @@ type service struct {
 func (s *service) reset() {
 	s.state, s.exit, s.specific = platform.Stopped, errorServiceNeverStarted, 0
 	s.process, s.run, s.args = nil, nil, nil
-	s.failures, s.autoPending = platform.Failures{}, false
+	s.failures, s.crashes, s.autoPending = platform.Failures{}, 0, false
 	s.cancelRestart()
 }
 
@@ -151,7 +156,7 @@ func (v servicesView) Status(ctx context.Context, name string) (status platform.
 func (v servicesView) Config(ctx context.Context, name string) (config platform.ServiceConfig, err error) {
 	err = v.look(ctx, name, func(s *service) { config = cloneConfig(s.config) })
 	if config.Recovery == nil {
-		config.Recovery = &platform.Recovery{} // as the SCM reports a service without actions
+		config.Recovery = &platform.Recovery{} // a service without actions: SERVICE_FAILURE_ACTIONS with cActions 0
 	}
 	return config, err
 }
@@ -165,7 +170,8 @@ func (v servicesView) Dependents(ctx context.Context, name string) (names []stri
 	return names, err
 }
 
-// dependents returns the services that need s directly, sorted by name.
+// dependents returns the services that need s directly, sorted by name. EnumDependentServices lists those that need it
+// through others too, in the order in which they can be stopped; package windows picks the direct ones.
 func (s *service) dependents() []*service {
 	var list []*service
 	for _, name := range sortedKeys(s.m.services) {
@@ -180,6 +186,7 @@ func (s *service) dependents() []*service {
 }
 
 func (v servicesView) Create(ctx context.Context, config platform.ServiceConfig) error {
+	// The codes are those of CreateService: 1072, 1073, 1078, and 123 for a name with a slash.
 	return v.change(ctx, OpServiceCreate, config.Name, func() error {
 		if s := v.p.m.services[fold(config.Name)]; s != nil {
 			if s.deleting {
@@ -238,7 +245,7 @@ func (v servicesView) Configure(ctx context.Context, config platform.ServiceConf
 		if err != nil {
 			return err
 		}
-		if s.deleting {
+		if s.deleting { // ChangeServiceConfig: ERROR_SERVICE_MARKED_FOR_DELETE
 			return fmt.Errorf("configure service %s: %w", config.Name, fault.ErrServiceDeleting)
 		}
 		if config.DisplayName != "" {
@@ -252,6 +259,7 @@ func (v servicesView) Configure(ctx context.Context, config platform.ServiceConf
 	})
 }
 
+// configure changes the settings that c has, as ChangeServiceConfig does: a nil text leaves a setting as it is.
 func (s *service) configure(c platform.ServiceConfig) {
 	set := func(to *string, value string) {
 		if value != "" {
@@ -277,7 +285,7 @@ func (v servicesView) Delete(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		if s.deleting {
+		if s.deleting { // DeleteService: ERROR_SERVICE_MARKED_FOR_DELETE
 			return fmt.Errorf("delete service %s: %w", name, fault.ErrServiceDeleting)
 		}
 		v.p.m.beforeChange()
@@ -315,7 +323,8 @@ func (s *service) forgetIfDeleted() {
 }
 
 // Start asks the SCM to start the service. The SCM replies after the service's process has
-// connected to the SCM: the service is start pending at that time, or runs already. The SCM
+// connected to the SCM: the service is start pending at that time, or runs already (StartService: "returns when the
+// Service Control Manager receives notification […] that the ServiceMain thread for this service was created"). The SCM
 // continues the start even if the caller ends.
 func (v servicesView) Start(ctx context.Context, name string, args ...string) error {
 	if err := ctx.Err(); err != nil {

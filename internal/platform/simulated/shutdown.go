@@ -20,7 +20,7 @@ const (
 	killServiceTimeout = 5 * time.Second
 )
 
-// AcceptPreshutdown makes the SCM tell the service of a shutdown before it tells the services that accept SHUTDOWN, as
+// AcceptPreshutdown makes the SCM notify the service of a shutdown before the services that accept SHUTDOWN, as
 // all services of this package do otherwise.
 func (c *ServiceControl) AcceptPreshutdown() {
 	m := c.s.m
@@ -32,7 +32,7 @@ func (c *ServiceControl) AcceptPreshutdown() {
 // endServices is the SCM's part of an orderly shutdown of the boot `current`. From its beginning, no service starts any
 // more (1115). First the services end that accept PRESHUTDOWN; the SCM waits for them. Then the others get SHUTDOWN,
 // "in the order that they appear in the installed service database", which is the order of their creation: each handler
-// is called after the one before it has returned. What has not ended in time ends with Windows. endServices reports
+// is called after the one before it has returned. A service that has not ended in time ends with Windows. endServices reports
 // whether this call began the shutdown; it waits for the end of one that had begun.
 func (m *Machine) endServices(current *boot) (began bool) {
 	m.mu.Lock()
@@ -58,7 +58,7 @@ func (m *Machine) endServices(current *boot) (began bool) {
 	return true
 }
 
-// tellServices tells the services of a shutdown that do or do not accept PRESHUTDOWN, one after the other, and waits at
+// tellServices notifies the services of a shutdown that do or do not accept PRESHUTDOWN, one after the other, and waits at
 // most `limit` until they have ended.
 func (m *Machine) tellServices(current *boot, services []*service, preshutdown bool, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(current.ctx, limit)

@@ -72,6 +72,9 @@ type Options struct {
 	Disk int64
 	// ReFS makes C: a volume of ReFS, on which only the upper halves of the IDs of files differ.
 	ReFS bool
+	// SlowDelete makes C: keep the name of a removed file until its last handle closes, as NTFS does before Windows 10 1903,
+	// so also in Windows Server 2019 (dotnet/corefx#38186).
+	SlowDelete bool
 	// Images are pulled into containerd, in addition to the images of the preset.
 	Images []criserver.Image
 	// Pods is the number of pods that a node's containerd runs; default 1.
@@ -231,6 +234,7 @@ func New(o Options) *Machine {
 		lastPID:   4,
 	}
 	m.disk = newDisk(m.options.Disk, m.options.ReFS)
+	m.disk.slowDelete = m.options.SlowDelete
 	m.programs = append(m.programs, builtinProgram(m.options.Architecture))
 	if o.Agent != nil {
 		m.Register(AgentProgram(*o.Agent))

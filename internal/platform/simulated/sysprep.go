@@ -28,7 +28,8 @@ const (
 // sysprepMain imitates sysprep.exe /generalize /oobe /shutdown: it removes the machine's identity
 // and its event logs, and switches the machine off. When the saved machine boots again, it gets a
 // new name and a new identity. As with the real sysprep, everything else stays: programs, files,
-// accounts, SSH keys.
+// accounts, SSH keys ("Sysprep (Generalize) a Windows installation"; its states are those of
+// "Windows Setup States").
 func sysprepMain(_ context.Context, p *Process) int {
 	options := map[string]string{}
 	for _, arg := range p.Args {
@@ -129,7 +130,7 @@ func (m *Machine) Events() []LoggedEvent {
 func randomHostname() string { return "WIN-" + rand.Text()[:11] }
 
 // clearEvents removes the entries of a channel, as wevtutil cl does. As on Windows, clearing the
-// System or Application log adds an entry to the System log.
+// System or Application log adds an entry to the System log (event 104 of Microsoft-Windows-Eventlog).
 func (p *Process) clearEvents(channel string) int {
 	if !slices.Contains(eventChannels(), channel) {
 		fmt.Fprint(p.Stderr, "Failed to clear log "+channel+". The specified channel could not be found.\r\n")

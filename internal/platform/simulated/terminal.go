@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// longestLine is the largest length of a typed line in bytes, as in cmd.exe.
+	// longestLine is the largest length of a typed line in bytes, as in cmd.exe ("Command prompt line string limitation").
 	longestLine = 8191
 	// mostTyped bounds the entered bytes that no program has read. Beyond it, the terminal reads no
 	// keys, so that whoever sends them has to wait.
@@ -25,7 +25,8 @@ const (
 var ErrInterrupted = errors.New("interrupted by Ctrl-C")
 
 // Terminal is a console of the machine, in the mode in which it edits and echoes lines. It knows
-// Enter, Backspace, Ctrl-C and Ctrl-Z; it draws nothing but what programs print.
+// Enter, Backspace, Ctrl-C and Ctrl-Z ("High-Level Console Modes": ENABLE_LINE_INPUT, ENABLE_ECHO_INPUT and
+// ENABLE_PROCESSED_INPUT); it draws nothing but what programs print.
 type Terminal struct {
 	screen io.Writer
 

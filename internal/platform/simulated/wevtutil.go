@@ -59,8 +59,8 @@ func (m *Machine) logEvent(e LoggedEvent) {
 	m.events = keepLast(append(m.events, e))
 }
 
-// logServiceInstalled logs the Service Control Manager's event about a new service; the caller holds
-// the lock.
+// logServiceInstalled logs the Service Control Manager's event 7045 about a new service, with the text that Windows has
+// for it; the names of its data (ServiceName, ImagePath…) are left out. The caller holds the lock.
 func (m *Machine) logServiceInstalled(c platform.ServiceConfig) {
 	start := map[platform.StartType]string{platform.StartAuto: "auto start", platform.StartManual: "demand start",
 		platform.StartDisabled: "disabled"}[c.StartType]
@@ -73,16 +73,35 @@ func (m *Machine) logServiceInstalled(c platform.ServiceConfig) {
 	})
 }
 
-// logServiceCrash logs the Service Control Manager's event about a service whose process ended
-// unexpectedly; the caller holds the lock.
+// logServiceCrash logs the Service Control Manager's event about a service whose process ended unexpectedly: 7034, and
+// 7031 if it will be restarted ("Event ID 7031 — Service Stop Operations" on TechNet). Both name the service by its
+// display name, and count from the boot on. The caller holds the lock.
 func (m *Machine) logServiceCrash(service string) {
-	m.logEvent(LoggedEvent{
-		Channel: "System", Provider: "Service Control Manager", ID: 7034, Level: 2, Data: []string{service, "1"},
-		Message: "The " + service + " service terminated unexpectedly.  It has done this 1 time(s).",
-	})
+	s, err := m.service(service)
+	if err != nil {
+		return
+	}
+	s.crashes++
+	e := LoggedEvent{
+		Channel: "System", Provider: "Service Control Manager", ID: 7034, Level: 2,
+		Data: []string{s.config.DisplayName, strconv.Itoa(s.crashes)},
+		Message: fmt.Sprintf("The %s service terminated unexpectedly.  It has done this %d time(s).",
+			s.config.DisplayName, s.crashes),
+	}
+	failures := s.failures
+	if r := s.config.Recovery; r != nil && !s.deleting && !r.Reboots {
+		if delay, restarts := failures.Failed(*r, time.Now()); restarts {
+			const restart = "Restart the service"
+			milliseconds := strconv.FormatInt(delay.Milliseconds(), 10)
+			e.ID, e.Data = 7031, append(e.Data, milliseconds, "1", restart)
+			e.Message += "  The following corrective action will be taken in " + milliseconds + " milliseconds: " + restart + "."
+		}
+	}
+	m.logEvent(e)
 }
 
-// wevtutilMain imitates wevtutil.exe with el (list channels), qe (query events), epl (export
+// wevtutilMain imitates wevtutil.exe ("wevtutil" on learn.microsoft.com; its exit codes are Win32 errors: 15007 is
+// ERROR_EVT_CHANNEL_NOT_FOUND, 15001 ERROR_EVT_INVALID_QUERY) with el (list channels), qe (query events), epl (export
 // events to a file) and cl (clear a channel).
 func wevtutilMain(_ context.Context, p *Process) int {
 	if len(p.Args) == 1 && p.Args[0] == "el" {
@@ -139,7 +158,7 @@ func wevtutilMain(_ context.Context, p *Process) int {
 	return 0
 }
 
-// exportEvents writes a file that begins like an .evtx. The rest is not
+// exportEvents writes a file that begins like an .evtx ("ElfFile", [MS-EVEN6] and libyal/libevtx). The rest is not
 // Windows' binary form.
 func exportEvents(p *Process, records string) int {
 	if len(p.Args) < 3 {
@@ -225,6 +244,7 @@ func (e LoggedEvent) holds(field, operator, value string) bool {
 	return difference > 0
 }
 
+// xml returns the event as /f:RenderedXml prints it: the event schema, "Event Schema Elements" on learn.microsoft.com.
 func (e LoggedEvent) xml(computer string) string {
 	escape := func(text string) string {
 		var b strings.Builder

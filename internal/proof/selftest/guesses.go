@@ -17,7 +17,7 @@ type Guess struct {
 	judge func(r Report) Verdict
 }
 
-// Verdict is what a run says about a guess.
+// Verdict is the result of a run for a guess.
 type Verdict string
 
 const (
@@ -132,9 +132,17 @@ func Guesses() []Guess {
 		{"while the Service Control Manager waits for a service in its handler, `ControlService` for another one fails with 1053 after 30 s; it does not deliver the control later",
 			"a healthy service is asked to stop twice",
 			"a service whose handler sleeps for 50 s, and `swdt push` of another one", nil},
+		{"a start that fails, because the process ends or does not connect within 30 s, fires no recovery action of the service",
+			"Windows starts the new binary again while a push puts the old one back, and the undo waits for it",
+			"`sc failure x reset= 60 actions= restart/1000` for a service whose program ends at once, then `sc start x`: " +
+				"look for the events 7031 and 7034", nil},
 		{"a service that was deleted while services.msc is open stays stopped, and its name gives error 1072",
 			"a push fails with an error of the guardian's registration",
 			"open services.msc, press F5 during a push, push again", nil},
+		{"if kubelet connects to the Service Control Manager in the place of kube-log-runner (event 7039), the service keeps the " +
+			"PID of kube-log-runner",
+			"a push reports that the service was restarted, or kills the other process after the stop timeout",
+			"`sc queryex kubelet` and `tasklist` on a node whose kubelet runs under kube-log-runner", nil},
 		{"a login that a policy denies the logon over the network is accepted, and then the connection is closed before or while the first channel opens",
 			"the error is about a broken connection, without the policy's name",
 			"deny \"Access this computer from the network\" to the account, then `swdt status`", nil},
@@ -160,6 +168,10 @@ func Guesses() []Guess {
 		{"at a restart, the guardian hears of it before kubelet has ended (PRESHUTDOWN), or `GetSystemMetrics(SM_SHUTTINGDOWN)` says so in session 0",
 			"a restart in the middle of a health check undoes a good push",
 			"the claim `guardian`, with `--allow-reboot`", byAnswer("guardian", versionAfterRestart, second)},
+		{"`pktmon status` prints one line without a session and more with one, and `pktmon filter list` begins the line of a " +
+			"filter with its number",
+			"`swdt capture` takes another person's session for none, or refuses to start",
+			"both commands, with and without a session, and the exit code of a second `pktmon start`", nil},
 		{"`pktmon comp list` lists the components on Server 2019",
 			"`diag` has no list of them there",
 			"`pktmon comp list`", nil},
@@ -172,12 +184,21 @@ func Guesses() []Guess {
 		{"Hyper-V calls a hibernated VM `Hibernated`, and it can be started",
 			"`vm status` shows an unknown state",
 			"`Get-VM` of a hibernated VM", nil},
+		{"DISM disables the features that need a feature together with it, without an error",
+			"`swdt setup` ends with DISM's error",
+			"`dism /Online /Disable-Feature /FeatureName:Microsoft-Hyper-V` with its management tools enabled", nil},
+		{"the forms of `hcsdiag list`, `exec` and `read`, the names in the JSON of vfpctrl, and which fields HNS fills in",
+			"`swdt hns`, `hcs` and `capture counters` show less",
+			"`hcsdiag list`, `vfpctrl /list-vmswitch-port /format 1`, and `Get-HnsEndpoint | ConvertTo-Json -Depth 9`", nil},
 		{"other code pages than 850, 1252 and 866 are not guessed",
 			"messages in Chinese or Japanese are printed as `\\xNN`",
 			"a failing command on such a Windows", nil},
 		{"the halves of a file's ID on ReFS, the codes 786 and 4581 to 4583 of App Control, 577",
 			"a hash is computed again, or an error has no remedy",
 			"the claim `files` on a Dev Drive", nil},
+		{"while Windows shuts down, OpenSCManager and OpenService fail with 1115 from the beginning of PRESHUTDOWN on",
+			"none: the guardian waits for its end in both cases",
+			"`sc query` in the shutdown script of a group policy", nil},
 	}
 }
 

@@ -46,8 +46,9 @@ func (c *Cluster) authenticate(r *http.Request) (user, error) {
 	return user{"system:bootstrap:" + id, groups}, nil
 }
 
-// allowed reports whether the sender may send the request. It decides as the RBAC rules of
-// kubeadm's clusters and the node authorizer do, and by the roles that are stored.
+// allowed reports whether the sender may send the request. It decides as the RBAC rules of kubeadm's clusters
+// (cmd/kubeadm/app/phases/bootstraptoken) and the node authorizer (plugin/pkg/auth/authorizer) do, and by the roles that
+// are stored.
 func (c *Cluster) allowed(r Request) bool {
 	in := func(group string) bool { return slices.Contains(r.groups, group) }
 	switch {
@@ -145,7 +146,7 @@ func (c *Cluster) admit(r Request, before, o object) error {
 	return nil
 }
 
-// restrictNode does the work of the NodeRestriction admission plugin.
+// restrictNode does the work of the NodeRestriction admission plugin (plugin/pkg/admission/noderestriction).
 func restrictNode(r Request, before, o object) error {
 	refused := func(format string, args ...any) error {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, r.Name, fmt.Errorf(format, args...))
@@ -168,7 +169,7 @@ func restrictNode(r Request, before, o object) error {
 	return nil
 }
 
-// kubeletLabel reports whether a kubelet may set a label of its node.
+// kubeletLabel reports whether a kubelet may set a label of its node (k8s.io/kubelet/pkg/apis, IsKubeletLabel).
 func kubeletLabel(name string) bool {
 	domain, _, qualified := strings.Cut(name, "/")
 	inDomain := func(d string) bool { return domain == d || strings.HasSuffix(domain, "."+d) }

@@ -23,6 +23,9 @@
 // There is no scheduler, and no other controller creates pods. Access follows the
 // rules that kubeadm sets up (access.go) and the roles that are stored (rbac.go). Lists are never
 // paged. Tests can inject faults: see OnRequest, SetVersion, SetClock.
+//
+// Each of them follows kubernetes/kubernetes, whose packages the files name; objects and errors have the types of
+// k8s.io/api and k8s.io/apimachinery. Package controlplane runs the real programs, for tests that need them.
 package apiserver
 
 import (
@@ -50,7 +53,8 @@ type Options struct {
 	// a control plane's alias.
 	Names []string
 	// NodeGrace is the time without a renewed lease after which the Ready condition of a node that
-	// has a lease becomes Unknown, up to half as long later; default 40 s, as in Kubernetes.
+	// has a lease becomes Unknown, up to half as long later; default 50 s, as in Kubernetes since 1.32
+	// (kubernetes/kubernetes#126287).
 	NodeGrace time.Duration
 	// PodGrace is how long a deleted pod that runs on a node remains; default:
 	// the pod is removed at once.
@@ -73,7 +77,7 @@ func (o Options) withDefaults() Options {
 		o.Address = "127.0.0.1:0"
 	}
 	if o.NodeGrace == 0 {
-		o.NodeGrace = 40 * time.Second
+		o.NodeGrace = 50 * time.Second
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

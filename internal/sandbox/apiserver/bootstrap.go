@@ -21,7 +21,8 @@ const (
 	signaturePrefix   = "jws-kubeconfig-"
 )
 
-// bootstrapToken is a Secret in kube-system that lets nodes join.
+// bootstrapToken is a Secret in kube-system that lets nodes join: "Authenticating with Bootstrap Tokens" on kubernetes.io;
+// signer and cleaner are those of pkg/controller/bootstrap.
 type bootstrapToken struct {
 	id, secret              string
 	authentication, signing bool

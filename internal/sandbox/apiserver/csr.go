@@ -12,7 +12,8 @@ import (
 const clientSigner = "kubernetes.io/kube-apiserver-client-kubelet"
 
 // signRequest approves and signs the request of a joining kubelet for a client certificate of the
-// node's user. It leaves all other requests pending.
+// node's user (pkg/controller/certificates, approver and signer; kubeadm binds the group of joining nodes to them). It leaves
+// all other requests pending: kubelet-serving certificates have no approver in kubeadm's clusters.
 func (c *Cluster) signRequest(event change) {
 	if event.key.resource != "certificatesigningrequests.certificates.k8s.io" || event.before != nil {
 		return

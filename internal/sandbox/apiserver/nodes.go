@@ -15,7 +15,8 @@ const (
 	leaseResource      = "leases.coordination.k8s.io"
 )
 
-// taintNewNode adds the taint that Kubernetes' admission adds to a node when it registers.
+// taintNewNode adds the taint that Kubernetes' admission adds to a node when it registers
+// (plugin/pkg/admission/nodetaint).
 func taintNewNode(o object) {
 	setTaint(o, taintNotReady, true)
 }
@@ -82,7 +83,7 @@ func (c *Cluster) taintNode(event change) {
 // process stalls, its kubelets cannot renew leases. After that, they renew them before so many looks.
 const silentLooks = 5
 
-// watchNodes is the node lifecycle controller: if a node stops renewing its lease, watchNodes sets
+// watchNodes is the node lifecycle controller (pkg/controller/nodelifecycle): if a node stops renewing its lease, watchNodes sets
 // the node's Ready condition to Unknown. It leaves a node alone that never had a lease: no kubelet
 // has reported for it, since a test or a user has planted it.
 func (c *Cluster) watchNodes(ctx context.Context) {

@@ -111,7 +111,8 @@ func (c *Cluster) run(pod object) {
 	pod["status"] = object{"phase": "Running", "containerStatuses": states}
 }
 
-// answerExec answers an exec by WebSocket, with the protocol of remotecommand that closes single streams.
+// answerExec answers an exec by WebSocket, with the protocol of remotecommand that closes single streams:
+// v5.channel.k8s.io (k8s.io/apimachinery/pkg/util/remotecommand; the exit code is the cause ExitCode of a Status).
 func (c *Cluster) answerExec(w http.ResponseWriter, r *http.Request, request Request) error {
 	resource, _ := c.resource("", "v1", "pods")
 	pod, ok := c.store.get(key{"pods", request.Namespace, request.Name})

@@ -36,7 +36,8 @@ func (c *Cluster) answerLog(w http.ResponseWriter, r Request, container string) 
 
 const budgets = "poddisruptionbudgets.policy"
 
-// evict deletes a pod unless that violates a PodDisruptionBudget.
+// evict deletes a pod unless that violates a PodDisruptionBudget: 429 with the cause DisruptionBudget
+// (pkg/registry/core/pod/storage/eviction.go; pkg/controller/disruption computes the budget).
 func (c *Cluster) evict(k key, eviction object) (any, error) {
 	r, _ := c.resource("", "v1", "pods")
 	pod, ok := c.store.get(k)

@@ -23,7 +23,8 @@ func (c *Cluster) giveClusterIP(o object) {
 	spec["clusterIP"], spec["clusterIPs"] = ip, []any{ip}
 }
 
-// emptyNamespace deletes the objects of a namespace that was deleted.
+// emptyNamespace deletes the objects of a namespace that was deleted. The real controller (pkg/controller/namespace) does it
+// in phases, and waits for finalizers.
 func (c *Cluster) emptyNamespace(e change) {
 	if e.kind != watch.Deleted || e.key.resource != "namespaces" {
 		return

@@ -1,4 +1,4 @@
-// Command lab-network is a CNI plugin that gives every pod an address and no network,
+// Command lab-network is a CNI plugin (containernetworking/cni, SPEC.md) that gives every pod an address and no network,
 // which is all that containerd needs to run a pod that is not HostProcess. If the network's configuration has the
 // prefix 127.244, these are addresses of loopback, on which programs in pods under Wine can listen.
 //

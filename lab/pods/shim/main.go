@@ -4,11 +4,12 @@
 // runtime io.containerd.lab.v1. A container is a process in a job object. The process runs a
 // program of the container's image, but without isolation. The shim answers containerd's
 // requests with real values: CPU time and memory are those of the job's processes, in the
-// format of runhcs, the shim for Windows.
+// format of runhcs, the shim for Windows (microsoft/hcsshim, cmd/containerd-shim-runhcs-v1, and its stats and options
+// messages in pkg).
 //
 // containerd starts the program as it starts every shim: `start` starts a process that serves
 // a task service on a pipe, and prints the path of the pipe; `delete` prints the result of a
-// serving process that has ended.
+// serving process that has ended (containerd/containerd, core/runtime/v2/README.md).
 package main
 
 import (

@@ -2,7 +2,7 @@
 
 // Command lab-snapshotter keeps the files of images and containers for containerd under Wine,
 // which lacks the layers of Windows that containerd's own snapshotter uses. It is a service that
-// serves a proxy snapshotter and a proxy differ on a pipe.
+// serves a proxy snapshotter and a proxy differ on a pipe (containerd/containerd, docs/PLUGINS.md, proxy plugins).
 //
 //	lab-snapshotter --register    registers the service
 //	lab-snapshotter --run         runs it

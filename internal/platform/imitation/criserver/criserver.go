@@ -1,5 +1,9 @@
 // Package criserver is a container runtime that serves the Container Runtime Interface (runtime.v1) as containerd
 // does on Windows. Its pods only use CPU time. The simulated Windows serves it on containerd's pipe.
+//
+// Its messages and answers are those of containerd's internal/cri/server (pkg/cri/server before 2.0): version.go, status.go,
+// sandbox_list.go, container_stats_list_windows.go, container_execsync.go, image_pull.go. The contract of the real containerd
+// under Wine (e2e) has the same calls.
 package criserver
 
 import (

@@ -5,6 +5,12 @@
 //
 // It cannot show behaviour that only Windows' pktmon has: see docs/guides/capture.md.
 //
+// Its sources: "pktmon" and its pages on learn.microsoft.com (windows-server/administration/windows-commands) for the
+// commands, options and limits of Server 2022 (32 filters; two addresses, ports and MAC addresses in each; a log of 512 MB
+// at most); "Pktmon command formatting" for Server 2019, which has comp, format and no pcapng; the lines of packets and
+// drops are those that threads and blogs quote (internal/format/pktmontext reads them). The texts of status, list and
+// counters, and the exit code 1 of each refusal, are guesses: docs/guesses.md.
+//
 //   - pktmonexe.go: commands and their options
 //   - state.go: the state that the driver keeps
 //   - traffic.go: the packets, and which of them the filters select

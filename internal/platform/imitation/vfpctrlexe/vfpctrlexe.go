@@ -1,7 +1,8 @@
 // Package vfpctrlexe is a vfpctrl.exe for machines without one: the simulated Windows and Wine. Its
 // switch has a port for the adapter, one for the machine, and one for each HNS endpoint of this
 // machine; its counters are invented. Its output has the form of Windows' own vfpctrl, as text or
-// as JSON, as far as that form is published.
+// as JSON, as far as that form is published: microsoft/SDN, Kubernetes/windows/debug (collectlogs.ps1 and helper.psm1 call it
+// and read the text), and issues that quote its output. The names in JSON are a guess: docs/guesses.md.
 package vfpctrlexe
 
 import (

@@ -1,5 +1,5 @@
 /* bcryptprimitives.dll: Wine 8 has none, and Go's runtime refuses to start
- * without its ProcessPrng. advapi32's RtlGenRandom (SystemFunction036) gives the
+ * without its ProcessPrng (golang/go, src/runtime/os_windows.go; golang/go#53192). advapi32's RtlGenRandom (SystemFunction036) gives the
  * same kind of bytes. */
 #include <windows.h>
 

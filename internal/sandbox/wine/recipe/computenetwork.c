@@ -3,7 +3,12 @@
  * makes them: a container runtime makes a namespace for each pod, and kube-proxy
  * makes endpoints and load balancers. What is made has the settings that it was
  * made with, and no traffic flows through it. See hns.h for the files in which
- * all programs on the node find it, and calls.h for counts and delays. */
+ * all programs on the node find it, and calls.h for counts and delays.
+ *
+ * The functions are those of hcsshim's hcn/zsyscall_windows.go, the settings those of
+ * its hcn package. Windows' codes for a missing object differ by its kind ("HCN Error
+ * Codes"): here it is HCN_E_ENDPOINT_NOT_FOUND for all. Real HNS completes the settings
+ * of what it makes; which fields it adds is not published. */
 #include "hns.h"
 #include "calls.h"
 

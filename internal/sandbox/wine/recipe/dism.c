@@ -1,7 +1,9 @@
 /* dism.exe: Wine's does nothing and says that it succeeded. This one has the
  * features of a Windows Server that matter to Kubernetes, none of them enabled at
  * first, and keeps their states in the registry. As on Windows, a change takes
- * effect with the next boot. */
+ * effect with the next boot: exit code 3010 is ERROR_SUCCESS_REBOOT_REQUIRED, and
+ * 0x800f080c is the code that DISM prints for an unknown feature ("DISM Operating System
+ * Package Servicing Command-Line Options" has the options and states). */
 #include <windows.h>
 #include <stdio.h>
 #include <wchar.h>

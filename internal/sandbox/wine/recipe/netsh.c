@@ -1,6 +1,8 @@
 /* netsh.exe: Wine's does nothing and says that it succeeded. This one adds and
  * deletes rules of the firewall where Windows keeps them, in the registry. There is
- * no firewall behind them. */
+ * no firewall behind them. The form of a rule is that of [MS-GPFAS] 2.2.2 ("Firewall
+ * Rule Grammar"): one field for each port, range and profile. Windows writes a subnet
+ * of RA4 with its mask; here it stays as it was given. */
 #include <windows.h>
 #include <stdio.h>
 #include <wchar.h>

@@ -1,7 +1,9 @@
 /* pdh.dll: Wine's knows no counter that a kubelet asks for, and a kubelet without
  * performance counters does not start. Here every counter exists: the processor's
  * and the memory's are this machine's, those with an instance * (network adapters)
- * are of one instance and 0, and so is all else. */
+ * are of one instance and 0, and so is all else. The functions and structures are those
+ * of pdh.h as kubelet declares them (kubernetes/kubernetes, pkg/kubelet/winstats, and its
+ * vendored github.com/JeffAshton/win_pdh). */
 #include <windows.h>
 
 typedef LONG STATUS;

@@ -1,6 +1,8 @@
 /* powershell.exe: there is none for Wine, whose own does nothing and says that it
  * succeeded. This one answers the two questions that kubeadm's system verification
- * has, out of the registry as PowerShell would, and fails for all else. */
+ * has (k8s.io/system-validators, validators/os_validator_windows.go and
+ * kernel_validator_helper_windows.go), out of the registry as PowerShell would, and
+ * fails for all else. */
 #include <windows.h>
 #include <stdio.h>
 #include <wchar.h>

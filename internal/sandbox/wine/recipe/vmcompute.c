@@ -1,7 +1,9 @@
 /* vmcompute.dll: the old interface of Windows' Host Network Service, which kubelet
  * asks for the statistics of pods' networks, and the Host Compute Service, as far
  * as it tells of compute systems and ends them. It reads, see hns.h; it makes
- * nothing. */
+ * nothing. The functions are those of hcsshim's internal/vmcompute and internal/hns
+ * (hnsfuncs.go has the form of an answer: Success, Error, ErrorCode, Output). Real HCS
+ * answers a termination with 0xC0370103, "pending", and ends it later. */
 #include "hns.h"
 
 #define SYSTEMS L"systems"
