@@ -5,6 +5,7 @@
 #
 # The sources come through Go's module proxy, and are changed in a copy alone. The programs are packages of Debian and
 # Ubuntu. It needs the network the first time.
+# shellcheck disable=SC2317,SC2329 # the last loop calls the functions
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/env.sh
