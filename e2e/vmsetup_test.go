@@ -97,7 +97,7 @@ func TestFailedInstallations(t *testing.T) {
 		{mode: winsetup.WrongEdition, want: `copies nothing: it waits for an answer.*edition`},
 		{mode: winsetup.IgnoreAnswers, want: `copies nothing: it waits for an answer.*answer file`},
 		{mode: winsetup.NoDisk, want: `copies nothing: it waits for an answer.*diskBus: sata`},
-		{mode: winsetup.Hang, want: `neither the disk nor the screen changes`},
+		{mode: winsetup.Hang, want: `nothing is read from the CDs or written to the disk`},
 		{mode: winsetup.RebootLoop, want: `reset 11 times`},
 		{mode: winsetup.NoNetwork, online: true, want: `first-boot script failed at openssh: Add-WindowsCapability failed`},
 	}

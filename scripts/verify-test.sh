@@ -13,7 +13,7 @@ cp internal/proof/probebin/*.zst "$copy/internal/proof/probebin/"
 cd "$copy"
 git init -q && git add -A
 
-checks='^(licences of linked modules|types for darwin and windows|shellcheck|workflows|language|PowerShell by a foreign grammar)$'
+checks='^(licences of linked modules|types for darwin and windows|shellcheck|no large files|workflows|language|PowerShell by a foreign grammar)$'
 scripts/verify.sh "$checks" || { echo "verify-test: the checks fail without a planted defect" >&2; exit 1; }
 # Tests that read the tree: Go's cache must not answer with these results after a defect was planted.
 tests() { (. scripts/env.sh && go test -vet=off ./internal/architecture ./internal/docgen); }
@@ -22,6 +22,7 @@ tests || { echo "verify-test: the tests of the tree fail without a planted defec
 # shellcheck disable=SC2016 # a defect that shellcheck finds
 printf '#!/bin/sh\nrm $1\n' >scripts/planted.sh
 sed -i 's/runs-on: ubuntu-24.04/runs-on: ${{ planted.system }}/' .github/workflows/release.yaml
+head -c 600000 /dev/zero >planted.exe
 printf 'Get-VM -Id '\''a'\''b |\n' >scripts/planted.ps1
 printf 'Get-Item -Nowhere x\n' >scripts/planted-parameter.ps1
 printf '\n[planted](planted-and-missing.md)\n' >>docs/platforms.md
@@ -40,6 +41,7 @@ named() { # CHECK TEXT
 		{ echo "verify-test: the check \"$1\" does not name $2" >&2; exit 1; }
 }
 named "shellcheck" "scripts/planted.sh"
+named "no large files" "planted.exe"
 named "workflows" ".github/workflows/release.yaml"
 named "types for darwin and windows" "cmd/swdt/planted_windows.go"
 named "licences of linked modules" "has the licence MIT"

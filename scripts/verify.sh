@@ -93,6 +93,13 @@ formatted() {
 	[[ -z $unformatted ]] || { echo "$unformatted: run gofmt -w"; return 1; }
 }
 
+# small finds programs that were built into the tree: no file that belongs there is that large.
+small() {
+	local large
+	large=$(files | xargs -d '\n' stat -c '%s %n' | awk '$1 > 512 * 1024') || return 1
+	[[ -z $large ]] || { echo "$large: larger than 512 KiB; remove it, or add it to .gitignore"; return 1; }
+}
+
 vet_windows() {
 	local packages testdata
 	mapfile -t testdata < <(testdata_packages)
@@ -172,6 +179,7 @@ scripts() {
 }
 
 check "gofmt" formatted
+check "no large files" small
 check "vet" go vet -tags e2e ./...
 check "vet for windows" vet_windows
 check "types for darwin and windows" types

@@ -93,7 +93,8 @@ type ClusterNetwork struct {
 	// Default calico, since a new cluster of kind has no pod network; for an existing
 	// cluster none, since it usually has a pod network, and two of them do not work together.
 	Plugin string `yaml:"plugin,omitempty"`
-	// Version is the plugin's version. Default: the version whose hash swdt knows.
+	// Version is the plugin's version. Default: of the versions whose hashes swdt knows, the
+	// newest that the project tests with the cluster's Kubernetes.
 	Version string `yaml:"version,omitempty"`
 	// Manifest is the path or URL of a manifest to install instead of the published
 	// manifest of a version.

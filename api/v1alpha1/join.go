@@ -93,7 +93,8 @@ type Join struct {
 	// NodeName is the name of the Node object. Default: the machine's host
 	// name in lower case.
 	NodeName string `yaml:"nodeName,omitempty"`
-	// NodeIP is the address that the node reports. Default: kubelet chooses.
+	// NodeIP is the address that the node reports. Default: the one from which
+	// the machine reaches the API server.
 	NodeIP string `yaml:"nodeIP,omitempty"`
 	// ControlPlaneEndpoint is the host or host:port at which the node reaches the
 	// API server; the default port is 6443. Default: the kubeconfig's server.

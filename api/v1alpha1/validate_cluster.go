@@ -191,8 +191,8 @@ func validatePlugin(p *problems, field string, n ClusterNetwork) {
 	switch {
 	case n.CRDManifest != "" && n.Manifest == "":
 		p.add(field+".crdManifest", "is set without manifest", "name tigera-operator.yaml in manifest, too")
-	case n.CRDSHA256 != "" && n.CRDManifest == "":
-		p.add(field+".crdSHA256", "is set without crdManifest", "name the manifest in crdManifest")
+	case n.CRDSHA256 != "" && n.CRDManifest == "" && n.Version == "":
+		p.add(field+".crdSHA256", "is set without crdManifest", "name the manifest in crdManifest, or a version")
 	}
 	var wrong []value
 	remedy := "remove it: only antrea has a manifest for Windows, and only calico one with CustomResourceDefinitions"

@@ -74,7 +74,8 @@ func hashOf(path string) (string, error) {
 }
 
 // guardian runs the agent as a Windows service. The service is in the state Running until
-// the agent returns; the controls Stop and Shutdown end the agent early.
+// the agent returns; the controls Stop and PreShutdown end the agent early. SHUTDOWN would come too late: the SCM sends
+// it in the order in which services were registered, so the services of a transaction would have ended before.
 type guardian struct {
 	ctx      context.Context
 	machine  agent.Machine
@@ -83,7 +84,7 @@ type guardian struct {
 }
 
 func (g *guardian) Execute(_ []string, requests <-chan svc.ChangeRequest, status chan<- svc.Status) (bool, uint32) {
-	const accepts = svc.AcceptStop | svc.AcceptShutdown
+	const accepts = svc.AcceptStop | svc.AcceptPreShutdown
 	ctx, cancel := context.WithCancel(g.ctx)
 	defer cancel()
 	done := make(chan int, 1)
@@ -93,16 +94,21 @@ func (g *guardian) Execute(_ []string, requests <-chan svc.ChangeRequest, status
 	}()
 	current := svc.Status{State: svc.Running, Accepts: accepts}
 	status <- current
+	asked := false
 	for {
 		select {
 		case g.exitCode = <-done:
+			if asked { // a failure would make the SCM start the service again
+				return false, 0
+			}
 			// A code other than 0 is the agent's own exit code, not a Windows error code.
 			return g.exitCode != 0, uint32(g.exitCode)
 		case request := <-requests:
 			switch request.Cmd {
 			case svc.Interrogate:
 				status <- current
-			case svc.Stop, svc.Shutdown:
+			case svc.Stop, svc.PreShutdown:
+				asked = true
 				current = svc.Status{State: svc.StopPending}
 				status <- current
 				cancel()

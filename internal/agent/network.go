@@ -33,7 +33,7 @@ func (s *networkService) Reach(ctx context.Context, request *agentv1.ReachReques
 	}
 	return &agentv1.ReachReply{
 		Outcome:   word.Value[agentv1.ReachOutcome](string(reach.Outcome)),
-		Connected: reach.Address, Took: durationpb.New(reach.Took), Detail: reach.Detail,
+		Connected: reach.Address, Source: reach.Source, Took: durationpb.New(reach.Took), Detail: reach.Detail,
 	}, nil
 }
 

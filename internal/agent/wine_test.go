@@ -99,7 +99,14 @@ type agentProcess struct {
 
 func (a installed) start(t *testing.T) *agentProcess {
 	t.Helper()
-	cmd := a.prefix.Command(context.Background(), layout.Agent(a.hash))
+	return a.startBy(t)
+}
+
+// startBy starts the agent by a program, with the agent's path as its last argument.
+func (a installed) startBy(t *testing.T, program ...string) *agentProcess {
+	t.Helper()
+	line := append(program, layout.Agent(a.hash))
+	cmd := a.prefix.Command(context.Background(), line[0], line[1:]...)
 	p := &agentProcess{client: &client{}, exited: make(chan struct{})}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -149,6 +156,7 @@ func TestUnderWine(t *testing.T) {
 	t.Run("lock", a.testLock)
 	t.Run("run", a.testRun)
 	t.Run("network", a.testNetwork)
+	t.Run("pipes", a.testPipes)
 	t.Run("end", a.testEnd)
 	t.Run("reboot", a.testReboot)
 }
@@ -278,6 +286,31 @@ func (a installed) testNetwork(t *testing.T) {
 	if _, err := p.network.CRIVersion(t.Context(), &agentv1.CRIVersionRequest{Pipe: simulated.ContainerdPipe}); !is(err,
 		fault.ErrNotExist) {
 		t.Errorf("the error is %v, want %v", err, fault.ErrNotExist)
+	}
+}
+
+// The sshd of Windows gives overlapped pipes to a program, and not those of CreatePipe.
+func (a installed) testPipes(t *testing.T) {
+	launcher := gobuild.Build(t, gobuild.Program{Package: "github.com/swdt-dev/swdt/internal/testing/sshdpipes",
+		Windows: true, Flags: []string{"-trimpath", "-buildvcs=false"}})
+	p := a.startBy(t, launcher)
+	content := random(20 << 20)
+	header := &agentv1.WriteHeader{Path: `C:\piped.bin`, Size: int64(len(content)), Sha256: sha(content)}
+	if _, err := p.write(t.Context(), header, content, 512<<10); err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.read(t.Context(), header.GetPath(), 0)
+	if err != nil || !bytes.Equal(got, content) {
+		t.Fatalf("read %d bytes, %v", len(got), err)
+	}
+	stdout, _, code, err := collect(p.run(t, t.Context(), &agentv1.RunCommand{Path: "cmd.exe", Args: []string{"/c", "echo out"}}))
+	if err != nil || code != 0 || strings.TrimSpace(string(stdout)) != "out" {
+		t.Errorf("a program of the agent prints %q, with code %d and %v", stdout, code, err)
+	}
+	p.stdin.Close()
+	p.awaitExit(t)
+	if p.err != nil || p.stderr.Len() != 0 {
+		t.Errorf("the agent ended with %v and said %q", p.err, p.stderr.String())
 	}
 }
 

@@ -50,6 +50,7 @@ type networkInstallOptions struct {
 	apiServer    string
 	proxyImage   string
 	noProxy      bool
+	noFlannel    bool
 	noWait       bool
 	force        bool
 	wait         time.Duration
@@ -64,13 +65,16 @@ func (a *app) networkInstallCommand() *cobra.Command {
 		Long: `Installs the pod network of a cluster. The default is Calico: its operator, HNS as
 the data plane of Windows, VXLAN without BGP, the Services' addresses, the API
 server's address for Windows (ConfigMap kubernetes-services-endpoint),
-strictAffinity, and kube-proxy's DaemonSet for Windows. flannel gets the VXLAN
-numbers of Windows (VNI 4096, port 4789) and its DaemonSet for Windows. Antrea gets
-its DaemonSet for Windows, which replaces kube-proxy there, with the API server's
+strictAffinity, and kube-proxy's DaemonSet for Windows, whose command is swdt's own.
+flannel gets the VXLAN numbers of Windows (VNI 4096, port 4789) and kube-proxy; no
+image of flannel for Windows is published, so swdt refuses it unless the cluster
+has one, or --no-windows-flannel says that you run it there. Antrea gets its
+DaemonSet for Windows, which replaces kube-proxy there, with the API server's
 address and the tunnels of Linux.
 
-The addresses come from the cluster. The manifest is the published one, whose hash
-swdt knows; name another one with --version or --manifest, and its hash with
+The addresses come from the cluster. The manifests are the published ones, whose
+hashes swdt knows, of the newest version that is tested with the cluster's
+Kubernetes; name another one with --version or --manifest, and its hash with
 --sha256. --mirror replaces the internet. swdt knows no hash of Antrea: verify its
 two manifests, antrea.yml and antrea-windows-with-ovs.yml, and pass both hashes, or
 name both files.
@@ -112,6 +116,8 @@ the cluster has, and reports the reason if it does not.`,
 	flags.StringVar(&o.proxyImage, "kube-proxy-image", "",
 		"`image` of kube-proxy for Windows (default the one of the cluster's version)")
 	flags.BoolVar(&o.noProxy, "no-kube-proxy", false, "leave out kube-proxy for Windows")
+	flags.BoolVar(&o.noFlannel, "no-windows-flannel", false,
+		"install flannel although no image of it for Windows is published: you run it there")
 	flags.BoolVar(&o.noWait, "no-wait", false, "do not wait until the network works")
 	flags.BoolVar(&o.force, "force", false, "take fields that other managers own")
 	flags.DurationVar(&o.wait, "wait", defaultNetworkWait, "how long each condition may take")
@@ -151,7 +157,7 @@ func (a *app) runNetworkInstall(ctx context.Context, o *networkInstallOptions, a
 			return up.InstallNetwork(ctx, doc, c, o, r)
 		}
 	}
-	if options.WindowsSHA256 != "" && options.Settings.Network != cni.Antrea {
+	if hasMoreHashes(options) {
 		return errMoreHashes
 	}
 	if err := files.checkMade(ctx, a, &o.cluster); err != nil {
@@ -181,7 +187,7 @@ func (o *networkInstallOptions) complete(args []string) (podnetwork.Options, err
 	options := podnetwork.Options{
 		Settings: cni.Settings{Network: network, PodCIDR: o.podCIDR, ServiceCIDRs: o.serviceCIDRs, APIServer: o.apiServer,
 			KubeProxyImage: o.proxyImage},
-		Version: o.version, Mirror: o.mirror, Force: o.force, NoKubeProxy: o.noProxy, NoWait: o.noWait, Wait: o.wait,
+		Version: o.version, Mirror: o.mirror, Force: o.force, NoKubeProxy: o.noProxy, NoWindowsFlannel: o.noFlannel, NoWait: o.noWait, Wait: o.wait,
 	}
 	switch {
 	case o.wait <= 0:
@@ -205,7 +211,7 @@ func (o *networkInstallOptions) complete(args []string) (podnetwork.Options, err
 		}
 	}
 	if len(o.manifests) == 0 {
-		options.SHA256, options.WindowsSHA256 = firstOr(o.hashes, ""), firstOr(o.hashes[min(1, len(o.hashes)):], "")
+		o.placeHashes(&options)
 	}
 	for i, source := range o.manifests {
 		m := podnetwork.Manifest{Source: source}
@@ -215,6 +221,21 @@ func (o *networkInstallOptions) complete(args []string) (podnetwork.Options, err
 		options.Manifests = append(options.Manifests, m)
 	}
 	return options, nil
+}
+
+// placeHashes sets the hashes of a version's manifests, whose second one is that of the network.
+func (o *networkInstallOptions) placeHashes(options *podnetwork.Options) {
+	second := firstOr(o.hashes[min(1, len(o.hashes)):], "")
+	options.SHA256, options.CRDSHA256, options.WindowsSHA256 = firstOr(o.hashes, ""), second, ""
+	if options.Settings.Network == cni.Antrea {
+		options.CRDSHA256, options.WindowsSHA256 = "", second
+	}
+}
+
+// hasMoreHashes reports whether there is a hash for a second manifest that the version does not have.
+func hasMoreHashes(o podnetwork.Options) bool {
+	release := cni.ReleaseOf(o.Settings.Network, o.Version, "")
+	return o.CRDSHA256 != "" && release.CRDsURL == "" || o.WindowsSHA256 != "" && release.WindowsURL == ""
 }
 
 // checkAddresses checks the prefixes of the flags.

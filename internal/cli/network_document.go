@@ -140,6 +140,9 @@ func (o *networkInstallOptions) withDocument(doc config.ClusterDocument, flags p
 	settings, wanted := &flags.Settings, documented.Settings
 	if !named {
 		settings.Network = wanted.Network
+		if len(flags.Manifests) == 0 {
+			o.placeHashes(&flags)
+		}
 	}
 	settings.PodCIDR = cmp.Or(settings.PodCIDR, wanted.PodCIDR)
 	if len(settings.ServiceCIDRs) == 0 {
@@ -148,14 +151,15 @@ func (o *networkInstallOptions) withDocument(doc config.ClusterDocument, flags p
 	flags.Version = cmp.Or(flags.Version, documented.Version)
 	if len(flags.Manifests) == 0 && len(documented.Manifests) > 0 {
 		flags.Manifests = slices.Clone(documented.Manifests)
-		for i, hash := range []string{flags.SHA256, flags.WindowsSHA256} {
+		for i, hash := range o.hashes {
 			if i < len(flags.Manifests) {
-				flags.Manifests[i].SHA256 = cmp.Or(hash, flags.Manifests[i].SHA256)
+				flags.Manifests[i].SHA256 = hash
 			}
 		}
-		flags.SHA256, flags.WindowsSHA256 = "", ""
+		flags.SHA256, flags.CRDSHA256, flags.WindowsSHA256 = "", "", ""
 	}
 	flags.SHA256 = cmp.Or(flags.SHA256, documented.SHA256)
+	flags.CRDSHA256 = cmp.Or(flags.CRDSHA256, documented.CRDSHA256)
 	flags.WindowsSHA256 = cmp.Or(flags.WindowsSHA256, documented.WindowsSHA256)
 	return flags, doc, err
 }

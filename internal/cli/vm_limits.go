@@ -19,7 +19,7 @@ const stallLimit = "stall"
 // addLimitFlag adds --limit, which a machine that is slower than most needs.
 func addLimitFlag(cmd *cobra.Command, limits *[]string) {
 	cmd.Flags().StringSliceVar(limits, "limit", nil, "give up after a time in a stage, as `copy=2h`; the stages "+
-		"are boot, copy, set-up, script and reach; stall=20m gives up if neither the disk nor the screen changes for so long")
+		"are boot, copy, set-up, script and end; stall=20m gives up if nothing is read or written for so long")
 	must(cmd.RegisterFlagCompletionFunc("limit", cobra.FixedCompletions(limitWords(), cobra.ShellCompDirectiveNoSpace)))
 }
 

@@ -24,7 +24,7 @@ func TestLimitsOfAnInstallation(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	for pair, want := range map[string]string{
-		"cop=2h": "boot, copy, set-up, script, reach or stall", "copy": "copy=90m", "copy=2": "copy=90m",
+		"cop=2h": "boot, copy, set-up, script, end or stall", "copy": "copy=90m", "copy=2": "copy=90m",
 		"copy=-1s": "copy=90m",
 	} {
 		if err := setLimits(&o, []string{pair}); err == nil || !strings.Contains(err.Error(), want) {

@@ -27,6 +27,8 @@ type Wanted struct {
 	Ready       bool
 	LeaseAfter  time.Time // a lease renewed after this time, by the node's clock
 	Allocatable bool      // the node reports more than 0 CPU and memory for pods
+	Addresses   bool      // the node reports an InternalIP and a Hostname
+	InternalIP  string    // its InternalIP is this one; "": any
 	Labels      map[string]string
 	Taints      []corev1.Taint
 }
@@ -45,6 +47,16 @@ func (w Wanted) missing(n Node) []string {
 	}
 	if w.Allocatable && (n.Allocatable.MilliCPU <= 0 || n.Allocatable.MemoryBytes <= 0) {
 		missing = append(missing, "allocatable CPU and memory")
+	}
+	if w.Addresses {
+		for _, kind := range []corev1.NodeAddressType{corev1.NodeInternalIP, corev1.NodeHostName} {
+			if n.address(kind) == "" {
+				missing = append(missing, string(kind))
+			}
+		}
+	}
+	if is := n.InternalIP(); w.InternalIP != "" && is != "" && is != w.InternalIP {
+		missing = append(missing, "InternalIP "+w.InternalIP)
 	}
 	for _, key := range slices.Sorted(maps.Keys(w.Labels)) {
 		if has, ok := n.Labels[key]; !ok || has != w.Labels[key] {
@@ -86,6 +98,9 @@ func (e *NodeWaitError) remedy() string {
 	}
 	if ready, ok := e.Last.Condition(string(corev1.NodeReady)); ok && ready.Status == string(corev1.ConditionUnknown) {
 		return "its kubelet does not report: is the service running, and does it reach the API server?"
+	}
+	if e.Last.Ready && e.Last.InternalIP() == "" {
+		return "its kubelet found no address: set spec.kubernetes.join.nodeIP to one of the machine"
 	}
 	return "see " + remedy.KubectlCommand("describe", "node", e.Last.Name)
 }

@@ -23,6 +23,8 @@ type CNI struct {
 	// KubeProxyImages has the image of each of KubeProxyWindows, in the same order; "" if the
 	// DaemonSet has no container.
 	KubeProxyImages []string `json:"kubeProxyImages,omitempty"`
+	// KubeProxies has what decides whether each of KubeProxyWindows works, in the same order.
+	KubeProxies []KubeProxy `json:"kubeProxies,omitempty"`
 }
 
 // Flannel has flannel's settings, from its ConfigMap.
@@ -50,6 +52,7 @@ func (c *Cluster) CNI(ctx context.Context) (CNI, error) {
 		found.KubeProxyWindows = append(found.KubeProxyWindows, d.Namespace+"/"+d.Name)
 		found.KubeProxyImages = append(found.KubeProxyImages, imageOf(d))
 	}
+	found.KubeProxies = c.kubeProxies(ctx, sets)
 	if found.Calico, err = c.calico(ctx, sets); err != nil {
 		return CNI{}, err
 	}

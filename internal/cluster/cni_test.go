@@ -141,7 +141,8 @@ func TestCNI(t *testing.T) {
 			daemonSet("kube-system", "kube-proxy-windows",
 				func(p *corev1.PodSpec) { p.OS = &corev1.PodOS{Name: corev1.Windows} })},
 			want: cluster.CNI{Antrea: &cluster.Antrea{WindowsDaemonSets: []string{"kube-system/antrea-agent-windows"}},
-				KubeProxyWindows: []string{"kube-system/kube-proxy-windows"}, KubeProxyImages: []string{""}}},
+				KubeProxyWindows: []string{"kube-system/kube-proxy-windows"}, KubeProxyImages: []string{""},
+				KubeProxies: []cluster.KubeProxy{{Namespace: "kube-system", Name: "kube-proxy-windows"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var objects []runtime.Object

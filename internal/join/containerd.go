@@ -27,15 +27,14 @@ func (s *containerdService) FollowUp() string {
 	return "restart containerd if its configuration changed"
 }
 
-// wanted returns the registration that `containerd --register-service` makes.
+// wanted returns the registration that `containerd --register-service` makes, but with recovery actions that never end.
 func (s *containerdService) wanted() *agentv1.ServiceConfig {
-	const restartIn = 15 * time.Second
 	return &agentv1.ServiceConfig{
 		Name: containerdName, DisplayName: "containerd", Description: "Container runtime",
 		CommandLine: commandline.Join(containerdExe, "--run-service", "--config", containerdToml,
 			"--log-file", s.spec.Containerd.LogFile, "--log-level", s.spec.Containerd.LogLevel),
 		StartType: agentv1.StartType_START_TYPE_AUTO,
-		Recovery:  recovery(24*time.Hour, restartIn, restartIn),
+		Recovery:  containerdRecovery(),
 	}
 }
 

@@ -93,7 +93,9 @@ func newControl(t *testing.T, o apiserver.Options) *control {
 func newControlOn(t *testing.T, network *memnet.Network, o apiserver.Options) *control {
 	t.Helper()
 	c := &control{network: network}
-	o.Listener = c.network.Listen()
+	if o.Listener == nil {
+		o.Listener = c.network.Listen()
+	}
 	var err error
 	if c.Cluster, err = apiserver.Start(o); err != nil {
 		t.Fatal(err)
@@ -116,7 +118,7 @@ func newNodeOf(t *testing.T, control *control, name string, images ...criserver.
 	l := &lab{
 		Node: nodetest.Start(t, name, simulated.Options{
 			Hostname: strings.ToUpper(name), Preset: simulated.Minimal, Images: images,
-			Dial: control.network.DialContext,
+			Dial: control.network.DialContext, RealNetwork: true,
 		}),
 		t: t, control: control, cluster: opened, story: &story{}, ready: 20 * time.Second,
 		programs: &programs{

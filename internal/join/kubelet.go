@@ -47,8 +47,12 @@ func (j *joining) wantedKubelet(ctx context.Context, n *node.Node) (*agentv1.Ser
 			labels[key] = value
 		}
 	}
+	address, err := j.address(ctx, n)
+	if err != nil {
+		return nil, err
+	}
 	commandLine, err := kubeletargs.CommandLine(kubeletargs.Wish{
-		Version: j.spec.Version, NodeName: name, NodeIP: j.nodeIP(), LogRunner: true,
+		Version: j.spec.Version, NodeName: name, NodeIP: j.nodeIP(), Address: address, LogRunner: true,
 		KubeadmFlags: flags, ExtraArgs: j.spec.Kubelet.ExtraArgs, NodeLabels: labels,
 		RegisterWithTaints: j.spec.Kubelet.RegisterWithTaints,
 		ConfigDropIn:       len(j.spec.Kubelet.ConfigPatch) > 0,
@@ -57,11 +61,10 @@ func (j *joining) wantedKubelet(ctx context.Context, n *node.Node) (*agentv1.Ser
 	if err != nil {
 		return nil, err
 	}
-	const restartIn = 10 * time.Second
 	return &agentv1.ServiceConfig{
 		Name: kubeletName, DisplayName: "kubelet", Description: "Kubernetes node agent",
 		CommandLine: commandLine, StartType: agentv1.StartType_START_TYPE_AUTO, Dependencies: []string{containerdName},
-		Recovery: recovery(time.Hour, restartIn, restartIn, restartIn),
+		Recovery: kubeletRecovery(),
 	}, nil
 }
 
@@ -82,7 +85,10 @@ func (s *kubeletService) Plan(ctx context.Context, n *node.Node) (plan.Change, e
 	if err != nil {
 		return plan.Change{}, err
 	}
-	_, change, err := compareRegistration(ctx, n, wanted)
+	is, change, err := compareRegistration(ctx, n, wanted)
+	if is == nil && s.source != "" {
+		change.Summary += ", for a node at " + s.source
+	}
 	return change, err
 }
 

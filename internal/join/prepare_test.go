@@ -16,6 +16,7 @@ func TestPrepareThenJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)
 		l.spec().Join.NodeName, l.spec().Join.NodeIP = "of-one-node", "10.0.0.7"
+		l.Machine.SetAdapters(ethernet("10.0.0.7/24"))
 		l.spec().Join.ControlPlaneAlias = &v1alpha1.ControlPlaneAlias{Name: "cp.example", IP: "10.0.0.1"}
 		prepare := func() ([]string, string) {
 			t.Helper()

@@ -65,6 +65,9 @@ func (s *ready) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	if is.CordonedByUs {
 		parts = append(parts, "uncordon the node")
 	}
+	if len(parts) == 0 && !s.restarted.IsZero() && s.hasAddress() {
+		parts = append(parts, "wait until kubelet answers the API server")
+	}
 	if len(parts) == 0 {
 		return plan.Change{Summary: readyText(is)}, nil
 	}
@@ -80,12 +83,16 @@ func readyText(is cluster.Node) string {
 // renewed the node's lease since kubelet's last restart.
 func (s *ready) well(is cluster.Node) bool {
 	return is.Exists && is.Ready && is.Allocatable.MilliCPU > 0 && is.Allocatable.MemoryBytes > 0 &&
-		(s.leaseAfter().IsZero() || is.LeaseRenewed.After(s.leaseAfter()))
+		(s.leaseAfter().IsZero() || is.LeaseRenewed.After(s.leaseAfter())) &&
+		s.rightAddress(is)
 }
 
 // waitFor returns a text about the state that the step waits for. A node may still count as Ready
 // because of a report from before kubelet's last restart.
 func (s *ready) waitFor(is cluster.Node) string {
+	if is.Ready && !s.rightAddress(is) {
+		return strings.TrimSuffix("wait until the node reports its address "+s.source, " ")
+	}
 	if is.Ready {
 		return "wait for the restarted kubelet to report"
 	}
@@ -112,11 +119,48 @@ func (s *ready) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Ou
 	if err != nil {
 		return plan.Outcome{}, s.failed(ctx, n, stepNode, kubeletName, err)
 	}
+	if err := s.awaitPort(ctx, is, r); err != nil {
+		return plan.Outcome{}, err
+	}
 	uncordoned, err := s.options.Cluster.Uncordon(ctx, name)
 	if err != nil || decorated || uncordoned {
 		return plan.Outcome{}, err
 	}
 	return plan.Outcome{Waited: true, Message: readyText(is)}, nil
+}
+
+// hasAddress reports whether kubelet was given an address.
+func (s *ready) hasAddress() bool {
+	return s.source != "" || s.spec.Join.NodeIP != "" || s.spec.Kubelet.ExtraArgs[nodeIPFlag] != ""
+}
+
+// rightAddress reports whether the Node has the address that kubelet was given.
+func (s *ready) rightAddress(is cluster.Node) bool {
+	return !s.hasAddress() || is.InternalIP() != "" && (s.source == "" || is.InternalIP() == s.source)
+}
+
+// awaitPort waits until kubelet answers the API server, and warns if it does not: `kubectl logs` and `exec` need it,
+// and pods run without it.
+func (s *ready) awaitPort(ctx context.Context, is cluster.Node, r ui.Reporter) error {
+	if !s.hasAddress() {
+		return nil
+	}
+	const answersIn = 20 * time.Second
+	waiting, cancel := context.WithTimeout(ctx, answersIn)
+	defer cancel()
+	err := s.options.Cluster.AwaitKubelet(waiting, is.Name)
+	var forbidden *cluster.ForbiddenError
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &forbidden):
+		r.Debug("whether the API server reaches kubelet is unknown: %v", err)
+		return nil
+	}
+	r.Warn("`kubectl logs` and `exec` do not work on %s, since the API server gets no answer from kubelet at %s:10250: %v; "+
+		"let the firewalls between the control plane and the node pass TCP 10250, or set spec.kubernetes.join.nodeIP to an "+
+		"address that the control plane reaches", is.Name, is.InternalIP(), err)
+	return nil
 }
 
 // decorate gives the Node its labels and taints. It removes the labels and taints that swdt
@@ -219,7 +263,7 @@ func (s *ready) await(ctx context.Context, name string, wanted cluster.Wanted, r
 // wanted returns the state that the node file requires of the Node.
 func (s *ready) wanted() (cluster.Wanted, error) {
 	wanted := cluster.Wanted{
-		Registered: true, Ready: true, Allocatable: true,
+		Registered: true, Ready: true, Allocatable: true, Addresses: s.hasAddress(), InternalIP: s.source,
 		LeaseAfter: s.leaseAfter(), Labels: s.spec.Kubelet.NodeLabels,
 	}
 	for _, text := range s.spec.Kubelet.RegisterWithTaints {

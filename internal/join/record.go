@@ -73,6 +73,8 @@ type registration struct {
 	CommandLine  string   `json:"commandLine"`
 	StartType    string   `json:"startType"`
 	Dependencies []string `json:"dependencies,omitempty"`
+	// Recovery is nil if the machine did not report it.
+	Recovery *recoveryRecord `json:"recovery,omitempty"`
 }
 
 // hostsRecord is a name of the hosts file, and the address that the file gave it before the join;

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -42,15 +41,6 @@ func running(s *agentv1.ServiceReply) bool {
 	return s.GetStatus().GetState() == agentv1.ServiceState_SERVICE_STATE_RUNNING
 }
 
-// recovery returns settings with which the SCM restarts a service that ended by itself.
-func recovery(reset time.Duration, restarts ...time.Duration) *agentv1.Recovery {
-	r := &agentv1.Recovery{Reset_: durationpb.New(reset)}
-	for _, after := range restarts {
-		r.Restarts = append(r.Restarts, durationpb.New(after))
-	}
-	return r
-}
-
 // registrationChange returns the change that registers a service as wanted.
 func registrationChange(is *agentv1.ServiceReply, wanted *agentv1.ServiceConfig) plan.Change {
 	name := wanted.GetName()
@@ -78,13 +68,6 @@ func sameRegistration(is, wanted *agentv1.ServiceConfig) bool {
 	}
 	return is.GetStartType() == wanted.GetStartType() &&
 		(is.GetRecovery() == nil || sameRecovery(is.GetRecovery(), wanted.GetRecovery()))
-}
-
-func sameRecovery(a, b *agentv1.Recovery) bool {
-	return a.GetReset_().AsDuration() == b.GetReset_().AsDuration() &&
-		slices.EqualFunc(a.GetRestarts(), b.GetRestarts(), func(x, y *durationpb.Duration) bool {
-			return x.AsDuration() == y.AsDuration()
-		})
 }
 
 // register registers a service as wanted. If the service exists with another command line,
@@ -149,7 +132,7 @@ func registered(is *agentv1.ServiceReply) *registration {
 	}
 	c := is.GetConfig()
 	return &registration{CommandLine: c.GetCommandLine(), StartType: word.Of(c.GetStartType()),
-		Dependencies: c.GetDependencies()}
+		Dependencies: c.GetDependencies(), Recovery: recoveryBefore(c.GetRecovery())}
 }
 
 // restart stops a service, with the services that depend on it, and starts the service again. It
@@ -260,7 +243,7 @@ func unregister(ctx context.Context, n *node.Node, name string) error {
 func registerAsBefore(ctx context.Context, n *node.Node, name string, b registration) error {
 	_, err := n.Services.Configure(ctx, &agentv1.ServiceConfig{
 		Name: name, CommandLine: b.CommandLine, Dependencies: b.Dependencies,
-		StartType: word.Value[agentv1.StartType](b.StartType),
+		StartType: word.Value[agentv1.StartType](b.StartType), Recovery: b.Recovery.message(),
 	})
 	return err
 }

@@ -32,6 +32,9 @@ type Machine interface {
 	Facts(ctx context.Context) (Facts, error)
 	// Reboot requests a restart and returns before it happens.
 	Reboot(ctx context.Context, reason string) error
+	// ShuttingDown reports whether Windows has begun to shut down or to restart: services end because of that, and none
+	// starts any more.
+	ShuttingDown(ctx context.Context) (bool, error)
 	// BroadcastEnvironment notifies running programs that the machine's
 	// environment variables have changed.
 	BroadcastEnvironment(ctx context.Context) error

@@ -56,8 +56,10 @@ type Reach struct {
 	Outcome ReachOutcome
 	// Address is the address:port of the attempt; empty if there was none, as for an unknown name.
 	Address string
-	Took    time.Duration // from the beginning of the attempt until its outcome
-	Detail  string        // the operating system's error text, after a failure
+	// Source is the machine's own address of the connection; empty if there is no connection.
+	Source string
+	Took   time.Duration // from the beginning of the attempt until its outcome
+	Detail string        // the operating system's error text, after a failure
 }
 
 // Listener is a TCP port on which a process listens.

@@ -1,9 +1,6 @@
 package platform
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // ServiceState is the state of a service.
 type ServiceState string
@@ -53,17 +50,8 @@ type ServiceConfig struct {
 	StartType    StartType
 	Account      string // empty: LocalSystem
 	Dependencies []string
-	Recovery     *Recovery
-}
-
-// Recovery is the SCM's reaction when the service's process ends unexpectedly.
-type Recovery struct {
-	// Restarts are the delays before the first, second, … restart; after the last restart the SCM
-	// does nothing more.
-	Restarts []time.Duration
-	// Reset is the time without a failure after which the SCM counts failures
-	// from zero again.
-	Reset time.Duration
+	// Recovery is nil only if this machine cannot report it. A service without recovery actions has no Restarts.
+	Recovery *Recovery
 }
 
 // Services is the Service Control Manager. Start and Stop only send the request; package scm waits

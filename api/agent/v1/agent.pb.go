@@ -995,10 +995,16 @@ func (x *ServiceStatus) GetStarted() *timestamppb.Timestamp {
 	return nil
 }
 
+// Recovery is what the SCM does when a service fails; see platform.Recovery.
 type Recovery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Restarts      []*durationpb.Duration `protobuf:"bytes,1,rep,name=restarts,proto3" json:"restarts,omitempty"`
-	Reset_        *durationpb.Duration   `protobuf:"bytes,2,opt,name=reset,proto3" json:"reset,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Restarts []*durationpb.Duration `protobuf:"bytes,1,rep,name=restarts,proto3" json:"restarts,omitempty"`
+	// reset is the time without a failure after which the failures are counted from zero again; 0: never.
+	Reset_ *durationpb.Duration `protobuf:"bytes,2,opt,name=reset,proto3" json:"reset,omitempty"`
+	// repeat_last repeats the last restart after each further failure.
+	RepeatLast bool `protobuf:"varint,3,opt,name=repeat_last,json=repeatLast,proto3" json:"repeat_last,omitempty"`
+	// on_error_exit counts a reported stop with an exit code other than 0 as a failure.
+	OnErrorExit   bool `protobuf:"varint,4,opt,name=on_error_exit,json=onErrorExit,proto3" json:"on_error_exit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1040,6 +1046,20 @@ func (x *Recovery) GetReset_() *durationpb.Duration {
 		return x.Reset_
 	}
 	return nil
+}
+
+func (x *Recovery) GetRepeatLast() bool {
+	if x != nil {
+		return x.RepeatLast
+	}
+	return false
+}
+
+func (x *Recovery) GetOnErrorExit() bool {
+	if x != nil {
+		return x.OnErrorExit
+	}
+	return false
 }
 
 type ServiceConfig struct {
@@ -5025,6 +5045,7 @@ type ReachReply struct {
 	Connected     string                 `protobuf:"bytes,2,opt,name=connected,proto3" json:"connected,omitempty"` // the address:port of the connection
 	Took          *durationpb.Duration   `protobuf:"bytes,3,opt,name=took,proto3" json:"took,omitempty"`
 	Detail        string                 `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"` // the operating system's error text, if it failed
+	Source        string                 `protobuf:"bytes,5,opt,name=source,proto3" json:"source,omitempty"` // the machine's own address of the connection, without its port; empty: no connection
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5078,6 +5099,13 @@ func (x *ReachReply) GetTook() *durationpb.Duration {
 func (x *ReachReply) GetDetail() string {
 	if x != nil {
 		return x.Detail
+	}
+	return ""
+}
+
+func (x *ReachReply) GetSource() string {
+	if x != nil {
+		return x.Source
 	}
 	return ""
 }
@@ -6847,10 +6875,13 @@ const file_agent_proto_rawDesc = "" +
 	"\x03pid\x18\x04 \x01(\rR\x03pid\x12\x1b\n" +
 	"\texit_code\x18\x05 \x01(\rR\bexitCode\x12,\n" +
 	"\x12specific_exit_code\x18\x06 \x01(\rR\x10specificExitCode\x124\n" +
-	"\astarted\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\astarted\"r\n" +
+	"\astarted\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\astarted\"\xb7\x01\n" +
 	"\bRecovery\x125\n" +
 	"\brestarts\x18\x01 \x03(\v2\x19.google.protobuf.DurationR\brestarts\x12/\n" +
-	"\x05reset\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05reset\"\xb7\x02\n" +
+	"\x05reset\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05reset\x12\x1f\n" +
+	"\vrepeat_last\x18\x03 \x01(\bR\n" +
+	"repeatLast\x12\"\n" +
+	"\ron_error_exit\x18\x04 \x01(\bR\vonErrorExit\"\xb7\x02\n" +
 	"\rServiceConfig\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
 	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12 \n" +
@@ -7133,13 +7164,14 @@ const file_agent_proto_rawDesc = "" +
 	"\x18EnableFirewallGroupReply\"]\n" +
 	"\fReachRequest\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x123\n" +
-	"\atimeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\atimeout\"\xa8\x01\n" +
+	"\atimeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\atimeout\"\xc0\x01\n" +
 	"\n" +
 	"ReachReply\x125\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x1b.swdt.agent.v1.ReachOutcomeR\aoutcome\x12\x1c\n" +
 	"\tconnected\x18\x02 \x01(\tR\tconnected\x12-\n" +
 	"\x04took\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04took\x12\x16\n" +
-	"\x06detail\x18\x04 \x01(\tR\x06detail\"$\n" +
+	"\x06detail\x18\x04 \x01(\tR\x06detail\x12\x16\n" +
+	"\x06source\x18\x05 \x01(\tR\x06source\"$\n" +
 	"\x0eResolveRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\",\n" +
 	"\fResolveReply\x12\x1c\n" +

@@ -9,6 +9,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/agent/internal/guard"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/wait"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
@@ -34,7 +35,9 @@ func guardianOf(m Machine) guard.Guardian {
 		Executable:  m.Executable,
 		Argument:    GuardianArgument,
 		Recovery: &platform.Recovery{
-			Restarts: []time.Duration{time.Second, 5 * time.Second, 30 * time.Second}, Reset: time.Hour},
+			Restarts:   []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, 5 * time.Minute},
+			RepeatLast: true, OnErrorExit: true, Reset: time.Hour,
+		},
 		Poll: pollInterval,
 	}
 }
@@ -104,7 +107,8 @@ func Follow(ctx context.Context, m Machine, id string, report func(Event)) (Outc
 		// Call Running before the journal is read. If Running reports that the guardian has ended,
 		// the journal has all records of the guardian.
 		alive, err := guardianOf(m).Running(ctx)
-		if err != nil {
+		down := errors.Is(err, fault.ErrShuttingDown) // the SCM answers nothing else any more
+		if err != nil && !down {
 			return Outcome{}, err
 		}
 		records, _, err := readJournal(m.Platform.Files, id)
@@ -123,7 +127,7 @@ func Follow(ctx context.Context, m Machine, id string, report func(Event)) (Outc
 			return Outcome{}, &StuckError{ID: id, Guarded: true,
 				Last: Event{Time: last.Time, State: last.State, Message: last.Message}}
 		}
-		if !alive {
+		if !alive && !down && !shutsDown(ctx, m) { // the SCM starts the next guardian at the boot
 			if len(records) == 0 {
 				return Outcome{}, fmt.Errorf("%w: %s was interrupted before it began", ErrNoTransaction, id)
 			}
@@ -133,7 +137,7 @@ func Follow(ctx context.Context, m Machine, id string, report func(Event)) (Outc
 					Message: last.Message}}
 			}
 			wakes++
-			if err := startGuardian(ctx, m, id); err != nil {
+			if err := startGuardian(ctx, m, id); err != nil && !errors.Is(err, fault.ErrShuttingDown) {
 				return Outcome{}, err
 			}
 		}

@@ -56,6 +56,8 @@ type interruption struct {
 	lasting bool
 	// unattended means that the node heals before the next contact, if its guardian was registered.
 	unattended bool
+	// restarts means that the node goes down some time after the point.
+	restarts bool
 }
 
 func at(phase simulated.Phase, v simulated.Verdict) func(simulated.Phase) simulated.Verdict {
@@ -89,6 +91,8 @@ func interruptions() []interruption {
 			interruption{name: "both killed " + string(phase), verdict: at(phase, both)},
 			interruption{name: "power cut " + string(phase), verdict: at(phase, simulated.PowerCut()),
 				unattended: true},
+			interruption{name: "restart " + string(phase), verdict: at(phase, simulated.Restart()),
+				unattended: true, restarts: true},
 		)
 	}
 	return list
@@ -164,9 +168,13 @@ func interrupt(t *testing.T, fault string, p point, i interruption) {
 		struck.Store(true)
 		return i.verdict(op.Phase)
 	})
+	boot, _ := r.Up()
 	r.transact()
 	if !struck.Load() {
 		t.Fatal("the transaction never came to this point")
+	}
+	if i.restarts {
+		<-boot.Done()
 	}
 	if i.unattended && r.begun() {
 		r.healed(t)

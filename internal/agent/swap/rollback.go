@@ -29,7 +29,11 @@ func (t *transaction) rollBack(ctx context.Context, why *failure) error {
 		return err
 	}
 	t.clearLeftovers()
-	return t.finish(ctx, t.rolledBackOutcome(ctx, why, u.startRest(ctx)))
+	down := u.startRest(ctx)
+	if len(down) > 0 && t.ends(ctx) { // the next guardian starts them
+		return ctx.Err()
+	}
+	return t.finish(ctx, t.rolledBackOutcome(ctx, why, down))
 }
 
 // restore restores one component's old binary and registration.

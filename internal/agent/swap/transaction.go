@@ -55,12 +55,15 @@ func (f *failure) Unwrap() error { return f.err }
 func (t *transaction) run(ctx context.Context) error {
 	err := t.proceed(ctx)
 	switch {
-	case ctx.Err() != nil: // a shutdown: the next guardian continues here
+	case ctx.Err() != nil, err != nil && t.ends(ctx): // a shutdown: the next guardian continues here
 		return ctx.Err()
 	case err != nil:
 		err = t.rollBack(ctx, asFailure(err))
 	default: // after this point there is no undo
 		err = t.commit(ctx)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	if err != nil {
 		return errors.Join(err, t.note(GaveUp, "", "%v", err))

@@ -81,16 +81,3 @@ func TestEndpointHasTheAddressOfTheNodes(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
-
-func TestKubeProxyHasTheClustersVersion(t *testing.T) {
-	for network, image := range map[cni.Network]string{
-		cni.Calico:  "sigwindowstools/kube-proxy:v1.36.3-calico-hostprocess",
-		cni.Flannel: "sigwindowstools/kube-proxy:v1.36.3-flannel-hostprocess",
-	} {
-		containers, _, err := unstructured.NestedSlice(cni.KubeProxy(wanted(t, network)).Object, "spec", "template", "spec",
-			"containers")
-		if err != nil || len(containers) != 1 || containers[0].(map[string]any)["image"] != image {
-			t.Errorf("%s: containers %v, %v; wanted %s", network, containers, err, image)
-		}
-	}
-}

@@ -32,9 +32,9 @@ type Facts struct {
 	// OtherNetwork describes a pod network that swdt cannot complete for Windows, such as "of
 	// DaemonSet kube-system/kindnet"; "" if there is none.
 	OtherNetwork string
-	// KubeProxy reports whether kubeadm has made the ConfigMap and the account of kube-proxy.
-	KubeProxy bool
-	Windows   []WindowsNode
+	// Ours names the DaemonSets that swdt has made, as namespace/name.
+	Ours    []string
+	Windows []WindowsNode
 }
 
 // WindowsNode is a Windows node of the cluster.
@@ -46,7 +46,7 @@ type WindowsNode struct {
 // Gather reads the facts. It changes nothing.
 func Gather(ctx context.Context, c *cluster.Cluster) (f Facts, err error) {
 	for _, read := range []func(context.Context, *cluster.Cluster) error{
-		f.readVersion, f.readKubeadm, f.readServiceCIDRs, f.readAPIServer, f.readNetworks, f.readNodes, f.readKubeProxy,
+		f.readVersion, f.readKubeadm, f.readServiceCIDRs, f.readAPIServer, f.readNetworks, f.readNodes,
 	} {
 		if err := read(ctx, c); err != nil {
 			return f, err
@@ -167,6 +167,9 @@ func (f *Facts) readNetworks(ctx context.Context, c *cluster.Cluster) (err error
 			Resource: "daemonsets", Namespace: metav1.NamespaceSystem}, err)
 	}
 	for _, d := range list.Items {
+		if _, ours := d.Labels[Label]; ours {
+			f.Ours = append(f.Ours, d.Namespace+"/"+d.Name)
+		}
 		calico := d.Name == "calico-node" && (f.Networks.Calico == nil || !f.Networks.Calico.Operator)
 		if calico || slices.Contains([]string{"kindnet", "cilium", "weave-net", "kube-router"}, d.Name) {
 			f.OtherNetwork = "of DaemonSet " + d.Namespace + "/" + d.Name
@@ -186,20 +189,6 @@ func (f *Facts) readNodes(ctx context.Context, c *cluster.Cluster) error {
 		f.Windows = append(f.Windows, WindowsNode{Name: n.Name, Build: build})
 	}
 	return nil
-}
-
-func (f *Facts) readKubeProxy(ctx context.Context, c *cluster.Cluster) error {
-	_, exists, err := configMap(ctx, c, metav1.NamespaceSystem, "kube-proxy")
-	if err != nil || !exists {
-		return err
-	}
-	_, err = c.Clientset().CoreV1().ServiceAccounts(metav1.NamespaceSystem).Get(ctx, "kube-proxy", metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	f.KubeProxy = err == nil
-	return c.Failure("read the account of kube-proxy", cluster.Permission{Verb: "get", Resource: "serviceaccounts",
-		Namespace: metav1.NamespaceSystem, Name: "kube-proxy"}, err)
 }
 
 func configMap(ctx context.Context, c *cluster.Cluster, namespace, name string) (map[string]string, bool, error) {

@@ -3,18 +3,18 @@ package cni
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
 const (
 	flannelNamespace = "kube-flannel"
 	flannelConfig    = "kube-flannel-cfg"
 	flannelDaemonSet = "kube-flannel-ds"
-	// flannelWindows is the DaemonSet for Windows. It is in kube-system, since its image reads
-	// kubeadm's ConfigMaps from that namespace.
-	flannelWindows = "kube-flannel-ds-windows-amd64"
 )
 
 // The VXLAN identifier and UDP port that Windows requires. On Linux, flannel's defaults differ.
@@ -100,66 +100,42 @@ func FlannelConfigAsIs(live *unstructured.Unstructured) *unstructured.Unstructur
 	return o
 }
 
-// FlannelWindows returns the objects that run flannel on Windows nodes. config is flannel's
-// ConfigMap, with the settings that all nodes share.
-func FlannelWindows(image string, config *unstructured.Unstructured) []*unstructured.Unstructured {
-	account := Labelled(newObject("v1", "ServiceAccount", "kube-system", "flannel"), Flannel)
-	binding := Labelled(newObject("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "", "flannel-windows"), Flannel)
-	binding.Object["roleRef"] = map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
-		"name": "flannel"}
-	binding.Object["subjects"] = []any{map[string]any{"kind": "ServiceAccount", "name": "flannel",
-		"namespace": "kube-system"}}
-	shared := Labelled(newObject("v1", "ConfigMap", "kube-system", flannelConfig), Flannel)
-	shared.Object["data"] = config.Object["data"]
-	windows := Labelled(newObject("v1", "ConfigMap", "kube-system", "kube-flannel-windows-cfg"), Flannel)
-	windows.Object["data"] = map[string]any{"cni-conf-containerd.json": flannelCNI()}
-
-	pod := hostProcessPod("kube-flannel", "flannel", image, []any{
-		fromField("POD_NAME", "metadata.name"), fromField("POD_NAMESPACE", "metadata.namespace"),
-	})
-	mounts, volumes := []any{}, []any{}
-	for _, m := range []struct{ name, path, source string }{
-		{"flannel-cfg", "/etc/kube-flannel/", flannelConfig},
-		{"flannel-windows-cfg", "/etc/kube-flannel-windows/", "kube-flannel-windows-cfg"},
-		{"kubeadm-config", "/etc/kubeadm-config/", "kubeadm-config"},
-		{"kube-proxy", "/flannel-config-file", "kube-proxy"},
-	} {
-		mounts = append(mounts, map[string]any{"name": m.name, "mountPath": m.path})
-		volumes = append(volumes, map[string]any{"name": m.name, "configMap": map[string]any{"name": m.source}})
-	}
-	pod["containers"].([]any)[0].(map[string]any)["volumeMounts"] = mounts
-	pod["volumes"] = volumes
-	labels := map[string]any{"app": "flannel", "tier": "node"}
-	return []*unstructured.Unstructured{account, binding, shared, windows,
-		daemonSet("kube-system", flannelWindows, labels, pod, Flannel)}
+// NoWindowsFlannelError reports that nothing runs flannel on the Windows nodes of the cluster.
+type NoWindowsFlannelError struct {
+	// Ours names a DaemonSet of flannel for Windows that an earlier swdt has made, whose image is not published any
+	// more; "" if there is none.
+	Ours string
 }
 
-// flannelCNI returns the plugin's configuration on Windows, which the image completes with the
-// addresses of the node.
-func flannelCNI() string {
-	policy := func(value map[string]any) map[string]any {
-		return map[string]any{"Name": "EndpointPolicy", "Value": value}
+func (e *NoWindowsFlannelError) Error() string {
+	why := "nothing was changed: no image of flannel for Windows is published since 2025, neither by flannel nor by " +
+		"sig-windows-tools (kubernetes-sigs/sig-windows-tools#385)"
+	if e.Ours != "" {
+		namespace, name, _ := strings.Cut(e.Ours, "/")
+		return fmt.Sprintf("install flannel: %s; an earlier swdt has made DaemonSet %s with such an image, remove it: %s; %s",
+			why, e.Ours, remedy.KubectlCommand("delete", "daemonset", name, "-n", namespace), flannelRemedy())
 	}
-	settings := func(kind string, fields map[string]any) map[string]any {
-		return policy(map[string]any{"Type": kind, "Settings": fields})
-	}
-	configuration := map[string]any{
-		"name": FlannelNetwork, "cniVersion": "0.3.0", "type": "flannel",
-		"capabilities": map[string]any{"portMappings": true, "dns": true},
-		"delegate": map[string]any{"type": "sdnoverlay", "AdditionalArgs": []any{
-			settings("OutBoundNAT", map[string]any{"Exceptions": []any{}}),
-			settings("SDNROUTE", map[string]any{"DestinationPrefix": "", "NeedEncap": true}),
-			settings("ProviderAddress", map[string]any{"ProviderAddress": ""}),
-		}},
-	}
-	text, err := json.MarshalIndent(configuration, "", "  ")
-	if err != nil { // maps of texts always have a JSON form
-		return ""
-	}
-	return string(text) + "\n"
+	return fmt.Sprintf("install flannel: %s; %s", why, flannelRemedy())
 }
 
-// FlannelImage returns the name of flannel's published image for Windows in a version.
-func FlannelImage(version string) string {
-	return "sigwindowstools/flannel:" + version + "-hostprocess"
+func flannelRemedy() string {
+	return "choose Calico (" + remedy.Command("network", "install", "calico") + ") in a cluster without a pod network, or run " +
+		"flanneld.exe of flannel's release on each Windows node yourself, and install the rest with " +
+		remedy.Command("network", "install", "flannel", "--no-windows-flannel")
+}
+
+// CheckWindowsFlannel returns a *NoWindowsFlannelError unless the cluster has a flannel for Windows that another
+// installer has made.
+func CheckWindowsFlannel(f Facts) error {
+	none := &NoWindowsFlannelError{}
+	if f.Networks.Flannel == nil {
+		return none
+	}
+	for _, name := range f.Networks.Flannel.WindowsDaemonSets {
+		if !slices.Contains(f.Ours, name) {
+			return nil
+		}
+		none.Ours = name
+	}
+	return none
 }

@@ -1,28 +1,173 @@
 package cni
 
-import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+import (
+	"crypto/sha256"
+	_ "embed" // kubeproxy.ps1
+	"encoding/hex"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
 
-// kubeProxyName is the name of kube-proxy's DaemonSet for Windows.
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/version"
+	"sigs.k8s.io/yaml"
+
+	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/ui/remedy"
+)
+
+// kubeProxyName is the name of kube-proxy's objects for Windows.
 const kubeProxyName = "kube-proxy-windows"
 
 // FlannelNetwork is the name of the HNS network that flannel's configuration makes on Windows.
 const FlannelNetwork = "flannel.4096"
 
-// KubeProxy returns the DaemonSet that runs kube-proxy on Windows nodes as a HostProcess container.
-// It uses the account and the configuration that kubeadm has made for kube-proxy on Linux. The image
-// waits for the HNS network of the pod network.
-func KubeProxy(w Wanted) *unstructured.Unstructured {
+// kubeProxyScript starts kube-proxy. It has no settings in it: it reads the container's environment.
+//
+//go:embed kubeproxy.ps1
+var kubeProxyScript string
+
+const (
+	kubeProxyScriptFile     = "start.ps1"
+	kubeProxyKubeconfigFile = "kubeconfig.conf"
+	// kubeProxyFolder is the folder of the script and the kubeconfig in the container. They are used below the
+	// container's root, where the runtime has volumes on each Windows; see hcsshim, internal/jobcontainers/mounts.go.
+	kubeProxyFolder = "/swdt/kube-proxy"
+	// mountPoint is the root of a HostProcess container. hcsshim replaces it in commands and arguments.
+	mountPoint = "%CONTAINER_SANDBOX_MOUNT_POINT%"
+	// accountFolder is the folder of the account's token, seen from kubeProxyFolder.
+	accountFolder = "../../var/run/secrets/kubernetes.io/serviceaccount/"
+	// scriptAnnotation has the hash of the script and the kubeconfig, so that a change restarts the pods.
+	scriptAnnotation = "swdt.dev/kube-proxy"
+)
+
+// PowerShell is the program that runs kube-proxy's script. It is named by its full path, since the image may replace
+// PATH.
+const PowerShell = `C:\Windows\System32\WindowsPowerShell\v1.0\powershell.exe`
+
+// KubeProxy returns the objects that run kube-proxy on Windows nodes: an account with the rights of
+// system:node-proxier, which each API server has, a ConfigMap with a script and a kubeconfig, and the DaemonSet, which
+// is last. The command of its HostProcess container is swdt's own, so any image that has kube-proxy.exe works, and
+// neither kubeadm's ConfigMap nor the start script of an image is used: that of sig-windows-tools sets feature gates
+// that Kubernetes 1.38 does not know.
+func KubeProxy(w Wanted) []*unstructured.Unstructured {
+	account := Labelled(newObject("v1", "ServiceAccount", "kube-system", kubeProxyName), w.Network)
+	binding := Labelled(newObject("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "", "swdt:"+kubeProxyName),
+		w.Network)
+	binding.Object["roleRef"] = map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+		"name": "system:node-proxier"}
+	binding.Object["subjects"] = []any{map[string]any{"kind": "ServiceAccount", "name": kubeProxyName,
+		"namespace": "kube-system"}}
+	files := Labelled(newObject("v1", "ConfigMap", "kube-system", kubeProxyName), w.Network)
+	data := map[string]any{kubeProxyScriptFile: kubeProxyScript, kubeProxyKubeconfigFile: w.kubeProxyKubeconfig()}
+	files.Object["data"] = data
+	return []*unstructured.Unstructured{account, binding, files, w.kubeProxyDaemonSet(data)}
+}
+
+// kubeProxyKubeconfig returns a kubeconfig for the account of the pod. Its paths are relative to the kubeconfig, since
+// the root of a HostProcess container differs between versions of Windows.
+func (w Wanted) kubeProxyKubeconfig() string {
+	server := "https://" + net.JoinHostPort(w.APIServerHost, strconv.Itoa(w.APIServerPort))
+	text, err := yaml.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "Config", "current-context": "cluster",
+		"clusters": []any{map[string]any{"name": "cluster", "cluster": map[string]any{
+			"certificate-authority": accountFolder + "ca.crt", "server": server}}},
+		"contexts": []any{map[string]any{"name": "cluster", "context": map[string]any{
+			"cluster": "cluster", "user": kubeProxyName}}},
+		"users": []any{map[string]any{"name": kubeProxyName, "user": map[string]any{"tokenFile": accountFolder + "token"}}},
+	})
+	if err != nil { // maps of texts always have a YAML form
+		return ""
+	}
+	return string(text)
+}
+
+func (w Wanted) kubeProxyDaemonSet(files map[string]any) *unstructured.Unstructured {
 	labels := map[string]any{"k8s-app": kubeProxyName}
-	env := []any{fromField("NODE_NAME", "spec.nodeName"), fromField("POD_IP", "status.podIP")}
-	if w.Network == Flannel {
-		env = append(env, map[string]any{"name": "KUBE_NETWORK", "value": FlannelNetwork})
+	pod := hostProcessPod("kube-proxy", kubeProxyName, w.KubeProxyImage, []any{
+		fromField("NODE_NAME", "spec.nodeName"),
+		map[string]any{"name": "KUBE_NETWORK", "value": w.Network.HNSName()},
+	})
+	container := pod["containers"].([]any)[0].(map[string]any)
+	container["command"] = []any{PowerShell}
+	container["args"] = []any{"-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-File",
+		mountPoint + strings.ReplaceAll(kubeProxyFolder, "/", `\`) + `\` + kubeProxyScriptFile}
+	container["workingDir"] = mountPoint + `\`
+	container["volumeMounts"] = []any{map[string]any{"mountPath": kubeProxyFolder, "name": "files"}}
+	pod["volumes"] = []any{map[string]any{"name": "files", "configMap": map[string]any{"name": kubeProxyName}}}
+	set := daemonSet("kube-system", kubeProxyName, labels, pod, w.Network)
+	sum := sha256.Sum256(fmt.Append(nil, files[kubeProxyScriptFile], files[kubeProxyKubeconfigFile]))
+	_ = unstructured.SetNestedField(set.Object, hex.EncodeToString(sum[:8]), "spec", "template", "metadata",
+		"annotations", scriptAnnotation) // cannot fail: the maps are those of daemonSet
+	return set
+}
+
+// kubeProxyImage returns the published image of kube-proxy for an API server's version; "" if none is published. The
+// tag has the version without what vendors add to it, such as -eks-3abc or +k3s1. The images of sig-windows-tools
+// that are named after Calico are for each pod network: a job of .github/workflows/sync-kube-proxy-images.yaml makes
+// one for each stable version, and none for alpha, beta and rc.
+func kubeProxyImage(server string) string {
+	v, err := version.ParseSemantic(server)
+	if err != nil || isPreRelease(v) {
+		return ""
 	}
-	pod := hostProcessPod("kube-proxy", "kube-proxy", w.KubeProxyImage, env)
-	pod["containers"].([]any)[0].(map[string]any)["volumeMounts"] = []any{
-		map[string]any{"mountPath": "/var/lib/kube-proxy", "name": "kube-proxy"},
+	return fmt.Sprintf("sigwindowstools/kube-proxy:v%d.%d.%d-calico-hostprocess", v.Major(), v.Minor(), v.Patch())
+}
+
+// isPreRelease reports whether a version is one of Kubernetes before its release. Vendors use the same part of a
+// version for names of their own.
+func isPreRelease(v *version.Version) bool {
+	kind, _, _ := strings.Cut(v.PreRelease(), ".")
+	return kind == "alpha" || kind == "beta" || kind == "rc"
+}
+
+// NoKubeProxyImageError reports that no image of kube-proxy for Windows is published for the cluster's version.
+type NoKubeProxyImageError struct{ Version string }
+
+func (e *NoKubeProxyImageError) Error() string {
+	return fmt.Sprintf("no image of kube-proxy for Windows is published for Kubernetes %s: name an image that has "+
+		"kube-proxy.exe, of at most three minor versions earlier, with --kube-proxy-image, or leave kube-proxy out with "+
+		"--no-kube-proxy", e.Version)
+}
+
+// CheckKubeProxyImage returns a *NoKubeProxyImageError if there is no image for kube-proxy.
+func (w Wanted) CheckKubeProxyImage(f Facts) error {
+	if w.KubeProxyImage == "" {
+		return &NoKubeProxyImageError{Version: f.Version}
 	}
-	pod["volumes"] = []any{map[string]any{"name": "kube-proxy", "configMap": map[string]any{"name": "kube-proxy"}}}
-	return daemonSet("kube-system", kubeProxyName, labels, pod, w.Network)
+	return nil
+}
+
+// KubeProxyError reports a DaemonSet of another installer whose kube-proxy does not run on Windows nodes.
+type KubeProxyError struct {
+	KubeProxy cluster.KubeProxy
+	Faults    []cluster.KubeProxyFault
+	Network   Network // that of the cluster
+}
+
+func (e *KubeProxyError) Error() string {
+	var texts []string
+	for _, f := range e.Faults {
+		texts = append(texts, fmt.Sprintf("%s (%s)", f.What, f.Evidence))
+	}
+	return fmt.Sprintf("DaemonSet %s/%s of kube-proxy does not run: %s; %s", e.KubeProxy.Namespace, e.KubeProxy.Name,
+		strings.Join(texts, "; "), MendKubeProxy(e.KubeProxy, e.Network))
+}
+
+// MendKubeProxy returns the remedy for a DaemonSet of kube-proxy that does not run, in a cluster with a pod network.
+func MendKubeProxy(k cluster.KubeProxy, n Network) string {
+	install := []string{"network", "install", string(n)}
+	switch {
+	case n == "":
+		return "run kube-proxy without feature gates, and without --config"
+	case k.Ours:
+		return "let swdt replace it: " + remedy.Command(install...)
+	case k.Namespace == "kube-system" && k.Name == kubeProxyName:
+		return "let swdt replace it in place: " + remedy.Command(append(install, "--force")...)
+	}
+	return "remove it: " + remedy.KubectlCommand("delete", "daemonset", k.Name, "-n", k.Namespace) + "; and let swdt install " +
+		"its own: " + remedy.Command(install...)
 }
 
 // daemonSet returns a DaemonSet for Windows nodes.

@@ -6,6 +6,9 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/swdt-dev/swdt/internal/cluster"
 )
 
 // Programs is the state of a pod network's main program in the cluster.
@@ -79,12 +82,22 @@ func (s *Server) Keep(ctx context.Context, settings Settings, f Facts) (Settings
 		if err != nil {
 			return settings, err
 		}
-		version, _, _ := strings.Cut(f.Version, "+")
-		if live != nil && isOurs(live) && strings.Contains(imageOf(live), version) {
+		if live != nil && isOurs(live) && keepsImage(imageOf(live), f.Version) {
 			settings.KubeProxyImage = imageOf(live)
 		}
 	}
 	return settings, nil
+}
+
+// keepsImage reports whether an image of kube-proxy that an earlier installation was given still fits the API server's
+// version: its name contains the version, and it exists. If no image is published for the version, the user has named it.
+func keepsImage(image, server string) bool {
+	if len((cluster.KubeProxy{Image: image, Starts: true}).Faults(server)) > 0 {
+		return false
+	}
+	published := kubeProxyImage(server)
+	v, err := version.ParseGeneric(server)
+	return err == nil && (published == "" || strings.Contains(image, "v"+v.String()))
 }
 
 // imageOf returns the image of a workload's first container.
@@ -134,7 +147,12 @@ func (s *Server) Conditions(n Network, f Facts, kubeProxy bool) (all []Condition
 		all = append(all, s.TigeraStatus("calico-windows"),
 			s.OnWindows("calico-system", "calico-node-windows", f.Windows))
 	case Flannel:
-		all = append(all, s.OnWindows("kube-system", flannelWindows, f.Windows))
+		if f.Networks.Flannel != nil {
+			for _, set := range f.Networks.Flannel.WindowsDaemonSets {
+				namespace, name, _ := strings.Cut(set, "/")
+				all = append(all, s.OnWindows(namespace, name, f.Windows))
+			}
+		}
 	case Antrea:
 		all = append(all, s.PodAddresses(f.Windows), s.OnWindows(antreaNamespace, antreaWindows, f.Windows))
 	}
@@ -142,4 +160,14 @@ func (s *Server) Conditions(n Network, f Facts, kubeProxy bool) (all []Condition
 		all = append(all, s.OnWindows("kube-system", kubeProxyName, f.Windows))
 	}
 	return all
+}
+
+// CalicoMinor returns the minor version of the Calico 3 whose operator runs, by the tag of the operator's image; 0 if
+// swdt does not know it. The tags are those of manifests/tigera-operator.yaml in the tags of Calico's repository.
+func (p Programs) CalicoMinor() int {
+	operator, err := version.ParseGeneric(p.Version())
+	if err != nil || operator.Major() != 1 {
+		return 0
+	}
+	return map[uint]int{34: 28, 36: 29, 38: 30, 40: 31, 42: 32}[operator.Minor()]
 }

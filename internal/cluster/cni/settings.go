@@ -15,7 +15,7 @@ type Settings struct {
 	PodCIDR        string
 	ServiceCIDRs   []string
 	APIServer      string // host:port
-	KubeProxyImage string // default: the published image for the cluster's version and the network
+	KubeProxyImage string // default: the published image for the cluster's version
 }
 
 // Wanted has the settings, completed with the facts. It determines the objects of a pod network. For
@@ -69,7 +69,7 @@ func (e *OtherNetworkError) Error() string {
 func (s Settings) Complete(f Facts) (Wanted, error) {
 	w := Wanted{Network: s.Network, KubeProxyImage: s.KubeProxyImage}
 	if w.KubeProxyImage == "" {
-		w.KubeProxyImage = kubeProxyImage(f.Version, s.Network)
+		w.KubeProxyImage = kubeProxyImage(f.Version)
 	}
 	if s.Network == Antrea { // its agents read the addresses of pods and Services from the cluster
 		return w, errors.Join(s.checkOthers(f), s.completeAPIServer(&w, f))
@@ -175,11 +175,4 @@ func (s Settings) completeAPIServer(w *Wanted, f Facts) error {
 		return &SettingError{Flag: flag + " HOST:PORT", What: "the API server's address " + strconv.Quote(address), Err: err}
 	}
 	return nil
-}
-
-// kubeProxyImage returns the published image of kube-proxy for Windows. version is the API
-// server's version; the image's tag has that version without its build metadata.
-func kubeProxyImage(version string, n Network) string {
-	version, _, _ = strings.Cut(version, "+")
-	return fmt.Sprintf("sigwindowstools/kube-proxy:%s-%s-hostprocess", version, n)
 }

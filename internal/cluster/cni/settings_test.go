@@ -79,17 +79,17 @@ func TestCompleteReturnsEveryProblem(t *testing.T) {
 
 func TestReleases(t *testing.T) {
 	for _, n := range cni.Networks() {
-		pinned := cni.ReleaseOf(n, "")
+		pinned := cni.ReleaseOf(n, "", "")
 		if !strings.Contains(pinned.URL, pinned.Version) {
 			t.Errorf("%s: %+v", n, pinned)
 		}
 		if known := pinned.SHA256 != ""; known == (n == cni.Antrea) { // the files of a release of Antrea are in no module
 			t.Errorf("%s: its hash is known: %t", n, known)
 		}
-		if same := cni.ReleaseOf(n, strings.TrimPrefix(pinned.Version, "v")); same != pinned {
+		if same := cni.ReleaseOf(n, strings.TrimPrefix(pinned.Version, "v"), ""); same != pinned {
 			t.Errorf("%s without v: %+v, wanted %+v", n, same, pinned)
 		}
-		if other := cni.ReleaseOf(n, "v9.9.9"); other.SHA256 != "" || !strings.Contains(other.URL, "/v9.9.9/") {
+		if other := cni.ReleaseOf(n, "v9.9.9", ""); other.SHA256 != "" || !strings.Contains(other.URL, "/v9.9.9/") {
 			t.Errorf("%s of another version: %+v", n, other)
 		}
 	}

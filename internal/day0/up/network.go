@@ -51,7 +51,7 @@ func NetworkOptions(doc config.ClusterDocument) (podnetwork.Options, error) {
 		options.Settings.ServiceCIDRs = []string{wanted.ServiceSubnet}
 	}
 	if wanted.Manifest == "" {
-		options.SHA256, options.WindowsSHA256 = wanted.SHA256, wanted.WindowsSHA256
+		options.SHA256, options.CRDSHA256, options.WindowsSHA256 = wanted.SHA256, wanted.CRDSHA256, wanted.WindowsSHA256
 		return options, err
 	}
 	options.Manifests = []podnetwork.Manifest{{Source: doc.Resolve(wanted.Manifest), SHA256: wanted.SHA256}}

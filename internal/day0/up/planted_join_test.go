@@ -218,6 +218,12 @@ func mistakesOfNetworks() []mistake {
 		{is: "kube-proxy for Windows is missing", found: inJoin, warns: true,
 			words: []string{"kube-proxy: kube-proxy does not run on Windows nodes"}, remedy: "`swdt network install calico` adds it",
 			plant: removed("daemonsets.apps", "kube-system", "kube-proxy-windows"), cure: objects(calico)},
+		{is: "kube-proxy for Windows without a command", found: inJoin, warns: true,
+			words: []string{"kube-proxy: kube-proxy does not run on Windows nodes: it has no command",
+				"DaemonSet kube-system/kube-proxy-windows: image sigwindowstools/kube-proxy:v1.36.3-calico-hostprocess"},
+			remedy: "let swdt replace it in place: `swdt network install calico --force`",
+			plant:  changed(",\n        args: [\"$env:CONTAINER_SANDBOX_MOUNT_POINT/kube-proxy/start.ps1\"]", ""),
+			cure:   objects(calico)},
 		{is: "kube-proxy for Windows of another version", found: inJoin, warns: true,
 			words: []string{"kube-proxy: kube-proxy for Windows has another version than the cluster",
 				"DaemonSet kube-system/kube-proxy-windows has sigwindowstools/kube-proxy:v1.30.1"},
@@ -317,7 +323,8 @@ spec:
     metadata: {labels: {app: kube-proxy}}
     spec:
       nodeSelector: {kubernetes.io/os: windows}
-      containers: [{name: kube-proxy, image: 'sigwindowstools/kube-proxy:v1.36.3-calico-hostprocess'}]
+      containers: [{name: kube-proxy, image: 'sigwindowstools/kube-proxy:v1.36.3-calico-hostprocess',
+        args: ["$env:CONTAINER_SANDBOX_MOUNT_POINT/kube-proxy/start.ps1"]}]
 `
 
 // flannel returns the objects of a flannel with these settings of VXLAN.

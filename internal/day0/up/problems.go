@@ -52,14 +52,15 @@ func manifestInDocument(doc config.ClusterDocument, err error) error {
 
 // unverifiedProblems returns a problem for each manifest whose hash is not known.
 func unverifiedProblems(doc config.ClusterDocument, sources []string) error {
-	windows := cni.ReleaseOf(cni.Network(doc.Cluster.Spec.Network.Plugin), doc.Cluster.Spec.Network.Version).WindowsURL
+	network := doc.Cluster.Spec.Network
+	release := cni.ReleaseOf(cni.Network(network.Plugin), network.Version, "")
 	var all []config.Problem
 	for _, source := range sources {
 		hash, manifest := "sha256", "manifest"
 		switch source {
-		case doc.Resolve(doc.Cluster.Spec.Network.CRDManifest):
+		case release.CRDsURL, doc.Resolve(network.CRDManifest):
 			hash, manifest = "crdSHA256", "crdManifest"
-		case windows, doc.Resolve(doc.Cluster.Spec.Network.WindowsManifest):
+		case release.WindowsURL, doc.Resolve(network.WindowsManifest):
 			hash, manifest = "windowsSHA256", "windowsManifest"
 		}
 		all = append(all, doc.Problem("spec.network."+hash, "is missing, and swdt does not know the hash of "+source,

@@ -47,7 +47,9 @@ type Wish struct {
 	// it.
 	Version  string
 	NodeName string // --hostname-override
-	NodeIP   string // --node-ip
+	NodeIP   string // --node-ip, from the node file
+	// Address is the --node-ip that is used if neither the node file nor kubeadm has one.
+	Address string
 	// KubeletExe and LogRunnerExe are paths on the node. Default: the constants.
 	KubeletExe   string
 	LogRunnerExe string
@@ -120,6 +122,9 @@ func (w Wish) flags(minor int) ([]flag, error) {
 	}
 	base := w.base(minor)
 	others := map[string]string{}
+	if w.Address != "" {
+		others["node-ip"] = w.Address
+	}
 	for name, value := range w.KubeadmFlags {
 		if gone, ok := goneFlags()[name]; !ok || minor < gone {
 			others[name] = value

@@ -150,6 +150,9 @@ func (r *serviceRow) configure(ctx context.Context, client agentv1.ServicesClien
 	for _, d := range c.GetRecovery().GetRestarts() {
 		r.Restarts = append(r.Restarts, d.AsDuration().String())
 	}
+	if c.GetRecovery().GetRepeatLast() {
+		r.Restarts = append(r.Restarts, "repeated")
+	}
 	return nil
 }
 

@@ -69,10 +69,10 @@ func addServices(f *doctor.Facts) {
 	three := 3
 	f.Services = doctor.Known(map[string]preflight.Service{
 		"containerd": {Name: "containerd", State: "running", PID: 100, StartType: "auto", Restarts: &three,
-			CommandLine: `"C:\Program Files\containerd\bin\containerd.exe" --run-service ` +
+			RestartsRepeat: true, CommandLine: `"C:\Program Files\containerd\bin\containerd.exe" --run-service ` +
 				`--config "C:\Program Files\containerd\config.toml"`},
 		"kubelet": {Name: "kubelet", State: "running", PID: 200, StartType: "auto", Restarts: &three,
-			Dependencies: []string{"containerd"},
+			RestartsRepeat: true, Dependencies: []string{"containerd"},
 			CommandLine: `C:\k\kube-log-runner.exe --log-file=C:\var\log\kubelet\kubelet.log ` +
 				`C:\k\kubelet.exe --windows-service`},
 		"kube-proxy": {Name: "kube-proxy", State: "running", PID: 300, StartType: "auto"},
@@ -115,7 +115,7 @@ func addKubelet(f *doctor.Facts) {
 			NotAfter: taken.AddDate(9, 0, 0)},
 	})
 	f.Reached = doctor.Known([]preflight.Reached{{What: "the server in kubelet.conf", Address: "cp.example:6443",
-		Outcome: platform.Reached, Connected: "10.0.0.1:6443"}})
+		Outcome: platform.Reached, Connected: "10.0.0.1:6443", Source: "10.0.0.7"}})
 }
 
 func addRuntime(f *doctor.Facts) {

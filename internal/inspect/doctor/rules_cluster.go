@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/swdt-dev/swdt/internal/join/preflight"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
@@ -34,6 +36,15 @@ func nodeObjectRules() []Rule {
 			Means:  "The scheduler places no pods on the node, and after five minutes, the node's pods are moved away.",
 			Remedy: "the other findings are the likely cause; if there are none, `swdt logs kubelet --tail 100`",
 			look:   lookAtReady,
+		},
+		{
+			ID: "node-address", Title: "the Node has the machine's address", Severity: finding.Error, Needs: object,
+			Link: docsJoin,
+			Means: "The API server does not reach kubelet: `kubectl logs`, `exec` and `port-forward` fail. Pods that ask " +
+				"for their host's address do not start, and tunnels of the pod network lead nowhere.",
+			Remedy: "`swdt join` gives kubelet the address from which the machine reaches the API server; " +
+				"spec.kubernetes.join.nodeIP chooses another one",
+			look: lookAtAddress,
 		},
 		{
 			ID: "node-pressure", Title: "the node is under no pressure", Severity: finding.Error, Needs: object,
@@ -98,6 +109,29 @@ func lookAtReady(f *Facts) []finding.Finding {
 		seen += "; its lease was last renewed " + n.LeaseRenewed.UTC().Format(time.RFC3339)
 	}
 	return one(finding.New(seen, "Node %s is not Ready", n.Name))
+}
+
+// lookAtAddress finds a Node without an address, and one whose address is not the one from which the machine reaches
+// the API server: that of another adapter, or one that the machine had before.
+func lookAtAddress(f *Facts) []finding.Finding {
+	n := f.Object.Value
+	if !n.Exists {
+		return nil
+	}
+	if n.InternalIP() == "" {
+		return one(finding.New("its status has no address of the type InternalIP", "Node %s has no address", n.Name))
+	}
+	if f.Reached.Value == nil {
+		return nil
+	}
+	for _, r := range *f.Reached.Value {
+		has := func(a corev1.NodeAddress) bool { return a.Address == r.Source }
+		if preflight.UsableAddress(r.Source) && !slices.ContainsFunc(n.Addresses, has) {
+			return one(finding.New("the machine reaches "+r.Address+" from "+r.Source, "Node %s has the address %s, and not "+
+				"the one from which its machine reaches the API server", n.Name, n.InternalIP()).As(finding.Warning))
+		}
+	}
+	return nil
 }
 
 func lookAtPressure(f *Facts) (all []finding.Finding) {

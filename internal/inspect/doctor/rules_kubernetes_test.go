@@ -125,6 +125,9 @@ func clusterFaults() []fault {
 			n.Ready, n.LeaseRenewed = false, taken
 			n.Conditions[0] = cluster.Condition{Type: "Ready", Status: "Unknown", Reason: "NodeStatusUnknown"}
 		}), "NodeStatusUnknown"},
+		{"node-address", finding.Error, object(func(n *cluster.Node) { n.Addresses = nil }), "has no address"},
+		{"node-address", finding.Warning, func(f *doctor.Facts) { (*f.Reached.Value)[0].Source = "10.0.2.15" },
+			"has the address 10.0.0.7"},
 		{"node-pressure", finding.Error, object(func(n *cluster.Node) { n.Conditions[1].Status = "True" }),
 			"DiskPressure"},
 		{"node-cordoned", finding.Info, object(func(n *cluster.Node) { n.Cordoned = true }), "kubectl uncordon win-1"},

@@ -68,10 +68,10 @@ func serviceRules() []Rule {
 		{
 			ID: "service-recovery", Title: "Windows restarts the services after a crash", Severity: finding.Info,
 			Needs: services, Link: docsJoin,
-			Means: "A crash of kubelet or containerd takes the node down until the service is started by hand.",
-			Remedy: remedy.Command("exec", "--", "sc.exe", "failure", "NAME", "reset=", "86400",
-				"actions=", "restart/15000/restart/15000/restart/15000"),
-			look: lookAtRecovery,
+			Means: "After a crash, or after the last of a few restarts, the service stays stopped until it is started by " +
+				"hand: the node is not Ready, and its pods are not managed.",
+			Remedy: restartForEver("NAME"),
+			look:   lookAtRecovery,
 		},
 		{
 			ID: "kubelet-after-containerd", Title: "kubelet starts after containerd", Severity: finding.Info,
@@ -118,7 +118,7 @@ func runsIfThere(name string) func(*Facts) []finding.Finding {
 // whenPaused returns the remedy of a paused service. nssm pauses a service whose program ends soon after
 // each start, and tries again later. https://nssm.cc/usage
 func whenPaused(s preflight.Service) string {
-	if strings.HasPrefix(folded(baseOf(s.Program())), "nssm") {
+	if runByNSSM(s) {
 		return fmt.Sprintf("nssm waits, since the program ended soon after its start: find why: %s; then %s",
 			remedy.Command("logs", s.Name, "--tail", "50"), remedy.Command("exec", "--", "sc.exe", "continue", s.Name))
 	}
@@ -159,18 +159,6 @@ func lookAtStart(f *Facts) (all []finding.Finding) {
 			all = append(all, finding.New("its start type is "+s.StartType,
 				"the service %s does not start with Windows", s.Name).
 				Remedied("%s", remedy.Command("exec", "--", "sc.exe", "config", s.Name, "start=", "auto")))
-		}
-	}
-	return all
-}
-
-func lookAtRecovery(f *Facts) (all []finding.Finding) {
-	for _, s := range nodeServices(f) {
-		if s.Restarts != nil && *s.Restarts == 0 {
-			all = append(all, finding.New("no recovery action is set",
-				"Windows does not restart the service %s after a crash", s.Name).
-				Remedied("%s", remedy.Command("exec", "--", "sc.exe", "failure", s.Name, "reset=", "86400", "actions=",
-					"restart/15000/restart/15000/restart/15000")))
 		}
 	}
 	return all

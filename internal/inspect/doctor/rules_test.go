@@ -146,7 +146,11 @@ func serviceFaults() []fault {
 		{"service-start", finding.Warning, onService("kubelet", func(s *preflight.Service) { s.StartType = "manual" }),
 			"start= auto"},
 		{"service-recovery", finding.Info, onService("containerd",
-			func(s *preflight.Service) { none := 0; s.Restarts = &none }), "not restart the service containerd"},
+			func(s *preflight.Service) { none := 0; s.Restarts, s.RestartsRepeat = &none, false }),
+			"not restart the service containerd"},
+		{"service-recovery", finding.Info, onService("kubelet", func(s *preflight.Service) {
+			s.RestartsRepeat, s.RestartsReset = false, time.Hour
+		}), "after 3 restarts in a row, Windows leaves the service kubelet stopped"},
 		{"kubelet-after-containerd", finding.Info,
 			onService("kubelet", func(s *preflight.Service) { s.Dependencies = nil }), "depends on: nothing"},
 		{"container-runtime", finding.Warning, func(f *doctor.Facts) {

@@ -78,7 +78,7 @@ func (s *readyStep) Plan(ctx context.Context, _ *node.Node) (plan.Change, error)
 // Follows names the steps after whose changes the plan compares this step again.
 func (s *readyStep) Follows() []string {
 	return []string{"operator", "API server's address", "installation", "strict affinity", "flannel",
-		"flannel for Windows", "antrea", "antrea for Windows", "kube-proxy"}
+		"antrea", "antrea for Windows", "kube-proxy"}
 }
 
 func (s *readyStep) FollowUp() string { return "wait until the pod network works" }

@@ -2,7 +2,6 @@ package podnetwork
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -22,6 +21,8 @@ type Options struct {
 	Version   string     // the network's version; "": the default version, or the installed version
 	Manifests []Manifest // the manifests to use instead of the version's manifest
 	SHA256    string     // the hash of the version's manifest, if swdt does not know that hash
+	// CRDSHA256 is the hash of the version's manifest with CustomResourceDefinitions, which only Calico has.
+	CRDSHA256 string
 	// WindowsSHA256 is the hash of the version's second manifest, which only Antrea has.
 	WindowsSHA256 string
 	Mirror        string // the URL or folder of a mirror, which replaces all URLs
@@ -29,10 +30,15 @@ type Options struct {
 
 	Force       bool // take the fields that other managers own
 	NoKubeProxy bool // the cluster has another proxy for Windows nodes
-	NoWait      bool // do not wait until the network works
-	DryRun      bool
+	// NoWindowsFlannel installs flannel although the cluster has none for Windows: the user runs it there.
+	NoWindowsFlannel bool
+	NoWait           bool // do not wait until the network works
+	DryRun           bool
 	// Wait bounds the wait for each condition.
 	Wait time.Duration
+
+	// kubernetes is the version of the API server, on which the default version depends; "": it is not known.
+	kubernetes string
 }
 
 // named reports whether the user has named a version or a manifest.
@@ -58,6 +64,9 @@ func Install(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) 
 		return report.ended(err)
 	}
 	present, err := w.programs(ctx)
+	if err == nil {
+		err = w.checkFlannel()
+	}
 	if err != nil {
 		return report.ended(err)
 	}
@@ -70,6 +79,14 @@ func Install(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) 
 	return report.ended(err)
 }
 
+// checkFlannel returns a *cni.NoWindowsFlannelError if nothing would run flannel on Windows nodes.
+func (w *work) checkFlannel() error {
+	if w.options.Settings.Network != cni.Flannel || w.options.NoWindowsFlannel {
+		return nil
+	}
+	return cni.CheckWindowsFlannel(w.facts)
+}
+
 // gather reads the facts of the cluster and completes the settings. If the cluster cannot be read,
 // it returns no work. If only a setting is missing, it returns the work together with the error.
 func gather(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) (*work, error) {
@@ -79,6 +96,7 @@ func gather(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) (
 	if w.facts, err = cni.Gather(ctx, c); err != nil {
 		return nil, err
 	}
+	w.options.kubernetes = w.facts.Version
 	settings, err := w.server.Keep(ctx, o.Settings, w.facts)
 	if err != nil {
 		return nil, err
@@ -120,7 +138,7 @@ func (w *work) steps(present cni.Programs) []plan.Step {
 	antrea := w.options.Settings.Network == cni.Antrea // it replaces kube-proxy on Windows nodes
 	switch w.options.Settings.Network {
 	case cni.Flannel:
-		steps = []plan.Step{w.flannelStep(present), w.flannelWindowsStep(present)}
+		steps = []plan.Step{w.flannelStep(present)}
 	case cni.Antrea:
 		steps = []plan.Step{w.antreaStep(present), w.antreaForWindows()}
 	default:
@@ -166,30 +184,26 @@ func (w *work) installationStep() plan.Step {
 		}}
 }
 
-// errNoKubeProxy is returned if the cluster lacks the ConfigMap and the account with which
-// kube-proxy for Windows runs.
-var errNoKubeProxy = errors.New("the cluster has no ConfigMap and account kube-system/kube-proxy of kubeadm, with " +
-	"which kube-proxy for Windows runs: install kube-proxy first (`kubeadm init phase addon kube-proxy`), or leave it " +
-	"out with --no-kube-proxy")
-
-// kubeProxyStep returns the step that installs kube-proxy for Windows. If another installer has
-// installed kube-proxy for Windows, the step leaves it unchanged.
+// kubeProxyStep returns the step that installs kube-proxy for Windows. If another installer has installed kube-proxy
+// for Windows, the step leaves it unchanged, unless it cannot run: then the step's error names the remedy, and --force
+// takes a DaemonSet of the same name.
 func (w *work) kubeProxyStep() plan.Step {
 	step := &applyStep{work: w, name: "kube-proxy", present: w.wanted.KubeProxyImage}
 	step.objects = func(ctx context.Context) ([]*unstructured.Unstructured, error) {
-		o := cni.KubeProxy(w.wanted)
-		foreign, err := w.server.Foreign(ctx, o)
-		own := o.GetNamespace() + "/" + o.GetName()
-		for _, other := range w.facts.Networks.KubeProxyWindows {
-			if foreign || other != own {
-				step.present = other + ", not installed by swdt"
-				return nil, err
+		all := cni.KubeProxy(w.wanted)
+		own := cni.RefOf(all[len(all)-1])
+		for _, other := range w.facts.Networks.KubeProxies {
+			same := other.Namespace == own.Namespace && other.Name == own.Name
+			if other.Ours && same || w.options.Force && same && len(other.Faults(w.facts.Version)) > 0 {
+				continue
 			}
+			step.present = other.Namespace + "/" + other.Name + ", not installed by swdt"
+			if faults := other.Faults(w.facts.Version); len(faults) > 0 {
+				return nil, &cni.KubeProxyError{KubeProxy: other, Faults: faults, Network: w.options.Settings.Network}
+			}
+			return nil, nil
 		}
-		if err == nil && !w.facts.KubeProxy {
-			err = errNoKubeProxy
-		}
-		return []*unstructured.Unstructured{o}, err
+		return all, w.wanted.CheckKubeProxyImage(w.facts)
 	}
 	return step
 }
@@ -214,41 +228,6 @@ func (w *work) flannelStep(present cni.Programs) plan.Step {
 			if err := cni.FlannelConfig(w.wanted, o, live); err != nil {
 				return nil, err
 			}
-		}
-		return all, err
-	}
-	return step
-}
-
-// flannelWindowsStep returns the step that installs flannel for Windows, unless another installer
-// has installed it.
-func (w *work) flannelWindowsStep(present cni.Programs) plan.Step {
-	step := &applyStep{work: w, name: "flannel for Windows", present: "it has a DaemonSet for Windows"}
-	step.objects = func(ctx context.Context) ([]*unstructured.Unstructured, error) {
-		version := present.Version()
-		if version == "" {
-			version = cni.ReleaseOf(cni.Flannel, w.options.Version).Version
-		}
-		config := cni.FlannelConfigObject()
-		live, err := w.server.Get(ctx, config)
-		if err != nil {
-			return nil, err
-		}
-		if live != nil {
-			config = live
-		}
-		for _, o := range w.manifest {
-			if live == nil && cni.RefOf(o) == cni.RefOf(config) {
-				config = o.DeepCopy()
-			}
-		}
-		if err := cni.FlannelConfig(w.wanted, config, live); err != nil {
-			return nil, err
-		}
-		all := cni.FlannelWindows(cni.FlannelImage(version), config)
-		foreign, err := w.server.Foreign(ctx, all[len(all)-1])
-		if foreign {
-			return nil, err
 		}
 		return all, err
 	}

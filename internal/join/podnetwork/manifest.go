@@ -77,13 +77,16 @@ func (o Options) manifests(need parts) ([]Manifest, error) {
 // released returns the manifests of the version. If only the second one is needed, the first hash of the
 // user may be its hash.
 func (o Options) released(need parts) (all []Manifest) {
-	release := cni.ReleaseOf(o.Settings.Network, o.Version)
+	release := cni.ReleaseOf(o.Settings.Network, o.Version, o.kubernetes)
 	first, second := o.SHA256, o.WindowsSHA256
 	if !need.linux && second == "" {
 		second = first
 	}
 	if need.linux || release.WindowsURL == "" {
 		all = append(all, Manifest{Source: release.URL, SHA256: cmp.Or(first, release.SHA256)})
+	}
+	if need.linux && release.CRDsURL != "" {
+		all = append(all, Manifest{Source: release.CRDsURL, SHA256: cmp.Or(o.CRDSHA256, release.CRDsSHA256)})
 	}
 	if need.windows && release.WindowsURL != "" {
 		all = append(all, Manifest{Source: release.WindowsURL, SHA256: cmp.Or(second, release.WindowsSHA256)})

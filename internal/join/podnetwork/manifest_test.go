@@ -53,7 +53,7 @@ func TestAManifestThatIsNotVerifiedIsNotApplied(t *testing.T) {
 			o.Version, o.Mirror = "v9.9.9", server.URL
 		}, &unverified},
 		"a version with another hash": {func(o *podnetwork.Options) {
-			o.Version, o.Mirror, o.SHA256 = "v9.9.9", server.URL, wrong
+			o.Version, o.Mirror, o.SHA256, o.CRDSHA256 = "v9.9.9", server.URL, wrong, wrong
 		}, &mismatch},
 		"a URL without a hash": {func(o *podnetwork.Options) {
 			o.Manifests = []podnetwork.Manifest{{Source: server.URL + "/m.yaml"}}

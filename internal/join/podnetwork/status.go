@@ -104,6 +104,9 @@ func Look(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) (St
 		}
 		status.Conditions = append(status.Conditions, state)
 	}
+	if err := w.checkFlannel(); err != nil {
+		status.Conditions = append(status.Conditions, ConditionState{Name: "flannel on Windows nodes", Message: err.Error()})
+	}
 	return status, nil
 }
 

@@ -46,6 +46,7 @@ func nodeChecks() []Check {
 		{"containers-feature", finding.OnNode, "the Windows feature Containers", needFeatures, lookAtContainers},
 		{"virtualization", finding.OnNode, "Hyper-V, for isolated pods", needFeatures, lookAtVirtualization},
 		{"hostname", finding.OnNode, "the node's name", needName, lookAtHostname},
+		{"node-address", finding.OnNode, "the node's address", needAddresses, lookAtAddress},
 		{"clock", finding.OnNode, "the clock", needClocks, lookAtClock},
 		{"ports", finding.OnNode, "kubelet's ports", needListeners, lookAtPorts},
 		{"firewall", finding.OnNode, "the node's firewall", needFirewall, lookAtFirewall},

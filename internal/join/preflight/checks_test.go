@@ -44,10 +44,11 @@ func healthy() *facts {
 			firewall:  factOf([]FirewallRule{{Name: "VXLAN", Allow: true, Protocol: "udp", Ports: "4789"}}, nil),
 			runtime:   known[string]{err: fault.ErrNotExist},
 			uuid:      aUUID,
+			addresses: factOf([]string{"10.0.0.7"}, nil),
 			targets: []reached{{
 				target:    target{what: "the kubeconfig's server", address: "cp.example:6443"},
 				addresses: factOf([]string{"10.0.0.1"}, nil),
-				reach:     factOf(platform.Reach{Outcome: platform.Reached, Address: "10.0.0.1:6443"}, nil),
+				reach:     factOf(platform.Reach{Outcome: platform.Reached, Address: "10.0.0.1:6443", Source: "10.0.0.7"}, nil),
 			}},
 		},
 		cluster: &clusterFacts{
@@ -130,9 +131,18 @@ func plantedOnMachine() map[string]planted {
 			[]string{"pending-reboot error: Windows Update"}},
 		"name of a PC": {named("win_1"),
 			[]string{`hostname error: the machine's name, in lower case, is not a valid node name: "win_1"`}},
-		"long name":      {named(strings.Repeat("a", 64)), []string{"hostname error: 64 characters"}},
-		"longest name":   {named(strings.Repeat("a", 63)), nil},
-		"name with dots": {named("win.example.com"), nil},
+		"a nodeIP of another machine": {func(f *facts) { f.spec.Join.NodeIP = "10.0.0.8" },
+			[]string{"node-address warning: kubelet will refuse spec.kubernetes.join.nodeIP"}},
+		"a nodeIP of its own": {func(f *facts) { f.spec.Join.NodeIP = "10.0.0.7" }, nil},
+		"no address": {func(f *facts) {
+			f.node.addresses.value = nil
+			f.node.targets[0].reach.value.Source = "127.0.0.1"
+		}, []string{"node-address warning: kubelet will find no address"}},
+		"an address towards the API server alone": {func(f *facts) { f.node.addresses.value = nil }, nil},
+		"an API server on the machine":            {func(f *facts) { f.node.targets[0].reach.value.Source = "127.0.0.1" }, nil},
+		"long name":                               {named(strings.Repeat("a", 64)), []string{"hostname error: 64 characters"}},
+		"longest name":                            {named(strings.Repeat("a", 63)), nil},
+		"name with dots":                          {named("win.example.com"), nil},
 		"a bad name of its own": {func(f *facts) {
 			f.spec.Join.NodeName = "Win 1"
 			named("Win 1")(f)
@@ -406,6 +416,16 @@ func plantedOnCluster() map[string]planted {
 		"a kube-proxy of tomorrow": {func(f *facts) {
 			f.cluster.cni.value.KubeProxyImages = []string{"mirror.example:5000/kube-proxy:v1.37.0@sha256:0a"}
 		}, []string{"kube-proxy warning: another version"}},
+		"a kube-proxy without a command": {func(f *facts) {
+			f.cluster.cni.value.KubeProxies = []cluster.KubeProxy{{Namespace: "kube-system", Name: "kube-proxy-windows",
+				Image: "mirror.example/kube-proxy:v1.36.3-calico-hostprocess", Ours: true}}
+		}, []string{"kube-proxy warning: it has no command"}},
+		"a kube-proxy with a mode of Linux": {func(f *facts) {
+			f.cluster.cni.value.KubeProxies = []cluster.KubeProxy{{Namespace: "a", Name: "b", Starts: true, Mode: "iptables"}}
+		}, []string{"kube-proxy warning: it reads a mode"}},
+		"a kube-proxy that runs": {func(f *facts) {
+			f.cluster.cni.value.KubeProxies = []cluster.KubeProxy{{Namespace: "a", Name: "b", Starts: true, Gates: []string{"WinDSR=true"}}}
+		}, nil},
 		"a kube-proxy without a version": {func(f *facts) {
 			f.cluster.cni.value.KubeProxyImages = []string{"mirror.example:5000/kube-proxy"}
 		}, nil},

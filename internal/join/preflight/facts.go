@@ -49,6 +49,8 @@ type nodeFacts struct {
 	runtime known[string] // the runtime that answers CRI on containerd's pipe; ErrNotExist: none
 	uuid    string        // the machine's UUID in the format that kubelet reports; empty: unknown
 	targets []reached
+	// addresses are those of the machine's own name that kubelet accepts; none: it has none.
+	addresses known[[]string]
 }
 
 // Clock is the time by which a clock is ahead of this machine's clock, with the uncertainty
@@ -73,9 +75,12 @@ type Service struct {
 	// ExitCode is the Win32 error of the last stop, or the service's own exit code.
 	ExitCode     uint32   `json:"exitCode,omitempty"`
 	Dependencies []string `json:"dependencies,omitempty"`
-	// Restarts is the number of times in a row that Windows restarts the service after its
-	// process has ended unexpectedly; nil: the machine does not report it.
-	Restarts *int `json:"restarts,omitempty"`
+	// Restarts is the number of restarts in the recovery actions; nil: the machine does not report it. Windows
+	// restarts the service for ever if RestartsRepeat is set. If not, the service stays stopped after the next
+	// failure, until none has occurred for RestartsReset.
+	Restarts       *int          `json:"restarts,omitempty"`
+	RestartsRepeat bool          `json:"restartsRepeat,omitempty"`
+	RestartsReset  time.Duration `json:"restartsResetNanoseconds,omitempty"` // 0: never
 }
 
 // Line returns the command line of the program that the service runs, behind its wrappers; "": unknown.

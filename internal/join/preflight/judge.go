@@ -35,6 +35,7 @@ type Reached struct {
 	Unresolved string                `json:"unresolved,omitempty"`
 	Outcome    platform.ReachOutcome `json:"outcome,omitempty"` // empty if the name is not resolved
 	Connected  string                `json:"connected,omitempty"`
+	Source     string                `json:"source,omitempty"` // the machine's own address of the connection
 	Detail     string                `json:"detail,omitempty"`
 }
 
@@ -78,7 +79,7 @@ func (r Reached) target() reached {
 func (l Looker) Reach(ctx context.Context, what, address string) (Reached, error) {
 	t := l.reach(ctx, target{what: what, address: address})
 	r := Reached{What: what, Address: address, Outcome: t.reach.value.Outcome, Connected: t.reach.value.Address,
-		Detail: t.reach.value.Detail}
+		Source: t.reach.value.Source, Detail: t.reach.value.Detail}
 	if t.addresses.err != nil {
 		if Fatal(ctx, t.addresses.err) != nil {
 			return r, t.addresses.err

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/cluster/cni"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
@@ -17,8 +18,8 @@ func needCNI(f *facts) error { return f.unlessUnreachable(f.cluster.cni.err) }
 // does not become Ready.
 
 func lookAtPodNetwork(f *facts) []finding.Finding {
-	cni := f.cluster.cni.value
-	if cni.Calico != nil || cni.Flannel != nil || cni.Antrea != nil {
+	network := f.cluster.cni.value
+	if network.Calico != nil || network.Flannel != nil || network.Antrea != nil {
 		return nil
 	}
 	if is := f.cluster.namesake.value; f.own.Joined && is.Ready && !f.isOther(is) {
@@ -27,8 +28,7 @@ func lookAtPodNetwork(f *facts) []finding.Finding {
 	return []finding.Finding{{
 		Severity: finding.Warning,
 		What:     "no pod network that supports Windows was found: the node will not become Ready",
-		Remedy: remedy.Command("network", "install", "calico") + " installs Calico, and " +
-			remedy.Command("network", "install", "flannel") + " flannel, with their parts for Windows",
+		Remedy:   remedy.Command("network", "install", "calico") + " installs Calico with its part for Windows",
 	}}
 }
 
@@ -127,7 +127,8 @@ func lookAtFlannel(f *facts) []finding.Finding {
 	if len(c.WindowsDaemonSets) == 0 {
 		problems.warn("flannel does not run on Windows nodes: pods there get no network",
 			"it has no DaemonSet for Windows",
-			remedy.Command("network", "install", "flannel")+" adds it")
+			"run flanneld.exe of flannel's release there as a service, since no image of it is published, or use Calico in "+
+				"another cluster")
 	}
 	return problems
 }
@@ -180,18 +181,18 @@ func lookAtAntrea(f *facts) []finding.Finding {
 // lookAtKubeProxy finds a cluster without a kube-proxy for Windows, or with one of another version. It
 // finds nothing in a cluster with Antrea, which replaces kube-proxy.
 func lookAtKubeProxy(f *facts) []finding.Finding {
-	cni := f.cluster.cni.value
-	if len(cni.KubeProxyWindows) > 0 {
-		return f.kubeProxyVersions()
+	network := f.cluster.cni.value
+	if len(network.KubeProxyWindows) > 0 {
+		return append(f.kubeProxyFaults(), f.kubeProxyVersions()...)
 	}
-	if cni.Antrea != nil {
+	if network.Antrea != nil {
 		return nil
 	}
 	return []finding.Finding{{
 		Severity: finding.Warning,
 		What:     "kube-proxy does not run on Windows nodes: services are not reached from pods there",
 		Evidence: "there is no DaemonSet of it for Windows",
-		Remedy:   kubeProxyRemedy(cni),
+		Remedy:   kubeProxyRemedy(network),
 	}}
 }
 
@@ -200,12 +201,32 @@ func lookAtKubeProxy(f *facts) []finding.Finding {
 func kubeProxyRemedy(c cluster.CNI) string {
 	switch {
 	case c.Flannel != nil:
-		return remedy.Command("network", "install", "flannel") + " adds it"
+		return remedy.Command("network", "install", "flannel", "--no-windows-flannel") + " adds it"
 	case c.Calico != nil:
 		return remedy.Command("network", "install", "calico") + " adds it"
 	}
 	return "add its DaemonSet for Windows, see https://github.com/kubernetes-sigs/sig-windows-tools; a pod network that " +
 		"swdt installs brings it"
+}
+
+// kubeProxyFaults finds DaemonSets of kube-proxy for Windows that do not run.
+func (f *facts) kubeProxyFaults() []finding.Finding {
+	var problems found
+	all := f.cluster.cni.value
+	network := cni.Network("")
+	switch {
+	case all.Calico != nil:
+		network = cni.Calico
+	case all.Flannel != nil:
+		network = cni.Flannel
+	}
+	for _, k := range all.KubeProxies {
+		for _, fault := range k.Faults(f.cluster.version.value) {
+			problems.warn("kube-proxy does not run on Windows nodes: "+fault.What,
+				fmt.Sprintf("DaemonSet %s/%s: %s", k.Namespace, k.Name, fault.Evidence), cni.MendKubeProxy(k, network))
+		}
+	}
+	return problems
 }
 
 // kubeProxyVersions finds DaemonSets of kube-proxy for Windows whose version does not fit the API

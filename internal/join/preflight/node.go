@@ -69,6 +69,7 @@ func gatherNode(ctx context.Context, in Input, targets []target) (*nodeFacts, er
 	look(func(ctx context.Context) error { f.defender = factOf(l.Defender(ctx)); return f.defender.err })
 	look(func(ctx context.Context) error { f.runtime = factOf(l.Runtime(ctx)); return f.runtime.err })
 	look(func(ctx context.Context) (err error) { f.uuid, err = in.Node.SystemUUID(ctx); return err })
+	look(func(ctx context.Context) error { f.addresses = factOf(l.OwnAddresses(ctx)); return f.addresses.err })
 	for i, t := range targets {
 		look(func(ctx context.Context) error {
 			f.targets[i] = l.reach(ctx, t)
@@ -179,7 +180,7 @@ func (s Service) with(config *agentv1.ServiceConfig, program *agentv1.ServicePro
 		config.GetDependencies()
 	if recovery := config.GetRecovery(); recovery != nil {
 		restarts := len(recovery.GetRestarts())
-		s.Restarts = &restarts
+		s.Restarts, s.RestartsRepeat, s.RestartsReset = &restarts, recovery.GetRepeatLast(), recovery.GetReset_().AsDuration()
 	}
 	return s
 }
@@ -267,7 +268,7 @@ func (l Looker) reach(ctx context.Context, t target) reached {
 	}
 	r.reach.value = platform.Reach{
 		Outcome: platform.ReachOutcome(word.Of(reply.GetOutcome())), Address: reply.GetConnected(),
-		Took: reply.GetTook().AsDuration(), Detail: reply.GetDetail(),
+		Source: reply.GetSource(), Took: reply.GetTook().AsDuration(), Detail: reply.GetDetail(),
 	}
 	return r
 }

@@ -3,6 +3,7 @@ package smoke
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -80,7 +81,7 @@ func (t *nodeTest) legs() []leg {
 		{name: Scheduled, tries: "making a pod and waiting until it is scheduled", run: t.schedule},
 		{name: Started, tries: "waiting until the pod has started", needs: []string{Scheduled}, run: t.start},
 		{name: LogsAndExec, tries: "reading the pod's log and running a command in it", needs: []string{Started},
-			run: func(ctx context.Context) error { return t.logsAndExec(ctx, t.pod, windows) }},
+			run: func(ctx context.Context) error { return t.withoutAddress(t.logsAndExec(ctx, t.pod, windows)) }},
 		{name: Resolves, tries: "resolving the name of the Service in the pod", needs: running, run: t.resolves},
 		{name: ReachesLinux, tries: "reaching the Linux pod from the pod", needs: running, needsServer: true,
 			run: t.reachesLinux},
@@ -90,6 +91,14 @@ func (t *nodeTest) legs() []leg {
 			run: t.reachedFromLinux},
 		{name: ReachesAPI, tries: "reaching the API server from the pod", needs: running, run: t.reachesAPI},
 	}
+}
+
+// withoutAddress adds the likely cause to the error of a leg that needs the API server to reach kubelet.
+func (t *nodeTest) withoutAddress(err error) error {
+	if err == nil || t.node.InternalIP() != "" {
+		return err
+	}
+	return fmt.Errorf("the node has no InternalIP, so the API server does not reach its kubelet: `swdt join` sets one; %w", err)
 }
 
 // result runs a leg, and returns the leg's result and message. It does not run the leg if another

@@ -1,6 +1,7 @@
 package smoke_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -135,6 +136,20 @@ func TestEachLegFailsAlone(t *testing.T) {
 					return nil, errors.New("dial tcp 192.168.122.220:10250: i/o timeout")
 				}
 			}, afterExec, smoke.LogsAndExec, []string{"exec: dial tcp 192.168.122.220:10250: i/o timeout", "port 10250"},
+		},
+		"a node without an address": {
+			func(w *world) {
+				nodes := w.client.CoreV1().Nodes()
+				n, _ := nodes.Get(context.Background(), "win-1", metav1.GetOptions{})
+				n.Status.Addresses = nil
+				_, _ = nodes.Update(context.Background(), n, metav1.UpdateOptions{})
+				w.exec = func(pod string) (*cluster.ExecResult, error) {
+					if pod != "windows-1" {
+						return nil, nil
+					}
+					return nil, errors.New("no preferred addresses found; known addresses: []")
+				}
+			}, afterExec, smoke.LogsAndExec, []string{"the node has no InternalIP", "`swdt join` sets one"},
 		},
 		"an image without curl": {
 			func(w *world) {

@@ -140,6 +140,7 @@ var rules = sync.OnceValue(func() map[string]rule {
 
 		"ReachReply.connected":                line(shortText),
 		"ReachReply.detail":                   text(longText),
+		"ReachReply.source":                   line(shortText),
 		"ResolveReply.addresses":              list(1<<12, line(shortText)),
 		"HTTPGetReply.status":                 between(0, 999),
 		"HTTPGetReply.body":                   atMost(64 << 10),

@@ -35,8 +35,13 @@ const (
 	system       = `NT AUTHORITY\SYSTEM`
 )
 
-// podOf returns the pod to make. Its program waits for the pod's end: agents come by exec. ping.exe is the
-// only program that each Windows has, and that waits without a console.
+// WaitCommand returns a command for a HostProcess container that waits for about as many seconds, with any image.
+// ping.exe is the only program that each Windows has, and that waits without a console.
+func WaitCommand(seconds int) []string {
+	return []string{"cmd.exe", "/d", "/c", "ping.exe", "-n", strconv.Itoa(seconds), "127.0.0.1", ">nul"}
+}
+
+// podOf returns the pod to make. Its program waits for the pod's end: agents come by exec.
 func podOf(o Options, name, priority string) *corev1.Pod {
 	yes, no, life, grace, user := true, false, int64(deadline), int64(graceSeconds), system
 	return &corev1.Pod{
@@ -61,7 +66,7 @@ func podOf(o Options, name, priority string) *corev1.Pod {
 			}},
 			Containers: []corev1.Container{{
 				Name: container, Image: o.Image, ImagePullPolicy: corev1.PullIfNotPresent,
-				Command: []string{"cmd.exe", "/d", "/c", "ping.exe", "-n", strconv.Itoa(deadline + 60), "127.0.0.1", ">nul"},
+				Command: WaitCommand(deadline + 60),
 			}},
 		},
 	}

@@ -32,6 +32,9 @@ func testMachine(t *testing.T, f Fixture) {
 		t.Errorf("the clock says %s, then %s", facts.Time, again.Time)
 	}
 	check(t, f.Platform.Machine.BroadcastEnvironment(t.Context()))
+	if ending, err := f.Platform.Machine.ShuttingDown(t.Context()); ending || err != nil {
+		t.Errorf("a machine that runs is shutting down: %v, %v", ending, err)
+	}
 }
 
 func testFeatures(t *testing.T, f Fixture) {

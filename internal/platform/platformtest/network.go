@@ -119,6 +119,9 @@ func testReach(t *testing.T, f Fixture) {
 		case got.Took < 0:
 			t.Errorf("%s: got.Took is %v, want at least 0", address, got.Took)
 		}
+		if reached != (got.Source == "127.0.0.1") {
+			t.Errorf("%s: connected from %q", address, got.Source)
+		}
 		if reached && got.Address != at.Host {
 			t.Errorf("%s: connected to %s, want %s", address, got.Address, at.Host)
 		}

@@ -48,6 +48,7 @@ func testServices(t *testing.T, fixture func(*testing.T) Fixture) {
 		"MissingExecutable": serviceMissingExecutable, "Crash": serviceCrash, "HangOnStop": serviceHangOnStop,
 		"SpecificExitCode": serviceSpecificExit, "Dependents": serviceDependents, "Dependencies": serviceDependencies,
 		"DeleteRunning": serviceDeleteRunning, "Recovery": serviceRecovery, "Restart": serviceRestart,
+		"RestartForEver":     serviceRestartForEver,
 		"ExecutableIsLocked": serviceExecutableIsLocked,
 	}
 	for _, name := range slices.Sorted(maps.Keys(tests)) {
@@ -158,6 +159,12 @@ func serviceConfigure(t *testing.T, f Fixture) {
 	if err := s.Create(ctx, platform.ServiceConfig{Name: strings.ToUpper(name),
 		CommandLine: before.CommandLine}); !errors.Is(err, fault.ErrServiceExists) {
 		t.Errorf("created twice: %v", err)
+	}
+	for what, shown := range map[string]string{"display name": "sHown Name", "name": other} {
+		if err := s.Create(ctx, platform.ServiceConfig{Name: name + "-twin", DisplayName: shown,
+			CommandLine: before.CommandLine}); !errors.Is(err, fault.ErrServiceExists) {
+			t.Errorf("created with another service's %s as display name: %v", what, err)
+		}
 	}
 	check(t, s.Configure(ctx, platform.ServiceConfig{Name: name, StartType: platform.StartAuto}))
 	after, err := s.Config(ctx, name)
@@ -345,15 +352,24 @@ func serviceDeleteRunning(t *testing.T, f Fixture) {
 
 func serviceRecovery(t *testing.T, f Fixture) {
 	need(t, f.Has.Recovery, "recovery actions that can be read back")
-	want := &platform.Recovery{Restarts: []time.Duration{time.Second, 5 * time.Second}, Reset: time.Hour}
-	name := serviceName(t, "")
-	f.InstallService(t, platform.ServiceConfig{Name: name, Recovery: want}, Behaviour{})
-	config, err := f.Platform.Services.Config(t.Context(), name)
-	switch {
-	case err != nil:
-		t.Error(err)
-	case !reflect.DeepEqual(config.Recovery, want):
-		t.Errorf("config.Recovery is %v, want %v", config.Recovery, want)
+	restarts := []time.Duration{time.Second, 5 * time.Second}
+	for what, want := range map[string]platform.Recovery{
+		"that end":          {Restarts: restarts, Reset: time.Hour},
+		"that repeat":       {Restarts: restarts, RepeatLast: true, Reset: time.Hour},
+		"with the flag":     {Restarts: restarts, RepeatLast: true, OnErrorExit: true},
+		"of no kind at all": {},
+	} {
+		t.Run(what, func(t *testing.T) {
+			name := serviceName(t, "")
+			f.InstallService(t, platform.ServiceConfig{Name: name, Recovery: &want}, Behaviour{})
+			config, err := f.Platform.Services.Config(t.Context(), name)
+			switch {
+			case err != nil:
+				t.Error(err)
+			case !reflect.DeepEqual(config.Recovery, &want):
+				t.Errorf("config.Recovery is %v, want %v", config.Recovery, want)
+			}
+		})
 	}
 }
 
@@ -365,14 +381,28 @@ func serviceRestart(t *testing.T, f Fixture) {
 		Name: name, Recovery: &platform.Recovery{Restarts: []time.Duration{delay, delay}, Reset: time.Hour},
 	}, Behaviour{ExitAfter: 30 * time.Millisecond, Record: record})
 	check(t, f.Platform.Services.Start(t.Context(), name))
-	starts := func() int {
-		if _, err := f.Platform.Files.Stat(record); err != nil {
-			return 0
-		}
-		return strings.Count(f.read(t, record), "\n")
-	}
-	eventually(t, "it has been started three times", func() bool { return starts() == 3 })
+	eventually(t, "it has been started three times", func() bool { return starts(t, f, record) == 3 })
 	f.await(t, name, platform.Stopped)
+}
+
+func serviceRestartForEver(t *testing.T, f Fixture) {
+	need(t, f.Has.Restarts, "recovery actions that are acted on")
+	name, record := serviceName(t, ""), f.path("starts")
+	f.InstallService(t, platform.ServiceConfig{
+		Name: name, Recovery: &platform.Recovery{Restarts: []time.Duration{20 * time.Millisecond}, RepeatLast: true,
+			Reset: time.Hour},
+	}, Behaviour{ExitAfter: 30 * time.Millisecond, Record: record})
+	check(t, f.Platform.Services.Start(t.Context(), name))
+	eventually(t, "it has been started five times", func() bool { return starts(t, f, record) >= 5 })
+	check(t, f.Platform.Services.Delete(t.Context(), name)) // a deleted service is not started again
+}
+
+// starts returns how often a service has recorded its start.
+func starts(t *testing.T, f Fixture, record string) int {
+	if _, err := f.Platform.Files.Stat(record); err != nil {
+		return 0
+	}
+	return strings.Count(f.read(t, record), "\n")
 }
 
 func serviceExecutableIsLocked(t *testing.T, f Fixture) {

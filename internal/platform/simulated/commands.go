@@ -85,10 +85,7 @@ func whoamiMain(_ context.Context, p *Process) int {
 }
 
 func ipconfigMain(_ context.Context, p *Process) int {
-	fmt.Fprint(p.Stdout, "\r\nWindows IP Configuration\r\n\r\n\r\nEthernet adapter Ethernet:\r\n\r\n"+
-		"   IPv4 Address. . . . . . . . . . . : 192.168.122.220\r\n   Subnet Mask . . . . . . . . . . . : "+
-		"255.255.255.0\r\n"+
-		"   Default Gateway . . . . . . . . . : 192.168.122.1\r\n")
+	fmt.Fprint(p.Stdout, p.p.m.ipconfig())
 	return 0
 }
 

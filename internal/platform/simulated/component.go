@@ -153,6 +153,10 @@ func (c component) service(ctx context.Context) int {
 		return 1
 	}
 	defer unserve()
+	if c.name == "kubelet" {
+		// As Kubernetes' pkg/windows/service does with WindowsGracefulNodeShutdown, which is on by default since 1.34.
+		control.AcceptPreshutdown()
+	}
 	control.Running()
 	c.log("I", "started", "pid", fmt.Sprint(c.p.PID()))
 	if c.debugs() {

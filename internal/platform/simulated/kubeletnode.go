@@ -1,7 +1,6 @@
 package simulated
 
 import (
-	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -27,7 +26,6 @@ import (
 
 const (
 	kubeletPKI = `C:\var\lib\kubelet\pki`
-	nodeIP     = "192.168.122.220" // as in ipconfig's output
 	// kubeletTick is the interval between checks of the runtime. kubeletRenewal is the interval
 	// between renewals of the lease: 10 s in a real kubelet, but shorter here because tests should
 	// not wait that long.
@@ -286,10 +284,6 @@ func (k *kubeletNode) writeStatus(ctx context.Context, now time.Time) error {
 		"pods": "110", "ephemeral-storage": "66000000Ki"}
 	status := map[string]any{
 		"conditions": conditions, "capacity": capacity, "allocatable": capacity,
-		"addresses": []any{
-			map[string]any{"type": "InternalIP", "address": cmp.Or(k.c.flag("--node-ip"), nodeIP)},
-			map[string]any{"type": "Hostname", "address": k.name},
-		},
 		"nodeInfo": map[string]any{
 			"operatingSystem": "windows", "architecture": facts.Architecture, "osImage": facts.Product,
 			"kernelVersion":  "10.0." + facts.Build,
@@ -299,6 +293,14 @@ func (k *kubeletNode) writeStatus(ctx context.Context, now time.Time) error {
 				strings.TrimPrefix(runtime.RuntimeVersion, "v"),
 		},
 		"daemonEndpoints": map[string]any{"kubeletEndpoint": map[string]any{"Port": 10250}},
+	}
+	if address, err := k.address(); err != nil {
+		k.c.log("E", "Failed to set some node status fields", "err", err.Error(), "node", k.name)
+	} else {
+		status["addresses"] = []any{
+			map[string]any{"type": "InternalIP", "address": address.String()},
+			map[string]any{"type": "Hostname", "address": k.name},
+		}
 	}
 	if err := k.client.do(ctx, http.MethodPatch, k.path()+"/status", strategicPatchType,
 		map[string]any{"status": status}, nil); err != nil {
@@ -367,8 +369,11 @@ func (k *kubeletNode) runPods(ctx context.Context) error {
 			continue
 		}
 		path := "/api/v1/namespaces/" + pod.Metadata.Namespace + "/pods/" + pod.Metadata.Name + "/status"
-		status := map[string]any{"phase": "Running", "hostIP": nodeIP,
+		status := map[string]any{"phase": "Running",
 			"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}}
+		if address, err := k.address(); err == nil {
+			status["hostIP"] = address.String()
+		}
 		err := k.client.do(ctx, http.MethodPatch, path, strategicPatchType, map[string]any{"status": status}, nil)
 		if err != nil && !isStatus(err, http.StatusNotFound) {
 			return err

@@ -11,7 +11,6 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/format/commandline"
 	"github.com/swdt-dev/swdt/internal/platform"
-	"github.com/swdt-dev/swdt/internal/wait"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
@@ -29,8 +28,10 @@ type ServiceControl struct {
 	connect   sync.Once
 	stop      chan struct{} // closed by the first stop control
 	stopOnce  sync.Once
-	exit      uint32
-	specific  uint32
+	// preshutdown is set if the service accepts PRESHUTDOWN instead of SHUTDOWN.
+	preshutdown bool
+	exit        uint32
+	specific    uint32
 }
 
 // Connect reports to the SCM that the process is a service program; a start of the service waits
@@ -77,6 +78,7 @@ func (c *ServiceControl) report(state, from platform.ServiceState) {
 	}
 	if state == platform.Stopped {
 		c.s.stopped(c.exit, c.specific)
+		c.s.exitedWith(c.exit)
 		return
 	}
 	c.s.state = state
@@ -128,6 +130,8 @@ func (m *Machine) beginStart(ctx context.Context, name string, args, chain []str
 		return nil, fault.ErrServiceRunning
 	case ctx.Err() != nil:
 		return nil, ErrKilled // the machine went down
+	case m.boot != nil && m.boot.shuttingDown:
+		return nil, fault.ErrShuttingDown
 	}
 	s.cancelRestart()
 	s.state, s.exit, s.specific, s.args, s.autoPending = platform.StartPending, 0, 0, args, false
@@ -345,43 +349,6 @@ func isClosed(c <-chan struct{}) bool {
 		return true
 	default:
 		return false
-	}
-}
-
-// recover restarts a crashed service by its recovery actions; the caller holds
-// the lock.
-func (s *service) recover() {
-	s.m.logServiceCrash(s.config.Name)
-	r := s.config.Recovery
-	if r == nil || s.deleting {
-		return
-	}
-	if r.Reset > 0 && time.Since(s.failedAt) > r.Reset {
-		s.failures = 0
-	}
-	s.failedAt = time.Now()
-	s.failures++
-	if s.failures > len(r.Restarts) {
-		return
-	}
-	delay, name, args := r.Restarts[s.failures-1], s.config.Name, s.args
-	boot := s.m.boot.ctx
-	ctx, cancel := context.WithCancel(boot)
-	s.restart = cancel
-	s.m.spawn(func() {
-		defer cancel()
-		if wait.For(ctx, delay) == nil {
-			// If a manual start came first, ctx is cancelled or this start fails because the
-			// service runs.
-			_ = s.m.startService(boot, name, args, nil)
-		}
-	})
-}
-
-func (s *service) cancelRestart() {
-	if s.restart != nil {
-		s.restart()
-		s.restart = nil
 	}
 }
 

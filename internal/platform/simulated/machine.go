@@ -100,6 +100,9 @@ func (p *process) shutDown(reason string) error {
 // switchOff ends the boot `current` in an orderly way. It does nothing if that boot has ended
 // already.
 func (m *Machine) switchOff(current *boot) {
+	if !m.endServices(current) {
+		return
+	}
 	m.mu.Lock()
 	if m.closed || m.boot != current {
 		m.mu.Unlock()
@@ -154,6 +157,9 @@ func (m *Machine) reset(cut bool) {
 // restart ends the boot `current` and begins the next. It does nothing if that boot has ended
 // already.
 func (m *Machine) restart(current *boot, cut bool) {
+	if !cut && !m.endServices(current) {
+		return
+	}
 	m.mu.Lock()
 	if m.closed || m.boot != current {
 		m.mu.Unlock()

@@ -116,6 +116,8 @@ type Verdict struct {
 	Kill       []string
 	// PowerCut resets the machine at once: bytes that were not synced are lost.
 	PowerCut bool
+	// Restart begins an orderly restart. The requesting process goes on until the restart ends it.
+	Restart bool
 }
 
 // Continue returns a verdict that leaves the operation unchanged.
@@ -136,6 +138,9 @@ func KillNamed(names ...string) Verdict { return Verdict{Kill: names} }
 
 // PowerCut returns a verdict that resets the machine.
 func PowerCut() Verdict { return Verdict{PowerCut: true} }
+
+// Restart returns a verdict that restarts the machine.
+func Restart() Verdict { return Verdict{Restart: true} }
 
 // OnOperation sets the hook that is called before and after every operation;
 // nil removes it. The hook runs in the caller's goroutine and may use the
@@ -161,7 +166,7 @@ func (p *process) interleave(op Operation) {
 	act := p.m.intruder
 	p.m.mu.Unlock()
 	if act != nil && p.account.privileged {
-		op.Process, op.PID = p.name, p.pid
+		op.Process, op.PID, op.Service = p.name, p.pid, p.serviceName()
 		act(op)
 	}
 }
@@ -250,6 +255,9 @@ func (m *Machine) ask(op Operation) Verdict {
 func (m *Machine) carryOut(p *process, v Verdict) {
 	if v.PowerCut {
 		m.PowerCut()
+	}
+	if v.Restart {
+		m.spawn(m.Reboot)
 	}
 	for _, name := range v.Kill {
 		m.Kill(name)

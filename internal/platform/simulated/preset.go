@@ -202,7 +202,7 @@ func (m *Machine) installNode() {
 		Name: "kubelet", Enabled: true, Inbound: true, Allow: true, Protocol: "tcp", Ports: "10250", Profiles: "any",
 	})
 	recovery := func(delay time.Duration) *platform.Recovery {
-		return &platform.Recovery{Restarts: []time.Duration{delay, delay, delay}, Reset: time.Hour}
+		return &platform.Recovery{Restarts: []time.Duration{delay, delay, delay}, RepeatLast: true, Reset: time.Hour}
 	}
 	m.addService(platform.ServiceConfig{
 		Name: "containerd", StartType: platform.StartAuto, Recovery: recovery(10 * time.Second),
@@ -217,7 +217,7 @@ func (m *Machine) installNode() {
 			`--enforce-node-allocatable= --resolv-conf=`,
 	})
 	m.addService(platform.ServiceConfig{
-		Name: "kube-proxy", StartType: platform.StartAuto,
+		Name: "kube-proxy", StartType: platform.StartAuto, Recovery: recovery(10 * time.Second),
 		CommandLine: KubeProxyPath + ` --windows-service --proxy-mode=kernelspace ` +
 			`--log-file=C:/var/log/kube-proxy/kube-proxy.log`,
 	})

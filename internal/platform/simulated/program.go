@@ -29,7 +29,7 @@ type Program struct {
 }
 
 // AgentProgram returns the agent as a program. As a service, the agent runs until it returns or the
-// SCM asks it to stop, as cmd/swdt-agent does.
+// SCM asks it to stop or tells it of a shutdown, as cmd/swdt-agent does.
 func AgentProgram(a Agent) Program {
 	return Program{
 		Name: "swdt-agent",
@@ -41,6 +41,7 @@ func AgentProgram(a Agent) Program {
 			if p.Service == nil {
 				return a.Main(ctx, p.Platform, p.Executable, p.Args, p.Stdin, p.Stdout, p.Stderr)
 			}
+			p.Service.AcceptPreshutdown()
 			p.Service.Running()
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
@@ -52,7 +53,7 @@ func AgentProgram(a Agent) Program {
 				}
 			})
 			code := a.Main(ctx, p.Platform, p.Executable, p.Args, p.Stdin, p.Stdout, p.Stderr)
-			if code != 0 {
+			if code != 0 && !isClosed(p.Service.StopRequested()) {
 				p.Service.Stopped(errorServiceSpecific, uint32(code))
 			} else {
 				p.Service.Stopped(0, 0)

@@ -21,6 +21,7 @@ import (
 type surroundings struct {
 	names    map[string][]string              // DNS entries, by lower-case name
 	outcomes map[string]platform.ReachOutcome // outcomes by address:port, or by address for all its ports
+	adapters []Adapter
 }
 
 // SetName adds a name to DNS, or removes it if there are no addresses. The
@@ -78,6 +79,7 @@ func (v networkView) reach(ctx context.Context, name, port string, timeout time.
 	reach := platform.Reach{Outcome: cmp.Or(outcome, platform.NoRoute), Address: at, Took: time.Millisecond}
 	switch reach.Outcome {
 	case platform.Reached:
+		reach.Source = v.p.m.sourceText(addresses[0])
 	case platform.TimedOut:
 		reach.Took, reach.Detail = timeout, "connect: i/o timeout"
 	default:
@@ -96,7 +98,8 @@ func (m *Machine) outcome(address, port string) platform.ReachOutcome {
 		return outcome
 	}
 	for _, listening := range []string{at, "0.0.0.0:" + port, "[::]:" + port} {
-		if ip, err := netip.ParseAddr(address); m.listeners[listening] != nil && err == nil && ip.IsLoopback() {
+		if ip, err := netip.ParseAddr(address); m.listeners[listening] != nil && err == nil &&
+			(ip.IsLoopback() || m.hasAddress(ip)) {
 			return platform.Reached
 		}
 	}
@@ -116,6 +119,9 @@ func (m *Machine) dialReal(ctx context.Context, address string, timeout time.Dur
 	conn, err := m.options.Dial(bounded, "tcp", address)
 	reach := platform.Reach{Outcome: platform.Reached, Address: address, Took: time.Since(begun)}
 	if err == nil {
+		if host, _, err := net.SplitHostPort(address); err == nil {
+			reach.Source = m.sourceText(host)
+		}
 		return reach, conn.Close()
 	}
 	if ctx.Err() != nil {
@@ -153,8 +159,15 @@ func (m *Machine) lookup(name string) ([]string, error) {
 	m.mu.Lock()
 	own, known := m.options.Hostname, m.around.names[fold(name)]
 	m.mu.Unlock()
-	if strings.EqualFold(name, "localhost") || strings.EqualFold(name, own) {
+	if strings.EqualFold(name, "localhost") {
 		return []string{"127.0.0.1"}, nil
+	}
+	if strings.EqualFold(name, own) {
+		var all []string
+		for _, address := range m.addresses() {
+			all = append(all, address.String())
+		}
+		return all, nil
 	}
 	if hosts := m.hostsFile(name); len(hosts) > 0 {
 		return hosts, nil

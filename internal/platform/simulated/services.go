@@ -1,6 +1,7 @@
 package simulated
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -30,6 +31,7 @@ const serviceConnectTimeout = 30 * time.Second
 // service is one registered service. The lifecycle is in lifecycle.go.
 type service struct {
 	m        *Machine
+	created  int // the place in the SCM's database
 	config   platform.ServiceConfig
 	state    platform.ServiceState
 	exit     uint32
@@ -42,8 +44,7 @@ type service struct {
 	run         *ServiceControl
 	args        []string // the arguments of Start
 	autoPending bool     // since the boot, the SCM has not begun to start this automatic service
-	failures    int
-	failedAt    time.Time
+	failures    platform.Failures
 	restart     context.CancelFunc // cancels the pending restart of the recovery; nil: none is pending
 }
 
@@ -51,7 +52,7 @@ type service struct {
 func (s *service) reset() {
 	s.state, s.exit, s.specific = platform.Stopped, errorServiceNeverStarted, 0
 	s.process, s.run, s.args = nil, nil, nil
-	s.failures, s.autoPending = 0, false
+	s.failures, s.autoPending = platform.Failures{}, false
 	s.cancelRestart()
 }
 
@@ -79,6 +80,28 @@ func cloneConfig(c platform.ServiceConfig) platform.ServiceConfig {
 // servicesView implements platform.Services for one process.
 type servicesView struct{ p *process }
 
+// openManager returns 1115 while Windows shuts down: so do OpenSCManager and OpenService ([MS-SCMR] 3.1.4.15 and
+// 3.1.4.16), with which each call of platform.Services begins. The caller holds the lock.
+func (m *Machine) openManager() error {
+	if m.boot != nil && m.boot.shuttingDown {
+		return fmt.Errorf("open the Service Control Manager: %w", fault.ErrShuttingDown)
+	}
+	return nil
+}
+
+// change performs an operation that changes the SCM's database.
+func (v servicesView) change(ctx context.Context, kind Kind, name string, effect func() error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return v.p.do(kind, name, func() error {
+		if err := v.p.m.openManager(); err != nil {
+			return err
+		}
+		return effect()
+	})
+}
+
 func (m *Machine) service(name string) (*service, error) {
 	s := m.services[fold(name)]
 	if s == nil {
@@ -94,6 +117,9 @@ func (v servicesView) look(ctx context.Context, name string, f func(s *service))
 	}
 	v.p.m.mu.Lock()
 	defer v.p.m.mu.Unlock()
+	if err := v.p.m.openManager(); err != nil {
+		return err
+	}
 	s, err := v.p.m.service(name)
 	if err == nil {
 		f(s)
@@ -107,6 +133,9 @@ func (v servicesView) List(ctx context.Context) ([]platform.ServiceStatus, error
 	}
 	v.p.m.mu.Lock()
 	defer v.p.m.mu.Unlock()
+	if err := v.p.m.openManager(); err != nil {
+		return nil, err
+	}
 	var list []platform.ServiceStatus
 	for _, name := range sortedKeys(v.p.m.services) {
 		list = append(list, v.p.m.services[name].status())
@@ -121,6 +150,9 @@ func (v servicesView) Status(ctx context.Context, name string) (status platform.
 
 func (v servicesView) Config(ctx context.Context, name string) (config platform.ServiceConfig, err error) {
 	err = v.look(ctx, name, func(s *service) { config = cloneConfig(s.config) })
+	if config.Recovery == nil {
+		config.Recovery = &platform.Recovery{} // as the SCM reports a service without actions
+	}
 	return config, err
 }
 
@@ -148,10 +180,7 @@ func (s *service) dependents() []*service {
 }
 
 func (v servicesView) Create(ctx context.Context, config platform.ServiceConfig) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return v.p.do(OpServiceCreate, config.Name, func() error {
+	return v.change(ctx, OpServiceCreate, config.Name, func() error {
 		if s := v.p.m.services[fold(config.Name)]; s != nil {
 			if s.deleting {
 				return fmt.Errorf("create service %s: %w", config.Name, fault.ErrServiceDeleting)
@@ -162,10 +191,27 @@ func (v servicesView) Create(ctx context.Context, config platform.ServiceConfig)
 			return fmt.Errorf("create service %q: a name without slashes and a command line are needed: %w",
 				config.Name, fault.ErrNotSupported)
 		}
+		if err := v.p.m.displayNameIsFree(config); err != nil {
+			return fmt.Errorf("create service %s: %w", config.Name, err)
+		}
 		v.p.m.beforeChange()
 		v.p.m.logServiceInstalled(v.p.m.addService(config).config)
 		return nil
 	})
+}
+
+// displayNameIsFree returns ERROR_DUPLICATE_SERVICE_NAME (1078) if the display name is the name or the display name of
+// another service ("CreateService function" and "ChangeServiceConfig function" on learn.microsoft.com). A service that
+// is marked for deletion still counts: its record stays until the last handle closes ([MS-SCMR] 3.1.4.3), and
+// ReactOS's base/system/services/rpcserver.c looks through all records too.
+func (m *Machine) displayNameIsFree(config platform.ServiceConfig) error {
+	shown := fold(cmp.Or(config.DisplayName, config.Name))
+	for name, other := range m.services {
+		if name != fold(config.Name) && (shown == name || shown == fold(other.config.DisplayName)) {
+			return fmt.Errorf("service %s has this display name: %w", other.config.Name, fault.ErrServiceExists)
+		}
+	}
+	return nil
 }
 
 func (m *Machine) addService(config platform.ServiceConfig) *service {
@@ -179,23 +225,26 @@ func (m *Machine) addService(config platform.ServiceConfig) *service {
 	if config.Account == "" {
 		config.Account = "LocalSystem"
 	}
-	s := &service{m: m, config: config, state: platform.Stopped, exit: errorServiceNeverStarted}
+	m.created++
+	s := &service{m: m, created: m.created, config: config, state: platform.Stopped, exit: errorServiceNeverStarted}
 	m.services[fold(config.Name)] = s
 	m.notify()
 	return s
 }
 
 func (v servicesView) Configure(ctx context.Context, config platform.ServiceConfig) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return v.p.do(OpServiceConfigure, config.Name, func() error {
+	return v.change(ctx, OpServiceConfigure, config.Name, func() error {
 		s, err := v.p.m.service(config.Name)
 		if err != nil {
 			return err
 		}
 		if s.deleting {
 			return fmt.Errorf("configure service %s: %w", config.Name, fault.ErrServiceDeleting)
+		}
+		if config.DisplayName != "" {
+			if err := v.p.m.displayNameIsFree(config); err != nil {
+				return fmt.Errorf("configure service %s: %w", config.Name, err)
+			}
 		}
 		v.p.m.beforeChange()
 		s.configure(cloneConfig(config))
@@ -223,10 +272,7 @@ func (s *service) configure(c platform.ServiceConfig) {
 }
 
 func (v servicesView) Delete(ctx context.Context, name string) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return v.p.do(OpServiceDelete, name, func() error {
+	return v.change(ctx, OpServiceDelete, name, func() error {
 		s, err := v.p.m.service(name)
 		if err != nil {
 			return err
@@ -294,10 +340,7 @@ func (v servicesView) Start(ctx context.Context, name string, args ...string) er
 }
 
 func (v servicesView) Stop(ctx context.Context, name string) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return v.p.do(OpServiceStop, name, func() error {
+	return v.change(ctx, OpServiceStop, name, func() error {
 		s, err := v.p.m.service(name)
 		if err != nil {
 			return err

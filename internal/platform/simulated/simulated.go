@@ -164,6 +164,7 @@ type Machine struct {
 	services map[string]*service
 	boot     *boot // nil while the machine is down
 	boots    int
+	created  int // number of services that were ever registered
 
 	processes map[uint32]*process
 	lastPID   uint32
@@ -203,6 +204,8 @@ type boot struct {
 	cancel  context.CancelFunc
 	first   bool // set for the boot within New, in which nothing is delayed
 	svchost *process
+	// shuttingDown is set from the beginning of an orderly shutdown on.
+	shuttingDown bool
 	// pods are the runtime's pods, which outlive the runtime's process. Nil: the runtime has not
 	// run since this boot.
 	pods *criserver.Workload
@@ -220,12 +223,13 @@ func New(o Options) *Machine {
 		processes: map[uint32]*process{},
 		listeners: map[string]*listener{},
 		pipes:     map[string]*pipe{},
-		around:    surroundings{names: map[string][]string{}, outcomes: map[string]platform.ReachOutcome{}},
-		ip:        usualIPSettings(),
-		choco:     newChocoState(),
-		ended:     map[string]bool{},
-		seen:      map[string]int{},
-		lastPID:   4,
+		around: surroundings{names: map[string][]string{}, outcomes: map[string]platform.ReachOutcome{},
+			adapters: defaultAdapters()},
+		ip:      usualIPSettings(),
+		choco:   newChocoState(),
+		ended:   map[string]bool{},
+		seen:    map[string]int{},
+		lastPID: 4,
 	}
 	m.disk = newDisk(m.options.Disk, m.options.ReFS)
 	m.programs = append(m.programs, builtinProgram(m.options.Architecture))

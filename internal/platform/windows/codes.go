@@ -108,6 +108,7 @@ func meanings() []meaning {
 		{fault.ErrServiceDisabled, []uint32{1058}}, // ERROR_SERVICE_DISABLED
 		{fault.ErrServiceDeleting, []uint32{1072}}, // ERROR_SERVICE_MARKED_FOR_DELETE
 		{fault.ErrDependents, []uint32{1051}},      // ERROR_DEPENDENT_SERVICES_RUNNING
+		{fault.ErrShuttingDown, []uint32{1115}},    // ERROR_SHUTDOWN_IN_PROGRESS
 		{fault.ErrStartFailed, []uint32{
 			1053, // ERROR_SERVICE_REQUEST_TIMEOUT
 			1054, // ERROR_SERVICE_NO_THREAD

@@ -19,6 +19,7 @@ func TestCodesOfOthers(t *testing.T) {
 		0xC037010E: fault.ErrNotExist, // hcsshim's internal/hcs/errors.go
 		0x803B0008: fault.ErrNotExist, // HCN error codes: HCN_E_POLICY_NOT_FOUND
 		1053:       fault.ErrStartFailed,
+		1115:       fault.ErrShuttingDown, // [MS-SCMR], RStartServiceW: the system is shutting down
 		0:          nil,
 	} {
 		if got := kindOf(code); !errors.Is(got, want) {

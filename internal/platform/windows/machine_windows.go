@@ -169,6 +169,24 @@ func (machine) Reboot(ctx context.Context, reason string) error {
 	return failed(err, what)
 }
 
+// ShuttingDown asks for SM_SHUTTINGDOWN: "nonzero if the current session is shutting down" (GetSystemMetrics). Services
+// are in session 0, which ends with Windows alone.
+func (machine) ShuttingDown(ctx context.Context) (bool, error) {
+	const (
+		what         = "ask whether Windows shuts down"
+		shuttingDown = 0x2000 // SM_SHUTTINGDOWN
+	)
+	if err := ctx.Err(); err != nil {
+		return false, fmt.Errorf("%s: %w", what, err)
+	}
+	metrics := windows.NewLazySystemDLL("user32.dll").NewProc("GetSystemMetrics")
+	if err := metrics.Find(); err != nil {
+		return false, failed(err, what)
+	}
+	result, _, _ := metrics.Call(shuttingDown)
+	return result != 0, nil
+}
+
 func (machine) BroadcastEnvironment(ctx context.Context) error {
 	const (
 		what          = "notify programs of the new environment"

@@ -23,6 +23,9 @@ func (network) Reach(ctx context.Context, address string, timeout time.Duration)
 	if err == nil {
 		defer conn.Close()
 		reach.Outcome, reach.Address = platform.Reached, conn.RemoteAddr().String()
+		if local, ok := conn.LocalAddr().(*net.TCPAddr); ok {
+			reach.Source = local.AddrPort().Addr().Unmap().String()
+		}
 		return reach, nil
 	}
 	if ctx.Err() != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
@@ -192,28 +191,6 @@ func (s service) description() (string, error) {
 	return windows.UTF16PtrToString((*windows.SERVICE_DESCRIPTION)(unsafe.Pointer(&buffer[0])).Description), nil
 }
 
-func (s service) recovery() (*platform.Recovery, error) {
-	buffer, err := s.query2(windows.SERVICE_CONFIG_FAILURE_ACTIONS)
-	if err != nil {
-		return nil, err
-	}
-	raw := (*windows.SERVICE_FAILURE_ACTIONS)(unsafe.Pointer(&buffer[0]))
-	recovery := &platform.Recovery{Reset: time.Duration(raw.ResetPeriod) * time.Second}
-	if raw.ResetPeriod == windows.INFINITE {
-		recovery.Reset = 0
-	}
-	for _, action := range unsafe.Slice(raw.Actions, raw.ActionsCount) {
-		if action.Type != windows.SC_ACTION_RESTART {
-			break
-		}
-		recovery.Restarts = append(recovery.Restarts, time.Duration(action.Delay)*time.Millisecond)
-	}
-	if len(recovery.Restarts) == 0 {
-		return nil, nil
-	}
-	return recovery, nil
-}
-
 // configure changes those settings of a service that have a value in config.
 func (s service) configure(config platform.ServiceConfig) error {
 	texts, err := config16(config)
@@ -250,29 +227,6 @@ func (s service) configureExtras(config platform.ServiceConfig) error {
 		return nil
 	}
 	return s.setRecovery(*config.Recovery)
-}
-
-func (s service) setRecovery(recovery platform.Recovery) error {
-	var actions []windows.SC_ACTION
-	for _, delay := range recovery.Restarts {
-		actions = append(actions, windows.SC_ACTION{Type: windows.SC_ACTION_RESTART, Delay: milliseconds(delay)})
-	}
-	// The SCM repeats the last action forever, so the list must end with
-	// "none".
-	actions = append(actions, windows.SC_ACTION{Type: windows.SC_ACTION_NONE})
-	reset := uint32(recovery.Reset / time.Second)
-	if reset == 0 {
-		reset = windows.INFINITE
-	}
-	info := windows.SERVICE_FAILURE_ACTIONS{
-		ResetPeriod: reset, ActionsCount: uint32(len(actions)), Actions: &actions[0],
-	}
-	err := windows.ChangeServiceConfig2(s.handle, windows.SERVICE_CONFIG_FAILURE_ACTIONS,
-		(*byte)(unsafe.Pointer(&info)))
-	if unknownLevel(err) {
-		return nil // Wine does not support this part; Config does not report it either
-	}
-	return failed(err, "set the recovery actions of service %s", s.name)
 }
 
 // unknownLevel reports whether err means that this machine does not support a

@@ -57,7 +57,7 @@ func (w *run) imageFor(n cluster.Node) string {
 // probe.
 func (w *run) newPod(name string, n cluster.Node, args ...string) *corev1.Pod {
 	pod := smoke.NewPod(w.namespace, name, w.imageFor(n), n, args...)
-	probepod.Mount(pod, systemOf(n))
+	probepod.Mount(pod, probepod.PlaceOf(systemOf(n), false))
 	return pod
 }
 

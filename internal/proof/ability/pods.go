@@ -70,12 +70,12 @@ func (t *nodeTest) probeIn(ctx context.Context, g *guest) (*probepod.Session, er
 			return nil, tried(err)
 		}
 		t.r.Step("copying the probe into pod %s/%s", g.pod.Namespace, g.pod.Name)
-		if err := probepod.Upload(ctx, t.Access, g.pod, g.system, program); err != nil {
+		if err := probepod.Upload(ctx, t.Access, g.pod, probepod.PlaceOf(g.system, false), program); err != nil {
 			return nil, tried(err)
 		}
 		g.copied = true
 	}
-	return probepod.Start(ctx, t.Access, g.pod, g.system), nil
+	return probepod.Start(ctx, t.Access, g.pod, probepod.PlaceOf(g.system, false)), nil
 }
 
 // tried returns err as a *notTriedError; nil if err is nil.

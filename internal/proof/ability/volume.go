@@ -23,8 +23,11 @@ const (
 	smbDriver = "smb.csi.k8s.io"
 	// volumeName is the name of the volume in a pod, dataFolder the folder in which it is on Windows.
 	volumeName, dataFolder = "data", `C:\data`
+	// ownFolder is the folder on the volume that a pod makes. The root of a volume of csi-proxy lets ContainerUser make
+	// folders, and files only in those (kubernetes/kubernetes#131341, kubernetes-csi/csi-proxy#382).
+	ownFolder = dataFolder + `\swdt`
 	// dataFile is the file that a pod writes, and the next pod reads, as curl names it.
-	dataFile = "file:///C:/data/swdt.txt"
+	dataFile = "file:///C:/data/swdt/swdt.txt"
 	// maxOutput bounds the output of a command, in bytes.
 	maxOutput = 4 << 10
 )
@@ -148,8 +151,15 @@ func (t *nodeTest) mounting(ctx context.Context, claim, role string) (*guest, er
 	return g, g.err
 }
 
-// write writes a text into the file on the volume.
+// write writes a text into the file on the volume, in a new folder.
 func (t *nodeTest) write(ctx context.Context, g *guest, text string) error {
+	made, err := t.Access.Exec(ctx, g.pod, smoke.Container, maxOutput, "cmd.exe", "/c", "mkdir", ownFolder)
+	if err == nil && made.Code != 0 {
+		err = fmt.Errorf("the pod cannot make a folder on the volume: %s", strings.TrimSpace(made.Stderr))
+	}
+	if err != nil {
+		return err
+	}
 	stderr := &cluster.Head{Limit: maxOutput}
 	code, err := t.Access.Stream(ctx, g.pod, smoke.Container, []string{"curl.exe", "--silent", "--show-error",
 		"--upload-file", "-", dataFile},

@@ -47,6 +47,7 @@ type world struct {
 	broken    broken
 	requests  map[string]int    // by URL: requests so far
 	volumes   map[string]string // the file of each claim
+	folders   map[string]bool   // the volumes that have a folder of swdt, by their claims
 	restarted []string          // the services, and "reboot"
 	removed   []string          // namespaces
 }
@@ -81,7 +82,8 @@ func node(name, system string) *corev1.Node {
 
 func newWorld(b broken, objects ...runtime.Object) *world {
 	objects = append(objects, node("lin-1", "linux"), node("win-1", "windows"))
-	w := &world{client: fake.NewClientset(objects...), broken: b, requests: map[string]int{}, volumes: map[string]string{}}
+	w := &world{client: fake.NewClientset(objects...), broken: b, requests: map[string]int{}, volumes: map[string]string{},
+		folders: map[string]bool{}}
 	w.client.PrependReactor("create", "*", w.create)
 	w.client.PrependReactor("get", "pods", w.play)
 	w.client.PrependReactor("get", "nodes", w.playNode)
@@ -200,6 +202,9 @@ func (w *world) Exec(_ context.Context, pod cluster.Pod, _ string, _ int, comman
 		return cluster.ExecResult{}, errors.New("the kubelet has forgotten the container")
 	case at == "--version":
 		return cluster.ExecResult{Stdout: "curl 8"}, nil
+	case slices.Equal(command[:2], []string{"cmd.exe", "/c"}) && command[2] == "mkdir" && strings.HasPrefix(at, `C:\data\`):
+		w.folders[claimOf(pod)] = true
+		return cluster.ExecResult{}, nil
 	case strings.HasPrefix(at, "file:"):
 		text := w.volumes[claimOf(pod)]
 		if w.broken.reads != "" {
@@ -252,9 +257,19 @@ func (w *world) Stream(ctx context.Context, pod cluster.Pod, _ string, command [
 	error) {
 	if at := command[len(command)-1]; strings.HasPrefix(at, "file:") {
 		text, err := io.ReadAll(s.In)
-		if at == "file:///C:/data/swdt.txt" {
+		switch {
+		case at == "file:///C:/data/swdt.txt":
+			// ContainerUser may make folders at the root of a volume, and files only in those
+			// (kubernetes/kubernetes#131341, kubernetes-csi/csi-proxy#382).
+			fmt.Fprintln(s.Err, "curl: (23) Failure writing output to destination: Access is denied.")
+			return 23, err
+		case strings.HasPrefix(at, "file:///C:/data/"):
 			w.mu.Lock()
 			defer w.mu.Unlock()
+			if !w.folders[claimOf(pod)] {
+				fmt.Fprintln(s.Err, "curl: (37) Could not open file")
+				return 37, err
+			}
 			w.volumes[claimOf(pod)] = string(text)
 		}
 		return 0, err

@@ -33,6 +33,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/proof/netpol"
 	"github.com/swdt-dev/swdt/internal/proof/netprobe"
 	"github.com/swdt-dev/swdt/internal/proof/policy"
+	"github.com/swdt-dev/swdt/internal/sandbox/hostprocess"
 	"github.com/swdt-dev/swdt/internal/testing/gobuild"
 )
 
@@ -129,6 +130,9 @@ func (w *world) create(action clienttesting.Action) (bool, runtime.Object, error
 		o.UID, o.CreationTimestamp = types.UID("uid-of-"+o.Name), metav1.Now()
 		o.Labels[corev1.LabelMetadataName] = o.Name
 	case *corev1.Pod:
+		if err := startsOnWindows(o); err != nil { // the kubelet would report it, and the wait end
+			return true, nil, err
+		}
 		address := netip.AddrFrom4([4]byte{127, w.network, 0, byte(len(w.addresses) + 1)})
 		w.addresses[o.Namespace+"/"+o.Name] = address
 		if o.Spec.HostNetwork && w.shields {
@@ -170,6 +174,10 @@ func (w *world) Stream(ctx context.Context, pod cluster.Pod, _ string, command [
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return 0, err
 	}
+	command, err := w.inHostProcess(pod, command, filepath.Join(folder, "swdt-probe"))
+	if err != nil {
+		return 1, err
+	}
 	program := strings.TrimSuffix(path.Base(strings.ReplaceAll(command[0], `\`, "/")), ".exe")
 	local := exec.CommandContext(ctx, filepath.Join(folder, "swdt-probe"))
 	local.Stdin, local.Stdout, local.WaitDelay = s.In, s.Out, time.Second
@@ -189,9 +197,63 @@ func (w *world) Stream(ctx context.Context, pod cluster.Pod, _ string, command [
 		go func() { _ = out.CloseWithError(alterLines(out, s.Out, w.alter)) }()
 	}
 	defer context.AfterFunc(ctx, func() { in.Close() })()
-	err := local.Run()
+	err = local.Run()
 	_ = in.Close()
 	return 0, err
+}
+
+// isHostProcess reports whether a pod has a HostProcess container.
+func isHostProcess(p *corev1.Pod) bool {
+	options := p.Spec.SecurityContext.WindowsOptions
+	return options != nil && options.HostProcess != nil && *options.HostProcess
+}
+
+// startsOnWindows returns an error if a HostProcess container does not start on each Windows. The image is agnhost.
+func startsOnWindows(p *corev1.Pod) error {
+	if !isHostProcess(p) {
+		return nil
+	}
+	image := hostprocess.Image{Entrypoint: []string{"/agnhost"}, Files: []string{"agnhost"}}
+	for _, windows := range hostprocess.All() {
+		if _, err := windows.Start(image, p.Spec.Containers[0], nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inHostProcess returns a command of a HostProcess pod as the other pods have it, if it works on each Windows: the probe
+// must be at its place, and the copy must go there.
+func (w *world) inHostProcess(at cluster.Pod, command []string, probe string) ([]string, error) {
+	pods := corev1.SchemeGroupVersion.WithResource("pods")
+	live, err := w.client.Tracker().Get(pods, at.Namespace, at.Name)
+	if err != nil {
+		return nil, err
+	}
+	p := live.(*corev1.Pod)
+	if !isHostProcess(p) {
+		return command, nil
+	}
+	c := p.Spec.Containers[0]
+	volumes := map[string][]string{}
+	if _, err := os.Stat(probe); err == nil {
+		volumes[c.VolumeMounts[0].Name] = []string{"swdt-probe.exe"}
+	}
+	for _, windows := range hostprocess.All() {
+		started, err := windows.Exec(hostprocess.Image{}, c, volumes, command...)
+		if err != nil {
+			return nil, err
+		}
+		if to := command[len(command)-1]; strings.HasPrefix(to, "file:") &&
+			started.Arguments[len(started.Arguments)-1] != "file:///"+strings.TrimSuffix(started.Root, `\`)+"/swdt/swdt-probe.exe" {
+			return nil, fmt.Errorf("curl writes to %s, where the container has no volume", started.Arguments[len(started.Arguments)-1])
+		}
+	}
+	last := len(command) - 1
+	if strings.HasPrefix(command[last], "file:") {
+		return append(slices.Clone(command[:last]), "file:///C:/swdt/swdt-probe.exe"), nil
+	}
+	return command, nil
 }
 
 // curl writes the input into a file, by the real curl if this machine has it.

@@ -217,7 +217,7 @@ func (w *run) startPod(ctx, starting context.Context, i int, node cluster.Node, 
 	if err != nil {
 		return nil, err
 	}
-	w.sessions[i] = probepod.Start(ctx, w.Execs, pod, p.System)
+	w.sessions[i] = probepod.Start(ctx, w.Execs, pod, p.place())
 	return w.serve(starting, i)
 }
 
@@ -226,7 +226,7 @@ func (w *run) copyProbe(ctx context.Context, pod cluster.Pod, p Pod, node cluste
 	if err != nil {
 		return err
 	}
-	return probepod.Upload(ctx, w.Execs, pod, p.System, program)
+	return probepod.Upload(ctx, w.Execs, pod, p.place(), program)
 }
 
 // serve starts the servers of a pod. It returns the indexes of the ports that the pod's system does not have.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/join/smoke"
+	"github.com/swdt-dev/swdt/internal/node/viapod"
 	"github.com/swdt-dev/swdt/internal/proof/probebin"
 	"github.com/swdt-dev/swdt/internal/proof/probepod"
 )
@@ -131,8 +132,8 @@ func (m Model) withNodes(nodes []cluster.Node, labels map[string]string) (Model,
 	m.Namespaces = append(m.Namespaces, hosts)
 	notes := []string{}
 	for i, n := range nodes {
-		if systemOf(n) == windows && strings.HasPrefix(n.Runtime, "containerd://1.6.") {
-			notes = append(notes, "node "+n.Name+" (a HostProcess container has no volumes with containerd 1.6)")
+		if why := noHostProbe(n); why != "" {
+			notes = append(notes, "node "+n.Name+" ("+why+")")
 			continue
 		}
 		short := n.Name
@@ -144,6 +145,23 @@ func (m Model) withNodes(nodes []cluster.Node, labels map[string]string) (Model,
 	return m, notes
 }
 
+// noHostProbe returns why the probe does not run in a HostProcess container of a node; "" if it does.
+func noHostProbe(n cluster.Node) string {
+	switch {
+	case systemOf(n) != windows:
+		return ""
+	case strings.HasPrefix(n.Runtime, "containerd://1.6."):
+		return "a HostProcess container has no volumes with containerd 1.6"
+	case strings.HasPrefix(n.KernelVersion, withoutBindFilter):
+		return "Windows Server 2019 has no bind filter, with which a HostProcess container has its volumes"
+	}
+	return ""
+}
+
+// withoutBindFilter begins the version of Windows Server 2019, which has no bindfltapi.dll; see hcsshim,
+// internal/jobcontainers/jobcontainer.go.
+const withoutBindFilter = "10.0.17763"
+
 // useNetworkOfNode lets a pod use the network of its node.
 func useNetworkOfNode(pod *corev1.Pod, system string) {
 	pod.Spec.HostNetwork = true
@@ -153,7 +171,16 @@ func useNetworkOfNode(pod *corev1.Pod, system string) {
 	yes, user := true, `NT AUTHORITY\LOCAL SERVICE` // the one of Windows' accounts with the fewest rights
 	options := &corev1.WindowsSecurityContextOptions{HostProcess: &yes, RunAsUserName: &user}
 	pod.Spec.SecurityContext.WindowsOptions = options
+	// The entry point of agnhost's image has no extension, and no Windows starts it in a HostProcess container
+	// (kubernetes/kubernetes#112651).
+	pod.Spec.Containers[0].Command, pod.Spec.Containers[0].Args = viapod.WaitCommand(hostSeconds), nil
 }
+
+// hostSeconds is the longest life of a pod that uses the network of its Windows node, in seconds.
+const hostSeconds = 24 * 60 * 60
+
+// place returns where the pod has the probe.
+func (p Pod) place() probepod.Place { return probepod.PlaceOf(p.System, p.Host) }
 
 // makeNamespaces makes the namespaces with their ServiceAccounts.
 func (w *run) makeNamespaces(ctx context.Context) error {
@@ -190,7 +217,7 @@ func (w *run) object(p Pod, node cluster.Node) *corev1.Pod {
 	pod := smoke.NewPod(n.Real, p.Short, image, node, "pause")
 	pod.Labels = maps.Clone(p.Labels) // and no others, since policies select by them
 	container := &pod.Spec.Containers[0]
-	probepod.Mount(pod, p.System)
+	probepod.Mount(pod, p.place())
 	if p.Host {
 		useNetworkOfNode(pod, p.System)
 		return pod // without ports, which would keep it off a node that has one of them in use

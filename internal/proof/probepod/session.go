@@ -42,19 +42,15 @@ func (e *EndedError) Error() string {
 }
 
 // Start runs the probe in a pod until ctx ends or Stop is called.
-func Start(ctx context.Context, e Execs, pod cluster.Pod, system string) *Session {
+func Start(ctx context.Context, e Execs, pod cluster.Pod, at Place) *Session {
 	ctx, cancel := context.WithCancelCause(ctx)
 	in, requests := io.Pipe()
 	out, writer := io.Pipe()
 	s := &Session{pod: pod, requests: requests, replies: make(chan netprobe.Reply), done: make(chan struct{})}
-	command := folderOf(system) + "/" + programOf(system)
-	if system == windows {
-		command = folderOf(system) + `\` + programOf(system)
-	}
 	go func() {
 		defer close(s.done)
 		stderr := &cluster.Head{Limit: maxStderr}
-		code, err := e.Stream(ctx, pod, smoke.Container, []string{command},
+		code, err := e.Stream(ctx, pod, smoke.Container, []string{at.program()},
 			cluster.ExecStreams{In: in, Out: writer, Err: stderr})
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause

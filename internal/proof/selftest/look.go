@@ -25,6 +25,9 @@ func distinct(words []string) []string {
 	return slices.Compact(words)
 }
 
+// runsDefender is the answer whether the antivirus of Windows watches the node.
+const runsDefender = "Microsoft Defender runs"
+
 // tryServices looks at the services of Windows that swdt depends on.
 func tryServices(ctx context.Context, d *desk) error {
 	list, err := d.node.Services.List(ctx, &agentv1.ListServicesRequest{})
@@ -33,14 +36,18 @@ func tryServices(ctx context.Context, d *desk) error {
 	}
 	var states []string
 	found := map[string]bool{}
+	defender := false
 	for _, s := range list.GetServices() {
+		running := s.GetState() == agentv1.ServiceState_SERVICE_STATE_RUNNING
+		defender = defender || running && strings.EqualFold(s.GetName(), "WinDefend")
 		states = append(states, word.Of(s.GetState()))
 		found[strings.ToLower(s.GetName())] = true
-		if s.GetState() == agentv1.ServiceState_SERVICE_STATE_RUNNING && s.GetPid() == 0 {
+		if running && s.GetPid() == 0 {
 			return fmt.Errorf("the service %s runs without a process", s.GetName())
 		}
 	}
 	d.answer("states", distinct(states))
+	d.answer(runsDefender, defender)
 	if !slices.Contains(states, word.Of(agentv1.ServiceState_SERVICE_STATE_RUNNING)) {
 		return fmt.Errorf("of %d services, none runs", len(states))
 	}
@@ -85,7 +92,23 @@ func tryEvents(ctx context.Context, d *desk) error {
 		}
 		record = e.Record
 	}
-	return nil
+	return d.longQuery(ctx)
+}
+
+const longQueryRefused = "a query of 21 expressions is refused"
+
+// longQuery asks for 21 IDs of events in one query.
+func (d *desk) longQuery(ctx context.Context) error {
+	ids := make([]string, 21)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("EventID=%d", i+1)
+	}
+	result, err := d.run(ctx, "", "wevtutil", "qe", "System", "/c:1",
+		"/q:*[System[("+strings.Join(ids, " or ")+")]]")
+	if err == nil {
+		d.answer(longQueryRefused, result.code != 0)
+	}
+	return err
 }
 
 // tryHNS reads the Host Network Service.

@@ -118,20 +118,22 @@ func (d *desk) accessList(ctx context.Context, name, path string) (string, error
 	return list.GetSddl(), err
 }
 
+const defaultShell = "default shell"
+
 // tryShell looks which shell OpenSSH starts. Its answer matters for comparisons alone: no command line
 // of swdt depends on the shell.
 func tryShell(ctx context.Context, d *desk) error {
 	value, err := d.node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: `HKLM\SOFTWARE\OpenSSH`,
 		Name: "DefaultShell"})
 	if errors.Is(err, fault.ErrNotExist) {
-		d.answer("default shell", "not set")
+		d.answer(defaultShell, "not set")
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	path := strings.ToLower(value.GetString_())
-	d.answer("default shell", path[strings.LastIndexByte(path, '\\')+1:])
+	d.answer(defaultShell, path[strings.LastIndexByte(path, '\\')+1:])
 	if path == "" {
 		return fmt.Errorf("the registry value DefaultShell is empty, a %s", value.GetType())
 	}

@@ -196,7 +196,7 @@ func tryProcesses(ctx context.Context, d *desk) error {
 	d.answer("handles are known", s.process.GetHandles() > 0)
 	d.answer("threads are known", s.process.GetThreads() > 0)
 	d.answer("start is known", s.process.GetStarted() != nil)
-	if err := d.startedByAgent(ctx, s.process); err != nil {
+	if err := errors.Join(d.startedByAgent(ctx, s.process), d.managers(ctx)); err != nil {
 		return errors.Join(err, s.wake(ctx))
 	}
 	pid := s.process.GetPid()
@@ -208,6 +208,29 @@ func tryProcesses(ctx context.Context, d *desk) error {
 		return errors.New("the node lists a program that has ended")
 	}
 	return err
+}
+
+const managersInSession0 = "services.exe in session 0"
+
+// managers counts the Service Control Managers, if containers have some of their own.
+func (d *desk) managers(ctx context.Context) error {
+	list, err := d.node.Processes.List(ctx, &agentv1.ListProcessesRequest{})
+	if err != nil {
+		return err
+	}
+	all, ofNode := 0, 0
+	for _, p := range list.GetProcesses() {
+		if strings.EqualFold(p.GetName(), "services.exe") {
+			all++
+			if p.GetSession() == 0 {
+				ofNode++
+			}
+		}
+	}
+	if all > 1 {
+		d.answer(managersInSession0, ofNode)
+	}
+	return nil
 }
 
 // startedByAgent returns an error if the list of processes has no parent of the process, or one that is not the agent.

@@ -24,8 +24,11 @@ type Report struct {
 	Claims []Result  `json:"claims"`
 	// Differences are the answers in which the node differs from swdt's stand-ins.
 	Differences []Difference `json:"differences"`
-	Summary     Summary      `json:"summary"`
-	CleanUp     string       `json:"cleanUp"` // why not all could be removed; "" if the node is as before
+	// Guesses are the beliefs about Windows without a source, with what the run says about each. A report of an earlier
+	// version has none.
+	Guesses []Judged `json:"guesses"`
+	Summary Summary  `json:"summary"`
+	CleanUp string   `json:"cleanUp"` // why not all could be removed; "" if the node is as before
 }
 
 // System is the node's Windows.
@@ -106,6 +109,7 @@ func (r *Report) complete() {
 		}
 	}
 	r.Differences = differencesFromStandIns(*r)
+	r.Guesses = r.judged()
 }
 
 // Failure returns a *FailedError if claims failed, and another error if no claim passed.
@@ -196,7 +200,7 @@ func notReport(cause error) error {
 // Record returns the report as the answers of a stand-in are recorded: without the time and the
 // reasons, which differ between runs.
 func (r Report) Record() Report {
-	recorded := Report{Format: format, System: r.System, Differences: []Difference{}}
+	recorded := Report{Format: format, System: r.System, Differences: []Difference{}, Guesses: []Judged{}}
 	for _, c := range r.Claims {
 		c.Seconds, c.Reason, c.Title, c.Proves = 0, "", "", ""
 		recorded.Claims = append(recorded.Claims, c)

@@ -2,6 +2,7 @@ package selftest
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -25,6 +26,9 @@ func (r Report) WriteText(p *ui.Page) error {
 			return err
 		}
 	}
+	if err := r.writeGuesses(p); err != nil {
+		return err
+	}
 	if r.CleanUp != "" {
 		if _, err := fmt.Fprintln(p, ui.Bad(r.CleanUp)); err != nil {
 			return err
@@ -32,6 +36,39 @@ func (r Report) WriteText(p *ui.Page) error {
 	}
 	_, err := fmt.Fprintf(p, "%s: %s\n%s\n", r.System, r.Summary, r.differ(p.Wide))
 	return err
+}
+
+// writeGuesses writes the guesses about which the run says something, and all if the page is wide. A run of a stand-in
+// settles none, since the stand-in answers by them.
+func (r Report) writeGuesses(p *ui.Page) error {
+	var rows [][]string
+	open := 0
+	for _, g := range r.Guesses {
+		if g.Verdict == Open {
+			open++
+		}
+		if p.Wide || g.Verdict != Open && r.System.Kind == kindWindows {
+			rows = append(rows, []string{strconv.Itoa(g.Number), g.Verdict.coloured(), g.Belief})
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	if err := ui.Table(p, []string{"GUESS", "IS", "BELIEF"}, rows); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(p, "%d of %d guesses stay open; docs/guesses.md says how to settle each by hand\n", open, len(r.Guesses))
+	return err
+}
+
+func (v Verdict) coloured() string {
+	switch v {
+	case Right:
+		return ui.Good("right")
+	case Wrong:
+		return ui.Bad("wrong")
+	}
+	return "open"
 }
 
 // differ returns how many answers differ from those of each stand-in.

@@ -92,6 +92,7 @@ type Cluster struct {
 	running  sync.WaitGroup // the goroutines and requests that Close waits for
 
 	mu        sync.Mutex
+	silent    map[string]bool // nodes whose kubelets do not answer
 	closed    bool
 	version   string
 	clock     time.Duration // how much the server's clock is ahead

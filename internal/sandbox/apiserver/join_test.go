@@ -3,6 +3,7 @@ package apiserver_test
 import (
 	"bytes"
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	windows "github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/sandbox/apiserver"
 )
@@ -140,6 +142,8 @@ func TestTwoMachinesJoin(t *testing.T) {
 		"win-1": prepare(t, "WIN-1", "--node-labels=team=a --register-with-taints=os=windows:NoSchedule"),
 		"other": prepare(t, "WIN-2", "--hostname-override=other --node-ip=10.0.0.7"),
 	}
+	machines["other"].SetAdapters(simulated.Adapter{Name: "Ethernet",
+		Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.7/24")}})
 	for name, m := range machines {
 		m.SetName("cp.example", "127.0.0.1")
 		_, port, _ := strings.Cut(f.Address(), ":")

@@ -34,6 +34,10 @@ func (c *call) do() (status int, result any, err error) {
 			result, err = c.c.summary(c.Name)
 			break
 		}
+		if c.resource.qualified() == "nodes" && c.Subresource == healthPath {
+			result, err = c.c.kubeletHealth(c.Name)
+			break
+		}
 		result, err = c.get()
 	case "list":
 		result, err = c.list()

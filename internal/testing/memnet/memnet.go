@@ -17,7 +17,7 @@ import (
 // bufferSize is how many bytes a connection holds that its reader has not read.
 const bufferSize = 1 << 20
 
-// Network has listeners on 127.0.0.1. Its zero value has none. It is safe for concurrent use.
+// Network has listeners on 127.0.0.1, and on addresses that a test chooses. Its zero value has none. It is safe for concurrent use.
 type Network struct {
 	mu        sync.Mutex
 	listeners map[string]*listener // by address
@@ -36,6 +36,18 @@ func (n *Network) Listen() net.Listener {
 		l.address = net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port))
 	}
 	n.listeners[l.address.String()] = l
+	return l
+}
+
+// ListenOn returns a listener on an address that no other listener has.
+func (n *Network) ListenOn(address netip.AddrPort) net.Listener {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.listeners == nil {
+		n.listeners = map[string]*listener{}
+	}
+	l := &listener{Listener: bufconn.Listen(bufferSize), address: net.TCPAddrFromAddrPort(address)}
+	n.listeners[address.String()] = l
 	return l
 }
 

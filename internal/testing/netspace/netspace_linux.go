@@ -197,33 +197,14 @@ func (s Station) Read(to netip.AddrPort, timeout time.Duration) (text string, er
 	return text, err
 }
 
-// Restore replaces the tables of iptables that rules contain. rules have the form that iptables-save
-// prints.
-func Restore(t *testing.T, rules string) {
-	t.Helper()
-	feed(t, rules, "iptables-restore", "-w")
-}
-
 // ReplaceRuleset replaces all tables of nftables. These include the tables of iptables if iptables is
 // implemented with nftables. rules have the form that `nft list ruleset` prints.
 func ReplaceRuleset(t *testing.T, rules string) {
 	t.Helper()
-	feed(t, "flush ruleset\n"+rules, "nft", "-f", "-")
-}
-
-// AddRuleset adds tables to those of nftables.
-func AddRuleset(t *testing.T, rules string) {
-	t.Helper()
-	feed(t, rules, "nft", "-f", "-")
-}
-
-// feed runs a program with an input.
-func feed(t *testing.T, input, program string, args ...string) {
-	t.Helper()
-	command := exec.CommandContext(t.Context(), program, args...)
-	command.Stdin = strings.NewReader(input)
+	command := exec.CommandContext(t.Context(), "nft", "-f", "-")
+	command.Stdin = strings.NewReader("flush ruleset\n" + rules)
 	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v: %s\n%s", program, err, out, input)
+		t.Fatalf("nft: %v: %s\n%s", err, out, rules)
 	}
 }
 

@@ -260,7 +260,7 @@ func (b *build) install(ctx context.Context) (install.Report, error) {
 		slowness = emulatedSlowness
 	}
 	done, err := install.Watch(ctx, g, install.Options{
-		EndsItself: true, Slowness: slowness, Earlier: b.earlier(),
+		Slowness: slowness, Earlier: b.earlier(),
 		Limits: b.images.bounds.Limits, Stall: b.images.bounds.Stall,
 	}, b.reporter)
 	if err != nil {

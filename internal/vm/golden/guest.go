@@ -3,7 +3,6 @@ package golden
 import (
 	"bytes"
 	"context"
-	"errors"
 
 	"github.com/swdt-dev/swdt/internal/vm"
 	"github.com/swdt-dev/swdt/internal/vm/firstboot"
@@ -32,8 +31,6 @@ type guest struct {
 	marks  []install.Mark
 	tail   []byte
 	screen []byte // the last screen that was seen, as PNG
-
-	compared install.Screen
 }
 
 // Look first observes the VM and then reads its serial port, so that the marks of a VM that has
@@ -52,7 +49,6 @@ func (g *guest) Look(ctx context.Context) (install.Signs, error) {
 	}
 	if seen.Screen != nil {
 		g.screen = seen.Screen
-		signs.Screen = g.compared.Sign(seen.Screen)
 	}
 	return signs, nil
 }
@@ -106,10 +102,3 @@ func markOf(m firstboot.Mark) install.Mark {
 func (g *guest) PressKey(ctx context.Context, key string) error {
 	return g.driver.SendKeys(ctx, g.machine, []string{key})
 }
-
-// errNoNetwork is the error of Reach.
-var errNoNetwork = errors.New("the VM of a build is not reached over the network")
-
-// Reach returns an error. Package install does not call it, since the VM of a build shuts down by
-// itself.
-func (g *guest) Reach(context.Context) error { return errNoNetwork }

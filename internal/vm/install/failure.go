@@ -12,10 +12,9 @@ type Cause string
 const (
 	NotBooted    Cause = "not-booted"    // Windows Setup never started
 	SetupStopped Cause = "setup-stopped" // Windows Setup waits, and has copied nothing
-	Hung         Cause = "hung"          // neither disk nor screen changes
+	Hung         Cause = "hung"          // nothing is read or written
 	RebootLoop   Cause = "reboot-loop"   // the VM resets again and again
 	ScriptFailed Cause = "script-failed" // the first-boot script reported an error
-	Unreachable  Cause = "unreachable"   // the SSH server does not answer
 	Ended        Cause = "ended"         // the VM ended before the installation was complete
 	Halted       Cause = "halted"        // the VM was paused, for example by a panic or a full disk
 	TooSlow      Cause = "too-slow"      // the stage takes longer than its limit, although the VM works
@@ -50,13 +49,11 @@ func (f *Failure) what() string {
 	case SetupStopped:
 		return "Windows Setup runs, but copies nothing: it waits for an answer"
 	case Hung:
-		return "neither the disk nor the screen changes"
+		return "nothing is read from the CDs or written to the disk"
 	case RebootLoop:
 		return fmt.Sprintf("the VM was reset %d times before the first logon", f.Signs.Resets)
 	case ScriptFailed:
 		return "the first-boot script failed at " + f.failedMark()
-	case Unreachable:
-		return "the script has ended, but the SSH server does not answer"
 	case Ended:
 		return withReason("the VM ended", f.Signs.Reason)
 	case Halted:
@@ -87,9 +84,6 @@ func (f *Failure) Remedy() string {
 		return "look at the screenshot; try diskBus: sata and adapter: e1000e, which need no drivers"
 	case ScriptFailed:
 		return "the serial log has all that the script reported; mend the file that it names, and create the VM again"
-	case Unreachable:
-		return "look at the screenshot; on a network of yours, check that the VM has an address (`swdt vm address`) " +
-			"and that no firewall is in the way"
 	case Ended, Unseen:
 		return "the VM's log has what its process printed last"
 	case Halted:

@@ -1,14 +1,13 @@
 // Package install watches the unattended installation of Windows in a VM, from power on until the
-// guest's SSH server answers or the VM shuts down. If the installation goes wrong, package install
-// gives up with a reason.
+// VM shuts down by itself, which is the last thing that the first-boot script makes it do. If the
+// installation goes wrong, package install gives up with a reason.
 //
 // Windows Setup reports nothing to the outside. The package concludes the progress from signs that
-// every virtualisation shows: resets, bytes read from the CDs and written to the disk, changes of
-// the screen, and the marks that the first-boot script writes to the serial port.
+// every virtualisation shows: resets, bytes read from the CDs and written to the disk, and the marks
+// that the first-boot script writes to the serial port.
 //
 //   - install.go: the stages, and the loop
 //   - judge.go: which stage the signs mean, and when to give up
-//   - screen.go: whether the screen has changed
 //   - failure.go: why an installation ended without success
 package install
 
@@ -31,11 +30,11 @@ const (
 	Copy   Stage = "copy"   // Windows Setup prepares the disk and copies Windows to it
 	SetUp  Stage = "set-up" // Windows starts from the disk, and finds its devices
 	Script Stage = "script" // the first-boot script works
-	Reach  Stage = "reach"  // the script has ended; the SSH server will answer, or the VM will end
+	End    Stage = "end"    // the script has ended; the VM will shut down
 )
 
 // Stages returns all stages in their order.
-func Stages() []Stage { return []Stage{Boot, Copy, SetUp, Script, Reach} }
+func Stages() []Stage { return []Stage{Boot, Copy, SetUp, Script, End} }
 
 // title describes the stage for people, such as "copy Windows to the disk".
 func (s Stage) title() string {
@@ -44,7 +43,7 @@ func (s Stage) title() string {
 		Copy:   "copy Windows to the disk",
 		SetUp:  "set up devices and accounts",
 		Script: "run the first-boot script",
-		Reach:  "wait for the SSH server",
+		End:    "shut down",
 	}[s]
 }
 
@@ -54,8 +53,6 @@ type Guest interface {
 	Look(ctx context.Context) (Signs, error)
 	// PressKey presses and releases one key, named as vm.Driver names it.
 	PressKey(ctx context.Context, key string) error
-	// Reach returns nil if the guest's SSH server answers.
-	Reach(ctx context.Context) error
 }
 
 // Signs are the observations of a VM from the outside.
@@ -65,7 +62,6 @@ type Signs struct {
 	Resets  int    // since power on
 	Loaded  int64  // bytes that were read from the CDs since power-on
 	Written int64  // bytes that were written to the disk since power-on
-	Screen  string // result of Screen.Sign, which changes if the screen changes; empty if no screen is seen
 	Marks   []Mark // all marks since power on
 }
 
@@ -77,17 +73,14 @@ type Mark struct {
 	Last    bool // the script has ended
 }
 
-// Options select how an installation ends, and when Watch gives up.
+// Options select when Watch gives up.
 type Options struct {
-	// EndsItself means that the VM shuts down after the script has ended, as it does for a golden
-	// image. If EndsItself is false, the installation ends when the guest's SSH server answers.
-	EndsItself bool
 	// Slowness multiplies the default limits: 1 with an accelerator, about 10 without. 0 means 1.
 	Slowness int
 	// Limits replace the default time limits of stages; Slowness does not multiply them. A stage
 	// that is not in Limits keeps its default.
 	Limits map[Stage]time.Duration
-	// Stall replaces the default time for which both the disk and the screen may stay unchanged;
+	// Stall replaces the default time for which nothing may be read or written;
 	// Slowness does not multiply it. If Stall is 0, each stage keeps its default.
 	Stall time.Duration
 	// Earlier has the durations of an earlier installation of the same kind; nil if none is known.
@@ -180,14 +173,6 @@ func (w *watcher) consider(ctx context.Context, signs Signs) (end bool, err erro
 	if w.judge.wantsKey(now) {
 		if err := w.guest.PressKey(ctx, "ret"); err != nil && ctx.Err() == nil {
 			w.reporter.Debug("press a key: %v", err)
-		}
-	}
-	if w.judge.stage == Reach && !w.options.EndsItself {
-		if err := w.guest.Reach(ctx); err == nil {
-			w.judge.enter("", now)
-			return true, nil
-		} else if ctx.Err() == nil {
-			w.judge.unreached = err
 		}
 	}
 	return false, nil

@@ -28,16 +28,16 @@ const (
 func (s Stage) limit() time.Duration {
 	return map[Stage]time.Duration{
 		Boot: 5 * time.Minute, Copy: 40 * time.Minute, SetUp: 40 * time.Minute,
-		Script: 30 * time.Minute, Reach: 10 * time.Minute,
+		Script: 30 * time.Minute, End: 10 * time.Minute,
 	}[s]
 }
 
-// stall returns how long both the disk and the screen may stay unchanged in a stage.
+// stall returns for how long nothing may be read or written in a stage.
 func (s Stage) stall() time.Duration {
 	if s == Copy {
 		return 5 * time.Minute
 	}
-	return 15 * time.Minute // Windows prepares devices for minutes while the screen does not change
+	return 15 * time.Minute // Windows prepares devices for minutes
 }
 
 // judge concludes the stage from signs. It only decides: its caller observes the VM and
@@ -50,7 +50,6 @@ type judge struct {
 	pressed   int
 	lastPress time.Time
 	seen      Signs
-	unreached error // the error of the last try to reach the SSH server
 	durations map[Stage]time.Duration
 }
 
@@ -61,7 +60,7 @@ func newJudge(options Options, now time.Time) *judge {
 
 // look updates the stage from new signs. end reports that the installation has succeeded.
 func (j *judge) look(signs Signs, now time.Time) (end bool, failure *Failure) {
-	if signs.Written != j.seen.Written || signs.Loaded != j.seen.Loaded || signs.Screen != j.seen.Screen ||
+	if signs.Written != j.seen.Written || signs.Loaded != j.seen.Loaded ||
 		signs.Resets != j.seen.Resets || len(signs.Marks) != len(j.seen.Marks) {
 		j.moved = now
 	}
@@ -69,7 +68,7 @@ func (j *judge) look(signs Signs, now time.Time) (end bool, failure *Failure) {
 	for next := j.next(); next != j.stage; next = j.next() {
 		j.enter(next, now)
 	}
-	if signs.State == vm.Stopped && j.stage == Reach && j.options.EndsItself {
+	if signs.State == vm.Stopped && j.stage == End {
 		j.enter("", now)
 		return true, nil
 	}
@@ -81,9 +80,9 @@ func (j *judge) next() Stage {
 	marks := j.seen.Marks
 	switch {
 	case len(marks) > 0 && marks[len(marks)-1].Last:
-		return Reach
-	case j.stage == Reach:
-		return Reach
+		return End
+	case j.stage == End:
+		return End
 	case len(marks) > 0 || j.stage == Script:
 		return Script
 	case j.stage == Copy && j.seen.Resets > 0 && j.seen.Written >= prepared, j.stage == SetUp:
@@ -130,8 +129,8 @@ func (j *judge) complaint(now time.Time) *Failure {
 	case j.seen.Resets > mostResets && len(j.seen.Marks) == 0:
 		return j.failureAt(RebootLoop, nil, now)
 	case now.Sub(j.entered) > j.limit():
-		return j.failureAt(j.late(), j.unreached, now)
-	case j.stage != Reach && now.Sub(j.moved) > j.stall():
+		return j.failureAt(j.late(), nil, now)
+	case j.stage != End && now.Sub(j.moved) > j.stall():
 		return j.failureAt(j.stalled(), nil, now)
 	}
 	return nil
@@ -145,7 +144,7 @@ func (j *judge) limit() time.Duration {
 	return time.Duration(j.options.Slowness) * j.stage.limit()
 }
 
-// stall returns how long both the disk and the screen may stay unchanged in the present stage.
+// stall returns for how long nothing may be read or written in the present stage.
 func (j *judge) stall() time.Duration {
 	if j.options.Stall > 0 {
 		return j.options.Stall
@@ -164,11 +163,8 @@ func (j *judge) scriptFailed() bool {
 
 // late returns the cause of the failure of a stage that has taken longer than its limit.
 func (j *judge) late() Cause {
-	switch j.stage {
-	case Boot:
+	if j.stage == Boot {
 		return j.notCopied()
-	case Reach:
-		return Unreachable
 	}
 	return TooSlow
 }
@@ -181,7 +177,7 @@ func (j *judge) notCopied() Cause {
 	return NotBooted
 }
 
-// stalled returns the cause of the failure if neither disk nor screen changes.
+// stalled returns the cause of the failure if nothing is read or written.
 func (j *judge) stalled() Cause {
 	switch {
 	case j.stage == Boot:

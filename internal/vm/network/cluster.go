@@ -1,13 +1,9 @@
 package network
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"net/netip"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 
@@ -48,54 +44,4 @@ func names(n *DockerNetwork) string {
 		return "none"
 	}
 	return strings.Join(slices.Sorted(maps.Keys(n.Containers)), ", ")
-}
-
-// mostPeers bounds the containers whose connections are checked.
-const mostPeers = 50
-
-// checkFirewall finds the rules that stop connections between the VM and the containers.
-func (f *Findings) checkFirewall(ctx context.Context, tap string) {
-	firewall, err := ReadFirewall(ctx, Proc())
-	switch {
-	case errors.Is(err, exec.ErrNotFound):
-		f.add("firewall", finding.Info, err.Error(), "the firewall of this machine cannot be read",
-			"install nftables or iptables, or ignore this if the machine has neither")
-		return
-	case err != nil:
-		f.add("firewall", finding.Info, err.Error(),
-			"the firewall of this machine is not checked completely, since reading it needs root's rights",
-			"run the check once with sudo")
-	}
-	port := func(netip.Addr) string { return "" }
-	if firewall.hasBridgeRules() {
-		port = func(a netip.Addr) string { return portTowards(ctx, f.Place.Bridge, a) }
-	}
-	problems := firewall.Problems(f.connections(tap, port))
-	f.Problems = append(f.Problems, problems...)
-	if len(problems) == 0 && err == nil && FiltersBridges(Proc()) {
-		f.add("br_netfilter", finding.Info, "net.bridge.bridge-nf-call-iptables is 1",
-			"this machine's firewall also sees what passes between the VM and the containers; no rule stops it now",
-			"run this check again after a change of the firewall")
-	}
-}
-
-// connections returns the connections between the VM and the containers. It calls port to get the
-// port of the bridge that leads to a container.
-func (f *Findings) connections(tap string, port func(netip.Addr) string) (all []Connection) {
-	bridge := f.Place.Bridge
-	sides := Sides{VM: f.Address, VMInterface: bridge, VMPort: tap, PeerBridge: bridge}
-	if f.Place.Docker != nil {
-		containers := slices.Sorted(maps.Keys(f.Place.Docker.Containers))
-		for _, name := range containers[:min(len(containers), mostPeers)] {
-			sides.PeerName, sides.Peer = name, f.Place.Docker.Containers[name]
-			sides.PeerPort = port(sides.Peer)
-			sides.APIServerOf = strings.HasSuffix(name, "-control-plane")
-			all = append(all, sides.Connections()...)
-		}
-	}
-	if len(all) == 0 { // no container: judge an address that a node could have
-		sides.PeerName, sides.Peer, sides.APIServerOf = "a node", f.Place.Subnet.Addr().Next().Next(), true
-		all = sides.Connections()
-	}
-	return all
 }

@@ -194,3 +194,10 @@ func TestHostileEngines(t *testing.T) {
 		})
 	}
 }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

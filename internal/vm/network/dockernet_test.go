@@ -106,3 +106,5 @@ func TestASmallSubnetIsFull(t *testing.T) {
 		t.Errorf("got %s of a subnet that is full", free)
 	}
 }
+
+func ip(text string) netip.Addr { return netip.MustParseAddr(text) }

@@ -1,7 +1,6 @@
 package network
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -136,28 +135,6 @@ func neighbour(ctx context.Context, bridge string, address netip.Addr) (card net
 		},
 	}.Wait(ctx) // without an answer, card stays nil
 	return card
-}
-
-// portTowards returns the port of a bridge that leads to a machine; "" if the machine does not answer.
-func portTowards(ctx context.Context, bridge string, address netip.Addr) string {
-	card := neighbour(ctx, bridge, address) // the bridge learns the port from the machine's answer
-	master, err := findBridge(bridge)
-	if card == nil || err != nil {
-		return ""
-	}
-	learned, err := netlink.NeighList(0, unix.AF_BRIDGE)
-	if err != nil {
-		return ""
-	}
-	for _, entry := range learned {
-		if entry.MasterIndex != master.Attrs().Index || !bytes.Equal(entry.HardwareAddr, card) {
-			continue
-		}
-		if port, err := netlink.LinkByIndex(entry.LinkIndex); err == nil {
-			return port.Attrs().Name
-		}
-	}
-	return ""
 }
 
 var errNoAnswer = errors.New("it has not answered")

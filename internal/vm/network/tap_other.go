@@ -42,8 +42,5 @@ func masterOf(string) (string, error) { return "", errLinuxOnly }
 // portsOf returns errLinuxOnly.
 func portsOf(string) ([]string, error) { return nil, errLinuxOnly }
 
-// portTowards returns "": no port of a bridge is known outside of Linux.
-func portTowards(context.Context, string, netip.Addr) string { return "" }
-
 // neighbour returns nil: no network card is known outside of Linux.
 func neighbour(context.Context, string, netip.Addr) net.HardwareAddr { return nil }

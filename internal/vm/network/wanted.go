@@ -85,7 +85,7 @@ func Check(ctx context.Context, d Docker, w Wanted) Findings {
 		return f
 	}
 	f.checkAlias(w)
-	f.checkFirewall(ctx, w.Tap)
+	f.checkFirewall(ctx)
 	return f
 }
 

@@ -41,6 +41,7 @@ func kinds() []kind {
 		{"SERVICE_DELETING", fault.ErrServiceDeleting, codes.FailedPrecondition},
 		{"DEPENDENTS", fault.ErrDependents, codes.FailedPrecondition},
 		{"NOT_DELIVERED", fault.ErrNotDelivered, codes.FailedPrecondition},
+		{"SHUTTING_DOWN", fault.ErrShuttingDown, codes.Unavailable},
 		{"START_FAILED", fault.ErrStartFailed, codes.Internal},
 		{"BLOCKED", fault.ErrBlocked, codes.FailedPrecondition},
 		{"NOT_SUPPORTED", fault.ErrNotSupported, codes.Unimplemented},

@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/platform"
@@ -30,7 +31,7 @@ const endTimeout = 20 * time.Second
 type Guardian struct {
 	Services    platform.Services
 	Service     string // the first of the service's names in the SCM
-	DisplayName string
+	DisplayName string // that of a further name has the same suffix as the name
 	Description string
 	Guards      string // the name of the guardian's job in errors, such as "the capture"
 	// Executable and Argument make up the command line that runs the agent as this guardian:
@@ -112,9 +113,11 @@ func (g Guardian) registered(ctx context.Context, id string) string {
 // register registers a guardian with the first name that no deleted service has.
 func (g Guardian) register(ctx context.Context, id string) (name string, err error) {
 	for _, name = range layout.ServiceNames(g.Service) {
+		// The SCM refuses a display name that another service has, and a deleted service still has its own.
+		shown := g.DisplayName + strings.TrimPrefix(name, g.Service)
 		err = g.Services.Create(ctx, platform.ServiceConfig{
 			Name:        name,
-			DisplayName: g.DisplayName,
+			DisplayName: shown,
 			Description: g.Description,
 			CommandLine: g.commandLine(id),
 			StartType:   platform.StartAuto,

@@ -46,7 +46,9 @@ func ServiceConfig(c platform.ServiceConfig) *agentv1.ServiceConfig {
 		Dependencies: c.Dependencies,
 	}
 	if c.Recovery != nil {
-		config.Recovery = &agentv1.Recovery{Reset_: durationpb.New(c.Recovery.Reset)}
+		config.Recovery = &agentv1.Recovery{
+			Reset_: durationpb.New(c.Recovery.Reset), RepeatLast: c.Recovery.RepeatLast, OnErrorExit: c.Recovery.OnErrorExit,
+		}
 		for _, delay := range c.Recovery.Restarts {
 			config.Recovery.Restarts = append(config.Recovery.Restarts, durationpb.New(delay))
 		}
@@ -66,7 +68,9 @@ func PlatformConfig(c *agentv1.ServiceConfig) platform.ServiceConfig {
 		Dependencies: c.GetDependencies(),
 	}
 	if r := c.GetRecovery(); r != nil {
-		config.Recovery = &platform.Recovery{Reset: r.GetReset_().AsDuration()}
+		config.Recovery = &platform.Recovery{
+			Reset: r.GetReset_().AsDuration(), RepeatLast: r.GetRepeatLast(), OnErrorExit: r.GetOnErrorExit(),
+		}
 		for _, delay := range r.GetRestarts() {
 			config.Recovery.Restarts = append(config.Recovery.Restarts, delay.AsDuration())
 		}

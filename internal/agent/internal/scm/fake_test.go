@@ -45,6 +45,7 @@ type fakeService struct {
 	hung      bool          // its handler never returns
 	restarts  bool          // recovery: is started again when its process is killed
 	protected bool          // its process cannot be opened
+	reboots   bool          // recovery: restarts Windows when its process is killed
 }
 
 type fakeProcess struct {
@@ -115,6 +116,16 @@ func (f *fakeSCM) Status(ctx context.Context, name string) (platform.ServiceStat
 		status.PID = s.process.pid
 	}
 	return status, ctx.Err()
+}
+
+func (f *fakeSCM) Config(ctx context.Context, name string) (platform.ServiceConfig, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s, err := f.find(name)
+	if err != nil {
+		return platform.ServiceConfig{}, err
+	}
+	return platform.ServiceConfig{Name: s.name, Recovery: &platform.Recovery{Reboots: s.reboots}}, ctx.Err()
 }
 
 func (f *fakeSCM) Dependents(ctx context.Context, name string) ([]string, error) {

@@ -247,8 +247,12 @@ func TestStopKillsAStubbornServiceOnRequest(t *testing.T) {
 	}
 }
 
-func TestStopNeverKillsASharedOrProtectedProcess(t *testing.T) {
-	for _, s := range []fakeService{{name: "shared", shared: true}, {name: "protected", protected: true}} {
+func TestStopNeverKills(t *testing.T) {
+	for _, s := range []fakeService{
+		{name: "shared", shared: true},
+		{name: "protected", protected: true},
+		{name: "restarts Windows", reboots: true},
+	} {
 		t.Run(s.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s.state, s.stubborn = platform.Running, true

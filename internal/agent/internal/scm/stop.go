@@ -170,6 +170,9 @@ func kill(ctx context.Context, p *platform.Platform, name string, process platfo
 	if err != nil {
 		return err
 	}
+	if err := mayKill(bounded, p, name); err != nil {
+		return fmt.Errorf("%w; %w", cause, err)
+	}
 	if err := process.Kill(); err != nil {
 		return fmt.Errorf("%w; kill its process: %w", cause, err)
 	}
@@ -183,6 +186,21 @@ func kill(ctx context.Context, p *platform.Platform, name string, process platfo
 		_, err = StopOne(bounded, p, name, StopOptions{Timeout: killGrace})
 	}
 	return err
+}
+
+// errReboots is the reason for which a service is not killed.
+var errReboots = errors.New("its process was not killed, since the service's recovery actions restart Windows after that")
+
+// mayKill returns an error if a kill of a service's process restarts Windows: a kill counts as a failure of the service.
+func mayKill(ctx context.Context, p *platform.Platform, name string) error {
+	config, err := p.Services.Config(ctx, name)
+	if err != nil {
+		return err
+	}
+	if config.Recovery == nil || !config.Recovery.Reboots {
+		return nil
+	}
+	return fmt.Errorf("%w; first set others: sc.exe failure %s reset= 900 actions= restart/10000", errReboots, name)
 }
 
 // RunningDependents returns the services that are not stopped and depend on the named service,
