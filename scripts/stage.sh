@@ -211,6 +211,11 @@ stage_checks-fail() {
 	make --no-print-directory verifytest crosstest
 }
 
+stage_oracles() {
+	command -v promtool >/dev/null || RUNLEVEL=1 apt-get install -y -q --no-install-recommends prometheus
+	scripts/oracles.sh
+}
+
 stage_release() {
 	scripts/install-test-deps.sh
 	make --no-print-directory releasetest

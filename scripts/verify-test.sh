@@ -24,6 +24,7 @@ printf '#!/bin/sh\nrm $1\n' >scripts/planted.sh
 sed -i 's/runs-on: ubuntu-24.04/runs-on: ${{ planted.system }}/' .github/workflows/release.yaml
 head -c 600000 /dev/zero >planted.exe
 printf 'Get-VM -Id '\''a'\''b |\n' >scripts/planted.ps1
+printf 'Get-Item -Nowhere x\n' >scripts/planted-parameter.ps1
 printf '\n[planted](planted-and-missing.md)\n' >>docs/platforms.md
 sed -i '/^MIT$/d' tools/licenses/allowed.txt
 printf 'package agent\n\nimport _ "github.com/swdt-dev/swdt/internal/localfile"\n' >internal/agent/planted.go
@@ -46,6 +47,7 @@ named "types for darwin and windows" "cmd/swdt/planted_windows.go"
 named "licences of linked modules" "has the licence MIT"
 named "language" "nobody"
 named "PowerShell by a foreign grammar" "scripts/planted.ps1:1"
+named "PowerShell by a foreign grammar" "scripts/planted-parameter.ps1:1:10: no parameter of Get-Item"
 if tests >planted.log 2>&1; then
 	echo "verify-test: the tests of the tree passed with planted defects" >&2
 	exit 1

@@ -145,7 +145,7 @@ func (s *scan) userFlag(begin int, b behind) int {
 	}
 	end, closed := s.valueEnd(at, until)
 	colon := bytes.IndexByte(s.text[at:end], ':')
-	if colon < 1 || colon+1 == end-at || bytes.IndexByte(s.text[at:at+colon], '%') >= 0 ||
+	if colon < 0 || colon == 0 && !s.runs(begin, "curl", "") || colon+1 == end-at || bytes.IndexByte(s.text[at:at+colon], '%') >= 0 ||
 		harmless(s.text[at+colon+1:end], password) || end > at+colon+1 &&
 		(s.text[at+colon+1] == '\\' || s.text[at+colon+1] == '/') {
 		return 0

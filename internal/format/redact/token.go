@@ -18,6 +18,7 @@ func knownTokens(first byte) []known {
 	switch first {
 	case 'A':
 		return []known{
+			{"ABSK", 100, isBase64Byte},
 			{"AKIA", 16, isUpper}, {"ASIA", 16, isUpper}, {"ABIA", 16, isUpper}, {"ACCA", 16, isUpper},
 			{"AIza", 35, isToken},
 			{"AGE-SECRET-KEY-1", 40, isUpper}, {"AKCp", 60, isWord}, {"ATATT3xFfGF0", 60, isBase64URL},
@@ -28,6 +29,16 @@ func knownTokens(first byte) []known {
 		return []known{{"ZXlKaGJHY2lPaUp", 20, isBase64Byte}, {"ZXlK", 40, isBase64Byte}} // base64 of a JWT, as in a Secret
 	case 'L':
 		return []known{{"LS0tLS1CRUdJTi", 30, isBase64Byte}} // base64 of a PEM block
+	case 'C':
+		return []known{{"CLOJARS_", 60, isWord}}
+	case 'E':
+		return []known{{"EAAM", 90, isWord}, {"EAAC", 90, isWord}, {"EZAK", 54, isWord}, {"EZTK", 54, isWord}}
+	case 'a':
+		return []known{{"api_org_", 34, isLetter}}
+	case 'o':
+		return []known{{"ops_eyJ", 100, isBase64Byte}}
+	case 'v':
+		return []known{{"v1.0-", 100, isToken}} // Cloudflare's origin CA
 	case 'Q':
 		return []known{{"QmVhcmVyIGV5S", 40, isBase64Byte}} // base64 of Bearer and a JWT
 	case 'K':
@@ -58,14 +69,15 @@ func knownTokens(first byte) []known {
 		return []known{{"hvs.", 20, isToken}, {"hvb.", 20, isToken}, {"hvr.", 20, isToken}, {"hf_", 30, isWord}}
 	case 's':
 		return []known{{"sk_live_", 16, isWord}, {"sk_test_", 16, isWord}, {"sk_prod_", 16, isWord}, {"sk-", 40, isToken}, {"shpat_", 32, isWord},
-			{"shpss_", 32, isWord}, {"sntrys_", 40, isBase64URL},
+			{"shpss_", 32, isWord},
+			{"shippo_", 40, isWord}, {"s-s4t2", 60, isToken}, {"sntrys_", 40, isBase64URL},
 			{"sgp_", 40, isWord}, {"sha256~", 40, isToken}}
 	case 'r':
 		return []known{{"rk_live_", 16, isWord}, {"rk_test_", 16, isWord}, {"rk_prod_", 16, isWord}, {"rubygems_", 40, isWord}}
 	case 'd':
 		return []known{{"dckr_pat_", 20, isToken}, {"dckr_oat_", 20, isToken}, {"dop_v1_", 40, isWord},
 			{"doo_v1_", 40, isWord}, {"dor_v1_", 40, isWord}, {"dapi", 32, isHex}, {"dp.pt.", 40, isWord},
-			{"dp.st.", 40, isBase64URL}}
+			{"dp.st.", 40, isBase64URL}, {"duffel_", 43, isBase64URL}}
 	case 'p':
 		return []known{{"pypi-AgE", 40, isToken}, {"pul-", 40, isHex}, {"pscale_tkn_", 32, isBase64URL},
 			{"pscale_pw_", 32, isBase64URL}}
@@ -78,7 +90,7 @@ func knownTokens(first byte) []known {
 	case 'P':
 		return []known{{"PMAK-", 50, isToken}}
 	case 'f':
-		return []known{{"fo1_", 40, isToken}}
+		return []known{{"fo1_", 40, isToken}, {"fm1_", 100, isBase64Byte}, {"fm2_", 100, isBase64Byte}}
 	case 'l':
 		return []known{{"lin_api_", 32, isWord}}
 	case 't':
@@ -133,10 +145,10 @@ func beginsToken(text []byte) bool {
 		return false
 	}
 	switch string(text[:3]) {
-	case "ABI", "ACC", "AGE", "AIz", "AKC", "AKI", "ASI", "ATA", "GOC", "HRK", "K10", "LS0", "NRA", "PMA", "QmV", "SG.", "SWM", "ZXl", "dap",
-		"dck", "doo", "dop", "dor", "dp.", "eyJ", "fo1", "gho", "ghp", "ghr", "ghs", "ghu", "git", "gla", "glc", "gld",
-		"glf", "gli", "glp", "glr", "gls", "hf_", "hvb", "hvr", "hvs", "lin", "npm", "ntn", "psc", "pul", "pyp", "rk_", "rub",
-		"sgp", "sha", "shp", "sk-", "sk_", "snt", "tsk", "xap", "xox", "ya2":
+	case "ABI", "ABS", "ACC", "AGE", "AIz", "AKC", "AKI", "ASI", "ATA", "CLO", "EAA", "EZA", "EZT", "GOC", "HRK", "K10", "LS0", "NRA", "PMA", "QmV", "SG.", "SWM", "ZXl", "api", "dap",
+		"dck", "doo", "dop", "dor", "dp.", "duf", "eyJ", "fm1", "fm2", "fo1", "gho", "ghp", "ghr", "ghs", "ghu", "git", "gla", "glc", "gld",
+		"glf", "gli", "glp", "glr", "gls", "hf_", "hvb", "hvr", "hvs", "lin", "npm", "ntn", "ops", "psc", "pul", "pyp", "rk_", "rub",
+		"s-s", "sgp", "sha", "shi", "shp", "sk-", "sk_", "snt", "tsk", "v1.", "xap", "xox", "ya2":
 		return true
 	}
 	return string(text[:2]) == "SK" && isHex(text[2])
