@@ -94,7 +94,7 @@ func backUpAtTheBoot(t *testing.T, d time.Duration) {
 	r.check(t, "after the next contact")
 }
 
-// factless is a computer that does not tell its facts.
+// factless is a computer that does not report its facts.
 type factless struct{ platform.Machine }
 
 func (factless) Facts(context.Context) (platform.Facts, error) {
