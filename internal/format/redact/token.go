@@ -235,13 +235,6 @@ func (s *scan) bootstrapToken(from int) int {
 	return end
 }
 
-// azureSecret reports whether a word is the secret of an Azure application: its fourth character
-// is a digit, and Q~ follows.
-func azureSecret(word []byte) bool {
-	at := bytes.Index(word, []byte("Q~"))
-	return at == 4 && len(word) >= 36 && len(word) <= 44 && isDigit(word[3])
-}
-
 // encodesPrivateKey reports whether a base64 text contains a private key. It decodes only the
 // beginning.
 func encodesPrivateKey(text []byte) bool {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
-	windows "github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/sandbox/apiserver"
 )
 
@@ -31,21 +30,21 @@ const (
 
 // machine is a simulated Windows with the programs that join installs before kubeadm runs.
 type machine struct {
-	*windows.Machine
-	admin *windows.Process
+	*simulated.Machine
+	admin *simulated.Process
 }
 
 func prepare(t *testing.T, name, kubeletFlags string) *machine {
 	t.Helper()
-	m := windows.New(windows.Options{Hostname: name, Preset: windows.Minimal})
+	m := simulated.New(simulated.Options{Hostname: name, Preset: simulated.Minimal})
 	t.Cleanup(m.Close)
-	for path, spec := range map[string]windows.BinarySpec{
+	for path, spec := range map[string]simulated.BinarySpec{
 		`C:\Program Files\containerd\bin\containerd.exe`: {Name: "containerd", Version: "v1.7.12"},
 		`C:\k\kubelet.exe`:         {Name: "kubelet", Version: "v1.36.3"},
 		`C:\k\kube-log-runner.exe`: {Name: "kube-log-runner", Version: "v1.36.3"},
 		kubeadm:                    {Name: "kubeadm", Version: "v1.36.3"},
 	} {
-		m.WriteFile(path, windows.Binary(spec))
+		m.WriteFile(path, simulated.Binary(spec))
 	}
 	m.WriteFile(`C:\Program Files\containerd\config.toml`,
 		[]byte("version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".cni]\nconf_dir = 'C:\\etc\\cni\\net.d'\n"))

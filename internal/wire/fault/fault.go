@@ -29,7 +29,7 @@ var (
 	// ErrNotDelivered is returned by Stop: the SCM talks to one service at a time, and one of them, this or another, did
 	// not answer it within 30 s.
 	ErrNotDelivered = errors.New("the Service Control Manager waits for a service that does not answer it")
-	ErrShuttingDown = errors.New("Windows is shutting down") // returned by Start
+	ErrShuttingDown = errors.New("the system is shutting down") // returned by Start
 	// Start returns ErrStartFailed if the process failed or did not report to the SCM.
 	ErrStartFailed = errors.New("the service did not start")
 	// ErrBlocked is returned for a program that Windows refuses to run, or a file that it refuses to open: an
