@@ -19,8 +19,11 @@ const (
 	CrashAtStart Fault = "crash-at-start" // ends before it has reported to the SCM
 	CrashStarted Fault = "crash-starting" // ends while start pending
 	HangOnStop   Fault = "hang-on-stop"   // stays stop pending until it is killed
-	Unhealthy    Fault = "unhealthy"      // runs, but healthz and the pipe report failures
-	HangAtStart  Fault = "hang-at-start"  // never reports to the SCM
+	// HangInHandler is the fault of a program whose handler does not return: the SCM waits for it, and its state does not
+	// change. The lab's program does not know this fault.
+	HangInHandler Fault = "hang-in-handler"
+	Unhealthy     Fault = "unhealthy"     // runs, but healthz and the pipe report failures
+	HangAtStart   Fault = "hang-at-start" // never reports to the SCM
 )
 
 // ExitAfter returns the fault of a program that crashes after it has run for d. SlowStart returns

@@ -157,6 +157,9 @@ func (c component) service(ctx context.Context) int {
 		// As Kubernetes' pkg/windows/service does with WindowsGracefulNodeShutdown, which is on by default since 1.34.
 		control.AcceptPreshutdown()
 	}
+	if c.fault == HangInHandler {
+		control.HangInHandler()
+	}
 	control.Running()
 	c.log("I", "started", "pid", fmt.Sprint(c.p.PID()))
 	if c.debugs() {

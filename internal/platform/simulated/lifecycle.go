@@ -30,6 +30,7 @@ type ServiceControl struct {
 	stopOnce  sync.Once
 	// preshutdown is set if the service accepts PRESHUTDOWN instead of SHUTDOWN.
 	preshutdown bool
+	hangs       bool // its handler does not return
 	exit        uint32
 	specific    uint32
 }

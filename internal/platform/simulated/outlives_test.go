@@ -16,11 +16,11 @@ import (
 func TestAProgramOutlivesItsKilledWrapper(t *testing.T) {
 	const nssm, program = `C:\k\nssm.exe`, `C:\k\kube-proxy.exe`
 	for name, c := range map[string]struct {
-		end  func(*simulated.Machine, *platform.Platform)
+		end  func(*testing.T, *simulated.Machine, *platform.Platform)
 		runs bool
 	}{
-		"killed": {func(m *simulated.Machine, _ *platform.Platform) { m.Kill("nssm.exe") }, true},
-		"stopped": {func(_ *simulated.Machine, p *platform.Platform) {
+		"killed": {func(_ *testing.T, m *simulated.Machine, _ *platform.Platform) { m.Kill("nssm.exe") }, true},
+		"stopped": {func(t *testing.T, _ *simulated.Machine, p *platform.Platform) {
 			if err := p.Services.Stop(t.Context(), "proxy"); err != nil {
 				t.Error(err)
 			}
@@ -43,7 +43,7 @@ func TestAProgramOutlivesItsKilledWrapper(t *testing.T) {
 					t.Fatal(err)
 				}
 				time.Sleep(2 * time.Second) // nssm's own delay
-				c.end(m, p)
+				c.end(t, m, p)
 				time.Sleep(2 * time.Second)
 				processes, err := p.Processes.List(t.Context())
 				if err != nil {

@@ -349,12 +349,11 @@ func (v servicesView) Start(ctx context.Context, name string, args ...string) er
 }
 
 func (v servicesView) Stop(ctx context.Context, name string) error {
-	return v.change(ctx, OpServiceStop, name, func() error {
-		s, err := v.p.m.service(name)
-		if err != nil {
-			return err
-		}
-		if err := s.stop(); err != nil {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return v.p.operate(Operation{Kind: OpServiceStop, Target: name}, func(Verdict) error {
+		if err := v.p.m.deliverStop(ctx, v.p, name); err != nil {
 			return fmt.Errorf("stop service %s: %w", name, err)
 		}
 		return nil

@@ -158,6 +158,7 @@ type Machine struct {
 	// held while a hook, a program or a timer runs.
 	mu       sync.Mutex
 	changed  chan struct{} // closed and replaced whenever a state changes
+	busy     bool          // the SCM waits for a handler
 	closed   bool
 	disk     *disk
 	hive     hive
