@@ -17,7 +17,7 @@ type Unreadable struct {
 	Kind  platform.NetworkKind `json:"kind"`
 	ID    string               `json:"id"`    // "" if the document has none
 	Error string               `json:"error"` // names the fields
-	Raw   json.RawMessage      `json:"raw,omitempty"`
+	Raw   json.RawMessage      `json:"raw"`   // null if the document is no JSON
 }
 
 // String returns KIND ID: ERROR.
