@@ -114,31 +114,51 @@ func (i *intruder) safe(t *testing.T, b *bench, old []byte, when string) {
 // holds handles to, the service runs the old binary or the new one, and the user cannot change it.
 // The push also succeeds: it recovers from a single act.
 func TestAnIntruderBesideTheDestination(t *testing.T) {
-	operations := 0
-	for at := 0; at == 0 || at <= operations; at++ {
-		t.Run(fmt.Sprint("before operation ", at), func(t *testing.T) {
-			b := realBench(t, simulated.BinarySpec{Version: "v1.30.1"})
-			old, user := b.node.Get(simulated.KubeletPath), newIntruder(b)
-			var count atomic.Int64
-			b.node.Machine.Interleave(func(simulated.Operation) {
-				if count.Add(1) == int64(at) {
-					user.act()
-				}
+	var operations atomic.Int64 // of the longest push so far
+	const atOnce = 16           // a push waits for seconds, in case the intruder's file is a scanner's
+	free := make(chan struct{}, atOnce)
+	for next := int64(0); next == 0 || next <= operations.Load(); {
+		last := operations.Load()
+		var pushes sync.WaitGroup
+		for at := next; at <= last; at++ {
+			free <- struct{}{}
+			pushes.Go(func() {
+				defer func() { <-free }()
+				t.Run(fmt.Sprint("before operation ", at), func(t *testing.T) {
+					seen := intrude(t, at)
+					for longest := operations.Load(); seen > longest; longest = operations.Load() {
+						operations.CompareAndSwap(longest, seen)
+					}
+				})
 			})
-			if at == 0 {
-				user.act()
-			}
-			result, err := b.realPush(Options{Only: []string{"kubelet"}})
-			b.node.Machine.Interleave(nil)
-			operations = max(operations, int(count.Load()))
-			if err != nil || result.Result != Changed {
-				t.Errorf("the push: %+v, %v", result, err)
-			}
-			user.safe(t, b, old, "after the push")
-			b.running("kubelet")
-		})
+		}
+		pushes.Wait()
+		next = last + 1
 	}
-	t.Logf("%d operations", operations)
+	t.Logf("%d operations", operations.Load())
+}
+
+// intrude lets an intruder act before one operation of a push, or before the push. It returns the number of operations.
+func intrude(t *testing.T, at int64) (operations int64) {
+	b := realBench(t, simulated.BinarySpec{Version: "v1.30.1"})
+	old, user := b.node.Get(simulated.KubeletPath), newIntruder(b)
+	var count atomic.Int64
+	b.node.Machine.Interleave(func(simulated.Operation) {
+		if count.Add(1) == at {
+			user.act()
+		}
+	})
+	if at == 0 {
+		user.act()
+	}
+	result, err := b.realPush(Options{Only: []string{"kubelet"}})
+	b.node.Machine.Interleave(nil)
+	if err != nil || result.Result != Changed {
+		t.Errorf("the push: %+v, %v", result, err)
+	}
+	user.safe(t, b, old, "after the push")
+	b.running("kubelet")
+	return count.Load()
 }
 
 // An intruder that never stops may prevent the success of a push, but gains nothing else.
