@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -37,6 +36,9 @@ func (a *app) networks(ctx context.Context, o *hnsOptions, owners bool,
 // networksFrom reads the networks of a saved dump. It contacts no node; a cluster, if the flags name one, names the
 // owners.
 func (a *app) networksFrom(ctx context.Context, o *hnsOptions, owners bool) ([]fleet.Result[hns.View], error) {
+	if len(a.global.nodes) > 0 || a.global.selector != "" {
+		return nil, usagef("--from reads a file and asks no node: leave -n and --selector out")
+	}
 	file, err := a.dumpFile(o.from)
 	if err != nil {
 		return nil, &exitError{code: exitUsage, err: err}
@@ -57,7 +59,7 @@ func (a *app) networksFrom(ctx context.Context, o *hnsOptions, owners bool) ([]f
 		}
 	}
 	var document config.Document
-	document.Node.Metadata.Name = cmp.Or(filepath.Base(o.from), "dump")
+	document.Node.Metadata.Name = filepath.Base(o.from)
 	return []fleet.Result[hns.View]{{Document: document, Value: view}}, nil
 }
 

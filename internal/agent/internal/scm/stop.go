@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/format/commandline"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
@@ -200,7 +201,8 @@ func mayKill(ctx context.Context, p *platform.Platform, name string) error {
 	if config.Recovery == nil || !config.Recovery.Reboots {
 		return nil
 	}
-	return fmt.Errorf("%w; first set others: sc.exe failure %s reset= 900 actions= restart/10000", errReboots, name)
+	others := commandline.Join("sc.exe", "failure", name, "reset=", "900", "actions=", "restart/10000")
+	return fmt.Errorf("%w; on the node, set others first: `%s`", errReboots, others)
 }
 
 // RunningDependents returns the services that are not stopped and depend on the named service,
