@@ -13,11 +13,11 @@
 // run once and then repeat the run with a failure, a killed process or a power
 // cut at each point.
 //
-// Files: processes in process.go, the disk in files.go and handles.go, the SCM in services.go and
-// lifecycle.go, programs in program.go, the contents of a fresh machine in preset.go, the state of
-// a machine that is off in saved.go, faults in operation.go, and sysprep in sysprep.go. All times
-// are those of package time, so a Machine that is created inside a testing/synctest bubble uses the
-// bubble's clock.
+// Files: processes in process.go, the disk in files.go and handles.go, the SCM in services.go, lifecycle.go, controls.go,
+// recovery.go and shutdown.go, its registrations on the disk in hive.go, programs in program.go, the contents of a fresh
+// machine in preset.go, the state of a machine that is off in saved.go, faults in operation.go, and sysprep in sysprep.go.
+// All times are those of package time, so a Machine that is created inside a testing/synctest bubble uses the bubble's
+// clock.
 package simulated
 
 import (
