@@ -1004,7 +1004,9 @@ type Recovery struct {
 	// repeat_last repeats the last restart after each further failure.
 	RepeatLast bool `protobuf:"varint,3,opt,name=repeat_last,json=repeatLast,proto3" json:"repeat_last,omitempty"`
 	// on_error_exit counts a reported stop with an exit code other than 0 as a failure.
-	OnErrorExit   bool `protobuf:"varint,4,opt,name=on_error_exit,json=onErrorExit,proto3" json:"on_error_exit,omitempty"`
+	OnErrorExit bool `protobuf:"varint,4,opt,name=on_error_exit,json=onErrorExit,proto3" json:"on_error_exit,omitempty"`
+	// reboots: one of the actions restarts Windows. The node reports it and does not set it.
+	Reboots       bool `protobuf:"varint,5,opt,name=reboots,proto3" json:"reboots,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1058,6 +1060,13 @@ func (x *Recovery) GetRepeatLast() bool {
 func (x *Recovery) GetOnErrorExit() bool {
 	if x != nil {
 		return x.OnErrorExit
+	}
+	return false
+}
+
+func (x *Recovery) GetReboots() bool {
+	if x != nil {
+		return x.Reboots
 	}
 	return false
 }
@@ -6875,13 +6884,14 @@ const file_agent_proto_rawDesc = "" +
 	"\x03pid\x18\x04 \x01(\rR\x03pid\x12\x1b\n" +
 	"\texit_code\x18\x05 \x01(\rR\bexitCode\x12,\n" +
 	"\x12specific_exit_code\x18\x06 \x01(\rR\x10specificExitCode\x124\n" +
-	"\astarted\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\astarted\"\xb7\x01\n" +
+	"\astarted\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\astarted\"\xd1\x01\n" +
 	"\bRecovery\x125\n" +
 	"\brestarts\x18\x01 \x03(\v2\x19.google.protobuf.DurationR\brestarts\x12/\n" +
 	"\x05reset\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05reset\x12\x1f\n" +
 	"\vrepeat_last\x18\x03 \x01(\bR\n" +
 	"repeatLast\x12\"\n" +
-	"\ron_error_exit\x18\x04 \x01(\bR\vonErrorExit\"\xb7\x02\n" +
+	"\ron_error_exit\x18\x04 \x01(\bR\vonErrorExit\x12\x18\n" +
+	"\areboots\x18\x05 \x01(\bR\areboots\"\xb7\x02\n" +
 	"\rServiceConfig\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
 	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12 \n" +

@@ -17,7 +17,11 @@ func lookAtRecovery(f *Facts) (all []finding.Finding) {
 			continue
 		}
 		found := finding.New("no recovery action is set", "Windows does not restart the service %s after a crash", s.Name)
-		if *s.Restarts > 0 {
+		switch {
+		case s.Reboots:
+			found = finding.New("its recovery actions: restart Windows",
+				"Windows restarts after a failure of the service %s, and a push does not kill it if it does not stop", s.Name)
+		case *s.Restarts > 0:
 			evidence := "its recovery actions: " + restarts(*s.Restarts) + ", then none"
 			if s.RestartsReset > 0 {
 				evidence += "; counted from zero again after " + ui.Age(s.RestartsReset) + " without a crash"

@@ -152,6 +152,10 @@ func serviceFaults() []fault {
 			func(s *preflight.Service) { none := 0; s.Restarts, s.RestartsRepeat = &none, false }),
 			"not restart the service containerd"},
 		{"service-recovery", finding.Info, onService("kubelet", func(s *preflight.Service) {
+			none := 0
+			s.Restarts, s.RestartsRepeat, s.Reboots = &none, false, true
+		}), "Windows restarts after a failure of the service kubelet"},
+		{"service-recovery", finding.Info, onService("kubelet", func(s *preflight.Service) {
 			s.RestartsRepeat, s.RestartsReset = false, time.Hour
 		}), "after 3 restarts in a row, Windows leaves the service kubelet stopped"},
 		{"kubelet-after-containerd", finding.Info,

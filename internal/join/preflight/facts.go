@@ -78,9 +78,11 @@ type Service struct {
 	// Restarts is the number of restarts in the recovery actions; nil: the machine does not report it. Windows
 	// restarts the service for ever if RestartsRepeat is set. If not, the service stays stopped after the next
 	// failure, until none has occurred for RestartsReset.
-	Restarts       *int          `json:"restarts,omitempty"`
-	RestartsRepeat bool          `json:"restartsRepeat,omitempty"`
-	RestartsReset  time.Duration `json:"restartsResetNanoseconds,omitempty"` // 0: never
+	Restarts       *int `json:"restarts,omitempty"`
+	RestartsRepeat bool `json:"restartsRepeat,omitempty"`
+	// Reboots is set if one of the recovery actions restarts Windows.
+	Reboots       bool          `json:"reboots,omitempty"`
+	RestartsReset time.Duration `json:"restartsResetNanoseconds,omitempty"` // 0: never
 }
 
 // Line returns the command line of the program that the service runs, behind its wrappers; "": unknown.

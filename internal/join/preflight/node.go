@@ -180,6 +180,7 @@ func (s Service) with(config *agentv1.ServiceConfig, program *agentv1.ServicePro
 		config.GetDependencies()
 	if recovery := config.GetRecovery(); recovery != nil {
 		restarts := len(recovery.GetRestarts())
+		s.Reboots = recovery.GetReboots()
 		s.Restarts, s.RestartsRepeat, s.RestartsReset = &restarts, recovery.GetRepeatLast(), recovery.GetReset_().AsDuration()
 	}
 	return s

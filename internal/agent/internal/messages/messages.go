@@ -48,6 +48,7 @@ func ServiceConfig(c platform.ServiceConfig) *agentv1.ServiceConfig {
 	if c.Recovery != nil {
 		config.Recovery = &agentv1.Recovery{
 			Reset_: durationpb.New(c.Recovery.Reset), RepeatLast: c.Recovery.RepeatLast, OnErrorExit: c.Recovery.OnErrorExit,
+			Reboots: c.Recovery.Reboots,
 		}
 		for _, delay := range c.Recovery.Restarts {
 			config.Recovery.Restarts = append(config.Recovery.Restarts, durationpb.New(delay))
