@@ -38,29 +38,41 @@ func AgentProgram(a Agent) Program {
 				image.Throwaway != nil && strings.EqualFold(image.Throwaway(), a.Hash)
 		},
 		Main: func(ctx context.Context, p *Process) int {
-			if p.Service == nil {
+			code, started, _ := p.AsService(ctx, func(ctx context.Context) int {
 				return a.Main(ctx, p.Platform, p.Executable, p.Args, p.Stdin, p.Stdout, p.Stderr)
-			}
-			p.Service.AcceptPreshutdown()
-			p.Service.Running()
-			ctx, cancel := context.WithCancel(ctx)
-			defer cancel()
-			p.p.m.spawn(func() {
-				select {
-				case <-p.Service.StopRequested():
-					cancel()
-				case <-ctx.Done():
-				}
 			})
-			code := a.Main(ctx, p.Platform, p.Executable, p.Args, p.Stdin, p.Stdout, p.Stderr)
-			if code != 0 && !isClosed(p.Service.StopRequested()) {
-				p.Service.Stopped(errorServiceSpecific, uint32(code))
-			} else {
-				p.Service.Stopped(0, 0)
+			if started {
+				return code
 			}
-			return code
+			return a.Main(ctx, p.Platform, p.Executable, p.Args, p.Stdin, p.Stdout, p.Stderr)
 		},
 	}
+}
+
+// AsService runs the function `work` as cmd/swdt-agent does on Windows: the service is running until `work` returns, or
+// until the SCM asks it to stop or reports a shutdown. If the process is no service, AsService returns false without
+// calling `work`.
+func (p *Process) AsService(ctx context.Context, work func(context.Context) int) (code int, started bool, err error) {
+	if p.Service == nil {
+		return 0, false, nil
+	}
+	p.Service.AcceptPreshutdown()
+	p.Service.Running()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p.p.m.spawn(func() {
+		select {
+		case <-p.Service.StopRequested():
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	if code = work(ctx); code != 0 && !isClosed(p.Service.StopRequested()) {
+		p.Service.Stopped(errorServiceSpecific, uint32(code))
+	} else {
+		p.Service.Stopped(0, 0)
+	}
+	return code, true, nil
 }
 
 // RunService runs a service program. It reports "running" after the machine's start delay, and
