@@ -28,6 +28,8 @@ func throwawayMain(ctx context.Context, m Machine, args []string, stdin io.Reade
 		return throwawayService(ctx, m, note, args[2])
 	case len(args) >= 2 && args[0] == throwaway.Echo:
 		return throwawayEcho(args[1], args[2:], stdin, stdout, stderr)
+	case len(args) == 3 && args[0] == throwaway.Hold:
+		return throwawayHold(m.Platform.Files, args[1], args[2], stdin, stderr)
 	}
 	fmt.Fprintln(stderr, "swdt-agent: unknown mode of the throw-away program")
 	return exitUsage
@@ -101,4 +103,18 @@ func throwawayEcho(code string, args []string, stdin io.Reader, stdout, stderr i
 		return exitUsage
 	}
 	return number
+}
+
+// throwawayHold keeps a file open, without sharing it for deletion, until stdin ends.
+func throwawayHold(files platform.Files, path, text string, stdin io.Reader, stderr io.Writer) int {
+	lock, err := files.Lock(path, []byte(text))
+	if err != nil {
+		fmt.Fprintln(stderr, "swdt-agent:", err)
+		return exitFailed
+	}
+	_, read := io.Copy(io.Discard, stdin)
+	if read != nil || lock.Unlock() != nil {
+		return exitFailed
+	}
+	return exitDone
 }

@@ -54,6 +54,11 @@ func testLock(t *testing.T, fixture func(*testing.T) Fixture) {
 		case string(locked.Holder) != "the other":
 			t.Fatalf("locked.Holder is %q, want %q", string(locked.Holder), "the other")
 		}
+		holders, err := f.Platform.Files.Holders(f.path("lock"))
+		check(t, err)
+		if f.Has.Holders && len(holders) != 1 {
+			t.Errorf("the holders are %+v, want the other process", holders)
+		}
 		other.cancel() // kills the process before it can unlock
 		other.wait(t)
 		var lock platform.Unlocker

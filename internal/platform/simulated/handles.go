@@ -249,7 +249,7 @@ func (p *process) holdsOpen(f *file) bool {
 			return true
 		}
 	}
-	return p.file == f
+	return p.file == f || f.lock != nil && f.lock.p == p
 }
 
 func (v filesView) MakeFolder(path string) error {

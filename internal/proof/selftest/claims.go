@@ -41,6 +41,8 @@ func Claims() []Claim {
 			Proves: "A process is listed with its parent while it runs, and not after its end."},
 		{ID: "running", Title: "Files of running programs", Grade: Makes, try: tryRunning, makes: program,
 			Proves: "A running program can be renamed, and not removed."},
+		{ID: "held", Title: "Files that a program holds", Grade: Makes, try: tryHeld, makes: program,
+			Proves: "A file that another program does not share is renamed once that program has closed it."},
 		{ID: "lost", Title: "Lost connection", Grade: Makes, try: tryLost, makes: program,
 			Proves: "After its agent is killed, swdt connects again."},
 		{ID: "registry", Title: "Registry", Grade: Makes, try: tryRegistry, makes: []thing{ourKey()},

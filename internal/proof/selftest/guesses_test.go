@@ -17,7 +17,7 @@ func TestVerdictsOnGuesses(t *testing.T) {
 	defender := func(runs string) Result { return claim("services", Passed, Answer{Key: runsDefender, Value: runs}) }
 	shell := func(name string) Result { return claim("shell", Passed, Answer{Key: defaultShell, Value: name}) }
 	files, agent := claim("files", Passed), claim("agent", Passed)
-	const scanned, powershell, bash, pipes, restart, containers, query = 2, 9, 10, 14, 15, 18, 19
+	const scanned, holder, powershell, bash, pipes, restart, containers, query = 2, 3, 9, 10, 14, 15, 18, 19
 	for name, c := range map[string]struct {
 		ssh    string
 		claims []Result
@@ -30,6 +30,10 @@ func TestVerdictsOnGuesses(t *testing.T) {
 		"a scanner that blocks": {"", []Result{defender("true"), claim("running", Failed), claim("push", NotRun)},
 			map[int]Verdict{scanned: Wrong}},
 		"no push": {"", []Result{defender("true"), claim("running", Passed), claim("push", NotRun)}, nil},
+		"a holder without a name": {"", []Result{claim("held", Passed, Answer{Key: holderNamed, Value: "false"})},
+			map[int]Verdict{holder: Wrong}},
+		"a named holder": {"", []Result{claim("held", Passed, Answer{Key: holderNamed, Value: "true"})},
+			map[int]Verdict{holder: Right}},
 		"PowerShell": {"OpenSSH_for_Windows_9.5", []Result{shell("powershell.exe"), agent, files},
 			map[int]Verdict{powershell: Right}},
 		"bash": {"OpenSSH_for_Windows_9.5", []Result{shell("bash.exe"), agent, claim("files", Failed), claim("lost", Passed)},

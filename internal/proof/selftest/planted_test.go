@@ -117,6 +117,15 @@ func makeDefects() []defect {
 			})},
 		{name: "a running program that cannot be renamed", claim: "running", reason: "rename a program that runs: ",
 			plant: refused(simulated.OpRename, `moved.exe`)},
+		{name: "a held file that can be renamed", claim: "held", reason: "the rename of a file that a program holds",
+			plant: func(b *bench) {
+				// A file system that does not enforce the sharing of files.
+				b.Machine.Interleave(func(op simulated.Operation) {
+					if op.Kind == simulated.OpRename && strings.HasSuffix(op.Target, `held.txt.moved`) {
+						b.Machine.Kill("swdt-selftest.exe")
+					}
+				})
+			}},
 		{name: "an agent that survives its end", claim: "lost", reason: "the agent still answers",
 			plant: refused(simulated.OpProcessKill, session)},
 		{name: "a registry that shortens numbers", claim: "registry", reason: "the registry value number",

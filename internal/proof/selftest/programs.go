@@ -55,11 +55,16 @@ type sleeper struct {
 
 // sleep starts the program, and returns once the node's list of processes has it.
 func (d *desk) sleep(ctx context.Context, path string) (*sleeper, error) {
+	return d.begin(ctx, path, throwaway.Echo, "0", sleepMark)
+}
+
+// begin starts the program with arguments of which one is sleepMark, and returns once the node's list of processes has it.
+func (d *desk) begin(ctx context.Context, path string, args ...string) (*sleeper, error) {
 	stdin, input := io.Pipe()
 	s := &sleeper{input: input, ended: make(chan error, 1)}
 	go func() {
 		_, err := command.Run(ctx, d.node.Processes, &agentv1.RunCommand{Path: path,
-			Args: []string{throwaway.Argument, throwaway.Echo, "0", sleepMark}}, command.Streams{Stdin: stdin})
+			Args: append([]string{throwaway.Argument}, args...)}, command.Streams{Stdin: stdin})
 		stdin.CloseWithError(io.ErrClosedPipe)
 		s.ended <- err
 	}()
@@ -181,6 +186,49 @@ func (d *desk) rename(ctx context.Context, from, to string) error {
 			return wait.Stop(err)
 		},
 	}.Wait(ctx)
+}
+
+const heldPath = folder + `\held.txt`
+
+// holderNamed is the answer whether swdt's error names the program that holds a file.
+const holderNamed = "the program that holds a file is named"
+
+// tryHeld renames a file while another program does not let it, and after that.
+func tryHeld(ctx context.Context, d *desk) error {
+	if err := d.installed(ctx); err != nil {
+		return err
+	}
+	s, err := d.begin(ctx, programPath, throwaway.Hold, heldPath, sleepMark)
+	if err != nil {
+		return err
+	}
+	held := d.whileHeld(ctx, s.process)
+	if err := errors.Join(held, s.wake(ctx)); err != nil {
+		return err
+	}
+	return d.rename(ctx, heldPath, heldPath+".moved")
+}
+
+func (d *desk) whileHeld(ctx context.Context, holder *agentv1.Process) error {
+	err := wait.Condition{
+		Name: "the program to hold the file", Interval: 50 * time.Millisecond, MaxInterval: time.Second, Limit: startLimit,
+		Look: func(ctx context.Context) error {
+			info, err := d.node.Files.Stat(ctx, &agentv1.StatRequest{Path: heldPath})
+			if err != nil {
+				return wait.StopIf(!errors.Is(err, fault.ErrNotExist), err)
+			}
+			return expect("the size of the held file", info.GetSize(), int64(len(sleepMark)))
+		},
+	}.Wait(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = d.node.Files.Rename(ctx, &agentv1.RenameRequest{From: heldPath, To: heldPath + ".moved"})
+	if err := expectError("the rename of a file that a program holds", err, fault.ErrInUse); err != nil {
+		return err
+	}
+	d.answer(holderNamed, strings.Contains(err.Error(), fmt.Sprintf("(PID %d)", holder.GetPid())))
+	return nil
 }
 
 // tryProcesses looks at the list of processes.

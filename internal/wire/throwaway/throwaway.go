@@ -25,6 +25,9 @@ const (
 	// Echo prints each further argument on a line of stdout, then copies stdin to stdout, writes
 	// EchoError to stderr, and ends with the exit code in its third argument.
 	Echo = "echo"
+	// Hold locks the file in its third argument, so that others cannot rename or remove it, writes its fourth argument
+	// into the file, and ends with stdin.
+	Hold = "hold"
 )
 
 // EchoError is the line that the mode Echo writes to stderr.
