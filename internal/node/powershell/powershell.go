@@ -1,7 +1,7 @@
 // Package powershell is the only package that builds PowerShell command lines. The agent does
 // everything it can with native calls: on a node, swdt runs PowerShell only for Chocolatey's
 // installer, for diagnostics and for a user's own scripts. On your machine, swdt controls Hyper-V
-// with PowerShell (see Script).
+// with PowerShell (see vm/hyperv).
 //
 // A script never passes through a command line parser: it travels base64-encoded (-EncodedCommand)
 // or, if it would exceed Windows' limit of 32,767 characters, as a file that only administrators

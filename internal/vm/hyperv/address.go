@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/swdt-dev/swdt/internal/node/powershell"
 	"github.com/swdt-dev/swdt/internal/vm"
 )
 
@@ -24,22 +23,9 @@ func (d *Driver) Addresses(ctx context.Context, m vm.Machine) ([]vm.Address, err
 	if err != nil {
 		return nil, err
 	}
-	var found struct {
-		Adapters   powershell.List[struct{ IPAddresses powershell.List[string] }]
-		Neighbours powershell.List[struct{ IPAddress string }]
-	}
+	var found struct{ Adapters, Neighbours list[string] }
 	mac := strings.ToUpper(strings.ReplaceAll(m.Network.MAC, ":", "-"))
-	err = d.ask(ctx, "find the addresses", &found, powershell.AsJSON(map[string]powershell.Pipeline{
-		"Adapters": {
-			powershell.Call(`Hyper-V\Get-VMNetworkAdapter`, now.parameter()),
-			powershell.Select(powershell.Of("IPAddresses", powershell.AsList)),
-		},
-		"Neighbours": {
-			powershell.Call(`NetTCPIP\Get-NetNeighbor`, powershell.With("LinkLayerAddress", powershell.String(mac)),
-				powershell.With("ErrorAction", powershell.String("SilentlyContinue"))),
-			powershell.Select(powershell.Of("IPAddress", powershell.AsIs)),
-		},
-	}))
+	err = d.ask(ctx, "find the addresses", "addresses", arguments{"id": now.ID, "mac": mac}, &found)
 	if err != nil {
 		return nil, err
 	}
@@ -58,12 +44,10 @@ func (d *Driver) Addresses(ctx context.Context, m vm.Machine) ([]vm.Address, err
 	}
 	add(m.Network.Address, "configured")
 	for _, one := range found.Neighbours {
-		add(one.IPAddress, "neighbour table")
+		add(one, "neighbour table")
 	}
-	for _, adapter := range found.Adapters {
-		for _, address := range adapter.IPAddresses {
-			add(address, "integration services")
-		}
+	for _, one := range found.Adapters {
+		add(one, "integration services")
 	}
 	return all, nil
 }

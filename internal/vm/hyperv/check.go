@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 
-	"github.com/swdt-dev/swdt/internal/node/powershell"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/vm"
@@ -32,14 +31,8 @@ func (d *Driver) Check(ctx context.Context, m vm.Machine) []finding.Problem {
 
 // checkModule checks that Hyper-V's module is installed and that this user may use Hyper-V.
 func (d *Driver) checkModule(ctx context.Context) []finding.Problem {
-	var found struct {
-		Modules powershell.List[struct{ Name string }]
-	}
-	err := d.ask(ctx, "find the module Hyper-V", &found, powershell.AsJSON(map[string]powershell.Pipeline{"Modules": {
-		powershell.Call("Get-Module", powershell.Switch("ListAvailable"),
-			powershell.With("Name", powershell.String("Hyper-V"))),
-		powershell.Select(powershell.Of("Name", powershell.AsIs)),
-	}}))
+	var found struct{ Modules list[string] }
+	err := d.ask(ctx, "find the module Hyper-V", "modules", nil, &found)
 	if err != nil {
 		return []finding.Problem{problem("powershell", finding.Error, "PowerShell does not run",
 			"repair it: swdt drives Hyper-V with it", err.Error())}
@@ -49,12 +42,8 @@ func (d *Driver) checkModule(ctx context.Context) []finding.Problem {
 			"install it: `Enable-WindowsOptionalFeature -Online -FeatureName Microsoft-Hyper-V -All` on Windows 10 and 11, "+
 				"`Install-WindowsFeature Hyper-V -IncludeManagementTools` on Windows Server", "there is no module Hyper-V")}
 	}
-	var hosts struct {
-		Hosts powershell.List[struct{ Name string }]
-	}
-	err = d.ask(ctx, "ask Hyper-V", &hosts, powershell.AsJSON(map[string]powershell.Pipeline{"Hosts": {
-		powershell.Call(`Hyper-V\Get-VMHost`), powershell.Select(powershell.Of("Name", powershell.AsIs)),
-	}}))
+	var hosts struct{ Hosts list[string] }
+	err = d.ask(ctx, "ask Hyper-V", "hosts", nil, &hosts)
 	if err != nil {
 		return []finding.Problem{problem("hyperv", finding.Error, "Hyper-V does not answer you",
 			"run swdt as administrator, or join the group Hyper-V Administrators and log in again", err.Error())}
@@ -67,20 +56,13 @@ func (d *Driver) checkSwitch(ctx context.Context, m vm.Machine) []finding.Proble
 	if m.Network.Bridge == "" {
 		return nil
 	}
-	var found struct {
-		Switches powershell.List[struct{ Name string }]
-	}
-	err := d.ask(ctx, "list the virtual switches", &found, powershell.AsJSON(map[string]powershell.Pipeline{"Switches": {
-		powershell.Call(`Hyper-V\Get-VMSwitch`), powershell.Select(powershell.Of("Name", powershell.AsIs)),
-	}}))
+	var found struct{ Switches list[string] }
+	err := d.ask(ctx, "list the virtual switches", "switches", nil, &found)
 	if err != nil {
 		return []finding.Problem{problem("switch", finding.Error, "the virtual switches cannot be listed",
 			"run swdt as administrator", err.Error())}
 	}
-	var names []string
-	for _, one := range found.Switches {
-		names = append(names, one.Name)
-	}
+	names := []string(found.Switches)
 	if slices.Contains(names, m.Network.Bridge) {
 		return nil
 	}

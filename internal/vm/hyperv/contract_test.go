@@ -16,7 +16,7 @@ import (
 // TestMain makes this program the stand-in for PowerShell if the driver starts it.
 func TestMain(m *testing.M) {
 	if path := os.Getenv(hypervtest.Variable); path != "" {
-		os.Exit(hypervtest.Main(path, os.Args[1:], os.Stdout, os.Stderr))
+		os.Exit(hypervtest.Main(path, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
 }

@@ -7,11 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/swdt-dev/swdt/internal/node/powershell"
 	"github.com/swdt-dev/swdt/internal/vm"
 	"github.com/swdt-dev/swdt/internal/wait"
 )
@@ -46,12 +44,13 @@ func (d *Driver) Create(ctx context.Context, m vm.Machine) (err error) {
 	if err := d.makeDisk(ctx, m); err != nil {
 		return err
 	}
-	automatic, err := d.makesCheckpoints(ctx)
+	var made struct{ VMs list[machine] }
+	err = d.ask(ctx, "make the VM", "new", arguments{
+		"name": filepath.Base(m.Folder), "memory": m.Memory, "disk": disk(m), "folder": folder(m), "switch": m.Network.Bridge,
+		"notes": notes(m), "processors": m.CPUs, "mac": strings.ToUpper(strings.ReplaceAll(m.Network.MAC, ":", "")),
+		"secureBoot": m.Firmware.SecureBoot, "tpm": m.Firmware.TPM, "discs": append([]string{}, m.Discs...),
+	}, &made)
 	if err != nil {
-		return err
-	}
-	var made struct{ VMs powershell.List[machine] }
-	if err := d.ask(ctx, "make the VM", &made, newVM(m, automatic)...); err != nil {
 		return err
 	}
 	if len(made.VMs) != 1 {
@@ -65,10 +64,8 @@ func (d *Driver) Create(ctx context.Context, m vm.Machine) (err error) {
 
 // makeDisk makes the disk, which is empty or laid over the image.
 func (d *Driver) makeDisk(ctx context.Context, m vm.Machine) error {
-	path := powershell.With("Path", powershell.String(disk(m)))
 	if m.Image.Base == "" {
-		return d.do(ctx, "make the disk", powershell.Do(powershell.Call(`Hyper-V\New-VHD`, path,
-			powershell.With("SizeBytes", powershell.Number(m.Disk)), powershell.Switch("Dynamic"))))
+		return d.do(ctx, "make the disk", "newDisk", arguments{"path": disk(m), "size": m.Disk})
 	}
 	base, err := d.image(ctx, m.Image.Base)
 	if err != nil {
@@ -78,13 +75,9 @@ func (d *Driver) makeDisk(ctx context.Context, m vm.Machine) error {
 		return fmt.Errorf("the image %s is larger than spec.machine.disk: %d bytes; write at least that size", m.Image.Base,
 			base.Size)
 	}
-	script := powershell.Script{powershell.Do(powershell.Call(`Hyper-V\New-VHD`, path,
-		powershell.With("ParentPath", powershell.String(m.Image.Base)), powershell.Switch("Differencing")))}
-	if base.Size < m.Disk {
-		script = append(script, powershell.Do(powershell.Call(`Hyper-V\Resize-VHD`, path,
-			powershell.With("SizeBytes", powershell.Number(m.Disk)))))
-	}
-	return d.do(ctx, "make the disk", script...)
+	return d.do(ctx, "make the disk", "newDiskOver", arguments{
+		"path": disk(m), "base": m.Image.Base, "size": m.Disk, "grows": base.Size < m.Disk,
+	})
 }
 
 // vhd is a disk image as Hyper-V reports it.
@@ -98,11 +91,8 @@ func (d *Driver) image(ctx context.Context, path string) (vhd, error) {
 	if !strings.EqualFold(filepath.Ext(path), ".vhdx") {
 		return vhd{}, fmt.Errorf("the image %s is no VHDX; `qemu-img convert -O vhdx` makes one of it", path)
 	}
-	var found struct{ Images powershell.List[vhd] }
-	err := d.ask(ctx, "look at the image", &found, powershell.AsJSON(map[string]powershell.Pipeline{"Images": {
-		powershell.Call(`Hyper-V\Get-VHD`, powershell.With("Path", powershell.String(path))),
-		powershell.Select(powershell.Of("VhdFormat", powershell.AsText), powershell.Of("Size", powershell.AsIs)),
-	}}))
+	var found struct{ Images list[vhd] }
+	err := d.ask(ctx, "look at the image", "image", arguments{"path": path}, &found)
 	if err == nil && len(found.Images) != 1 {
 		err = fmt.Errorf("look at the image %s: Hyper-V reports %d images", path, len(found.Images))
 	}
@@ -112,72 +102,6 @@ func (d *Driver) image(ctx context.Context, path string) (vhd, error) {
 	return found.Images[0], nil
 }
 
-// makesCheckpoints reports whether Hyper-V makes checkpoints on its own unless it is asked not to. The Hyper-V of
-// Windows Server 2016 does not, and its Set-VM lacks the parameter (hashicorp/vagrant#10251).
-func (d *Driver) makesCheckpoints(ctx context.Context) (bool, error) {
-	var found struct {
-		Commands powershell.List[struct{ Parameters powershell.List[string] }]
-	}
-	err := d.ask(ctx, "look at Set-VM", &found, powershell.AsJSON(map[string]powershell.Pipeline{"Commands": {
-		powershell.Call("Get-Command", powershell.With("Name", powershell.String(`Hyper-V\Set-VM`))),
-		powershell.Select(powershell.Of("Parameters", powershell.AsKeys)),
-	}}))
-	if err == nil && len(found.Commands) != 1 {
-		err = fmt.Errorf("look at Set-VM: PowerShell reports %d commands", len(found.Commands))
-	}
-	if err != nil {
-		return false, err
-	}
-	return slices.Contains(found.Commands[0].Parameters, automaticCheckpoints), nil
-}
-
-// automaticCheckpoints is the parameter of Set-VM that a newer Hyper-V has.
-const automaticCheckpoints = "AutomaticCheckpointsEnabled"
-
-// newVM returns the script that makes a VM with a disk that exists already, and prints the VM's ID. The parameter
-// automatic reports whether Hyper-V makes checkpoints on its own.
-func newVM(m vm.Machine, automatic bool) powershell.Script {
-	const made = powershell.Variable("vm")
-	of := powershell.With("VM", made)
-	text := func(name, value string) powershell.Param { return powershell.With(name, powershell.String(value)) }
-	settings := powershell.Call(`Hyper-V\Set-VM`, of, text("Notes", notes(m)),
-		powershell.With("ProcessorCount", powershell.Number(m.CPUs)), powershell.Switch("StaticMemory"),
-		text("CheckpointType", "Standard"), text("AutomaticStartAction", "Nothing"),
-		text("AutomaticStopAction", "ShutDown"))
-	if automatic {
-		settings.Params = append(settings.Params, powershell.With(automaticCheckpoints, powershell.Flag(false)))
-	}
-	script := powershell.Script{
-		powershell.Keep(string(made), powershell.Call(`Hyper-V\New-VM`, text("Name", filepath.Base(m.Folder)),
-			powershell.With("Generation", powershell.Number(2)),
-			powershell.With("MemoryStartupBytes", powershell.Number(m.Memory)),
-			text("VHDPath", disk(m)), text("Path", folder(m)), text("SwitchName", m.Network.Bridge))),
-		powershell.Do(settings),
-		// HNS in the guest sends frames with other MAC addresses than the card's own.
-		powershell.Do(powershell.Call(`Hyper-V\Set-VMNetworkAdapter`, of,
-			text("StaticMacAddress", strings.ToUpper(strings.ReplaceAll(m.Network.MAC, ":", ""))),
-			text("MacAddressSpoofing", "On"))),
-	}
-	firmware := powershell.Call(`Hyper-V\Set-VMFirmware`, of, text("EnableSecureBoot", "Off"))
-	if m.Firmware.SecureBoot {
-		firmware = powershell.Call(`Hyper-V\Set-VMFirmware`, of, text("EnableSecureBoot", "On"),
-			text("SecureBootTemplate", "MicrosoftWindows"))
-	}
-	script = append(script, powershell.Do(firmware))
-	if m.Firmware.TPM {
-		script = append(script,
-			powershell.Do(powershell.Call(`Hyper-V\Set-VMKeyProtector`, of, powershell.Switch("NewLocalKeyProtector"))),
-			powershell.Do(powershell.Call(`Hyper-V\Enable-VMTPM`, of)))
-	}
-	for _, disc := range m.Discs {
-		script = append(script, powershell.Do(powershell.Call(`Hyper-V\Add-VMDvdDrive`, of, text("Path", disc))))
-	}
-	return append(script, powershell.AsJSON(map[string]powershell.Pipeline{"VMs": {
-		powershell.Call("Write-Output", powershell.With("InputObject", made)),
-		powershell.Select(powershell.Of("Id", powershell.AsText)),
-	}}))
-}
-
 // Delete removes the VM, its disk and its checkpoints.
 func (d *Driver) Delete(ctx context.Context, m vm.Machine) error {
 	now, _, err := d.find(ctx, m)
@@ -185,8 +109,7 @@ func (d *Driver) Delete(ctx context.Context, m vm.Machine) error {
 	case err == nil && now.executes():
 		return vm.ErrRunning
 	case err == nil:
-		err = d.do(ctx, "remove the VM", powershell.Do(powershell.Call(`Hyper-V\Remove-VM`, now.parameter(),
-			powershell.Switch("Force"), powershell.With("Confirm", powershell.Off{}))))
+		err = d.do(ctx, "remove the VM", "remove", now.argument())
 	}
 	if err != nil && !errors.Is(err, vm.ErrAbsent) {
 		return err

@@ -1,6 +1,5 @@
 // Package hyperv is the driver that runs VMs with Hyper-V, on Windows. It drives the PowerShell
-// module Hyper-V: the methods run scripts of cmdlets, which package powershell builds and which have
-// no logic, and read their output as JSON.
+// module Hyper-V through one script, hyperv.ps1: a verb and its arguments go in as JSON, the result comes out as JSON.
 //
 // A VM is of generation 2. Its folder has, besides the record of package vm:
 //
@@ -15,10 +14,10 @@
 //
 // Trust: Hyper-V and PowerShell are Windows' own. The guest is hostile: it chooses the
 // addresses that its integration services report, and the content of its screen. The output
-// of scripts is bounded and decoded strictly.
+// of the script is bounded and decoded strictly. Names and paths are data of the script, never a part of it.
 //
 //   - driver.go: the driver, and how it finds a VM
-//   - shell.go, system_*.go: run a script, decode its output
+//   - hyperv.ps1, shell.go, system_*.go: the script; run it, decode its output
 //   - record.go: what is kept in the VM's folder
 //   - create.go: make and delete VMs
 //   - run.go: start, stop, status
@@ -37,7 +36,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/swdt-dev/swdt/internal/node/powershell"
 	"github.com/swdt-dev/swdt/internal/vm"
 )
 
@@ -74,7 +72,6 @@ type machine struct {
 	ID       string `json:"Id"`
 	Name     string
 	State    string  // Off, Running, Saved, Paused, …
-	Status   string  // status of the VM's operation, in the language of your Windows
 	Uptime   float64 // seconds
 	Notes    string
 	Location string `json:"ConfigurationLocation"`
@@ -90,14 +87,8 @@ func (d *Driver) find(ctx context.Context, m vm.Machine) (machine, record, error
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return machine{}, kept, err
 	}
-	var found struct{ VMs powershell.List[machine] }
-	err = d.ask(ctx, "list the VMs", &found, powershell.AsJSON(map[string]powershell.Pipeline{"VMs": {
-		powershell.Call(`Hyper-V\Get-VM`), powershell.Select(
-			powershell.Of("Id", powershell.AsText), powershell.Of("Name", powershell.AsIs),
-			powershell.Of("State", powershell.AsText), powershell.Of("Status", powershell.AsText),
-			powershell.Of("Uptime", powershell.AsSeconds), powershell.Of("Notes", powershell.AsIs),
-			powershell.Of("ConfigurationLocation", powershell.AsIs),
-		)}}))
+	var found struct{ VMs list[machine] }
+	err = d.ask(ctx, "list the VMs", "list", nil, &found)
 	if err != nil {
 		return machine{}, kept, err
 	}
@@ -134,13 +125,3 @@ func notes(m vm.Machine) string { return "swdt " + m.UUID }
 
 // folder returns the folder with all files that Hyper-V keeps for a VM.
 func folder(m vm.Machine) string { return filepath.Join(m.Folder, "hyperv") }
-
-// get returns the call of the cmdlet that returns the VM.
-func (one machine) get() powershell.Cmdlet {
-	return powershell.Call(`Hyper-V\Get-VM`, powershell.With("Id", powershell.String(one.ID)))
-}
-
-// parameter returns the parameter that passes the VM to another cmdlet.
-func (one machine) parameter() powershell.Param {
-	return powershell.With("VM", powershell.Result{one.get()})
-}

@@ -48,15 +48,16 @@ func TestHostileOutput(t *testing.T) {
 	}
 }
 
-// Whichever cmdlet fails, a failed Create leaves neither a VM nor a file.
+// Wherever it fails, a failed Create leaves neither a VM nor a file.
 func TestACreateThatFailsLeavesNothing(t *testing.T) {
-	for _, cmdlet := range []string{
-		"New-VHD", "New-VM", "Set-VM", "Set-VMNetworkAdapter", "Set-VMFirmware", "Set-VMKeyProtector", "Enable-VMTPM",
+	for name, faults := range map[string]map[string]string{
+		"before the disk": {"newDisk": "there is no room"}, "after the disk": {"newDisk": "late: there is no room"},
+		"before the VM": {"new": "there is no room"}, "after the VM": {"new": "late: there is no room"},
 	} {
-		t.Run(cmdlet, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			h, d := newHost(t)
 			m, ctx := machine(t, "m"), t.Context()
-			h.change(t, func(h *hypervtest.Host) { h.Faults = map[string]string{`Hyper-V\` + cmdlet: "there is no room"} })
+			h.change(t, func(h *hypervtest.Host) { h.Faults = faults })
 			failed, ok := errors.AsType[*hyperv.ScriptError](d.Create(ctx, m))
 			if !ok || !strings.Contains(failed.Error(), "there is no room") {
 				t.Errorf("the error is %v", failed)
@@ -159,7 +160,7 @@ func TestCheck(t *testing.T) {
 	if diff := cmp.Diff(want, errorsOf()); diff != "" {
 		t.Error(diff)
 	}
-	h.change(t, func(h *hypervtest.Host) { h.Faults = map[string]string{`Hyper-V\Get-VMHost`: "access denied"} })
+	h.change(t, func(h *hypervtest.Host) { h.Faults = map[string]string{"hosts": "access denied"} })
 	if diff := cmp.Diff([]string{"Hyper-V does not answer you"}, errorsOf()); diff != "" {
 		t.Error(diff)
 	}

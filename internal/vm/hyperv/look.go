@@ -6,38 +6,16 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/swdt-dev/swdt/internal/node/powershell"
 	"github.com/swdt-dev/swdt/internal/vm"
 )
 
 const (
-	// namespace is the WMI namespace with Hyper-V's objects. The driver uses the objects for which
-	// Hyper-V's PowerShell module has no cmdlets.
-	namespace = `root\virtualization\v2`
 	// width and height are the size of a screenshot in pixels. Hyper-V scales the screen to this
 	// size.
 	width, height = 1024, 768
 	// codesAtOnce bounds the bytes of scan codes that one call types.
 	codesAtOnce = 64
 )
-
-// instance returns the call of the cmdlet that returns the objects of a class that match a filter;
-// the filter "" matches all objects. The IDs in filters are GUIDs, so the filters need no quoting.
-func instance(class, where string) powershell.Cmdlet {
-	params := []powershell.Param{
-		powershell.With("Namespace", powershell.String(namespace)), powershell.With("ClassName", powershell.String(class)),
-	}
-	if where != "" {
-		params = append(params, powershell.With("Filter", powershell.String(where)))
-	}
-	return powershell.Call(`CimCmdlets\Get-CimInstance`, params...)
-}
-
-// invoke returns the call of a method of an object.
-func invoke(object powershell.Value, method string, arguments powershell.Table) powershell.Cmdlet {
-	return powershell.Call(`CimCmdlets\Invoke-CimMethod`, powershell.With("InputObject", object),
-		powershell.With("MethodName", powershell.String(method)), powershell.With("Arguments", arguments))
-}
 
 // Screenshot writes the VM's screen as PNG.
 func (d *Driver) Screenshot(ctx context.Context, m vm.Machine, w io.Writer) error {
@@ -46,23 +24,12 @@ func (d *Driver) Screenshot(ctx context.Context, m vm.Machine, w io.Writer) erro
 		return fmt.Errorf("take a screenshot: %w", err)
 	}
 	var found struct {
-		Screens powershell.List[struct {
+		Screens list[struct {
 			ReturnValue uint32
 			ImageData   string // the pixels in base64, 2 bytes for each pixel
 		}]
 	}
-	const settings = powershell.Variable("settings")
-	service := powershell.Result{instance("Msvm_VirtualSystemManagementService", "")}
-	err = d.ask(ctx, "take a screenshot", &found,
-		powershell.Keep(string(settings), instance("Msvm_VirtualSystemSettingData",
-			"VirtualSystemIdentifier='"+now.ID+"' AND VirtualSystemType='Microsoft:Hyper-V:System:Realized'")),
-		powershell.AsJSON(map[string]powershell.Pipeline{"Screens": {
-			invoke(service, "GetVirtualSystemThumbnailImage", powershell.Table{
-				"TargetSystem": settings, "WidthPixels": powershell.Typed{Type: "uint16", Number: width},
-				"HeightPixels": powershell.Typed{Type: "uint16", Number: height},
-			}),
-			powershell.Select(powershell.Of("ReturnValue", powershell.AsIs), powershell.Of("ImageData", powershell.AsBase64)),
-		}}))
+	err = d.ask(ctx, "take a screenshot", "screen", arguments{"id": now.ID, "width": width, "height": height}, &found)
 	if err != nil {
 		return err
 	}
@@ -110,15 +77,13 @@ func (d *Driver) SendKeys(ctx context.Context, m vm.Machine, keys []string) erro
 
 // typeCodes sends scan codes to the VM's keyboard in one call.
 func (d *Driver) typeCodes(ctx context.Context, now machine, codes []byte) error {
-	var typed struct {
-		Results powershell.List[struct{ ReturnValue uint32 }]
+	numbers := make([]int, len(codes)) // a []byte would become base64
+	for i, code := range codes {
+		numbers[i] = int(code)
 	}
-	keyboard := powershell.Result{instance("Msvm_Keyboard", "SystemName='"+now.ID+"'")}
-	err := d.ask(ctx, "press keys", &typed, powershell.AsJSON(map[string]powershell.Pipeline{"Results": {
-		invoke(keyboard, "TypeScancodes", powershell.Table{"Scancodes": powershell.Bytes(codes)}),
-		powershell.Select(powershell.Of("ReturnValue", powershell.AsIs)),
-	}}))
-	if err == nil && (len(typed.Results) != 1 || typed.Results[0].ReturnValue != 0) {
+	var typed struct{ Results list[uint32] }
+	err := d.ask(ctx, "press keys", "keys", arguments{"id": now.ID, "codes": numbers}, &typed)
+	if err == nil && (len(typed.Results) != 1 || typed.Results[0] != 0) {
 		err = fmt.Errorf("press keys: Hyper-V refuses them: %v", typed.Results)
 	}
 	return err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/swdt-dev/swdt/internal/node/powershell"
 	"github.com/swdt-dev/swdt/internal/vm"
 	"github.com/swdt-dev/swdt/internal/wait"
 )
@@ -88,7 +87,7 @@ func (d *Driver) Start(ctx context.Context, m vm.Machine) error {
 
 func (d *Driver) start(ctx context.Context, m vm.Machine, now machine, kept record) error {
 	kept.ID, kept.Since = now.ID, time.Now()
-	if err := d.do(ctx, "start the VM", powershell.Do(powershell.Call(`Hyper-V\Start-VM`, now.parameter()))); err != nil {
+	if err := d.do(ctx, "start the VM", "start", now.argument()); err != nil {
 		return err
 	}
 	return writeRecord(m, kept)
@@ -114,8 +113,7 @@ func (d *Driver) Stop(ctx context.Context, m vm.Machine) error {
 				return wait.Stop(fmt.Errorf("%w: it is paused: %s", vm.ErrIgnored, reason))
 			}
 			// Stop-VM returns once the guest has shut down, or refuses while the guest starts.
-			last = d.do(ctx, "ask the guest to shut down", powershell.Do(powershell.Call(`Hyper-V\Stop-VM`, now.parameter(),
-				powershell.Switch("Force"), powershell.With("Confirm", powershell.Off{}))))
+			last = d.do(ctx, "ask the guest to shut down", "stop", now.argument())
 			if last != nil {
 				return last
 			}
@@ -141,13 +139,12 @@ func (d *Driver) Kill(ctx context.Context, m vm.Machine) error {
 	if err != nil || !now.executes() {
 		return err
 	}
-	return d.do(ctx, "end the VM", now.turnOff())
+	return d.turnOff(ctx, now)
 }
 
-// turnOff returns the statement that ends a VM at once.
-func (one machine) turnOff() powershell.Statement {
-	return powershell.Do(powershell.Call(`Hyper-V\Stop-VM`, one.parameter(), powershell.Switch("TurnOff"),
-		powershell.Switch("Force"), powershell.With("Confirm", powershell.Off{})))
+// turnOff ends a VM at once.
+func (d *Driver) turnOff(ctx context.Context, now machine) error {
+	return d.do(ctx, "end the VM", "turnOff", now.argument())
 }
 
 // Restart resets the VM.
@@ -156,8 +153,7 @@ func (d *Driver) Restart(ctx context.Context, m vm.Machine) error {
 	if err != nil {
 		return err
 	}
-	return d.do(ctx, "reset the VM", powershell.Do(powershell.Call(`Hyper-V\Restart-VM`, now.parameter(),
-		powershell.Switch("Force"), powershell.With("Confirm", powershell.Off{}))))
+	return d.do(ctx, "reset the VM", "restart", now.argument())
 }
 
 // running returns a VM that executes, or ErrStopped.

@@ -3,14 +3,18 @@ package hyperv
 import (
 	"bytes"
 	"context"
+	_ "embed" // hyperv.ps1
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os/exec"
 	"regexp"
 	"strings"
 	"time"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/swdt-dev/swdt/internal/node/powershell"
 	"github.com/swdt-dev/swdt/internal/wait"
@@ -62,15 +66,26 @@ func (e *OutputError) Error() string {
 
 func (e *OutputError) Unwrap() error { return e.Err }
 
-// do runs a script that prints nothing.
-func (d *Driver) do(ctx context.Context, action string, script ...powershell.Statement) error {
-	_, err := d.run(ctx, action, script)
+// script is the whole of the driver's PowerShell.
+//
+//go:embed hyperv.ps1
+var script string
+
+// arguments are those of a verb of the script, by their names in it.
+type arguments map[string]any
+
+// argument passes the VM to a verb.
+func (one machine) argument() arguments { return arguments{"id": one.ID} }
+
+// do runs a verb of the script that prints nothing.
+func (d *Driver) do(ctx context.Context, action, verb string, with arguments) error {
+	_, err := d.run(ctx, action, verb, with)
 	return err
 }
 
-// ask runs a script that prints one JSON object, and decodes it.
-func (d *Driver) ask(ctx context.Context, action string, result any, script ...powershell.Statement) error {
-	out, err := d.run(ctx, action, script)
+// ask runs a verb of the script that prints one JSON object, and decodes it.
+func (d *Driver) ask(ctx context.Context, action, verb string, with arguments, result any) error {
+	out, err := d.run(ctx, action, verb, with)
 	if err != nil {
 		return err
 	}
@@ -96,22 +111,20 @@ func decode(out []byte, result any) error {
 	return nil
 }
 
-// quiet returns the statement that keeps warnings out of a script's output.
-func quiet() powershell.Script {
-	return powershell.Script{powershell.Do(powershell.Call("Set-Variable",
-		powershell.With("Name", powershell.String("WarningPreference")),
-		powershell.With("Value", powershell.String("SilentlyContinue"))))}
-}
-
-// run runs a script and returns its output.
-func (d *Driver) run(ctx context.Context, action string, script powershell.Script) ([]byte, error) {
-	text, err := append(quiet(), script...).Text()
+// run runs a verb of the script and returns its output.
+func (d *Driver) run(ctx context.Context, action, verb string, with arguments) ([]byte, error) {
+	all := maps.Clone(with)
+	if all == nil {
+		all = arguments{}
+	}
+	all["verb"] = verb
+	asked, err := json.Marshal(all)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", action, err)
 	}
-	args, ok := powershell.Args(text)
+	args, ok := powershell.Args(script)
 	if !ok {
-		return nil, fmt.Errorf("%s: the command line would be too long; shorten names and paths", action)
+		return nil, fmt.Errorf("%s: hyperv.ps1 is too long for a command line", action)
 	}
 	program, err := d.program()
 	if err != nil {
@@ -121,7 +134,7 @@ func (d *Driver) run(ctx context.Context, action string, script powershell.Scrip
 	defer cancel()
 	cmd := exec.CommandContext(bounded, program, args...)
 	out, messages := &limited{most: maxOutput}, &limited{most: maxMessage, cut: true}
-	cmd.Stdout, cmd.Stderr = out, messages
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(inASCII(string(asked))), out, messages
 	err = wait.Program(cmd)
 	switch {
 	case bounded.Err() != nil:
@@ -130,6 +143,22 @@ func (d *Driver) run(ctx context.Context, action string, script powershell.Scrip
 		return nil, &ScriptError{Action: action, Output: messages.content.String(), Err: err}
 	}
 	return out.content.Bytes(), nil
+}
+
+// inASCII escapes all other characters of a JSON document: Windows PowerShell may read its stdin in the code page of the
+// console.
+func inASCII(document string) string {
+	var b strings.Builder
+	for _, r := range document {
+		if r < utf8.RuneSelf {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
 }
 
 // limited keeps the bytes that are written to it, up to a limit, the field most. If cut is set,

@@ -10,7 +10,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/swdt-dev/swdt/internal/node/powershell"
 	"github.com/swdt-dev/swdt/internal/vm"
 )
 
@@ -29,13 +28,9 @@ type checkpoint struct {
 // once as snapshots, in the same order.
 func (d *Driver) checkpoints(ctx context.Context, now machine, kept record) ([]checkpoint, []vm.Snapshot, error) {
 	var found struct {
-		Checkpoints powershell.List[checkpoint]
+		Checkpoints list[checkpoint]
 	}
-	err := d.ask(ctx, "list the checkpoints", &found, powershell.AsJSON(map[string]powershell.Pipeline{"Checkpoints": {
-		powershell.Call(`Hyper-V\Get-VMSnapshot`, now.parameter()), powershell.Select(
-			powershell.Of("Id", powershell.AsText), powershell.Of("Name", powershell.AsIs),
-			powershell.Of("CreationTime", powershell.AsTime), powershell.Of("SizeOfSystemFiles", powershell.AsIs),
-		)}}))
+	err := d.ask(ctx, "list the checkpoints", "checkpoints", now.argument(), &found)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -89,13 +84,6 @@ func (d *Driver) saved(ctx context.Context, m vm.Machine, name string) (machine,
 	return now, kept, checkpoint{}, vm.ErrNoSnapshot
 }
 
-// parameter returns the parameter that passes the checkpoint to a cmdlet.
-func (c checkpoint) parameter() powershell.Param {
-	return powershell.With("VMSnapshot", powershell.Result{
-		powershell.Call(`Hyper-V\Get-VMSnapshot`, powershell.With("Id", powershell.String(c.ID))),
-	})
-}
-
 // Save makes a checkpoint. If the VM runs, the checkpoint has the VM's memory.
 func (d *Driver) Save(ctx context.Context, m vm.Machine, name string) error {
 	if n := utf8.RuneCountInString(name); n == 0 || n > maxName || !utf8.ValidString(name) {
@@ -110,13 +98,8 @@ func (d *Driver) Save(ctx context.Context, m vm.Machine, name string) error {
 	case !errors.Is(err, vm.ErrNoSnapshot):
 		return err
 	}
-	var made struct{ Checkpoints powershell.List[checkpoint] }
-	err = d.ask(ctx, fmt.Sprintf("save snapshot %q", name), &made,
-		powershell.AsJSON(map[string]powershell.Pipeline{"Checkpoints": {
-			powershell.Call(`Hyper-V\Checkpoint-VM`, now.parameter(), powershell.With("SnapshotName", powershell.String(name)),
-				powershell.Switch("Passthru")),
-			powershell.Select(powershell.Of("Id", powershell.AsText)),
-		}}))
+	var made struct{ Checkpoints list[checkpoint] }
+	err = d.ask(ctx, fmt.Sprintf("save snapshot %q", name), "save", arguments{"id": now.ID, "name": name}, &made)
 	if err == nil && len(made.Checkpoints) != 1 {
 		err = fmt.Errorf("save snapshot %q: Hyper-V reports %d checkpoints", name, len(made.Checkpoints))
 	}
@@ -135,13 +118,12 @@ func (d *Driver) Restore(ctx context.Context, m vm.Machine, name string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", action, err)
 	}
-	var script powershell.Script
 	if now.executes() {
-		script = powershell.Script{now.turnOff()}
+		if err := d.turnOff(ctx, now); err != nil {
+			return fmt.Errorf("%s: %w", action, err)
+		}
 	}
-	script = append(script, powershell.Do(powershell.Call(`Hyper-V\Restore-VMSnapshot`, one.parameter(),
-		powershell.With("Confirm", powershell.Off{}))))
-	if err := d.do(ctx, action, script...); err != nil {
+	if err := d.do(ctx, action, "restore", arguments{"checkpoint": one.ID}); err != nil {
 		return err
 	}
 	if !slices.Contains(kept.Memory, one.ID) {
@@ -170,8 +152,7 @@ func (d *Driver) RemoveSnapshot(ctx context.Context, m vm.Machine, name string) 
 	if err != nil {
 		return fmt.Errorf("%s: %w", action, err)
 	}
-	err = d.do(ctx, action, powershell.Do(powershell.Call(`Hyper-V\Remove-VMSnapshot`, one.parameter(),
-		powershell.With("Confirm", powershell.Off{}))))
+	err = d.do(ctx, action, "removeCheckpoint", arguments{"checkpoint": one.ID})
 	if err != nil {
 		return err
 	}

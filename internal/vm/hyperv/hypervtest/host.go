@@ -1,13 +1,11 @@
-// Package hypervtest simulates Hyper-V: its program stands in for powershell.exe, runs the scripts
-// that package hyperv has built, and keeps the VMs of an imagined Windows in a file. The program is
-// strict: it accepts only cmdlets and parameters that Microsoft documents and that the driver uses,
-// and fails on any other. Tests with it prove that the driver's logic is right for a Hyper-V that
-// works as documented. They do not prove that the real Hyper-V works as documented.
+// Package hypervtest simulates Hyper-V: its program stands in for powershell.exe with package hyperv's script. It answers
+// the script's verbs, and keeps the VMs of an imagined Windows in a file. The program is strict: it fails on a verb that the
+// script does not have, and if the script's verb reads other arguments, or prints other properties. Tests with it prove that the driver's logic is right for a script
+// and a Hyper-V that work as documented. They prove nothing about either: a foreign grammar and an inventory of cmdlets
+// check the script, and only a real Hyper-V runs it.
 //
 //   - host.go: the state of the imagined Windows, and the program
-//   - parse.go: reads scripts
-//   - run.go: runs scripts
-//   - cmdlets.go: what each cmdlet does
+//   - verbs.go: what each verb does
 package hypervtest
 
 import (
@@ -17,9 +15,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,16 +35,13 @@ const Variable = "SWDT_HYPERV_STAND_IN"
 
 // Host is the state of an imagined Windows with Hyper-V.
 type Host struct {
-	VMs      []*VM
-	Switches []string
-	Modules  []string // of PowerShell
-	// Server2016 makes the host a Windows Server 2016, whose cmdlets lack parameters.
-	Server2016 bool
-	Calls      []string          // the cmdlets that were called
-	Scripts    []string          // the scripts that were run
-	Faults     map[string]string // the errors that cmdlets return, by the cmdlet's name
-	Ignoring   []string          // the notes of VMs whose guests do not shut down
-	Neighbour  map[string]string // IP addresses by MAC address, which is in Windows' form
+	VMs       []*VM
+	Switches  []string
+	Modules   []string          // of PowerShell
+	Asked     []string          // the requests, in JSON
+	Faults    map[string]string // errors of verbs; a text that begins with "late: " is one after the verb's effect
+	Ignoring  []string          // the notes of VMs whose guests do not shut down
+	Neighbour map[string]string // IP addresses by MAC address, which is in Windows' form
 	// Output replaces the output of scripts, unless Output is empty. Cut is the number of bytes to
 	// which the output is shortened; 0 means that it is not shortened.
 	Output string
@@ -54,9 +52,6 @@ type Host struct {
 type VM struct {
 	ID, Name, State, Notes, Path, Disk string
 	Started                            time.Time
-	CPUs, Memory                       int64
-	Settings                           map[string]string // by cmdlet and parameter
-	Discs                              []string
 	Typed                              []byte // scan codes
 	Addresses                          []string
 	Checkpoints                        []*Checkpoint
@@ -103,27 +98,22 @@ func claim(path string) (lock *os.File, err error) {
 	return lock, err
 }
 
-// Main is the main function of the stand-in. args are the arguments of powershell.exe, which
-// contain a script. Main runs the script on the host whose state is in the file at path, and
-// returns the exit code.
-func Main(path string, args []string, stdout, stderr io.Writer) int {
-	text, err := script(args)
+// Main is the main function of the stand-in. args are the arguments of powershell.exe, stdin has the request. Main
+// answers for the host whose state is in the file at path, and returns the exit code.
+func Main(path string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	request, err := read(args, stdin)
 	if err != nil {
 		fmt.Fprintln(stderr, err)
-		return 2
-	}
-	statements, err := parse(text)
-	if err != nil {
-		fmt.Fprintf(stderr, "the stand-in cannot read the script: %v\n", err)
 		return 2
 	}
 	var out []byte
 	waits := false
 	err = Change(path, func(h *Host) error {
-		s := &session{host: h, variables: map[string][]object{}}
-		h.Scripts = append(h.Scripts, text)
-		err := s.run(statements)
-		out = s.out
+		h.Asked = append(h.Asked, request.text)
+		result, err := h.answer(request)
+		if result != nil {
+			out, _ = json.Marshal(result)
+		}
 		if h.Output != "" {
 			out = []byte(h.Output)
 		}
@@ -148,21 +138,94 @@ func Main(path string, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// script returns the script in the arguments of powershell.exe, without the code that package
-// powershell puts around each script.
-func script(args []string) (string, error) {
+// request is a verb with its arguments.
+type request struct {
+	text      string
+	verb      string
+	arguments map[string]any
+	block     string // the part of the script for the verb
+}
+
+// read reads the request. The command line must have the whole script, and the request is ASCII: Windows PowerShell may
+// read other characters in the code page of the console.
+func read(args []string, stdin io.Reader) (r request, err error) {
 	if len(args) < 2 || args[len(args)-2] != "-EncodedCommand" {
-		return "", errors.New("no -EncodedCommand")
+		return r, errors.New("no -EncodedCommand")
 	}
-	whole, err := powershell.Decode(args[len(args)-1])
+	script, err := powershell.Decode(args[len(args)-1])
 	if err != nil {
-		return "", err
+		return r, err
 	}
-	_, quoted, found := strings.Cut(whole, "$swdtScript = '")
+	text, err := io.ReadAll(stdin)
+	if err != nil {
+		return r, err
+	}
+	r.text = string(text)
+	for _, char := range r.text {
+		if char > '~' {
+			return r, fmt.Errorf("the request has the character %q", char)
+		}
+	}
+	if err := json.Unmarshal(text, &r.arguments); err != nil {
+		return r, err
+	}
+	r.verb, _ = r.arguments["verb"].(string)
+	delete(r.arguments, "verb")
+	_, block, found := strings.Cut(strings.ReplaceAll(script, "''", "'"), "\n    '"+r.verb+"' {")
 	if !found {
-		return "", errors.New("no script")
+		return r, fmt.Errorf("the script has no verb %s", r.verb)
 	}
-	return (&parser{quoted}).text()
+	r.block = regexp.MustCompile(`(?m)^ {4}['#d]`).Split(block, 2)[0]
+	return r, nil
+}
+
+// checkArguments returns an error unless the script's verb reads exactly the arguments of the request.
+func (r request) checkArguments() error {
+	read := map[string]bool{}
+	for _, name := range regexp.MustCompile(`\$asked\.(\w+)`).FindAllStringSubmatch(r.block, -1) {
+		read[name[1]] = true
+	}
+	for call, name := range map[string]string{"(Get-AskedVM)": "id", "(Get-AskedCheckpoint)": "checkpoint"} {
+		if strings.Contains(r.block, call) {
+			read[name] = true
+		}
+	}
+	given, want := slices.Sorted(maps.Keys(r.arguments)), slices.Sorted(maps.Keys(read))
+	if !slices.Equal(given, want) {
+		return fmt.Errorf("the verb %s gets the arguments %q, and reads %q", r.verb, given, want)
+	}
+	return nil
+}
+
+// checkResult returns an error unless the script's verb prints the properties of a result, and no others. A list without
+// elements shows none of theirs.
+func (r request) checkResult(out result) error {
+	_, prints, _ := strings.Cut(r.block, "Write-Result ")
+	printed := map[string]bool{}
+	for _, name := range regexp.MustCompile(`[^$\w](\w+) = `).FindAllStringSubmatch(prints, -1) {
+		printed[name[1]] = true
+	}
+	has, empty := map[string]bool{}, false
+	for name, value := range out {
+		has[name] = true
+		elements, objects := value.([]result)
+		empty = empty || objects && len(elements) == 0
+		for _, element := range elements {
+			for name := range element {
+				has[name] = true
+			}
+		}
+	}
+	for name := range has {
+		if !printed[name] {
+			return fmt.Errorf("the verb %s prints no %s", r.verb, name)
+		}
+	}
+	if !empty && len(has) != len(printed) {
+		return fmt.Errorf("the verb %s prints %q, and the stand-in %q", r.verb, slices.Sorted(maps.Keys(printed)),
+			slices.Sorted(maps.Keys(has)))
+	}
+	return nil
 }
 
 // content returns the content of a disk's file; "" if the file cannot be read.

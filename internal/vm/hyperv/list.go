@@ -1,17 +1,17 @@
-package powershell
+package hyperv
 
 import (
 	"bytes"
 	"encoding/json"
 )
 
-// List is a list in the JSON of ConvertTo-Json. Windows PowerShell 5.1 writes a list that Select-Object computes in
+// list is a list in the JSON of ConvertTo-Json. Windows PowerShell 5.1 writes a list that Select-Object computes in
 // several forms: as a list, as an object {"value":[…],"Count":2} (PowerShell/PowerShell#3163), as the only element
 // without a list (#3222), and as null. List decodes all of them, without null elements, and refuses unknown fields.
-type List[T any] []T
+type list[T any] []T
 
 // UnmarshalJSON decodes any of the forms.
-func (l *List[T]) UnmarshalJSON(text []byte) error {
+func (l *list[T]) UnmarshalJSON(text []byte) error {
 	var wrapped struct {
 		Value json.RawMessage `json:"value"`
 		Count *int
@@ -27,7 +27,7 @@ func (l *List[T]) UnmarshalJSON(text []byte) error {
 	if err := strict(text, &all); err != nil {
 		return err
 	}
-	*l = List[T]{}
+	*l = list[T]{}
 	for _, one := range all {
 		if one != nil {
 			*l = append(*l, *one)

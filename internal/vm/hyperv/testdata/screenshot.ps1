@@ -1,6 +1,0 @@
-Set-Variable -Name 'WarningPreference' -Value 'SilentlyContinue'
-ConvertTo-Json -Compress -Depth 4 -InputObject @{VMs=@(Hyper-V\Get-VM | Select-Object -Property @{Name='Id';Expression={[string]$_.Id}},@{Name='Name';Expression={$_.Name}},@{Name='State';Expression={[string]$_.State}},@{Name='Status';Expression={[string]$_.Status}},@{Name='Uptime';Expression={$_.Uptime.TotalSeconds}},@{Name='Notes';Expression={$_.Notes}},@{Name='ConfigurationLocation';Expression={$_.ConfigurationLocation}})}
-
-Set-Variable -Name 'WarningPreference' -Value 'SilentlyContinue'
-$settings = CimCmdlets\Get-CimInstance -Namespace 'root\virtualization\v2' -ClassName 'Msvm_VirtualSystemSettingData' -Filter 'VirtualSystemIdentifier=''ID'' AND VirtualSystemType=''Microsoft:Hyper-V:System:Realized'''
-ConvertTo-Json -Compress -Depth 4 -InputObject @{Screens=@(CimCmdlets\Invoke-CimMethod -InputObject (CimCmdlets\Get-CimInstance -Namespace 'root\virtualization\v2' -ClassName 'Msvm_VirtualSystemManagementService') -MethodName 'GetVirtualSystemThumbnailImage' -Arguments @{HeightPixels=[uint16]768;TargetSystem=$settings;WidthPixels=[uint16]1024} | Select-Object -Property @{Name='ReturnValue';Expression={$_.ReturnValue}},@{Name='ImageData';Expression={[System.Convert]::ToBase64String($_.ImageData)}})}
