@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/format/powershell"
 	"github.com/swdt-dev/swdt/internal/inspect/diag"
-	"github.com/swdt-dev/swdt/internal/node/powershell"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 )

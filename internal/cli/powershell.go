@@ -11,9 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/format/powershell"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/command"
-	"github.com/swdt-dev/swdt/internal/node/powershell"
+	"github.com/swdt-dev/swdt/internal/node/script"
 )
 
 // maxScript is far larger than any script, so that swdt does not read a whole wrong file.
@@ -76,22 +77,22 @@ func commandOfPowershell(root *cobra.Command, args []string) []string {
 }
 
 func (a *app) runPowershell(ctx context.Context, file string) error {
-	script, err := a.readScript(file)
+	text, err := a.readScript(file)
 	if err != nil {
 		return err
 	}
-	return a.runPowershellText(ctx, script, file == config.Stdin)
+	return a.runPowershellText(ctx, text, file == config.Stdin)
 }
 
 // runPowershellText runs a script on the nodes. If the script came from stdin, the script itself
 // gets no stdin, since swdt has read all of it.
-func (a *app) runPowershellText(ctx context.Context, script string, fromStdin bool) error {
+func (a *app) runPowershellText(ctx context.Context, text string, fromStdin bool) error {
 	return a.runRemote(ctx, func(ctx context.Context, n *node.Node, streams command.Streams) (int, error) {
 		if fromStdin {
 			streams.Stdin = nil
 		}
-		clients := powershell.Clients{Files: n.Files, Processes: n.Processes}
-		return powershell.Run(ctx, clients, script, streams)
+		clients := script.Clients{Files: n.Files, Processes: n.Processes}
+		return script.Run(ctx, clients, text, streams)
 	})
 }
 

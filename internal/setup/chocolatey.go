@@ -8,9 +8,10 @@ import (
 	"strings"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/format/powershell"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/command"
-	"github.com/swdt-dev/swdt/internal/node/powershell"
+	"github.com/swdt-dev/swdt/internal/node/script"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
@@ -143,8 +144,8 @@ func (s *installChocolatey) Plan(ctx context.Context, n *node.Node) (plan.Change
 
 func (s *installChocolatey) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
 	defer s.choco.forget()
-	clients := powershell.Clients{Files: n.Files, Processes: n.Processes}
-	output, err := powershell.RunForOutput(ctx, clients, installerScript(s.url))
+	clients := script.Clients{Files: n.Files, Processes: n.Processes}
+	output, err := script.RunForOutput(ctx, clients, installerScript(s.url))
 	if err != nil {
 		return plan.Outcome{}, fmt.Errorf("run Chocolatey's installer: %w", err)
 	}
@@ -163,7 +164,7 @@ func (s *installChocolatey) Apply(ctx context.Context, n *node.Node, r ui.Report
 	return plan.Outcome{}, nil
 }
 
-func (s *installChocolatey) failed(output powershell.Output) error {
+func (s *installChocolatey) failed(output script.Output) error {
 	failure := &command.FailedError{
 		Command: "Chocolatey's installer", ExitCode: output.ExitCode, Stdout: output.Stdout, Stderr: output.Stderr,
 	}
@@ -303,14 +304,14 @@ func canonicalVersion(version string) string {
 
 // run runs a program on the node. It returns a *command.FailedError if the exit code is not
 // in good.
-func run(ctx context.Context, n *node.Node, path string, arguments []string, good ...int) (powershell.Output, error) {
+func run(ctx context.Context, n *node.Node, path string, arguments []string, good ...int) (script.Output, error) {
 	var stdout, stderr strings.Builder
 	code, err := command.Run(ctx, n.Processes, &agentv1.RunCommand{Path: path, Args: arguments},
 		command.Streams{Stdout: &stdout, Stderr: &stderr})
 	if err != nil {
-		return powershell.Output{}, err
+		return script.Output{}, err
 	}
-	output := powershell.Output{ExitCode: code, Stdout: stdout.String(), Stderr: stderr.String()}
+	output := script.Output{ExitCode: code, Stdout: stdout.String(), Stderr: stderr.String()}
 	for _, accepted := range good {
 		if code == accepted {
 			return output, nil

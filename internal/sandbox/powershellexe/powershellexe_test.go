@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swdt-dev/swdt/internal/node/powershell"
+	"github.com/swdt-dev/swdt/internal/format/powershell"
 	"github.com/swdt-dev/swdt/internal/node/viapod/receiver"
 	"github.com/swdt-dev/swdt/internal/sandbox/powershellexe"
 )

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swdt-dev/swdt/internal/node/powershell"
+	"github.com/swdt-dev/swdt/internal/format/powershell"
 	"github.com/swdt-dev/swdt/internal/testing/goldentest"
 	"github.com/swdt-dev/swdt/internal/vm/firstboot"
 )

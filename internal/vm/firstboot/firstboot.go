@@ -25,7 +25,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/swdt-dev/swdt/internal/node/powershell"
+	"github.com/swdt-dev/swdt/internal/format/powershell"
 )
 
 // FileName is the script's name in the root of a CD.

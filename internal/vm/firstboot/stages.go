@@ -3,7 +3,7 @@ package firstboot
 import (
 	"fmt"
 
-	"github.com/swdt-dev/swdt/internal/node/powershell"
+	"github.com/swdt-dev/swdt/internal/format/powershell"
 )
 
 // stage is a step of the script, reported by its name.

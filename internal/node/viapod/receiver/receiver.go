@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/swdt-dev/swdt/internal/format/commandline"
-	"github.com/swdt-dev/swdt/internal/node/powershell"
+	"github.com/swdt-dev/swdt/internal/format/powershell"
 )
 
 // The exit codes of the script: EndedEarly if its stdin ended before the agent's end, DiskFull if the disk of the file

@@ -24,8 +24,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/format/powershell"
 	"github.com/swdt-dev/swdt/internal/localfile"
-	"github.com/swdt-dev/swdt/internal/node/powershell"
 	"github.com/swdt-dev/swdt/internal/wait"
 )
 

@@ -3,7 +3,7 @@ package powershell_test
 import (
 	"testing"
 
-	"github.com/swdt-dev/swdt/internal/node/powershell"
+	"github.com/swdt-dev/swdt/internal/format/powershell"
 	"github.com/swdt-dev/swdt/internal/testing/goldentest"
 )
 

@@ -1,4 +1,5 @@
-package powershell
+// Package script runs PowerShell scripts of any length on a node.
+package script
 
 import (
 	"context"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/format/powershell"
 	"github.com/swdt-dev/swdt/internal/node/command"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
@@ -39,21 +41,21 @@ func Run(ctx context.Context, c Clients, script string, s command.Streams) (int,
 	if strings.ContainsRune(script, 0) {
 		return 0, errors.New("the script has NUL characters: save it as UTF-8, not UTF-16")
 	}
-	args, ok := Args(script)
+	args, ok := powershell.Args(script)
 	if !ok {
-		path, err := upload(ctx, c.Files, normalize(script))
+		path, err := upload(ctx, c.Files, script)
 		if err != nil {
 			return 0, err
 		}
 		defer remove(ctx, c.Files, path)
-		args = FileArgs(path)
+		args = powershell.FileArgs(path)
 	}
 	if s.Stderr != nil {
-		plain := NewDecoder(command.LimitMemory(s.Stderr))
+		plain := powershell.NewDecoder(command.LimitMemory(s.Stderr))
 		defer plain.Close()
 		s.Stderr = plain
 	}
-	code, err := command.Run(ctx, c.Processes, &agentv1.RunCommand{Path: Program, Args: args}, s)
+	code, err := command.Run(ctx, c.Processes, &agentv1.RunCommand{Path: powershell.Program, Args: args}, s)
 	if errors.Is(err, fault.ErrNotExist) {
 		return 0, fmt.Errorf("%w; the node has no Windows PowerShell on its PATH (Nano Server never has)", err)
 	}
